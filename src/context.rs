@@ -17,6 +17,7 @@ use crate::{
     output::Output,
     process::terminal::Terminal,
     secret::Secret,
+    suggest::{Hint, Suggestion},
 };
 
 pub(crate) struct Context {
@@ -279,6 +280,11 @@ impl Context {
         }
     }
 
+    /// Returns how a command begins that is about the same board.
+    pub(crate) fn program(&self) -> Suggestion {
+        self.flags.program()
+    }
+
     pub(crate) fn tell(&self, error: &anyhow::Error) {
         self.teller.tell(error);
     }
@@ -309,7 +315,9 @@ fn require_writable(config: &Config) -> anyhow::Result<()> {
 fn refusal(message: &str, name: Option<&str>) -> anyhow::Error {
     let refused = CommandError::refused(message);
     match name {
-        Some(name) => refused.hint(format!("--confirm {name} states it")).into(),
+        Some(name) => refused
+            .hint(Hint::new("--confirm {} states it", [&[name]]))
+            .into(),
         None => refused
             .hint("`jobboard config` shows which board is used")
             .into(),

@@ -3,7 +3,6 @@
 mod hint;
 mod plugin;
 mod trying;
-mod way;
 
 use std::{error::Error as StdError, process::ExitCode, sync::Arc};
 
@@ -14,7 +13,6 @@ use self::{hint::WayOut, plugin::Failed};
 pub(crate) use self::{
     plugin::{PluginState, without_bars},
     trying::Trying,
-    way::Way,
 };
 pub(crate) use crate::board::chain;
 use crate::{
@@ -22,6 +20,7 @@ use crate::{
     job::Owner,
     lease::Lost,
     output::{Closed, Output, Tone, answer, answer_json, complain_json, complain_of},
+    suggest::{Hint, Suggestion},
     trust::Untrusted,
 };
 
@@ -45,10 +44,7 @@ const PLUGIN: &str = "check";
 pub(crate) enum CommandError {
     /// The command line or the configuration asks for something that makes no sense.
     #[error("{message}")]
-    Usage {
-        message: String,
-        hint: Option<String>,
-    },
+    Usage { message: String, hint: Option<Hint> },
     /// There is nothing of what was asked for, which a script may well expect.
     #[error("{0}")]
     Nothing(String),
@@ -57,7 +53,7 @@ pub(crate) enum CommandError {
     UnreadableOwner,
     /// A job is claimed already by who wants to claim it.
     #[error("you have claimed it already, as {owner}")]
-    Yours { owner: Owner, hint: String },
+    Yours { owner: Owner, hint: Hint },
     /// A job was to be taken from this owner alone, and is not that owner's.
     #[error("the job is not claimed by {0}")]
     NotHeldBy(Owner),
@@ -74,10 +70,7 @@ pub(crate) enum CommandError {
     Partly { failed: usize, total: usize },
     /// It was not done, for safety.
     #[error("{message}")]
-    Refused {
-        message: String,
-        hint: Option<String>,
-    },
+    Refused { message: String, hint: Option<Hint> },
     /// A job that was waited for came to no good end.
     #[error("{0}")]
     InVain(String),
@@ -128,7 +121,7 @@ impl CommandError {
     }
 
     /// Adds the way out, to an error that can tell one.
-    pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, text: impl Into<Hint>) -> Self {
         if let Self::Usage { hint, .. } | Self::Refused { hint, .. } = &mut self {
             *hint = Some(text.into());
         }
@@ -143,24 +136,27 @@ struct Told {
     kind: &'static str,
     message: String,
     hint: Option<String>,
+    /// Those in the hint.
+    commands: Vec<Suggestion>,
 }
 
 /// Tells of errors: in which form, and by which way the board is reached again.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Teller {
     is_json: bool,
     is_coloured: bool,
-    way: Way,
+    /// How a command begins that is about the same board.
+    program: Suggestion,
     /// The command that was typed, whose help knows more.
     command: Option<String>,
 }
 
 impl Teller {
-    pub(crate) fn new(out: &Output, way: Way, command: Option<String>) -> Self {
+    pub(crate) fn new(out: &Output, program: Suggestion, command: Option<String>) -> Self {
         Self {
             is_json: out.is_json(),
             is_coloured: out.colours_errors(),
-            way,
+            program,
             command,
         }
     }
@@ -218,14 +214,17 @@ impl Teller {
         } = judge(error);
         let way_out = way_out.or_else(|| {
             let command = self.command.as_deref().unwrap_or("COMMAND");
-            let hint = format!("`jobboard help {command}` tells all about it");
+            let hint = Hint::new("`jobboard help {}` tells all about it", [&[command]]);
             (code == USAGE).then(|| WayOut::new(hint, None))
         });
+        let hint = way_out.and_then(|it| it.hint.complete(&self.program, it.job.as_deref()));
+        let (hint, commands) = hint.unzip();
         Told {
             code,
             kind,
             message: message(error),
-            hint: way_out.and_then(|it| self.way.complete(&it.hint, it.job.as_deref())),
+            hint,
+            commands: commands.unwrap_or_default(),
         }
     }
 }

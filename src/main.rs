@@ -18,12 +18,13 @@ mod lease;
 mod logbook;
 mod names;
 mod output;
+mod printable;
 mod process;
 mod reading;
 mod ready;
 mod retry;
 mod secret;
-mod shell;
+mod suggest;
 mod trace;
 mod trust;
 #[cfg(test)]
@@ -38,9 +39,9 @@ use rustix::process::{Resource, getrlimit};
 use crate::{
     board::open::{HOLDER, hold},
     commands::{Cli, EarlyFormat, answer_shell, dispatch, dispatch_alone, misuse, ours},
-    config::{Config, Environment},
+    config::{Config, Environment, Flags},
     context::Context,
-    exit::{CommandError, Teller, Way},
+    exit::{CommandError, Teller},
     output::{Output, Style},
     process::{
         guard,
@@ -96,8 +97,11 @@ fn run(cli: Cli) -> ExitCode {
         is_plain: environment.wants_plain_text(),
         shows_progress: environment.has_progress_sign(),
     };
-    let way = Way::of(&cli.global.flags());
-    let teller = Teller::new(&Output::new(style), way, early().command);
+    let teller = Teller::new(
+        &Output::new(style),
+        cli.global.flags().program(),
+        early().command,
+    );
     // Where a script's own variable was to hold a command, nothing would be something else.
     if std::env::args_os().last().is_some_and(|last| last == "--") {
         let mistake = CommandError::usage("there is no command behind --");
@@ -195,7 +199,7 @@ fn complain(error: &clap::Error) -> ExitCode {
         is_plain: environment.wants_plain_text(),
         ..Style::default()
     });
-    let teller = Teller::new(&out, Way::default(), early.command.clone());
+    let teller = Teller::new(&out, Flags::default().program(), early.command.clone());
     if !error.use_stderr() {
         return teller.conclude(out.help(&error.render()));
     }

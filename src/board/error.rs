@@ -5,6 +5,7 @@ use std::{error::Error as StdError, path::PathBuf};
 use thiserror::Error;
 
 use crate::job::{Conductor, JobKey, Malformed, Outcome, Owner};
+use crate::suggest::Hint;
 
 /// The cause of an error, as the library that failed tells it.
 pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
@@ -56,7 +57,7 @@ pub(crate) enum BoardError {
         /// The names of the first few, and how many there are besides.
         below: String,
         /// What removes them.
-        remedy: String,
+        remedy: Hint,
     },
     /// Another conductor of that name is at work.
     #[error("a conductor named {name} is already at work")]
@@ -85,7 +86,7 @@ pub(crate) enum BoardError {
     OtherName {
         board: String,
         source: Cause,
-        hint: String,
+        hint: Hint,
     },
     /// The board did not answer, or is not there to answer.
     #[error("the board {board} cannot be reached")]

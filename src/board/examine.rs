@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::BoardError;
-use crate::names::named;
+use crate::{names::named, suggest::Suggestion};
 
 named! {
     /// What belongs together, and can be looked at by itself.
@@ -146,22 +146,20 @@ pub(crate) struct Evidence {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// A command of ours, and the jobs that it is to be about, of which each is looked at again.
-    Mends(Vec<String>, Vec<String>),
-    /// Words of a command of ours that shows more.
-    Shows(Vec<String>),
-    Elsewhere(String),
+    Mends(Suggestion, Vec<String>),
+    /// A command of ours that shows more.
+    Shows(Suggestion),
+    /// A command of somebody else.
+    Elsewhere(Suggestion),
 }
 
 impl Remedy {
-    /// Takes the words of a command of ours that mends these jobs; none of the words has a space.
-    pub(crate) fn mends(words: &str, jobs: &[String]) -> Self {
-        let words = words.split(' ').map(str::to_owned).collect();
-        Self::Mends(words, jobs.to_vec())
+    pub(crate) fn mends(words: &'static str, jobs: &[String]) -> Self {
+        Self::Mends(Suggestion::of(words), jobs.to_vec())
     }
 
-    /// Takes those of one that shows more.
-    pub(crate) fn shows(words: &str) -> Self {
-        Self::Shows(words.split(' ').map(str::to_owned).collect())
+    pub(crate) fn shows(words: &'static str) -> Self {
+        Self::Shows(Suggestion::of(words))
     }
 }
 

@@ -31,6 +31,7 @@ use crate::{
     exit::{CommandError, PluginState},
     job::{Origin, Shelf},
     output::{answer, answer_json},
+    suggest::Suggestion,
 };
 
 /// How long a claim may be watched for whether it is renewed.
@@ -170,15 +171,15 @@ fn judge(
     ctx: &Context,
     args: &CheckArgs,
     board: &str,
-    (measured, found): (&Measured, impl Iterator<Item = (String, (String, bool))>),
+    (measured, found): (
+        &Measured,
+        impl Iterator<Item = (String, (Suggestion, bool))>,
+    ),
 ) -> Verdict {
-    let program = ctx.config.program();
-    let command = |(words, is_filtered): (String, bool)| {
-        let words = words.split(' ').map(str::to_owned);
+    let command = |(command, is_filtered): (Suggestion, bool)| {
         let filters = args.filter.iter().filter(|_| is_filtered);
         let filters = filters.flat_map(|it| ["--filter".to_owned(), it.to_string()]);
-        let program = program.iter().cloned();
-        program.chain(words).chain(filters).collect()
+        command.with(filters).on(&ctx.program())
     };
     let (warn, crit) = (args.warn.clone(), args.crit.clone());
     let (thresholds, found) = match warn.is_empty() && crit.is_empty() {
@@ -220,29 +221,29 @@ fn usual(
     health: &Health,
     server: Vec<Finding>,
     problem: Option<String>,
-) -> impl Iterator<Item = (String, (String, bool))> {
+) -> impl Iterator<Item = (String, (Suggestion, bool))> {
     let forgotten = measured.figures.forgotten;
     let forgotten = (forgotten > 0).then(|| {
-        let command = "list --filter expires=none --filter held>1h";
+        let command = Suggestion::of("list --filter expires=none --filter held>1h");
         let summary = format!("never_lapsing for more than 1h {forgotten}");
-        (summary, (command.to_owned(), true))
+        (summary, (command, true))
     });
     let unused = (!health.is_used).then(|| "nothing was ever posted there".to_owned());
     let conductors = problem.map(|why| format!("conductors cannot be seen: {why}"));
     let others = [unused, conductors].into_iter().flatten();
-    let others = others.map(|what| (what, ("ping".to_owned(), false)));
+    let others = others.map(|what| (what, (Suggestion::of("ping"), false)));
     let server = server.into_iter().map(|Finding { code, summary, .. }| {
-        let command = format!("doctor --only {code}");
+        let command = Suggestion::of("doctor --only").with([code.name()]);
         (format!("{code}: {summary}"), (command, false))
     });
     forgotten.into_iter().chain(others).chain(server)
 }
 
 /// On a board of Octavia, says how old the job is that is in the way of all who post.
-fn in_the_way(measured: &Measured, expiry: Expiry) -> Option<(String, (String, bool))> {
+fn in_the_way(measured: &Measured, expiry: Expiry) -> Option<(String, (Suggestion, bool))> {
     let oldest = measured.figures.oldest.as_ref()?;
     let age = duration::brief(expiry.in_the_way(oldest.since, measured.now)?);
     let summary = format!("blocks-posters: a job of {age} is in the way of all who post");
-    let command = ("doctor --only blocks-posters".to_owned(), false);
+    let command = (Suggestion::of("doctor --only blocks-posters"), false);
     Some((summary, command))
 }

@@ -27,7 +27,7 @@ use crate::{
     lease::Keeper,
     process::{clock::Boottime, signal::Signals},
     retry::Patience,
-    shell,
+    suggest::{Hint, Suggestion},
 };
 
 /// Claim a job
@@ -150,10 +150,8 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     // It lasts, although nobody may know of it.
     ctx.out.report(&report(&claimed, &by)).with_context(|| {
         let (name, uuid) = (&claimed.job.name, claimed.job.reference());
-        format!(
-            "{name} is claimed now (`jobboard abandon {uuid}` gives it back), and that could not \
-             be told"
-        )
+        let back = Suggestion::of("abandon").with([uuid]).on(&ctx.program());
+        format!("{name} is claimed now (`{back}` gives it back), and that could not be told")
     })
 }
 
@@ -236,14 +234,18 @@ fn yours(ctx: &Context, board: &dyn Board, by: &Claimant, error: anyhow::Error) 
         Some(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == by.owner => {}
         _ => return error,
     }
+    let owner = by.owner.text();
     let who = match &ctx.config.who.source {
-        Source::Flag(name) => format!(" {name} {}", shell::word(&by.owner.text())),
-        _ => String::new(),
+        Source::Flag(name) => vec![*name, &*owner],
+        _ => Vec::new(),
     };
-    let consume = format!("`jobboard consume JOB{who}` says that it is done");
     let hint = match board.capabilities().has_expiring_claims {
-        true => format!("`jobboard extend JOB --expiry 15m{who}` lets it last longer, {consume}"),
-        false => consume,
+        true => Hint::new(
+            "`jobboard extend JOB --expiry 15m {}` lets it last longer, `jobboard consume JOB {}` says that it is \
+             done",
+            [&who, &who],
+        ),
+        false => Hint::new("`jobboard consume JOB {}` says that it is done", [&who]),
     };
     let owner = by.owner.clone();
     CommandError::Yours { owner, hint }.into()

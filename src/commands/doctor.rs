@@ -33,7 +33,7 @@ use crate::{
     exit::{CommandError, chain},
     job::Conductor,
     output::{Column, Fit},
-    shell,
+    suggest::Suggestion,
 };
 
 /// How long one check may take that does not look at every job.
@@ -226,7 +226,7 @@ pub(super) async fn examine(
             Ok(octavia::examine(ctx, board, conf).await),
         ));
     }
-    let program = ctx.config.program();
+    let program = ctx.program();
     let mut diagnosis = Diagnosis {
         board: board.name().to_owned(),
         server: health.map(|health| health.server),
@@ -236,7 +236,7 @@ pub(super) async fn examine(
         findings: Vec::new(),
         unseen: Vec::new(),
         fixed: None,
-        program: shell::line(&program),
+        program: program.clone(),
     };
     diagnosis.add(seen, args, &program);
     diagnosis.judge(&groups);
@@ -245,7 +245,7 @@ pub(super) async fn examine(
 
 impl Diagnosis {
     /// Takes what was seen, as far as it is wanted.
-    fn add(&mut self, seen: Vec<Seen>, args: &DoctorArgs, program: &[String]) {
+    fn add(&mut self, seen: Vec<Seen>, args: &DoctorArgs, program: &Suggestion) {
         for (group, what, seen) in seen {
             let (findings, unseen) = match seen {
                 Ok(seen) => (seen.findings, told(seen.unseen)),

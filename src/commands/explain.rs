@@ -130,7 +130,7 @@ impl Scene {
         let capabilities = board.capabilities();
         Self {
             now,
-            program: ctx.config.program(),
+            program: ctx.program(),
             takers: Vec::new(),
             pauses: Pauses::default(),
             octavia_expiry: ctx.config.board.value.octavia_expiry(),

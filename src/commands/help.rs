@@ -13,6 +13,7 @@ use super::Cli;
 use crate::{
     exit::CommandError,
     output::{Output, size_of},
+    suggest::Hint,
 };
 
 /// The widest that help is.
@@ -92,10 +93,10 @@ fn subject(name: Option<&str>) -> anyhow::Result<Subject<'_>> {
     match Cli::command().find_subcommand(name) {
         Some(_) => Ok(Subject::Command(name)),
         None => {
-            let topics = TOPICS.map(|topic| topic.name).join(", ");
+            let topics = TOPICS.map(|topic| topic.name);
             let message = format!("there is no command and no topic `{name}`");
-            let hint =
-                format!("`jobboard help` lists the commands; the topics are {topics}, {OPTIONS}");
+            let text = "`jobboard help` lists the commands; the topics are {}";
+            let hint = Hint::new(text, [&[&topics[..], &[OPTIONS]].concat()]);
             Err(CommandError::usage(message).hint(hint).into())
         }
     }

@@ -25,6 +25,7 @@ use crate::{
     exit::CommandError,
     job::{Entry, Shelf},
     output::Progress,
+    suggest::Hint,
 };
 
 const BATCH: usize = 500;
@@ -345,6 +346,6 @@ pub(super) fn refusal(entry: &Entry, found: Loaded) -> anyhow::Error {
         (Loaded::Shelved, _) => "it is in the trash there, and not on the board; it was left alone",
         _ => "the board has another job of this uuid, which was left alone",
     };
-    let hint = format!("`jobboard show {}` shows that one", entry.reference());
+    let hint = Hint::new("`jobboard show {}` shows that one", [&[&entry.reference()]]);
     CommandError::refused(message).hint(hint).into()
 }

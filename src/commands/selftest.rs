@@ -32,7 +32,7 @@ use crate::{
     exit::{CommandError, chain},
     output::Progress,
     process::signal::Signals,
-    shell,
+    suggest::Suggestion,
 };
 
 /// How long it takes at least: less is too little for a claim to lapse.
@@ -183,9 +183,8 @@ async fn conclude(
         _ = signals.next(), if interrupted.is_some() => Err("it was interrupted".to_owned()),
     };
     if let Err(why) = cleaned {
-        let mut words = ctx.config.program();
-        words.extend(["selftest", "--clean", "-y"].map(str::to_owned));
-        let (place, command) = (scratch.url.to_string(), shell::line(&words));
+        let command = Suggestion::of("selftest --clean -y").on(&ctx.program());
+        let place = scratch.url.to_string();
         ctx.out.note(format!(
             "warning: {place} is left behind: {why}; `{command}` removes it"
         ));

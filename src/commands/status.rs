@@ -88,8 +88,7 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
         findings: Vec::new(),
         now,
     };
-    let program = ctx.config.program();
-    ctx.out.report(&status.judged(&program))?;
+    ctx.out.report(&status.judged(&ctx.program()))?;
     peers::remark(ctx, &*board);
     Ok(())
 }

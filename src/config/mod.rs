@@ -37,11 +37,13 @@ use self::{
     password::Password,
 };
 use crate::{
+    board::url::BoardUrl,
     duration,
     job::{HISTORY, Owner},
     logbook::LogbookUrl,
     output::Format,
     secret::Secret,
+    suggest::Suggestion,
 };
 
 /// What the command line says about the configuration.
@@ -61,6 +63,32 @@ pub(crate) struct Flags {
     pub(crate) op_timeout: Option<Duration>,
     /// Whether it is about a second board: what is said of the password of the first is not for that.
     pub(crate) is_second: bool,
+}
+
+impl Flags {
+    /// Returns how another command begins that is about the same board; a password in a URL stays away.
+    ///
+    /// What the environment and the configuration say need not be repeated.
+    pub(crate) fn program(&self) -> Suggestion {
+        let board = self.board.as_deref().map(without_password);
+        let file = |path: &Option<PathBuf>| Some(path.as_ref()?.to_string_lossy().into_owned());
+        let options = [
+            ("--board", board),
+            ("--config", file(&self.config)),
+            ("--password-file", file(&self.password_file)),
+        ];
+        let given = options
+            .into_iter()
+            .filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        Suggestion::of("jobboard").with(given.flatten())
+    }
+}
+
+fn without_password(board: &str) -> String {
+    match board.parse::<BoardUrl>() {
+        Ok(url) if url.has_password() => url.to_string(),
+        _ => board.to_owned(),
+    }
 }
 
 /// What is in effect, each value with its source.
@@ -131,24 +159,6 @@ impl Config {
                 .map(|path| Sourced::new(path, from.clone()))
                 .collect(),
         })
-    }
-
-    /// Returns how another command begins that is about the same board: with the options that say so,
-    /// as far as they were given to this one.
-    pub(crate) fn program(&self) -> Vec<String> {
-        let file = self.files.iter().map(|file| {
-            let path = file.value.to_string_lossy().into_owned();
-            (&file.source, path)
-        });
-        let Sourced { value, source } = &self.board;
-        let name = value.name.clone().unwrap_or_else(|| value.url.to_string());
-        let given = file.chain([(source, name)]);
-        let given = given.filter_map(|(source, value)| match source {
-            Source::Flag(flag) => Some([(*flag).to_owned(), value]),
-            _ => None,
-        });
-        let program = "jobboard".to_owned();
-        [program].into_iter().chain(given.flatten()).collect()
     }
 
     /// Fetches the password for the board, if there is one.

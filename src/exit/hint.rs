@@ -1,23 +1,24 @@
 //! What to do about an error, where that is not plain.
 //!
-//! `JOB` in a command stands for the job that the error is about; see `way`.
-
-use std::borrow::Cow;
+//! `JOB` in a command stands for the job that the error is about.
 
 use super::{CommandError, Trying};
-use crate::board::{BoardError, JobRef};
+use crate::{
+    board::{BoardError, JobRef},
+    suggest::Hint,
+};
 
 pub(super) const LOOK_AT_IT: &str = "nothing was done; `jobboard show JOB` shows how it is now";
 
 /// A hint, and the job that it is about, if it is about one.
 #[derive(Debug)]
 pub(super) struct WayOut {
-    pub(super) hint: Cow<'static, str>,
+    pub(super) hint: Hint,
     pub(super) job: Option<String>,
 }
 
 impl WayOut {
-    pub(super) fn new(hint: impl Into<Cow<'static, str>>, trying: Option<&Trying>) -> Self {
+    pub(super) fn new(hint: impl Into<Hint>, trying: Option<&Trying>) -> Self {
         Self {
             hint: hint.into(),
             job: trying.and_then(|trying| trying.job.clone()),
@@ -26,15 +27,13 @@ impl WayOut {
 }
 
 pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Option<WayOut> {
-    let hint: Cow<'static, str> = match error {
-        CommandError::Usage { hint, .. } | CommandError::Refused { hint, .. } => {
-            hint.clone()?.into()
-        }
+    let hint: Hint = match error {
+        CommandError::Usage { hint, .. } | CommandError::Refused { hint, .. } => hint.clone()?,
         CommandError::Unheard { .. } => {
             "`jobboard owner JOB` shows whether it is; `jobboard abandon --force JOB` frees it"
                 .into()
         }
-        CommandError::Yours { hint, .. } => hint.clone().into(),
+        CommandError::Yours { hint, .. } => hint.clone(),
         CommandError::Nothing(_) => match verb(trying) {
             "claim" => "with --wait 1m as well it waits for one".into(),
             "show the flow of" => "`jobboard explain JOB` says why it is where it is".into(),
@@ -76,7 +75,7 @@ pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<Wa
     Some(way_out)
 }
 
-fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static, str>> {
+fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     if let Some(hint) = verb_hint(error, trying) {
         return Some(hint);
     }
@@ -109,8 +108,8 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
             "`jobboard claim JOB` alone claims it all the same; `jobboard trash --force JOB` takes it \
              off the board"
         }
-        BoardError::OtherName { hint, .. } => return Some(hint.clone().into()),
-        BoardError::Occupied { remedy, .. } => return Some(remedy.clone().into()),
+        BoardError::OtherName { hint, .. } => return Some(hint.clone()),
+        BoardError::Occupied { remedy, .. } => return Some(remedy.clone()),
         BoardError::Unsupported { hint, .. } => (*hint)?,
         BoardError::NoFolder { .. } => "with --create the folder is made, too",
         BoardError::Denied { .. } => "`jobboard config` shows which board is used, and as whom",
@@ -130,7 +129,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
 }
 
 /// Says what to do where that depends on what was tried.
-fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static, str>> {
+fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     let verb = verb(trying);
     // Whether more follows it, as in `consume --failed`.
     let word = verb.split(' ').next().unwrap_or_default();
@@ -150,12 +149,18 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static,
              gone, `jobboard abandon --force JOB` frees it"
         }
         (BoardError::NotClaimed, "trash" | "consume") => {
-            return Some(by_force(verb, "though nobody has it"));
+            return Some(by_force(
+                verb,
+                "`jobboard {} --force JOB` does it though nobody has it",
+            ));
         }
         (BoardError::NotClaimed, "abandon") => "it is free already: `jobboard show JOB` shows it",
         (BoardError::NotClaimed, _) => "`jobboard claim JOB` claims it",
         (BoardError::NotOwner { .. }, "trash" | "consume" | "abandon") => {
-            return Some(by_force(verb, "whoever has it") + "; --who NAME acts as its owner");
+            return Some(by_force(
+                verb,
+                "`jobboard {} --force JOB` does it whoever has it; --who NAME acts as its owner",
+            ));
         }
         (BoardError::NotOwner { .. }, _) => {
             "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it"
@@ -180,6 +185,8 @@ fn verb(trying: Option<&Trying>) -> &'static str {
     trying.map_or("", |trying| trying.verb)
 }
 
-fn by_force(verb: &str, circumstance: &str) -> Cow<'static, str> {
-    format!("`jobboard {verb} --force JOB` does it {circumstance}").into()
+/// Fills in the command that was tried, with what follows it, as in `consume --failed`.
+fn by_force(verb: &str, text: &'static str) -> Hint {
+    let words: Vec<_> = verb.split(' ').collect();
+    Hint::new(text, [&words])
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Judged, Told, UNREACHABLE};
 use crate::names::named;
+use crate::suggest::Suggestion;
 
 named! {
     /// What monitoring makes of something.
@@ -49,6 +50,7 @@ pub(super) struct Failed {
     summary: String,
     kind: &'static str,
     hint: Option<String>,
+    commands: Vec<Suggestion>,
 }
 
 impl Failed {
@@ -59,6 +61,7 @@ impl Failed {
             summary: told.message,
             kind: told.kind,
             hint: told.hint,
+            commands: told.commands,
         }
     }
 

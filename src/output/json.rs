@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Serializer, ser::Formatter};
 
-use super::text::is_unsafe;
+use crate::printable::is_unsafe;
 
 /// Writes a value as JSON, on one line.
 ///

@@ -8,10 +8,14 @@ use super::{
     text::Text,
 };
 use crate::job::State;
+use crate::suggest::Suggestion;
 
 const INDENT: usize = 14;
 
 const GAP: &str = "  ";
+
+/// In place of how far in a line goes on: nothing of it may be shown on a second line.
+const WHOLE: usize = usize::MAX;
 
 /// How a piece of text stands out; never the only carrier of a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,11 +108,17 @@ impl Page {
 
     /// Adds a line that names a fact, cut where there is no room for it, and the command that shows
     /// more of it, whole: behind it, or where that does not fit on a line of its own.
-    pub(crate) fn fact_with(&mut self, name: &str, tone: Tone, fact: &str, command: Option<&str>) {
+    pub(crate) fn fact_with(
+        &mut self,
+        name: &str,
+        tone: Tone,
+        fact: &str,
+        command: Option<&Suggestion>,
+    ) {
         let room = self.size.map(|(columns, _)| columns.saturating_sub(INDENT));
         let room = room.unwrap_or(usize::MAX);
         let fact = Text::from(fact).cut(room);
-        let command = command.map(Text::from);
+        let command = command.map(|command| Text::from(command.to_string()));
         let behind = fact.width() + GAP.len();
         let line = self.line().add(Tone::Faint, format!("{name:<INDENT$}"));
         let line = line.add(tone, fact);
@@ -121,6 +131,18 @@ impl Page {
                 self.line().plain(GAP).add(Tone::Faint, command);
             }
             None => {}
+        }
+    }
+
+    /// Adds a line with a command, which is never broken: its second line would be a command of its own.
+    pub(crate) fn command(&mut self, before: &str, command: &Suggestion) {
+        drop(
+            self.line()
+                .add(Tone::Faint, before)
+                .plain(command.to_string()),
+        );
+        if let Some((hang, _)) = self.lines.last_mut() {
+            *hang = WHOLE;
         }
     }
 
@@ -195,6 +217,11 @@ impl Page {
 fn broken(line: Pieces, columns: usize, hang: usize) -> Vec<Pieces> {
     // On no columns at all nothing would ever fit.
     let columns = columns.max(1);
+    let width = |line: &Pieces| line.iter().map(|(_, text)| text.width()).sum::<usize>();
+    if hang == WHOLE && width(&line) > columns {
+        let text = "    (`jobboard explain` prints this command, which is too wide here)";
+        return broken(vec![(Tone::Faint, Text::from(text))], columns, 4);
+    }
     let hang = hang.min(columns / 2);
     let (mut rows, mut row, mut width) = (Vec::new(), Pieces::new(), 0);
     for (tone, text) in line {

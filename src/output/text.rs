@@ -4,8 +4,7 @@ use std::fmt;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How many marks may stand on a letter; more would paint over the lines around it.
-const MOST_MARKS: usize = 4;
+use crate::printable::judged;
 
 /// Text without control characters, terminal sequences or changes of direction.
 ///
@@ -15,7 +14,7 @@ pub(crate) struct Text(String);
 
 impl Text {
     /// Makes a line of fields, separated by tabs, from which a program can get the originals back.
-    pub(super) fn line<T: AsRef<str>>(fields: &[T]) -> Self {
+    pub(crate) fn line<T: AsRef<str>>(fields: &[T]) -> Self {
         let mut line = String::new();
         for (at, field) in fields.iter().enumerate() {
             let field = field.as_ref();
@@ -123,18 +122,6 @@ fn is_safe(raw: &str) -> bool {
         || !judged(raw).any(|(_, is_unsafe)| is_unsafe)
 }
 
-/// Tells of each character whether it is unsafe where it stands.
-fn judged(raw: &str) -> impl Iterator<Item = (char, bool)> + '_ {
-    let mut marks = 0;
-    raw.chars().map(move |character| {
-        marks = match character.width() {
-            Some(0) => marks + 1,
-            _ => 0,
-        };
-        (character, is_unsafe(character) || marks > MOST_MARKS)
-    })
-}
-
 fn escape(raw: &str, safe: &mut String) {
     for (character, is_unsafe) in judged(raw) {
         match character {
@@ -145,25 +132,13 @@ fn escape(raw: &str, safe: &mut String) {
     }
 }
 
-/// Whether a terminal would act on the character, or hide it, instead of showing it.
-pub(super) fn is_unsafe(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            // Direction marks, embeddings, overrides and isolates.
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            // Line breaks of other kinds, and what takes no place.
-            | '\u{2028}' | '\u{2029}' | '\u{200b}' | '\u{2060}' | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}'
-            // No characters at all.
-            | '\u{fffe}' | '\u{ffff}'
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
+    use crate::{
+        printable::is_unsafe,
+        untrusted::{Answer, Bounds, Corpus, refused, same},
+    };
 
     #[test]
     fn ordinary_text_of_any_script_stays_as_it_is() {

@@ -8,7 +8,7 @@ use std::{
 use rustix::process::geteuid;
 use thiserror::Error;
 
-use crate::shell;
+use crate::suggest::Hint;
 
 #[derive(Debug, Error)]
 pub(crate) enum Untrusted {
@@ -24,14 +24,23 @@ pub(crate) enum Untrusted {
 
 impl Untrusted {
     /// Returns the command that mends it, if there is one.
-    pub(crate) fn remedy(&self) -> Option<String> {
-        let word = |path: &Path| shell::word(&path.display().to_string());
-        let command = match self {
-            Self::Foreign { path, .. } => format!("chown {} {}", geteuid().as_raw(), word(path)),
-            Self::Writable { path, .. } => format!("chmod go-w {}", word(path)),
+    pub(crate) fn remedy(&self) -> Option<Hint> {
+        let (text, words, path) = match self {
+            Self::Foreign { path, .. } => {
+                let us = geteuid().as_raw().to_string();
+                ("`chown {}`, if what the file says is still right", us, path)
+            }
+            Self::Writable { path, .. } => {
+                let mode = "go-w".to_owned();
+                (
+                    "`chmod {}`, if what the file says is still right",
+                    mode,
+                    path,
+                )
+            }
             Self::Kind { .. } | Self::Unseen { .. } => return None,
         };
-        Some(format!("`{command}`, if what the file says is still right"))
+        Some(Hint::new(text, [&[&words, &path.to_string_lossy()]]))
     }
 }
 

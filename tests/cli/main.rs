@@ -44,6 +44,7 @@ mod schema;
 mod selftest;
 mod show;
 mod status;
+mod suggested;
 mod trash;
 mod typed;
 mod wait;

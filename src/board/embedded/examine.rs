@@ -1,6 +1,7 @@
 //! What may be the matter with an embedded board: its file, its folder and its disk.
 
 use std::{
+    borrow::Cow,
     fs,
     os::unix::fs::MetadataExt,
     path::Path,
@@ -18,7 +19,7 @@ use crate::{
         BoardError, Result,
         examine::{Code, Examined, Finding, Part, Remedy},
     },
-    shell,
+    suggest::Suggestion,
 };
 
 /// How much room a board needs to go on for a while.
@@ -51,15 +52,15 @@ impl Embedded {
         Ok(seen)
     }
 
-    fn word(&self) -> String {
-        shell::word(&self.file.path().display().to_string())
+    fn path(&self) -> Cow<'_, str> {
+        self.file.path().to_string_lossy()
     }
 
     fn rights(&self, seen: &mut Examined) -> Result<()> {
         match self.file.is_writable() {
             Err(BoardError::Denied { .. }) => {
                 let summary = "the file of the board can only be read";
-                let remedy = Remedy::Elsewhere(format!("ls -l {}", self.word()));
+                let remedy = Remedy::Elsewhere(Suggestion::of("ls -l").with([self.path()]));
                 let finding = Finding::new(Code::RightsMissing, summary, remedy);
                 seen.add(finding.seen("denied", "posting, claiming and settling jobs"));
                 Ok(())
@@ -83,7 +84,7 @@ impl Embedded {
                 let name = place.display();
                 let summary =
                     format!("{name} can be written by others (mode {mode:o}, user {owner})");
-                let command = format!("chmod go-w {}", shell::word(&name.to_string()));
+                let command = Suggestion::of("chmod go-w").with([place.to_string_lossy()]);
                 let remedy = Remedy::Elsewhere(command);
                 seen.add(Finding::new(Code::WritableByOthers, summary, remedy));
             }
@@ -96,14 +97,15 @@ impl Embedded {
         if log > LARGE_LOG {
             let summary =
                 "the log of the board is large: a process that reads for long keeps it so";
-            let command = format!("sqlite3 {} 'PRAGMA wal_checkpoint(TRUNCATE)'", self.word());
+            let command = Suggestion::of("sqlite3").with([self.path()]);
+            let command = command.with(["PRAGMA wal_checkpoint(TRUNCATE)"]);
             let finding = Finding::new(Code::LogLarge, summary, Remedy::Elsewhere(command));
             seen.add(finding.seen("bytes", log));
         }
         if let Ok(system) = rustix::fs::statvfs(folder) {
             let free = system.f_bavail.saturating_mul(system.f_frsize);
             if free < ROOM {
-                let command = format!("df -h {}", shell::word(&folder.display().to_string()));
+                let command = Suggestion::of("df -h").with([folder.to_string_lossy()]);
                 let summary = format!("the disk of the board has {} MiB left", free >> 20);
                 seen.add(Finding::new(
                     Code::DiskFull,
@@ -132,11 +134,14 @@ impl Embedded {
         // A value that is not allowed is a record that cannot be read, and no damage.
         let is_damage = |problem: &String| problem != "ok" && !problem.starts_with("CHECK ");
         if let Some(problem) = problems.into_iter().find(is_damage) {
-            let (board, mended) = (self.word(), with_suffix(self.file.path(), ".mended"));
-            let mended = shell::word(&mended.display().to_string());
             let command = match problem.contains(" index ") {
-                true => format!("sqlite3 {board} REINDEX"),
-                false => format!("sqlite3 {board} .recover | sqlite3 {mended}"),
+                true => Suggestion::of("sqlite3").with([self.path(), "REINDEX".into()]),
+                false => {
+                    let mended = with_suffix(self.file.path(), ".mended");
+                    let recover = r#"sqlite3 "$0" .recover >"$1.sql" && sqlite3 "$1" <"$1.sql""#;
+                    let command = Suggestion::of("sh -c").with([recover]);
+                    command.with([self.path(), mended.to_string_lossy()])
+                }
             };
             let summary = "the file of the board is damaged";
             let finding = Finding::new(Code::Damaged, summary, Remedy::Elsewhere(command));

@@ -11,6 +11,7 @@ use crate::board::{
     examine::{Code, Examined, Finding, Remedy},
     url::{Server, TlsFiles},
 };
+use crate::suggest::Suggestion;
 
 /// How long before its end a certificate should be replaced.
 const SOON: TimeDelta = TimeDelta::days(30);
@@ -37,8 +38,7 @@ pub(crate) async fn examine<C: Reason>(
         if left < SOON {
             let days = left.num_days();
             let summary = format!("the certificate of {server} is good for {days} more days");
-            let show =
-                format!("openssl s_client -connect {server} </dev/null | openssl x509 -dates");
+            let show = Suggestion::of("openssl s_client -connect").with([server.to_string()]);
             let finding = Finding::new(Code::TlsExpires, summary, Remedy::Elsewhere(show));
             seen.add(finding.seen("until", end.format("%F %TZ")));
         }

@@ -14,7 +14,7 @@ use crate::{
         examine::{Code, Examined, Finding, Part, Remedy},
     },
     job::Shelf,
-    shell,
+    suggest::Suggestion,
 };
 
 /// How many seconds a replica may have said nothing, which it does every second.
@@ -44,8 +44,8 @@ impl Redis {
         Ok(seen)
     }
 
-    /// Returns a command line for the server, and for whoever may use it.
-    pub(super) fn cli(&self, command: &str) -> Remedy {
+    /// Returns a command for the server, and for whoever may use it.
+    pub(super) fn cli(&self, command: Suggestion) -> Remedy {
         Remedy::Elsewhere(self.client.cli(command))
     }
 
@@ -73,7 +73,7 @@ impl Redis {
             return Ok(());
         };
         if let Some(warning) = memory.as_ref().and_then(eviction::warning) {
-            let remedy = self.cli("CONFIG SET maxmemory-policy noeviction");
+            let remedy = self.cli(Suggestion::of("CONFIG SET maxmemory-policy noeviction"));
             seen.add(Finding::new(Code::Evicts, warning, remedy));
         }
         let facts = [persistence, replication].map(|it| it.as_ref().map(text).unwrap_or_default());
@@ -90,7 +90,7 @@ impl Redis {
         if fact("role") == Some("slave") && is_writable {
             let [host, port] = ["master_host", "master_port"].map(|it| fact(it).unwrap_or("?"));
             let summary = format!("the server is a replica of {host}:{port} that takes writes");
-            let remedy = self.cli("CONFIG SET replica-read-only yes");
+            let remedy = self.cli(Suggestion::of("CONFIG SET replica-read-only yes"));
             seen.add(Finding::new(Code::WritableReplica, summary, remedy));
         }
         Ok(())
@@ -106,7 +106,7 @@ impl Redis {
         let is_appended = fact("aof_enabled") == Some("1");
         if !is_appended && saves == Some(false) {
             let summary = "the server keeps nothing on its disk";
-            let remedy = self.cli("CONFIG SET appendonly yes");
+            let remedy = self.cli(Suggestion::of("CONFIG SET appendonly yes"));
             seen.add(Finding::new(Code::NotPersistent, summary, remedy));
         }
         for (what, is_used) in [
@@ -115,7 +115,7 @@ impl Redis {
         ] {
             if is_used && fact(what).is_some_and(|status| status != "ok") {
                 let summary = "the server cannot write what it has to its disk";
-                let remedy = self.cli("BGSAVE");
+                let remedy = self.cli(Suggestion::of("BGSAVE"));
                 let finding = Finding::new(Code::PersistenceFails, summary, remedy);
                 seen.add(finding.seen(what, fact(what).unwrap_or_default()));
             }
@@ -140,7 +140,7 @@ impl Redis {
             if lag > LAG || fact("state") != "online" {
                 let (host, port) = (fact("ip"), fact("port"));
                 let summary = format!("the replica {host}:{port} does not keep up");
-                let remedy = self.cli("INFO replication");
+                let remedy = self.cli(Suggestion::of("INFO replication"));
                 let finding = Finding::new(Code::ReplicaLags, summary, remedy);
                 seen.add(finding.seen("state", fact("state")).seen("seconds", lag));
             }
@@ -174,9 +174,9 @@ impl Redis {
             let found = found.trim();
             if found != *wanted && found != "none" {
                 is_sound = false;
-                let (from, to) = (shell::word(key), shell::word(&format!("{key}.aside")));
                 let summary = format!("{key} is a {found}, not a {wanted}");
-                let remedy = self.cli(&format!("RENAMENX {from} {to}"));
+                let remedy =
+                    self.cli(Suggestion::of("RENAMENX").with([key, &format!("{key}.aside")]));
                 seen.add(Finding::new(Code::WrongType, summary, remedy));
             }
         }
@@ -200,14 +200,16 @@ impl Redis {
         });
         if last.is_none_or(|last: i64| last < highest) {
             let (key, summary) = (
-                shell::word(&self.keys.sequence()),
+                self.keys.sequence(),
                 "the number of the last job is behind the jobs",
             );
             // It may have grown by then, and is never to be set back, nor so far that it ends.
             let remedy = match last.and_then(|last| highest.checked_sub(last)) {
-                Some(_) if highest > MOST_NUMBER => Remedy::shows(&format!("show @{highest}")),
-                Some(behind) => self.cli(&format!("INCRBY {key} {behind}")),
-                None => self.cli(&format!("GET {key}")),
+                Some(_) if highest > MOST_NUMBER => {
+                    Remedy::Shows(Suggestion::of("show").with([format!("@{highest}")]))
+                }
+                Some(behind) => self.cli(Suggestion::of("INCRBY").with([key, behind.to_string()])),
+                None => self.cli(Suggestion::of("GET").with([key])),
             };
             let finding = Finding::new(Code::SequenceBehind, summary, remedy);
             let last = last.map_or("no number".to_owned(), |last| last.to_string());
@@ -238,12 +240,7 @@ impl Redis {
         if strays.is_empty() {
             return Ok(());
         }
-        let words: Vec<_> = strays
-            .iter()
-            .take(NAMED)
-            .map(|it| shell::word(it))
-            .collect();
-        let remedy = self.cli(&format!("DEL {}", words.join(" ")));
+        let remedy = self.cli(Suggestion::of("DEL").with(strays.iter().take(NAMED)));
         let summary = format!("keys of no job: {}", strays.len());
         let finding = Finding::new(Code::StrayKeys, summary, remedy);
         seen.add(finding.seen("key", &strays[0]));

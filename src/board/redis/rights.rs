@@ -8,7 +8,7 @@ use crate::{
         BoardError, Result,
         examine::{Code, Examined, Finding},
     },
-    shell,
+    suggest::Suggestion,
 };
 
 /// Asks of each command in ARGV whether we may use it on the key behind it.
@@ -175,12 +175,12 @@ impl Redis {
         ] {
             if lacking(lack).next().is_some() {
                 objects.push(format!("{what} {names}"));
-                rights.push(shell::word(&format!("{sign}{names}")));
+                rights.push(format!("{sign}{names}"));
             }
         }
-        let grant = format!("ACL SETUSER {} {}", shell::word(user), rights.join(" "));
+        let grant = Suggestion::of("ACL SETUSER").with([user]).with(rights);
         let summary = format!("{user} may not use {}", objects.join(", "));
-        Finding::new(Code::RightsMissing, summary, self.cli(&grant))
+        Finding::new(Code::RightsMissing, summary, self.cli(grant))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
         examine::{Code, Examined, Finding, Part, Remedy},
     },
     job::{JobKey, Shelf},
-    shell,
+    suggest::Suggestion,
 };
 
 /// Rights on the node of the board, and what breaks without them.
@@ -49,7 +49,7 @@ impl Target<'_> {
             Part::Connection => {
                 for problem in self.client.problems().await {
                     let summary = format!("of the servers of the board one is away: {problem}");
-                    let remedy = Remedy::Elsewhere("systemctl restart zookeeper".to_owned());
+                    let remedy = Remedy::Elsewhere(Suggestion::of("systemctl restart zookeeper"));
                     seen.add(Finding::new(Code::ServerAway, summary, remedy));
                 }
                 self.client.look_at_certificates(&mut seen).await;
@@ -112,11 +112,11 @@ impl Target<'_> {
                 format!("{}:{}:{letters}", acl.scheme(), acl.id())
             });
             let widened = widened.collect::<Vec<_>>().join(",");
-            let command = match acls.iter().any(is_widened) {
-                true => format!("setAcl {} {}", shell::word(path), shell::word(&widened)),
-                false => format!("getAcl {}", shell::word(path)),
-            };
-            let remedy = Remedy::Elsewhere(self.client.cli(&command));
+            let cli = Suggestion::of("zkCli.sh -server").with([self.client.servers()]);
+            let remedy = Remedy::Elsewhere(match acls.iter().any(is_widened) {
+                true => cli.with(["setAcl", path, &widened]),
+                false => cli.with(["getAcl", path]),
+            });
             let finding = Finding::new(Code::RightsMissing, summary, remedy);
             let finding = lacking
                 .into_iter()
@@ -174,11 +174,9 @@ impl Target<'_> {
         let mut strays: Vec<_> = strays.map(|(path, _)| path).collect();
         strays.sort_unstable();
         if let Some(first) = strays.first() {
-            let deletes: Vec<_> = strays.iter().take(NAMED).collect();
-            let deletes = deletes
-                .into_iter()
-                .map(|path| self.client.cli(&format!("delete {}", shell::word(path))));
-            let remedy = Remedy::Elsewhere(deletes.collect::<Vec<_>>().join("; "));
+            let each = r#"for node do zkCli.sh -server "$0" delete "$node"; done"#;
+            let remedy = Suggestion::of("sh -c").with([each, &self.client.servers()]);
+            let remedy = Remedy::Elsewhere(remedy.with(strays.iter().take(NAMED)));
             let summary = format!("nodes of no job: {}", strays.len());
             seen.add(Finding::new(Code::StrayKeys, summary, remedy).seen("node", first));
         }

@@ -108,13 +108,13 @@ impl Client {
         self.about.user.as_deref()
     }
 
-    /// Returns a command line for the servers; paths are as they are within our chroot.
-    pub(super) fn cli(&self, command: &str) -> String {
+    /// Returns the servers as `zkCli.sh` is told them; paths are then as they are within our chroot.
+    pub(super) fn servers(&self) -> String {
         let Circumstances {
             servers, chroot, ..
         } = &*self.about;
         let chroot = chroot.as_deref().unwrap_or_default();
-        format!("zkCli.sh -server {servers}{chroot} {command}")
+        format!("{servers}{chroot}")
     }
 
     /// Looks how long the certificates of the servers are good, if they show any.

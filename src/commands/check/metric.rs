@@ -10,6 +10,7 @@ use crate::{
     commands::parts::tally::{Figures, Standing, age},
     duration,
     names::named,
+    suggest::Suggestion,
 };
 
 named! {
@@ -90,34 +91,35 @@ impl Metric {
     /// Returns the command that shows what a value is about, and whether it takes filters.
     ///
     /// Where a range has an end, and the value is beyond it, that is what is shown.
-    pub(super) fn command(self, measured: &Measured, range: Option<&Range>) -> (String, bool) {
-        let beyond = |field: &str| {
+    pub(super) fn command(self, measured: &Measured, range: Option<&Range>) -> (Suggestion, bool) {
+        let beyond = |list: &'static str, field: &str| {
             let most = range.and_then(Range::most);
             let most = most.filter(|most| *most > 0.0);
             let most = most.and_then(|most| Duration::try_from_secs_f64(most).ok());
-            match most {
-                Some(most) => format!("--filter {field}>{} --sort {field}", duration::exact(most)),
-                None => format!("--sort {field}"),
-            }
+            let filter = most.map(|most| format!("{field}>{}", duration::exact(most)));
+            let filter = filter.map(|filter| ["--filter".to_owned(), filter]);
+            let list = Suggestion::of(list).with(filter.into_iter().flatten());
+            list.with(["--sort", field])
         };
         let attempts = measured.figures.exhausted_attempts;
-        let attempts = attempts.map(|least| format!(" --filter attempts>={least}"));
+        let attempts = attempts.map(|least| ["--filter".to_owned(), format!("attempts>={least}")]);
         let list = match self {
-            Self::Unclaimed | Self::Postponed => "list --unclaimed".to_owned(),
-            Self::OldestUnclaimed => format!("list --unclaimed {}", beyond("age")),
-            Self::Claimed => "list --state CLAIMED".to_owned(),
-            Self::LongestClaim => format!("list --state CLAIMED {}", beyond("held")),
-            Self::NeverLapsing => "list --filter expires=none".to_owned(),
-            Self::NotRenewed => "list --filter expires<10s --sort expires".to_owned(),
+            Self::Unclaimed | Self::Postponed => Suggestion::of("list --unclaimed"),
+            Self::OldestUnclaimed => beyond("list --unclaimed", "age"),
+            Self::Claimed => Suggestion::of("list --state CLAIMED"),
+            Self::LongestClaim => beyond("list --state CLAIMED", "held"),
+            Self::NeverLapsing => Suggestion::of("list --filter expires=none"),
+            Self::NotRenewed => Suggestion::of("list --filter expires<10s --sort expires"),
             Self::Exhausted => {
-                let attempts = attempts.unwrap_or_default();
-                format!("list --unclaimed{attempts} --sort -attempts")
+                let list = Suggestion::of("list --unclaimed");
+                let list = list.with(attempts.into_iter().flatten());
+                list.with(["--sort", "-attempts"])
             }
-            Self::Malformed => "list --state MALFORMED".to_owned(),
-            Self::Trashed => "list --trash".to_owned(),
-            Self::Orphaned => return ("doctor --only held-by-dead".to_owned(), false),
-            Self::Conductors => return ("conductors".to_owned(), false),
-            Self::Rtt => return ("ping".to_owned(), false),
+            Self::Malformed => Suggestion::of("list --state MALFORMED"),
+            Self::Trashed => Suggestion::of("list --trash"),
+            Self::Orphaned => return (Suggestion::of("doctor --only held-by-dead"), false),
+            Self::Conductors => return (Suggestion::of("conductors"), false),
+            Self::Rtt => return (Suggestion::of("ping"), false),
         };
         (list, true)
     }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     exit::{PluginState, without_bars},
-    shell,
+    suggest::Suggestion,
 };
 
 /// How high a value may be, or may not.
@@ -81,7 +81,7 @@ struct Value {
     /// What it is outside of, as it was written.
     #[serde(skip)]
     outside: Option<String>,
-    command: Vec<String>,
+    command: Suggestion,
 }
 
 /// Writes a count without a fraction.
@@ -98,7 +98,7 @@ fn number<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S:
 pub(super) struct Remark {
     pub(super) summary: String,
     pub(super) state: PluginState,
-    pub(super) command: Vec<String>,
+    pub(super) command: Suggestion,
 }
 
 /// What was found.
@@ -119,7 +119,7 @@ impl Verdict {
         measured: &Measured,
         thresholds: &Thresholds,
         findings: Vec<Remark>,
-        command: impl Fn((String, bool)) -> Vec<String>,
+        command: impl Fn((Suggestion, bool)) -> Suggestion,
     ) -> Self {
         let judge = |metric: Metric| {
             let value = metric.value(measured);
@@ -220,19 +220,13 @@ impl Value {
             None => format!(", outside of {range}"),
         });
         let outside = outside.unwrap_or_default();
-        let command = typed(&self.command);
-        format!("{state}: {name} is {words}{outside}: {command}")
+        format!("{state}: {name} is {words}{outside}: {}", self.command)
     }
 }
 
 impl Remark {
     fn line(&self) -> String {
         let summary = without_bars(&self.summary);
-        format!("{}: {summary}: {}", self.state, typed(&self.command))
+        format!("{}: {summary}: {}", self.state, self.command)
     }
-}
-
-/// Writes a command so that it can be typed, without the sign behind which performance data begins.
-fn typed(command: &[String]) -> String {
-    shell::line(command).replace('|', r"'$'\x7c''")
 }

@@ -132,7 +132,7 @@ const OUR_BOARD: &str = "the board and its folder must belong to the user who co
 const OUR_HANDLERS: &str = "the folder and all on the way to it must belong to the user who \
                             conducts or to root, and nobody else may write there";
 
-fn refusal(error: &Untrusted, hint: &str) -> anyhow::Error {
+fn refusal(error: &Untrusted, hint: &'static str) -> anyhow::Error {
     let mut message = format!("what jobs say is not executed: {error}");
     if let Some(source) = std::error::Error::source(error) {
         message = format!("{message}: {source}");

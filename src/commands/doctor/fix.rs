@@ -17,7 +17,7 @@ use crate::{
     exit::CommandError,
     job::{Entry, Shelf},
     output::{Format, Page, Record, Report, Tone},
-    shell,
+    suggest::Suggestion,
 };
 
 /// One thing to do.
@@ -25,7 +25,7 @@ use crate::{
 pub(super) struct Step {
     code: Code,
     summary: String,
-    command: Vec<String>,
+    command: Suggestion,
     /// What it is done to, and no other.
     jobs: Vec<String>,
     /// What the command has said, where programs read it.
@@ -63,7 +63,7 @@ impl Plan {
             Some(Step {
                 code: it.code,
                 summary: it.summary.clone(),
-                command: command.to_vec(),
+                command: Suggestion::default().with(command),
                 jobs: jobs.to_vec(),
                 said: None,
             })
@@ -76,12 +76,15 @@ impl Plan {
 
 impl Step {
     fn text(&self) -> String {
-        let jobs = self.jobs.iter().take(FIT).cloned();
-        let words: Vec<_> = self.command.iter().cloned().chain(jobs).collect();
-        let more = self.jobs.len().saturating_sub(FIT);
-        match more {
-            0 => shell::line(&words),
-            more => format!("{} … and {more} more", shell::line(&words)),
+        let jobs = self.jobs.iter().take(FIT);
+        self.command.clone().with(jobs).to_string()
+    }
+
+    /// Says what it is about, and how many more jobs it is done to than its command names.
+    fn title(&self) -> String {
+        match self.jobs.len().saturating_sub(FIT) {
+            0 => self.summary.clone(),
+            more => format!("{}; these, and {more} more", self.summary),
         }
     }
 
@@ -110,7 +113,7 @@ impl Record for Plan {
     }
 
     fn lines(&self) -> Vec<Vec<String>> {
-        let line = |it: &Step| vec![it.code.name().to_owned(), it.summary.clone(), it.text()];
+        let line = |it: &Step| vec![it.code.name().to_owned(), it.title(), it.text()];
         self.plan.iter().map(line).collect()
     }
 }
@@ -118,7 +121,7 @@ impl Record for Plan {
 impl Report for Plan {
     fn human(&self, page: &mut Page) {
         for (at, step) in self.plan.iter().enumerate() {
-            page.line().plain(format!("{}. {}", at + 1, step.summary));
+            page.line().plain(format!("{}. {}", at + 1, step.title()));
             page.line().plain("   ").add(Tone::Strong, step.text());
         }
     }
@@ -200,7 +203,7 @@ async fn perform(
     let reason = reason
         .into_iter()
         .flat_map(|why| ["--reason".to_owned(), why]);
-    let words = step.command.iter().cloned().chain(left);
+    let words = step.command.words().iter().cloned().chain(left);
     let words = words.chain(yes).chain(reason);
     let words = words.chain(confirmed.into_iter().flatten());
     let cli = Cli::try_parse_from(words).with_context(|| format!("cannot do `{}`", step.text()))?;

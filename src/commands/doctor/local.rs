@@ -7,7 +7,7 @@ use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use crate::{
     board::examine::{Code, Examined, Finding, Remedy},
     config::Config,
-    shell,
+    suggest::Suggestion,
 };
 
 /// Looks at the files of the configuration, and at the kernel.
@@ -30,12 +30,20 @@ pub(super) fn examine(config: &Config) -> Examined {
         );
     }
     let lacking = [
-        ("pidfd", pidfd_open(getpid(), PidfdFlags::empty()).is_err()),
-        ("/proc", !Path::new("/proc/self/exe").exists()),
+        (
+            "pidfd",
+            pidfd_open(getpid(), PidfdFlags::empty()).is_err(),
+            "uname -r",
+        ),
+        (
+            "/proc",
+            !Path::new("/proc/self/exe").exists(),
+            "mount -t proc proc /proc",
+        ),
     ];
-    for (what, _) in lacking.into_iter().filter(|(_, lacks)| *lacks) {
+    for (what, _, remedy) in lacking.into_iter().filter(|(_, lacks, _)| *lacks) {
         let summary = format!("the kernel, or this container, has no {what}");
-        let remedy = Remedy::Elsewhere("uname -r; mount -t proc proc /proc".to_owned());
+        let remedy = Remedy::Elsewhere(Suggestion::of(remedy));
         seen.add(Finding::new(Code::Kernel, summary, remedy));
     }
     seen
@@ -55,7 +63,7 @@ fn look_at(
     if found & forbidden != 0 && path.is_file() {
         let name = path.display();
         let summary = format!("{name} can be {what} by others (mode {found:o})");
-        let command = format!("chmod {mode} {}", shell::word(&name.to_string()));
+        let command = Suggestion::of("chmod").with([mode, &path.to_string_lossy()]);
         seen.add(Finding::new(code, summary, Remedy::Elsewhere(command)));
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     job::{Entry, Shelf, octavia},
     logbook::{Logbook, LogbookError, LogbookUrl, Pending, StaleBook},
     secret::Secret,
+    suggest::Suggestion,
 };
 
 /// How old something is that should have been done with: what is younger may be on its way.
@@ -161,7 +162,7 @@ fn short_columns(columns: Vec<String>) -> Finding {
         "the logbooks' tables are of an older TaskFlow: {} of their columns are short",
         columns.len()
     );
-    let remedy = Remedy::Elsewhere("octavia-db-manage upgrade_persistence".to_owned());
+    let remedy = Remedy::Elsewhere(Suggestion::of("octavia-db-manage upgrade_persistence"));
     let finding = Finding::new(Code::ShortColumns, summary, remedy);
     columns
         .into_iter()
@@ -172,30 +173,22 @@ fn pending_without_job(balancer: &Pending) -> Finding {
     let Pending { id, status, since } = balancer;
     let summary = format!("load balancer {id} is {status} and no job is about it");
     let then = match status.as_str() {
-        "PENDING_DELETE" => "delete --cascade",
-        _ => "failover",
+        "PENDING_DELETE" => {
+            r#"mysql octavia -e "$0" && openstack loadbalancer delete --cascade "$1""#
+        }
+        _ => r#"mysql octavia -e "$0" && openstack loadbalancer failover "$1""#,
     };
     let sql = format!(
         "UPDATE load_balancer SET provisioning_status = 'ERROR' WHERE id = '{id}' AND provisioning_status = \
-         '{status}'; -- and then: openstack loadbalancer {then} {id}"
+         '{status}'"
     );
+    let command = Suggestion::of("sh -c").with([then, &sql, id]);
     let finding = Finding::new(
         Code::PendingWithoutJob,
         summary,
-        elsewhere(sql, &[id, status]),
+        with_sql(command, &[id, status]),
     );
     finding.seen("since", since.as_deref().unwrap_or_default())
-}
-
-/// Shows SQL for somebody to run, unless what the database says would not stay within its quotes.
-fn elsewhere(sql: String, values: &[&str]) -> Remedy {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    match values.iter().all(|value| value.bytes().all(is_plain)) {
-        true => Remedy::Elsewhere(sql),
-        false => Remedy::Elsewhere(
-            "-- what the database says here nobody should type: look into it".to_owned(),
-        ),
-    }
 }
 
 /// What the jobs of a board and of its trash are about.
@@ -262,6 +255,15 @@ impl Jobs {
     }
 }
 
+/// Takes a command, unless what the database says would not stay within the quotes of its SQL.
+fn with_sql(command: Suggestion, values: &[&str]) -> Remedy {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    Remedy::Elsewhere(match values.iter().all(|it| it.bytes().all(is_plain)) {
+        true => command,
+        false => Suggestion::of("openstack loadbalancer list"),
+    })
+}
+
 /// Tells of logbooks whose job is nowhere: what was to be done is lost, or was never posted.
 fn books_without_job(books: &[&StaleBook]) -> Option<Finding> {
     let first = books.first()?;
@@ -287,7 +289,10 @@ fn books_without_job(books: &[&StaleBook]) -> Option<Finding> {
     let finding = Finding::new(
         Code::BookWithoutJob,
         summary,
-        elsewhere(sql, &[&first.uuid]),
+        with_sql(
+            Suggestion::of("mysql octavia_persistence -e").with([sql]),
+            &[&first.uuid],
+        ),
     );
     let named = books.iter().take(NAMED);
     Some(named.fold(finding, |finding, book| {

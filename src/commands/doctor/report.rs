@@ -7,7 +7,7 @@ use super::fix::Step;
 use crate::{
     board::examine::{Code, Evidence, Finding, Group, Remedy, Severity},
     output::{Page, Record, Report, Tone},
-    shell,
+    suggest::Suggestion,
 };
 
 /// How many jobs a line names.
@@ -30,7 +30,7 @@ pub(crate) struct Diagnosis {
     pub(super) fixed: Option<Vec<Step>>,
     /// How a command begins that is about the same board.
     #[serde(skip)]
-    pub(super) program: String,
+    pub(super) program: Suggestion,
 }
 
 /// How a group is.
@@ -63,10 +63,7 @@ pub(crate) struct Told {
 /// What mends it, or shows more.
 #[derive(Debug, Serialize)]
 pub(crate) struct Mending {
-    /// The command line.
-    pub(crate) text: String,
-    /// The words of it, if it is one of ours.
-    command: Vec<String>,
+    pub(crate) command: Suggestion,
     /// Whether `--fix` does it.
     pub(crate) fix: bool,
     /// All that it is to be about; a line has room for some.
@@ -74,33 +71,15 @@ pub(crate) struct Mending {
     jobs: Vec<String>,
 }
 
-impl Mending {
-    /// Has each word of the command changed, and writes its line anew.
-    pub(crate) fn each_word(&mut self, change: impl Fn(&mut String)) {
-        let before = self.command.clone();
-        self.command.iter_mut().for_each(&change);
-        match self.command.is_empty() {
-            true => change(&mut self.text),
-            false if self.command != before => self.text = shell::line(&self.command),
-            false => {}
-        }
-    }
-}
-
 impl Told {
     /// Takes a finding; `program` is how a command begins that is about the same board.
-    pub(crate) fn new(finding: Finding, program: &[String]) -> Self {
+    pub(crate) fn new(finding: Finding, program: &Suggestion) -> Self {
         let (group, severity, consequence) = finding.code.meaning();
         let fix = matches!(finding.remedy, Remedy::Mends(..));
-        let ours = |words: Vec<String>, jobs: &[String]| {
-            let jobs = jobs.iter().take(FIT).cloned();
-            let command: Vec<_> = program.iter().cloned().chain(words).chain(jobs).collect();
-            (shell::line(&command), command)
-        };
-        let ((text, command), jobs) = match finding.remedy {
-            Remedy::Mends(words, jobs) => (ours(words, &jobs), jobs),
-            Remedy::Shows(words) => (ours(words, &[]), Vec::new()),
-            Remedy::Elsewhere(text) => ((text, Vec::new()), Vec::new()),
+        let (command, jobs) = match finding.remedy {
+            Remedy::Mends(words, jobs) => (words.with(jobs.iter().take(FIT)).on(program), jobs),
+            Remedy::Shows(words) => (words.on(program), Vec::new()),
+            Remedy::Elsewhere(command) => (command, Vec::new()),
         };
         Self {
             code: finding.code,
@@ -109,12 +88,7 @@ impl Told {
             summary: finding.summary,
             consequence,
             evidence: finding.evidence,
-            remedy: Mending {
-                text,
-                command,
-                fix,
-                jobs,
-            },
+            remedy: Mending { command, fix, jobs },
         }
     }
 
@@ -128,8 +102,8 @@ impl Told {
         let Mending {
             command, fix, jobs, ..
         } = &self.remedy;
-        let words = command.len().saturating_sub(jobs.len().min(FIT));
-        fix.then_some((command.get(..words)?, jobs))
+        let words = command.words().len().saturating_sub(jobs.len().min(FIT));
+        fix.then_some((command.words().get(..words)?, jobs))
     }
 }
 
@@ -172,7 +146,7 @@ impl Record for Diagnosis {
                 severity,
                 &it.summary,
                 it.consequence,
-                &it.remedy.text,
+                &it.remedy.command.to_string(),
             ])
         });
         let unseen = self.unseen.iter();
@@ -208,7 +182,10 @@ impl Report for Diagnosis {
         };
         let fix = match fixable {
             0 => String::new(),
-            _ => format!(" `{} doctor --fix` mends what jobboard can.", self.program),
+            _ => {
+                let fix = Suggestion::of("doctor --fix").on(&self.program);
+                format!(" `{fix}` mends what jobboard can.")
+            }
         };
         page.line();
         page.line().plain(wrong).plain(fix);
@@ -236,7 +213,7 @@ impl Told {
         } else {
             "    do: "
         };
-        page.line().add(Tone::Faint, word).plain(&self.remedy.text);
+        page.command(word, &self.remedy.command);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     duration,
     names::named,
     output::{Page, Record, Report, Tone, rfc3339, short},
-    shell,
+    suggest::Suggestion,
 };
 
 named! {
@@ -80,7 +80,7 @@ pub(crate) struct Evidence {
 #[derive(Debug, Serialize)]
 pub(crate) struct Remedy {
     pub(crate) text: String,
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Suggestion,
 }
 
 impl Finding {
@@ -125,7 +125,7 @@ impl Finding {
         self
     }
 
-    pub(crate) fn mend(mut self, text: impl Into<String>, command: Vec<String>) -> Self {
+    pub(crate) fn mend(mut self, text: impl Into<String>, command: Suggestion) -> Self {
         self.remedy = Some(Remedy {
             text: text.into(),
             command,
@@ -182,7 +182,7 @@ impl Record for Explanation {
                 finding.code.name().to_owned(),
                 finding.severity.name().to_owned(),
                 finding.summary.clone(),
-                remedy.map_or_else(String::new, |remedy| shell::line(&remedy.command)),
+                remedy.map_or_else(String::new, |remedy| remedy.command.to_string()),
             ]
         });
         lines.collect()
@@ -221,9 +221,8 @@ impl Report for Explanation {
                 page.fact(&format!("  {}", evidence.what), &value);
             }
             if let Some(remedy) = &finding.remedy {
-                let command = shell::line(&remedy.command);
                 page.fact("  to do", &remedy.text);
-                page.line().plain("  ").add(Tone::Faint, command);
+                page.command("  ", &remedy.command);
             }
         }
         for unseen in &self.unseen {

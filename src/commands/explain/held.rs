@@ -88,7 +88,7 @@ impl Scene {
             Code::HeldByDead => self.mend(finding, case, "free it", free),
             Code::NotRenewed => match taker {
                 Some(taker) => {
-                    let command = self.command(&["conductors", &taker.conductor.name]);
+                    let command = self.command(&["conductors"]).operand(&taker.conductor.name);
                     finding.mend("restart it; what it does", command)
                 }
                 None if owner.text().starts_with(OCTAVIA) => {

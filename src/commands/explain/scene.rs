@@ -13,6 +13,7 @@ use crate::{
     config::Expiry,
     duration,
     job::{Entry, Job, Pauses, Shelf, State, octavia},
+    suggest::Suggestion,
 };
 
 /// How far ahead of our clock a time may be without anybody noticing.
@@ -21,7 +22,7 @@ pub(super) const SKEW: Duration = Duration::from_secs(5);
 pub(crate) struct Scene {
     pub(super) now: DateTime<Utc>,
     /// How a command begins that is about the same board.
-    pub(super) program: Vec<String>,
+    pub(super) program: Suggestion,
     pub(super) takers: Vec<Taker>,
     pub(super) pauses: Pauses,
     /// `None`: it is no board of Octavia.
@@ -177,9 +178,8 @@ impl Scene {
     }
 
     /// Returns a command that is about the same board.
-    pub(super) fn command(&self, words: &[&str]) -> Vec<String> {
-        let words = words.iter().map(|word| (*word).to_owned());
-        self.program.iter().cloned().chain(words).collect()
+    pub(super) fn command(&self, words: &[&str]) -> Suggestion {
+        self.program.clone().with(words.iter().copied())
     }
 
     /// Whether all that would take a job are busy, so that it matters how many go before it.

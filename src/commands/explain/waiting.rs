@@ -116,7 +116,7 @@ impl Scene {
         let pause = self.pauses.of(&job.name, self.now)?;
         let finding = Finding::new(Code::Paused, Severity::Warning, pause.to_string());
         let finding = finding.at("paused", pause.remark.on, self.now);
-        let command = self.command(&["resume", &pause.names]);
+        let command = self.command(&["resume"]).operand(&pause.names);
         let finding = finding.mend(format!("{who} once it is resumed"), command);
         Some((finding, pause.until.is_some()))
     }
@@ -202,32 +202,34 @@ impl Scene {
 
     /// Says how to start a conductor that runs the job.
     fn start(&self, finding: Finding, job: &Job) -> Finding {
-        let command = job.details.as_ref().and_then(|it| it.get("command"));
-        let program = command.and_then(|it| it.get(0)?.as_str());
-        let mut words = self.command(&["conduct"]);
+        let details = job.details.as_ref().and_then(|it| it.get("command"));
+        let program = details.and_then(|it| it.get(0)?.as_str());
+        let mut command = self.command(&["conduct"]);
         let text = match program {
             Some(program) if self.has_peers => {
                 let program = match program.starts_with('/') {
                     true => program.to_owned(),
                     false => format!("/usr/bin/{program}"),
                 };
-                words.extend(["--allow".to_owned(), program]);
+                command = command.with(["--allow".to_owned(), program]);
                 "start one that may run it"
             }
             Some(_) => "start one",
             None => {
-                words.extend(["--handlers", "DIR"].map(str::to_owned));
+                command = command.with(["--handlers", "DIR"]);
                 "start one with a folder that has a program of its name"
             }
         };
-        finding.mend(text, words)
+        finding.mend(text, command)
     }
 
     /// Points at what the conductors tell of themselves.
     fn conductors(&self, finding: Finding, text: &str) -> Finding {
         let mut command = self.command(&["conductors"]);
         // Of several one is as good as another: all of them leave it.
-        command.extend(self.alive().next().map(|it| it.conductor.name.clone()));
+        if let Some(taker) = self.alive().next() {
+            command = command.operand(&taker.conductor.name);
+        }
         finding.mend(text, command)
     }
 }

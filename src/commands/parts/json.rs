@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{board::oversized_integer, shell};
+use crate::{board::oversized_integer, suggest::Suggestion};
 
 /// Reads a JSON text, and says in words where it is wrong.
 ///
@@ -87,8 +87,8 @@ fn values(value: &Value) -> Vec<String> {
             items.iter().flat_map(values).collect()
         }
         Value::Array(words) => {
-            let words = words.iter().filter_map(Value::as_str).map(shell::word);
-            vec![words.collect::<Vec<_>>().join(" ")]
+            let words = words.iter().filter_map(Value::as_str);
+            vec![Suggestion::default().with(words).to_string()]
         }
         value => vec![value.to_string()],
     }

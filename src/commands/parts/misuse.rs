@@ -4,7 +4,7 @@ use std::num::ParseIntError;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::exit::CommandError;
+use crate::{exit::CommandError, suggest::Hint};
 
 /// The commands that end claims or jobs, or perform them; nobody is led to one by a slip of the pen.
 const DANGEROUS: [&str; 5] = ["abandon", "conduct", "consume", "purge", "trash"];
@@ -25,18 +25,22 @@ pub(crate) fn misuse(error: &clap::Error, command: Option<&str>) -> Option<Comma
         (ErrorKind::ValueValidation, Some(reason)) => of_value(error, &reason),
         _ => folded(error),
     };
-    let help = match command {
-        Some(command) => format!("`jobboard help {command}` tells all about it"),
-        None => "`jobboard help` tells of all commands".to_owned(),
-    };
-    let perhaps = |what: String| format!("perhaps {what} was meant; {help}");
-    let hint = match (error.kind(), suggestion(error)) {
-        (ErrorKind::InvalidSubcommand, Some(word)) => perhaps(format!("`{word}`")),
-        (ErrorKind::InvalidSubcommand, None) => {
-            format!("`jobboard list` shows the jobs, `jobboard ping` how the board is; {help}")
+    let word = suggestion(error);
+    let hint = match (error.kind(), word.as_deref(), command) {
+        (ErrorKind::InvalidSubcommand, None, _) => {
+            "`jobboard list` shows the jobs, `jobboard ping` how the board is; `jobboard help` tells of all commands"
+                .into()
         }
-        (_, Some(word)) => perhaps(word),
-        (_, None) => help,
+        (_, None, None) => "`jobboard help` tells of all commands".into(),
+        (_, None, Some(command)) => Hint::new("`jobboard help {}` tells all about it", [&[command]]),
+        (_, Some(word), None) => Hint::new(
+            "perhaps {} was meant; `jobboard help` tells of all commands",
+            [&[word]],
+        ),
+        (_, Some(word), Some(command)) => Hint::new(
+            "perhaps {} was meant; `jobboard help {}` tells all about it",
+            [&[word], &[command]],
+        ),
     };
     Some(CommandError::usage(message).hint(hint))
 }

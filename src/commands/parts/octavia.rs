@@ -127,7 +127,7 @@ pub(crate) fn warn_of_workers(ctx: &Context) {
 pub(crate) fn refuse_to_hold(
     ctx: &Context,
     time: Option<Duration>,
-    hint: &str,
+    hint: &'static str,
 ) -> anyhow::Result<()> {
     match time.is_none_or(|time| time > LONGEST) {
         true => refuse(ctx, "have a job for longer than an hour", IN_THE_WAY, hint),
@@ -146,7 +146,7 @@ pub(crate) fn refuse_to_perform(ctx: &Context, deed: &str) -> anyhow::Result<()>
     refuse(ctx, deed, why, hint)
 }
 
-fn refuse(ctx: &Context, deed: &str, why: &str, hint: &str) -> anyhow::Result<()> {
+fn refuse(ctx: &Context, deed: &str, why: &str, hint: &'static str) -> anyhow::Result<()> {
     if !ctx.config.board.value.is_of_octavia() {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use crate::{
     context::{Consent, Context},
     exit::CommandError,
     job::{Entry, Origin},
-    shell,
+    suggest::Hint,
 };
 
 /// Whether jobs are meant that other boards have put into the same trash.
@@ -78,10 +78,8 @@ impl SharedArgs {
 
 fn not_ours(here: &str, path: &str) -> anyhow::Error {
     let message = format!("the job is of the board {path}, which shares the trash with this one");
-    let hint = format!(
-        "--board {} is that board; --shared does it here",
-        shell::word(&with_path(here, path))
-    );
+    let text = "--board {} is that board; --shared does it here";
+    let hint = Hint::new(text, [&[&with_path(here, path)]]);
     CommandError::refused(message).hint(hint).into()
 }
 
@@ -103,8 +101,9 @@ mod tests {
         let Some(CommandError::Refused { hint, .. }) = error.downcast_ref() else {
             panic!("{error:?}");
         };
-        let word = r"--board 'zk://h/b'\'' $(touch c)x' is";
-        assert!(hint.as_ref().unwrap().starts_with(word), "{hint:?}");
+        let word = r#"--board 'zk://h/b'"'"' $(touch c)x' is"#;
+        let hint = hint.as_ref().unwrap().to_string();
+        assert!(hint.starts_with(word), "{hint}");
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl Facts {
         for it in &mut self.findings {
             tell(&mut it.summary);
             it.evidence.iter_mut().for_each(|it| tell(&mut it.value));
-            it.remedy.each_word(tell);
+            it.remedy.command.each_word(tell);
         }
         self.explained.iter_mut().for_each(explained);
         self.unseen.iter_mut().for_each(tell);
@@ -177,9 +177,11 @@ fn explained(of: &mut Explanation) {
         evidence
             .flat_map(|it| [&mut it.what, &mut it.value])
             .for_each(tell);
-        let remedy = finding.remedy.iter_mut();
-        let remedy = remedy.flat_map(|it| it.command.iter_mut().chain([&mut it.text]));
-        remedy.chain([&mut finding.summary]).for_each(tell);
+        if let Some(remedy) = &mut finding.remedy {
+            remedy.command.each_word(tell);
+            tell(&mut remedy.text);
+        }
+        tell(&mut finding.summary);
     }
     let texts = [&mut of.name, &mut of.job].into_iter();
     texts
@@ -200,7 +202,8 @@ impl Record for Facts {
         let figures = lines(self).into_iter().filter(told);
         let findings = self.findings.iter().map(|it| {
             let (code, severity) = (it.code.name(), it.severity.name());
-            ["findings", code, severity, &it.summary, &it.remedy.text]
+            let command = it.remedy.command.to_string();
+            ["findings", code, severity, &it.summary, &command]
                 .map(str::to_owned)
                 .to_vec()
         });

@@ -60,12 +60,13 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
             (_, Code::RightsMissing) | (Severity::Warning | Severity::Note, _) => Grade::Weak,
             (Severity::Error, _) => Grade::Broken,
         };
-        let remedy = match finding.remedy {
+        let command = match finding.remedy {
             Remedy::Elsewhere(command) => Some(command),
             Remedy::Mends(..) | Remedy::Shows(_) => None,
         };
         let why = format!("{}: {so}", finding.summary);
-        findings.judge(promise, Seen { grade, why, remedy });
+        let seen = Seen::new(grade, why);
+        findings.judge(promise, Seen { command, ..seen });
     }
     let unseen = seen.unseen.into_iter().map(|(what, why)| match why {
         Some(why) => format!("{what}: {}", chain(&why)),

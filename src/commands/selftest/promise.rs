@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
+use crate::suggest::Suggestion;
 use crate::{board::BoardError, exit::chain, names::named, output::Tone};
 
 named! {
@@ -80,6 +81,7 @@ pub(super) struct Seen {
     pub(super) grade: Grade,
     pub(super) why: String,
     pub(super) remedy: Option<String>,
+    pub(super) command: Option<Suggestion>,
 }
 
 impl Seen {
@@ -88,6 +90,7 @@ impl Seen {
             grade,
             why: why.into(),
             remedy: None,
+            command: None,
         }
     }
 

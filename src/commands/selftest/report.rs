@@ -11,6 +11,7 @@ use crate::{
     exit::chain,
     names::named,
     output::{Page, Record, Report, Tone},
+    suggest::Suggestion,
 };
 
 named! {
@@ -58,7 +59,7 @@ pub(super) struct Findings {
 #[derive(Debug, Serialize)]
 pub(super) struct Left {
     pub(super) place: String,
-    pub(super) command: String,
+    pub(super) command: Suggestion,
 }
 
 impl Findings {
@@ -172,8 +173,9 @@ impl Record for Findings {
     fn lines(&self) -> Vec<Vec<String>> {
         let line = |words: [&str; 4]| words.map(str::to_owned).to_vec();
         let promises = self.promises.iter().map(|Judged { promise, seen, .. }| {
-            let remedy = seen.remedy.as_deref().unwrap_or_default();
-            line([promise.name(), seen.grade.name(), &seen.why, remedy])
+            let command = seen.command.as_ref().map(ToString::to_string);
+            let remedy = command.or(seen.remedy.clone()).unwrap_or_default();
+            line([promise.name(), seen.grade.name(), &seen.why, &remedy])
         });
         let figures = self.figures.told().into_iter();
         let figures = figures.map(|(name, text)| line([name, "", &text, ""]));
@@ -211,6 +213,9 @@ impl Report for Findings {
             for (word, text) in promised.into_iter().chain(remedy) {
                 let line = page.sentence(HANG).plain(format!("{:HANG$}", ""));
                 line.add(Tone::Faint, word).plain(text);
+            }
+            if let Some(command) = &seen.command {
+                page.command(&format!("{:HANG$}do: ", ""), command);
             }
         }
         for alike in untried.chunk_by(|one, other| one.seen.why == other.seen.why) {

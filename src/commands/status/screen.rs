@@ -11,7 +11,7 @@ use crate::{
     duration,
     job::Pause,
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone},
-    shell,
+    suggest::Suggestion,
 };
 
 /// How many names, and how many owners, people see at most.
@@ -54,41 +54,43 @@ pub(super) struct Status {
 pub(super) struct Finding {
     code: &'static str,
     count: u64,
-    command: Vec<String>,
+    command: Suggestion,
 }
 
 impl Status {
     /// Finds what of it is wrong; `program` is how a command begins that is about the same board.
-    pub(super) fn judged(mut self, program: &[String]) -> Self {
+    pub(super) fn judged(mut self, program: &Suggestion) -> Self {
         let figures = &self.figures;
         let attempts = figures.poison_attempts.unwrap_or_default();
-        let poison = format!("list --filter attempts>={attempts} --sort -attempts");
-        let failed = "list --past --filter ended<1d --filter outcome=failed";
+        let poison = format!("attempts>={attempts}");
+        let poison = Suggestion::of("list --filter").with([&poison, "--sort", "-attempts"]);
+        let failed = Suggestion::of("list --past --filter ended<1d --filter outcome=failed");
+        let of = Suggestion::of;
         let past = self.past.as_ref().map_or(0, |past| past.failed);
         let findings = [
-            ("malformed", figures.malformed, "list --state MALFORMED"),
-            ("trashed", self.trashed, "list --trash"),
+            ("malformed", figures.malformed, of("list --state MALFORMED")),
+            ("trashed", self.trashed, of("list --trash")),
             ("failed", past, failed),
             (
                 "never_lapsing",
                 figures.never_lapsing,
-                "list --filter expires=none",
+                of("list --filter expires=none"),
             ),
-            ("orphaned", figures.orphaned, "doctor --only held-by-dead"),
-            ("poison", figures.poison, &poison),
-            ("unsettled", self.unsettled, "conductors"),
-            ("silent", self.silent, "conductors"),
-            ("paused", self.pauses.len() as u64, "resume"),
+            (
+                "orphaned",
+                figures.orphaned,
+                of("doctor --only held-by-dead"),
+            ),
+            ("poison", figures.poison, poison),
+            ("unsettled", self.unsettled, of("conductors")),
+            ("silent", self.silent, of("conductors")),
+            ("paused", self.pauses.len() as u64, of("resume")),
         ];
         let findings = findings.into_iter().filter(|(_, count, _)| *count > 0);
-        let findings = findings.map(|(code, count, words)| {
-            let words = words.split(' ').map(str::to_owned);
-            let command = program.iter().cloned().chain(words).collect();
-            Finding {
-                code,
-                count,
-                command,
-            }
+        let findings = findings.map(|(code, count, command)| Finding {
+            code,
+            count,
+            command: command.on(program),
         });
         self.findings = findings.collect();
         self
@@ -138,9 +140,9 @@ impl Status {
         for (name, code, fact) in facts {
             let finding = self.findings.iter().find(|finding| finding.code == code);
             let tone = finding.map_or(Tone::Plain, |_| Tone::Bad);
-            let command = finding.map(|finding| shell::line(&finding.command));
+            let command = finding.map(|finding| &finding.command);
             if let Some(fact) = fact {
-                page.fact_with(name, tone, &fact, command.as_deref());
+                page.fact_with(name, tone, &fact, command);
             }
         }
     }
@@ -152,10 +154,8 @@ impl Status {
             .iter()
             .find(|finding| finding.code == "paused");
         for pause in &self.pauses {
-            let resume =
-                finding.map(|it| [&it.command[..], std::slice::from_ref(&pause.names)].concat());
-            let resume = resume.map(|command| shell::line(&command));
-            page.fact_with("paused", Tone::Bad, &pause.to_string(), resume.as_deref());
+            let resume = finding.map(|it| it.command.clone().operand(&pause.names));
+            page.fact_with("paused", Tone::Bad, &pause.to_string(), resume.as_ref());
         }
     }
 }

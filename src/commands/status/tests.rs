@@ -9,6 +9,7 @@ use crate::{
     commands::parts::tally::{ByName, ByOwner, Departures, Figures, Standing},
     job::Owner,
     output::{Page, Report, Text},
+    suggest::Suggestion,
 };
 
 fn now() -> DateTime<Utc> {
@@ -110,7 +111,7 @@ fn night() -> Status {
         findings: Vec::new(),
         now: now(),
     };
-    let program = ["jobboard", "--board", "night shift"].map(str::to_owned);
+    let program = Suggestion::of("jobboard --board").with(["night shift"]);
     status.judged(&program)
 }
 

@@ -144,7 +144,7 @@ fn refusal(due: &Due, reason: &str, error: &BoardError) -> Note {
         .with("wanted", wanted)
         .with("reason", reason);
     match error {
-        BoardError::Occupied { remedy, .. } => note.with("hint", remedy.as_str()),
+        BoardError::Occupied { remedy, .. } => note.with("hint", remedy.to_string()),
         _ => note,
     }
 }

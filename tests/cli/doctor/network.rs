@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{Host, Peer, Stage, doctor, findings, finds, is_sound, told};
+use super::{Host, Peer, Stage, command, doctor, findings, finds, is_sound, told};
 use crate::support::{
     env::{Env, wait_until},
     servers::{Authority, Identity, Server, ZooKeeper},
@@ -176,8 +176,11 @@ fn keys_on_redis_that_are_not_what_they_should_be_are_told() {
     }
     server.run(&["SET", "taskflow:sequence", "1"]);
     let found = finds(env, "sequence-behind");
-    let text = found["remedy"]["text"].as_str().unwrap();
-    assert!(text.ends_with("INCRBY taskflow:sequence 2"), "{found}");
+    let words = command(&found);
+    assert!(
+        words.ends_with(&["INCRBY", "taskflow:sequence", "2"]),
+        "{found}"
+    );
     server.run(&["SET", "taskflow:sequence", "3"]);
     is_sound(env);
     for (key, kind) in [("trash", "hash"), ("past", "stream"), ("listings", "hash")] {
@@ -246,11 +249,10 @@ fn nodes_on_zookeeper_that_are_not_what_they_should_be_are_told() {
     delete(&mut peer, "job0000000001.lock");
     server.create(&mut peer, "job0000000077.lock", "{}");
     let found = finds(env, "stray-keys");
-    let command = found["remedy"]["text"]
-        .as_str()
-        .unwrap()
-        .strip_prefix("zkCli.sh ");
-    ZooKeeper::cli(command.unwrap());
+    let words = command(&found);
+    assert_eq!(words[..2], ["sh", "-c"], "{found}");
+    let delete = format!("-server {} delete {}", words[3], words[4]);
+    ZooKeeper::cli(&delete);
     is_sound(env);
     env.claim(&jobs[2], "ada");
     let side = format!("{}/.jobboard/jobs/jobs/job0000000002", server.top());
@@ -316,16 +318,13 @@ fn rights_that_are_missing_on_zookeeper_are_told() {
     ZooKeeper::cli(&words);
     let found = finds(env, "rights-missing");
     assert_eq!(found["evidence"].as_array().unwrap().len(), 2, "{found}");
-    let text = found["remedy"]["text"].as_str().unwrap();
+    let words = command(&found);
+    let acls = words.last().unwrap();
     assert!(
-        text.contains("world:anyone:cdrwa,digest:eve:") && text.ends_with(":r"),
-        "{text}"
+        acls.starts_with("world:anyone:cdrwa,digest:eve:") && acls.ends_with(":r"),
+        "{acls}"
     );
-    let command = found["remedy"]["text"]
-        .as_str()
-        .unwrap()
-        .strip_prefix("zkCli.sh ");
-    ZooKeeper::cli(command.unwrap());
+    ZooKeeper::cli(&words[1..].join(" "));
     is_sound(env);
 }
 

@@ -88,9 +88,10 @@ fn a_server_that_evicts_is_told_with_what_mends_it() {
         let told = run.values().pop().unwrap();
         let durable = &promises(&told)["durable"];
         assert_eq!(durable["grade"], "broken", "{told:#}");
-        let remedy = durable["remedy"].as_str().unwrap();
+        let command = durable["command"].as_array().unwrap();
         assert!(
-            remedy.ends_with("CONFIG SET maxmemory-policy noeviction"),
+            command
+                .ends_with(&["CONFIG", "SET", "maxmemory-policy", "noeviction"].map(Value::from)),
             "{told:#}"
         );
         is_clean(&server);
@@ -153,13 +154,17 @@ fn rights_that_only_whoever_watches_needs_are_rights() {
     ]);
     let told = selftest(&env, &["--read-only"]).json();
     let rights = &promises(&told)["rights"];
-    let remedy = rights["remedy"].as_str().unwrap();
-    let grant = remedy.split_once("ACL SETUSER ").unwrap().1;
+    let command = rights["command"].as_array().unwrap().iter();
+    let grant = command.map(|word| word.as_str().unwrap());
+    let grant: Vec<_> = grant
+        .skip_while(|word| *word != "SETUSER")
+        .skip(1)
+        .collect();
     assert_eq!(
-        grant, "default '~taskflow:*' '&taskflow:events'",
+        grant,
+        ["default", "~taskflow:*", "&taskflow:events"],
         "{told:#}"
     );
-    let grant: Vec<_> = grant.split(' ').map(|it| it.trim_matches('\'')).collect();
     server.run(&[&["ACL", "SETUSER"], &grant[..]].concat());
     let told = selftest(&env, &["--read-only"]).json();
     assert_eq!(grades(&told)["rights"], "ok", "{told:#}");
@@ -311,11 +316,11 @@ fn a_way_that_swallows_answers_is_told_and_what_is_left_can_be_removed() {
         assert_eq!(broken.len(), 1, "{told:#}");
         assert_eq!(broken[0].0, "answers", "{told:#}");
         assert!(run.stderr.contains("left behind"), "{run}");
-        let command = told["left"]["command"].as_str().unwrap();
-        assert!(run.stderr.contains(command), "{run}");
+        let command = told["left"]["command"].as_array().unwrap().iter();
+        let words: Vec<_> = command.map(|word| word.as_str().unwrap()).collect();
+        assert!(run.stderr.contains(&words.join(" ")), "{run}");
         proxy.set(Mood::PassOn);
-        let words: Vec<_> = command.split(' ').skip(1).collect();
-        let run = env.jobboard(&words).run();
+        let run = env.jobboard(&words[1..]).run();
         assert!(run.succeeded().starts_with("removed\tselftest-"), "{run}");
         is_clean(&server);
     }

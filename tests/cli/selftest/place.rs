@@ -204,8 +204,11 @@ fn persists(env: &Env) -> String {
     let told = told.values().pop().unwrap();
     let findings = told["findings"].as_array().unwrap().iter();
     let mut found = findings.filter(|it| it["code"] == "not-persistent");
-    let text = found.next().unwrap()["remedy"]["text"].as_str();
-    text.unwrap_or_else(|| panic!("{told:#}")).to_owned()
+    let words = found.next().unwrap()["remedy"]["command"]
+        .as_array()
+        .unwrap();
+    let words: Vec<_> = words.iter().map(|word| word.as_str().unwrap()).collect();
+    words.join(" ")
 }
 
 fn in_shell(env: &Env, command: &str) {

@@ -22,7 +22,7 @@ use super::{
 use crate::board::{
     BoardError, Result, embedded::limit::limit_behind, net::problem::Kind, wire::posting::Limit,
 };
-use crate::shell;
+use crate::suggest::Hint;
 
 /// How an embedded board is to be opened.
 #[derive(Debug, Clone)]
@@ -218,14 +218,18 @@ impl File {
     }
 
     /// Says how a file can be used that was last used by another name.
-    fn way_out(&self, name: &Path) -> String {
-        let word = |path: &Path| shell::word(&path.display().to_string());
-        let [name_word, log, file] = [name, &beside(name, "-wal"), self.path()].map(word);
+    fn way_out(&self, name: &Path) -> Hint {
+        let own = with_suffix(self.path(), "-wal");
+        let paths = [name, &beside(name, "-wal"), &own, self.path()];
+        let [other, log, own, file] = paths.map(|path| path.to_string_lossy().into_owned());
         match name.exists() {
-            true => format!("`--board sqlite:{name_word}` uses it by that name"),
-            false => format!(
-                "`mv {log} {}` brings its log along; `cp {file} COPY` makes a board without it",
-                word(&with_suffix(self.path(), "-wal"))
+            true => {
+                let board = format!("sqlite:{other}");
+                Hint::new("`--board {}` uses it by that name", [&[&board]])
+            }
+            false => Hint::new(
+                "`mv {} {}` brings its log along; `cp {} COPY` makes a board without it",
+                [&[&log], &[&own], &[&file]],
             ),
         }
     }

@@ -1,20 +1,20 @@
 //! How an operator reaches the server of a board by `redis-cli`.
 
 use super::{Address, Client};
-use crate::shell;
+use crate::suggest::Suggestion;
 
 impl Client {
-    /// Returns a command line for the server, and for whoever may use it.
-    pub(crate) fn cli(&self, command: &str) -> String {
+    /// Returns a command for the server, and for whoever may use it.
+    pub(crate) fn cli(&self, command: Suggestion) -> Suggestion {
         let name = self.name.split('?').next().unwrap_or(&self.name);
         let url = match (name.split_once("://"), name.rsplit_once('@')) {
             (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
             _ => name.to_owned(),
         };
         let url = self.master().unwrap_or(url);
-        let mut words = match url.split_once("://") {
-            Some(("redis+unix", path)) => format!("redis-cli -s {}", shell::word(path)),
-            _ => format!("redis-cli -u {}", shell::word(&url)),
+        let mut cli = match url.split_once("://") {
+            Some(("redis+unix", path)) => Suggestion::of("redis-cli -s").with([path]),
+            _ => Suggestion::of("redis-cli -u").with([url]),
         };
         if let Some(files) = &self.url.tls {
             let ours = files.identity.as_ref();
@@ -24,12 +24,11 @@ impl Client {
                 ("--key", ours.map(|it| &it.key)),
             ] {
                 if let Some(file) = file {
-                    let file = shell::word(&file.display().to_string());
-                    words += &format!(" {option} {file}");
+                    cli = cli.with([option, &file.to_string_lossy()]);
                 }
             }
         }
-        format!("{words} {command}")
+        command.on(&cli)
     }
 
     /// Returns the URL of the server that Sentinels name, while we are connected to it: `redis-cli` asks none.

@@ -13,7 +13,7 @@ use crate::{
         BoardError,
         net::{failure::Failure, problem::Obstacle},
     },
-    shell,
+    suggest::Hint,
 };
 
 /// What a session has to know about its board, to speak of it.
@@ -146,22 +146,25 @@ impl Session {
         // As everybody else calls it, who knows nothing of our chroot.
         let node = format!("{}{path}", self.about.chroot.as_deref().unwrap_or_default());
         let first = below.first().map_or("", String::as_str);
-        let command = format!("deleteall {}", shell::word(&format!("{node}/{first}")));
-        let servers = &self.about.servers;
-        let remedy = match &self.about.user {
-            None => format!("`zkCli.sh -server {servers} {command}` removes"),
-            Some(user) => format!(
-                "`addauth digest {user}:PASSWORD` and `{command}` in `zkCli.sh -server {servers}` \
-                 remove"
-            ),
-        };
-        let which = match below.len() {
-            1 => "it, with all below it".to_owned(),
-            _ => format!("{first}, with all below it; likewise the others"),
+        let first = format!("{node}/{first}");
+        let text = match (&self.about.user, below.len()) {
+            (None, 1) => "`zkCli.sh -server {} deleteall {}` removes it; then try again",
+            (None, _) => {
+                "`zkCli.sh -server {} deleteall {}` removes the first, with all below it; likewise the others; \
+                 then try again"
+            }
+            (Some(_), 1) => {
+                "`zkCli.sh -server {}` removes it by `deleteall` and {}, behind `addauth digest \
+                 USER:PASSWORD`; then try again"
+            }
+            (Some(_), _) => {
+                "`zkCli.sh -server {}` removes the first by `deleteall` and {}, behind `addauth digest \
+                 USER:PASSWORD`; likewise the others; then try again"
+            }
         };
         BoardError::Occupied {
             below: named(&below),
-            remedy: format!("{remedy} {which}; then try again"),
+            remedy: Hint::new(text, [&[&self.about.servers], &[&first]]),
             node,
         }
     }

@@ -21,6 +21,7 @@ use crate::{
     duration, glob,
     job::{Conductor, MoveRecord, Stage},
     output::short,
+    suggest::Suggestion,
 };
 
 /// A move on another machine counts as interrupted after this long.
@@ -137,7 +138,7 @@ impl Look {
         if let Some((ahead, job)) = &self.furthest {
             let ahead = duration::brief(ahead.to_std().unwrap_or_default());
             let summary = format!("jobs with times that have not come: {}", self.ahead);
-            let remedy = Remedy::shows(&format!("show {job}"));
+            let remedy = Remedy::Shows(Suggestion::of("show").with([job]));
             let finding = Finding::new(Code::ClockAhead, summary, remedy);
             seen.add(finding.seen("job", job).seen("ahead", ahead));
         }
@@ -153,8 +154,7 @@ impl Look {
         if expiry.in_the_way(job.since, now).is_some() {
             let age = duration::between(job.since, now);
             let summary = format!("the oldest job is on the board for {age}: {}", job.name);
-            let words = ["explain", &job.reference].map(str::to_owned);
-            let remedy = Remedy::Shows(words.to_vec());
+            let remedy = Remedy::Shows(Suggestion::of("explain").with([&job.reference]));
             let finding = Finding::new(Code::BlocksPosters, summary, remedy);
             let finding = finding.seen("job", &job.reference);
             seen.add(match &job.owner {
@@ -223,17 +223,15 @@ impl Look {
         let sure = self.nobody_s.get(&owner).unwrap_or(&nothing);
         if sure.count > 0 {
             let summary = format!("claims of {owner}, which is dead: {}", sure.count);
-            let owner = format!("--owner={owner}");
-            let words = ["abandon", "--force", &owner].map(str::to_owned);
-            let remedy = Remedy::Mends(words.to_vec(), sure.first.clone());
+            let words = Suggestion::of("abandon --force").with([format!("--owner={owner}")]);
+            let remedy = Remedy::Mends(words, sure.first.clone());
             seen.add(Finding::new(Code::HeldByDead, summary, remedy));
         }
         let rest = of.claims.saturating_sub(sure.count as u64);
         if rest > 0 {
             let summary = format!("claims of {owner}, which seems to be dead: {rest}");
             let filter = format!("owner={}", quoted(&owner));
-            let words = ["list", "--filter", &filter].map(str::to_owned);
-            let remedy = Remedy::Shows(words.to_vec());
+            let remedy = Remedy::Shows(Suggestion::of("list --filter").with([filter]));
             seen.add(Finding::new(Code::HeldByDead, summary, remedy));
         }
     }
@@ -265,7 +263,7 @@ pub(in crate::commands::doctor) fn of_entries(conductors: &[Conductor]) -> Exami
     let mut seen = Examined::default();
     let mut by_owner = BTreeMap::<_, Vec<_>>::new();
     for it in conductors {
-        let whole = |name: &str| Remedy::Shows(vec!["conductors".to_owned(), name.to_owned()]);
+        let whole = |name: &str| Remedy::Shows(Suggestion::of("conductors").operand(name));
         by_owner.entry(&it.owner).or_default().push(it);
         if is_silent(it) {
             let summary = format!("{} on {} says nothing", it.name, it.host);
@@ -302,9 +300,8 @@ fn named(mut finding: Finding, what: &'static str, all: &[String]) -> Finding {
 }
 
 /// Returns a command that is about these jobs, or about as many of them as fit a line.
-fn shows(word: &str, jobs: &Noted) -> Remedy {
-    let jobs = jobs.first.iter().take(FIT).cloned();
-    Remedy::Shows([word.to_owned()].into_iter().chain(jobs).collect())
+fn shows(word: &'static str, jobs: &Noted) -> Remedy {
+    Remedy::Shows(Suggestion::of(word).with(jobs.first.iter().take(FIT)))
 }
 
 fn unseen(seen: &mut Examined, what: &str, jobs: &Noted) {
@@ -363,6 +360,6 @@ pub(in crate::commands::doctor) fn of_moves(records: &[MoveRecord]) -> Examined 
 }
 
 fn resumes(option: &str, board: &str) -> Remedy {
-    let words = ["copy", "--resume", option, board].map(str::to_owned);
-    Remedy::Mends(words.to_vec(), Vec::new())
+    let command = Suggestion::of("copy --resume").with([option, board]);
+    Remedy::Mends(command, Vec::new())
 }

@@ -8,7 +8,7 @@ use crate::{
         parts::signature::{Alike, Sample},
     },
     output::{Html, Text, element, list, short, tag},
-    shell,
+    suggest::Suggestion,
 };
 
 /// How many jobs are named of which the same is to be said.
@@ -16,9 +16,6 @@ const MOST_NAMED: usize = 5;
 
 /// How much of a text is shown that tells of something.
 const LONG: usize = 300;
-
-/// How much of a command line is shown: twenty uuids, and the words before them.
-const COMMAND: usize = 1000;
 
 /// How much of what a command wrote is shown: lines, and columns of each.
 const SAMPLE: (usize, usize) = (6, 160);
@@ -58,7 +55,7 @@ fn told(it: &Told) -> Html {
     let evidence = it.evidence.iter();
     let evidence = pairs(evidence.map(|it| (it.what, it.value.as_str())));
     let word = if it.remedy.fix { "Mend" } else { "To do" };
-    let remedy = command(word, &it.remedy.text);
+    let remedy = command(word, &it.remedy.command);
     let about = shown(&it.summary, LONG);
     let says = [tag("p.soft", &[&it.consequence]), evidence, remedy];
     block((it.severity.name(), it.code.name()), &about, &says)
@@ -89,7 +86,7 @@ fn explained(facts: &Facts, it: &Explanation) -> Option<Html> {
     let evidence = finding.evidence.iter();
     let evidence = pairs(evidence.map(|it| (it.what.as_str(), it.value.as_str())));
     let remedy = finding.remedy.as_ref();
-    let remedy = remedy.map(|it| command(&it.text, &shell::line(&it.command)));
+    let remedy = remedy.map(|it| command(&it.text, &it.command));
     let summary = tag("p", &[&shown(&finding.summary, LONG)]);
     let says = [summary, evidence, remedy.unwrap_or_default()];
     let severity = (finding.severity.name(), finding.code.name());
@@ -104,9 +101,10 @@ fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Html {
     list("dl.facts", pairs)
 }
 
-/// Shows a command, and what for; one that nobody could read is cut, and does not work then.
-fn command(what: &str, line: &str) -> Html {
-    let line = tag("code", &[&Text::from(line).shortened(COMMAND)]);
+/// Shows a command, and what for.
+fn command(what: &str, command: &Suggestion) -> Html {
+    // Whole: the quotes of one that is cut would not be closed where they should be.
+    let line = tag("code", &[&command.to_string()]);
     tag("p.do", &[&shown(what, LONG), &": ", &line])
 }
 

@@ -20,6 +20,7 @@ use crate::{
         Conductor, Departure, End, Entry, Failure, Holding, Job, Lease, Owner, Pause, Remark, Run,
         Shelf, Told as Tells,
     },
+    suggest::Suggestion,
 };
 
 pub(super) fn at() -> DateTime<Utc> {
@@ -185,11 +186,11 @@ pub(super) fn conductor(strangers: &mut Strangers<'_>) -> Conductor {
 }
 
 pub(super) fn found(strangers: &mut Strangers<'_>) -> Told {
-    let remedy = examine::Remedy::Shows(vec!["show".to_owned(), strangers.text()]);
+    let remedy = examine::Remedy::Shows(Suggestion::of("show").with([strangers.text()]));
     let finding = examine::Finding::new(examine::Code::NeverLapsing, strangers.text(), remedy);
     Told::new(
         finding.seen("owner", strangers.text()),
-        &["jobboard".to_owned()],
+        &Suggestion::of("jobboard"),
     )
 }
 
@@ -203,7 +204,10 @@ pub(super) fn explained(strangers: &mut Strangers<'_>) -> Explanation {
         name: strangers.text(),
         verdict: Code::HeldForever,
         will_run: false,
-        findings: vec![finding.mend(strangers.text(), vec![strangers.text()])],
+        findings: vec![finding.mend(
+            strangers.text(),
+            Suggestion::default().with([strangers.text()]),
+        )],
         unseen: Vec::new(),
         like: None,
     }
