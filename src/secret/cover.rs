@@ -1,6 +1,6 @@
 //! Covering what looks like a secret.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
 use serde_json::Value;
@@ -100,9 +100,9 @@ pub(crate) fn covered_text(text: &str) -> String {
             continue;
         }
         // Behind the password in a URL comes what is no secret.
-        let cover = |line: String, secret: &Regex| {
-            let covered = secret.replace_all(&line, "$1********$2");
-            covered.into_owned()
+        let cover = |line: String, secret: &Regex| match secret.replace_all(&line, "$1********$2") {
+            Cow::Owned(covered) => covered,
+            Cow::Borrowed(_) => line,
         };
         shown.push_str(&SECRETS.iter().fold(line.to_owned(), cover));
     }
