@@ -57,6 +57,18 @@ const TELLING: [&str; 9] = [
     "api_key",
 ];
 
+/// What else is in a line with a secret, in small letters and with `_` for `-`.
+const SIGNS: [&str; 8] = [
+    "://",
+    "eyj",
+    "authorization",
+    "bearer",
+    "cookie",
+    "_u",
+    "_user",
+    "sshpass",
+];
+
 /// Each with what comes before a secret in a line, and the secret: values may be in quotes, and words in a list.
 static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let telling = format!("(?:{})", TELLING.join("|").replace('_', "[-_]"));
@@ -97,6 +109,13 @@ pub(crate) fn covered_text(text: &str) -> String {
                 shown.push_str("********\n");
             }
             is_key = !line.contains("-----END ");
+            continue;
+        }
+        // Nearly no line has any of these, and that is seen much sooner.
+        let low = line.to_ascii_lowercase().replace('-', "_");
+        let mut signs = SIGNS.iter().chain(&TELLING);
+        if !signs.any(|it| low.contains(it)) {
+            shown.push_str(line);
             continue;
         }
         // Behind the password in a URL comes what is no secret.
