@@ -57,7 +57,7 @@ pub(crate) enum BoardError {
         /// The names of the first few, and how many there are besides.
         below: String,
         /// What removes them.
-        remedy: Hint,
+        remedy: Box<Hint>,
     },
     /// Another conductor of that name is at work.
     #[error("a conductor named {name} is already at work")]
@@ -86,7 +86,7 @@ pub(crate) enum BoardError {
     OtherName {
         board: String,
         source: Cause,
-        hint: Hint,
+        hint: Box<Hint>,
     },
     /// The board did not answer, or is not there to answer.
     #[error("the board {board} cannot be reached")]

@@ -108,8 +108,8 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
             "`jobboard claim JOB` alone claims it all the same; `jobboard trash --force JOB` takes it \
              off the board"
         }
-        BoardError::OtherName { hint, .. } => return Some(hint.clone()),
-        BoardError::Occupied { remedy, .. } => return Some(remedy.clone()),
+        BoardError::OtherName { hint, .. } => return Some(Hint::clone(hint)),
+        BoardError::Occupied { remedy, .. } => return Some(Hint::clone(remedy)),
         BoardError::Unsupported { hint, .. } => (*hint)?,
         BoardError::NoFolder { .. } => "with --create the folder is made, too",
         BoardError::Denied { .. } => "`jobboard config` shows which board is used, and as whom",

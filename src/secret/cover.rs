@@ -156,87 +156,90 @@ mod tests {
         assert_eq!(shown["token"], Value::Null);
     }
 
+    /// What commands write, and how it is shown.
+    const COVERED: &[(&str, &str)] = &[
+        ("no such file: x\n", "no such file: x\n"),
+        ("--db-password=x y", "--db-password=******** y"),
+        ("Password: x\nz: y\n", "Password: ********\nz: y\n"),
+        ("token:\nx", "token:\nx"),
+        (
+            "> Authorization: Bearer abcdefghijklmnop12345 (x)",
+            "> Authorization: Bearer ******** (x)",
+        ),
+        (
+            "authorization: basic YWRhOng=",
+            "authorization: basic ********",
+        ),
+        ("the bearer of it", "the bearer of it"),
+        (
+            "Zm9v\nYmFy\n-----END RSA PRIVATE KEY-----\ndone\n",
+            "********\ndone\n",
+        ),
+        (
+            "curl -sS -u ada:x http://h",
+            "curl -sS -u ada:******** http://h",
+        ),
+        ("sudo -u ada id", "sudo -u ada id"),
+        (
+            "--user=ada:x --user ada:x",
+            "--user=ada:******** --user ada:********",
+        ),
+        ("curl -u 'ada:x y z' h", "curl -u 'ada:********' h"),
+        (
+            "Command '['curl', '-u', 'ada:x', '--password', 'y']' failed",
+            "Command '['curl', '-u', 'ada:********', '--password', ********]' failed",
+        ),
+        (
+            "> Cookie: sid=x; t=y\nhttp://h?a=b",
+            "> Cookie: ********\nhttp://h?a=b",
+        ),
+        (
+            "-H 'Set-Cookie: sid=x; Path=/' h",
+            "-H 'Set-Cookie: ********' h",
+        ),
+        ("curl --cookie sid=x h", "curl --cookie ******** h"),
+        ("curl --cookie='sid=x; t=y' h", "curl --cookie=******** h"),
+        (
+            "sshpass -p x ssh -p 22 h",
+            "sshpass -p ******** ssh -p 22 h",
+        ),
+        (
+            "/usr/bin/sshpass -v -px ssh h",
+            "/usr/bin/sshpass -v -p******** ssh h",
+        ),
+        (
+            "['sshpass', '-p', 'x', 'ssh']",
+            "['sshpass', '-p', ********, 'ssh']",
+        ),
+        (
+            "mysql --password x --host h",
+            "mysql --password ******** --host h",
+        ),
+        ("mysql --password 'x y' h", "mysql --password ******** h"),
+        (
+            r#"{"password": "x y", "a": 1}"#,
+            r#"{"password": ********, "a": 1}"#,
+        ),
+        ("--db-password", "--db-password"),
+        (
+            "got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl, not eyJ.a",
+            "got ********, not eyJ.a",
+        ),
+        ("eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ. x", "******** x"),
+        (
+            "at redis://a:x@h:1/0 now",
+            "at redis://a:********@h:1/0 now",
+        ),
+        (
+            "a\n-----BEGIN KEY-----\nx\n-----END KEY-----\nb",
+            "a\n********\nb",
+        ),
+    ];
+
     #[test]
     fn secrets_are_covered_in_what_commands_write() {
-        for (text, safe) in [
-            ("no such file: x\n", "no such file: x\n"),
-            ("--db-password=x y", "--db-password=******** y"),
-            ("Password: x\nz: y\n", "Password: ********\nz: y\n"),
-            ("token:\nx", "token:\nx"),
-            (
-                "> Authorization: Bearer abcdefghijklmnop12345 (x)",
-                "> Authorization: Bearer ******** (x)",
-            ),
-            (
-                "authorization: basic YWRhOng=",
-                "authorization: basic ********",
-            ),
-            ("the bearer of it", "the bearer of it"),
-            (
-                "Zm9v\nYmFy\n-----END RSA PRIVATE KEY-----\ndone\n",
-                "********\ndone\n",
-            ),
-            (
-                "curl -sS -u ada:x http://h",
-                "curl -sS -u ada:******** http://h",
-            ),
-            ("sudo -u ada id", "sudo -u ada id"),
-            (
-                "--user=ada:x --user ada:x",
-                "--user=ada:******** --user ada:********",
-            ),
-            ("curl -u 'ada:x y z' h", "curl -u 'ada:********' h"),
-            (
-                "Command '['curl', '-u', 'ada:x', '--password', 'y']' failed",
-                "Command '['curl', '-u', 'ada:********', '--password', ********]' failed",
-            ),
-            (
-                "> Cookie: sid=x; t=y\nhttp://h?a=b",
-                "> Cookie: ********\nhttp://h?a=b",
-            ),
-            (
-                "-H 'Set-Cookie: sid=x; Path=/' h",
-                "-H 'Set-Cookie: ********' h",
-            ),
-            ("curl --cookie sid=x h", "curl --cookie ******** h"),
-            ("curl --cookie='sid=x; t=y' h", "curl --cookie=******** h"),
-            (
-                "sshpass -p x ssh -p 22 h",
-                "sshpass -p ******** ssh -p 22 h",
-            ),
-            (
-                "/usr/bin/sshpass -v -px ssh h",
-                "/usr/bin/sshpass -v -p******** ssh h",
-            ),
-            (
-                "['sshpass', '-p', 'x', 'ssh']",
-                "['sshpass', '-p', ********, 'ssh']",
-            ),
-            (
-                "mysql --password x --host h",
-                "mysql --password ******** --host h",
-            ),
-            ("mysql --password 'x y' h", "mysql --password ******** h"),
-            (
-                r#"{"password": "x y", "a": 1}"#,
-                r#"{"password": ********, "a": 1}"#,
-            ),
-            ("--db-password", "--db-password"),
-            (
-                "got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl, not eyJ.a",
-                "got ********, not eyJ.a",
-            ),
-            ("eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ. x", "******** x"),
-            (
-                "at redis://a:x@h:1/0 now",
-                "at redis://a:********@h:1/0 now",
-            ),
-            (
-                "a\n-----BEGIN KEY-----\nx\n-----END KEY-----\nb",
-                "a\n********\nb",
-            ),
-        ] {
-            assert_eq!(covered_text(text), safe);
+        for (text, safe) in COVERED {
+            assert_eq!(covered_text(text), *safe);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Promises about moving jobs to another board.
 
+use std::slice;
+
 use chrono::Utc;
 
 use super::*;
@@ -34,7 +36,10 @@ fn transferred() -> Draft {
 pub(crate) async fn a_copy_is_posted_claimed_and_counts_no_attempt(board: &Subject) {
     let draft = transferred();
     let mover = claimant(MOVER, Term::Indefinite);
-    let posted = board.post(&[draft.clone()], Some(&mover)).await.unwrap();
+    let posted = board
+        .post(slice::from_ref(&draft), Some(&mover))
+        .await
+        .unwrap();
     let posted = posted.into_iter().next().unwrap().unwrap();
     let job = on_board(board, &posted.key).await;
     let holding = job.holding.as_ref().unwrap();

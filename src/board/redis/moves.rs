@@ -1,5 +1,7 @@
 //! Records of moves: fields of one hash.
 
+use std::collections::BTreeMap;
+
 use redis::cmd;
 
 use super::{keys::Keys, link::Client};
@@ -19,7 +21,7 @@ pub(super) async fn records(client: &Client, keys: &Keys) -> Result<Vec<MoveReco
     loop {
         let mut scan = cmd("HSCAN");
         scan.arg(keys.moves()).arg(cursor).arg("COUNT").arg(1000);
-        let (next, some): (u64, Vec<(Vec<u8>, Vec<u8>)>) = client.ask("read", &scan).await?;
+        let (next, some): (u64, BTreeMap<Vec<u8>, Vec<u8>>) = client.ask("read", &scan).await?;
         let read = some.iter().filter_map(|(key, value)| {
             MoveRecord::read(
                 std::str::from_utf8(key).ok()?,

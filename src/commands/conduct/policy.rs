@@ -48,7 +48,10 @@ impl PolicyArgs {
 
     /// Reads what the configuration says, as if it had been said here.
     fn of(Sourced { value, source }: &Sourced<MayRun>) -> anyhow::Result<Self> {
-        let wrong = |error| CommandError::usage(format!("{source}: `conduct`: {error}"));
+        let wrong = |error| {
+            let message = format!("{source}: `conduct`: {error}");
+            anyhow::Error::from(CommandError::usage(message))
+        };
         let MayRun {
             handlers,
             allow,
@@ -56,7 +59,7 @@ impl PolicyArgs {
             allow_env,
         } = value;
         if *allow_any && !allow.is_empty() {
-            return Err(wrong("it has both `allow` and `allow_any`".to_owned()).into());
+            return Err(wrong("it has both `allow` and `allow_any`".to_owned()));
         }
         let paths = allow.iter().map(|text| Glob::of_path(text));
         let variables = allow_env.iter().map(|text| text.parse());

@@ -63,6 +63,37 @@ fn start(boards: &Boards, clock: Option<&str>, (from, to): (&str, &str)) -> Runn
     }
 }
 
+/// Posts jobs, of which some have a uuid that ended on the target before, and some come from Python.
+fn post(boards: &Boards, (one, other): (&str, &str), jobs: usize) {
+    let uuid = |number: usize| format!("1f0c9a58-8f0e-4d0a-8a43-{number:012x}");
+    for number in 0..jobs / 10 {
+        let job = uuid(number);
+        boards
+            .run(other, &["post", "old", "--uuid", &job])
+            .succeeded();
+        boards
+            .run(other, &["consume", &job, "--force", "--yes"])
+            .succeeded();
+    }
+    let line = |number: usize| match number < jobs / 10 {
+        true => format!("{{\"name\":\"job\",\"uuid\":\"{}\"}}\n", uuid(number)),
+        false => "{\"name\":\"job\"}\n".to_owned(),
+    };
+    let lines: String = (0..jobs / 2).map(line).collect();
+    boards
+        .on(one, &["post", "--from", "-"])
+        .stdin(lines)
+        .run()
+        .succeeded();
+    let mut peer = boards.peer(one);
+    for _ in jobs / 2..jobs {
+        match &mut peer {
+            Some(peer) => drop(peer.told(&json!({"do": "post", "name": "job"}))),
+            None => drop(boards.run(one, &["post", "job"]).posted()),
+        }
+    }
+}
+
 /// Moves jobs to and fro while both boards are worked on, and requires that each runs exactly once.
 fn every_job_runs_once(from: &str, to: &str, jobs: usize, strikes: usize) {
     let boards = Boards::new();
@@ -72,34 +103,7 @@ fn every_job_runs_once(from: &str, to: &str, jobs: usize, strikes: usize) {
     boards.env.configure(&format!(
         "[board.one]\nurl = \"{here}\"\nhistory = 0\n[board.other]\nurl = \"{there}\"\nhistory = 0\n"
     ));
-    // Some have ended on the target before, and some come from Python.
-    let uuid = |number: usize| format!("1f0c9a58-8f0e-4d0a-8a43-{number:012x}");
-    for number in 0..jobs / 10 {
-        let job = uuid(number);
-        boards
-            .run(&other, &["post", "old", "--uuid", &job])
-            .succeeded();
-        boards
-            .run(&other, &["consume", &job, "--force", "--yes"])
-            .succeeded();
-    }
-    let line = |number: usize| match number < jobs / 10 {
-        true => format!("{{\"name\":\"job\",\"uuid\":\"{}\"}}\n", uuid(number)),
-        false => "{\"name\":\"job\"}\n".to_owned(),
-    };
-    let lines: String = (0..jobs / 2).map(line).collect();
-    boards
-        .on(&one, &["post", "--from", "-"])
-        .stdin(lines)
-        .run()
-        .succeeded();
-    let mut peer = boards.peer(&one);
-    for _ in jobs / 2..jobs {
-        match &mut peer {
-            Some(peer) => drop(peer.told(&json!({"do": "post", "name": "job"}))),
-            None => drop(boards.run(&one, &["post", "job"]).posted()),
-        }
-    }
+    post(&boards, (&one, &other), jobs);
     let listed = boards.run(&one, &["list", "-o", "uuid"]);
     let mut all: Vec<_> = listed.succeeded().lines().map(str::to_owned).collect();
     all.sort_unstable();

@@ -244,7 +244,7 @@ impl File {
                 return BoardError::NoFolder { board, folder };
             }
             OpenError::InUse(name) | OpenError::OtherLog(name) => {
-                let hint = self.way_out(name);
+                let hint = Box::new(self.way_out(name));
                 let (board, source) = (board.to_owned(), error.into());
                 return BoardError::OtherName {
                     board,

@@ -164,7 +164,7 @@ impl Session {
         };
         BoardError::Occupied {
             below: named(&below),
-            remedy: Hint::new(text, [&[&self.about.servers], &[&first]]),
+            remedy: Box::new(Hint::new(text, [&[&self.about.servers], &[&first]])),
             node,
         }
     }

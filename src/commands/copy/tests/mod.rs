@@ -61,7 +61,7 @@ async fn act(world: Arc<World>, role: Role, number: usize) {
     match role {
         Role::Mover { from, to } => {
             let (from, to) = (board(from), board(to));
-            let route = route(&*from, &*to);
+            let route = route(&from, &to);
             let mover = Mover {
                 route: &route,
                 owner: owner(number),
@@ -80,7 +80,7 @@ async fn act(world: Arc<World>, role: Role, number: usize) {
         }
         Role::Resumer { from, to } => {
             let (from, to) = (board(from), board(to));
-            let _ = resume(&route(&*from, &*to)).await;
+            let _ = resume(&route(&from, &to)).await;
         }
         Role::Peer(side) => {
             if board(side).claim_as_peer().await {

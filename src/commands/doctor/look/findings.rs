@@ -315,6 +315,30 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", glob::literal(text).replace('"', "\"\""))
 }
 
+/// Reports the moves that have begun on this board and were interrupted.
+pub(in crate::commands::doctor) fn of_moves(records: &[MoveRecord]) -> Examined {
+    let mut targets = BTreeSet::new();
+    for record in records {
+        if let Stage::Begun { to, on } = &record.stage
+            && has_mover_ended(&record.owner).unwrap_or(Utc::now() - *on > MOVED)
+        {
+            targets.insert(to);
+        }
+    }
+    let mut seen = Examined::default();
+    for to in targets {
+        let summary = format!("a move to {to} was interrupted");
+        let finding = Finding::new(Code::UnfinishedMove, summary, resumes("--to", to));
+        seen.add(finding.seen("to", to));
+    }
+    seen
+}
+
+fn resumes(option: &str, board: &str) -> Remedy {
+    let command = Suggestion::of("copy --resume").with([option, board]);
+    Remedy::Mends(command, Vec::new())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,28 +362,4 @@ mod tests {
         let rest = format!("claims of 30 more owners that seem to be dead: {claims}");
         assert_eq!(told[MOST_DEAD].summary, rest);
     }
-}
-
-/// Reports the moves that have begun on this board and were interrupted.
-pub(in crate::commands::doctor) fn of_moves(records: &[MoveRecord]) -> Examined {
-    let mut targets = BTreeSet::new();
-    for record in records {
-        if let Stage::Begun { to, on } = &record.stage
-            && has_mover_ended(&record.owner).unwrap_or(Utc::now() - *on > MOVED)
-        {
-            targets.insert(to);
-        }
-    }
-    let mut seen = Examined::default();
-    for to in targets {
-        let summary = format!("a move to {to} was interrupted");
-        let finding = Finding::new(Code::UnfinishedMove, summary, resumes("--to", to));
-        seen.add(finding.seen("to", to));
-    }
-    seen
-}
-
-fn resumes(option: &str, board: &str) -> Remedy {
-    let command = Suggestion::of("copy --resume").with([option, board]);
-    Remedy::Mends(command, Vec::new())
 }
