@@ -248,7 +248,8 @@ pub(crate) trait Board: Send + Sync {
 
     /// Claims the first `most` of these jobs that nobody has, in this order, in as few exchanges as can be.
     ///
-    /// Answers for each that was tried, in order; those behind the last one won are not tried.
+    /// Answers for each that was tried, in order; those behind the last one won are not tried, nor
+    /// those whose answers would make the reply too large.
     /// Claiming one's own job again is refused like anyone else's and changes nothing. The answer
     /// brings the jobs as they are now.
     async fn claim(

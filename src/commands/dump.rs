@@ -104,7 +104,8 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
     let progress = ctx
         .out
         .progress("dumping", Some(health.jobs + health.trashed));
-    let (mut trailer, mut seen, now) = (Trailer::default(), 0, Utc::now());
+    let (mut trailer, mut seen, mut unread) = (Trailer::default(), 0, 0);
+    let now = Utc::now();
     for shelf in [Shelf::Board, Shelf::Trash] {
         let mut entries = board.entries(Query {
             shelf,
@@ -124,6 +125,12 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
             if !args.shared.admits(&entry) || !filters.matches(&entry, now) {
                 continue;
             }
+            if let Entry::Malformed(record) = &entry
+                && record.raw.len() as u64 != record.size
+            {
+                unread += 1;
+                continue;
+            }
             let view = JobView::of(&entry, now);
             sink.line(ctx, &Line::new(shelf, view))?;
             *match (&entry, shelf) {
@@ -137,10 +144,14 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
     trailer.sha256 = sink.sha256();
     sink.line(ctx, &trailer)?;
     match sink.finish(ctx)? {
-        Some(file) => ctx.out.report(&Dumped { file, trailer }),
-        None => {
-            ctx.out.detail(format!("dumped: {trailer}"));
-            Ok(())
-        }
+        Some(file) => ctx.out.report(&Dumped { file, trailer })?,
+        None => ctx.out.detail(format!("dumped: {trailer}")),
     }
+    if unread == 0 {
+        return Ok(());
+    }
+    ctx.out
+        .note(format!("left out, too large to read: {unread}"));
+    let (failed, total) = (unread, seen as usize);
+    Err(CommandError::Partly { failed, total }.into())
 }

@@ -229,3 +229,41 @@ fn are_counted(env: &Env, pauses: usize, conductors: usize) {
     let many = format!("{conductors} conductors are registered");
     assert!(status.stderr.contains(&many), "{status}");
 }
+
+#[test]
+fn jobs_whose_postings_do_not_fit_into_one_reply_are_all_claimed() {
+    let (Some(server), env) = (Server::start(), Env::new()) else {
+        return;
+    };
+    server.serves(&env, "");
+    let long = "x".repeat(900_000);
+    let line = json!({"name": "long", "details": {"command": ["true"], "long": long}});
+    let lines = format!("{line}\n").repeat(40);
+    env.jobboard(&["post", "--from", "-"])
+        .stdin(lines)
+        .run()
+        .succeeded();
+    let conduct = ["conduct", "-j", "40", "--drain", "--allow-any"];
+    let run = env.jobboard(&conduct).run();
+    run.succeeded();
+    assert!(!run.stderr.contains("cannot be read"), "{run}");
+    let past = ["list", "--past", "--count", "--filter", "outcome=consumed"];
+    assert_eq!(env.jobboard(&past).run().succeeded(), "40\n");
+}
+
+#[test]
+fn dump_leaves_out_what_is_too_large_to_read_and_reports_it() {
+    let (Some(server), env) = (Server::start(), Env::new()) else {
+        return;
+    };
+    server.serves(&env, "");
+    post(&env);
+    let big = "redis.call('HSET', 'taskflow:listings', 'x', string.rep('x', 20000000))";
+    server.run(&["EVAL", big, "0"]);
+    let dumped = env.jobboard(&["dump", "it"]).run();
+    assert_eq!(dumped.code, 7, "{dumped}");
+    assert!(dumped.stderr.contains("too large to read: 1"), "{dumped}");
+    server.run(&["FLUSHALL"]);
+    env.jobboard(&["load", "it"]).run().succeeded();
+    assert_eq!(env.jobboard(&["list", "--count"]).run().succeeded(), "2\n");
+}

@@ -1,6 +1,6 @@
 //! Moves jobs to another board. `docs/decisions/moves.md` has the protocol, and what each crash leaves.
 
-use std::time::Duration;
+use std::{iter::repeat_with, time::Duration};
 
 use anyhow::Context as _;
 use chrono::Utc;
@@ -143,8 +143,9 @@ impl Mover<'_> {
             .from
             .claim(&keys, &by, keys.len(), NO_ATTEMPT)
             .await?;
+        let claimed = claimed.into_iter().map(Some).chain(repeat_with(|| None));
         for (trip, claimed) in trips.iter_mut().zip(claimed) {
-            match claimed {
+            match claimed.unwrap_or(Err(BoardError::Changed)) {
                 Ok(claimed) => {
                     if !is_as_listed(&trip.entry, &claimed.job) {
                         trip.end = Some(End::Stays(BoardError::Changed.into()));

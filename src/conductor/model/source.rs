@@ -10,7 +10,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a claim is served",
         "board/redis/write/scripts/claim.lua",
         &[],
-        "61f3b84f",
+        "ff9b4e5f",
     ),
     (
         "a renewal is served",
@@ -22,7 +22,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a settlement is served",
         "board/redis/write/scripts/settle.lua",
         &[],
-        "e8522e61",
+        "821e97c4",
     ),
     (
         "who has the job, and by which claim",
@@ -46,7 +46,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a settlement is served",
         "board/zookeeper/write/settle.rs",
         &["settle_one", "permitted", "settling"],
-        "064cf8e4",
+        "a2b3608d",
     ),
     (
         "a claim or a renewal is served",
@@ -58,7 +58,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a settlement is served",
         "board/embedded/write/settle.rs",
         &["settle", "check_authority"],
-        "e293bb86",
+        "13f9dd4d",
     ),
     (
         "a conductor counts what is left of a claim",

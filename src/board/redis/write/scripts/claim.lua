@@ -1,9 +1,10 @@
--- Claims the first jobs of a list that nobody has, as many as are wanted, for an owner.
+-- Claims the first jobs of a list that nobody has, as many as are wanted and fit into a reply, for an owner.
 -- is_attempt: "1" to count it as one; respects_not_before: "1" to pass over postponed jobs; at_once: how many of them are
 -- begun at once, while the others count as attempts when they are settled; not_ahead: until when one is postponed that may
 -- not be claimed ahead of its turn again (text); needs_side: "1" to pass over one whose record cannot be read.
 -- Returns, for each job that was tried, {"ok", fence, posting, side}, {"no-such-job"},
 -- {"already-claimed", owner}, {"postponed", until}, {"unreadable", side} or {"failed", why}.
+local MOST_BYTES = 4 * 1024 * 1024
 permit({ "HGET" }, listings, "field")
 permit({ "TIME" })
 permit({ "INCRBY" }, fences, "1")
@@ -14,10 +15,11 @@ permit({ "SET" }, owned, owner)
 
 -- Without a hash none of them can be claimed.
 redis.call("HGET", listings, "")
-local won = 0
+local won, bytes = 0, 0
 
 return for_each_job(function()
-  if won == tonumber(wanted) then return nil end
+  -- A reply that is too large for its reader says nothing of the claims in it.
+  if won == tonumber(wanted) or bytes > MOST_BYTES then return nil end
   local posting = redis.call("HGET", listings, field)
   if not posting then return { "no-such-job" } end
   local holder = holder_now()
@@ -38,7 +40,7 @@ return for_each_job(function()
     if is_attempt == "1" and not is_ahead then side.attempts = math.min((side.attempts or 0) + 1, 2 ^ 32 - 1) end
   end
   local text = give_to(owner, side)
-  won = won + 1
+  won, bytes = won + 1, bytes + #posting + #text
   note("claimed", posting, { owner = owner, fence = fence })
   return { "ok", fence, posting, text }
 end)
