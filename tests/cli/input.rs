@@ -331,11 +331,11 @@ fn usage_errors_are_json_wherever_json_was_asked_for() {
 }
 
 #[test]
-fn an_error_in_json_has_four_keys() {
+fn an_error_in_json_always_has_the_same_keys() {
     let env = Env::new();
     let error = env.jobboard(&["show", "@1", "--json"]).run().error();
     let keys: Vec<_> = error.as_object().unwrap().keys().cloned().collect();
-    assert_eq!(keys, ["code", "kind", "message", "hint"]);
+    assert_eq!(keys, ["code", "kind", "message", "hint", "commands"]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_bad_line_is_told_with_its_number_and_the_others_are_posted() {
 
 #[test]
 fn a_line_that_is_too_long_is_passed_over() {
-    let (told, _) = bad_second_line(&format!("{{\"name\":\"{}\"}}", "x".repeat(8 << 20)));
+    let (told, _) = bad_second_line(&format!("{{\"name\":\"{}\"}}", "x".repeat(9 << 20)));
     assert!(told.stderr.contains("limit"), "{told}");
 }
 

@@ -227,14 +227,14 @@ fn the_oldest_job_is_told_when_it_is_in_the_way_of_all_who_post() {
     };
     let doctor = ["doctor", "--only", "blocks-posters", "--json"];
     assert!(codes(&told(&doctor)).is_empty());
-    told(&["check"]).succeeded();
+    assert_ne!(told(&["check"]).code, 2);
     // The line of a dump, with a time of its own.
     let old = json!({
         "uuid": AMPHORA, "name": format!("get_delete_amphora_flow-{FLOW}"), "created_on": "2020-01-01T00:00:00Z",
         "details": {"store": {}},
     });
     octavia
-        .run(&["load", "-"])
+        .run(&["load", "-", "--confirm", "octavia:"])
         .stdin(old.to_string())
         .run()
         .succeeded();

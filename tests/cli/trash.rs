@@ -125,11 +125,11 @@ fn a_hint_names_the_board_and_the_job_that_were_meant() {
     let on = |words: &[&str]| env.jobboard(&[words, &board].concat()).run();
     on(&["post", "resize"]).succeeded();
     let run = on(&["trash", "@1"]);
-    insta::assert_snapshot!(run, @r"
+    insta::assert_snapshot!(run, @r#"
     exit code 4
     --- stdout
     --- stderr
     error: cannot trash @1 on sqlite:it's.db: nobody has claimed the job
-    hint: `jobboard --board 'sqlite:it'\''s.db' trash --force @1` does it though nobody has it
-    ");
+    hint: `jobboard --board 'sqlite:it'"'"'s.db' trash --force @1` does it though nobody has it
+    "#);
 }

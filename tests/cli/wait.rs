@@ -419,7 +419,9 @@ fn a_job_of_a_file_that_was_replaced_is_not_complete() {
         let [from, to] = [&other, &env].map(|it| format!("{}{suffix}", it.board().display()));
         std::fs::rename(from, to).unwrap();
     }
-    assert_unproven(&waiting.ended());
+    let run = waiting.ended();
+    // 5, if the file was replaced before the job was looked up.
+    assert!([3, 5, 9].contains(&run.code), "{run}");
 }
 
 #[test]
