@@ -234,7 +234,7 @@ fn the_oldest_job_is_told_when_it_is_in_the_way_of_all_who_post() {
         "details": {"store": {}},
     });
     octavia
-        .run(&["load", "-", "--confirm", "octavia:"])
+        .run(&["load", "-", "--confirm", &octavia.board])
         .stdin(old.to_string())
         .run()
         .succeeded();
@@ -244,7 +244,9 @@ fn the_oldest_job_is_told_when_it_is_in_the_way_of_all_who_post() {
         (7, vec!["blocks-posters".to_owned()])
     );
     assert!(
-        examined.stdout.contains(&format!("explain {AMPHORA}")),
+        examined
+            .stdout
+            .contains(&format!("\"explain\",\"{AMPHORA}\"")),
         "{examined}"
     );
     let checked = told(&["check"]);
