@@ -25,7 +25,6 @@ pub(crate) struct Context {
     pub(crate) config: Config,
     pub(crate) out: Output,
     pub(crate) environment: Environment,
-    /// The terminal that a command we run is to have.
     pub(crate) terminal: Option<Terminal>,
     teller: Teller,
     board: Option<Arc<dyn Board>>,

@@ -14,7 +14,6 @@ const UNITS: [(&str, u64); 5] = [
     ("ms", 1),
 ];
 
-/// The shortest duration, as it is written.
 const ZERO: &str = "0s";
 
 /// Says what a duration looks like, to somebody who wrote something else.

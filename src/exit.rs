@@ -129,7 +129,6 @@ impl CommandError {
     }
 }
 
-/// An error as it is told, in words and as an object.
 #[derive(Debug, Serialize)]
 struct Told {
     code: u8,
@@ -145,7 +144,6 @@ struct Told {
 pub(crate) struct Teller {
     is_json: bool,
     is_coloured: bool,
-    /// How a command begins that is about the same board.
     program: Suggestion,
     /// The command that was typed, whose help knows more.
     command: Option<String>,
@@ -205,7 +203,6 @@ impl Teller {
         }
     }
 
-    /// Says in full what there is to say of an error.
     fn worded(&self, error: &anyhow::Error) -> Told {
         let Judged {
             code,
@@ -229,14 +226,12 @@ impl Teller {
     }
 }
 
-/// What an error is about.
 struct Judged {
     code: u8,
     kind: &'static str,
     way_out: Option<WayOut>,
 }
 
-/// Sorts an error by what it is about.
 fn judge(error: &anyhow::Error) -> Judged {
     let trying = trying(error);
     let found = error.chain().find_map(|cause| judge_cause(cause, trying));
@@ -251,7 +246,6 @@ fn judge(error: &anyhow::Error) -> Judged {
     judged
 }
 
-/// Returns what was tried, if that is known.
 fn trying(error: &anyhow::Error) -> Option<&Trying> {
     match error.downcast_ref() {
         Some(CommandError::Ours(error)) => error.downcast_ref(),

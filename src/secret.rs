@@ -16,7 +16,6 @@ pub(crate) const SECRET_VARIABLES: [&str; 3] =
 pub(crate) struct Secret(String);
 
 impl Secret {
-    /// Takes a text that is to be kept secret.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

@@ -46,7 +46,6 @@ impl Suggestion {
         program.clone().with(self.0)
     }
 
-    /// Lets each word be changed.
     pub(crate) fn each_word(&mut self, change: impl Fn(&mut String)) {
         self.0.iter_mut().for_each(change);
     }

@@ -13,7 +13,6 @@ use crate::job::{Job, JobKey, Rank};
 /// How many candidates are kept, since looking for them all again costs a look at the whole board.
 pub(crate) const CAPACITY: usize = 10_000;
 
-/// A job that may be there to be claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) key: JobKey,
@@ -35,7 +34,6 @@ impl Candidate {
     }
 }
 
-/// What an event means for whoever works from a backlog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogChange {
     /// Nothing that a claim would notice.
@@ -48,7 +46,6 @@ pub(crate) enum BacklogChange {
     Resync,
 }
 
-/// The best candidates of a board.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     capacity: usize,
@@ -86,7 +83,6 @@ impl Backlog {
         self.has_left_out && self.known.len() <= self.capacity / 4
     }
 
-    /// Whether nothing can be claimed now.
     pub(crate) fn has_none_ready(&self) -> bool {
         self.ready.is_empty()
     }
@@ -96,12 +92,10 @@ impl Backlog {
         (self.known.len(), self.has_left_out)
     }
 
-    /// Whether a job is among the candidates.
     pub(crate) fn knows(&self, key: &JobKey) -> bool {
         self.known.contains_key(key)
     }
 
-    /// Returns when the first of those that are postponed may be tried.
     pub(crate) fn next_not_before(&self) -> Option<DateTime<Utc>> {
         self.postponed.first().map(|(time, _)| *time)
     }
@@ -130,7 +124,6 @@ impl Backlog {
         }
     }
 
-    /// Drops a candidate that is none any more.
     pub(crate) fn remove(&mut self, key: &JobKey) {
         let Some(candidate) = self.known.remove(key) else {
             return;
@@ -162,7 +155,6 @@ impl Backlog {
         }
     }
 
-    /// Moves those whose time has come to those that can be claimed.
     pub(crate) fn ripen(&mut self, now: DateTime<Utc>) {
         while let Some((time, _)) = self.postponed.first()
             && *time <= now
@@ -198,7 +190,6 @@ impl Backlog {
             .collect()
     }
 
-    /// Brings the backlog up to date with what happened.
     pub(crate) fn heed(&mut self, event: &Event, now: DateTime<Utc>) -> BacklogChange {
         let Some(subject) = &event.subject else {
             return match event.kind {

@@ -7,7 +7,6 @@ use thiserror::Error;
 use crate::job::{Conductor, JobKey, Malformed, Outcome, Owner};
 use crate::suggest::Hint;
 
-/// The cause of an error, as the library that failed tells it.
 pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
 
 /// What a board answers instead of doing what it was asked.
@@ -30,7 +29,6 @@ pub(crate) enum BoardError {
     NotClaimed,
     #[error("the job belongs to {}, not to {wanted}", name_of(owner.as_ref()))]
     NotOwner { owner: Option<Owner>, wanted: Owner },
-    /// The job is not to be tried yet.
     #[error("the job is postponed until {until}")]
     Postponed {
         until: chrono::DateTime<chrono::Utc>,
@@ -56,22 +54,18 @@ pub(crate) enum BoardError {
         node: String,
         /// The names of the first few, and how many there are besides.
         below: String,
-        /// What removes them.
         remedy: Box<Hint>,
     },
-    /// Another conductor of that name is at work.
     #[error("a conductor named {name} is already at work")]
     NameTaken { name: String },
     /// More conductors are registered than are read.
     #[error("{} conductors are registered, too many to be read", known.len() + more)]
     Crowded { known: Vec<Conductor>, more: usize },
-    /// The record of the job cannot be read.
     #[error("the record {key} cannot be read: {problem}")]
     Malformed { key: JobKey, problem: String },
     /// The job can be read, but not what is kept beside it, or not all of it.
     #[error("the job cannot be claimed: {problem}")]
     Unfit { problem: String },
-    /// This kind of board cannot do that.
     #[error("{board} cannot {operation}")]
     Unsupported {
         board: &'static str,

@@ -13,7 +13,6 @@ use crate::{
 };
 
 named! {
-    /// What kind of thing happened.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
     pub(crate) enum EventKind ("event", str::eq) {
         Posted => "posted",
@@ -35,7 +34,6 @@ named! {
     }
 }
 
-/// Something that happened on a board.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
@@ -67,13 +65,11 @@ impl Event {
         }
     }
 
-    /// Says that something may have been missed.
     pub(crate) fn resync() -> Self {
         Self::now(EventKind::Resync)
     }
 }
 
-/// What happens on a board, as it is told.
 pub(crate) struct Events<'a> {
     /// It may merge events and never invents one; [`EventKind::Resync`] says that something may
     /// have been missed. An `Err` is the last item.

@@ -48,7 +48,6 @@ impl Candidates {
     }
 }
 
-/// What every board can do by what it must do.
 #[async_trait]
 pub(crate) trait BoardExt: Board {
     async fn resolve(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Result<Entry>>> {
@@ -197,7 +196,6 @@ pub(crate) fn the_answer<T>(mut answers: Vec<Result<T>>) -> Result<T> {
     answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
 }
 
-/// Returns the only record there is, or says why there is not exactly one.
 fn only(wanted: &JobRef, mut found: Vec<Entry>) -> Result<Entry> {
     if found.len() > 1 {
         found.sort_by(|one, other| one.key().cmp(other.key()));

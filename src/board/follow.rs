@@ -18,7 +18,6 @@ pub(super) const PAUSES: (Duration, Duration) =
 /// A connection that lasted this long was a good one: the next attempt need not wait long.
 const STEADY: Duration = Duration::from_secs(5);
 
-/// What there is to tell whoever follows a board.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are events")]
 pub(crate) enum News {
@@ -64,7 +63,6 @@ pub(crate) fn follow(board: &dyn Board, start: Start) -> BoxStream<'_, Result<Ne
 struct Follower<'a> {
     board: &'a dyn Board,
     start: Start,
-    /// What is heard, and since when.
     events: Option<(BoxStream<'a, Result<Event>>, Instant)>,
     backoff: Backoff,
     was_heard: bool,

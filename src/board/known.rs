@@ -19,7 +19,6 @@ pub(super) struct Known {
     name: CompactString,
     pub(super) sequence: Option<i64>,
     priority: Priority,
-    /// Whether it can be read as a job.
     pub(super) is_job: bool,
     pub(super) modified: Modified,
     pub(super) claim: Option<Box<Held>>,
@@ -43,7 +42,6 @@ pub(super) enum Modified {
     Unknown,
 }
 
-/// A claim on a remembered job.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Held {
     pub(super) owner: Option<Owner>,
@@ -51,7 +49,6 @@ pub(super) struct Held {
     pub(super) lapse: Lapse,
 }
 
-/// When a claim lapses by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lapse {
     Never,
@@ -69,7 +66,6 @@ pub(super) struct Looked {
 }
 
 impl Known {
-    /// Remembers a record as one look showed it.
     pub(super) fn of(entry: &Entry, looked: Looked) -> Self {
         let claim = entry
             .holding()
@@ -98,7 +94,6 @@ impl Known {
         }
     }
 
-    /// Remembers an unclaimed job of which an event told.
     pub(super) fn told(subject: &Subject) -> Self {
         Self {
             uuid: other_than(&subject.key, &subject.uuid),
@@ -112,7 +107,6 @@ impl Known {
         }
     }
 
-    /// Returns what events say of it.
     pub(super) fn subject(&self, key: &JobKey) -> Subject {
         Subject {
             key: key.clone(),
@@ -141,7 +135,6 @@ impl Known {
         remark.filter(|_| self.remark() != remark).cloned()
     }
 
-    /// Returns who did the last thing to it that was not its ordinary course, and why.
     pub(super) fn remark(&self) -> Option<&Remark> {
         self.extras.as_ref()?.remark.as_ref()
     }

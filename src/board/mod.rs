@@ -71,7 +71,6 @@ impl Capabilities {
     }
 }
 
-/// An order in which TaskFlow's readers walk a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerOrder {
     /// Most urgent first, and newest first among equals.
@@ -80,7 +79,6 @@ pub(crate) enum PeerOrder {
     OldestOfTheLeastUrgent,
 }
 
-/// Which records to stream, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Query {
     pub(crate) shelf: Shelf,
@@ -90,7 +88,6 @@ pub(crate) struct Query {
 }
 
 impl Query {
-    /// Asks for all that is on a shelf, as the board has it at hand.
     pub(crate) fn all(shelf: Shelf, detail: Detail) -> Self {
         Self {
             shelf,
@@ -101,15 +98,12 @@ impl Query {
     }
 }
 
-/// Which records of a shelf are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     All,
-    /// Only those that nobody has claimed.
     Unclaimed,
 }
 
-/// In which order records are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// As the board has them at hand.
@@ -120,7 +114,6 @@ pub(crate) enum Order {
     Posted,
 }
 
-/// How much of each record is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// All but the details, which may be long.
@@ -131,7 +124,6 @@ pub(crate) enum Detail {
 }
 
 impl Detail {
-    /// Whether the details are wanted.
     pub(crate) fn is_whole(self) -> bool {
         self != Self::Brief
     }
@@ -146,7 +138,6 @@ impl Detail {
     }
 }
 
-/// A job that was put on the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Posted {
     pub(crate) key: JobKey,
@@ -184,16 +175,13 @@ impl ClaimRules {
     }
 }
 
-/// A job that was settled, or purged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
-    /// Whether a namesake had to leave the trash for it.
     pub(crate) replaced_namesake: bool,
     /// Why nothing is remembered of it, though it should be.
     pub(crate) forgotten: Option<String>,
 }
 
-/// How a board is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Health {
     /// The software that serves it, and its version.
@@ -204,7 +192,6 @@ pub(crate) struct Health {
     pub(crate) trashed_beside: u64,
     /// Whether anything was ever posted here, as far as the board can tell.
     pub(crate) is_used: bool,
-    /// What is wrong with how the server is set up.
     pub(crate) warning: Option<String>,
 }
 
@@ -219,7 +206,6 @@ pub(crate) trait Board: Send + Sync {
     /// Returns how people may call this board, without secrets.
     fn name(&self) -> &str;
 
-    /// Returns what this board can do.
     fn capabilities(&self) -> Capabilities;
 
     /// Puts new jobs on the board, in this order; each is posted whole or answered with its error.
@@ -280,7 +266,6 @@ pub(crate) trait Board: Send + Sync {
     /// back; whoever reads it sees all that was edited, or nothing.
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>>;
 
-    /// Removes trashed jobs for good.
     async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<Settled>>>;
 
     /// Listens, and returns what happens from now on; once it has answered, nothing is missed.
@@ -316,7 +301,6 @@ pub(crate) trait Board: Send + Sync {
     /// none.
     async fn tell(&self, told: &Told) -> Result<()>;
 
-    /// Returns the conductors that are registered now.
     async fn conductors(&self) -> Result<Vec<Conductor>>;
 
     /// Has jobs of some names left alone by whoever asks [`Self::pauses`]; once more, replaces it.

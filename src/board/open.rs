@@ -14,7 +14,6 @@ use super::{
 };
 use crate::secret::Secret;
 
-/// How much a board keeps, and is read of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// How large details are read; on ZooKeeper they are hardly larger than usual.

@@ -10,7 +10,6 @@ use crate::job::JobKey;
 /// The space of names in which a unique key becomes a uuid; the same for ever.
 const UNIQUE: Uuid = Uuid::from_u128(0x6d9b_8f0e_5c1d_4a7b_9f3e_2b6a_7c41_d05e);
 
-/// Returns the uuid of the job that is posted under a unique key.
 pub(crate) fn uuid_of(unique: &str) -> Uuid {
     Uuid::new_v5(&UNIQUE, unique.as_bytes())
 }
@@ -18,7 +17,6 @@ pub(crate) fn uuid_of(unique: &str) -> Uuid {
 /// The shortest beginning of a uuid that is taken for one.
 const SHORTEST_PREFIX: usize = 4;
 
-/// The length of a uuid in its usual form.
 const UUID_LENGTH: usize = 36;
 
 /// Points at a job in somebody's words.

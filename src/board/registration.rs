@@ -14,7 +14,6 @@ pub(super) const LIFE: Duration = Duration::from_secs(30);
 /// How often a conductor has to say that it is alive, though nothing has changed.
 pub(crate) const REFRESH: Duration = Duration::from_secs(10);
 
-/// How many conductors are read.
 pub(super) const MOST_CONDUCTORS: usize = 500;
 
 /// Returns the conductors of a board unless there are more entries than are read; whoever judges by them has to know all.
@@ -28,7 +27,6 @@ pub(super) fn crowded(known: Vec<Conductor>, entries: usize) -> Result<Vec<Condu
     }
 }
 
-/// What is stored of a conductor, and where.
 #[async_trait]
 pub(super) trait Registered: Send + Sync + 'static {
     /// Sets what the conductor tells of itself, for when it is stored again.
@@ -46,12 +44,10 @@ pub(super) trait Registered: Send + Sync + 'static {
 pub(super) struct Registration(Mutex<Option<Arc<dyn Registered>>>);
 
 impl Registration {
-    /// Takes an entry that was just made.
     pub(super) fn begin(&self, entry: impl Registered) {
         *self.0.lock() = Some(Arc::new(entry));
     }
 
-    /// Stores what the conductor tells of itself, and that it is alive.
     pub(super) async fn tell(&self, told: &Told) -> Result<()> {
         let entry = self.0.lock().as_ref().map(Arc::clone);
         let Some(entry) = entry else { return Ok(()) };
@@ -59,7 +55,6 @@ impl Registration {
         entry.keep().await
     }
 
-    /// Removes the entry.
     pub(super) async fn leave(&self) {
         let entry = self.0.lock().take();
         if let Some(entry) = entry {

@@ -38,14 +38,12 @@ pub(super) fn require_scratch(name: &str) -> Result<()> {
     }
 }
 
-/// What a failure could lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Loss {
     pub(crate) what: &'static str,
     pub(crate) remedy: &'static str,
 }
 
-/// A board that can be tested where it is.
 #[async_trait]
 pub(crate) trait Testable: Board {
     /// Makes this board, with nothing on it, and marks it as one that is to be thrown away.

@@ -166,7 +166,6 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     Ok(judge(ctx, args, board.name(), (&measured, found)))
 }
 
-/// Judges what was measured and found, by the ranges that were given or else by the usual ones.
 fn judge(
     ctx: &Context,
     args: &CheckArgs,
@@ -200,7 +199,6 @@ fn judge(
     Verdict::new(board, measured, &thresholds, findings, command)
 }
 
-/// Counts what is in the trash, as far as it is meant.
 async fn trashed(
     board: &dyn Board,
     filters: &Filters,

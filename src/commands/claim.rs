@@ -179,7 +179,6 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     performer.perform(ctx, board, job).await
 }
 
-/// Keeps the claim until somebody ends us, or the claim is lost.
 async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyhow::Result<()> {
     let mut signals = Signals::ending()?;
     let term = board.lease_term(args.lease.unwrap_or(LEASE)).await?;

@@ -37,7 +37,6 @@ pub(crate) fn run(out: &mut Output, args: &CompletionsArgs) -> anyhow::Result<()
     out.document(&script)
 }
 
-/// All shells that can be told.
 const SHELLS: Shells<'static> = Shells(&[
     &Scripted("bash", include_str!("../../completions/jobboard.bash")),
     &Scripted("zsh", include_str!("../../completions/_jobboard")),

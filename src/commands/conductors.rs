@@ -56,7 +56,6 @@ impl Seen {
         duration::between(time, self.now)
     }
 
-    /// Words when it last said that it is alive.
     fn heard(&self) -> String {
         let ago = self.conductor.silence.map(duration::brief);
         match (self.silent, ago) {

@@ -38,7 +38,6 @@ use crate::{
     output::Progress,
 };
 
-/// How many jobs go from one board to the other at a time.
 const BATCH: usize = 200;
 
 /// How many bytes they may have, but for the last one of them: few enough for a slow network.
@@ -148,7 +147,6 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
     copied
 }
 
-/// Finishes moves that were interrupted.
 async fn finish(
     ctx: &mut Context,
     route: &Route<'_>,
@@ -251,7 +249,6 @@ async fn between(
     ended.and(copy.failures.end(ctx, copy.total))
 }
 
-/// Jobs on their way from one board to another.
 struct Copy<'a> {
     route: &'a Route<'a>,
     kinds: (BoardKind, BoardKind),
@@ -329,7 +326,6 @@ impl Copy<'_> {
         Ok(Some(draft))
     }
 
-    /// Posts jobs on the other board.
     async fn pass(&mut self, batch: Vec<Passenger>) -> anyhow::Result<Vec<Told>> {
         let loaded = self.loader.load(&borrowed(&batch)).await;
         let loaded =
@@ -439,7 +435,6 @@ fn borrowed(batch: &[Passenger]) -> Vec<(&Entry, &Draft)> {
     batch.iter().map(|(entry, draft)| (entry, draft)).collect()
 }
 
-/// Says that there is nothing to copy.
 fn same() -> anyhow::Error {
     let message = "both are the same board; nothing changed";
     CommandError::refused(message)

@@ -86,7 +86,6 @@ pub(crate) struct DoctorArgs {
     consent: Consent,
 }
 
-/// What is to be looked for, or not.
 #[derive(Debug, Clone, Copy)]
 enum Chosen {
     Group(Group),
@@ -114,13 +113,11 @@ impl Chosen {
 }
 
 impl DoctorArgs {
-    /// Whether something is to be looked for.
     fn wants(&self, code: Code) -> bool {
         let is_named = self.only.is_empty() || self.only.iter().any(|it| it.means(code));
         is_named && !self.skip.iter().any(|it| it.means(code))
     }
 
-    /// Returns the groups of which anything is to be looked for.
     fn groups(&self) -> Vec<Group> {
         let is_wanted = |group: &Group| {
             let mut of = Code::ALL.iter().filter(|it| it.meaning().0 == *group);
@@ -156,7 +153,6 @@ pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<(
     }
 }
 
-/// Lists what is looked for.
 fn list(ctx: &mut Context, args: &DoctorArgs) -> anyhow::Result<()> {
     let columns = [
         Column::new("group", Fit::Shrinks),
@@ -244,7 +240,6 @@ pub(super) async fn examine(
 }
 
 impl Diagnosis {
-    /// Takes what was seen, as far as it is wanted.
     fn add(&mut self, seen: Vec<Seen>, args: &DoctorArgs, program: &Suggestion) {
         for (group, what, seen) in seen {
             let (findings, unseen) = match seen {
@@ -278,7 +273,6 @@ async fn health(
     Ok((health, round_trip))
 }
 
-/// Looks at these groups of a board, at all of them at once.
 async fn look(
     board: &dyn Board,
     groups: &[Group],
@@ -342,7 +336,6 @@ async fn look(
     seen
 }
 
-/// Words what a board could not see of itself.
 fn told(unseen: Vec<(String, Option<BoardError>)>) -> Vec<String> {
     let unseen = unseen.into_iter().map(|(what, why)| match why {
         Some(why) => format!("{what}: {}", chain(&why)),

@@ -53,7 +53,6 @@ pub(crate) struct DumpArgs {
     shared: SharedArgs,
 }
 
-/// A dump was written.
 #[derive(Debug, Serialize)]
 struct Dumped {
     file: PathBuf,

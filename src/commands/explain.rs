@@ -99,7 +99,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
     }
 }
 
-/// Explains one job, and looks at all that it takes.
 pub(super) async fn explained(
     ctx: &Context,
     board: &dyn Board,

@@ -16,13 +16,11 @@ use crate::{
     suggest::Hint,
 };
 
-/// The widest that help is.
 const WIDEST: usize = 100;
 
 /// The topic that is made from the grammar.
 pub(super) const OPTIONS: &str = "options";
 
-/// What is told of all codes.
 const EXIT_CODES: &str = include_str!("../../docs/exit-codes.md");
 
 /// What is told of no single command.
@@ -64,7 +62,6 @@ pub(crate) struct HelpArgs {
     about: Option<String>,
 }
 
-/// What somebody wants to know about.
 enum Subject<'a> {
     Program,
     Command(&'a str),
@@ -114,13 +111,11 @@ fn text(subject: &Subject) -> StyledStr {
     }
 }
 
-/// Returns what is told to whoever types this.
 fn asked(words: &[&str]) -> StyledStr {
     let asked = grammar().try_get_matches_from(words);
     asked.map_or_else(|help| help.render(), |_| StyledStr::new())
 }
 
-/// Returns what is told of the options of all commands.
 fn options() -> StyledStr {
     let program = Cli::command();
     let mut options = Command::new(PROGRAM)

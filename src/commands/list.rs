@@ -147,7 +147,6 @@ impl ListArgs {
         }
     }
 
-    /// Says in words that nothing was found of what was asked for.
     fn nothing(&self) -> &'static str {
         let is_all = self.filter.is_empty() && self.name.is_none() && !self.about.is_given();
         let is_any = is_all && self.state.is_none() && !self.unclaimed;
@@ -199,7 +198,6 @@ fn no_peers() -> BoardError {
     }
 }
 
-/// What a record must be to be listed.
 struct Wanted {
     filters: Filters,
     state: Option<State>,

@@ -22,7 +22,6 @@ use crate::{
     output::{Output, Page, Record, Report},
 };
 
-/// Where a page comes from.
 const SOURCE: &str = concat!("jobboard ", env!("CARGO_PKG_VERSION"));
 
 /// The section of topics; commands are in the first.
@@ -61,7 +60,6 @@ pub(crate) fn run(out: &mut Output, args: &ManArgs) -> anyhow::Result<()> {
     out.report(&Written { dir: dir.clone() })
 }
 
-/// Writes the page of a command, or of the program, which alone has the options of them all.
 fn page_of_command(command: &Command) -> io::Result<Vec<u8>> {
     let is_program = command.get_name() == PROGRAM;
     let own = command.clone().mut_args(|arg| {
@@ -118,7 +116,6 @@ fn page_of_command(command: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Tells how a command is called, in short.
 fn synopsis(command: &Command) -> Roff {
     let usage = command.clone().render_usage().to_string();
     let name = command.get_bin_name().unwrap_or(PROGRAM);
@@ -144,7 +141,6 @@ fn page_of_topic(topic: &Topic) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Names the pages of the program, of commands and of topics.
 fn see_also<'a>(page: &mut Roff, names: impl Iterator<Item = &'a str>) {
     page.control("SH", ["SEE ALSO"]);
     let mut line = Vec::new();
@@ -164,7 +160,6 @@ fn see_also<'a>(page: &mut Roff, names: impl Iterator<Item = &'a str>) {
 
 #[derive(Debug, Serialize)]
 struct Written {
-    /// The folder that has the pages.
     dir: PathBuf,
 }
 

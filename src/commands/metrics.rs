@@ -48,7 +48,6 @@ fn textfile(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// A file was written.
 #[derive(Debug, Serialize)]
 struct Written {
     file: PathBuf,

@@ -82,7 +82,6 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads the arguments of the program.
     pub(crate) fn read() -> Result<Self, clap::Error> {
         Self::from_arg_matches_mut(&mut grammar().try_get_matches()?)
     }
@@ -147,7 +146,6 @@ pub(crate) struct GlobalArgs {
 }
 
 impl GlobalArgs {
-    /// Returns the form of the output, if one was asked for.
     pub(crate) fn format(&self) -> Option<Format> {
         if self.json {
             Some(Format::Json)
@@ -156,7 +154,6 @@ impl GlobalArgs {
         }
     }
 
-    /// Returns how much is told beside the results.
     pub(crate) fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -165,7 +162,6 @@ impl GlobalArgs {
         }
     }
 
-    /// Returns what the command line says about the configuration.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             board: self.board.clone(),
@@ -233,7 +229,6 @@ impl Command {
         }
     }
 
-    /// Whether it runs other programs at all.
     pub(crate) fn executes(&self) -> bool {
         match self {
             Self::Conduct(_) => true,
@@ -254,7 +249,6 @@ pub(crate) fn dispatch_alone(out: &mut Output, command: &Command) -> Option<anyh
     }
 }
 
-/// Carries out a command.
 pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Result<()> {
     match command {
         Command::Post(args) => post::run(ctx, args).await,

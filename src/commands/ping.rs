@@ -31,7 +31,6 @@ struct Pong {
     round_trip: f64,
     jobs: u64,
     trashed: u64,
-    /// What keeps us from reading or writing the past.
     past_problem: Option<String>,
 }
 

@@ -21,7 +21,6 @@ pub(crate) struct ResumeArgs {
     reason: ReasonArgs,
 }
 
-/// What is not paused any more.
 #[derive(Debug, Serialize)]
 struct Resumed {
     done: &'static str,

@@ -99,7 +99,6 @@ fn refuse_others(ctx: &Context, chosen: &mut Chosen, keeps_attempts: bool) {
     }
 }
 
-/// Has a record tried again, wherever it is.
 pub(super) fn again(entry: &Entry, keeps_attempts: bool, remark: &Remark) -> Restore {
     Restore {
         key: entry.key().clone(),

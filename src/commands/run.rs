@@ -80,7 +80,6 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     performer.perform(ctx, board, job).await
 }
 
-/// Takes the job that was posted under a claim of ours.
 async fn posted_job(
     ctx: &Context,
     board: &dyn Board,

@@ -17,7 +17,6 @@ macro_rules! schemas {
     };
 }
 
-/// All schemas, by their names.
 pub(super) const SCHEMAS: [(&str, &str); 26] = schemas![
     "check" "common" "conductor" "count" "diagnosis" "draft" "dump" "error" "event" "explanation"
     "file" "flow" "help" "job" "note" "owner" "pause" "ping" "posted" "report" "result" "schema" "selftest"
@@ -34,7 +33,6 @@ pub(crate) struct SchemaArgs {
     name: Option<String>,
 }
 
-/// A schema, as it is listed.
 #[derive(Debug, Serialize)]
 struct Listed {
     name: &'static str,
@@ -141,7 +139,6 @@ fn bundled(mut schema: Value) -> Value {
     schema
 }
 
-/// Adds the names of those to which a part of a schema refers.
 fn references(part: &Value, names: &mut Vec<String>) {
     match part {
         Value::Object(map) => {

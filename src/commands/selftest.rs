@@ -135,7 +135,6 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
     conclude(ctx, &scratch, findings, interrupted, signals).await
 }
 
-/// Tells for ever how the time passes.
 async fn seconds(progress: &Progress) {
     loop {
         time::sleep(Duration::from_secs(1)).await;
@@ -143,7 +142,6 @@ async fn seconds(progress: &Progress) {
     }
 }
 
-/// Tries all that takes acting, on a board beside the one in use.
 async fn act(scratch: &Scratch, board: &dyn Testable, last: Instant, findings: &mut Findings) {
     let begun = Instant::now();
     let swept = time::timeout_at(begun + (last - begun) / 4, scratch.sweep(board)).await;

@@ -11,7 +11,6 @@ use super::{
 };
 use crate::board::url::{BoardUrl, embedded::EmbeddedUrl};
 
-/// The board that is to be used.
 #[derive(Debug, Clone)]
 pub(crate) struct BoardChoice {
     /// How the configuration calls it; `None` if it was named by its URL, or not at all.
@@ -27,7 +26,6 @@ pub(crate) struct BoardChoice {
 }
 
 impl BoardChoice {
-    /// Whether its jobs are Octavia's.
     pub(crate) fn is_of_octavia(&self) -> bool {
         self.octavia.is_some()
     }
@@ -45,7 +43,6 @@ pub(super) struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// Finds the board that somebody chose, or the default one.
     pub(super) fn find(
         flags: &Flags,
         env: &Environment,

@@ -16,7 +16,6 @@ use crate::{
     secret::SECRET_VARIABLES,
 };
 
-/// Finds a variable by its name.
 type Lookup = Box<dyn Fn(&str) -> Option<OsString>>;
 
 /// The environment of this process; nothing else in the program takes a setting from it.
@@ -29,7 +28,6 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Returns what this process was really given.
     pub(crate) fn of_process() -> Self {
         Self {
             variables: Box::new(|name| std::env::var_os(name)),
@@ -77,7 +75,6 @@ impl Environment {
         withheld
     }
 
-    /// Whether output is asked to have no colour.
     pub(crate) fn wants_plain_text(&self) -> bool {
         self.variable("NO_COLOR")
             .is_some_and(|value| !value.is_empty())
@@ -98,7 +95,6 @@ impl Environment {
         self.variable("WT_SESSION").is_some() || TERMINALS.into_iter().any(says)
     }
 
-    /// Returns a variable as it is.
     pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
         (self.variables)(name)
     }
@@ -130,12 +126,10 @@ impl Environment {
             .collect()
     }
 
-    /// Returns the folder of the configuration of the system.
     pub(super) fn etc(&self) -> &Path {
         &self.etc
     }
 
-    /// Returns the file of the board that is used if none is named.
     pub(super) fn default_board(&self) -> anyhow::Result<PathBuf> {
         let state = self.folder("XDG_STATE_HOME", ".local/state").context(
             "there is no home folder for the default board: set HOME, or name a board with --board",

@@ -23,7 +23,6 @@ use crate::{
 /// The files that are in effect, the more important first.
 pub(super) struct ConfigFiles(Vec<ConfigFile>);
 
-/// One file, as it is written.
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     content: Content,
@@ -66,7 +65,6 @@ pub(crate) struct MayRun {
     pub(crate) allow_env: Vec<String>,
 }
 
-/// A table, and the file it is in.
 #[derive(Clone, Copy)]
 pub(super) struct FoundTable<'a> {
     pub(super) file: &'a ConfigFile,
@@ -90,7 +88,6 @@ impl ConfigFiles {
         Ok(Self(files.collect::<anyhow::Result<_>>()?))
     }
 
-    /// Returns the paths of the files that were read.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         self.0.iter().map(|file| file.path.clone()).collect()
     }
@@ -103,23 +100,19 @@ impl ConfigFiles {
         })
     }
 
-    /// Returns the names that boards have here.
     pub(super) fn names(&self) -> BTreeSet<&str> {
         let tables = self.0.iter().flat_map(|file| file.content.board.keys());
         tables.map(String::as_str).collect()
     }
 
-    /// Returns the NAME of the board that is used if none is named elsewhere.
     pub(super) fn default_board(&self) -> Option<Sourced<String>> {
         self.first(|content| content.default.clone())
     }
 
-    /// Returns how long one operation may take.
     pub(super) fn op_timeout(&self) -> Option<Sourced<Duration>> {
         self.first(|content| content.op_timeout.as_ref().map(|timeout| timeout.0))
     }
 
-    /// Returns how many bytes the details of a job may have.
     pub(super) fn max_details(&self) -> Option<Sourced<u64>> {
         self.first(|content| content.max_details.as_ref().map(|size| size.0))
     }
@@ -175,7 +168,6 @@ impl ConfigFile {
         Ok(Self { path, content })
     }
 
-    /// Returns the file as the source of a value.
     pub(super) fn source(&self) -> Source {
         Source::File(self.path.clone())
     }
@@ -187,7 +179,6 @@ impl ConfigFile {
 }
 
 impl FoundTable<'_> {
-    /// Returns a value of the table, if it has it.
     pub(super) fn value<T>(&self, pick: impl Fn(&BoardTable) -> Option<T>) -> Option<Sourced<T>> {
         Some(Sourced::new(pick(self.table)?, self.file.source()))
     }
@@ -206,7 +197,6 @@ impl FoundTable<'_> {
             .with_context(|| format!("{} names a command or a password", path.display()))
     }
 
-    /// Returns what the table says of what may be run.
     pub(super) fn may_run(self) -> Option<Sourced<MayRun>> {
         let mut said = self.value(|table| table.conduct.clone())?;
         if let Some(folder) = &mut said.value.handlers {

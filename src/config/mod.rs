@@ -99,21 +99,16 @@ pub(crate) struct Config {
     pub(crate) is_board_chosen: bool,
     /// The name under which we own claims.
     pub(crate) who: Sourced<Owner>,
-    /// Whether every change is refused.
     pub(crate) read_only: Sourced<bool>,
     /// Whether nothing needs to be confirmed that a mere yes confirms.
     pub(crate) yes: Sourced<bool>,
-    /// The form of the output, if one was asked for.
     pub(crate) format: Sourced<Option<Format>>,
-    /// How long one operation on the board may take.
     pub(crate) op_timeout: Sourced<Duration>,
     /// How many bytes the details of a job may have.
     pub(crate) max_details: Sourced<u64>,
-    /// How many jobs the board remembers after they have left it.
     pub(crate) history: Sourced<u32>,
     /// The URL of the database with TaskFlow's logbooks, if anybody says where it is.
     pub(crate) logbook: Option<Sourced<Secret>>,
-    /// What may be run, if somebody says so here.
     pub(crate) may_run: Option<Sourced<MayRun>>,
     password: Sourced<Password>,
     files: Vec<Sourced<PathBuf>>,
@@ -182,12 +177,10 @@ impl Config {
         Ok(files.names().into_iter().map(str::to_owned).collect())
     }
 
-    /// Returns the configuration files that are in effect.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.value.as_path())
     }
 
-    /// Returns the file that the password is read from, if it is.
     pub(crate) fn password_file(&self) -> Option<&Path> {
         match &self.password.value {
             Password::File(path) => Some(path),

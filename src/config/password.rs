@@ -23,7 +23,6 @@ use crate::{
     secret::{SECRET_VARIABLES, Secret},
 };
 
-/// Where the password is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Password {
     None,

@@ -7,13 +7,10 @@ use std::{fmt, path::PathBuf};
 pub(crate) enum Source {
     /// An option of the command line, with its dashes.
     Flag(&'static str),
-    /// A variable of the environment.
     Variable(&'static str),
-    /// A configuration file.
     File(PathBuf),
     /// What configures Octavia: a file and a line, or a variable.
     Octavia(String),
-    /// Nobody said anything.
     Default,
 }
 
@@ -28,7 +25,6 @@ impl fmt::Display for Source {
     }
 }
 
-/// A value, and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sourced<T> {
     pub(crate) value: T,
@@ -36,7 +32,6 @@ pub(crate) struct Sourced<T> {
 }
 
 impl<T> Sourced<T> {
-    /// Says that a value came from somewhere.
     pub(crate) fn new(value: T, source: Source) -> Self {
         Self { value, source }
     }

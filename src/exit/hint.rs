@@ -10,7 +10,6 @@ use crate::{
 
 pub(super) const LOOK_AT_IT: &str = "nothing was done; `jobboard show JOB` shows how it is now";
 
-/// A hint, and the job that it is about, if it is about one.
 #[derive(Debug)]
 pub(super) struct WayOut {
     pub(super) hint: Hint,
@@ -128,7 +127,6 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     Some(hint.into())
 }
 
-/// Says what to do where that depends on what was tried.
 fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     let verb = verb(trying);
     // Whether more follows it, as in `consume --failed`.

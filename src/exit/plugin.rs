@@ -7,7 +7,6 @@ use crate::names::named;
 use crate::suggest::Suggestion;
 
 named! {
-    /// What monitoring makes of something.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     pub(crate) enum PluginState ("state", str::eq) {
         Ok = 0 => "OK",
@@ -18,7 +17,6 @@ named! {
 }
 
 impl PluginState {
-    /// Returns the exit code that says so.
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
@@ -42,7 +40,6 @@ impl PluginState {
     }
 }
 
-/// An error as monitoring is told it.
 #[derive(Debug, Serialize)]
 pub(super) struct Failed {
     state: PluginState,
@@ -65,7 +62,6 @@ impl Failed {
         }
     }
 
-    /// Writes it as lines.
     pub(super) fn lines(&self) -> Vec<String> {
         let first = format!("{} - {}", self.state, self.summary);
         let lines = [Some(first), self.hint.clone()].into_iter().flatten();

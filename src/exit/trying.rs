@@ -7,7 +7,6 @@ use std::fmt::{self, Display};
 pub(crate) struct Trying {
     pub(super) verb: &'static str,
     what: String,
-    /// The board it was tried on.
     pub(super) board: Option<String>,
     /// How to refer to the job that it was about.
     pub(super) job: Option<String>,

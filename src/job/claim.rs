@@ -14,7 +14,6 @@ use super::{Job, JobKey, shortened};
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Owner(Vec<u8>);
 
-/// Says why a text cannot be the name of an owner.
 #[derive(Debug, Error)]
 pub(crate) enum InvalidOwner {
     #[error("the name of an owner must not be empty or blank")]
@@ -99,7 +98,6 @@ impl fmt::Display for Fence {
 pub(crate) enum Lease {
     /// Nothing: it never lapses by itself.
     None,
-    /// Time.
     Timed,
     /// The end of its holder's session.
     Session,
@@ -118,7 +116,6 @@ pub(crate) struct Holding {
     pub(crate) fence: Option<Fence>,
 }
 
-/// How long a claim is to last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Term {
     /// Until somebody abandons it.
@@ -129,7 +126,6 @@ pub(crate) enum Term {
     Kept(Duration),
 }
 
-/// Who claims, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claimant {
     pub(crate) owner: Owner,
@@ -147,7 +143,6 @@ pub(crate) struct Claim {
     pub(crate) term: Duration,
 }
 
-/// A claim that was just won, and the job as it is now.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Claimed {
     pub(crate) job: Job,

@@ -13,10 +13,8 @@ pub(crate) const MOST_RUNS: usize = 32;
 /// How long one may say nothing before it counts as silent; it says something every ten seconds.
 const OVERDUE: Duration = Duration::from_secs(15);
 
-/// How long what it tells may be.
 const LONGEST_TOLD: usize = 64 * 1024;
 
-/// How many of its handlers it tells of.
 pub(crate) const MOST_HANDLERS: usize = 200;
 
 /// A process that takes jobs off a board and performs them.
@@ -26,7 +24,6 @@ pub(crate) struct Conductor {
     pub(crate) host: String,
     pub(crate) pid: u32,
     pub(crate) since: DateTime<Utc>,
-    /// The name under which it claims.
     pub(crate) owner: Owner,
     /// How long ago it last said that it is alive, as far as the board tells.
     #[serde(skip)]
@@ -78,11 +75,9 @@ pub(crate) struct Told {
     pub(crate) counters: Counters,
     /// What it leaves to others, by the reason, the most first.
     pub(crate) passed_over: Vec<LeftAlone>,
-    /// The jobs that it has performed and cannot settle.
     pub(crate) unsettled: Vec<Unsettled>,
 }
 
-/// How far a conductor has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Course {
@@ -97,7 +92,6 @@ pub(crate) enum Course {
     Ending,
 }
 
-/// A job that is being performed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) uuid: String,
@@ -106,7 +100,6 @@ pub(crate) struct Run {
     pub(crate) attempt: u32,
 }
 
-/// Which jobs a conductor takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Takes {
@@ -121,14 +114,12 @@ pub(crate) struct Takes {
     /// The programs that are run by the names of jobs, and why one of them is not; `None` without
     /// such a folder.
     pub(crate) handlers: Option<BTreeMap<String, Option<String>>>,
-    /// How many handlers there are beside those.
     pub(crate) more_handlers: usize,
     /// How often a job is tried that does not say so itself, and how often any.
     pub(crate) max_attempts: u32,
     pub(crate) max_attempts_max: Option<u32>,
 }
 
-/// How many attempts of a conductor came to which end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Counters {
@@ -138,7 +129,6 @@ pub(crate) struct Counters {
     pub(crate) lost: u64,
 }
 
-/// Jobs that a conductor leaves to others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LeftAlone {
     pub(crate) reason: String,

@@ -21,7 +21,6 @@ pub(crate) struct Former {
 }
 
 impl Draft {
-    /// Returns the shelf on which it is to be.
     pub(crate) fn shelf(&self) -> Shelf {
         self.former
             .as_ref()

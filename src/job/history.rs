@@ -5,14 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Remark;
 
-/// How one attempt at a job failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
     /// The exit code of the command, if it ended by itself.
     pub(crate) exit_code: Option<i32>,
-    /// The number of the signal that ended the command.
     pub(crate) signal: Option<i32>,
-    /// What went wrong, in words.
     pub(crate) reason: String,
     /// The end of what the command wrote to its standard output; earlier versions did not keep it.
     #[serde(default)]
@@ -26,12 +23,10 @@ pub(crate) struct Failure {
 /// How many bytes are kept of a text that people or peers chose the length of.
 pub(crate) const LONGEST: usize = 1024;
 
-/// Returns as much of a text as is kept of it.
 pub(crate) fn shortened(text: &str) -> String {
     cut(text, LONGEST)
 }
 
-/// Returns as much of a text as has so many bytes.
 pub(super) fn cut(text: &str, longest: usize) -> String {
     if text.len() <= longest {
         return text.to_owned();
@@ -93,7 +88,6 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// How many failures are kept of a job.
     pub(crate) const FAILURES: usize = 3;
 
     /// Whether conductors leave the job alone for a time that is not over.

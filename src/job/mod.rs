@@ -41,7 +41,6 @@ pub(crate) use self::{
     state::{Priority, State},
 };
 
-/// Which part of a board a record is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Shelf {
     /// Where jobs wait to be claimed and stay until they are finished.
@@ -201,12 +200,10 @@ pub(crate) struct Malformed {
     pub(crate) problem: String,
     pub(crate) size: u64,
     pub(crate) raw: Vec<u8>,
-    /// Who holds it all the same.
     pub(crate) holding: Option<Holding>,
     pub(crate) origin: Origin,
 }
 
-/// What a board has at one place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Entry {
     Job(Box<Job>),
@@ -236,7 +233,6 @@ impl Entry {
         }
     }
 
-    /// Returns the board of which it is.
     pub(crate) fn origin(&self) -> &Origin {
         match self {
             Self::Job(job) => &job.origin,
@@ -244,7 +240,6 @@ impl Entry {
         }
     }
 
-    /// Whether it is claimed by somebody of this name.
     pub(crate) fn is_owned_by(&self, owner: &Owner) -> bool {
         let holder = self.holding().and_then(|holding| holding.owner.as_ref());
         holder == Some(owner)
@@ -257,7 +252,6 @@ impl Entry {
         }
     }
 
-    /// Returns a text by which commands find it, as [`Job::reference`] does.
     pub(crate) fn reference(&self) -> Cow<'_, str> {
         match self {
             Self::Job(job) => job.reference(),
@@ -274,7 +268,6 @@ impl Entry {
     }
 }
 
-/// A job that is to be posted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Draft {
     pub(crate) uuid: Uuid,

@@ -21,7 +21,6 @@ pub(crate) struct MoveRecord {
     pub(crate) stage: Stage,
 }
 
-/// How far a move has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Jobs may be on their way to the board of this name.
@@ -31,7 +30,6 @@ pub(crate) enum Stage {
 }
 
 impl MoveRecord {
-    /// Returns the record of a job that the move consumes.
     pub(crate) fn commit(owner: &Owner, uuid: &str) -> Self {
         let (owner, uuid) = (owner.clone(), uuid.to_owned());
         let stage = Stage::Committed { uuid };
@@ -46,7 +44,6 @@ impl MoveRecord {
         }
     }
 
-    /// Returns the text stored under that name.
     pub(crate) fn value(&self) -> String {
         match &self.stage {
             Stage::Begun { to, on } => format!("{} {to}", on.to_rfc3339()),

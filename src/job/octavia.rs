@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::Job;
 
-/// How long a uuid is.
 const UUID: usize = 36;
 
 /// Returns the flow that a name of a job of Octavia says, as in `create_load_balancer`; none for the

@@ -77,7 +77,6 @@ impl Remark {
     /// The action of a move on the job that it brings to a board.
     pub(crate) const RECEIVED: &str = "received";
 
-    /// Remarks that somebody does this now.
     pub(crate) fn now(action: &str, by: &str, reason: Option<&str>) -> Self {
         Self {
             by: shortened(by),
@@ -94,7 +93,6 @@ impl Remark {
 }
 
 named! {
-    /// In which way a job left its board.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub(crate) enum Departure ("outcome", str::eq) {
         Consumed => "consumed",
@@ -104,7 +102,6 @@ named! {
     }
 }
 
-/// The end of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) on: DateTime<Utc>,

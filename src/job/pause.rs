@@ -47,7 +47,6 @@ impl Pause {
         }
     }
 
-    /// Whether it is over.
     pub(crate) fn is_over(&self, now: DateTime<Utc>) -> bool {
         self.until.is_some_and(|until| until <= now)
     }
@@ -67,7 +66,6 @@ impl fmt::Display for Pause {
     }
 }
 
-/// All that is paused on a board.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pauses {
     lasting: Vec<Pause>,
@@ -103,7 +101,6 @@ impl Pauses {
         }
     }
 
-    /// Returns what keeps us from seeing them.
     pub(crate) fn unseen(&self) -> Option<&str> {
         self.unseen.as_deref()
     }
@@ -118,17 +115,14 @@ impl Pauses {
             .max_by_key(|pause| end(pause))
     }
 
-    /// Returns all of them.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Pause> {
         self.lasting.iter()
     }
 
-    /// Returns when the first of them ends by itself.
     pub(crate) fn first_end(&self) -> Option<DateTime<Utc>> {
         self.lasting.iter().filter_map(|pause| pause.until).min()
     }
 
-    /// Whether they are the same as others.
     pub(crate) fn are(&self, others: &Self) -> bool {
         self.all().eq(others.all())
     }

@@ -22,7 +22,6 @@ pub(crate) enum Aftermath {
     Interrupted,
 }
 
-/// What is to become of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     Abandon(Aftermath),
@@ -35,7 +34,6 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the job goes to the trash.
     pub(crate) fn is_trash(&self) -> bool {
         matches!(self, Self::Trash(_) | Self::Spent(_))
     }
@@ -54,7 +52,6 @@ impl Outcome {
         }
     }
 
-    /// Returns how the attempt failed that came to this.
     pub(crate) fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Abandon(Aftermath::Failed { failure, .. })
@@ -66,7 +63,6 @@ impl Outcome {
     }
 }
 
-/// By what right somebody settles a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Authority {
     /// The name of its owner: claims by hand.
@@ -90,7 +86,6 @@ pub(crate) enum Witness {
 }
 
 impl Witness {
-    /// Returns what this look at a record bears witness to.
     pub(crate) fn of(entry: &Entry) -> Self {
         match entry.holding() {
             None => Self::Unclaimed,
@@ -108,7 +103,6 @@ impl Witness {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Restore {
     pub(crate) key: JobKey,
-    /// Where it is now.
     pub(crate) shelf: Shelf,
     /// Whether it is still known how often it was tried.
     pub(crate) keeps_attempts: bool,
@@ -130,7 +124,6 @@ impl Restore {
     }
 }
 
-/// A trashed job that is to be removed for good.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Purge {
     pub(crate) key: JobKey,
@@ -151,7 +144,6 @@ impl Purge {
     }
 }
 
-/// One job to be settled.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settlement {
     pub(crate) key: JobKey,

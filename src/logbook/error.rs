@@ -6,7 +6,6 @@ use thiserror::Error;
 
 use crate::duration;
 
-/// Says why a question about a logbook has no answer.
 #[derive(Debug, Error)]
 pub(crate) enum LogbookError {
     #[error("the database did not answer within {}", duration::exact(*.0))]

@@ -17,7 +17,6 @@ pub(crate) struct Flow {
     pub(crate) created: Option<DateTime<Utc>>,
     /// Of a running one: when this run of it began.
     pub(crate) updated: Option<DateTime<Utc>>,
-    /// The function that makes it.
     pub(crate) factory: Option<String>,
     /// What it is about, where Octavia says so in the arguments of that function alone.
     pub(crate) load_balancer: Option<String>,
@@ -45,7 +44,6 @@ pub(crate) struct Atom {
     pub(crate) attempts: Option<usize>,
 }
 
-/// What an atom is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AtomKind {
@@ -53,7 +51,6 @@ pub(crate) enum AtomKind {
     Retry,
 }
 
-/// How far an atom is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AtomState {
     Pending,
@@ -100,13 +97,11 @@ impl AtomState {
         }
     }
 
-    /// Whether something is done for it just now.
     pub(crate) fn is_at_work(&self) -> bool {
         matches!(self, Self::Running | Self::Reverting | Self::Retrying)
     }
 }
 
-/// Why an atom failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Failure {
     /// The type of the exception, without where it comes from.
@@ -127,7 +122,6 @@ impl Failure {
         Some(Self { kind, text })
     }
 
-    /// Returns it in one line.
     pub(crate) fn line(&self) -> String {
         let text = self.text.lines().next().unwrap_or_default();
         match text {
@@ -138,7 +132,6 @@ impl Failure {
     }
 }
 
-/// How far a flow is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Progress {
     /// Atoms that are done; of a flow that goes back, those that are undone.

@@ -37,7 +37,6 @@ use crate::job::{Job, octavia};
 
 type Result<T> = std::result::Result<T, LogbookError>;
 
-/// A database with logbooks.
 pub(crate) struct Logbook {
     rows: Rows,
     /// How long one question may take.
@@ -128,7 +127,6 @@ impl Logbook {
         self.within(tables::balancers(&self.rows, uuids)).await
     }
 
-    /// Returns those of the logbooks that are there.
     pub(crate) async fn books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
         self.within(tables::books(&self.rows, uuids, false)).await
     }

@@ -14,7 +14,6 @@ use crate::board::net::{
     tls,
 };
 
-/// A connection, and the task that carries it.
 pub(super) struct Postgres {
     client: Client,
     carrier: AbortHandle,

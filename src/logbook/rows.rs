@@ -14,7 +14,6 @@ pub(super) type Row = Vec<Option<String>>;
 /// How large a value may be in an SQLite file of which a part is read.
 const LARGEST: usize = 8 << 20;
 
-/// A connection to a database.
 pub(super) enum Rows {
     Sqlite(Sqlite),
     #[cfg(feature = "mysql")]
@@ -54,7 +53,6 @@ impl Rows {
         }
     }
 
-    /// How this database writes what others write otherwise.
     pub(super) fn dialect(&self) -> Dialect {
         match self {
             Self::Sqlite(_) => Dialect::Sqlite,
@@ -133,7 +131,6 @@ impl Dialect {
     }
 }
 
-/// Writes a way into JSON as most databases have it.
 fn json_path(way: &[&str]) -> String {
     let parts = way.iter().map(|part| match part.parse::<usize>() {
         Ok(place) => format!("[{place}]"),

@@ -37,12 +37,10 @@ fn argument(dialect: Dialect, meta: &str, name: &str) -> String {
     dialect.inside(meta, &["factory", "args", "0", name], NAME)
 }
 
-/// Finds a flow by its own uuid.
 pub(super) async fn flow(rows: &Rows, uuid: &str) -> Result<Option<Flow>> {
     only(rows, "uuid", uuid).await
 }
 
-/// Finds the flow of a logbook.
 pub(super) async fn flow_of_book(rows: &Rows, uuid: &str) -> Result<Option<Flow>> {
     only(rows, "parent_uuid", uuid).await
 }
@@ -76,7 +74,6 @@ async fn of_each(
     Ok(found)
 }
 
-/// Returns the load balancers that the flows of logbooks are about.
 pub(super) async fn balancers(
     rows: &Rows,
     uuids: &[&str],
@@ -94,14 +91,12 @@ pub(super) async fn balancers(
     Ok(found)
 }
 
-/// What flows are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
     LoadBalancer,
     Amphora,
 }
 
-/// Returns the uuids of the flows that are about something, by the beginning of its id.
 pub(super) async fn flows_about(rows: &Rows, what: About, id: &str) -> Result<HashSet<String>> {
     let dialect = rows.dialect();
     let inside = |name: &str| argument(dialect, "meta", name);
@@ -127,7 +122,6 @@ pub(crate) struct StaleBook {
     pub(crate) load_balancer: Option<String>,
 }
 
-/// Returns the oldest logbooks of those that were made before a time.
 pub(super) async fn books_before(rows: &Rows, time: DateTime<Utc>) -> Result<Vec<StaleBook>> {
     let dialect = rows.dialect();
     let created = dialect.text("logbooks.created_at", NAME);
@@ -174,7 +168,6 @@ pub(crate) struct Pending {
     pub(crate) since: Option<String>,
 }
 
-/// Returns load balancers that wait since before a time, in Octavia's own tables.
 pub(super) async fn pending_balancers(rows: &Rows, time: DateTime<Utc>) -> Result<Vec<Pending>> {
     let dialect = rows.dialect();
     let since = dialect.text("COALESCE(updated_at, created_at)", NAME);
@@ -197,7 +190,6 @@ pub(super) async fn pending_balancers(rows: &Rows, time: DateTime<Utc>) -> Resul
     balancers.collect()
 }
 
-/// Writes a time as the databases do, as text.
 fn written(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S").to_string()
 }

@@ -20,7 +20,6 @@ pub(crate) enum LogbookUrl {
     Postgres(Box<Server>),
 }
 
-/// A database on a server, and how to get there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(super) user: Option<String>,
@@ -94,7 +93,6 @@ fn sqlite(rest: &str) -> Result<LogbookUrl, InvalidLogbookUrl> {
     }
 }
 
-/// What the URLs of a kind of database have of their own.
 struct Kind {
     name: &'static str,
     port: u16,

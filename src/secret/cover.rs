@@ -128,7 +128,6 @@ pub(crate) fn covered_text(text: &str) -> String {
     shown
 }
 
-/// Whether a member of that name is likely to hold a secret.
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     TELLING.iter().any(|telling| name.contains(telling)) || name == "server_pem"

@@ -23,7 +23,6 @@ pub(crate) enum Untrusted {
 }
 
 impl Untrusted {
-    /// Returns the command that mends it, if there is one.
     pub(crate) fn remedy(&self) -> Option<Hint> {
         let (text, words, path) = match self {
             Self::Foreign { path, .. } => {
@@ -44,7 +43,6 @@ impl Untrusted {
     }
 }
 
-/// Whose files are trusted.
 #[derive(Clone, Copy)]
 pub(crate) enum Trust {
     Us,

@@ -32,7 +32,6 @@ const LONGEST_CHECK: Duration = Duration::from_secs(10);
 const LARGE_LOG: u64 = 64 * 1024 * 1024;
 
 impl Embedded {
-    /// Looks at a part of the board; changes nothing.
     pub(super) async fn look_at(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
@@ -69,7 +68,6 @@ impl Embedded {
         }
     }
 
-    /// Looks who else may write to the file, or put another into its place.
     fn others(&self, folder: &Path, seen: &mut Examined) {
         const OTHERS: u32 = 0o022;
         for place in [self.file.path(), folder] {
@@ -91,7 +89,6 @@ impl Embedded {
         }
     }
 
-    /// Looks how much the board takes of its disk, and what that has left.
     fn room(&self, folder: &Path, seen: &mut Examined) {
         let log = fs::metadata(with_suffix(self.file.path(), "-wal")).map_or(0, |log| log.len());
         if log > LARGE_LOG {

@@ -40,7 +40,6 @@ use crate::job::{
     Restore, Settlement, Shelf, Told,
 };
 
-/// A board in a file.
 pub(crate) struct Embedded {
     file: Arc<File>,
     registration: Registration,

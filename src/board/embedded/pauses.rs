@@ -11,7 +11,6 @@ use crate::{
     job::{Pause, Remark},
 };
 
-/// Has jobs of some names left alone.
 pub(super) fn pause(
     transaction: &Transaction<'_>,
     now: Moment,
@@ -41,7 +40,6 @@ pub(super) fn resume(
     Ok(removed > 0)
 }
 
-/// Returns what is paused.
 pub(super) fn pauses(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<Pause>> {
     let mut select = transaction.prepare_cached("SELECT pause FROM pause ORDER BY names")?;
     let texts = select.query_map([], |row| row.get::<_, String>(0))?;

@@ -24,7 +24,6 @@ use crate::{
     job::{Conductor, Owner, Told},
 };
 
-/// Where somebody is registered, and what is to be stored there.
 pub(super) struct Entrant {
     file: Arc<File>,
     conductor: Mutex<Conductor>,
@@ -128,7 +127,6 @@ fn leave(
     Ok(())
 }
 
-/// Returns the conductors that are alive.
 pub(super) fn conductors(
     transaction: &Transaction<'_>,
     view: &View,

@@ -41,7 +41,6 @@ const LARGEST_LOG_LEFT: u64 = 256 * 1024;
 /// How many statements stay prepared: more than any process has use for.
 const STATEMENTS: usize = 64;
 
-/// How much a commit must survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// The end of any process.
@@ -50,7 +49,6 @@ pub(crate) enum Durability {
     Power,
 }
 
-/// An open board file.
 #[derive(Debug)]
 pub(super) struct Store {
     connection: Connection,
@@ -86,12 +84,10 @@ impl Store {
         }
     }
 
-    /// Returns which file it is.
     pub(super) fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// Whether the path still leads to this file.
     pub(super) fn is_current(&self) -> bool {
         match Identity::of(&self.path) {
             Ok(now) => now.is_same_file(&self.identity),
@@ -190,7 +186,6 @@ impl Store {
         }
     }
 
-    /// Gives a board of an earlier layout what the present one has besides.
     fn upgrade(&mut self) -> Result<(), OpenError> {
         let change = self
             .connection

@@ -11,7 +11,6 @@ use tokio::{
 use super::problem::{Obstacle, Problem, Reason};
 use crate::board::url::Server;
 
-/// How long something may take altogether.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     pub(crate) at: Instant,
@@ -19,7 +18,6 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Begins to count.
     pub(crate) fn after(length: Duration) -> Self {
         Self {
             at: Instant::now() + length,

@@ -45,7 +45,6 @@ pub(crate) async fn examine<C: Reason>(
     }
 }
 
-/// Returns the certificate that a server shows us.
 async fn certificate<C: Reason>(
     server: &Server,
     files: &TlsFiles,

@@ -8,7 +8,6 @@ use crate::{
     duration,
 };
 
-/// What is the matter, and with whom.
 #[derive(Debug, thiserror::Error)]
 #[error("{whom} {cause}")]
 pub(crate) struct Problem<C> {
@@ -22,7 +21,6 @@ pub(crate) trait Reason: Error + From<Obstacle> + Send + Sync + 'static {
     fn kind(&self) -> Kind;
 }
 
-/// What kind of error a problem makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Unreachable,
@@ -73,7 +71,6 @@ pub(crate) enum Obstacle {
 }
 
 impl<C: Reason> Problem<C> {
-    /// Puts a problem down to somebody.
     pub(crate) fn new(whom: impl fmt::Display, cause: impl Into<C>) -> Self {
         Self {
             whom: whom.to_string(),
@@ -81,12 +78,10 @@ impl<C: Reason> Problem<C> {
         }
     }
 
-    /// Returns what is the matter.
     pub(crate) fn cause(&self) -> &C {
         &self.cause
     }
 
-    /// Says more exactly what is the matter.
     pub(crate) fn map(self, more: impl FnOnce(C) -> C) -> Self {
         Self {
             cause: more(self.cause),
@@ -94,7 +89,6 @@ impl<C: Reason> Problem<C> {
         }
     }
 
-    /// Makes an error of it: what we were doing, and with which board.
     pub(crate) fn into_error(self, doing: &'static str, board: &str) -> BoardError {
         self.cause.kind().error(doing, board, self.into())
     }

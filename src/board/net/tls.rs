@@ -70,12 +70,10 @@ fn config_of(trusted: RootCertStore) -> ConfigBuilder<ClientConfig, WantsClientC
         .with_root_certificates(trusted)
 }
 
-/// Says of a file that it does not hold what it should.
 pub(crate) fn unusable<C: Reason>(path: &Path, why: impl ToString) -> Problem<C> {
     Problem::new(path.display(), Obstacle::File(why.to_string()))
 }
 
-/// Reads a file of certificates or keys.
 pub(crate) fn read<C: Reason>(path: &Path) -> Result<Vec<u8>, Problem<C>> {
     regular_file(path).map_err(|error| unusable(path, reason(&error)))
 }
@@ -90,7 +88,6 @@ fn certificates<C: Reason>(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     Ok(certificates)
 }
 
-/// Puts TLS around a connection that was just made.
 pub(crate) async fn secure<C: Reason>(
     stream: TcpStream,
     server: &Server,
@@ -113,7 +110,6 @@ async fn handshake(
     TlsConnector::from(config).connect(name, stream).await
 }
 
-/// Returns the name that the certificate of a server has to be for.
 pub(crate) fn name(server: &Server) -> io::Result<ServerName<'static>> {
     ServerName::try_from(server.host.clone()).map_err(io::Error::other)
 }

@@ -23,14 +23,12 @@ const LAG: u64 = 10;
 /// The highest number that a counter is to be set to.
 const MOST_NUMBER: i64 = 1 << 53;
 
-/// How many strays are looked for.
 const MOST_STRAYS: usize = 100_000;
 
 /// How many strays are named in a command.
 const NAMED: usize = 20;
 
 impl Redis {
-    /// Looks at a part of the board; changes nothing.
     pub(super) async fn look_at(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
@@ -44,7 +42,6 @@ impl Redis {
         Ok(seen)
     }
 
-    /// Returns a command for the server, and for whoever may use it.
     pub(super) fn cli(&self, command: Suggestion) -> Remedy {
         Remedy::Elsewhere(self.client.cli(command))
     }
@@ -96,7 +93,6 @@ impl Redis {
         Ok(())
     }
 
-    /// Looks whether the server keeps what it has on its disk, by what it tells of itself.
     fn persistence<'f>(
         &self,
         saves: Option<bool>,
@@ -122,7 +118,6 @@ impl Redis {
         }
     }
 
-    /// Looks whether those who repeat what the server has keep up with it.
     fn replicas(&self, told: &str, seen: &mut Examined) {
         let value = |line: &str, name: &str| {
             let mut pairs = line.split([',', ':']).filter_map(|it| it.split_once('='));
@@ -289,7 +284,6 @@ impl Redis {
     }
 }
 
-/// Returns the texts in an answer, a line each.
 fn text(answer: &Value) -> String {
     match answer {
         Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned() + "\n",

@@ -8,7 +8,6 @@ use crate::{
     job::{JobKey, LONGEST},
 };
 
-/// Names the keys of one board.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
     prefix: String,
@@ -24,7 +23,6 @@ pub(super) struct Sidecars {
     pub(super) side: Vec<u8>,
 }
 
-/// What a key of a board holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
     Postings,
@@ -34,7 +32,6 @@ pub(super) enum Part {
     Owner(JobKey),
     Modified(JobKey),
     Sidecar(JobKey),
-    /// The entry of a conductor of that name.
     Conductor(String),
 }
 
@@ -90,7 +87,6 @@ impl Keys {
         self.named("fence")
     }
 
-    /// What is remembered of the jobs that left the board.
     pub(super) fn past(&self) -> String {
         self.named("past")
     }
@@ -110,7 +106,6 @@ impl Keys {
         self.named("events")
     }
 
-    /// The entry of a conductor in the registry.
     pub(super) fn conductor(&self, name: &str) -> String {
         self.named(&format!("conductor.{name}"))
     }
@@ -156,7 +151,6 @@ impl Keys {
         format!("{literal}*")
     }
 
-    /// Names what is kept beside the posting in a hash field.
     pub(super) fn beside(&self, field: &[u8]) -> Sidecars {
         Sidecars {
             owner: self.owner(field),
@@ -165,7 +159,6 @@ impl Keys {
         }
     }
 
-    /// The key that is there while a job is claimed.
     pub(super) fn owner(&self, field: &[u8]) -> Vec<u8> {
         self.of_field(field, ".owned")
     }

@@ -45,7 +45,6 @@ mod tests;
 /// How long it may take at most to connect to a server, or to hear from the Sentinels where it is.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a reader was doing when it failed.
 const READ: &str = "read";
 
 /// That the server has hung up meanwhile is known once the runtime has looked, and then the
@@ -176,7 +175,6 @@ impl Client {
         Ok(connection.sort_all(answers))
     }
 
-    /// Sends commands in one transaction, and returns the answer to each.
     pub(super) async fn ask_at_once(
         &self,
         doing: &'static str,
@@ -190,12 +188,10 @@ impl Client {
         at_once(last).ok_or_else(|| self.error(doing, Cause::Strange))
     }
 
-    /// Sets how much of a posting is read.
     pub(super) fn set_limit(&mut self, limit: Limit) {
         self.limit = limit;
     }
 
-    /// Returns how much of a posting is read.
     pub(super) fn limit(&self) -> Limit {
         self.limit
     }
@@ -220,7 +216,6 @@ impl Client {
         self.error(doing, meaning_in_script(text, self.url.user.as_deref()))
     }
 
-    /// Makes an error of what is the matter with the server.
     pub(super) fn error(&self, doing: &'static str, cause: impl Into<Cause>) -> BoardError {
         Problem::new(self.place(), cause).into_error(doing, &self.name)
     }
@@ -276,7 +271,6 @@ impl Client {
             .map_err(|problem| Failure::NotSent(problem.into_error(doing, &self.name)))
     }
 
-    /// Connects to the server, or to the master that the Sentinels name.
     async fn open(
         &self,
         pushes: Option<Pusher>,
@@ -328,7 +322,6 @@ impl Client {
         deadline.bound(late, attempt(deadline)).await
     }
 
-    /// Returns how long one attempt to connect may take.
     fn patience(&self) -> Duration {
         PATIENCE.min(self.op_timeout)
     }
@@ -343,7 +336,6 @@ impl Client {
         }
     }
 
-    /// Returns how to call the server.
     fn place(&self) -> String {
         match &self.url.address {
             Address::Tcp(server) => server.to_string(),
@@ -358,14 +350,12 @@ pub(super) async fn give_way() {
     turns(TURNS_TO_LOOK + 1).await;
 }
 
-/// Lets all others go on so many times.
 async fn turns(count: usize) {
     for _ in 0..count {
         task::yield_now().await;
     }
 }
 
-/// Returns the key that a command asks about.
 fn key_of(command: &Cmd) -> String {
     match command.args_iter().nth(1) {
         Some(redis::Arg::Simple(key)) => String::from_utf8_lossy(key).into_owned(),

@@ -46,13 +46,11 @@ use crate::{
     secret::Secret,
 };
 
-/// A board on a Redis server.
 pub(crate) struct Redis {
     client: Arc<Client>,
     keys: Keys,
     predicted: PredictedNumbers,
     registration: Registration,
-    /// How many jobs are remembered after they have left the board.
     history: u32,
 }
 

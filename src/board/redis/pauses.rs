@@ -10,7 +10,6 @@ use crate::{
     job::{MOST_PAUSES, Pause, Remark, from_json},
 };
 
-/// Has jobs of some names left alone.
 pub(super) async fn pause(client: &Client, keys: &Keys, pause: &Pause) -> Result<()> {
     let mut set = Cmd::new();
     set.arg("HSET")
@@ -50,7 +49,6 @@ async fn change(client: &Client, keys: &Keys, change: Cmd, tell: Option<Cmd>) ->
     }
 }
 
-/// Returns what is paused.
 pub(super) async fn pauses(client: &Client, keys: &Keys) -> Result<Vec<Pause>> {
     let mut length = Cmd::new();
     length.arg("HLEN").arg(keys.paused());

@@ -21,7 +21,6 @@ use crate::{
 
 const DOING: &str = "register with";
 
-/// An entry of the registry as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     name: String,
@@ -36,10 +35,8 @@ struct Entry {
 /// Keeps or removes an entry in one step, by its token.
 const REGISTER: &str = include_str!("write/scripts/register.lua");
 
-/// How many entries are read at once.
 const AT_ONCE: usize = 100;
 
-/// Where somebody is registered, and what is to be stored there.
 pub(super) struct Entrant {
     client: Arc<Client>,
     keys: Keys,

@@ -27,7 +27,6 @@ const MAY: &str = "local denied = {} \
       end \
     end return denied";
 
-/// A command that a board needs.
 struct Need {
     /// With what it takes; `@` is the key.
     words: &'static str,
@@ -36,7 +35,6 @@ struct Need {
     what: &'static str,
 }
 
-/// What denies something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lack {
     Command,
@@ -62,7 +60,6 @@ impl Lack {
 }
 
 impl Redis {
-    /// Looks which of the rights are missing that a board needs.
     pub(super) async fn rights(&self, seen: &mut Examined) -> Result<()> {
         let needed = self.needed();
         let mut command = Cmd::new();

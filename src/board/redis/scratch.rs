@@ -15,7 +15,6 @@ use crate::{
     job::Shelf,
 };
 
-/// What it was doing that failed.
 const REMOVING: &str = "remove what is left of";
 
 /// How long all keys of a server are walked over, and how many at once.
@@ -41,7 +40,6 @@ impl Redis {
         self.client.ask::<u64>(REMOVING, &delete).await.map(drop)
     }
 
-    /// Removes what stands beside the jobs of a shelf.
     async fn delete_beside(&self, shelf: Shelf) -> Result<()> {
         let mut scan = Scan::of(&self.keys, shelf);
         while let Some(page) = scan.next(&self.client).await? {

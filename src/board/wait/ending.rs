@@ -55,7 +55,6 @@ impl Awaited {
     }
 }
 
-/// What events said of jobs that are waited for.
 #[derive(Default)]
 pub(super) struct Heard {
     pub(super) ends: HashMap<JobKey, Ending>,

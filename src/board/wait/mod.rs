@@ -43,7 +43,6 @@ pub(crate) struct Waiter<'a> {
     news: BoxStream<'a, Result<News>>,
     /// Told when the board cannot be reached, and when it can be again.
     tell: Box<dyn Fn(&News) + 'a>,
-    /// How listening began.
     began: News,
     is_lost: bool,
     /// What happened while the board could not be asked, and has still to be heeded.

@@ -9,7 +9,6 @@ pub(crate) mod posting;
 mod shown;
 pub(crate) mod sidecar;
 
-/// Returns a record of ours as JSON.
 pub(crate) fn as_json(record: &impl serde::Serialize) -> String {
     // Texts, numbers and times have nothing that JSON has no form for.
     serde_json::to_string(record).unwrap_or_default()

@@ -28,7 +28,6 @@ pub(crate) struct PastJob {
     /// Whether it ended by the success of a command.
     #[serde(default, skip_serializing_if = "is_false")]
     succeeded: bool,
-    /// How it failed, if it ended by that.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,6 @@ pub(crate) struct Posting {
     pub(crate) problem: Option<String>,
 }
 
-/// Says in one text all that is wrong.
 pub(crate) fn together(problems: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let mut notes = Notes::default();
     problems.into_iter().flatten().for_each(|it| notes.add(it));
@@ -62,7 +61,6 @@ impl Limit {
     /// How large a posting may be that is taken into memory at all.
     const STORED: usize = 8 << 20;
 
-    /// Returns how large a posting may be that is taken into memory at all.
     pub(crate) fn stored(self) -> usize {
         Self::STORED.max(self.details.saturating_add(4 * Self::SMALL))
     }
@@ -77,7 +75,6 @@ impl Limit {
         self.is_exceeded(length, length.saturating_mul(Weight::HEAVIEST))
     }
 
-    /// Says that details are too large.
     pub(crate) fn problem(self, length: usize) -> String {
         let most = self.details;
         match length > most {
@@ -145,7 +142,6 @@ impl Notes {
     }
 }
 
-/// Says what is wrong with a record.
 #[derive(Debug, Error)]
 pub(crate) enum Problem {
     #[error("the record is empty")]

@@ -12,13 +12,11 @@ use crate::job::{
     shortened,
 };
 
-/// The version of the record that is understood here.
 const VERSION: u32 = 1;
 
 /// How long a record may be; ours end far below.
 const LONGEST: usize = LONGEST_RECORD;
 
-/// The members that are understood here.
 const MEMBERS: [&str; 14] = [
     "v",
     "owner",
@@ -36,7 +34,6 @@ const MEMBERS: [&str; 14] = [
     "remark",
 ];
 
-/// What is kept beside a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Sidecar {
@@ -172,7 +169,6 @@ impl Sidecar {
         Value::Object(members).to_string().into_bytes()
     }
 
-    /// Returns what happened to the job before.
     pub(crate) fn history(mut self) -> History {
         // Others may have noted more of them.
         let surplus = self.failures.len().saturating_sub(History::FAILURES);
@@ -194,7 +190,6 @@ impl Sidecar {
         self.history()
     }
 
-    /// Notes what came of an attempt.
     pub(crate) fn note(&mut self, aftermath: &Aftermath) {
         match aftermath {
             Aftermath::None => {}

@@ -14,7 +14,6 @@ use crate::{
 };
 
 named! {
-    /// A figure that a threshold can be set for.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     pub(crate) enum Metric ("metric", str::eq) {
         Unclaimed => "unclaimed",
@@ -33,7 +32,6 @@ named! {
     }
 }
 
-/// What was counted and measured.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) figures: Figures,
@@ -79,7 +77,6 @@ impl Metric {
         Some(count as f64)
     }
 
-    /// Writes a value for people.
     pub(super) fn words(self, value: f64) -> String {
         match self {
             Self::Rtt => format!("{:.1}ms", value * 1e3),

@@ -51,7 +51,6 @@ impl Range {
         })
     }
 
-    /// Whether a value is as it should be.
     pub(super) fn admits(&self, value: f64) -> bool {
         (self.start <= value && value <= self.end) != self.is_inverted
     }

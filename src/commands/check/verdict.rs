@@ -13,7 +13,6 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How high a value may be, or may not.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Threshold {
     pub(super) metric: Metric,
@@ -32,7 +31,6 @@ impl Threshold {
     }
 }
 
-/// The thresholds of both kinds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Thresholds {
     pub(super) warn: Vec<Threshold>,
@@ -65,7 +63,6 @@ impl Thresholds {
     }
 }
 
-/// One value, and what is to be said of it.
 #[derive(Debug, Serialize)]
 struct Value {
     name: Metric,
@@ -93,7 +90,6 @@ fn number<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S:
     }
 }
 
-/// Something else that is wrong.
 #[derive(Debug, Serialize)]
 pub(super) struct Remark {
     pub(super) summary: String,
@@ -101,7 +97,6 @@ pub(super) struct Remark {
     pub(super) command: Suggestion,
 }
 
-/// What was found.
 #[derive(Debug, Serialize)]
 pub(super) struct Verdict {
     pub(super) state: PluginState,
@@ -205,7 +200,6 @@ fn summary(state: PluginState, metrics: &[Value], findings: &[Remark]) -> String
 }
 
 impl Value {
-    /// Writes it as performance data.
     fn perfdata(&self) -> Option<String> {
         let (name, unit, value) = (self.name, self.unit, self.value?);
         let [warn, crit] = [&self.warn, &self.crit].map(|it| it.as_deref().unwrap_or_default());

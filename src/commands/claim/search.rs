@@ -38,7 +38,6 @@ impl<'a> Limits<'a> {
         Self { signals, end: None }
     }
 
-    /// Sets when the waiting ends, counted from now.
     pub(super) fn end_after(&mut self, wait: Duration) {
         self.end = Some((Instant::now() + wait, wait));
     }
@@ -73,7 +72,6 @@ impl<'a> Limits<'a> {
     }
 }
 
-/// Looks for the best job that can be had.
 pub(super) struct Search<'a> {
     board: &'a dyn Board,
     filters: Filters,
@@ -117,7 +115,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Claims the first of these jobs that can be had.
     async fn claim(&mut self, jobs: Vec<Job>) -> anyhow::Result<Option<Won>> {
         let asked = Boottime::now();
         let wanted: Vec<_> = jobs.iter().collect();
@@ -134,7 +131,6 @@ impl<'a> Search<'a> {
         trouble.map_or(Ok(None), |error| Err(error.into()))
     }
 
-    /// Waits until there is one.
     pub(super) async fn wait(
         &mut self,
         ctx: &Context,

@@ -40,7 +40,6 @@ pub(crate) fn answer_shell() -> bool {
         .unwrap_or_default()
 }
 
-/// Returns the grammar, with what completes its values.
 fn grammar() -> Command {
     let program = Cli::command().mut_args(|arg| completed("", arg));
     program.mut_subcommands(|command| {
@@ -49,14 +48,12 @@ fn grammar() -> Command {
     })
 }
 
-/// What a value can be.
 #[derive(Debug, Clone)]
 enum Value {
     /// One of these words, and before it perhaps one of these signs.
     Word(Vec<String>, &'static [char]),
     Filter,
     Board,
-    /// Something that the board knows.
     Known(Wish),
 }
 
@@ -99,7 +96,6 @@ impl Value {
         Self::Word(words.map(str::to_owned).collect(), &[])
     }
 
-    /// Returns what a field of filters is compared with.
     fn of_field(name: &str) -> Self {
         match name {
             "state" => Self::words(State::ALL.iter().map(|it| it.name())),

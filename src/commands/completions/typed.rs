@@ -8,7 +8,6 @@ pub(super) fn words() -> Vec<String> {
     words.map(|word| plain(&word.to_string_lossy())).collect()
 }
 
-/// Returns what it says of where the board is.
 pub(super) fn flags() -> Flags {
     let words = words();
     let value = |name: &str| {

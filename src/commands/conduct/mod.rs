@@ -138,7 +138,6 @@ pub(crate) struct ConductArgs {
     policy: PolicyArgs,
 }
 
-/// Reads how long a job may run.
 fn time_limit(text: &str) -> Result<Duration, String> {
     match duration::parse(text).map_err(|error| error.to_string())? {
         Duration::ZERO => Err("no job can be done in no time".to_owned()),
@@ -146,7 +145,6 @@ fn time_limit(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads how many jobs are to run at once.
 fn jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(jobs @ 1..=10_000) => Ok(jobs),
@@ -154,7 +152,6 @@ fn jobs(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads where output goes.
 fn output(text: &str) -> Result<Destination, String> {
     Ok(match text {
         "prefix" => Destination::Prefix,
@@ -221,7 +218,6 @@ fn signals() -> io::Result<(Signals, Signals)> {
     Ok((ending, steering))
 }
 
-/// Reads again what may be run on this board, and says what else was changed.
 fn reload(ctx: &Context, args: &PolicyArgs) -> anyhow::Result<Reloaded> {
     let (config, before) = (ctx.config_by_now()?, ctx.config.entries());
     let (url, ours) = (&config.board.value.url, &ctx.config.board.value.url);
@@ -264,7 +260,6 @@ fn summary(tally: &Tally) -> Note {
     }
 }
 
-/// Puts together what the conductor is told.
 fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
     let process = this_process();
     let name = args.name.clone().unwrap_or_else(|| process.clone());

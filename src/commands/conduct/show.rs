@@ -25,7 +25,6 @@ pub(super) enum LogFormat {
 }
 
 impl LogFormat {
-    /// Returns the form that goes with how results are written.
     pub(super) fn suiting(out: &Output) -> Self {
         match out.is_json() {
             true => Self::Json,
@@ -34,7 +33,6 @@ impl LogFormat {
     }
 }
 
-/// Starts to show what arrives.
 pub(super) fn start(
     progress: Receiver<Progress>,
     format: LogFormat,
@@ -141,7 +139,6 @@ fn words(time: String, note: &Note, room: usize) -> [(Tone, Text); 3] {
     ]
 }
 
-/// A part of a line.
 struct Part {
     name: String,
     value: Text,
@@ -194,7 +191,6 @@ fn fit(parts: &mut Vec<Part>, room: usize) -> &'static str {
     }
 }
 
-/// Whether a note tells of a failure, so that it has to stand out.
 fn is_bad(note: &Note) -> bool {
     let tells = |fact: &str| note.facts.iter().any(|(name, _)| *name == fact);
     match note.event {

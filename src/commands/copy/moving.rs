@@ -28,7 +28,6 @@ const NO_ATTEMPT: ClaimRules = ClaimRules {
     respects_not_before: false,
 };
 
-/// The two boards of a move.
 pub(super) struct Route<'a> {
     pub(super) from: &'a dyn Board,
     pub(super) to: &'a dyn Board,
@@ -74,7 +73,6 @@ pub(super) struct Mover<'a> {
     pub(super) keeper: Keeper,
 }
 
-/// A job on its way.
 struct Trip {
     entry: Entry,
     draft: Draft,
@@ -84,11 +82,9 @@ struct Trip {
     end: Option<End>,
 }
 
-/// Where the job is in the end.
 enum End {
     /// The source board has consumed it.
     Committed,
-    /// It stays on the source board.
     Stays(anyhow::Error),
     /// Only a later look at the source board can tell.
     Unresolved(anyhow::Error),
@@ -339,7 +335,6 @@ impl Mover<'_> {
         let _ = self.route.from.end_moves(&ended).await;
     }
 
-    /// Ends the claims on the source board.
     async fn free(&self, trips: impl Iterator<Item = &Trip>) -> Vec<board::Result<()>> {
         let sources = trips.filter_map(|trip| trip.source.as_ref());
         let abandon = sources.map(|(it, _)| abandon(&it.job.key, &self.owner, &it.fence));

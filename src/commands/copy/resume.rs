@@ -16,7 +16,6 @@ use crate::{
     job::{Entry, Job, MoveRecord, Owner, Shelf, Stage},
 };
 
-/// How many copies are looked at together.
 const BATCH: usize = 200;
 
 /// A move on another machine counts as ended after this long.

@@ -20,7 +20,6 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// One thing to do.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Step {
     code: Code,
@@ -33,7 +32,6 @@ pub(super) struct Step {
     said: Option<Value>,
 }
 
-/// What was done.
 #[derive(Debug)]
 pub(super) struct Fixed {
     pub(super) steps: Vec<Step>,
@@ -50,7 +48,6 @@ impl Fixed {
     }
 }
 
-/// What is going to be done.
 #[derive(Debug, Serialize)]
 struct Plan {
     plan: Vec<Step>,

@@ -105,7 +105,6 @@ impl Looking {
         }
     }
 
-    /// Has times judged as of a time that somebody has chosen.
     pub(crate) fn judged_at(mut self, at: Option<DateTime<Utc>>) -> Self {
         self.look.at = at;
         self

@@ -26,10 +26,8 @@ use crate::{
 /// How old something is that should have been done with: what is younger may be on its way.
 const OLD: TimeDelta = TimeDelta::minutes(5);
 
-/// How many are named.
 const NAMED: usize = 5;
 
-/// Looks at what Octavia's configuration says, and at the databases that it names.
 pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) -> Examined {
     let mut seen = Examined::default();
     for remark in conf.remarks() {

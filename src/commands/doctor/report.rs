@@ -13,7 +13,6 @@ use crate::{
 /// How many jobs a line names.
 pub(super) const FIT: usize = 20;
 
-/// What was found.
 #[derive(Debug, Serialize)]
 pub(crate) struct Diagnosis {
     pub(super) board: String,
@@ -25,15 +24,12 @@ pub(crate) struct Diagnosis {
     pub(super) groups: Vec<GroupState>,
     pub(crate) findings: Vec<Told>,
     pub(crate) unseen: Vec<Unseen>,
-    /// What was done about what was found before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fixed: Option<Vec<Step>>,
-    /// How a command begins that is about the same board.
     #[serde(skip)]
     pub(super) program: Suggestion,
 }
 
-/// How a group is.
 #[derive(Debug, Serialize)]
 pub(crate) struct GroupState {
     group: Group,
@@ -41,14 +37,12 @@ pub(crate) struct GroupState {
     state: &'static str,
 }
 
-/// Something that could not be seen.
 #[derive(Debug, Serialize)]
 pub(crate) struct Unseen {
     pub(super) group: Group,
     pub(crate) what: String,
 }
 
-/// A finding as it is told.
 #[derive(Debug, Serialize)]
 pub(crate) struct Told {
     pub(crate) code: Code,
@@ -60,7 +54,6 @@ pub(crate) struct Told {
     pub(crate) remedy: Mending,
 }
 
-/// What mends it, or shows more.
 #[derive(Debug, Serialize)]
 pub(crate) struct Mending {
     pub(crate) command: Suggestion,
@@ -108,7 +101,6 @@ impl Told {
 }
 
 impl Diagnosis {
-    /// Says how each of these groups is.
     pub(super) fn judge(&mut self, groups: &[Group]) {
         let state = |group: Group| {
             let mut of = self.findings.iter().filter(|it| it.group == group);
@@ -193,7 +185,6 @@ impl Report for Diagnosis {
 }
 
 impl Told {
-    /// Tells it, indented.
     pub(crate) fn human(&self, page: &mut Page) {
         let line = page.sentence(4).plain("  ");
         let line = line.add(tone(self.severity.name()), self.severity.name());
@@ -226,7 +217,6 @@ fn tone(state: &str) -> Tone {
     }
 }
 
-/// A check that can be asked for by its code.
 #[derive(Debug, Serialize)]
 pub(super) struct Check {
     #[serde(serialize_with = "name")]

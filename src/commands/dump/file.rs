@@ -17,7 +17,6 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// Prepares a file, or standard output.
     pub(super) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
         let file = path.map(Target::open).transpose()?;
         Ok(Self {
@@ -36,7 +35,6 @@ impl Sink {
         }
     }
 
-    /// Returns the hash of all lines so far.
     pub(super) fn sha256(&self) -> String {
         self.hash.hex()
     }

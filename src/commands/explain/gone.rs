@@ -7,7 +7,6 @@ use super::{
 use crate::job::{Departure, Job};
 
 impl Scene {
-    /// Explains a job that was given up.
     pub(super) fn trashed(&self, job: &Job, case: &Case<'_>) -> (Finding, bool) {
         let remark = job.history.remark.as_ref();
         let last = job.history.failures.last();
@@ -29,7 +28,6 @@ impl Scene {
         (self.mend(finding, case, text, &["retry"]), false)
     }
 
-    /// Explains a job that has left the board.
     pub(super) fn ended(&self, job: &Job) -> (Finding, bool) {
         let Some(ended) = &job.ended else {
             return (

@@ -58,7 +58,6 @@ impl Scene {
         (self.mended(finding, (owner, taker, lapses), case), will_run)
     }
 
-    /// Explains a copy that a move has posted and not released yet.
     fn unfinished_move(&self, job: &Job) -> Finding {
         let summary = "a move from another board holds it, and has not finished";
         let finding = self.bad(Code::UnfinishedMove, summary);

@@ -21,7 +21,6 @@ pub(super) const SKEW: Duration = Duration::from_secs(5);
 
 pub(crate) struct Scene {
     pub(super) now: DateTime<Utc>,
-    /// How a command begins that is about the same board.
     pub(super) program: Suggestion,
     pub(super) takers: Vec<Taker>,
     pub(super) pauses: Pauses,
@@ -177,7 +176,6 @@ impl Scene {
         finding.mend(text, self.command(&[verb, &[&job]].concat()))
     }
 
-    /// Returns a command that is about the same board.
     pub(super) fn command(&self, words: &[&str]) -> Suggestion {
         self.program.clone().with(words.iter().copied())
     }

@@ -16,7 +16,6 @@ use crate::{
     retry::most_attempts,
 };
 
-/// A conductor, and what it decides by.
 pub(super) struct Taker {
     pub(super) conductor: Conductor,
     pub(super) is_silent: bool,
@@ -24,7 +23,6 @@ pub(super) struct Taker {
     decides_by: Result<(Policy, Filters), String>,
 }
 
-/// What a conductor would do with a job.
 pub(super) enum Answer {
     Takes {
         /// Whether it would only put it in the trash, as it was tried too often, and how often is too
@@ -40,7 +38,6 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// Returns why it does not take the job, if it does not.
     pub(super) fn reason(&self) -> Option<&str> {
         match self {
             Self::Takes { .. } => None,

@@ -16,7 +16,6 @@ use crate::{
 };
 
 impl Scene {
-    /// Explains a job that nobody has.
     pub(super) fn waiting(&self, job: &Job, case: &Case<'_>) -> (Finding, bool) {
         let problem = || job.problem.clone().unwrap_or_default();
         if job.is_blocked {
@@ -51,7 +50,6 @@ impl Scene {
         (finding.at("posted", job.created_on, self.now), will_run)
     }
 
-    /// Explains a job that some conductor takes, sooner or later.
     fn taken(
         &self,
         job: &Job,
@@ -121,7 +119,6 @@ impl Scene {
         Some((finding, pause.until.is_some()))
     }
 
-    /// Explains a job that no conductor takes.
     fn not_taken(&self, job: &Job, case: &Case<'_>, answers: &[(&Taker, Answer)]) -> Finding {
         let is_for_peers = job.book.is_some() && self.has_peers && !self.sees_peers;
         let is = |kind: fn(&Answer) -> bool| answers.iter().any(|(_, answer)| kind(answer));
@@ -181,7 +178,6 @@ impl Scene {
         self.with_answers(finding, job, answers)
     }
 
-    /// Adds why nobody takes a job, one after the other.
     fn with_answers(&self, finding: Finding, job: &Job, answers: &[(&Taker, Answer)]) -> Finding {
         let finding = answers.iter().fold(finding, |finding, (taker, answer)| {
             finding.seen(&taker.conductor.name, answer.reason().unwrap_or_default())
@@ -200,7 +196,6 @@ impl Scene {
         }
     }
 
-    /// Says how to start a conductor that runs the job.
     fn start(&self, finding: Finding, job: &Job) -> Finding {
         let details = job.details.as_ref().and_then(|it| it.get("command"));
         let program = details.and_then(|it| it.get(0)?.as_str());
@@ -223,7 +218,6 @@ impl Scene {
         finding.mend(text, command)
     }
 
-    /// Points at what the conductors tell of themselves.
     fn conductors(&self, finding: Finding, text: &str) -> Finding {
         let mut command = self.command(&["conductors"]);
         // Of several one is as good as another: all of them leave it.
@@ -234,7 +228,6 @@ impl Scene {
     }
 }
 
-/// Lists the names of a few conductors.
 fn names<'a>(takers: impl Iterator<Item = &'a Taker>) -> String {
     let names: Vec<_> = takers.map(|taker| taker.conductor.name.as_str()).collect();
     match names.as_slice() {

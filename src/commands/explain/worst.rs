@@ -111,7 +111,6 @@ impl Brief {
     }
 }
 
-/// Jobs with the same trouble.
 #[derive(Default)]
 struct Kind {
     count: u64,

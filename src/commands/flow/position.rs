@@ -7,7 +7,6 @@ use crate::{
     logbook::{AtomState, Flow, Progress},
 };
 
-/// Says where a flow is, what it is at, and why it goes back if it does.
 pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
     let Progress {
         done,
@@ -41,7 +40,6 @@ pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
     }
 }
 
-/// Says what is worked at.
 fn at(flow: &Flow, now: DateTime<Utc>) -> String {
     let at_work = flow.at_work();
     let Some((first, others)) = at_work.split_first() else {

@@ -11,7 +11,6 @@ use crate::{
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, rfc3339},
 };
 
-/// The flow of a job at a moment.
 pub(super) struct FlowView<'a> {
     job: &'a Job,
     flow: &'a Flow,
@@ -47,7 +46,6 @@ impl<'a> FlowView<'a> {
     }
 }
 
-/// A task as programs see it.
 #[derive(Serialize)]
 struct AtomFacts<'a> {
     name: &'a str,

@@ -19,35 +19,28 @@ const GUIDES: &str = include_str!("commands.txt");
 /// The name of the program, which has a guide as its commands have.
 pub(in crate::commands) const PROGRAM: &str = "jobboard";
 
-/// A command line that can be typed.
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct Example {
-    /// The line.
     pub(in crate::commands) line: &'static str,
     /// What it does, if that does not go without saying.
     pub(in crate::commands) about: Option<&'static str>,
 }
 
-/// A way in which a command can end.
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct ExitCode {
     /// The code, or `else` for whatever the command ends with that it runs.
     pub(in crate::commands) code: &'static str,
-    /// What it means there.
     pub(in crate::commands) meaning: &'static str,
 }
 
-/// What there is to know of a command beside its grammar.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Guide {
     pub(in crate::commands) examples: Vec<Example>,
     pub(in crate::commands) codes: Vec<ExitCode>,
-    /// The commands and topics that are near to it.
     pub(in crate::commands) related: Vec<&'static str>,
 }
 
 impl Guide {
-    /// Returns the guide of a command.
     pub(in crate::commands) fn of(command: &str) -> Self {
         let mut guide = Self::default();
         let entry = GUIDES.split("\n\n").find_map(|entry| {
@@ -101,7 +94,6 @@ impl Guide {
     }
 }
 
-/// Returns what a code means in general.
 fn usual(code: &'static str) -> ExitCode {
     let meaning = EXIT_CODES.lines().find_map(|line| {
         let (codes, meaning) = line.strip_prefix("| ")?.split_once(" | ")?;
@@ -147,7 +139,6 @@ fn describe(command: Command) -> Command {
         ))
 }
 
-/// Returns what is said of a command beyond its first line.
 pub(super) fn description(command: &Command) -> Option<String> {
     let long = command.get_long_about()?.to_string();
     let (_, rest) = long.split_once("\n\n")?;

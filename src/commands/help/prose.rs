@@ -49,7 +49,6 @@ pub(in crate::commands) fn title(text: &str) -> (&str, &str) {
     line.split_once(": ").unwrap_or((line, line))
 }
 
-/// Writes a text for a terminal that is so wide.
 pub(in crate::commands) fn on_terminal(text: &str, width: usize) -> StyledStr {
     let styles = Styles::styled();
     let header = styles.get_header();
@@ -88,7 +87,6 @@ pub(in crate::commands) fn on_terminal(text: &str, width: usize) -> StyledStr {
     StyledStr::from(shown)
 }
 
-/// Writes a text as the body of a manual page.
 pub(in crate::commands) fn on_page(text: &str, page: &mut Roff) {
     page.control("SH", ["DESCRIPTION"]);
     for block in blocks(text) {
@@ -215,14 +213,12 @@ fn fill(shown: &mut String, indent: usize, text: &str, width: usize) {
     shown.push('\n');
 }
 
-/// How a part of a line is set.
 enum Kind {
     Plain,
     Code,
     Strong,
 }
 
-/// Takes a line apart.
 fn spans(mut text: &str) -> Vec<(Kind, String)> {
     let mut spans = Vec::new();
     while let Some((before, rest)) = text.find(['`', '*', '[']).map(|at| text.split_at(at)) {
@@ -252,7 +248,6 @@ fn link(text: &str) -> Option<(&str, &str)> {
     (!label.contains(']')).then_some((label, behind))
 }
 
-/// Returns a line without its marks.
 fn bare(text: &str) -> String {
     spans(text).into_iter().map(|(_, text)| text).collect()
 }

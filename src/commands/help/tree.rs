@@ -13,15 +13,12 @@ use crate::{
     output::{Output, Page, Record, Report},
 };
 
-/// The program, with all that can be typed.
 #[derive(Debug, Serialize)]
 pub(crate) struct Program {
     name: &'static str,
     version: &'static str,
-    /// What it is for, in a line.
     about: String,
     examples: Vec<Example>,
-    /// What all exit codes mean.
     exit_codes: Vec<ExitCode>,
     /// The options that every command has, before its name or behind it.
     global_options: Vec<Argument>,
@@ -29,33 +26,25 @@ pub(crate) struct Program {
     topics: Vec<TopicName>,
 }
 
-/// A command.
 #[derive(Debug, Serialize)]
 pub(crate) struct Told {
     name: String,
     aliases: Vec<String>,
-    /// What it does, in a line.
     about: String,
-    /// What else there is to say of it.
     description: Option<String>,
-    /// How it is called, in short.
     usage: String,
     examples: Vec<Example>,
     exit_codes: Vec<ExitCode>,
     /// What stands behind its name, in this order.
     arguments: Vec<Argument>,
-    /// Its own options.
     options: Vec<Argument>,
-    /// The commands and topics that are near to it.
     see_also: Vec<&'static str>,
 }
 
-/// An argument, or an option.
 #[derive(Debug, Serialize)]
 pub(crate) struct Argument {
     /// What stands behind `--`; null for what is no option.
     long: Option<String>,
-    /// What stands behind `-`.
     short: Option<char>,
     /// What its value is called; null if it takes none.
     value_name: Option<String>,
@@ -66,12 +55,10 @@ pub(crate) struct Argument {
     /// All that its value can be, where that is a closed list.
     possible_values: Vec<Value>,
     default: Option<String>,
-    /// The environment variable that says the same.
     env: Option<String>,
     help: String,
 }
 
-/// One of the values that an option can have.
 #[derive(Debug, Serialize)]
 pub(crate) struct Value {
     name: String,
@@ -85,7 +72,6 @@ pub(crate) struct TopicName {
     about: &'static str,
 }
 
-/// A topic, and all that is told of it.
 #[derive(Debug, Serialize)]
 pub(crate) struct TopicText {
     name: &'static str,
@@ -94,7 +80,6 @@ pub(crate) struct TopicText {
     text: &'static str,
 }
 
-/// The options that every command has.
 #[derive(Debug, Serialize)]
 pub(crate) struct GlobalOptions {
     global_options: Vec<Argument>,
@@ -115,7 +100,6 @@ impl<T: Serialize> Report for Document<T> {
     fn human(&self, _: &mut Page) {}
 }
 
-/// Tells programs of it.
 pub(super) fn tell(out: &mut Output, subject: &Subject) -> anyhow::Result<()> {
     let mut grammar = Cli::command();
     let globals = arguments(grammar.get_arguments());
@@ -225,7 +209,6 @@ fn argument(arg: &Arg) -> Argument {
     }
 }
 
-/// Returns the variable that a help text names.
 fn variable(help: &str) -> Option<String> {
     const PREFIX: &str = "JOBBOARD_";
     let mut words = help.split(|letter: char| letter != '_' && !letter.is_ascii_uppercase());

@@ -34,7 +34,6 @@ impl Report for Count {
     }
 }
 
-/// How many have these values.
 #[derive(Debug)]
 struct Group<'a> {
     fields: &'a [Field],
@@ -73,7 +72,6 @@ impl Row for Group<'_> {
     }
 }
 
-/// Counts the jobs that are wanted, and returns how many there are.
 pub(super) async fn count(
     ctx: &mut Context,
     board: &dyn Board,

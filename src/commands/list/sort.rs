@@ -12,7 +12,6 @@ use crate::{
     job::{Entry, Job},
 };
 
-/// The order of a listing.
 #[derive(Debug, Clone)]
 pub(super) enum Sort {
     /// As jobs are offered.
@@ -31,7 +30,6 @@ impl Sort {
         own.into_iter().chain(Field::names()).collect()
     }
 
-    /// Reads the name of an order.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         Ok(match text {
             "rank" => Self::Rank,
@@ -72,7 +70,6 @@ impl Sort {
     }
 }
 
-/// Compares jobs as TaskFlow's readers of such a board do.
 fn as_peers_do(one: &Job, other: &Job, peers: Option<PeerOrder>) -> Ordering {
     let place = |job: &Job| (job.priority, job.sequence);
     let order = place(one).cmp(&place(other));

@@ -75,7 +75,6 @@ fn is_of_calendar(time: &DateTime<Utc>) -> bool {
 const COVERED: &str = "its details lack secrets, which were covered where it was listed; \
                        `dump --secrets` has them";
 
-/// The longest key under which a record is put on a board.
 const LONGEST_KEY: usize = 1024;
 
 fn no_details() -> Value {
@@ -85,12 +84,9 @@ fn no_details() -> Value {
 /// A record that is to be put on a board, as it was on another or on the same.
 #[derive(Debug)]
 pub(crate) struct Loadable {
-    /// As it was listed.
     pub(crate) entry: Entry,
     pub(crate) draft: Draft,
-    /// Whether somebody had it.
     pub(crate) was_claimed: bool,
-    /// The line that it came from.
     pub(crate) line: Option<u64>,
 }
 

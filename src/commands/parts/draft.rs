@@ -135,7 +135,6 @@ pub(crate) fn check_length(what: &str, name: &str) -> Result<(), String> {
     }
 }
 
-/// Returns a name that is fit to be posted.
 pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
     if name.trim().is_empty() {
         return Err(usage("a job needs a name"));
@@ -212,7 +211,6 @@ fn fact(text: &str) -> anyhow::Result<(String, Value)> {
     }
 }
 
-/// Reads a fact on a command line.
 pub(crate) fn fact_of(text: &str) -> Result<(String, Value), String> {
     fact(text).map_err(|error| format!("{error:#}"))
 }

@@ -12,7 +12,6 @@ use crate::{
     output::{JobView, rfc3339},
 };
 
-/// The version of the format that is written and read here.
 pub(crate) const VERSION: u32 = 1;
 
 /// The first line: what was dumped.

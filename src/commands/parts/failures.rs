@@ -17,7 +17,6 @@ const REASONS: usize = 10;
 /// How many reasons are kept apart at most.
 const KEPT: usize = 1000;
 
-/// The jobs with which a verb failed.
 #[derive(Debug)]
 pub(crate) struct Failures {
     verb: &'static str,
@@ -29,7 +28,6 @@ pub(crate) struct Failures {
     others: usize,
 }
 
-/// Jobs with which it failed for one reason.
 #[derive(Debug)]
 struct Alike {
     reason: anyhow::Error,

@@ -16,7 +16,6 @@ impl Forgotten {
     }
 }
 
-/// Says why nothing is remembered.
 pub(crate) fn warning(why: &str) -> String {
     format!("warning: what ends here is not remembered: {why}")
 }

@@ -34,7 +34,6 @@ pub(crate) fn object(line: &[u8]) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Words what is wrong with a text, and where.
 fn worded(text: &str, error: &serde_json::Error) -> String {
     if text.trim().is_empty() {
         return "it is empty".to_owned();
@@ -52,7 +51,6 @@ fn worded(text: &str, error: &serde_json::Error) -> String {
     format!("{what}, at {place}")
 }
 
-/// Names the kind of a JSON value.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

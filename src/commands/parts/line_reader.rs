@@ -7,7 +7,6 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 use crate::{context::on_file, exit::CommandError};
 
-/// How much is read at a time.
 const READ: usize = 256 * 1024;
 
 /// A line may have so many bytes for each that details may have, and these besides: escapes make text longer, and a
@@ -39,7 +38,6 @@ pub(crate) fn is_too_heavy(text: &[u8], max_details: u64) -> bool {
     weight(text) as u64 > most
 }
 
-/// Reads lines of a file, or of standard input.
 pub(crate) struct LineReader {
     reader: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
     source: String,
@@ -66,7 +64,6 @@ impl LineReader {
         Self::of(file, path.display().to_string(), max_details)
     }
 
-    /// Reads an open file from where it is.
     fn of(file: File, source: String, max_details: u64) -> anyhow::Result<Self> {
         // A path may also name a pipe.
         let is_file = file.metadata().is_ok_and(|facts| facts.is_file());
@@ -97,22 +94,18 @@ impl LineReader {
         }
     }
 
-    /// Whether the next line has yet to come.
     pub(crate) fn would_block(&self) -> bool {
         self.file.is_none() && !self.reader.buffer().contains(&b'\n')
     }
 
-    /// Returns what people call that which is read.
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
 
-    /// Returns the number of the line that was read last.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Says of which line something is the matter.
     pub(crate) fn place(&self) -> String {
         format!("{}, line {}", self.source, self.number)
     }

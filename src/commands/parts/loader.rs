@@ -13,10 +13,8 @@ use crate::{
     job::{Draft, Entry, Job, JobKey, Origin, Shelf},
 };
 
-/// The shelves on which a job can be.
 pub(crate) const SHELVES: [Shelf; 2] = [Shelf::Board, Shelf::Trash];
 
-/// What became of a job that was to be put on a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loaded {
     Posted {
@@ -51,7 +49,6 @@ fn hash_of(raw: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Puts jobs on a board.
 pub(crate) struct Loader<'a> {
     board: &'a dyn Board,
     is_dry: bool,
@@ -175,7 +172,6 @@ impl<'a> Loader<'a> {
         Ok(known)
     }
 
-    /// Looks each job up on the board.
     async fn found(&self, jobs: &[(&Entry, &Draft)]) -> board::Result<Vec<Option<Loaded>>> {
         if jobs.is_empty() {
             return Ok(Vec::new());
@@ -245,7 +241,6 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Compares a job with what is there of its uuid.
 fn compared((entry, draft): (&Entry, &Draft), there: Option<Seen>) -> Option<Loaded> {
     there.map(|(there, shelf)| match entry {
         Entry::Job(job) if fingerprint(job) != there => Loaded::Conflict,

@@ -29,7 +29,6 @@ fn secret(text: &str) -> Result<Secret, String> {
 }
 
 impl LogbookArgs {
-    /// Whether anybody says where they are.
     pub(crate) fn is_known(&self, ctx: &Context) -> bool {
         self.logbook.is_some() || ctx.config.logbook.is_some()
     }

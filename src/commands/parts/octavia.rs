@@ -138,7 +138,6 @@ pub(crate) fn refuse_to_hold(
 const IN_THE_WAY: &str =
     "where whoever posts waits for each job on it, so that one which never ends stops them all";
 
-/// Refuses to perform its jobs.
 pub(crate) fn refuse_to_perform(ctx: &Context, deed: &str) -> anyhow::Result<()> {
     let why = "whose jobs are flows, which no command performs";
     let hint = "its own conductors run its jobs; jobboard works on them by `explain`, `flow`, `abandon`, \

@@ -22,7 +22,6 @@ impl ReasonArgs {
         is_worth_it.then(|| self.who_and_why(ctx, verb))
     }
 
-    /// Returns who does something and why.
     pub(crate) fn who_and_why(&self, ctx: &Context, verb: Verb) -> Remark {
         Remark::now(verb.past, &ctx.who().text(), self.given().as_deref())
     }

@@ -18,13 +18,11 @@ use crate::{
 /// How many names have figures of their own.
 const MOST_NAMES: usize = 50;
 
-/// What stands for all other names.
 pub(crate) const OTHERS: &str = "__other__";
 
 /// The ages, in seconds, by which jobs are counted that could be claimed.
 const AGES: [u32; 4] = [60, 600, 3600, 86400];
 
-/// What one look at a board has shown.
 struct Seen {
     health: Health,
     figures: Figures,

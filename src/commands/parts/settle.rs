@@ -43,7 +43,6 @@ pub(crate) struct SettleArgs {
     consent: Consent,
 }
 
-/// Settles the chosen jobs.
 pub(crate) async fn settle(
     ctx: &mut Context,
     args: SettleArgs,
@@ -104,7 +103,6 @@ pub(crate) async fn settle(
     .await
 }
 
-/// By what right the jobs are settled.
 enum Right {
     Owner(Owner),
     /// An operator's word, about what was seen.
@@ -204,7 +202,6 @@ fn aftermath(entry: &Entry) -> Aftermath {
     }
 }
 
-/// Reads the name that --owner states.
 pub(crate) fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
     name.map(Owner::new)
         .transpose()

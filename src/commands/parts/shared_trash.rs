@@ -83,7 +83,6 @@ fn not_ours(here: &str, path: &str) -> anyhow::Error {
     CommandError::refused(message).hint(hint).into()
 }
 
-/// Returns the URL of a board with another path.
 fn with_path(url: &str, path: &str) -> String {
     let host = url.find("://").map_or(0, |at| at + 3);
     let end = url[host..].find('/').map_or(url.len(), |at| host + at);

@@ -96,7 +96,6 @@ fn begin(text: &str, characters: usize) -> String {
     }
 }
 
-/// Failures that are alike.
 #[derive(Debug, Serialize)]
 pub(crate) struct Alike {
     pub(crate) signature: String,
@@ -106,7 +105,6 @@ pub(crate) struct Alike {
     pub(crate) jobs: u64,
     /// Names of their jobs, a few of them.
     pub(crate) names: BTreeSet<String>,
-    /// Whether there are more names than these.
     pub(crate) more_names: bool,
     pub(crate) first: DateTime<Utc>,
     pub(crate) last: DateTime<Utc>,
@@ -158,7 +156,6 @@ pub(crate) struct Signatures {
 }
 
 impl Signatures {
-    /// Adds all failures that are remembered of a job.
     pub(crate) fn add(&mut self, job: &Job) {
         let mut seen = BTreeSet::new();
         for failure in &job.history.failures {

@@ -96,7 +96,6 @@ impl Held {
     }
 }
 
-/// Returns how often a job may be tried, if its details say so.
 pub(crate) fn max_attempts(details: &Value) -> Option<u32> {
     retry::max_attempts(details.get("max_attempts")?)
 }
@@ -150,12 +149,10 @@ impl Performer {
         })
     }
 
-    /// Returns as whom and for how long the job is to be claimed.
     pub(crate) fn claimant(&self) -> &Claimant {
         &self.by
     }
 
-    /// Performs the command for a job, and settles the job by how it ended.
     pub(crate) async fn perform(
         mut self,
         ctx: &mut Context,
@@ -268,7 +265,6 @@ fn is_by_hand(ended: Ended, interrupted: Option<Signal>) -> bool {
     }
 }
 
-/// Tells what became of a job that was not done.
 fn tell(ctx: &Context, job: &Held, outcome: &Outcome, ended: Option<Ended>) {
     let fate = match outcome {
         Outcome::Consume => return,

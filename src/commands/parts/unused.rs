@@ -26,7 +26,6 @@ pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::R
     Ok(!health.is_used)
 }
 
-/// Does so with what is known of the board.
 pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) {
     if !health.is_used {
         ctx.out

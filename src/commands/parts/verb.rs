@@ -16,7 +16,6 @@ use crate::{
     job::Entry,
 };
 
-/// How many jobs go to the board in one exchange.
 const BATCH: usize = 500;
 
 /// How long is waited at least between two exchanges where jobs are acted on at a pace.
@@ -29,10 +28,8 @@ pub(crate) struct Verb {
     pub(crate) past: &'static str,
 }
 
-/// How fast jobs are acted on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// How many at once.
     batch: usize,
     /// How long after one batch the next one may begin.
     interval: Duration,
@@ -143,7 +140,6 @@ pub(crate) async fn act_at<T, E: Into<anyhow::Error>>(
     ended.and(failures.end(ctx, total))
 }
 
-/// What became of a record.
 struct Answered<T> {
     name: String,
     reference: String,

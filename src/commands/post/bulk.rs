@@ -16,7 +16,6 @@ use crate::{
     output::Progress,
 };
 
-/// How many jobs go to the board in one exchange.
 const BATCH: usize = 1000;
 
 /// How many bytes of lines go to the board in one exchange, roughly.
@@ -38,7 +37,6 @@ pub(crate) struct BulkArgs {
     check_first: bool,
 }
 
-/// What became of the lines so far.
 #[derive(Default)]
 struct Tally {
     total: usize,
@@ -111,7 +109,6 @@ struct Input {
 }
 
 impl Input {
-    /// Reads one line.
     async fn read(&mut self) -> anyhow::Result<()> {
         match self.lines.next().await? {
             None => self.is_ended = true,
@@ -158,7 +155,6 @@ impl Input {
         });
     }
 
-    /// Tells what is wrong with lines.
     fn report_mistakes(&mut self, ctx: &Context, progress: &Progress, tally: &mut Tally) {
         for mistake in self.mistakes.drain(..) {
             tally.total += 1;
@@ -168,7 +164,6 @@ impl Input {
     }
 }
 
-/// Lines that wait to be posted together.
 #[derive(Default)]
 struct Batch {
     lines: VecDeque<Numbered>,
@@ -185,7 +180,6 @@ impl Batch {
         self.lines.len() >= BATCH || self.bytes >= BATCH_BYTES
     }
 
-    /// Takes as many as go to the board in one exchange.
     fn take(&mut self) -> Vec<Numbered> {
         let (mut some, mut bytes) = (Vec::new(), 0);
         while some.len() < BATCH

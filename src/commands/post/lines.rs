@@ -74,7 +74,6 @@ pub(crate) const NO_DETAILS: &str =
 pub(crate) const TOO_LARGE: &str =
     "the details of the job are not in the line: they were too large to be read";
 
-/// A line of a bulk post.
 #[derive(Debug, Default)]
 struct Line {
     name: Option<String>,
@@ -130,7 +129,6 @@ impl Line {
     }
 }
 
-/// Says why a line cannot have this.
 fn misfit(member: &str, value: &Value) -> String {
     let known = MEMBERS.into_iter().find(|(name, _)| *name == member);
     match known {
@@ -158,7 +156,6 @@ fn book(members: &Map<String, Value>) -> Result<Book, String> {
     })
 }
 
-/// A line that can be posted, and its number.
 pub(crate) struct Numbered {
     pub(crate) number: u64,
     /// Its length, or more if it has many values.
@@ -190,7 +187,6 @@ impl Lines {
         })
     }
 
-    /// Whether the next line has yet to come.
     pub(crate) fn would_block(&self) -> bool {
         self.reader.would_block()
     }
@@ -244,7 +240,6 @@ impl Lines {
 /// The mark with which some editors begin a file.
 pub(crate) const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Takes away the mark with which some editors begin a file.
 fn without_mark(mut line: Vec<u8>, number: u64) -> Vec<u8> {
     if number == 1 && line.starts_with(MARK) {
         line.drain(..MARK.len());

@@ -26,7 +26,6 @@ use crate::{
 /// How much of what shows a finding is told: each conductor may be in it.
 const MOST_EVIDENCE: usize = 8;
 
-/// What there is to say of a board at a time.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Facts {
     pub(super) board: String,
@@ -46,7 +45,6 @@ pub(super) struct Facts {
     pub(super) trouble: Vec<Trouble>,
     /// The worst of these, as `explain` has them.
     pub(super) explained: Vec<Explanation>,
-    /// What could not be seen.
     pub(super) unseen: Vec<String>,
     #[serde(flatten)]
     pub(super) figures: Figures,
@@ -56,7 +54,6 @@ pub(super) struct Facts {
     /// How many are alive; `None` where that cannot be seen.
     pub(super) conductors: Option<usize>,
     pub(super) silent: u64,
-    /// How many jobs conductors have performed and cannot settle.
     pub(super) unsettled: u64,
     pub(super) pauses: Vec<Pause>,
     pub(super) more_pauses: More,
@@ -76,7 +73,6 @@ pub(super) struct Facts {
     pub(super) more_owners: More,
     pub(super) failures: Vec<Alike>,
     pub(super) more_failures: More,
-    /// When jobs were posted and came to their ends.
     pub(super) course: Vec<Interval>,
     /// How long the jobs that ended waited for their first claims.
     pub(super) waited: Option<Percentiles>,
@@ -85,7 +81,6 @@ pub(super) struct Facts {
     pub(super) timeline: Timeline,
 }
 
-/// Jobs with the same verdict.
 #[derive(Debug, Serialize)]
 pub(super) struct Trouble {
     pub(super) code: explain::Code,
@@ -98,7 +93,6 @@ impl Facts {
         (self.wrong, self.trouble.iter().map(|it| it.jobs).sum())
     }
 
-    /// Says in a sentence how the board is.
     pub(super) fn verdict(&self) -> String {
         let (wrong, trouble) = self.wrong();
         let and = match (wrong, trouble) {

@@ -35,10 +35,8 @@ const COUNTED_NAMES: usize = 10_000;
 /// How many names, owners, pauses and findings are told.
 const MOST: usize = 50;
 
-/// How many kinds of failures are told.
 const MOST_FAILURES: usize = 20;
 
-/// What is counted besides what other commands count, too.
 pub(super) struct Gathered {
     facts: Facts,
     course: Course,
@@ -235,7 +233,6 @@ fn seen<T>(
     Ok(part)
 }
 
-/// What is known of a board before its jobs are looked at.
 struct Surroundings {
     health: Health,
     /// `None`: they cannot be seen.

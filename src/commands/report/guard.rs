@@ -15,7 +15,6 @@ const NAME: usize = 200;
 /// How many characters of a sentence or a word of a command are told.
 const LONG: usize = 1_000;
 
-/// Returns a name as it is told.
 pub(super) fn name(text: &str) -> Cow<'_, str> {
     told(text, NAME)
 }
@@ -41,14 +40,12 @@ fn tell_owner(owner: &mut Owner) {
     }
 }
 
-/// Makes a sentence, or a word of a command, what is told of it.
 pub(super) fn tell(text: &mut String) {
     if let Cow::Owned(told) = told(text, LONG) {
         *text = told;
     }
 }
 
-/// Makes the names in a job what is told of them.
 pub(super) fn job(job: &mut Job) {
     tell_name(&mut job.name);
     tell_name(&mut job.uuid);
@@ -59,7 +56,6 @@ pub(super) fn job(job: &mut Job) {
     failures.for_each(|it| tell_name(&mut it.conductor));
 }
 
-/// Makes the names in what a conductor tells what is told of them.
 pub(super) fn conductor(conductor: &mut Conductor) {
     tell_name(&mut conductor.name);
     tell_owner(&mut conductor.owner);

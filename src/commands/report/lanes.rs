@@ -23,10 +23,8 @@ const MOST_ATTEMPTS: usize = 100;
 /// Of no more who performed jobs it is counted how many.
 const MOST_PERFORMERS: usize = 10_000;
 
-/// How many lanes are shown.
 const MOST_LANES: usize = 12;
 
-/// The runs of a while.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Timeline {
     /// From when on; what began earlier is cut off there.
@@ -40,7 +38,6 @@ pub(super) struct Timeline {
     pub(super) more: More,
 }
 
-/// What one owner of claims performed.
 #[derive(Debug, Serialize)]
 pub(super) struct Lane {
     /// `None`: it is not remembered who.
@@ -73,7 +70,6 @@ pub(super) struct Run {
     pub(super) outcome: RunOutcome,
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum RunOutcome {
@@ -85,7 +81,6 @@ pub(super) enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// Returns the word for it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -97,7 +92,6 @@ impl RunOutcome {
 }
 
 impl Lane {
-    /// Returns how people call it.
     pub(super) fn name(&self) -> String {
         match (&self.conductor, &self.owner) {
             (Some(conductor), _) => conductor.clone(),
@@ -106,14 +100,12 @@ impl Lane {
         }
     }
 
-    /// Returns how many of the runs that are shown ended so.
     pub(super) fn count(&self, outcome: RunOutcome) -> u64 {
         self.runs.iter().filter(|it| it.outcome == outcome).count() as u64
     }
 }
 
 impl Timeline {
-    /// Says of how many jobs the ends are shown.
     pub(super) fn extent(&self) -> String {
         let ends = [RunOutcome::Finished, RunOutcome::Failed];
         let ends = ends
@@ -288,7 +280,6 @@ fn run(job: &Job, (from, to): (Option<DateTime<Utc>>, DateTime<Utc>), outcome: R
     }
 }
 
-/// Returns what conductors say that they are doing.
 fn under_way(conductors: &[Conductor]) -> impl Iterator<Item = (Option<Owner>, Run)> + '_ {
     conductors.iter().flat_map(|conductor| {
         conductor.told.runs.iter().map(|run| {

@@ -9,7 +9,6 @@ const EDGES: [i64; 9] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_0
 /// From so many attempts on they are counted together.
 const MANY_ATTEMPTS: i64 = 8;
 
-/// One bar of a histogram.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Bucket {
     /// The least that is in it.
@@ -17,16 +16,13 @@ pub(super) struct Bucket {
     /// More than the most that is in it; `None`: all above.
     pub(super) to: Option<i64>,
     pub(super) jobs: u64,
-    /// How many of these are marked.
     pub(super) marked: u64,
 }
 
-/// Returns empty buckets for spans of time.
 pub(super) fn spans() -> Vec<Bucket> {
     buckets(&EDGES)
 }
 
-/// Returns empty buckets for numbers of attempts.
 pub(super) fn attempts() -> Vec<Bucket> {
     let edges: Vec<_> = (1..=MANY_ATTEMPTS).collect();
     buckets(&edges)
@@ -43,7 +39,6 @@ fn buckets(edges: &[i64]) -> Vec<Bucket> {
     from.zip(to).map(empty).collect()
 }
 
-/// Adds a span of time, or a number of attempts, to the bucket that it belongs into.
 pub(super) fn count(buckets: &mut [Bucket], value: i64, is_marked: bool) {
     let fits = |bucket: &&mut Bucket| bucket.to.is_none_or(|to| value < to);
     if let Some(bucket) = buckets.iter_mut().find(fits) {
@@ -102,7 +97,6 @@ impl Quantiles {
         self.longest = self.longest.max(millis);
     }
 
-    /// Returns the percentiles; none of nothing.
     pub(super) fn percentiles(&self) -> Option<Percentiles> {
         (self.count > 0).then(|| Percentiles {
             count: self.count,
@@ -129,7 +123,6 @@ impl Quantiles {
     }
 }
 
-/// How many intervals of time are shown.
 const INTERVALS: usize = 60;
 
 /// How long these may be, in seconds.
@@ -137,7 +130,6 @@ const LENGTHS: [i64; 11] = [
     1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000,
 ];
 
-/// What may happen to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Posted,
@@ -145,20 +137,16 @@ pub(super) enum Kind {
     Failed,
 }
 
-/// How each of these is called.
 pub(super) const KINDS: [&str; 3] = ["posted", "finished", "failed"];
 
 /// What happened when, over intervals of all lengths at once, until it is known which suits.
 #[derive(Debug, Clone)]
 pub(super) struct Course {
     at: i64,
-    /// How often each kind of thing happened.
     levels: [[[u64; KINDS.len()]; INTERVALS]; LENGTHS.len()],
-    /// From when on it is told.
     first: Option<i64>,
 }
 
-/// An interval of time, and what happened in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Interval {
     pub(super) from: DateTime<Utc>,
@@ -169,7 +157,6 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// Returns how often each of [`KINDS`] happened.
     pub(super) fn counts(&self) -> [u64; KINDS.len()] {
         [self.posted, self.finished, self.failed]
     }

@@ -53,12 +53,10 @@ fn time(text: &str) -> Result<DateTime<Utc>, String> {
     Ok(time.to_utc())
 }
 
-/// A page was written.
 #[derive(Debug, Serialize)]
 struct Written {
     file: PathBuf,
     bytes: usize,
-    /// How many things are wrong with the board.
     wrong: usize,
     /// How many jobs will not run without help.
     trouble: u64,

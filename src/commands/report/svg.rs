@@ -49,7 +49,6 @@ fn percent(part: f64) -> String {
     number(part) + "%"
 }
 
-/// Makes a figure of that height of what was drawn.
 fn figure((id, title, told): Told<'_>, height: f64, drawn: &Html) -> Html {
     let (title_id, told_id) = (format!("{id}-title"), format!("{id}-told"));
     let labels = format!("{title_id} {told_id}");
@@ -90,12 +89,10 @@ fn line((from, to): (f64, f64), (top, bottom): (f64, f64)) -> Html {
     element("line.axis", &place, &[])
 }
 
-/// Draws a horizontal line over the whole width.
 fn baseline(y: f64) -> Html {
     line((0.0, 100.0), (y, y))
 }
 
-/// Draws a short line below the axis.
 fn tick(x: f64, y: f64) -> Html {
     line((x, x), (y, y + 4.0))
 }
@@ -151,7 +148,6 @@ pub(super) fn columns(
     figure((id, title, &told), floor + BELOW, &drawn)
 }
 
-/// Draws parts of a whole beside each other.
 pub(super) fn parts(told: Told<'_>, parts: &[(&'static str, u64)]) -> Html {
     let all = parts.iter().map(|(_, count)| count).sum::<u64>();
     figure(told, 14.0, &row(parts, all, 14.0))
@@ -199,7 +195,6 @@ pub(super) fn course((id, title): (&'static str, &'static str), intervals: &[Int
     figure((id, title, &told.join("; ")), floor + BELOW, &drawn)
 }
 
-/// Writes the times of both ends and of the middle below a line.
 fn axis(y: f64, (from, to): (DateTime<Utc>, DateTime<Utc>)) -> Html {
     let form = match (to - from).num_hours() {
         0 if (to - from).num_minutes() < 10 => "%H:%M:%S",

@@ -15,21 +15,18 @@ use crate::{
     output::{Cell, Column, Fit, NOTHING, Tone, short},
 };
 
-/// A table, and what is in it.
 pub(super) struct Table {
     pub(super) title: &'static str,
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
-/// A number of the board, and what there is to say of it.
 pub(super) struct Count {
     pub(super) name: &'static str,
     pub(super) number: String,
     pub(super) more: Vec<(&'static str, String)>,
 }
 
-/// One of the histograms.
 pub(super) struct Histogram<'a> {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
@@ -68,12 +65,10 @@ impl Histogram<'_> {
 }
 
 impl Facts {
-    /// Returns how long ago a time was.
     pub(super) fn ago(&self, time: chrono::DateTime<chrono::Utc>) -> String {
         duration::between(time, self.at)
     }
 
-    /// Returns the figures of the board, each with its name.
     pub(super) fn counts(&self) -> Vec<Count> {
         let figures = &self.figures;
         let some = |what, count: u64| (count > 0).then(|| (what, grouped(count)));
@@ -118,7 +113,6 @@ impl Facts {
         counts.into()
     }
 
-    /// Returns for how long jobs wait and are held, and how often they were tried.
     pub(super) fn histograms(&self) -> [Histogram<'_>; 3] {
         [
             Histogram {
@@ -174,7 +168,6 @@ impl Facts {
         Table::new("How jobs failed", &columns, rows)
     }
 
-    /// Returns what happened when, without the times in which nothing did.
     pub(super) fn course_table(&self) -> Table {
         let rows = self.course.iter();
         let rows = rows.filter(|it| it.counts().iter().any(|count| *count > 0));
@@ -183,7 +176,6 @@ impl Facts {
         Table::new(title, &["from", "#posted", "#finished", "#failed"], rows)
     }
 
-    /// Returns how long the jobs waited that ended, and took.
     pub(super) fn spans_table(&self) -> Table {
         let cells = |name: &str, of: &Percentiles| {
             let spans = [of.p50, of.p90, of.p99, of.longest].map(seconds);
@@ -199,7 +191,6 @@ impl Facts {
         Table::new(title, &columns, waited.chain(took))
     }
 
-    /// Returns how many jobs each has performed.
     pub(super) fn lanes_table(&self) -> Table {
         let rows = self.timeline.lanes.iter().map(|lane| {
             let (sums, running) = (&lane.sums, lane.count(RunOutcome::Running));
@@ -211,7 +202,6 @@ impl Facts {
         Table::new(title, &columns, rows)
     }
 
-    /// Returns each run that is shown.
     pub(super) fn runs_table(&self) -> Table {
         let lanes = self.timeline.lanes.iter();
         let rows = lanes.flat_map(|lane| self.runs_of(lane));

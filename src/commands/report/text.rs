@@ -11,7 +11,6 @@ use crate::{
     output::{Cell, Column, Fit, Page, Report, Tone, rfc3339},
 };
 
-/// How wide the longest bar is.
 const WIDEST: u64 = 30;
 
 const HISTOGRAM: &[Column] = &[
@@ -100,7 +99,6 @@ fn table(page: &mut Page, table: Table) {
     page.table(&table.columns, table.rows.into_iter());
 }
 
-/// Says that more is not shown, and what shows it.
 fn more(page: &mut Page, count: More, what: &str) {
     if count.count > 0 {
         page.line().add(Tone::Faint, format!("{count} more {what}"));

@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::measure::Bucket;
 use crate::duration;
 
-/// Says how many jobs there are.
 pub(super) fn jobs(count: u64) -> String {
     match count {
         1 => "1 job".to_owned(),
@@ -16,7 +15,6 @@ pub(super) fn jobs(count: u64) -> String {
     }
 }
 
-/// Says how many jobs there are somewhere.
 pub(super) fn are(count: u64) -> String {
     let verb = if count == 1 { "is" } else { "are" };
     format!("{verb} {}", jobs(count))
@@ -60,7 +58,6 @@ pub(super) fn seconds(seconds: f64) -> String {
     duration::brief(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
-/// Names a bucket of spans of time.
 pub(super) fn span(bucket: &Bucket) -> String {
     let name = |edge: i64| duration::brief(Duration::from_secs(edge.unsigned_abs()));
     match (bucket.from, bucket.to) {
@@ -70,7 +67,6 @@ pub(super) fn span(bucket: &Bucket) -> String {
     }
 }
 
-/// Names a bucket of attempts.
 pub(super) fn attempts(bucket: &Bucket) -> String {
     match (bucket.from, bucket.to) {
         (0, _) => "never".to_owned(),
@@ -80,12 +76,10 @@ pub(super) fn attempts(bucket: &Bucket) -> String {
     }
 }
 
-/// Writes a moment for people.
 pub(super) fn time(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// How many more there are than are told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(super) struct More {
     pub(super) count: u64,

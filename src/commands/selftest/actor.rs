@@ -30,7 +30,6 @@ pub(super) const RULES: ClaimRules = ClaimRules {
 };
 
 impl Trial<'_> {
-    /// Returns a claimant of ours that keeps what it claims.
     pub(super) fn keeper(&self, name: &str) -> Claimant {
         Claimant {
             owner: Owner::from_stored(format!("{name}:{}", self.user.name)),
@@ -58,7 +57,6 @@ impl Trial<'_> {
         }
     }
 
-    /// Claims a job that nobody has.
     pub(super) async fn win(
         &self,
         board: &Arc<dyn Testable>,
@@ -79,7 +77,6 @@ impl Trial<'_> {
         the_answer(board.settle(&[settlement(claim, outcome)]).await?)
     }
 
-    /// Tries to settle by a claim that is over.
     pub(super) async fn settles_nothing(
         &self,
         board: &Arc<dyn Testable>,
@@ -100,7 +97,6 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Posts so many jobs at once.
     pub(super) async fn post(&self, count: usize) -> Tried<Vec<JobKey>> {
         let drafts: Vec<_> = (0..count).map(draft).collect();
         let posted = self.ada.post(&drafts, None).await?;
@@ -132,7 +128,6 @@ impl Trial<'_> {
         found.collect()
     }
 
-    /// Returns how many of these jobs are not on the board.
     pub(super) async fn gone(&self, keys: &[JobKey]) -> Tried<usize> {
         let found = self.find(Shelf::Board, keys).await?;
         Ok(found.iter().filter(|it| it.is_none()).count())
@@ -144,7 +139,6 @@ impl Trial<'_> {
     }
 }
 
-/// Returns the settlement of a job by exactly this claim.
 pub(super) fn settlement(claim: &Claim, outcome: Outcome) -> Settlement {
     let owner = claim.owner.clone();
     let right = match claim.fence.clone() {

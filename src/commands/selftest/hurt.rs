@@ -30,7 +30,6 @@ const STEP: Duration = Duration::from_millis(50);
 /// How many jobs two claim at once.
 const RACED: usize = 200;
 
-/// How often an exchange is broken off.
 const CUTS: usize = 30;
 
 impl Trial<'_> {
@@ -132,7 +131,6 @@ impl Trial<'_> {
         Ok(Seen::ok(why))
     }
 
-    /// Breaks exchanges off in the middle of claims.
     pub(super) async fn broken_off(&self) -> Tried {
         match &self.scratch.url {
             BoardUrl::Embedded(url) => self.processes_die(url).await,
@@ -140,7 +138,6 @@ impl Trial<'_> {
         }
     }
 
-    /// Cuts our own connection while a claim is under way, and looks what became of it.
     async fn connections_break(&self) -> Tried {
         let (cutter, by) = (self.scratch.open()?, self.keeper("cutter"));
         let keys = self.post(CUTS).await?;
@@ -185,7 +182,6 @@ impl Trial<'_> {
         )))
     }
 
-    /// Claims a job, and cuts the connection meanwhile.
     async fn cut_short(
         &self,
         cutter: &Arc<dyn Testable>,
@@ -233,7 +229,6 @@ impl Trial<'_> {
         Ok(least)
     }
 
-    /// Claims a job that nobody has, and consumes it.
     pub(super) async fn taken_by_another(&self, key: &JobKey) -> Tried<()> {
         match self.win(&self.bob, key, &self.keeper("heir")).await {
             // What is under way from a connection that is gone may come in still.

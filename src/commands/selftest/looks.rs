@@ -22,10 +22,8 @@ use crate::{
 /// By how much more or less time may pass there than here, as a part of it.
 const DRIFT: f64 = 0.005;
 
-/// How far clocks may be apart.
 const APART: f64 = 1.0;
 
-/// Looks how the server is set up, and what we may do there.
 pub(super) async fn settings(board: &dyn Testable, end: Instant, findings: &mut Findings) {
     for (part, promise, sound) in [
         (
@@ -93,7 +91,6 @@ pub(super) struct Figures {
     pub(super) clock: Option<Clock>,
 }
 
-/// How long something took, of many times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Spread {
     pub(super) median: f64,
@@ -140,7 +137,6 @@ pub(super) struct Clock {
 }
 
 impl Figures {
-    /// Returns what was measured, each with its name.
     pub(super) fn told(&self) -> Vec<(&'static str, String)> {
         let rates = self.rates.map(|it| {
             format!(
@@ -170,7 +166,6 @@ impl Figures {
     }
 }
 
-/// A look at both clocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tick {
     at: Instant,
@@ -199,7 +194,6 @@ impl Tick {
         Ok(best)
     }
 
-    /// Compares two looks.
     pub(super) fn until(self, later: Self) -> (Clock, Seen) {
         let passed = (later.at - self.at).as_secs_f64().max(1e-3);
         let (offset, changed) = (later.offset, later.offset - self.offset);

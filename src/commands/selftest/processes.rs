@@ -29,11 +29,9 @@ pub(super) const PROCESSES: (usize, usize) = (4, 5);
 /// How a process ends whose job somebody has.
 const TAKEN: i32 = 4;
 
-/// How many processes are killed.
 const KILLS: usize = 10;
 
 impl Trial<'_> {
-    /// Has several processes claim one job.
     pub(super) async fn processes_race(&self) -> Tried<()> {
         let count = PROCESSES.0;
         for key in self.post(PROCESSES.1).await? {
@@ -76,7 +74,6 @@ impl Trial<'_> {
         Ok(Rival { child, _at_it })
     }
 
-    /// Starts this program on the board under test.
     fn rival(&self, words: &[&str]) -> Tried<Rival> {
         let url = self.scratch.url.to_string();
         let mut command = Command::new("/proc/self/exe");

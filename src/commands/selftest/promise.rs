@@ -8,7 +8,6 @@ use crate::suggest::Suggestion;
 use crate::{board::BoardError, exit::chain, names::named, output::Tone};
 
 named! {
-    /// What a board promises to whoever uses it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     pub(crate) enum Promise ("promise", str::eq) {
         Answers => "answers",
@@ -28,7 +27,6 @@ named! {
 }
 
 impl Promise {
-    /// Returns what is promised.
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Self::Answers => "every request is answered, and soon",
@@ -54,7 +52,6 @@ impl Promise {
 }
 
 named! {
-    /// How a promise is kept.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
     pub(crate) enum Grade ("grade", str::eq) {
         Ok => "ok",
@@ -110,10 +107,8 @@ impl Seen {
     }
 }
 
-/// What keeps a promise from being seen to be kept.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// It was seen to be broken.
     Broken(String),
     /// The board said something else.
     Board(BoardError),
@@ -147,12 +142,10 @@ impl From<Trouble> for Seen {
     }
 }
 
-/// Whether a request had no answer.
 pub(super) fn is_unanswered(error: &BoardError) -> bool {
     error.is_retryable() || matches!(error, BoardError::Unknown { .. })
 }
 
-/// A result of a trial.
 pub(super) type Tried<T = Seen> = Result<T, Trouble>;
 
 /// Says that a promise is broken, unless this holds.
@@ -163,7 +156,6 @@ pub(super) fn require(holds: bool, why: impl Display) -> Tried<()> {
     }
 }
 
-/// Says that a promise is broken.
 pub(super) fn broken<T>(why: impl Into<String>) -> Tried<T> {
     Err(Trouble::Broken(why.into()))
 }

@@ -15,7 +15,6 @@ use crate::{
 };
 
 named! {
-    /// What can be said of a board as a whole.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     pub(crate) enum Verdict ("verdict", str::eq) {
         Sound => "sound",
@@ -25,7 +24,6 @@ named! {
     }
 }
 
-/// How one promise is kept, and why that is said.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Judged {
     promise: Promise,
@@ -34,7 +32,6 @@ struct Judged {
     seen: Seen,
 }
 
-/// What was found.
 #[derive(Debug, Serialize)]
 pub(super) struct Findings {
     board: String,
@@ -45,7 +42,6 @@ pub(super) struct Findings {
     pub(super) seconds: f64,
     promises: Vec<Judged>,
     pub(super) figures: Figures,
-    /// What could not be seen, and why.
     pub(super) unseen: Vec<String>,
     /// What earlier ones had left.
     pub(super) removed: Vec<String>,
@@ -115,7 +111,6 @@ impl Findings {
         }
     }
 
-    /// Says of all that takes acting that it cannot even begin.
     pub(super) fn cannot_begin(&mut self, error: BoardError) {
         let why = chain(&error);
         match error {
@@ -249,7 +244,6 @@ impl Report for Findings {
     }
 }
 
-/// What earlier ones have left beside a board.
 #[derive(Debug, Serialize)]
 pub(super) struct Leavings {
     pub(super) board: String,

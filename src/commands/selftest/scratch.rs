@@ -32,7 +32,6 @@ const YOUNG: TimeDelta = TimeDelta::seconds(60);
 /// How long the name of a file may be behind which SQLite puts something.
 const LONGEST: usize = 255 - "-journal".len();
 
-/// A board beside the one in use.
 pub(super) struct Scratch {
     pub(super) url: BoardUrl,
     base: BoardUrl,

@@ -42,7 +42,6 @@ pub(super) struct Trial<'a> {
     pub(super) ada: Arc<dyn Testable>,
     pub(super) bob: Arc<dyn Testable>,
     pub(super) user: Conductor,
-    /// How long a kept claim lasts.
     pub(super) term: Duration,
     pub(super) begun: Instant,
     /// Until when it is tried; what was kept all the while is looked at behind that, until the last moment.
@@ -88,7 +87,6 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Tries all there is, and says how each promise is kept.
     pub(super) async fn run(&self, findings: &mut Findings) {
         let all = async {
             join!(self.attempt(Promise::Lapse, self.end), self.in_turn());
@@ -211,7 +209,6 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Compares the clocks once more.
     async fn clock(&self) -> Tried {
         match (self.tick, Tick::look(&*self.ada).await?) {
             (Some(tick), Some(later)) => {

@@ -125,7 +125,6 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Has a job end in each way.
     pub(super) async fn ends(&self) -> Tried {
         let by = self.keeper("ender");
         let keys = self.post(2).await?;
@@ -195,7 +194,6 @@ impl Trial<'_> {
         )))
     }
 
-    /// Listens for posts.
     pub(super) async fn events(&self) -> Tried {
         let mut events = self.bob.events().await?;
         let (mut late, mut missed) = (Vec::new(), 0);
@@ -232,7 +230,6 @@ impl Trial<'_> {
         Ok(Seen::weak(why, remedy))
     }
 
-    /// Measures how long a request takes, and how many jobs a second can be dealt with.
     pub(super) async fn measure(&self) -> Tried {
         // What is left behind these is for the claims that have yet to lapse.
         let share = |part: u32| self.begun + (self.end - self.begun) * part / 10;

@@ -20,7 +20,6 @@ const MOST: usize = 10;
 /// How many of each they see at least, however small the terminal.
 const LEAST: usize = 3;
 
-/// What there is to tell of a board.
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
     pub(super) board: String,
@@ -29,7 +28,6 @@ pub(super) struct Status {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
     pub(super) past: Option<Departures>,
-    /// What keeps us from seeing the past.
     pub(super) past_problem: Option<String>,
     /// How many are alive.
     pub(super) conductors: Option<usize>,
@@ -37,7 +35,6 @@ pub(super) struct Status {
     pub(super) slots_free: u64,
     /// How many more are registered, and have not been heard of for too long.
     pub(super) silent: u64,
-    /// What keeps us from seeing the conductors.
     pub(super) conductors_problem: Option<String>,
     pub(super) pauses: Vec<Pause>,
     /// How many jobs conductors have performed and cannot settle.
@@ -49,7 +46,6 @@ pub(super) struct Status {
     pub(super) now: DateTime<Utc>,
 }
 
-/// What is wrong, and the command that lists it.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     code: &'static str,
@@ -172,7 +168,6 @@ pub(crate) fn name_cells(named: &ByName, now: DateTime<Utc>) -> Vec<Cell> {
     ]
 }
 
-/// How people see the jobs of a name.
 pub(crate) const NAMES: &[Column] = &[
     Column::new("name", Fit::Shrinks),
     Column::new("jobs", Fit::Number),
@@ -182,7 +177,6 @@ pub(crate) const NAMES: &[Column] = &[
     Column::new("oldest", Fit::Number),
 ];
 
-/// How people see the claims of an owner.
 pub(crate) const OWNERS: &[Column] = &[
     Column::new("owner", Fit::KeepsEnds),
     Column::new("claims", Fit::Number),
@@ -192,7 +186,6 @@ pub(crate) const OWNERS: &[Column] = &[
     Column::new("conductor", Fit::KeepsEnds).falling(Some(1)),
 ];
 
-/// Returns what people see of the claims of an owner.
 pub(crate) fn owner_cells(owned: &ByOwner, now: DateTime<Utc>) -> Vec<Cell> {
     let unreadable = || Cell::toned(Tone::Bad, "?");
     let owner = owned.owner.as_ref();
@@ -248,7 +241,6 @@ fn shares(left: Option<usize>, names: usize, owners: usize) -> (usize, usize) {
     (names, owners.min(LEAST.max(left.saturating_sub(names))))
 }
 
-/// Says how many groups are not shown, and what shows them.
 fn more(page: &mut Page, count: usize, by: &str) {
     if count > 0 {
         let more = format!("{count} more (list --count --by {by})");

@@ -46,7 +46,6 @@ pub(super) fn find(named: &str, folder: &Path, env: &Environment) -> anyhow::Res
     Ok(files)
 }
 
-/// Returns the configuration files of a folder, by their names.
 fn inside(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let trying = || format!("cannot look into {}", folder.display());
     let entries = fs::read_dir(folder).with_context(trying)?;

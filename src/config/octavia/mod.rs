@@ -32,10 +32,8 @@ const EXPIRY: &str = "jobboard_expiration_time";
 /// A database that is in the memory of a process.
 const IN_MEMORY: &str = "sqlite://";
 
-/// How a remark is shown among the settings.
 const REMARK: &str = "remark";
 
-/// A board of Octavia, and what its configuration says beside.
 #[derive(Debug, Clone)]
 pub(crate) struct Octavia {
     pub(super) url: BoardUrl,
@@ -80,10 +78,8 @@ impl Expiry {
     }
 }
 
-/// An option of `[task_flow]`.
 struct Known {
     name: &'static str,
-    /// How it is shown.
     key: &'static str,
     default: Option<&'static str>,
 }
@@ -162,7 +158,6 @@ impl Octavia {
     }
 }
 
-/// Reads the options, and remarks what there is to say of them.
 struct Reader<'a> {
     oslo: Oslo<'a>,
     remarks: Vec<(&'static str, String)>,
@@ -266,7 +261,6 @@ impl Reader<'_> {
         oslo::is_true(&text).with_context(|| format!("{place}: {option} is neither True nor False"))
     }
 
-    /// Returns a secret that is set.
     fn secret(&self, option: &str) -> anyhow::Result<Option<Sourced<Secret>>> {
         let said = self.text(option)?.filter(|said| !said.text.is_empty());
         Ok(said.map(secret))

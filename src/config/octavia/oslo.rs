@@ -42,7 +42,6 @@ pub(super) struct Oslo<'a> {
     size: usize,
 }
 
-/// A value as it is written, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) text: String,
@@ -140,7 +139,6 @@ impl<'a> Oslo<'a> {
         self.value_at(group, name, 0)
     }
 
-    /// Returns where a value is set, if it is.
     pub(super) fn place(&self, group: &str, name: &str) -> Option<String> {
         self.written(group, name).map(|said| said.place)
     }
@@ -175,7 +173,6 @@ impl<'a> Oslo<'a> {
         }
     }
 
-    /// Puts other values in the place of their names.
     fn substitute(&self, text: &str, group: &str, depth: usize) -> anyhow::Result<String> {
         ensure!(depth < DEEPEST, "it stands in itself");
         let text = text.replace("\\$", "$$");
@@ -224,14 +221,12 @@ impl<'a> Oslo<'a> {
     }
 }
 
-/// What a `$` begins.
 enum Reference<'t> {
     /// Nothing but itself; and what follows.
     Dollar(&'t str),
     Name(&'t str, &'t str),
 }
 
-/// Reads what follows a `$`.
 fn reference(behind: &str) -> Reference<'_> {
     if let Some(rest) = behind.strip_prefix('$') {
         return Reference::Dollar(rest);
@@ -260,7 +255,6 @@ fn group_key(group: &str) -> String {
     }
 }
 
-/// An assignment that is being read.
 struct Open {
     key: String,
     lines: Vec<String>,
@@ -322,7 +316,6 @@ pub(super) fn number<T: FromStr>(text: &str) -> Option<T> {
     digits.parse().ok().filter(|_| is_parted)
 }
 
-/// Reads a yes or no.
 pub(super) fn is_true(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "1" | "on" | "yes" => Some(true),

@@ -26,7 +26,6 @@ const DROP_EVERY: i64 = 256;
 /// The most events that one look at the journal yields.
 const PAGE: i64 = 1000;
 
-/// What an event is about.
 pub(crate) enum About<'a> {
     Job(&'a RowJob, How<'a>),
     Conductor(&'a str),
@@ -37,9 +36,7 @@ pub(crate) enum About<'a> {
 /// What is told of an event besides which job it happened to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct How<'a> {
-    /// How the job ended by it.
     pub(crate) departure: Option<Departure>,
-    /// Who did it and why.
     pub(crate) remark: Option<&'a Remark>,
 }
 
@@ -101,7 +98,6 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// How far a reader of the journal has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     event: i64,
@@ -115,7 +111,6 @@ impl Position {
         sequence: 0,
     };
 
-    /// Returns the end of the journal.
     pub(crate) fn end(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
         let last = |table: &str| {
             transaction

@@ -25,7 +25,6 @@ impl ChangeSignal {
         }
     }
 
-    /// Tells all who watch the board to look at it.
     pub(crate) fn ring(&mut self) {
         if self.file.is_none() {
             self.file = open_signal(&self.board).ok();

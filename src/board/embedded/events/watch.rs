@@ -208,7 +208,6 @@ impl From<&RowJob> for Subject {
     }
 }
 
-/// Wakes whoever waits when the signal file is written.
 struct Wakeup(Ready);
 
 impl Wakeup {

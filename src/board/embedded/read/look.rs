@@ -13,7 +13,6 @@ use crate::{
 /// The rows of the first page: few, since most readers want only the best.
 const FIRST_PAGE: i64 = 64;
 
-/// The rows of the largest page.
 const LARGEST_PAGE: i64 = 2048;
 
 /// A page ends when its records take that many bytes.
@@ -22,7 +21,6 @@ const PAGE_BYTES: u64 = 512 * 1024;
 /// How many jobs an ambiguous reference yields.
 const CANDIDATES: i64 = 10;
 
-/// How far a listing has come.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     query: Query,
@@ -47,7 +45,6 @@ impl Cursor {
     }
 }
 
-/// Reads the next page of a listing.
 pub(crate) fn page(
     transaction: &Transaction<'_>,
     view: &View,
@@ -100,7 +97,6 @@ fn page_sql(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlit
     })
 }
 
-/// Returns the numbers of the jobs whose details nobody can read.
 fn unreadable(transaction: &Transaction<'_>) -> rusqlite::Result<HashSet<i64>> {
     transaction
         .prepare_cached("SELECT sequence FROM job WHERE NOT json_valid(details)")?
@@ -135,7 +131,6 @@ fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite:
     })
 }
 
-/// Returns the records that a reference could mean.
 pub(crate) fn find(
     transaction: &Transaction<'_>,
     view: &View,

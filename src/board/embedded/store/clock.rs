@@ -45,7 +45,6 @@ pub(crate) fn from_micros(micros: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(micros).unwrap_or_default()
 }
 
-/// Names the present boot of this machine.
 pub(crate) fn boot_id() -> String {
     // Where the kernel does not tell, deadlines count as those of one long boot.
     fs::read_to_string("/proc/sys/kernel/random/boot_id")

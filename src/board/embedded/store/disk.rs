@@ -54,7 +54,6 @@ impl Identity {
     }
 }
 
-/// How a file is shared with other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
     /// By the files beside it.
@@ -63,7 +62,6 @@ pub(crate) enum Manner {
     Alone,
 }
 
-/// Has SQLite open the file.
 pub(crate) fn open_file(path: &Path, manner: Manner) -> rusqlite::Result<Connection> {
     match manner {
         Manner::Shared => Connection::open_with_flags(
@@ -135,7 +133,6 @@ pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError
     }
 }
 
-/// Makes an error of it if the folder of a file is not there.
 pub(crate) fn require_folder(
     path: &Path,
     missing: fn(PathBuf) -> OpenError,
@@ -147,7 +144,6 @@ pub(crate) fn require_folder(
     }
 }
 
-/// Returns the folder that a path names, if it names one.
 fn folder_of(path: &Path) -> Option<&Path> {
     let folder = path.parent();
     folder.filter(|folder| !folder.as_os_str().is_empty())

@@ -8,7 +8,6 @@ use thiserror::Error as ThisError;
 /// The layout of `schema.sql` that is written now.
 pub(super) const SCHEMA_VERSION: i32 = 4;
 
-/// What keeps a file from being opened as a board.
 #[derive(Debug, ThisError)]
 pub(crate) enum OpenError {
     #[error("it has layout {found}, and this jobboard knows layouts up to {SCHEMA_VERSION}")]

@@ -24,18 +24,14 @@ use crate::board::{
 };
 use crate::suggest::Hint;
 
-/// How an embedded board is to be opened.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) path: PathBuf,
     /// Whether the folder is made, too, when the file is.
     pub(crate) makes_folder: bool,
     pub(crate) durability: Durability,
-    /// How long to wait for other processes before giving up.
     pub(crate) patience: Duration,
-    /// How much of a posting is read.
     pub(crate) limit: Limit,
-    /// How many jobs are remembered after they have left the board.
     pub(crate) history: u32,
 }
 
@@ -61,7 +57,6 @@ impl File {
         }
     }
 
-    /// Returns how people may call the board in it.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -77,17 +72,14 @@ impl File {
         &self.options.path
     }
 
-    /// Returns what each change waits for.
     pub(crate) fn durability(&self) -> Durability {
         self.options.durability
     }
 
-    /// Whether its folder is made with it.
     pub(crate) fn makes_folder(&self) -> bool {
         self.options.makes_folder
     }
 
-    /// Returns how often it was noticed that another file is in its place, or none.
     pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Relaxed)
     }
@@ -131,12 +123,10 @@ impl File {
         Ok(store)
     }
 
-    /// Returns how much of a posting is read.
     pub(crate) fn limit(&self) -> Limit {
         self.options.limit
     }
 
-    /// Returns how many jobs are remembered after they have left the board.
     pub(crate) fn history(&self) -> u32 {
         self.options.history
     }
@@ -217,7 +207,6 @@ impl File {
         })
     }
 
-    /// Says how a file can be used that was last used by another name.
     fn way_out(&self, name: &Path) -> Hint {
         let own = with_suffix(self.path(), "-wal");
         let paths = [name, &beside(name, "-wal"), &own, self.path()];
@@ -234,7 +223,6 @@ impl File {
         }
     }
 
-    /// Makes an error of what keeps the file from being opened or used.
     pub(crate) fn explain(&self, doing: &'static str, error: OpenError) -> BoardError {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
         let (mut doing, board) = (doing, self.name());

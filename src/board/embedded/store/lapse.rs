@@ -70,7 +70,6 @@ fn lapse_conductors(transaction: &Transaction<'_>, now: Moment) -> rusqlite::Res
     Ok(())
 }
 
-/// Ends the claim on a job.
 pub(crate) fn free(transaction: &Transaction<'_>, sequence: i64) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(

@@ -3,7 +3,6 @@
 use super::clock::Moment;
 use crate::board::wire::posting::Limit;
 
-/// What one look at the board is relative to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
     pub(super) now: Moment,
@@ -21,17 +20,14 @@ impl View {
         }
     }
 
-    /// Sets how much of a posting is read.
     pub(crate) fn reading(self, limit: Limit) -> Self {
         Self { limit, ..self }
     }
 
-    /// Returns how much of a posting is read.
     pub(crate) fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// Returns the moment of the look.
     pub(crate) fn now(&self) -> Moment {
         self.now
     }

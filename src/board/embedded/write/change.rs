@@ -23,7 +23,6 @@ use crate::{
 /// The answer of a step, unless the whole transaction failed.
 pub(crate) type Step<T> = rusqlite::Result<Result<T>>;
 
-/// Puts a job on the board.
 pub(crate) fn post(
     transaction: &Transaction<'_>,
     now: Moment,
@@ -297,7 +296,6 @@ pub(crate) fn renew(transaction: &Transaction<'_>, now: Moment, claim: &Claim) -
     Ok(Ok(()))
 }
 
-/// Returns a job as it is stored.
 pub(crate) fn row(
     transaction: &Transaction<'_>,
     shelf: Shelf,
@@ -318,7 +316,6 @@ pub(crate) fn row(
         .optional()
 }
 
-/// Checks that a claim is still the one that somebody means.
 pub(crate) fn check_owner(job: &RowJob, wanted: &Owner, fence: Option<&Fence>) -> Result<()> {
     match job.owner() {
         None => Err(BoardError::NotClaimed),

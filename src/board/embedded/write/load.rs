@@ -61,7 +61,6 @@ pub(crate) fn load(
     }))
 }
 
-/// Claims a job that was just put on the board.
 fn take_over(
     transaction: &Transaction<'_>,
     now: Moment,

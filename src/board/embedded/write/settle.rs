@@ -21,7 +21,6 @@ use crate::{
     },
 };
 
-/// Abandons, consumes or trashes a job, if that is allowed.
 pub(crate) fn settle(
     transaction: &Transaction<'_>,
     now: Moment,
@@ -224,7 +223,6 @@ pub(crate) fn restore(
     Ok(Ok(()))
 }
 
-/// Removes a trashed job for good.
 pub(crate) fn purge(
     transaction: &Transaction<'_>,
     now: Moment,

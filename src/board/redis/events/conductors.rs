@@ -10,7 +10,6 @@ use crate::{
 /// So many are remembered who have left; each process has a name of its own.
 const REMEMBERED: usize = 1000;
 
-/// Whether the entry of a conductor is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     There,
@@ -20,7 +19,6 @@ pub(super) enum Presence {
 /// Keeps each arrival and each departure from being told twice.
 #[derive(Debug, Default)]
 pub(super) struct Conductors {
-    /// Those whose entry was touched, to be looked at.
     touched: HashSet<String>,
     /// Those that are known to have left, the latest last.
     gone: VecDeque<String>,
@@ -33,7 +31,6 @@ impl Conductors {
         self.touched.insert(name);
     }
 
-    /// Returns those that are to be looked at.
     pub(super) fn take_touched(&mut self) -> Vec<String> {
         self.touched.drain().collect()
     }
@@ -55,7 +52,6 @@ impl Conductors {
         }
     }
 
-    /// Takes what a look at the entry of a conductor showed.
     pub(super) fn see(&mut self, name: String, presence: Presence) -> Option<Event> {
         let owner = Owner::from_stored(name.clone());
         let kind = match presence {

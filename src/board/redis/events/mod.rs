@@ -26,7 +26,6 @@ use self::watcher::Watcher;
 use super::{Redis, link::Listener};
 use crate::board::{BoardError, Events, Onlooker, Result};
 
-/// What a listener was doing when it failed.
 const DOING: &str = "listen to";
 
 struct Subscription {

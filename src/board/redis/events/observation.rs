@@ -16,7 +16,6 @@ use crate::{
     job::{JobKey, Shelf},
 };
 
-/// Returns the commands that look at these jobs.
 pub(super) fn commands(keys: &Keys, jobs: &[JobKey]) -> Pipeline {
     let fields: Vec<_> = jobs.iter().map(field_of).collect();
     let mut commands = Pipeline::with_capacity(3 + jobs.len());

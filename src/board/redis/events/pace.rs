@@ -30,7 +30,6 @@ impl Costs {
     }
 }
 
-/// Says when the next look may be taken.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     /// By then the board was left alone for as long as all looks together ask for.

@@ -8,9 +8,7 @@ use crate::job::JobKey;
 /// Why a job is to be looked at, the most urgent cause first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
-    /// Its claim should have lapsed by now.
     Due,
-    /// The server says that it was touched.
     Touched,
     /// What was told of it, or found in a hash, leaves something open.
     Noted,
@@ -44,7 +42,6 @@ impl RecheckQueue {
         self.queues[cause as usize].push_back(key);
     }
 
-    /// Returns what is known of a job that is to be looked at.
     pub(super) fn traces(&self, key: &JobKey) -> Traces {
         self.jobs.get(key).map_or(Traces::default(), |it| it.1)
     }

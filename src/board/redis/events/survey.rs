@@ -54,12 +54,10 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Notes that a post was told.
     pub(super) fn tell(&mut self) {
         self.is_told = true;
     }
 
-    /// Notes that the last number given out was touched.
     pub(super) fn touch(&mut self) {
         self.are_of_peers |= !std::mem::take(&mut self.is_told);
     }
@@ -96,7 +94,6 @@ impl Account {
         }
     }
 
-    /// Notes that the post of the job with this number was told.
     pub(super) fn tell(&mut self, sequence: i64) {
         if sequence > self.settled {
             self.told.insert(sequence);
@@ -136,12 +133,10 @@ impl Account {
         lacks_some && has_ghosts
     }
 
-    /// Notes that a claim was touched of whose job there is no trace.
     pub(super) fn suspect(&mut self) {
         self.ghosts.1 = true;
     }
 
-    /// Notes that the numbers given out are asked for now.
     pub(super) fn ask(&mut self) {
         self.ghosts = (self.ghosts.0 || self.ghosts.1, false);
     }

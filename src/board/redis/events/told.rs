@@ -39,7 +39,6 @@ struct Told {
     fence: Option<String>,
     #[serde(default)]
     names: Option<ByteBuf>,
-    /// How the job ended by it.
     #[serde(default)]
     outcome: Option<String>,
     /// Who did it and why, as JSON.

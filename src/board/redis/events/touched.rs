@@ -5,7 +5,6 @@ use redis::Value;
 use super::super::keys::{Keys, Part};
 use crate::job::JobKey;
 
-/// What a push of the server means.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Touched {
     /// Everything was removed, or the server forgot what it was to tell.
@@ -13,7 +12,6 @@ pub(super) enum Touched {
     Parts(Vec<Part>),
 }
 
-/// Reads a list of keys that were touched.
 pub(super) fn read(keys: &Keys, data: Vec<Value>) -> Touched {
     let Some(Value::Array(names)) = data.into_iter().next() else {
         return Touched::Everything;

@@ -17,7 +17,6 @@ use super::connect::Stream;
 /// Begins neither text nor JSON nor msgpack.
 const MARK: u8 = 0xc1;
 
-/// How many values a reply may have.
 const MOST_VALUES: usize = 1 << 17;
 
 /// How long a line of the protocol may be, and how much is read at once.
@@ -91,7 +90,6 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
     }
 }
 
-/// How far the replies of a server have come.
 #[derive(Default)]
 struct Replies {
     most: usize,

@@ -23,12 +23,10 @@ use crate::{
     secret::Secret,
 };
 
-/// What bytes go through, whatever carries them.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// A server, and what gets us in.
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
     pub(crate) place: Place,
@@ -40,7 +38,6 @@ pub(crate) struct Endpoint {
     pub(crate) most: usize,
 }
 
-/// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     Tcp(Server),
@@ -57,7 +54,6 @@ impl fmt::Display for Place {
 }
 
 impl Endpoint {
-    /// Opens a stream to the server, in TLS if that is wanted.
     pub(crate) async fn connect(&self, deadline: Deadline) -> Result<Box<dyn Stream>, Problem> {
         let stream: Box<dyn Stream> = match &self.place {
             Place::Tcp(server) => {
@@ -86,7 +82,6 @@ impl Endpoint {
         Ok(bounded(stream, self.most))
     }
 
-    /// Puts a problem down to this server.
     pub(crate) fn problem(&self, cause: impl Into<Cause>) -> Problem {
         Problem::new(&self.place, cause)
     }

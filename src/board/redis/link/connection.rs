@@ -71,7 +71,6 @@ impl Connection {
         })
     }
 
-    /// Whether another exchange may begin here.
     pub(crate) fn is_usable(&self) -> bool {
         !self.is_spent.load(Ordering::Relaxed) && !self.driver.is_finished()
     }
@@ -82,22 +81,18 @@ impl Connection {
         self.driver.abort();
     }
 
-    /// Returns what is at the other end.
     pub(crate) fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Returns where the other end is.
     pub(crate) fn place(&self) -> &Place {
         &self.endpoint.place
     }
 
-    /// Puts a problem down to the server.
     pub(crate) fn problem(&self, cause: impl Into<Cause>) -> Problem {
         self.endpoint.problem(cause)
     }
 
-    /// Says what the server means by a refusal.
     pub(crate) fn meaning(&self, refusal: &ServerError) -> Problem {
         self.endpoint.meaning(refusal)
     }
@@ -152,7 +147,6 @@ impl Connection {
             .collect()
     }
 
-    /// Reads the answer to one command.
     pub(crate) fn read<T: FromRedisValue>(&self, answer: Value) -> Result<T, Problem> {
         let answer = self.sort(answer).map_err(|error| self.meaning(&error))?;
         from_redis_value(answer).map_err(|_| self.problem(Cause::Strange))

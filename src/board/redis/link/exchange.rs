@@ -59,7 +59,6 @@ impl Endpoint {
     }
 }
 
-/// Why no answer came.
 enum Deaf {
     HungUp(Option<io::Error>),
     /// What came is not an answer; its first byte.

@@ -12,12 +12,10 @@ use super::{
 /// The oldest Redis that has all that our scripts use.
 const OLDEST: u32 = 5;
 
-/// What a server told about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     /// The software and its version, as far as we may know it.
     pub(crate) software: String,
-    /// Whether it only repeats what another server has.
     pub(crate) is_replica: bool,
 }
 
@@ -93,7 +91,6 @@ impl Endpoint {
         answers.next().ok_or_else(|| self.problem(Cause::Closed))
     }
 
-    /// Returns what this server means by an error.
     pub(crate) fn meaning(&self, error: &ServerError) -> Problem {
         self.problem(meaning(error, self.user.as_deref()))
     }

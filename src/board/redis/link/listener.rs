@@ -59,21 +59,18 @@ impl AsyncPushSender for Pusher {
     }
 }
 
-/// What was pushed and waits to be heard.
 pub(super) struct Pushed {
     receiver: Receiver<PushInfo>,
     backlog: Arc<Backlog>,
 }
 
 impl Pushed {
-    /// Makes room for more.
     fn taken(&self, push: PushInfo) -> PushInfo {
         self.backlog.bytes.fetch_sub(size(&push), Ordering::Relaxed);
         push
     }
 }
 
-/// Returns both ends of what a server pushes.
 pub(super) fn pushes() -> (Pusher, Pushed) {
     let (sender, receiver) = channel(PUSHES);
     let backlog = Arc::new(Backlog::default());
@@ -100,7 +97,6 @@ fn size_of_value(value: &Value) -> usize {
     size_of::<Value>() + behind
 }
 
-/// A connection on which the server pushes messages.
 pub(crate) struct Listener {
     name: String,
     connection: Connection,
@@ -153,7 +149,6 @@ impl Listener {
         Some(self.pushed.taken(push))
     }
 
-    /// Returns what the server pushed next, if it has come by now.
     pub(crate) fn try_recv(&mut self) -> Option<PushInfo> {
         let push = self.pushed.receiver.try_recv().ok()?;
         Some(self.pushed.taken(push))
@@ -171,7 +166,6 @@ impl Listener {
         move || backlog.has_lost.load(Ordering::Relaxed)
     }
 
-    /// Returns the error that says that the server is gone.
     pub(crate) fn broken(&self, doing: &'static str) -> BoardError {
         let problem = self.connection.problem(Obstacle::BrokenOff);
         problem.into_error(doing, &self.name)

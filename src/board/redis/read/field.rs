@@ -45,7 +45,6 @@ impl Seen {
     }
 }
 
-/// Room for the text of a uuid.
 struct Room([u8; Hyphenated::LENGTH]);
 
 impl Default for Room {

@@ -22,10 +22,8 @@ type Stored = (String, Vec<Vec<u8>>);
 /// How many are read first: few, since most readers want only the latest.
 const FIRST_PAGE: usize = 64;
 
-/// The most that are read at once.
 const LARGEST_PAGE: usize = 2048;
 
-/// How far a reader has come.
 struct Cursor {
     /// The id of the next one, or a later one.
     from: String,

@@ -57,7 +57,6 @@ struct Ranking {
     kept: Vec<u8>,
 }
 
-/// A job in its place.
 #[derive(Debug)]
 struct Ranked {
     rank: Option<Rank>,

@@ -25,7 +25,6 @@ pub(crate) struct Sidecars {
     pub(crate) side: Option<Vec<u8>>,
 }
 
-/// Where a posting is, and how much of it is wanted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
     pub(crate) shelf: Shelf,
@@ -72,7 +71,6 @@ pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
     }
 }
 
-/// Adds to a posting what is beside it, once.
 pub(crate) fn complete(entry: &mut Entry, beside: Sidecars) {
     match entry {
         Entry::Job(job) => complete_job(job, beside),

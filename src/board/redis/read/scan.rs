@@ -26,13 +26,10 @@ use crate::{
 /// So many pages are asked for at once: each takes as many exchanges, one behind the other.
 pub(crate) const AHEAD: usize = 3;
 
-/// What a reader was doing when it failed.
 const DOING: &str = "read";
 
-/// How many jobs the first page has.
 pub(crate) const FIRST_PAGE: usize = 128;
 
-/// How many jobs a page has at most.
 const LARGEST_PAGE: usize = 1000;
 
 /// So often in a row a walk is begun again without having found anything new.
@@ -72,7 +69,6 @@ impl Scan {
         }
     }
 
-    /// Returns the next page; none, when there is no more.
     pub(crate) async fn next(&mut self, client: &Client) -> Result<Option<Vec<Stored>>> {
         if !self.pending.is_empty() {
             return self.next_pending(client).await.map(Some);
@@ -100,7 +96,6 @@ impl Scan {
         Ok(Some(page))
     }
 
-    /// Fetches some of the postings for which there was no room.
     async fn next_pending(&mut self, client: &Client) -> Result<Vec<Stored>> {
         let found = postings_in(client, &self.hash, &self.pending).await?;
         let fields = self.pending.drain(..found.len());
@@ -122,7 +117,6 @@ impl Scan {
         Some(command)
     }
 
-    /// Reads the answer to the last command.
     pub(crate) fn page(&mut self, (next, flat): (u64, Vec<Vec<u8>>)) -> Vec<Stored> {
         self.cursor = (next != 0).then_some(next);
         let bytes: usize = flat.iter().map(Vec::len).sum();
@@ -148,7 +142,6 @@ impl Scan {
 /// How many bytes of postings are read as jobs at once, or a single one: in memory they may take many times that.
 const PART: usize = 1 << 20;
 
-/// Divides a page.
 pub(crate) fn parts(page: Vec<Stored>) -> impl Stream<Item = Result<Vec<Stored>>> + Send {
     let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
     for stored in page {
@@ -176,12 +169,10 @@ pub(crate) fn scanned<'a>(
     pages.map_ok(parts).try_flatten()
 }
 
-/// Returns how many jobs the next page should have, by the size of the one before.
 pub(crate) fn page_after(count: usize, bytes: usize) -> usize {
     next_page(count, bytes, LARGEST_PAGE)
 }
 
-/// Names the hash in which a shelf is.
 pub(crate) fn hash(keys: &Keys, shelf: Shelf) -> String {
     match shelf {
         Shelf::Board => keys.listings(),
@@ -191,7 +182,6 @@ pub(crate) fn hash(keys: &Keys, shelf: Shelf) -> String {
     }
 }
 
-/// Fetches the postings in some fields.
 pub(crate) async fn postings(
     client: &Client,
     keys: &Keys,

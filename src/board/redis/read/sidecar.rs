@@ -16,13 +16,11 @@ use crate::{
     job::Shelf,
 };
 
-/// What a reader was doing when it failed.
 const DOING: &str = "read";
 
 /// How long a key that is not there is said to last.
 const GONE: i64 = -2;
 
-/// Reads what is beside the postings in some fields.
 pub(crate) async fn beside(
     client: &Client,
     keys: &Keys,
@@ -59,7 +57,6 @@ pub(crate) async fn beside(
     Ok(all)
 }
 
-/// Whether somebody has any of the jobs in some fields.
 pub(crate) async fn is_any_held(client: &Client, keys: &Keys, fields: &[&[u8]]) -> Result<bool> {
     if fields.is_empty() {
         return Ok(false);

@@ -28,13 +28,11 @@ use crate::{
     },
 };
 
-/// The board that is changed.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) client: &'a Client,
     pub(crate) keys: &'a Keys,
     pub(crate) predicted: &'a PredictedNumbers,
-    /// How many jobs are remembered after they have left the board.
     pub(crate) history: u32,
 }
 
@@ -275,13 +273,11 @@ impl Target<'_> {
             .collect())
     }
 
-    /// Says where it is kept what is remembered of jobs, and of how many.
     fn add_past(self, call: &mut Call) {
         call.arg("past", self.keys.past())
             .arg("history", self.history.to_string());
     }
 
-    /// Adds what is to be remembered of a job that goes.
     fn add_remembered(self, call: &mut Call, past: Option<PastJob>) {
         let past = past.filter(|_| self.history > 0);
         call.arg(

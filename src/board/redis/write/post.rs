@@ -188,7 +188,6 @@ impl Target<'_> {
     }
 }
 
-/// Reads what became of a draft.
 fn one_posted(
     client: &Client,
     draft: &Draft,
@@ -213,7 +212,6 @@ fn number(reply: &Reply) -> i64 {
     reply.text(0).parse().unwrap_or_default()
 }
 
-/// Returns how many jobs the next call may have.
 fn batch(sizes: impl Iterator<Item = usize>) -> usize {
     let mut bytes = 0;
     sizes

@@ -19,7 +19,6 @@ pub(crate) const DOING: &str = "write to";
 /// What every script begins with that changes jobs.
 const PRELUDE: &str = include_str!("scripts/prelude.lua");
 
-/// A script, by what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Script {
     Post,
@@ -104,7 +103,6 @@ impl Call {
         }
     }
 
-    /// Begins what is given of the next job.
     pub(crate) fn job(&mut self) -> &mut Self {
         self.jobs += 1;
         self
@@ -227,7 +225,6 @@ impl Reply {
         })
     }
 
-    /// Returns what happened, in a word.
     pub(crate) fn word(&self) -> &str {
         &self.word
     }

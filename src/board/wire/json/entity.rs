@@ -13,7 +13,6 @@ use crate::{board::wire::posting::Problem, job::shortened};
 /// The only kind of entity that there is.
 const KIND: &str = "conductor";
 
-/// A conductor as it enters itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entity {
     /// The name of its node: with TaskFlow `<owner>@<host>:<pid>`.

@@ -17,7 +17,6 @@ struct Record<'a> {
     owner: &'a str,
 }
 
-/// What a lock says.
 #[derive(Debug)]
 pub(crate) enum Lock {
     /// Its job is claimed, by this owner.
@@ -28,7 +27,6 @@ pub(crate) enum Lock {
     Unreadable(Flaw),
 }
 
-/// Says why a lock does not name an owner.
 #[derive(Debug, Error)]
 pub(crate) enum Flaw {
     #[error("the lock cannot be read, on which TaskFlow fails: {0}")]
@@ -39,7 +37,6 @@ pub(crate) enum Flaw {
     NotText(&'static str),
 }
 
-/// Encodes the lock of an owner.
 pub(crate) fn lock(owner: &Owner) -> Vec<u8> {
     bytes(&Record {
         owner: &owner.text(),

@@ -24,7 +24,6 @@ pub(super) fn record<'a, const N: usize>(
     Ok(picked)
 }
 
-/// Reads a map out of a record.
 pub(super) fn map<'a, const N: usize>(
     item: Item<'a>,
     names: [&str; N],
@@ -53,7 +52,6 @@ fn pick<'a, const N: usize>(
     Ok(picked)
 }
 
-/// Requires that a member is there.
 pub(super) fn require<'a>(
     member: &'static str,
     item: Option<Item<'a>>,

@@ -19,7 +19,6 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns how long it is as it stands there.
     pub(super) fn length(self) -> usize {
         self.literal.len()
     }

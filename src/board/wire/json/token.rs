@@ -18,7 +18,6 @@ pub(super) enum Token<'a> {
 }
 
 impl Token<'_> {
-    /// Returns the kind of value, for people.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -41,7 +40,6 @@ pub(super) struct Item<'a> {
     pub(super) weight: usize,
 }
 
-/// Reads one value after the other.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     text: &'a str,
@@ -53,7 +51,6 @@ impl<'a> Reader<'a> {
         Self { text, at: 0 }
     }
 
-    /// Checks that nothing is left.
     pub(super) fn end(mut self) -> Result<(), Problem> {
         match self.peek() {
             Ok(_) => Err(Problem::Trailing),
@@ -118,7 +115,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the values of a list that has begun.
     pub(super) fn values(
         &mut self,
         read: impl FnMut(&mut Self) -> Result<(), Problem>,

@@ -63,7 +63,6 @@ pub(super) fn escape(units: impl Iterator<Item = u16>, out: &mut String) {
     }
 }
 
-/// How Python writes JSON.
 struct Python;
 
 impl Formatter for Python {

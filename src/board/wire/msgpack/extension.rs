@@ -2,7 +2,6 @@
 
 use serde::{Serialize, Serializer};
 
-/// Room for what is usually written.
 const USUAL: usize = 512;
 
 /// The members of a time, in the order in which TaskFlow writes them.

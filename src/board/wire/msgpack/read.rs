@@ -107,7 +107,6 @@ fn add(posting: &mut Vec<u8>, member: Member, value: &[u8]) -> Result<(), String
     Ok(())
 }
 
-/// The members of a posting that mean something.
 #[derive(Debug, Clone, Copy)]
 enum Member {
     Uuid,
@@ -148,7 +147,6 @@ impl Member {
     }
 }
 
-/// A posting taken apart.
 struct Members<'a> {
     items: [Option<Item<'a>>; Member::COUNT],
     /// Whether some member was found only under a key of bytes, as Python 2 wrote them.

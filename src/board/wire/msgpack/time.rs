@@ -13,7 +13,6 @@ use crate::{board::wire::posting::Problem, job::shortened};
 /// The code of the extension that is a time.
 pub(super) const DATETIME: i8 = 1;
 
-/// The highest microsecond of a second.
 pub(super) const LAST_MICROSECOND: u32 = 999_999;
 
 /// Where the system has a file for every time zone.
@@ -117,7 +116,6 @@ impl fmt::Display for Moment<'_> {
     }
 }
 
-/// Reads a date without a time of day.
 pub(super) fn read_date(payload: &[u8]) -> Result<NaiveDate, Problem> {
     let ([year, month, day], _) = parts(payload, ["year", "month", "day"])?;
     date(year, month, day).ok_or_else(|| Problem::NoSuchTime(format!("{year}-{month:02}-{day:02}")))

@@ -23,7 +23,6 @@ pub(super) enum Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// Returns the kind of value, for people.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -73,7 +72,6 @@ pub(super) struct Item<'a> {
     pub(super) weight: usize,
 }
 
-/// Reads one value after the other.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
@@ -84,7 +82,6 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// Checks that nothing is left.
     pub(super) fn end(&self) -> Result<(), Problem> {
         if self.rest.is_empty() {
             Ok(())

@@ -164,7 +164,6 @@ impl Look {
         }
     }
 
-    /// Reports the copies that unfinished moves hold here.
     fn of_moves(&self, seen: &mut Examined) {
         for (from, copies) in &self.moves {
             let summary = format!("copies that an unfinished move holds: {}", copies.count);
@@ -315,7 +314,6 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", glob::literal(text).replace('"', "\"\""))
 }
 
-/// Reports the moves that have begun on this board and were interrupted.
 pub(in crate::commands::doctor) fn of_moves(records: &[MoveRecord]) -> Examined {
     let mut targets = BTreeSet::new();
     for record in records {

@@ -9,7 +9,6 @@ use crate::{
     output::{Html, list, tag},
 };
 
-/// Writes how many jobs there are in each state.
 pub(super) fn counts(facts: &Facts) -> Html {
     let figures = &facts.figures;
     let states = [
@@ -45,7 +44,6 @@ fn tile(of: &Count) -> Html {
     tag(name, &[&title, &number, &more.collect::<Html>()])
 }
 
-/// Writes for how long jobs wait and are held, and how often they were tried.
 pub(super) fn ages(facts: &Facts) -> Html {
     let edge = |it: &Bucket| {
         let label = words::span(it);
@@ -76,7 +74,6 @@ fn histogram(of: &Histogram<'_>, label: svg::Label) -> Html {
     figure("figure", (of.title, &words::jobs(all)), &drawn)
 }
 
-/// Writes the names of the most jobs.
 pub(super) fn names(facts: &Facts) -> Html {
     let Some(most) = facts.names.iter().map(|it| it.jobs).max() else {
         return tag("p", &[&"There is no job."]);
@@ -101,7 +98,6 @@ pub(super) fn names(facts: &Facts) -> Html {
     html
 }
 
-/// Writes who has the most claims.
 pub(super) fn owners(facts: &Facts) -> Html {
     let Some(most) = facts.owners.iter().map(|it| it.claims).max() else {
         return tag("p", &[&"Nobody has a job."]);

@@ -14,13 +14,11 @@ use crate::{
 /// How many jobs are named of which the same is to be said.
 const MOST_NAMED: usize = 5;
 
-/// How much of a text is shown that tells of something.
 const LONG: usize = 300;
 
 /// How much of what a command wrote is shown: lines, and columns of each.
 const SAMPLE: (usize, usize) = (6, 160);
 
-/// Writes the findings of `doctor` and of `explain`.
 pub(super) fn findings(facts: &Facts) -> Html {
     if facts.findings.is_empty() && facts.explained.is_empty() && facts.lost == 0 {
         return tag("p", &[&"Nothing was found."]);
@@ -61,7 +59,6 @@ fn told(it: &Told) -> Html {
     block((it.severity.name(), it.code.name()), &about, &says)
 }
 
-/// Writes what is the matter with a job, and with which others it is the same.
 fn explained(facts: &Facts, it: &Explanation) -> Option<Html> {
     let finding = it.findings.first()?;
     let mut same = facts.explained.iter().filter(|of| of.verdict == it.verdict);
@@ -101,14 +98,12 @@ fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Html {
     list("dl.facts", pairs)
 }
 
-/// Shows a command, and what for.
 fn command(what: &str, command: &Suggestion) -> Html {
     // Whole: the quotes of one that is cut would not be closed where they should be.
     let line = tag("code", &[&command.to_string()]);
     tag("p.do", &[&shown(what, LONG), &": ", &line])
 }
 
-/// Writes what failures have in common, each with its last one.
 pub(super) fn failures(facts: &Facts) -> Html {
     let Some(most) = facts.failures.iter().map(|it| it.failures).max() else {
         return tag("p", &[&"No failure is remembered."]);

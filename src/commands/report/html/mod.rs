@@ -21,7 +21,6 @@ use crate::output::{Cell, Column, Fit, Html, NOTHING, Text, Tone, element, list,
 /// How the page looks; there is no other style in it.
 const STYLE: &str = include_str!("../style.css");
 
-/// How much of a name is shown.
 const NAME: usize = 80;
 
 /// The policy under which browsers show the page: nothing runs, nothing is asked for.
@@ -49,7 +48,6 @@ const SECTIONS: [Section; 7] = [
     ("Past", "What has left the board", past::past),
 ];
 
-/// Writes the page.
 pub(super) fn page(facts: &Facts) -> Html {
     let http = "Content-Security-Policy";
     let policy = [("http-equiv", &http as _), ("content", &*POLICY as _)];
@@ -115,12 +113,10 @@ fn code(text: &str) -> Html {
     tag("code", &[&Text::from(text).shortened(NAME)])
 }
 
-/// Shows a moment.
 fn time(time: DateTime<Utc>) -> Html {
     moment(time, &words::time(time))
 }
 
-/// Shows how long ago a moment was.
 fn ago(facts: &Facts, time: DateTime<Utc>) -> Html {
     moment(time, &facts.ago(time))
 }
@@ -165,24 +161,20 @@ fn content(cell: &Cell) -> Html {
     }
 }
 
-/// Writes a figure: its title and a remark, and what is in it.
 fn figure(name: &'static str, (title, remark): (&str, &str), content: &Html) -> Html {
     let caption = tag("figcaption", &[&title, &tag("small", &[&remark])]);
     tag(name, &[&caption, content])
 }
 
-/// Writes what can be opened.
 fn folded(name: &'static str, (title, about): (&str, &str), content: &Html) -> Html {
     let unseen = tag("span.unseen", &[&": ", &about]);
     tag(name, &[&tag("summary", &[&title, &unseen]), content])
 }
 
-/// Writes the numbers behind a figure.
 fn numbers(of: &Table, about: &str) -> Html {
     folded("details", ("The numbers", about), &table(of, &[]))
 }
 
-/// Writes what the marks of a figure mean.
 fn legend(marks: &[(&'static str, &'static str)]) -> Html {
     let marks = marks.iter().map(|(mark, meaning)| {
         let drawn = match *mark {

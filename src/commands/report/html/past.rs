@@ -9,7 +9,6 @@ use crate::{
     output::{Html, tag},
 };
 
-/// Writes all that is told of the past.
 pub(super) fn past(facts: &Facts) -> Html {
     let Some(remembered) = &facts.remembered else {
         return tag("p", &[&"It cannot be seen."]);

@@ -15,7 +15,6 @@ const DEEPEST: usize = 6;
 /// How wide a run is drawn at least, in hundredths of the whole.
 const NARROWEST: f64 = 0.4;
 
-/// Draws who performed which jobs when, a lane for each.
 pub(in crate::commands::report) fn lanes(
     (id, title): (&'static str, &'static str),
     lanes: &[Lane],
@@ -74,7 +73,6 @@ fn one(lane: &Lane, top: f64, (from, to): (DateTime<Utc>, DateTime<Utc>), drawn:
     y(depth + usize::from(rows.contains(&None))) + 4.0
 }
 
-/// Draws an attempt that failed.
 pub(in crate::commands::report) fn cross(x: &str, y: f64, title: &Html) -> Html {
     const PATH: &str = "M-4-4L4 4M4-4L-4 4";
     let path = element("path", &[("d", &PATH)], &[]);

@@ -11,7 +11,6 @@ use crate::{
     job::JobKey,
 };
 
-/// What there is under one key.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Place<K> {
     pub(crate) board: Option<K>,
@@ -21,7 +20,6 @@ pub(crate) struct Place<K> {
 /// What is known of a change besides how the job is afterwards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Traces {
-    /// The claim on the job was touched.
     pub(crate) claim: bool,
     /// One of us did it, who tells of everything but routine.
     pub(crate) is_ours: bool,
@@ -116,7 +114,6 @@ impl Story<'_> {
         });
     }
 
-    /// The job was there before and is still there.
     fn go_on(&mut self, known: &Known, seen: &Known) {
         let is_modified = match (known.modified, seen.modified) {
             (Modified::Unknown, _) | (_, Modified::Unknown) => None,

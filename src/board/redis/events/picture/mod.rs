@@ -24,7 +24,6 @@ use crate::{
     job::{Fence, JobKey, Owner, Shelf},
 };
 
-/// What is known of the jobs on a board and in its trash.
 #[derive(Debug, Default)]
 pub(super) struct Picture {
     board: HashMap<JobKey, Known>,
@@ -34,18 +33,15 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// Returns how many jobs there should be on a shelf.
     pub(super) fn len(&self, shelf: Shelf) -> usize {
         self.shelf(shelf).map_or(0, HashMap::len)
     }
 
-    /// Whether this record is on a shelf, as far as is known.
     pub(super) fn has(&self, shelf: Shelf, key: &JobKey) -> bool {
         let shelf = self.shelf(shelf);
         shelf.is_some_and(|shelf| shelf.contains_key(key))
     }
 
-    /// Returns the records that should be on a shelf.
     pub(super) fn keys(&self, shelf: Shelf) -> impl Iterator<Item = &JobKey> {
         self.shelf(shelf).into_iter().flat_map(HashMap::keys)
     }
@@ -59,7 +55,6 @@ impl Picture {
         }
     }
 
-    /// Returns when the next claim lapses.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
@@ -231,7 +226,6 @@ fn complete(subject: &mut Subject, known: &Known) {
     }
 }
 
-/// Makes what is known of a job what it is after an event.
 fn follow(event: &Event, place: &mut Place<Known>) {
     let Some(subject) = &event.subject else {
         return;

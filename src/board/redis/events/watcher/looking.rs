@@ -23,7 +23,6 @@ use crate::{
 const AT_ONCE: usize = 200;
 
 impl Watcher<'_> {
-    /// Looks at some of the jobs that were touched.
     pub(super) async fn look(&mut self) -> Result<()> {
         let (some, traces): (Vec<_>, Vec<_>) = self.recheck.take(AT_ONCE).into_iter().unzip();
         if some.is_empty() {
@@ -137,7 +136,6 @@ impl Watcher<'_> {
         }
     }
 
-    /// Asks one thing.
     pub(super) async fn ask_one<T: FromRedisValue>(&self, command: &Pipeline) -> Result<T> {
         let answer = self.ask(command).await?.pop();
         let answer = answer.and_then(|answer| from_redis_value(answer).ok());

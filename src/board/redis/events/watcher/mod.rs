@@ -38,7 +38,6 @@ pub(super) struct Watcher<'a> {
     board: &'a Redis,
     listener: Option<Listener>,
     picture: Picture,
-    /// The jobs to look at.
     recheck: RecheckQueue,
     conductors: Conductors,
     /// Since when the hashes may have changed, if they may.
@@ -99,7 +98,6 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// Returns when there is something to be looked at.
     fn work_at(&self) -> Option<Instant> {
         let look = self.has_touched().then(|| self.looks.next());
         let round = self.rounds.map(Round::next);
@@ -127,7 +125,6 @@ impl<'a> Watcher<'a> {
         !self.recheck.is_empty() || self.conductors.has_touched()
     }
 
-    /// Waits for a push, or for the time to look.
     async fn rest(&mut self, until: Option<Instant>) -> Result<()> {
         let wake = async {
             match until {
@@ -169,7 +166,6 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// Returns the next push, if one has come by now.
     fn pushed(&mut self) -> Option<PushInfo> {
         let listener = self.listener.as_mut()?;
         self.has_lost |= listener.has_lost();
@@ -228,7 +224,6 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// Follows what one of us has told.
     fn follow(&mut self, event: Event) {
         if !self.conductors.hear(&event) {
             return;
@@ -267,7 +262,6 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// Notes that the hashes may have changed.
     fn be_stale(&mut self) {
         self.stale_since.get_or_insert_with(Instant::now);
     }

@@ -29,7 +29,6 @@ use crate::{
 /// one that is new is then found sooner, and the next look may follow sooner.
 const FEW: usize = 2000;
 
-/// The fields of a hash.
 type Names = Vec<Vec<u8>>;
 
 /// The fields of a hash, and the jobs of which something was told until they were answered.
