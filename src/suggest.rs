@@ -12,7 +12,7 @@ use crate::printable::judged;
 /// The longest word that is printed for a shell, in bytes.
 const LONGEST: usize = 1000;
 
-/// Stands for a command with a word that no line gives back.
+/// Printed instead of a command with a word that cannot be typed in a shell.
 const NOT_TYPABLE: &str = ": 'a word of this command cannot be typed: --json has its words'";
 
 /// The words of a command that a person may type, wherever they come from.
@@ -68,7 +68,6 @@ impl fmt::Display for Suggestion {
     }
 }
 
-/// Writes a word for a shell.
 fn typed(word: &str) -> String {
     let is_plain =
         |character: char| character.is_ascii_alphanumeric() || "_@%+=:,./-".contains(character);

@@ -5,7 +5,7 @@ mod resume;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{cell::Cell, collections::HashMap, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use chrono::Utc;
@@ -200,7 +200,8 @@ async fn between(
     let kinds = (kinds[0], kinds[1]);
     let is_move = args.is_move && !args.dry_run;
     let question = format!("{verb} up to {} to {}?", count(health.jobs), route.target);
-    match is_move && health.jobs > 0 {
+    let has_left = is_move && !route.from.moves().await?.is_empty();
+    match is_move && (health.jobs > 0 || has_left) {
         _ if args.dry_run => {}
         true => ctx.consent_on(&[&ctx.config, config], &args.consent, &question)?,
         false => ctx.require_names(&[config], &args.consent, &question)?,
@@ -215,6 +216,7 @@ async fn between(
             owner: Owner::new(&format!("{MOVER}{}", kept_owner(ctx.who())?))?,
             lease: lease.with_context(|| ctx.trying(verb, "the jobs"))?,
             keeper: Keeper::start(Arc::clone(here)),
+            is_unfinished: Cell::default(),
         });
     }
     let loader = Loader::new(route.to, kinds.1, args.dry_run).await;
@@ -318,6 +320,9 @@ impl Copy<'_> {
         let Some(job) = entry.job().filter(|_| is_meant) else {
             return Ok(None);
         };
+        if self.mover.is_some() && job.is_misnamed {
+            return Err("another record has its uuid".to_owned());
+        }
         let kinds = (Some(self.kinds.0), self.kinds.1);
         let mut draft = record::draft(job, job.raw.clone(), kinds)?;
         if let (Some(former), true) = (&mut draft.former, self.args.fresh) {

@@ -51,7 +51,6 @@ impl MoveRecord {
         }
     }
 
-    /// Reads a record as it was stored; other entries are ignored.
     pub(crate) fn read(key: &str, value: &str) -> Option<Self> {
         if key.starts_with(MOVER) {
             let (on, to) = value.split_once(' ')?;
@@ -61,6 +60,7 @@ impl MoveRecord {
             return Some(Self { owner, stage });
         }
         let (uuid, owner) = key.split_once(' ')?;
+        owner.starts_with(MOVER).then_some(())?;
         Some(Self::commit(&Owner::from_stored(owner), uuid))
     }
 }
@@ -84,6 +84,7 @@ mod tests {
             );
         }
         assert_eq!(MoveRecord::read("other", ""), None);
+        assert_eq!(MoveRecord::read("3f9a alice@office", ""), None);
         assert_eq!(MoveRecord::read("move:x", "yesterday sqlite:b"), None);
     }
 }

@@ -15,7 +15,6 @@ const BLOCKS: &str = " body caption dd div dl details figcaption figure footer h
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Html(String);
 
-/// What may stand in an element: other elements, and text, whoever wrote it.
 pub(crate) trait Piece {
     fn add_to(&self, html: &mut Html);
 }

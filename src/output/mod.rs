@@ -296,7 +296,6 @@ pub(crate) fn answer_json(value: &impl Serialize) -> anyhow::Result<()> {
     written(io::stdout().write_all(&json::line(value)?))
 }
 
-/// Returns how wide a terminal is, if it is one and tells.
 fn width_of(terminal: impl AsFd) -> Option<usize> {
     size_of(terminal).map(|(columns, _)| columns)
 }

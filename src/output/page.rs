@@ -14,7 +14,6 @@ const INDENT: usize = 14;
 
 const GAP: &str = "  ";
 
-/// In place of how far in a line goes on: nothing of it may be shown on a second line.
 const WHOLE: usize = usize::MAX;
 
 /// How a piece of text stands out; never the only carrier of a meaning.

@@ -26,7 +26,6 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Starts to count; with a total it becomes a bar, without one a number.
     pub(super) fn new(
         what: impl Into<Cow<'static, str>>,
         total: Option<u64>,

@@ -263,7 +263,6 @@ fn lay(
     )
 }
 
-/// Writes a row each cell of which is in its column.
 fn line(row: &[&Cell], columns: &[&Column], grid: &Grid) -> Pieces {
     let (mut line, mut space) = (Pieces::new(), 0);
     for ((cell, column), &width) in row.iter().zip(columns).zip(&grid.widths) {

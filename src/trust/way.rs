@@ -135,7 +135,6 @@ impl Way {
     }
 }
 
-/// Returns the parts of a path, the last one first.
 fn parts(path: &Path) -> Vec<OsString> {
     let part = |part: Component<'_>| match part {
         Component::Normal(_) | Component::ParentDir => Some(part.as_os_str().to_owned()),

@@ -353,12 +353,18 @@ fn copy_whose_post_was_not_answered_stays_claimed_until_the_move_is_resumed() {
     }
 }
 
-/// Kills a move at this request to a server, and returns the board that it left and the one it went to.
-fn killed_at(boards: &Boards, word: &'static str, is_target: bool) -> (String, String) {
-    let kind = "redis";
+/// A move that was killed, the server behind a proxy, and the addresses that it used.
+struct Killed {
+    _proxy: Proxy,
+    from: String,
+    to: String,
+}
+
+/// Kills a move at this request to a server.
+fn killed_at(boards: &Boards, word: &'static str, is_target: bool) -> Killed {
     let (one, other) = match is_target {
-        true => (boards.another("embedded"), boards.another(kind)),
-        false => (boards.another(kind), boards.another("embedded")),
+        true => (boards.another("embedded"), boards.another("redis")),
+        false => (boards.another("redis"), boards.another("embedded")),
     };
     learn(boards, if is_target { &other } else { &one });
     boards.run(&one, &["post", "lost-7"]).succeeded();
@@ -368,68 +374,96 @@ fn killed_at(boards: &Boards, word: &'static str, is_target: bool) -> (String, S
         false => (url, boards.url(&other)),
     };
     proxy.set_at(word, Mood::Stall);
-    let run = boards
-        .on(&from, &["copy", "--move", "--yes", "--to", &to])
-        .spawn();
+    let words = ["--board", &from, "copy", "--move", "--yes", "--to", &to];
+    let run = boards.env.jobboard(&words).spawn();
     wait_until("the request is there", || proxy.has_sprung());
     run.kill();
-    (one, other)
+    proxy.set(Mood::PassOn);
+    let _proxy = proxy;
+    Killed { _proxy, from, to }
 }
 
 #[test]
-fn doctor_finishes_an_interrupted_move_from_either_board() {
+fn doctor_suggests_on_either_board_what_finishes_an_interrupted_move() {
     let boards = Boards::new();
     if !boards.kinds().contains(&"redis") {
         return;
     }
+    let run = |words: &[&str]| boards.env.jobboard(words).run();
     for (word, is_target, moved) in [("lost-7", true, false), ("moved to", false, true)] {
         for is_asked_there in [false, true] {
-            let (one, other) = killed_at(&boards, word, is_target);
-            let asked = if is_asked_there { &other } else { &one };
-            // Its process has ended, and the address of the proxy leads to the server no more.
-            let found = boards.run(asked, &["doctor", "--only", "unfinished-move", "--json"]);
+            let Killed { _proxy, from, to } = killed_at(&boards, word, is_target);
+            let asked = if is_asked_there { &to } else { &from };
+            let doctor = [
+                "--board",
+                asked,
+                "doctor",
+                "--only",
+                "unfinished-move",
+                "--json",
+            ];
+            let found = run(&doctor);
             assert_eq!(found.code, 7, "{found:?}");
             let report: Value = serde_json::from_str(&found.stdout).unwrap();
-            let finding = &report["findings"][0];
-            assert_eq!(finding["code"], "unfinished-move", "{finding}");
-            let words = copy(&boards, &one, &other, &["--resume"]);
-            words.succeeded();
+            let remedy = &report["findings"][0]["remedy"];
+            // A peer may have written the address.
+            assert_eq!(remedy["fix"], false, "{report}");
+            let words = remedy["command"].as_array().unwrap().iter().skip(1);
+            let words: Vec<_> = words.map(|word| word.as_str().unwrap()).collect();
+            let resumed = run(&[&words[..], &["--yes", "-o", "jsonl"]].concat());
+            resumed.succeeded();
             let done = if moved { "moved" } else { "returned" };
-            assert_eq!(words.json()["done"], done, "{words:?}");
-            let (here, there) = (usize::from(!moved), usize::from(moved));
-            assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), here);
-            assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), there);
+            assert_eq!(resumed.json()["done"], done, "{resumed:?}");
+            for (board, count) in [(&from, u8::from(!moved)), (&to, u8::from(moved))] {
+                let free = run(&["--board", board, "list", "--unclaimed", "--count"]);
+                assert_eq!(free.stdout, format!("{count}\n"));
+                let doctor = [
+                    "--board",
+                    board,
+                    "doctor",
+                    "--only",
+                    "unfinished-move",
+                    "--json",
+                ];
+                let report: Value = serde_json::from_str(&run(&doctor).stdout).unwrap();
+                assert_eq!(report["findings"], json!([]), "{report}");
+            }
         }
     }
-    // Where both addresses still hold, `--fix` does all of it.
-    let (one, other) = (boards.another("embedded"), boards.another("redis"));
-    let lines: String = (0..600)
-        .map(|n| format!("{{\"name\":\"job-{n}\"}}\n"))
-        .collect();
-    let url = boards.url(&one);
-    let post = ["--board", &url, "post", "--from", "-"];
-    boards.env.jobboard(&post).stdin(lines).run().succeeded();
-    let to = boards.url(&other);
-    let mut run = boards
-        .on(&one, &["copy", "--move", "--yes", "--to", &to])
-        .spawn();
-    wait_until("it has begun", || {
-        run.has_ended() || run.stdout().lines().count() > 0
-    });
-    run.kill();
-    boards.run(&other, &["doctor", "--fix", "--yes"]);
-    boards.run(&one, &["doctor", "--fix", "--yes"]);
-    for board in [&one, &other] {
-        let left = boards.run(board, &["doctor", "--only", "unfinished-move", "--json"]);
-        let report: Value = serde_json::from_str(&left.stdout).unwrap();
-        assert_eq!(report["findings"], json!([]), "{left:?}");
-        assert_eq!(
-            boards
-                .run(board, &["list", "--filter", "owner=move:*"])
-                .stdout,
-            ""
-        );
+}
+
+#[test]
+fn forged_record_of_a_move_ends_no_claim_on_the_target() {
+    let boards = Boards::new();
+    if !boards.kinds().contains(&"redis") {
+        return;
     }
+    let (one, other) = (boards.another("redis"), boards.another("embedded"));
+    boards.run(&one, &["post", "a"]).succeeded();
+    let mover = "move:a@far:far:7:c0ffee01";
+    for who in ["alice", mover] {
+        let job = boards.run(&other, &["post", "b"]).posted();
+        boards
+            .run(&other, &["claim", &job, "--who", who])
+            .succeeded();
+    }
+    let begun = format!("2026-01-01T00:00:00Z {}", boards.url(&other));
+    let moves = format!("{one}:moves");
+    let forged = [
+        "HSET",
+        &moves,
+        mover,
+        &begun,
+        "x alice",
+        "",
+        &format!("x {mover}"),
+        "",
+    ];
+    boards.redis().run(&forged);
+    let resumed = copy(&boards, &one, &other, &["--resume"]);
+    assert_eq!((resumed.code, &*resumed.stdout), (7, ""), "{resumed:?}");
+    assert_eq!(uuids(&boards, &other, &[]).len(), 2);
+    assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 0);
 }
 
 #[test]
@@ -438,20 +472,22 @@ fn copies_of_which_the_source_has_no_record_are_left_alone() {
     if !boards.kinds().contains(&"redis") {
         return;
     }
-    let (one, other) = killed_at(&boards, "lost-7", true);
+    let Killed { _proxy, from, to } = killed_at(&boards, "lost-7", true);
+    let run = |words: &[&str]| {
+        boards
+            .env
+            .jobboard(&[&["--board", &to], words].concat())
+            .run()
+    };
     let stranger = boards.another("embedded");
     boards.run(&stranger, &["post", "a"]).succeeded();
-    copy(&boards, &stranger, &other, &["--resume"]).succeeded();
-    assert_eq!(uuids(&boards, &other, &[]).len(), 1);
-    assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 0);
+    copy(&boards, &stranger, &to, &["--resume"]).succeeded();
+    assert_eq!(run(&["list", "--count"]).stdout, "1\n");
     // Nor is it freed as the claim of a process that is dead.
-    boards.run(
-        &other,
-        &["doctor", "--fix", "--yes", "--only", "held-by-dead"],
-    );
-    assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 0);
-    copy(&boards, &one, &other, &["--resume"]).succeeded();
-    assert_eq!(uuids(&boards, &other, &[]).len(), 0);
+    run(&["doctor", "--fix", "--yes", "--only", "held-by-dead"]);
+    assert_eq!(run(&["list", "--unclaimed", "--count"]).stdout, "0\n");
+    copy(&boards, &from, &to, &["--resume"]).succeeded();
+    assert_eq!(run(&["list", "--count"]).stdout, "0\n");
 }
 
 #[test]

@@ -32,7 +32,7 @@ const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
 /// How often to look for jobs that become the right ones by the mere passing of time.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long the event of an end may come after it.
+/// How long after a job has ended its event may still arrive.
 const LATEST_WORD: Duration = Duration::from_secs(30);
 
 const AT_ONCE: usize = 1000;
@@ -116,7 +116,7 @@ impl<'a> Waiter<'a> {
                 let left = latest.map(|at: Instant| at.saturating_duration_since(Instant::now()));
                 match time::timeout(left.unwrap_or(Duration::MAX), self.events()).await {
                     Ok(events) => has_more = heard.heed(events?, awaited),
-                    Err(_) => (heard.is_torn, has_more) = (true, true),
+                    Err(_) => (latest, heard.is_torn, has_more) = (None, true, true),
                 }
             }
         }

@@ -20,7 +20,16 @@ impl Target<'_> {
         let options = CreateMode::Persistent.with_acls(self.client.acls());
         let created = (self.session.client()).create(&path, value.as_bytes(), &options);
         match self.session.ask(WRITING, created).await? {
-            Ok(_) | Err(Error::NodeExists) => Ok(()),
+            Ok(_) => Ok(()),
+            Err(Error::NodeExists) => {
+                let set = self
+                    .session
+                    .client()
+                    .set_data(&path, value.as_bytes(), None);
+                let set = self.session.ask(WRITING, set).await?;
+                set.map(drop)
+                    .map_err(|error| self.session.refusal(WRITING, &error))
+            }
             Err(error) => Err(self.session.refusal(WRITING, &error)),
         }
     }

@@ -1,6 +1,6 @@
 //! Moves jobs to another board. `docs/decisions/moves.md` has the protocol, and what each crash leaves.
 
-use std::{iter::repeat_with, time::Duration};
+use std::{cell::Cell, time::Duration};
 
 use anyhow::Context as _;
 use chrono::Utc;
@@ -34,7 +34,6 @@ pub(super) struct Route<'a> {
     /// Their addresses, for records and audit entries.
     pub(super) source: String,
     pub(super) target: String,
-    /// The operator, for audit entries.
     pub(super) who: String,
 }
 
@@ -71,13 +70,14 @@ pub(super) struct Mover<'a> {
     /// Term of the claims on the source board, renewed by `keeper`.
     pub(super) lease: Duration,
     pub(super) keeper: Keeper,
+    /// Whether a job of any batch was left for `copy --resume`, which needs the record of the move.
+    pub(super) is_unfinished: Cell<bool>,
 }
 
 struct Trip {
     entry: Entry,
     draft: Draft,
     source: Option<(Claimed, KeptLease)>,
-    /// The claimed copy on the target board.
     copy: Option<Job>,
     end: Option<End>,
 }
@@ -134,14 +134,20 @@ impl Mover<'_> {
         let by = self.claimant(Term::Kept(self.lease));
         let keys: Vec<_> = trips.iter().map(|trip| trip.entry.key().clone()).collect();
         let asked = Boottime::now();
-        let claimed = self
-            .route
-            .from
-            .claim(&keys, &by, keys.len(), NO_ATTEMPT)
-            .await?;
-        let claimed = claimed.into_iter().map(Some).chain(repeat_with(|| None));
+        let mut claimed = Vec::with_capacity(keys.len());
+        while claimed.len() < keys.len() {
+            let rest = &keys[claimed.len()..];
+            // A board answers for as many as fit into a reply.
+            let some = (self.route.from).claim(rest, &by, rest.len(), NO_ATTEMPT);
+            let some = some.await?;
+            if some.is_empty() {
+                break;
+            }
+            claimed.extend(some);
+        }
+        claimed.resize_with(keys.len(), || Err(BoardError::NoSuchJob));
         for (trip, claimed) in trips.iter_mut().zip(claimed) {
-            match claimed.unwrap_or(Err(BoardError::Changed)) {
+            match claimed {
                 Ok(claimed) => {
                     if !is_as_listed(&trip.entry, &claimed.job) {
                         trip.end = Some(End::Stays(BoardError::Changed.into()));
@@ -225,13 +231,18 @@ impl Mover<'_> {
         posted: board::Result<board::Posted>,
         found: Result<&[Entry], &BoardError>,
     ) -> (Option<Job>, Option<End>) {
-        let is_copy = |job: &&Job| {
-            let (copy, listed) = (fingerprint(job), trip.entry.job().map(fingerprint));
-            job.owner() == Some(&self.owner) && Some(copy) == listed
-        };
-        let copy = found.map(|found| found.iter().filter_map(Entry::job).find(is_copy));
-        let end = match (copy, posted) {
-            (Ok(Some(copy)), _) => return (Some(copy.clone()), None),
+        let ours = found.map(|found| found.iter().find(|it| it.is_owned_by(&self.owner)));
+        let end = match (ours, posted) {
+            (Ok(Some(Entry::Job(copy))), _) => {
+                let is_same = trip.entry.job().map(fingerprint) == Some(fingerprint(copy));
+                let differs = CommandError::refused("its copy there differs from the job");
+                let end = (!is_same).then(|| End::Stays(differs.into()));
+                return (Some((**copy).clone()), end);
+            }
+            (Ok(Some(Entry::Malformed(copy))), _) => self.unresolved(
+                BoardError::from(copy).into(),
+                "it stays here, and a copy is there",
+            ),
             (Err(error), _) => self.unresolved(
                 repeated(self.route.to, error).into(),
                 "it stays here, and a claimed copy may be there",
@@ -244,7 +255,7 @@ impl Mover<'_> {
             ),
             (Ok(None), Err(error)) => End::Stays(error.into()),
             (Ok(None), Ok(_)) => {
-                let message = "its copy was posted there and is gone, or differs from the job";
+                let message = "its copy was posted there and is gone";
                 End::Stays(CommandError::refused(message).into())
             }
         };
@@ -328,7 +339,10 @@ impl Mover<'_> {
         let mut ended: Vec<_> = uuids
             .map(|uuid| MoveRecord::commit(&self.owner, &uuid))
             .collect();
-        if trips.iter().all(is_settled) {
+        if !trips.iter().all(is_settled) {
+            self.is_unfinished.set(true);
+        }
+        if !self.is_unfinished.get() {
             ended.push(self.begun());
         }
         // A record that stays does no harm: the next move finds that nothing is left of this one.

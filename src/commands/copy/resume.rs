@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     board::{self, Detail, JobRef, Query},
-    commands::parts::liveness::{has_mover_ended, is_of_broken_move},
+    commands::parts::liveness::{has_mover_ended, is_copy_of_move, is_of_broken_move},
     exit::CommandError,
     job::{Entry, Job, MoveRecord, Owner, Shelf, Stage},
 };
@@ -35,10 +35,16 @@ pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<Told>> {
     }
     let mut entries = route.to.entries(Query::all(Shelf::Board, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
-        if let Entry::Job(job) = entry
-            && let Some(owner) = job.owner().filter(|it| owners.contains(it)).cloned()
-        {
-            copies.push((*job, owner));
+        let claim = entry.holding().filter(|it| is_copy_of_move(it));
+        let owner = claim.and_then(|it| it.owner.clone());
+        let Some(owner) = owner.filter(|it| owners.contains(it)) else {
+            continue;
+        };
+        match entry {
+            Entry::Job(job) if job.moved_from() == Some(&*route.source) => {
+                copies.push((*job, owner));
+            }
+            entry => told.push((entry, Err(of_another(route)))),
         }
     }
     drop(entries);
@@ -70,11 +76,10 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
     let found = route.from.find(Shelf::Board, &wanted).await?;
     let (mut busy, mut dead) = (HashSet::new(), Vec::new());
     for ((copy, owner), found) in copies.iter().zip(found) {
-        let found = found.iter().filter_map(Entry::job);
-        for claimed in found.filter(|job| job.owner() == Some(owner)) {
-            match is_of_broken_move(owner) {
-                true => dead.push(end_copy(claimed, owner, None)),
-                false => drop(busy.insert(copy.key.clone())),
+        for claimed in found.iter().filter(|it| it.is_owned_by(owner)) {
+            match claimed.job().filter(|_| is_of_broken_move(owner)) {
+                Some(job) => dead.push(end_copy(job, owner, None)),
+                None => drop(busy.insert(copy.key.clone())),
             }
         }
     }
@@ -113,6 +118,13 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
     }
     route.from.end_moves(&ended).await?;
     Ok(told)
+}
+
+/// Reports a copy that is left alone, because another board decides about it.
+fn of_another(route: &Route<'_>) -> anyhow::Error {
+    let message = format!("no readable record says that it came from {}", route.source);
+    let hint = "`jobboard explain JOB` on the target names the board that it came from";
+    CommandError::refused(message).hint(hint).into()
 }
 
 fn still_busy(owner: &Owner) -> anyhow::Error {

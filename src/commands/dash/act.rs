@@ -61,7 +61,6 @@ pub(super) struct Dialog {
     pub(super) places: Vec<Place>,
     /// The jobs as they were found when it was asked, and whether something has happened to each since.
     pub(super) jobs: Vec<(Entry, bool)>,
-    /// Of which names all jobs are to be left alone, or not any more: globs, each once.
     names: Vec<String>,
     /// What is said of those that were chosen too, and to which it cannot be done.
     pub(super) left_out: Option<String>,
@@ -193,7 +192,6 @@ pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> Stag
     }
 }
 
-/// What came of a job: what is to be noted, or why nothing was done.
 type Done = Result<Option<String>, String>;
 
 /// Settles jobs as long as they are as they were seen.

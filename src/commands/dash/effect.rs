@@ -25,7 +25,6 @@ pub(super) enum Input {
     Reading,
     Entries(Shelf, Vec<Entry>),
     Read,
-    /// It cannot be read now.
     Unread(String),
     /// We may not see this part of it.
     Hidden(Shelf, String),
@@ -46,7 +45,6 @@ pub(super) enum Effect {
     Quit,
     Suspend,
     Redraw,
-    /// Read the board, when it has been left alone for long enough.
     Read,
     /// Read it at once: what is shown is not what was asked for.
     ReadNow,

@@ -13,7 +13,6 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Takes in a key; returns the filter if that is the end of it.
     pub(super) fn press(&mut self, key: KeyEvent) -> Option<Filters> {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

@@ -85,7 +85,6 @@ pub(super) fn action(event: KeyEvent, may_act: bool) -> Option<Action> {
         .map(|(_, action)| *action)
 }
 
-/// Returns how a key is called in the table.
 fn name(event: KeyEvent) -> String {
     let is_control = event.modifiers.contains(KeyModifiers::CONTROL);
     match event.code {

@@ -160,7 +160,6 @@ fn is_utf8(ctx: &Context) -> bool {
     })
 }
 
-/// Reads the board once, and returns a frame of it.
 async fn once(questions: Questions<'_>, mut state: State, look: Look) -> anyhow::Result<String> {
     state.is_once = true;
     let filters = state.picture.filters.clone();

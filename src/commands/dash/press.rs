@@ -19,7 +19,6 @@ use crate::{
     output::{Text, Tone},
 };
 
-/// What is to be said where there is no job under the cursor.
 const NO_JOB: &str = "choose a job in 1 Jobs or 4 Trash, or open one";
 
 pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
@@ -197,7 +196,6 @@ fn enter(state: &mut State, which: Which) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Goes back by one step: out of what is opened, or of a group; then nothing is marked; then no filter.
 fn back(state: &mut State) -> Vec<Effect> {
     if !matches!(state.overlay, Overlay::None) {
         state.overlay = Overlay::None;

@@ -110,9 +110,7 @@ pub(super) struct State {
     pub(super) heard: DateTime<Utc>,
     pub(super) patience: TimeDelta,
     pub(super) is_silent: bool,
-    /// The shelves that we may not see.
     pub(super) hidden: Vec<Shelf>,
-    /// Whether the board is being read, and whether it was.
     pub(super) is_reading: bool,
     pub(super) has_read: bool,
     pub(super) picture: Picture,
@@ -243,7 +241,6 @@ impl State {
         }
     }
 
-    /// Returns what a line is about.
     pub(super) fn anchor(&self, at: usize) -> Option<Anchor> {
         let group = |text: String| Anchor::Group(text);
         match self.view {
@@ -306,7 +303,6 @@ impl State {
         (cursor.at, cursor.anchor) = (at, anchor);
     }
 
-    /// Returns what is marked and among the rows that are shown.
     pub(super) fn marked(&self) -> Vec<Place> {
         let marks = self.marks.iter().filter(|_| self.has_rows());
         let shown = marks.filter(|place| self.picture.position(place).is_some());
@@ -342,7 +338,6 @@ impl State {
         self.events.truncate(EVENTS);
     }
 
-    /// Says something at the bottom of the screen, until the next key.
     pub(super) fn say(&mut self, tone: Tone, text: impl Into<Text>) {
         self.message = Some((tone, text.into()));
     }

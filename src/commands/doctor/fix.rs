@@ -187,19 +187,14 @@ async fn perform(
             step.jobs.len()
         ));
     }
-    // A step without jobs looks by itself at what is left.
-    let is_of_jobs = !step.jobs.is_empty();
-    if is_of_jobs && left.is_empty() {
+    if left.is_empty() {
         return Ok(());
     }
     let yes = ["--yes".to_owned()];
     let protected = ctx.config.board.value.is_protected;
     let name = ctx.config.board.value.name.clone().filter(|_| protected);
     let confirmed = name.map(|name| ["--confirm".to_owned(), name]);
-    let reason = args.reason.clone().filter(|_| is_of_jobs);
-    let reason = reason
-        .into_iter()
-        .flat_map(|why| ["--reason".to_owned(), why]);
+    let reason = (args.reason.clone().into_iter()).flat_map(|why| ["--reason".to_owned(), why]);
     let words = step.command.words().iter().cloned().chain(left);
     let words = words.chain(yes).chain(reason);
     let words = words.chain(confirmed.into_iter().flatten());

@@ -33,7 +33,6 @@ pub(super) struct Facts {
     /// The version of the program that looked.
     pub(super) version: &'static str,
     pub(super) at: DateTime<Utc>,
-    /// Whether nothing was found that is worse than a note.
     pub(super) sound: bool,
     /// What `doctor` finds, what is worst first.
     pub(super) findings: Vec<Told>,

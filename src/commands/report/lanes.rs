@@ -27,7 +27,6 @@ const MOST_LANES: usize = 12;
 
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Timeline {
-    /// From when on; what began earlier is cut off there.
     pub(super) from: Option<DateTime<Utc>>,
     /// Up to when: the last end, or, while a job is running, now.
     pub(super) to: Option<DateTime<Utc>>,
@@ -118,7 +117,6 @@ impl Timeline {
         }
     }
 
-    /// Returns a line for each lane and each run, with who performed it.
     pub(super) fn lines(&self) -> Vec<Vec<String>> {
         let time = |time: Option<DateTime<Utc>>| time.map_or_else(String::new, rfc3339);
         let line = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();

@@ -70,7 +70,6 @@ pub(super) struct Quantiles {
     longest: i64,
 }
 
-/// What is told of them, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Percentiles {
     pub(super) count: u64,

@@ -20,7 +20,6 @@ const BELOW: f64 = 22.0;
 /// How high the bars of one row are that shows what happened.
 const ROW: f64 = 40.0;
 
-/// What all figures share: what is marked is hatched, so that no colour is needed to see it.
 pub(super) const PATTERNS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\" \
     focusable=\"false\"><defs>\
     <pattern id=\"marked\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\

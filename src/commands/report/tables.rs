@@ -37,7 +37,6 @@ pub(super) struct Histogram<'a> {
 }
 
 impl Table {
-    /// Makes a table of columns of these titles; those that begin with `#` have numbers.
     fn new(
         title: &'static str,
         columns: &[&'static str],

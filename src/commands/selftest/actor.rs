@@ -148,7 +148,6 @@ pub(super) fn settlement(claim: &Claim, outcome: Outcome) -> Settlement {
     Settlement::of(claim.key.clone(), outcome, right)
 }
 
-/// Returns a job that is like no other.
 pub(super) fn draft(number: usize) -> Draft {
     let uuid = Uuid::new_v4();
     Draft {

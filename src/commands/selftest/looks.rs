@@ -224,7 +224,6 @@ impl Tick {
     }
 }
 
-/// Returns how far apart the times are that such a clock tells, in seconds.
 fn precision(there: DateTime<Utc>) -> f64 {
     match there.timestamp_subsec_micros() % 1000 {
         0 => 1e-3,

@@ -38,12 +38,10 @@ pub(super) struct Findings {
     server: Option<String>,
     pub(super) verdict: Verdict,
     guarantee: String,
-    /// How long it took, without cleaning up.
     pub(super) seconds: f64,
     promises: Vec<Judged>,
     pub(super) figures: Figures,
     pub(super) unseen: Vec<String>,
-    /// What earlier ones had left.
     pub(super) removed: Vec<String>,
     pub(super) left: Option<Left>,
     /// What keeps anything from being tried, where that is a right.
@@ -123,7 +121,6 @@ impl Findings {
         self.nothing_tried(&why);
     }
 
-    /// Says what can be relied on, once nothing more is tried.
     pub(super) fn conclude(&mut self) {
         self.nothing_tried("no time left: --for gives it more");
         self.promises.sort_by_key(|it| it.promise as usize);

@@ -187,7 +187,6 @@ impl<'a> Trial<'a> {
         self.judge(Promise::Answers, Seen::weak(why, remedy));
     }
 
-    /// Waits until the board answers again, and not for ever.
     async fn is_back(&self, until: Instant) -> bool {
         let back = async {
             while (self.bob.health().await.err()).is_some_and(|error| is_unanswered(&error)) {

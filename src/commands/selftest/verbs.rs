@@ -68,7 +68,6 @@ impl Trial<'_> {
         )))
     }
 
-    /// Claims all of these jobs and consumes them; returns how long each takes.
     pub(super) async fn consume_all(&self, keys: &[JobKey]) -> Tried<[Duration; 2]> {
         let by = self.keeper("consumer");
         let start = Instant::now();

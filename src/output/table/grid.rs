@@ -106,7 +106,6 @@ fn widths(columns: &[Column], rows: &[Vec<Cell>], counts: impl Fn(&Cell) -> bool
     widths
 }
 
-/// Returns the columns that can be left out, in this order.
 fn falling(columns: &[Column], rows: &[Vec<Cell>]) -> Vec<usize> {
     // Of more rows that are to come nobody knows what they have to say.
     let are_all = rows.len() < PIECE;

@@ -39,7 +39,7 @@ struct Name {
     path: PathBuf,
 }
 
-/// Has a file that is about to be opened use this name, or refuses it.
+/// Makes this name the one by which the file is used, or refuses it.
 pub(super) fn take(path: &Path) -> Result<(), OpenError> {
     let Some((_, first)) = other(path)? else {
         return Ok(());
@@ -94,7 +94,7 @@ fn look(path: &Path) -> Result<(Name, Option<Name>), OpenError> {
         source,
     })?;
     let mut buffer = [0; LONGEST];
-    // Some file systems have no attributes, and protect no board.
+    // Boards on file systems without extended attributes are not protected.
     let length = getxattr(&name.path, ATTRIBUTE, &mut buffer).unwrap_or_default();
     let kept = Name::read(&buffer[..length]);
     Ok((name, kept))

@@ -1,4 +1,4 @@
-//! Bounds what a server sends before it is in memory: peers may store values of half a gigabyte.
+//! Limits what a server may send before it is read into memory: peers may store values of half a gigabyte.
 //!
 //! Every connection reads through this. What is too large is replaced in the stream by a [`stand_in`], which no reader
 //! takes for a value, so that one such value spoils nothing beside it.
@@ -33,6 +33,14 @@ pub(crate) fn size_unread(value: &[u8]) -> Option<usize> {
     std::str::from_utf8(size).ok()?.parse().ok()
 }
 
+/// Whether a value was left out only because its reply had no room, after so many bytes of values.
+///
+/// A peer can store the bytes of a stand-in, too, which is not worth another request.
+pub(crate) fn lacked_room(value: &[u8], before: usize, most: usize) -> bool {
+    const CURSOR: usize = 32;
+    size_unread(value).is_some_and(|size| size <= most && before + size + CURSOR > 2 * most)
+}
+
 /// Bounds each value that comes through a stream, and each reply to twice as much.
 pub(crate) fn bounded(stream: Box<dyn Stream>, most: usize) -> Box<dyn Stream> {
     let (reader, writer) = split(stream);
@@ -55,7 +63,6 @@ struct Bounded<R> {
     raw: Vec<u8>,
     /// The part of `raw` that is still to be looked at.
     unread: Range<usize>,
-    /// What comes before that.
     ready: Vec<u8>,
     replies: Replies,
 }
@@ -122,7 +129,7 @@ impl Replies {
         let room = CHUNK.saturating_sub(self.line.len());
         self.line.extend_from_slice(&part[..part.len().min(room)]);
         if !b"+-:_#,($=!*~>%".contains(&self.line[0]) {
-            // This is not the protocol, as whoever reads it finds out.
+            // Not the protocol: the parser behind this reports it.
             ready.append(&mut self.line);
             self.value = (usize::MAX, false);
         } else if end.is_some() {
@@ -131,6 +138,9 @@ impl Replies {
                 line.extend_from_slice(b"\r\n");
             }
             self.begin(&line, ready);
+            // Its room serves the next one: a listing has a line for each value.
+            line.clear();
+            self.line = line;
         }
         part.len()
     }

@@ -14,7 +14,7 @@ use crate::{
             keys::Keys,
             link::{
                 Client,
-                bounded::{size_unread, stand_in},
+                bounded::{lacked_room, stand_in},
                 connection::Connection,
                 problem::Cause,
             },
@@ -79,8 +79,11 @@ impl Scan {
         let is_first = self.cursor == Some(0);
         let (answer, connection) = client.read(&command).await?;
         let (mut page, most) = (self.page(answer), client.limit().stored());
-        let has_room = |posting: &[u8]| size_unread(posting).is_none_or(|size| size > most);
-        let pending = page.extract_if(.., |(_, posting)| !has_room(posting));
+        let mut before = 0;
+        let pending = page.extract_if(.., |(field, posting)| {
+            before += field.len() + posting.len();
+            lacked_room(posting, before, most)
+        });
         self.pending = pending.map(|(field, _)| field).collect();
         let connection = Arc::downgrade(&connection);
         // The server may be another one by now, or have started again, and such a one has its
@@ -210,9 +213,11 @@ pub(crate) async fn postings_in(
         command.arg(field.as_ref());
     }
     let (mut postings, _) = client.read::<Vec<Option<Vec<u8>>>>(&command).await?;
+    let (mut before, most) = (0, client.limit().stored());
     let had_no_room = |posting: &Option<Vec<u8>>| {
-        let size = posting.as_deref().and_then(size_unread);
-        size.is_some_and(|size| size <= client.limit().stored())
+        let posting = posting.as_deref().unwrap_or_default();
+        before += posting.len();
+        lacked_room(posting, before, most)
     };
     let end = postings
         .iter()

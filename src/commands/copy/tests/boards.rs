@@ -244,7 +244,7 @@ impl Board for Memory {
     async fn post(&self, drafts: &[Draft], by: Option<&Claimant>) -> Result<Vec<Result<Posted>>> {
         let post = |state: &mut State, side: &mut Side| {
             let posted = drafts.iter().map(|draft| {
-                let uuid = draft.uuid.to_string();
+                let (uuid, former) = (draft.uuid.to_string(), draft.former.as_ref());
                 if side.job.is_some() {
                     let place = "board";
                     return Err(BoardError::Exists { uuid, place });
@@ -252,6 +252,7 @@ impl Board for Memory {
                 let key = JobKey::new(&uuid);
                 side.job = Some(Job {
                     details: Some(draft.details.clone()),
+                    history: former.map(|it| it.history.clone()).unwrap_or_default(),
                     ..Job::new(key.clone(), uuid, draft.name.clone())
                 });
                 let fence = Some(claim(state, side, by.unwrap())?.fence);

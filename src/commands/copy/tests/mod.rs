@@ -6,6 +6,7 @@
 mod boards;
 
 use std::{
+    cell::Cell,
     pin::Pin,
     sync::Arc,
     task::{self, Poll, Waker},
@@ -67,6 +68,7 @@ async fn act(world: Arc<World>, role: Role, number: usize) {
                 owner: owner(number),
                 lease: Duration::from_secs(600),
                 keeper: Keeper::start(Arc::clone(&from) as Arc<dyn Board>),
+                is_unfinished: Cell::default(),
             };
             let loader = Loader::new(&*to, BoardKind::Redis, false).await.unwrap();
             let listed = from.entries(Query::all(Shelf::Board, Detail::Stored));

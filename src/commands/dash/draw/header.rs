@@ -53,7 +53,6 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Says how the board is reached, and what can be done here.
 fn reached(state: &State) -> Pieces {
     let mut pieces = Pieces::new();
     let mut add = |tone, text: &str| pieces.push((tone, Text::from(format!("  {text}"))));

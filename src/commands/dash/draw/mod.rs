@@ -26,10 +26,8 @@ use crate::output::{Text, Tone};
 /// The smallest terminal on which there is something to be seen.
 pub(super) const SMALLEST: (u16, u16) = (60, 12);
 
-/// How wide what stands before each line is: whether it is chosen, and whether it is marked.
 const GUTTER: u16 = 2;
 
-/// How wide it is at the bottom where it stands which lines of a page are seen.
 const PLACE: usize = 12;
 
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +50,6 @@ pub(super) fn fit(state: &mut State) {
     state.fit(lines(state), opened);
 }
 
-/// Returns the lines of the screen between what is above the view and what is below it.
 fn body(state: &State) -> Range<u16> {
     let below = match &state.overlay {
         Overlay::Filter(field) => 1 + overlay::under(state, field).len() as u16,
@@ -87,7 +84,6 @@ pub(super) fn draw(state: &State, look: Look, buffer: &mut Buffer) {
     plain(look, canvas.0);
 }
 
-/// Draws the bottom line: what there is to say, which may take more of them, or else what can be typed.
 fn footer(state: &State, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
     if state.is_once || matches!(state.overlay, Overlay::Filter(_)) {
@@ -190,7 +186,6 @@ fn plain(look: Look, buffer: &mut Buffer) {
     }
 }
 
-/// What is drawn upon; nothing else writes to a frame.
 pub(super) struct Canvas<'a>(&'a mut Buffer);
 
 impl Canvas<'_> {
@@ -222,7 +217,6 @@ impl Canvas<'_> {
         self.line(x, y, pieces);
     }
 
-    /// Has a part of a line stand out, whatever colours it has.
     fn highlight(&mut self, x: Range<u16>, y: u16) {
         for x in x {
             if let Some(cell) = self.0.cell_mut((x, y)) {
@@ -233,7 +227,6 @@ impl Canvas<'_> {
         }
     }
 
-    /// Wipes a part of a line, and a character that reaches into it.
     fn wipe(&mut self, x: Range<u16>, y: u16) {
         let before = x.start.saturating_sub(1);
         let reaches = |cell: &&mut Cell| Text::from(cell.symbol()).width() > 1;

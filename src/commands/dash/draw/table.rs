@@ -53,7 +53,6 @@ pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Lays the lines out: titles, and pieces for each.
 fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>) {
     let now = state.now;
     let jobs = |shelf, entries: &mut dyn Iterator<Item = Entry>| {
@@ -113,7 +112,6 @@ fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>)
     }
 }
 
-/// Returns a conductor as it is now.
 pub(super) fn conductor(state: &State, of: &Conductor) -> conductors::Seen {
     let since = (state.now - state.conductors_read)
         .to_std()

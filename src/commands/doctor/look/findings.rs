@@ -332,9 +332,9 @@ pub(in crate::commands::doctor) fn of_moves(records: &[MoveRecord]) -> Examined 
     seen
 }
 
+/// Suggests to finish a move. A peer may have written the address, so that nothing follows it unasked.
 fn resumes(option: &str, board: &str) -> Remedy {
-    let command = Suggestion::of("copy --resume").with([option, board]);
-    Remedy::Mends(command, Vec::new())
+    Remedy::Shows(Suggestion::of("copy --resume").with([option, board]))
 }
 
 #[cfg(test)]

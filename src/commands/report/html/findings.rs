@@ -41,7 +41,6 @@ pub(super) fn findings(facts: &Facts) -> Html {
     html
 }
 
-/// Writes a finding: how bad it is, about what, under which code, and what else there is to say.
 fn block((severity, called): (&'static str, &str), about: &Html, says: &[Html]) -> Html {
     let word = tag("span.word", &[&severity, &":"]);
     let title = tag("h3", &[&word, &" ", about, &" ", &code(called)]);
