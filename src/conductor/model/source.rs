@@ -82,7 +82,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "what is left of earlier attempts is ended",
         "process/guard/leftover.rs",
         &["end", "end_left_over", "left_over"],
-        "609e0839",
+        "db93616a",
     ),
     (
         "the guard ends a command",

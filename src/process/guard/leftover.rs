@@ -87,13 +87,18 @@ impl Seen {
 
 async fn end_left_over(job: u32) {
     let begin = Boottime::now();
-    let mut asked = HashSet::new();
+    let (mut asked, mut killed) = (HashSet::new(), None);
     loop {
         let left = task::spawn_blocking(move || left_over(job)).await;
         // A search that failed would fail again.
         let left = left.unwrap_or_default();
-        // What the kernel holds, or belongs to somebody else, cannot be ended.
-        if left.is_empty() || (begin + PERSISTENCE).is_past() {
+        // A process that the kernel holds, or another user's, cannot be ended. On a busy machine the time counts from
+        // the first kill.
+        let since = match left.iter().all(|(_, is_guarded)| *is_guarded) {
+            true => Some(begin),
+            false => killed,
+        };
+        if left.is_empty() || since.is_some_and(|it: Boottime| (it + PERSISTENCE).is_past()) {
             return;
         }
         for (kin, is_guarded) in left {
@@ -102,6 +107,7 @@ async fn end_left_over(job: u32) {
                 continue;
             }
             if (begin + GRACE).is_past() {
+                killed.get_or_insert_with(Boottime::now);
                 kin.signal(Signal::KILL);
             } else if asked.insert(kin) {
                 kin.terminate();
