@@ -1,4 +1,4 @@
-//! Reading what somebody names as a file: whatever it is, not for ever and not without an end.
+//! Reads the files that a user names, within limits of size and time.
 
 use std::{
     fs::{File, OpenOptions},
@@ -63,7 +63,7 @@ pub(crate) fn within(mut file: File, most: u64, time: (Instant, Duration)) -> io
 pub(crate) fn wait_for(file: impl AsFd, (start, patience): (Instant, Duration)) -> io::Result<()> {
     loop {
         let left = patience.saturating_sub(start.elapsed());
-        // One that is further off than the clock counts is never.
+        // A timeout too large for the clock means no timeout.
         let left = Timespec::try_from(left).ok();
         match poll(&mut [PollFd::new(&file, PollFlags::IN)], left.as_ref()) {
             Ok(0) => return Err(late(patience)),

@@ -28,7 +28,7 @@ named! {
     }
 }
 
-/// Declares what may be the matter, each with its group, how bad it is, and what comes of it.
+/// Declares the problem codes, each with its group, severity and consequence.
 macro_rules! codes {
     ($($Group:ident { $($Code:ident = $name:tt, $Severity:ident: $consequence:literal;)+ })+) => {
         named! {

@@ -209,7 +209,7 @@ impl FoundTable<'_> {
 /// Makes sure that nobody but us and root can write a file, or put another one in its place.
 fn require_ours(path: &Path) -> Result<(), Untrusted> {
     match fs::metadata(path) {
-        // A pipe that a shell has made has no place.
+        // A pipe from process substitution has no path to check.
         Ok(found) if !found.is_file() => check(path, found.uid(), found.mode(), Trust::UsAndRoot),
         _ => Way::to(path, Others::OurGroup)?.check(Trust::UsAndRoot),
     }

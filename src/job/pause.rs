@@ -28,8 +28,8 @@ pub(crate) const MOST_PAUSES: usize = 1000;
 const GLOBS: usize = 1 << 20;
 
 impl Pause {
-    /// Returns the first pauses of a board that has so many; as no job may be taken that one of the others is about, of
-    /// too many it is one that all jobs are paused.
+    /// Returns the pauses of a board that has `count` of them. If they are too many to read, a pause of all jobs is
+    /// added: an unread one could apply to any job.
     pub(crate) fn bounded(mut first: Vec<Self>, count: usize) -> Vec<Self> {
         if count > MOST_PAUSES {
             let reason = format!("the board has {count} pauses, too many to be read");
@@ -69,7 +69,7 @@ impl fmt::Display for Pause {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pauses {
     lasting: Vec<Pause>,
-    /// What each of them fits, in their order.
+    /// Their globs, in the same order.
     globs: RegexSet,
     /// What keeps us from seeing them.
     unseen: Option<String>,

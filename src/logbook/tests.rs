@@ -243,7 +243,7 @@ async fn a_database_that_others_keep_busy_is_given_up_in_time() {
     assert!(matches!(error, LogbookError::Slow(_)), "{error}");
 }
 
-/// Of what somebody else wrote only a part comes to us, however large it is.
+/// Large values in the database are cut before they are fetched.
 #[tokio::test]
 async fn rows_of_a_logbook_are_read_in_part() {
     let books = Books::new();

@@ -77,7 +77,7 @@ fn run(shell: &[&str], folder: &Path, lines: &str) -> Vec<u8> {
         .unwrap()
         .map(|it| it.unwrap().file_name())
         .collect();
-    // The shells keep what they like of their own in a home.
+    // The shells write files of their own into a home directory.
     assert!(
         touched.iter().all(|it| it != "PWN"),
         "{shell:?}: {touched:?}"

@@ -200,7 +200,7 @@ fn a_file_with_a_command_or_a_password_that_others_can_write_is_refused() {
         let folder = file.parent().unwrap();
         set_mode(folder, 0o777);
         is_refused(&env, "can be written by others", "`chmod go-w ");
-        // There nobody replaces what is another's.
+        // In a sticky directory, only the owner can replace a file.
         set_mode(folder, 0o1777);
         assert_eq!(list(), code, "{names}");
         if geteuid().is_root() {

@@ -6,7 +6,7 @@ use rustix::process::{Signal, geteuid};
 
 use crate::support::env::{Env, Outcome, wait_until};
 
-/// A board whose file is to have another name.
+/// A board whose file gets a second name.
 struct Named {
     env: Env,
 }

@@ -44,7 +44,7 @@ pub(super) fn read<'a>(field: &Field, entry: &'a Entry, now: DateTime<Utc>) -> O
         FieldName::State => entry.state().name().into(),
         FieldName::Owner => match &entry.job()?.holding.as_ref()?.owner {
             Some(owner) => Value::Text(owner.text()),
-            // It is somebody's: such a job is not nobody's.
+            // An unreadable owner still counts as one.
             None => Value::Unknown,
         },
         FieldName::Priority => Value::Priority(entry.job()?.priority),

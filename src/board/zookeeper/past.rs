@@ -92,7 +92,7 @@ impl Target<'_> {
         Ok(why.or_else(|| Some(refusal.to_string())))
     }
 
-    /// Returns the nodes of what is remembered, the latest end first.
+    /// Returns the history nodes, latest end first.
     pub(super) async fn lately(self) -> Result<Vec<String>> {
         let paths = self.remembered().await?.into_iter().rev();
         Ok(paths.take(self.history as usize).collect())

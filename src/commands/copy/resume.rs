@@ -1,4 +1,4 @@
-//! Finishes moves that were interrupted, by what the source board says of them.
+//! Finishes interrupted moves: the source board decides about each copy.
 
 use std::collections::HashSet;
 

@@ -90,7 +90,7 @@ impl Default for Room {
     }
 }
 
-/// How many nodes it takes in any case: those of one job.
+/// Minimum number of nodes to read: those of one job.
 const LEAST: usize = 3;
 
 /// Reads nodes; those that are not there are none.

@@ -39,7 +39,7 @@ fn owner(number: usize) -> Owner {
     Owner::new(&format!("{MOVER}ada:{host}:{}:c0ffee0{number}", i32::MAX)).unwrap()
 }
 
-/// What somebody does in a scene.
+/// The part that an actor plays in a scene.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Role {
     Mover {
@@ -134,7 +134,7 @@ impl Choices {
     }
 }
 
-/// Who takes part, how often one may interrupt another, and how many faults may happen.
+/// The actors, how often one may interrupt another, and how many faults may happen.
 struct Scene<'a> {
     roles: &'a [Role],
     interruptions: usize,
