@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::BoardError;
 use crate::{
-    job::{Departure, Entry, Fence, Job, JobKey, Owner, Rank, Remark},
+    job::{Departure, Entry, Fence, Job, JobKey, Owner, Priority, Rank, Remark},
     names::named,
 };
 
@@ -67,6 +67,27 @@ impl Event {
 
     pub(crate) fn resync() -> Self {
         Self::now(EventKind::Resync)
+    }
+
+    /// Whether it is a resync that says no more than the last event.
+    pub(crate) fn repeats(&self, last: Option<&Self>) -> bool {
+        let is_same = |last: &Self| last.kind == self.kind && last.subject == self.subject;
+        self.kind == EventKind::Resync && last.is_some_and(is_same)
+    }
+
+    /// Returns a resync after a job that was posted and ended before it could be read.
+    pub(crate) fn came_and_went(key: JobKey) -> Self {
+        Self {
+            subject: Some(Subject {
+                key,
+                uuid: String::new(),
+                name: String::new(),
+                sequence: None,
+                rank: Rank::new(Priority::default(), None),
+                not_before: None,
+            }),
+            ..Self::resync()
+        }
     }
 }
 

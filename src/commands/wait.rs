@@ -209,6 +209,9 @@ async fn for_named(
             Found::Missing(error) => missing.push(error),
         }
     }
+    for entry in &there {
+        ctx.out.detail(format!("waiting for {}", entry.name()));
+    }
     let waited = match there.as_slice() {
         [] => Ok(()),
         there => for_those_there(ctx, (board, waiter), there, args.timeout).await,

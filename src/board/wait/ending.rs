@@ -80,6 +80,8 @@ impl Heard {
             let ending = match event.kind {
                 EventKind::Trashed if is_it => Ending::Trashed,
                 EventKind::Consumed if is_it => Ending::Gone,
+                // It came and went before anybody could read it.
+                EventKind::Resync => Ending::Gone,
                 _ => continue,
             };
             self.ends.entry(subject.key.clone()).or_insert(ending);

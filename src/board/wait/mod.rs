@@ -92,7 +92,7 @@ impl<'a> Waiter<'a> {
             let mut silent = Vec::new();
             for (at, shelf) in found {
                 let heard = heard.ends.get(&awaited[at].key).copied();
-                endings[at] = heard.or((shelf == Shelf::Trash).then_some(Ending::Trashed));
+                endings[at] = (shelf == Shelf::Trash).then_some(Ending::Trashed).or(heard);
                 silent.extend(endings[at].is_none().then_some(at));
             }
             let unknown = self

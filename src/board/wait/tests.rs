@@ -107,6 +107,23 @@ async fn only_an_end_that_is_remembered_or_heard_is_one() {
     }
 }
 
+#[tokio::test]
+async fn a_job_that_came_and_went_unread_has_ended_unless_it_is_in_the_trash() {
+    for (shelf, ending) in [(None, Ending::Gone), (Some(Shelf::Trash), Ending::Trashed)] {
+        let board = Scripted::new();
+        let job = board.post("job", None);
+        let mut waiter = Waiter::begin(&board).await.unwrap();
+        let awaited = [Awaited::of(&Entry::Job(Box::new(job.clone())))];
+        board.tell(Event::came_and_went(job.key.clone()));
+        match shelf {
+            Some(shelf) => board.change(&job, |job| job.shelf = shelf),
+            None => board.remove(&job),
+        }
+        let endings = soon(waiter.until_finished(&awaited)).await.unwrap();
+        assert_eq!(endings, [Some(ending)]);
+    }
+}
+
 #[test]
 fn another_job_of_the_same_number_is_not_the_one_that_is_waited_for() {
     let board = Scripted::new();

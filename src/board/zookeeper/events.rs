@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     board::{
-        Board, BoardError, Detail, Event, EventKind, Query, Result,
+        Board, BoardError, Detail, Event, Query, Result,
         known::{Known, Looked},
     },
     job::Shelf,
@@ -183,8 +183,9 @@ impl Watcher<'_> {
         }
         self.changes.clear();
         self.look().await?;
-        if self.pending.back().map(|last| last.kind) != Some(EventKind::Resync) {
-            self.pending.push_back(Event::resync());
+        let resync = Event::resync();
+        if !resync.repeats(self.pending.back()) {
+            self.pending.push_back(resync);
         }
         Ok(())
     }

@@ -70,8 +70,11 @@ impl Choice {
     }
 
     async fn is_of_such_a_job(&mut self, board: &dyn Board, event: &Event) -> Result<bool> {
+        if event.kind == EventKind::Resync {
+            return Ok(true);
+        }
         let Some(subject) = &event.subject else {
-            return Ok(event.kind == EventKind::Resync);
+            return Ok(false);
         };
         let (found, is_gone) = self.look(board, event, subject).await?;
         let entry = as_left_by(event, subject, found);

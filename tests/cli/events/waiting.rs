@@ -105,7 +105,8 @@ fn told_how_it_ended<H: Told>() {
     };
     for (verb, code) in [("consume", 0), ("trash", 9)] {
         let uuid = env.post("resize");
-        let mut waits = waiting(&server, &env, &[&uuid]);
+        let mut waits = waiting(&server, &env, &["--verbose", &uuid]);
+        waits.says("waiting for resize");
         does("claim", &uuid);
         assert!(!waits.has_ended());
         does(verb, &uuid);

@@ -50,12 +50,7 @@ impl Picture {
         let mut events: Vec<Event> = Vec::new();
         while let Some(change) = changes.pop_before(end) {
             let event = self.tell_one(change, changes, observations);
-            // To look at the board again once is enough.
-            let is_repeated = |event: &Event| {
-                event.kind == EventKind::Resync
-                    && events.last().is_some_and(|last| last.kind == event.kind)
-            };
-            events.extend(event.filter(|event| !is_repeated(event)));
+            events.extend(event.filter(|event| !event.repeats(events.last())));
         }
         // They were seen in one look, and are in order only as far as the nodes of one folder go.
         let time = Utc::now();
@@ -125,7 +120,7 @@ impl Picture {
         let remark = (seen.job.as_ref()).and_then(|job| job.remark().cloned());
         // One that is gone already may have left itself in the trash.
         let Some(known) = seen.job.or(from_trash).or(seen.trashed) else {
-            return Some(Event::resync());
+            return Some(Event::came_and_went(key));
         };
         let kind = match is_restored {
             true => EventKind::Restored,

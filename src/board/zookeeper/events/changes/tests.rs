@@ -216,14 +216,19 @@ fn a_claim_that_nobody_saw_is_told_without_its_owner() {
 
 #[test]
 fn a_job_that_nobody_saw_is_something_missed() {
-    let changes = [job_came(), lock_came(), lock_went(), job_went()];
+    let came_and_went = [job_came(), lock_came(), lock_went(), job_went()];
     let mut picture = Picture::default();
     assert_eq!(
-        tell(&mut picture, &changes, 4, gone()),
+        tell(&mut picture, &came_and_went, 4, gone()),
         [by(EventKind::Resync, "")]
     );
+    // Of each it is told which one, and that once.
+    let mut changes = queue(&[came_and_went.clone(), came_and_went.clone()].concat());
+    let events = Picture::default().tell(&mut changes, 8, &Observations::default());
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].subject.as_ref().unwrap().key, key());
     // Unless it has left itself in the trash.
-    let trashed = [&changes[..], &[trash_came()]].concat();
+    let trashed = [&came_and_went[..], &[trash_came()]].concat();
     let seen = Seen {
         trashed: Some(known(None)),
         ..gone()
