@@ -13,7 +13,7 @@ use crate::board::url::{BoardUrl, embedded::EmbeddedUrl};
 
 #[derive(Debug, Clone)]
 pub(crate) struct BoardChoice {
-    /// How the configuration calls it; `None` if it was named by its URL, or not at all.
+    /// How the configuration calls it; `None` if it was named by its URL, or not at all, unless it is protected.
     pub(crate) name: Option<String>,
     pub(crate) url: BoardUrl,
     /// Whether forced, bulk and purging actions ask for its name.
@@ -40,6 +40,7 @@ impl BoardChoice {
 pub(super) struct Chosen<'a> {
     pub(super) board: Sourced<BoardChoice>,
     pub(super) table: Option<FoundTable<'a>>,
+    pub(super) read_only: Option<Sourced<bool>>,
 }
 
 impl<'a> Chosen<'a> {
@@ -53,7 +54,7 @@ impl<'a> Chosen<'a> {
                 makes_folder: true,
                 ..EmbeddedUrl::new(env.default_board()?)
             });
-            return Ok(Self::by_url(Sourced::default(url)));
+            return Ok(Self::by_url(Sourced::default(url), files));
         };
         let Sourced { value, source } = choice;
         ensure!(
@@ -70,21 +71,36 @@ impl<'a> Chosen<'a> {
         }
         let url = value.parse();
         let url = url.with_context(|| format!("{source} is not the URL of a board"))?;
-        Ok(Self::by_url(Sourced::new(url, source)))
+        Ok(Self::by_url(Sourced::new(url, source), files))
     }
 
-    fn by_url(Sourced { value, source }: Sourced<BoardUrl>) -> Self {
+    /// Such a board is no less guarded than under the names that the configuration has for it.
+    fn by_url(Sourced { value, source }: Sourced<BoardUrl>, files: &'a ConfigFiles) -> Self {
+        let same = files.names().into_iter().filter_map(|name| {
+            let found = files.table(name)?;
+            let url = found.table.url.parse::<BoardUrl>().ok()?;
+            let url = url.relative_to(found.file.folder());
+            url.is_same_board(&value).then_some((name, found))
+        });
+        let same: Vec<_> = same.collect();
+        let protected = same.iter().find_map(|(name, found)| {
+            let protected = found.value(|table| table.protected)?;
+            protected.value.then_some((name, protected))
+        });
+        let is_read_only = |(_, found): &&(&str, FoundTable)| found.table.read_only == Some(true);
+        let read_only = same.iter().find(is_read_only);
         let board = BoardChoice {
-            name: None,
+            name: protected.as_ref().map(|(name, _)| (**name).to_owned()),
             url: value,
-            is_protected: false,
+            is_protected: protected.is_some(),
             octavia: None,
             url_source: source.clone(),
-            protected_source: Source::Default,
+            protected_source: protected.map_or(Source::Default, |(_, it)| it.source),
         };
         Self {
             board: Sourced::new(board, source),
             table: None,
+            read_only: read_only.and_then(|(_, found)| found.value(|table| table.read_only)),
         }
     }
 
@@ -101,6 +117,7 @@ impl<'a> Chosen<'a> {
         Self {
             board: Sourced::new(board, source),
             table: None,
+            read_only: None,
         }
     }
 
@@ -139,6 +156,7 @@ impl<'a> Chosen<'a> {
         Ok(Self {
             board: Sourced::new(board, source),
             table: Some(found),
+            read_only: found.value(|table| table.read_only),
         })
     }
 }

@@ -133,7 +133,7 @@ impl Config {
         let from = named.map_or(Source::Default, |named| named.source);
         Ok(Self {
             who: who(&flags, env, table)?,
-            read_only: read_only(&flags, env, table)?,
+            read_only: read_only(&flags, env, chosen.read_only)?,
             yes: truth(env, "JOBBOARD_YES")?.unwrap_or(Sourced::default(false)),
             format: format(flags.format, env)?,
             op_timeout: op_timeout(&flags, env, &files)?,
@@ -321,13 +321,13 @@ fn who(
 fn read_only(
     flags: &Flags,
     env: &Environment,
-    table: Option<FoundTable<'_>>,
+    of_board: Option<Sourced<bool>>,
 ) -> anyhow::Result<Sourced<bool>> {
     let flag = Sourced::new(true, Source::Flag("--read-only"));
     let said = [
         flags.read_only.then_some(flag),
         truth(env, "JOBBOARD_READ_ONLY")?,
-        table.and_then(|found| found.value(|table| table.read_only)),
+        of_board,
     ];
     let said = said.into_iter().flatten().collect::<Vec<_>>();
     let first = said.iter().position(|said| said.value).unwrap_or(0);

@@ -19,13 +19,19 @@ mod untrusted;
 
 use std::{
     fmt,
+    net::IpAddr,
     path::{Path, PathBuf},
     str::FromStr,
 };
 
 use serde::{Deserialize, Serialize};
 
-use self::{embedded::EmbeddedUrl, error::InvalidUrl, redis::RedisUrl, zookeeper::ZooKeeperUrl};
+use self::{
+    embedded::EmbeddedUrl,
+    error::InvalidUrl,
+    redis::{Address, RedisUrl},
+    zookeeper::ZooKeeperUrl,
+};
 use crate::{names::named, secret::Secret};
 
 /// Where a board is, and how to reach it.
@@ -68,6 +74,41 @@ impl BoardUrl {
             url.path = path;
         }
         url
+    }
+
+    /// Whether both lead to one board, as far as can be told without asking a server; how it is reached may differ.
+    pub(crate) fn is_same_board(&self, other: &Self) -> bool {
+        let (one, other) = (self.place(), other.place());
+        one.1 == other.1 && one.0.iter().any(|server| other.0.contains(server))
+    }
+
+    /// Returns the servers that have the board, any of which will do, and what it is called there.
+    fn place(&self) -> (Vec<String>, String) {
+        let names = |servers: &[Server]| servers.iter().map(Server::place).collect();
+        match self {
+            Self::Embedded(url) => {
+                let path = url.path.canonicalize().unwrap_or_else(|_| url.path.clone());
+                (vec![path.display().to_string()], String::new())
+            }
+            Self::Redis(url) => {
+                let (servers, master) = match &url.address {
+                    Address::Tcp(server) => (vec![server.place()], ""),
+                    Address::Unix(path) => (vec![path.display().to_string()], ""),
+                    Address::Sentinel(it) => (names(&it.servers), &*it.master),
+                };
+                (
+                    servers,
+                    format!("redis {master} {} {:?}", url.db, url.namespace),
+                )
+            }
+            Self::ZooKeeper(url) => {
+                let chroot = url.chroot.as_deref().unwrap_or_default();
+                (
+                    names(&url.servers),
+                    format!("zookeeper {chroot}{}", url.path),
+                )
+            }
+        }
     }
 
     /// Returns a board of its own beside this one, where who may use this one may use it.
@@ -191,6 +232,16 @@ pub(crate) struct Server {
     /// A name or an address; IPv6 without its brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
+}
+
+impl Server {
+    /// Returns the address, the same for all names of this machine.
+    fn place(&self) -> String {
+        let host = self.host.to_ascii_lowercase();
+        let is_here = host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+        let host = if is_here { "localhost" } else { &*host };
+        format!("{host}:{}", self.port)
+    }
 }
 
 impl fmt::Display for Server {

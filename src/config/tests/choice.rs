@@ -23,6 +23,35 @@ fn without_a_word_from_anybody_there_are_defaults() {
 }
 
 #[test]
+fn a_board_that_is_named_by_its_url_is_guarded_as_under_its_name() {
+    let machine = Machine::new().user_file(
+        "[board.plain]\nurl = \"redis://localhost/0\"\n\
+         [board.prod]\nurl = \"redis://ada@localhost/0\"\nprotected = true\n\
+         [board.look]\nurl = \"zk://h1,h2/taskflow/jobs\"\nread_only = true\n",
+    );
+    for (url, name, is_read_only) in [
+        ("redis://127.0.0.1:6379", Some("prod"), false),
+        ("rediss://[::1]/0?namespace=taskflow", Some("prod"), false),
+        ("redis://localhost/1", None, false),
+        ("redis://localhost:6380", None, false),
+        ("redis://localhost?namespace=other", None, false),
+        ("redis://elsewhere", None, false),
+        ("zk://H2", None, true),
+        ("zk://h2/jobs?chroot=/taskflow", None, true),
+        ("zk://h2/other", None, false),
+    ] {
+        let config = machine.load(board(url), &[]);
+        let chosen = &config.board.value;
+        assert_eq!(chosen.name.as_deref(), name, "{url}");
+        assert_eq!(chosen.is_protected, name.is_some(), "{url}");
+        assert_eq!(config.read_only.value, is_read_only, "{url}");
+    }
+    // Whoever names another table has chosen what holds.
+    let config = machine.load(board("plain"), &[]);
+    assert!(!config.board.value.is_protected);
+}
+
+#[test]
 fn the_default_board_follows_the_state_folder() {
     let machine = Machine::new();
     let url = |variables: &[(&str, &str)]| {

@@ -53,8 +53,9 @@ fn nobody_lifts_another_s_read_only() {
         pair("false", "JOBBOARD_READ_ONLY")
     );
     assert_eq!(read_only("rw", false, None), pair("false", &file));
+    assert_eq!(read_only("redis://a", false, None), pair("true", &file));
     assert_eq!(
-        read_only("redis://a", false, None),
+        read_only("redis://b", false, None),
         pair("false", "default")
     );
     let refusal = machine.refusal(board("ro"), &[("JOBBOARD_READ_ONLY", "yes")]);
