@@ -138,7 +138,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
         who,
     };
     let copied = match args.is_move && other.is_of_octavia() {
-        _ if own.url == other.url => Err(same()),
+        _ if own.url.is_same_board(&other.url) => Err(same()),
         true => Err(CommandError::refused(OCTAVIA).into()),
         false if args.resume => finish(ctx, &route, (&config, &args.consent)).await,
         false => between(ctx, (&here, &config), &route, &args).await,

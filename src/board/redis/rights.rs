@@ -119,9 +119,17 @@ impl Redis {
             "hearing of changes at once",
         );
         let all = [
-            ("HGET @ x", keys.listings(), "listing and claiming jobs"),
+            (
+                "HGET @ x",
+                keys.listings(),
+                "listing, claiming and settling jobs",
+            ),
             ("HMGET @ x", keys.listings(), "finding jobs"),
-            ("HEXISTS @ x", keys.listings(), "posting and settling jobs"),
+            (
+                "HEXISTS @ x",
+                keys.listings(),
+                "posting jobs and renewing claims",
+            ),
             ("HSCAN @ 0", keys.listings(), "listing jobs"),
             ("HSET @ x x", keys.listings(), "posting jobs"),
             ("HDEL @ x", keys.listings(), "settling jobs"),

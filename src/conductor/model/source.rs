@@ -16,13 +16,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a renewal is served",
         "board/redis/write/scripts/renew.lua",
         &[],
-        "9378e1c0",
+        "7f575755",
     ),
     (
         "a settlement is served",
         "board/redis/write/scripts/settle.lua",
         &[],
-        "821e97c4",
+        "a8dce4dd",
     ),
     (
         "who has the job, and by which claim",
@@ -34,7 +34,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
             "fence_of",
             "refusal_of",
         ],
-        "e26e799a",
+        "62d9662d",
     ),
     (
         "a claim or a renewal is served",

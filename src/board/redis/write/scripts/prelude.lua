@@ -42,8 +42,10 @@ end
 
 -- Returns the last of so many new fences: they are greater than all before, also than those that a server has forgotten
 -- which came back with less than it had, as long as its clock did not step back.
+local clock
 local function last_fence(count)
-  local clock = redis.call("TIME")
+  -- One answer will do for all claims of a call: each fence is greater than the one before.
+  clock = clock or redis.call("TIME")
   local least = clock[1] * 1000000 + clock[2] + count - 1
   local last, problem = count_up(fences, count)
   if problem or last >= least then return last, problem end
@@ -90,61 +92,66 @@ local function is_count(value) return is_number(value) and value < 2 ^ 32 end
 
 local function is_flag(value) return type(value) == "boolean" end
 
-local DAYS = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
+-- Returns what each member of the record has to be; the same as the program itself requires of it.
+local function rules_of_side()
+  local DAYS = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
 
-local function is_time(value)
-  if not is_text(value) then return false end
-  local date, clock, rest = value:match("^(%d%d%d%d%-%d%d%-%d%d)T(%d%d:%d%d:%d%d)(.*)$")
-  if not date or not (rest == "Z" or rest:match("^%.%d+Z$")) then return false end
-  local year, month, day = tonumber(date:sub(1, 4)), tonumber(date:sub(6, 7)), tonumber(date:sub(9, 10))
-  local is_leap = year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0)
-  if not DAYS[month] or day < 1 or day > DAYS[month] or (day == 29 and month == 2 and not is_leap) then
-    return false
-  end
-  return clock:sub(1, 2) < "24" and clock:sub(4, 5) < "60" and clock:sub(7, 8) < "60"
-end
-
-local function is_nothing_or(is_right)
-  return function(value) return value == nil or value == cjson.null or is_right(value) end
-end
-
-local function is_exit(value)
-  return type(value) == "number" and value % 1 == 0 and math.abs(value) < 2 ^ 31
-end
-
-local FAILURE = {
-  exit_code = is_nothing_or(is_exit), signal = is_nothing_or(is_exit),
-  reason = is_text, stderr = is_text, conductor = is_text, time = is_text,
-}
-
-local function are_failures(value)
-  if type(value) ~= "table" then return false end
-  local count = 0
-  for _, failure in pairs(value) do
-    if type(failure) ~= "table" then return false end
-    for name, is_right in pairs(FAILURE) do
-      if not is_right(failure[name]) then return false end
+  local function is_time(value)
+    if not is_text(value) then return false end
+    local date, clock, rest = value:match("^(%d%d%d%d%-%d%d%-%d%d)T(%d%d:%d%d:%d%d)(.*)$")
+    if not date or not (rest == "Z" or rest:match("^%.%d+Z$")) then return false end
+    local year, month, day = tonumber(date:sub(1, 4)), tonumber(date:sub(6, 7)), tonumber(date:sub(9, 10))
+    local is_leap = year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0)
+    if not DAYS[month] or day < 1 or day > DAYS[month] or (day == 29 and month == 2 and not is_leap) then
+      return false
     end
-    if failure.stdout ~= nil and not is_text(failure.stdout) then return false end
-    count = count + 1
+    return clock:sub(1, 2) < "24" and clock:sub(4, 5) < "60" and clock:sub(7, 8) < "60"
   end
-  return count == #value
+
+  local function is_nothing_or(is_right)
+    return function(value) return value == nil or value == cjson.null or is_right(value) end
+  end
+
+  local function is_exit(value)
+    return type(value) == "number" and value % 1 == 0 and math.abs(value) < 2 ^ 31
+  end
+
+  local FAILURE = {
+    exit_code = is_nothing_or(is_exit), signal = is_nothing_or(is_exit),
+    reason = is_text, stderr = is_text, conductor = is_text, time = is_text,
+  }
+
+  local function are_failures(value)
+    if type(value) ~= "table" then return false end
+    local count = 0
+    for _, failure in pairs(value) do
+      if type(failure) ~= "table" then return false end
+      for name, is_right in pairs(FAILURE) do
+        if not is_right(failure[name]) then return false end
+      end
+      if failure.stdout ~= nil and not is_text(failure.stdout) then return false end
+      count = count + 1
+    end
+    return count == #value
+  end
+
+  local function is_remark(value)
+    if type(value) ~= "table" or not is_text(value.by) then return false end
+    return is_nothing_or(is_text)(value.reason) and is_nothing_or(is_text)(value.action)
+      and is_nothing_or(is_time)(value.on)
+  end
+
+  return {
+    owner = is_nothing_or(is_text), fence = is_nothing_or(is_text), session = is_nothing_or(is_number),
+    claimed_on = is_nothing_or(is_time), not_before = is_nothing_or(is_time),
+    trashed_on = is_nothing_or(is_time), created_on = is_nothing_or(is_time),
+    first_claimed_on = is_nothing_or(is_time), remark = is_nothing_or(is_remark),
+    attempts = is_count, postponed = is_count, ahead = is_flag, failures = are_failures,
+  }
 end
 
-local function is_remark(value)
-  if type(value) ~= "table" or not is_text(value.by) then return false end
-  return is_nothing_or(is_text)(value.reason) and is_nothing_or(is_text)(value.action)
-    and is_nothing_or(is_time)(value.on)
-end
-
--- What each member of the record has to be; the same as the program itself requires of it.
-local SIDE = {
-  owner = is_nothing_or(is_text), fence = is_nothing_or(is_text), session = is_nothing_or(is_number),
-  claimed_on = is_nothing_or(is_time), not_before = is_nothing_or(is_time),
-  trashed_on = is_nothing_or(is_time), created_on = is_nothing_or(is_time),
-  first_claimed_on = is_nothing_or(is_time), remark = is_nothing_or(is_remark),
-  attempts = is_count, postponed = is_count, ahead = is_flag, failures = are_failures,
-}
+-- Made for the first record that has to be sound: most calls come to none.
+local rules
 
 -- Has nothing in a value that can be read and not be written again: numbers beyond all numbers.
 local function make_writable(value)
@@ -165,15 +172,21 @@ local function text_beside()
   return beside[1], beside[2]
 end
 
+-- Returns what the text of a record says, sound or not; nothing, if it is no record of this version.
+local function decoded(raw)
+  if not raw or #raw > LARGEST_SIDE then return nil end
+  local ok, side = pcall(cjson.decode, raw)
+  return ok and type(side) == "table" and side.v == 1 and side or nil
+end
+
 -- Returns the record beside the job; false for one that is not ours to change, and its text.
 local function read_side()
   local raw, is_other = text_beside()
-  if is_other then return false, "" end
-  if not raw then return { v = 1 } end
-  if #raw > LARGEST_SIDE then return false, "" end
-  local ok, side = pcall(cjson.decode, raw)
-  if not ok or type(side) ~= "table" or side.v ~= 1 then return false, raw end
-  for name, is_right in pairs(SIDE) do
+  if not raw and not is_other then return { v = 1 } end
+  local side = decoded(raw)
+  if not side then return false, raw and #raw <= LARGEST_SIDE and raw or "" end
+  rules = rules or rules_of_side()
+  for name, is_right in pairs(rules) do
     if side[name] ~= nil and not is_right(side[name]) then return false, raw end
   end
   make_writable(side)
@@ -214,30 +227,17 @@ local function give_to(owner, side)
   return text
 end
 
--- Returns the first texts of a posting by their names, for as long as it begins with texts.
+-- Returns the texts with which a posting begins, by their names: its uuid, its name, and its priority if it has one.
 local function texts_of(posting)
-  local texts, at = {}, 2
-  local count = posting:byte(1) or 0
-  if count < 0x80 or count > 0x8f then return texts end
-  local function text()
-    local head = posting:byte(at) or 0
-    local length, skip
-    if head >= 0xa0 and head <= 0xbf then
-      length, skip = head - 0xa0, 1
-    elseif head == 0xd9 then
-      length, skip = posting:byte(at + 1) or 0, 2
-    else
-      return nil
-    end
-    local found = posting:sub(at + skip, at + skip + length - 1)
-    at = at + skip + length
-    return found
+  local texts, head = {}, posting:byte(1) or 0
+  if head < 0x80 or head > 0x8f then return texts end
+  local read = { pcall(cmsgpack.unpack_limit, posting, 5, 1) }
+  if read[7] == "priority" then
+    local _, _, priority = pcall(cmsgpack.unpack_limit, posting, 1, read[2])
+    read[8] = priority
   end
-  for _ = 1, count - 0x80 do
-    local name = text()
-    local value = name and text()
-    if not value then break end
-    texts[name] = value
+  for at = 3, 7, 2 do
+    if is_text(read[at]) and is_text(read[at + 1]) then texts[read[at]] = read[at + 1] end
   end
   return texts
 end
@@ -282,13 +282,12 @@ end
 
 -- Returns the fence of the claim that an owner holds, "" if it is not one of ours.
 local function fence_of(owner)
-  local side = read_side()
-  return side and side.owner == owner and side.fence or ""
+  local side = decoded(text_beside())
+  return side and side.owner == owner and is_text(side.fence) and side.fence or ""
 end
 
--- Returns what keeps an owner from acting on a claim; nothing, if it is theirs.
+-- Returns what keeps an owner from acting on a claim of a job that is there; nothing, if it is theirs.
 local function refusal_of(owner, fence)
-  if redis.call("HEXISTS", listings, field) == 0 then return { "no-such-job" } end
   local holder = holder_now()
   if not holder then return { "not-claimed" } end
   if holder ~= owner then return { "not-owner", holder } end

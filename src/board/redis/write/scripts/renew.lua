@@ -10,6 +10,7 @@ permit({ "PEXPIRE" }, owned, "1000")
 permit({ "PEXPIRE" }, sidecar, "1000")
 
 return for_each_job(function()
+  if redis.call("HEXISTS", listings, field) == 0 then return { "no-such-job" } end
   local refusal = refusal_of(owner, fence)
   if refusal then return refusal end
   redis.call("PEXPIRE", sidecar, SIDE_LIFE)

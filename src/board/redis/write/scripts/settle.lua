@@ -6,7 +6,7 @@
 -- The past is no key that is declared: who may not write to it settles jobs all the same.
 -- Returns for each job {"ok", "1" if a namesake had to leave the trash, why nothing is remembered of it}, {"no-such-job"},
 -- {"not-claimed"}, {"not-owner", owner}, {"changed"} or {"failed", why}.
-permit({ "HGET", "HEXISTS", "HDEL" }, listings, "field")
+permit({ "HGET", "HDEL" }, listings, "field")
 permit({ "HSET", "HEXISTS" }, trash, "field", "value")
 turn_to(1)
 permit({ "GET" }, owned)
@@ -21,7 +21,6 @@ local ENDED = { consume = "consumed", ["give-up"] = "failed" }
 -- Returns what keeps somebody from settling the job; nothing, if nothing does.
 local function refusal()
   if authority == "owner" then return refusal_of(owner, fence) end
-  if redis.call("HEXISTS", listings, field) == 0 then return { "no-such-job" } end
   local holder = holder_now()
   if authority == "free" then
     if holder then return { "changed" } end
@@ -56,6 +55,8 @@ local function record(side)
 end
 
 return for_each_job(function()
+  local posting = redis.call("HGET", listings, field)
+  if not posting then return { "no-such-job" } end
   local refused = refusal()
   if refused then return refused end
   local replaced, forgotten = "0", ""
@@ -64,7 +65,6 @@ return for_each_job(function()
     owner = owner, fence = fence ~= "" and fence or fence_of(owner),
     outcome = ENDED[outcome], remark = remark ~= "" and remark or nil,
   }
-  local posting = redis.call("HGET", listings, field)
   if ENDED[outcome] then
     local side = remembered ~= "" and text_beside()
     if commit ~= "" then redis.call("HSET", moves, commit, "") end
