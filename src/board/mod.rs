@@ -166,6 +166,13 @@ pub(crate) struct ClaimRules {
 }
 
 impl ClaimRules {
+    /// Claims named jobs by hand: each of them, also a postponed one, and without an attempt.
+    pub(crate) const BY_HAND: Self = Self {
+        is_attempt: false,
+        at_once: usize::MAX,
+        respects_not_before: false,
+    };
+
     /// Whether a claim needs the record beside the job, so that a job is refused whose record
     /// cannot be read.
     ///

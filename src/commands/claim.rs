@@ -293,8 +293,8 @@ async fn win(
     }
     let rules = ClaimRules {
         is_attempt: wish.is_attempt,
-        at_once: usize::MAX,
         respects_not_before: true,
+        ..ClaimRules::BY_HAND
     };
     let mut search = Search::new(board, Filters::new(args.filter.clone()), by, rules);
     let trying = || ctx.trying("claim", "the next job");
@@ -323,8 +323,7 @@ async fn win_named(
         .with_context(|| ctx.trying("claim", &wanted).with(&wanted))?;
     let rules = ClaimRules {
         is_attempt: wish.is_attempt,
-        at_once: usize::MAX,
-        respects_not_before: false,
+        ..ClaimRules::BY_HAND
     };
     let asked = Boottime::now();
     let claimed = claim_one(board, &entry, wish.by, rules).await;

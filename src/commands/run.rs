@@ -149,8 +149,8 @@ async fn claim_left(
     let entry = board.resolve_one(Shelf::Board, &wanted).await?;
     let rules = ClaimRules {
         is_attempt: true,
-        at_once: usize::MAX,
         respects_not_before: true,
+        ..ClaimRules::BY_HAND
     };
     let asked = Boottime::now();
     let name = entry.name();

@@ -144,12 +144,7 @@ pub(crate) use keeps_its_promises;
 /// A board that a promise is tried on; several tasks may use it at once.
 pub(crate) type Subject = Arc<dyn Board>;
 
-/// Claims by hand.
-pub(crate) const BY_HAND: ClaimRules = ClaimRules {
-    is_attempt: false,
-    at_once: usize::MAX,
-    respects_not_before: false,
-};
+pub(crate) const BY_HAND: ClaimRules = ClaimRules::BY_HAND;
 
 /// Claims as conductors do.
 pub(crate) const ATTEMPT: ClaimRules = ClaimRules {

@@ -21,13 +21,6 @@ use crate::{
     process::clock::Boottime,
 };
 
-/// A move is no attempt at a job.
-const NO_ATTEMPT: ClaimRules = ClaimRules {
-    is_attempt: false,
-    at_once: usize::MAX,
-    respects_not_before: false,
-};
-
 pub(super) struct Route<'a> {
     pub(super) from: &'a dyn Board,
     pub(super) to: &'a dyn Board,
@@ -138,7 +131,7 @@ impl Mover<'_> {
         while claimed.len() < keys.len() {
             let rest = &keys[claimed.len()..];
             // A board answers for as many as fit into a reply.
-            let some = (self.route.from).claim(rest, &by, rest.len(), NO_ATTEMPT);
+            let some = (self.route.from).claim(rest, &by, rest.len(), ClaimRules::BY_HAND);
             let some = some.await?;
             if some.is_empty() {
                 break;

@@ -22,13 +22,6 @@ use crate::{
 /// How long a claim lasts that is settled at once, however busy this machine is.
 const AMPLE: Duration = Duration::from_secs(60);
 
-/// How claims are made here: by whom the job is asked for by name.
-pub(super) const RULES: ClaimRules = ClaimRules {
-    is_attempt: false,
-    at_once: usize::MAX,
-    respects_not_before: false,
-};
-
 impl Trial<'_> {
     pub(super) fn keeper(&self, name: &str) -> Claimant {
         Claimant {
@@ -63,7 +56,7 @@ impl Trial<'_> {
         key: &JobKey,
         by: &Claimant,
     ) -> Result<Claim, BoardError> {
-        let claimed = board.claim_one(key, by, RULES).await?;
+        let claimed = board.claim_one(key, by, ClaimRules::BY_HAND).await?;
         Ok(self.claim_of(&claimed, by))
     }
 

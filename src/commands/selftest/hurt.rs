@@ -11,13 +11,12 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    actor::RULES,
     processes::PROCESSES,
     promise::{Seen, Tried, Trouble, broken, require},
     trial::Trial,
 };
 use crate::{
-    board::{BoardError, BoardExt as _, scratch::Testable, url::BoardUrl},
+    board::{BoardError, BoardExt as _, ClaimRules, scratch::Testable, url::BoardUrl},
     job::{Claimant, Claimed, JobKey, Outcome, Shelf, Term},
 };
 
@@ -206,7 +205,7 @@ impl Trial<'_> {
         };
         let claim = async {
             waits(is_slow).await;
-            cutter.claim_one(key, by, RULES).await
+            cutter.claim_one(key, by, ClaimRules::BY_HAND).await
         };
         // That the last cut broke may be heard of by the next request alone.
         if cutter.health().await.is_err() {
@@ -271,7 +270,7 @@ fn desert(
             return Err(BoardError::NotClaimed);
         };
         let term = board.lease_term(wanted).await?;
-        let claimed = board.claim_one(key, by, RULES).await?;
+        let claimed = board.claim_one(key, by, ClaimRules::BY_HAND).await?;
         Ok((claimed, term))
     }));
     // What drives the connection goes first, so that nobody can say goodbye.

@@ -14,14 +14,14 @@ use tokio::{
 };
 
 use super::{
-    actor::{RULES, settlement},
+    actor::settlement,
     looks::{Figures, Tick},
     promise::{Grade, Promise, Seen, Tried, Trouble, broken, is_unanswered, require},
     report::Findings,
     scratch::Scratch,
 };
 use crate::{
-    board::{BoardError, REFRESH, scratch::Testable},
+    board::{BoardError, ClaimRules, REFRESH, scratch::Testable},
     exit::chain,
     job::{Claim, Conductor, Outcome, Shelf},
 };
@@ -226,7 +226,9 @@ impl<'a> Trial<'a> {
         let keys = self.post(WATCHED * 2).await?;
         // A claim lasts from then on, and longer if the board took its time.
         let begun = Instant::now();
-        let claimed = self.ada.claim(&keys[..WATCHED], &by, WATCHED, RULES);
+        let claimed = self
+            .ada
+            .claim(&keys[..WATCHED], &by, WATCHED, ClaimRules::BY_HAND);
         let claimed = claimed.await?.into_iter().collect::<Result<Vec<_>, _>>()?;
         let claims: Vec<_> = claimed.iter().map(|it| self.claim_of(it, &by)).collect();
         let (since, renewed, mut lost) = self.keep(&claims, begun).await?;

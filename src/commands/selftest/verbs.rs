@@ -6,13 +6,13 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use tokio::time::{self, Instant};
 
 use super::{
-    actor::{RULES, draft, settlement},
+    actor::{draft, settlement},
     looks::{Rates, Spread},
     promise::{Seen, Tried, require},
     trial::Trial,
 };
 use crate::{
-    board::{Detail, EventKind, Query, ext::the_answer},
+    board::{ClaimRules, Detail, EventKind, Query, ext::the_answer},
     job::{Aftermath, Draft, Entry, JobKey, Outcome, Purge, Restore, Shelf},
 };
 
@@ -71,7 +71,10 @@ impl Trial<'_> {
     pub(super) async fn consume_all(&self, keys: &[JobKey]) -> Tried<[Duration; 2]> {
         let by = self.keeper("consumer");
         let start = Instant::now();
-        let claimed = self.ada.claim(keys, &by, keys.len(), RULES).await?;
+        let claimed = self
+            .ada
+            .claim(keys, &by, keys.len(), ClaimRules::BY_HAND)
+            .await?;
         let claimed = claimed.into_iter().collect::<Result<Vec<_>, _>>()?;
         let claiming = start.elapsed();
         let claims = claimed.iter().map(|it| self.claim_of(it, &by));

@@ -55,22 +55,30 @@ pub(crate) fn post(
     }
     let sequence = transaction.last_insert_rowid();
     let fence = claimant
-        .map(|by| {
-            let fence = next_fence(transaction)?;
-            let rules = ClaimRules {
-                is_attempt: true,
-                at_once: usize::MAX,
-                respects_not_before: false,
-            };
-            take(transaction, now, sequence, by, fence, rules)?;
-            Ok::<_, rusqlite::Error>(Fence(fence.to_string()))
-        })
+        .map(|by| take_posted(transaction, now, sequence, by, true))
         .transpose()?;
     Ok(Ok(Posted {
         key: JobKey::new(uuid),
         sequence,
         fence,
     }))
+}
+
+/// Claims a job in the step that posts it.
+pub(super) fn take_posted(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    sequence: i64,
+    by: &Claimant,
+    is_attempt: bool,
+) -> rusqlite::Result<Fence> {
+    let fence = next_fence(transaction)?;
+    let rules = ClaimRules {
+        is_attempt,
+        ..ClaimRules::BY_HAND
+    };
+    take(transaction, now, sequence, by, fence, rules)?;
+    Ok(Fence(fence.to_string()))
 }
 
 /// Claims the first `most` of these jobs that can be had.

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::change::{Step, next_fence, row, take};
+use super::change::{Step, row, take_posted};
 use crate::{
     board::{
-        BoardError, ClaimRules, EventKind, Posted,
+        BoardError, EventKind, Posted,
         embedded::{
             events::journal::{self, About, How},
             read::record::{priority_number, shelf_number},
@@ -14,7 +14,7 @@ use crate::{
         },
         wire::as_json,
     },
-    job::{Claimant, Draft, Fence, Former, JobKey, Shelf},
+    job::{Claimant, Draft, Former, JobKey, Shelf},
 };
 
 /// Puts a job where it was, unless one of its uuid is on the board or in the trash.
@@ -44,9 +44,15 @@ pub(crate) fn load(
     }
     insert(transaction, now, draft, former)?;
     let sequence = transaction.last_insert_rowid();
-    let fence = claimant
-        .map(|by| take_over(transaction, now, sequence, by, former))
-        .transpose()?;
+    let mut fence = None;
+    if let Some(by) = claimant {
+        fence = Some(take_posted(transaction, now, sequence, by, false)?);
+        // The transfer is not the first claim of the job.
+        let first = former.history.first_claimed_on;
+        transaction
+            .prepare_cached("UPDATE job SET first_claimed_on = ?2 WHERE sequence = ?1")?
+            .execute(params![sequence, first.map(|time| time.timestamp_micros())])?;
+    }
     let key = JobKey::new(uuid);
     if former.shelf == Shelf::Trash
         && let Some(job) = row(transaction, Shelf::Trash, &key)?
@@ -59,28 +65,6 @@ pub(crate) fn load(
         sequence,
         fence,
     }))
-}
-
-fn take_over(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    sequence: i64,
-    by: &Claimant,
-    former: &Former,
-) -> rusqlite::Result<Fence> {
-    let fence = next_fence(transaction)?;
-    let rules = ClaimRules {
-        is_attempt: false,
-        at_once: usize::MAX,
-        respects_not_before: false,
-    };
-    take(transaction, now, sequence, by, fence, rules)?;
-    // The transfer is not the first claim of the job.
-    let first = former.history.first_claimed_on;
-    transaction
-        .prepare_cached("UPDATE job SET first_claimed_on = ?2 WHERE sequence = ?1")?
-        .execute(params![sequence, first.map(|time| time.timestamp_micros())])?;
-    Ok(Fence(fence.to_string()))
 }
 
 fn insert(
