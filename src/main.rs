@@ -58,10 +58,7 @@ fn main() -> ExitCode {
     // A guard watches over the commands of another process, and does nothing else.
     let word = std::env::args_os().nth(1).unwrap_or_default();
     if word == guard::WORD {
-        return match guard::main() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        };
+        return ExitCode::from(u8::from(guard::main().is_err()));
     }
     if word == leash::WORD {
         // Whoever started us has been told why we are still here.
@@ -70,22 +67,20 @@ fn main() -> ExitCode {
     }
     if word == HOLDER {
         let path = std::env::args_os().nth(2).unwrap_or_default();
-        return match hold(Path::new(&path)) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        };
+        return ExitCode::from(u8::from(hold(Path::new(&path)).is_err()));
     }
     if answer_shell() {
         return ExitCode::SUCCESS;
     }
-    match Cli::read() {
-        Ok(cli) => run(cli),
-        Err(error) => complain(&error),
+    let (early, cli) = Cli::read(&std::env::args_os().collect::<Vec<_>>());
+    match cli {
+        Ok(cli) => run(cli, early),
+        Err(error) => complain(&error, early),
     }
 }
 
 /// Carries out what the command line says.
-fn run(cli: Cli) -> ExitCode {
+fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
     let environment = Environment::of_process();
     let flag = cli.global.format();
     // A variable that makes no sense is told of with the rest of the configuration.
@@ -100,7 +95,7 @@ fn run(cli: Cli) -> ExitCode {
     let teller = Teller::new(
         &Output::new(style),
         cli.global.flags().program(),
-        early().command,
+        early.command,
     );
     // Where a script's own variable was to hold a command, nothing would be something else.
     if std::env::args_os().last().is_some_and(|last| last == "--") {
@@ -189,8 +184,7 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
 }
 
 /// Answers a command line that is none, or that asks for help.
-fn complain(error: &clap::Error) -> ExitCode {
-    let early = early();
+fn complain(error: &clap::Error, early: EarlyFormat) -> ExitCode {
     let environment = Environment::of_process();
     let format = config::format(early.format, &environment);
     let mut out = Output::new(Style {
@@ -211,9 +205,4 @@ fn complain(error: &clap::Error) -> ExitCode {
             ExitCode::from(exit::USAGE)
         }
     }
-}
-
-fn early() -> EarlyFormat {
-    let arguments = std::env::args_os().skip(1);
-    EarlyFormat::of(arguments.filter_map(|argument| argument.into_string().ok()))
 }

@@ -34,7 +34,7 @@ impl Row for Setting {
     }
 }
 
-pub(crate) fn run(ctx: &mut Context, ConfigArgs {}: ConfigArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(ctx: &mut Context, ConfigArgs {}: ConfigArgs) -> anyhow::Result<()> {
     let settings = ctx.config.entries();
     let mut rows = ctx.out.rows(COLUMNS);
     for setting in &settings {

@@ -40,11 +40,11 @@ mod trash;
 mod wait;
 mod watch;
 
-use std::{path::PathBuf, time::Duration};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::FromArgMatches;
+use clap::{ArgMatches, Args, FromArgMatches, error::ErrorKind};
 
-use self::help::guide::grammar;
+use self::help::guide::{PROGRAM, grammar};
 pub(crate) use self::{
     completions::complete::answer_shell,
     parts::{early_format::EarlyFormat, misuse::misuse, under_claim::ours},
@@ -82,9 +82,32 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    pub(crate) fn read() -> Result<Self, clap::Error> {
-        Self::from_arg_matches_mut(&mut grammar().try_get_matches()?)
+    /// Reads a command line, which begins with the name of the program.
+    pub(crate) fn read(words: &[OsString]) -> (EarlyFormat, Result<Self, clap::Error>) {
+        let (early, matches) = read_lean(words);
+        let matches = match matches {
+            // The complete grammar words the error and knows what else may be meant.
+            Err(error) if error.kind() != ErrorKind::DisplayVersion => {
+                grammar().try_get_matches_from(words)
+            }
+            matches => matches,
+        };
+        let read = matches.and_then(|mut matches| Self::from_arg_matches_mut(&mut matches));
+        (early, read)
     }
+}
+
+/// Parses with the grammar of the called command only: building all of them takes longer than a post.
+fn read_lean(words: &[OsString]) -> (EarlyFormat, Result<ArgMatches, clap::Error>) {
+    let program = GlobalArgs::augment_args(clap::Command::new(PROGRAM))
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_subcommand(true)
+        .subcommand_required(true);
+    let arguments = words.iter().skip(1).filter_map(|word| word.to_str());
+    let early = EarlyFormat::of(arguments.map(str::to_owned), &program);
+    let command = early.command.as_deref().and_then(Command::named);
+    let program = program.subcommands(command.map(|grammar| grammar()));
+    (early, program.try_get_matches_from(words))
 }
 
 /// What every command understands.
@@ -176,47 +199,96 @@ impl GlobalArgs {
     }
 }
 
-#[derive(Debug, clap::Subcommand)]
-pub(crate) enum Command {
-    Post(post::PostArgs),
-    Run(run::RunArgs),
-    #[command(visible_alias = "ls")]
-    List(list::ListArgs),
-    Show(show::ShowArgs),
-    Explain(explain::ExplainArgs),
-    Flow(flow::FlowArgs),
-    Owner(owner::OwnerArgs),
-    Claim(claim::ClaimArgs),
-    Extend(extend::ExtendArgs),
-    Abandon(abandon::AbandonArgs),
-    Consume(consume::ConsumeArgs),
-    Trash(trash::TrashArgs),
-    Restore(restore::RestoreArgs),
-    Retry(retry::RetryArgs),
-    Change(change::ChangeArgs),
-    Purge(purge::PurgeArgs),
-    Pause(pause::PauseArgs),
-    Resume(resume::ResumeArgs),
-    Wait(wait::WaitArgs),
-    Watch(watch::WatchArgs),
-    Conduct(conduct::ConductArgs),
-    Conductors(conductors::ConductorsArgs),
-    Dump(dump::DumpArgs),
-    Load(load::LoadArgs),
-    Copy(copy::CopyArgs),
-    Status(status::StatusArgs),
-    Dash(dash::DashArgs),
-    Report(report::ReportArgs),
-    Check(check::CheckArgs),
-    Metrics(metrics::MetricsArgs),
-    Doctor(doctor::DoctorArgs),
-    Selftest(selftest::SelftestArgs),
-    Ping(ping::PingArgs),
-    Config(config::ConfigArgs),
-    Schema(schema::SchemaArgs),
-    Completions(completions::CompletionsArgs),
-    Man(man::ManArgs),
-    Help(help::HelpArgs),
+/// Defines `Command` and its dispatch. Each module is named like its command and has its arguments and `run`.
+macro_rules! commands {
+    (
+        boards { $($Name:ident($module:ident::$Args:ident) $(or $alias:literal)?,)* }
+        alone { $($Alone:ident($other:ident::$OtherArgs:ident),)* }
+    ) => {
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum Command {
+            $($(#[command(visible_alias = $alias)])? $Name($module::$Args),)*
+            $($Alone($other::$OtherArgs),)*
+        }
+
+        impl Command {
+            /// Returns the function that builds the grammar of the command with this name or alias.
+            fn named(word: &str) -> Option<fn() -> clap::Command> {
+                $(if word == stringify!($module) $(|| word == $alias)? {
+                    return Some(|| {
+                        let command = clap::Command::new(stringify!($module));
+                        $module::$Args::augment_args(command$(.visible_alias($alias))?)
+                    });
+                })*
+                $(if word == stringify!($other) {
+                    return Some(|| {
+                        $other::$OtherArgs::augment_args(clap::Command::new(stringify!($other)))
+                    });
+                })*
+                None
+            }
+        }
+
+        /// Carries out a command that is about no board; `None` for those that are.
+        pub(crate) fn dispatch_alone(out: &mut Output, command: &Command) -> Option<anyhow::Result<()>> {
+            match command {
+                $(Command::$Alone(args) => Some($other::run(out, args)),)*
+                _ => None,
+            }
+        }
+
+        pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Result<()> {
+            match command {
+                $(Command::$Name(args) => $module::run(ctx, args).await,)*
+                $(Command::$Alone(args) => $other::run(&mut ctx.out, &args),)*
+            }
+        }
+    };
+}
+
+commands! {
+    boards {
+        Post(post::PostArgs),
+        Run(run::RunArgs),
+        List(list::ListArgs) or "ls",
+        Show(show::ShowArgs),
+        Explain(explain::ExplainArgs),
+        Flow(flow::FlowArgs),
+        Owner(owner::OwnerArgs),
+        Claim(claim::ClaimArgs),
+        Extend(extend::ExtendArgs),
+        Abandon(abandon::AbandonArgs),
+        Consume(consume::ConsumeArgs),
+        Trash(trash::TrashArgs),
+        Restore(restore::RestoreArgs),
+        Retry(retry::RetryArgs),
+        Change(change::ChangeArgs),
+        Purge(purge::PurgeArgs),
+        Pause(pause::PauseArgs),
+        Resume(resume::ResumeArgs),
+        Wait(wait::WaitArgs),
+        Watch(watch::WatchArgs),
+        Conduct(conduct::ConductArgs),
+        Conductors(conductors::ConductorsArgs),
+        Dump(dump::DumpArgs),
+        Load(load::LoadArgs),
+        Copy(copy::CopyArgs),
+        Status(status::StatusArgs),
+        Dash(dash::DashArgs),
+        Report(report::ReportArgs),
+        Check(check::CheckArgs),
+        Metrics(metrics::MetricsArgs),
+        Doctor(doctor::DoctorArgs),
+        Selftest(selftest::SelftestArgs),
+        Ping(ping::PingArgs),
+        Config(config::ConfigArgs),
+    }
+    alone {
+        Schema(schema::SchemaArgs),
+        Completions(completions::CompletionsArgs),
+        Man(man::ManArgs),
+        Help(help::HelpArgs),
+    }
 }
 
 impl Command {
@@ -238,66 +310,74 @@ impl Command {
     }
 }
 
-/// Carries out a command that is about no board; `None` for those that are.
-pub(crate) fn dispatch_alone(out: &mut Output, command: &Command) -> Option<anyhow::Result<()>> {
-    match command {
-        Command::Completions(args) => Some(completions::run(out, args)),
-        Command::Schema(args) => Some(schema::run(out, args)),
-        Command::Man(args) => Some(man::run(out, args)),
-        Command::Help(args) => Some(help::run(out, args)),
-        _ => None,
-    }
-}
-
-pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Result<()> {
-    match command {
-        Command::Post(args) => post::run(ctx, args).await,
-        Command::Run(args) => run::run(ctx, args).await,
-        Command::List(args) => list::run(ctx, args).await,
-        Command::Show(args) => show::run(ctx, args).await,
-        Command::Explain(args) => explain::run(ctx, args).await,
-        Command::Flow(args) => flow::run(ctx, args).await,
-        Command::Owner(args) => owner::run(ctx, args).await,
-        Command::Claim(args) => claim::run(ctx, args).await,
-        Command::Extend(args) => extend::run(ctx, args).await,
-        Command::Abandon(args) => abandon::run(ctx, args).await,
-        Command::Consume(args) => consume::run(ctx, args).await,
-        Command::Trash(args) => trash::run(ctx, args).await,
-        Command::Restore(args) => restore::run(ctx, args).await,
-        Command::Retry(args) => retry::run(ctx, args).await,
-        Command::Change(args) => change::run(ctx, args).await,
-        Command::Purge(args) => purge::run(ctx, args).await,
-        Command::Pause(args) => pause::run(ctx, args).await,
-        Command::Resume(args) => resume::run(ctx, args).await,
-        Command::Wait(args) => wait::run(ctx, args).await,
-        Command::Watch(args) => watch::run(ctx, args).await,
-        Command::Conduct(args) => conduct::run(ctx, args).await,
-        Command::Conductors(args) => conductors::run(ctx, args).await,
-        Command::Dump(args) => dump::run(ctx, args).await,
-        Command::Load(args) => load::run(ctx, args).await,
-        Command::Copy(args) => copy::run(ctx, args).await,
-        Command::Status(args) => status::run(ctx, args).await,
-        Command::Dash(args) => dash::run(ctx, args).await,
-        Command::Report(args) => report::run(ctx, args).await,
-        Command::Check(args) => check::run(ctx, args).await,
-        Command::Metrics(args) => metrics::run(ctx, args).await,
-        Command::Doctor(args) => doctor::run(ctx, args).await,
-        Command::Selftest(args) => selftest::run(ctx, args).await,
-        Command::Ping(args) => ping::run(ctx, args).await,
-        Command::Config(args) => config::run(ctx, args),
-        Command::Schema(args) => schema::run(&mut ctx.out, &args),
-        Command::Completions(args) => completions::run(&mut ctx.out, &args),
-        Command::Man(args) => man::run(&mut ctx.out, &args),
-        Command::Help(args) => help::run(&mut ctx.out, &args),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::{CommandFactory, error::Result};
+
     use super::*;
 
     #[test]
     fn the_grammar_is_sound() {
         grammar().debug_assert();
+    }
+
+    /// Asserts that both grammars parse a line alike; returns whether they accept it.
+    pub(super) fn grammars_agree(whole: &clap::Command, line: &[&str]) -> bool {
+        let shown = |matches: Result<ArgMatches>| {
+            let cli = matches.and_then(|mut it| Cli::from_arg_matches_mut(&mut it));
+            cli.map(|Cli { global, command }| {
+                let flags = (&global.board, &global.config, &global.who, global.format());
+                let others = (global.color, global.verbosity(), global.read_only);
+                let last = (global.op_timeout, &global.password_file);
+                format!("{command:?} {flags:?} {others:?} {last:?}")
+            })
+        };
+        let words: Vec<_> = line.iter().map(OsString::from).collect();
+        let lean = shown(read_lean(&words).1);
+        let whole = shown(whole.clone().try_get_matches_from(line));
+        match (lean, whole) {
+            (Ok(lean), Ok(whole)) => assert_eq!(lean, whole, "{line:?}"),
+            (Err(lean), Err(whole)) => {
+                assert_eq!(lean.exit_code(), whole.exit_code(), "{line:?}");
+                if lean.kind() == ErrorKind::DisplayVersion {
+                    assert_eq!(lean.to_string(), whole.to_string(), "{line:?}");
+                }
+                return false;
+            }
+            (lean, whole) => panic!("{line:?}: {lean:?}, but {whole:?}"),
+        }
+        true
+    }
+
+    #[test]
+    fn lean_grammar_parses_like_the_complete_one() {
+        let whole = grammar();
+        let program = Cli::command();
+        let names = program.get_subcommands().flat_map(|command| {
+            let name = command.get_name();
+            std::iter::once(name).chain(command.get_all_aliases())
+        });
+        let mut understood = 0;
+        for name in names.chain(["lst", "--", "-x", ""]) {
+            for line in [
+                &[name] as &[&str],
+                &[name, "@1", "key:x"],
+                &[name, name, "--json"],
+                &["--json", "-q", "--who", "list", name, "x", "--board=post"],
+                &["-ojson", name, "--color", "never", "--", "show"],
+                &["-qo", "json", "-o", "list", name, "--op-timeout", "9s"],
+                &["--board", name, "list", "--read-only", "--op-timeout=9"],
+                &[name, "--nonsens", "x", "--dry-run"],
+                &[name, "--help"],
+                &[name, "--version"],
+                &["-V", name],
+                &["--board", "--", name],
+            ] {
+                let line = [&[PROGRAM], line].concat();
+                understood += u32::from(grammars_agree(&whole, &line));
+            }
+        }
+        assert!(understood > 100, "{understood}");
+        assert!(!grammars_agree(&whole, &[PROGRAM]) && !grammars_agree(&whole, &[]));
     }
 }

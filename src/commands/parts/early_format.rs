@@ -1,9 +1,9 @@
 //! What can be told of a command line that is not understood: how its writer wants to be answered.
 
-use clap::{CommandFactory, ValueEnum};
+use clap::ValueEnum;
 
 use crate::{
-    commands::Cli,
+    commands::Command,
     output::{ColorChoice, Format},
 };
 
@@ -16,8 +16,8 @@ pub(crate) struct EarlyFormat {
 }
 
 impl EarlyFormat {
-    /// Looks through the arguments of the program, as far as they are options of ours.
-    pub(crate) fn of(arguments: impl Iterator<Item = String>) -> Self {
+    /// Looks through arguments; `program` has at least the options of all commands.
+    pub(crate) fn of(arguments: impl Iterator<Item = String>, program: &clap::Command) -> Self {
         let mut early = Self::default();
         let mut arguments = arguments.take_while(|argument| argument != "--");
         while let Some(argument) = arguments.next() {
@@ -37,8 +37,8 @@ impl EarlyFormat {
                 "--color" => {
                     early.color = choice(value.or_else(|| arguments.next())).unwrap_or_default();
                 }
-                word if value.is_none() && takes_value(word) => drop(arguments.next()),
-                word if early.command.is_none() && is_command(word) => {
+                word if value.is_none() && takes_value(word, program) => drop(arguments.next()),
+                word if early.command.is_none() && Command::named(word).is_some() => {
                     early.command = Some(name);
                 }
                 _ => {}
@@ -49,17 +49,12 @@ impl EarlyFormat {
 }
 
 /// Whether it is an option of all commands that is followed by a value.
-fn takes_value(word: &str) -> bool {
-    let command = Cli::command();
-    let mut options = command.get_arguments();
+fn takes_value(word: &str, program: &clap::Command) -> bool {
+    let mut options = program.get_arguments();
     word.strip_prefix("--").is_some_and(|word| {
         let option = options.find(|option| option.get_long() == Some(word));
         option.is_some_and(|option| option.get_action().takes_values())
     })
-}
-
-fn is_command(word: &str) -> bool {
-    Cli::command().find_subcommand(word).is_some()
 }
 
 fn choice<T: ValueEnum>(value: Option<String>) -> Option<T> {
@@ -68,10 +63,13 @@ fn choice<T: ValueEnum>(value: Option<String>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::commands::Cli;
 
     fn early(line: &str) -> EarlyFormat {
-        EarlyFormat::of(line.split(' ').map(str::to_owned))
+        EarlyFormat::of(line.split(' ').map(str::to_owned), &Cli::command())
     }
 
     #[test]
