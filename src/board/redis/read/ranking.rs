@@ -10,12 +10,12 @@ use super::{
 };
 use crate::{
     board::{
-        BoardError, Detail, Order, Result,
+        BoardError, Order, Result,
         redis::{
             keys::Keys,
             link::{Client, give_way},
         },
-        wire::{msgpack, posting::Limit},
+        wire::msgpack,
     },
     job::{Priority, Rank, Shelf},
 };
@@ -89,12 +89,11 @@ impl Ranking {
     }
 
     fn add(&mut self, order: Order, field: &[u8], posting: &[u8], budget: usize) {
-        let rank = msgpack::decode(posting, Detail::Brief, Limit::USUAL)
-            .ok()
-            .map(|posting| match order {
-                Order::Posted => Rank::new(Priority::default(), posting.sequence),
-                Order::Rank | Order::Any => Rank::new(posting.priority, posting.sequence),
-            });
+        let rank = msgpack::rank(posting).ok();
+        let rank = rank.map(|(priority, sequence)| match order {
+            Order::Posted => Rank::new(Priority::default(), sequence),
+            Order::Rank | Order::Any => Rank::new(priority, sequence),
+        });
         let (start, end) = (self.kept.len(), self.kept.len() + posting.len());
         let kept = match (u32::try_from(start), u32::try_from(end)) {
             (Ok(start), Ok(last)) if end <= budget && posting.len() <= LARGEST_KEPT => {

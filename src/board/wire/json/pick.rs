@@ -56,5 +56,8 @@ pub(super) fn require<'a>(
     member: &'static str,
     item: Option<Item<'a>>,
 ) -> Result<Item<'a>, Problem> {
-    item.ok_or(Problem::Missing(member))
+    match item {
+        Some(item) => Ok(item),
+        None => Err(Problem::Missing(member)),
+    }
 }

@@ -295,8 +295,11 @@ impl<'a> Reader<'a> {
     }
 
     fn byte(&self) -> Result<u8, Problem> {
-        let byte = self.text.as_bytes().get(self.at);
-        byte.copied().ok_or(Problem::Truncated)
+        match self.text.as_bytes().get(self.at) {
+            Some(byte) => Ok(*byte),
+            // No `ok_or`: its error, which may own a text, is dropped again for every token.
+            None => Err(Problem::Truncated),
+        }
     }
 
     fn wrong(&self, what: &'static str) -> Problem {

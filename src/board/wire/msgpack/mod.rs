@@ -15,7 +15,7 @@ mod write;
 mod tests;
 
 pub(crate) use self::{
-    read::{around_number, decode, edited},
+    read::{around_number, decode, edited, rank},
     time::read_time,
     write::{encode, message, sequence, time},
 };

@@ -44,6 +44,16 @@ pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posti
     })
 }
 
+/// Reads the priority and the number of a posting, and refuses what [`decode`] refuses.
+pub(crate) fn rank(bytes: &[u8]) -> Result<(Priority, Option<i64>), Problem> {
+    let (members, mut notes) = (Members::read(bytes)?, Notes::default());
+    members.small(Member::Uuid)?;
+    members.small(Member::Name)?;
+    members.created_on(&mut notes)?;
+    members.book(&mut notes)?;
+    Ok((members.priority()?, members.sequence(&mut notes)?))
+}
+
 /// Takes a posting apart: what is before its number, the number as it is stored, and what is behind;
 /// nothing, if it has none.
 pub(crate) fn around_number(posting: &[u8]) -> Option<[&[u8]; 3]> {
@@ -164,28 +174,23 @@ impl<'a> Members<'a> {
             return Err(Problem::NotMap(root.kind()));
         };
         let mut items = [None; Member::COUNT];
-        let mut fallback = [None; Member::COUNT];
+        let mut has_byte_key = [false; Member::COUNT];
         for _ in 0..count {
             let key = reader.key()?;
             let item = reader.item()?;
             if let Some(member) = Member::of(key.as_bytes()) {
+                let at = member as usize;
+                let is_bytes = matches!(key, Key::Bytes(_));
                 // To TaskFlow these are two keys, and it looks at the text alone.
-                let found = match key {
-                    Key::Text(_) => &mut items,
-                    Key::Bytes(_) => &mut fallback,
-                };
-                found[member as usize] = Some(item);
+                if items[at].is_none() || has_byte_key[at] || !is_bytes {
+                    (items[at], has_byte_key[at]) = (Some(item), is_bytes);
+                }
             }
         }
         reader.end()?;
-        let mut has_byte_keys = false;
-        for (item, other) in items.iter_mut().zip(fallback) {
-            has_byte_keys |= item.is_none() && other.is_some();
-            *item = item.or(other);
-        }
         Ok(Self {
             items,
-            has_byte_keys,
+            has_byte_keys: has_byte_key.contains(&true),
         })
     }
 
@@ -194,24 +199,30 @@ impl<'a> Members<'a> {
     }
 
     fn require(&self, member: Member) -> Result<Item<'a>, Problem> {
-        self.find(member).ok_or(Problem::Missing(member.name()))
+        let item = self.find(member);
+        item.ok_or_else(|| Problem::Missing(member.name()))
     }
 
     fn show(&self, item: Item<'_>) -> Result<Value, Problem> {
         Viewer::new(self.has_byte_keys).show(&mut Reader::new(item.bytes))
     }
 
-    fn text(&self, member: Member, notes: &mut Notes) -> Result<String, Problem> {
+    fn small(&self, member: Member) -> Result<Item<'a>, Problem> {
         let item = self.require(member)?;
+        Limit::small(member.name(), item.bytes.len(), item.weight)?;
+        Ok(item)
+    }
+
+    fn text(&self, member: Member, notes: &mut Notes) -> Result<String, Problem> {
+        let item = self.small(member)?;
         if item.head.text().is_none() {
             notes.add(format!("the {} is {}", member.name(), item.head.kind()));
         }
-        self.words(member.name(), item)
+        self.words(item)
     }
 
     /// Returns a text as it is, and anything else as JSON.
-    fn words(&self, member: &'static str, item: Item<'_>) -> Result<String, Problem> {
-        Limit::small(member, item.bytes.len(), item.weight)?;
+    fn words(&self, item: Item<'_>) -> Result<String, Problem> {
         match item.head.text() {
             Some(text) => Ok(text.to_owned()),
             None => Ok(self.show(item)?.to_string()),
@@ -222,7 +233,8 @@ impl<'a> Members<'a> {
         let Some(Item { head, .. }) = self.find(Member::Priority) else {
             return Ok(Priority::default());
         };
-        let name = head.text().ok_or(Problem::PriorityType(head.kind()))?;
+        let name = head.text();
+        let name = name.ok_or_else(|| Problem::PriorityType(head.kind()))?;
         Ok(name.parse()?)
     }
 
@@ -281,11 +293,13 @@ impl<'a> Members<'a> {
         for _ in 0..count {
             let key = reader.key()?;
             let value = reader.item()?;
-            match key.as_bytes() {
-                b"name" => book.name = self.words("book", value)?,
-                b"uuid" => book.uuid = self.words("book", value)?,
-                _ => {}
-            }
+            let text = match key.as_bytes() {
+                b"name" => &mut book.name,
+                b"uuid" => &mut book.uuid,
+                _ => continue,
+            };
+            Limit::small("book", value.bytes.len(), value.weight)?;
+            *text = self.words(value)?;
         }
         Ok(book)
     }

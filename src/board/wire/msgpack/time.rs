@@ -140,27 +140,29 @@ fn parts<'a, const N: usize>(
     };
     let mut numbers = [None; N];
     let mut zone = None;
-    for turn in 0..count {
+    for turn in 0..count as usize {
+        // As TaskFlow writes nearly all of them.
+        if let Some(number) = names.get(turn).and_then(|name| reader.number_of(name)) {
+            numbers[turn] = Some(number.into());
+            continue;
+        }
         let key = reader.key()?.as_bytes();
         let value = reader.item()?.head;
         if key == b"tz" {
             zone = zone_name(value)?;
-        } else if let Some(at) = place(key, &names, turn as usize) {
+        } else if let Some(at) = names.iter().position(|name| name.as_bytes() == key) {
             numbers[at] = Some(number(names[at], value)?);
         }
     }
     reader.end()?;
     let mut found = [0; N];
     for (at, name) in names.into_iter().enumerate() {
-        found[at] = numbers[at].ok_or(Problem::TimeLacks(name))?;
+        let Some(number) = numbers[at] else {
+            return Err(Problem::TimeLacks(name));
+        };
+        found[at] = number;
     }
     Ok((found, zone))
-}
-
-/// Finds a key among the names, which come in this order as a rule.
-fn place<const N: usize>(key: &[u8], names: &[&str; N], turn: usize) -> Option<usize> {
-    let mut places = (turn..turn + N).map(|place| place % N);
-    places.find(|place| names[*place].as_bytes() == key)
 }
 
 fn number(name: &'static str, value: Token<'_>) -> Result<i128, Problem> {

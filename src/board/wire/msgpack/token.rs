@@ -146,6 +146,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Takes a text and the number behind it, if that is what comes next.
+    pub(super) fn number_of(&mut self, name: &str) -> Option<u64> {
+        let short_text = 0xa0 | u8::try_from(name.len()).ok()?;
+        let rest = self.rest.strip_prefix(&[short_text])?;
+        let rest = rest.strip_prefix(name.as_bytes())?;
+        let mut behind = Self { rest };
+        let Ok(Token::Unsigned(number)) = behind.token() else {
+            return None;
+        };
+        *self = behind;
+        Some(number)
+    }
+
     pub(super) fn token(&mut self) -> Result<Token<'a>, Problem> {
         let first = u8::from_be_bytes(self.array()?);
         Ok(match first {
@@ -209,17 +222,18 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, length: u32) -> Result<&'a [u8], Problem> {
-        let length = usize::try_from(length).map_err(|_| Problem::Truncated)?;
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(length)
-            .ok_or(Problem::Truncated)?;
+        let Some((taken, rest)) = self.rest.split_at_checked(length as usize) else {
+            return Err(Problem::Truncated);
+        };
         self.rest = rest;
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Problem> {
-        let (taken, rest) = self.rest.split_first_chunk().ok_or(Problem::Truncated)?;
+        // No `ok_or`: its error, which may own a text, is dropped again for every token.
+        let Some((taken, rest)) = self.rest.split_first_chunk() else {
+            return Err(Problem::Truncated);
+        };
         self.rest = rest;
         Ok(*taken)
     }

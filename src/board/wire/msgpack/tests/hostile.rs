@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     super::{
-        around_number, decode, edited, extension::bytes, read_time, stored::Stored,
+        around_number, decode, edited, extension::bytes, rank, read_time, stored::Stored,
         time as encoded, token::Reader, value::Viewer,
     },
     DATETIMES, LAST_MODIFIED, POSTINGS, TOLERANCE, bytes_of, read, unhex, vectors, with,
@@ -93,7 +93,12 @@ fn are_stored_as_shown(details: &Value) -> Result<(), String> {
 #[test]
 fn untrusted_postings_are_read_or_refused_by_all_alike() {
     let reader = |input: &[u8], detail| decode(input, detail, Limit::USUAL);
-    postings().hold(|input| is_a_posting(reader, input));
+    postings().hold(|input| {
+        let read = reader(input, Detail::Brief).ok();
+        let read = read.map(|posting| (posting.priority, posting.sequence));
+        same("its rank", &rank(input).ok(), &read)?;
+        is_a_posting(reader, input)
+    });
 }
 
 #[test]
