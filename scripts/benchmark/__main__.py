@@ -5,6 +5,7 @@ import fnmatch
 import json
 import os
 import signal
+import statistics
 import sys
 import tempfile
 
@@ -24,17 +25,32 @@ import table
 from bench import ROWS, Bench, NotThere
 from processes import Failed
 
+#: The rows of the hot paths, which --against measures if none is named.
+GATE = ("start", "post-redis", "list-cpu-redis", "conduct-cpu-*", "scale-rate-redis", "server-*")
+
+#: How far ratios of pairs may be from 1 before a row counts as slower or faster.
+NOISE = 0.05
+
 
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measures the program against its rivals.")
     parser.add_argument("rows", nargs="*", metavar="ROW", help="names of rows, with * and ?; all, if none is given")
     parser.add_argument("--quick", action="store_true", help="smaller boards and fewer rounds: three minutes")
+    parser.add_argument("--against", metavar="BINARY", help="compare with another build; ends with 1 if a row is slower")
+    parser.add_argument("--pairs", type=int, default=7, help="with --against: how often each is measured (7)")
+    parser.add_argument("--page", action="store_true", help="write the figures into docs/benchmarks.md")
     parser.add_argument("--json", action="store_true", help="print all samples, as JSON")
     parser.add_argument("--list", action="store_true", help="name the rows, and measure nothing")
     args = parser.parse_args()
     for name in args.rows:
         if not fnmatch.filter([row.name for row in ROWS], name):
             parser.error(f"there is no row {name}; --list names them")
+    if args.page and (args.rows or args.quick or args.against):
+        parser.error("--page needs every row in full")
+    if args.against and not os.access(args.against, os.X_OK):
+        parser.error(f"{args.against} is no program")
+    if args.against and not args.rows:
+        args.rows = GATE
     return args
 
 
@@ -51,9 +67,36 @@ def measure(bench, row):
     return facts | vars(figure) | {"ratio": figure.ratio, "result": result, "load": round(os.getloadavg()[0], 2)}
 
 
+def compare(bench, row, other, pairs):
+    """Measures the row with both programs by turns, and returns what each pair says."""
+    facts = {"row": row.name, "what": row.what, "rival": None, "asked": ""}
+    ours, theirs, program = [], [], bench.program
+    try:
+        for pair in range(pairs):
+            both = [(program, ours), (other, theirs)]
+            for bench.program, figures in both if pair % 2 else reversed(both):
+                figures.append(row.measure(bench))
+    except (NotThere, Failed) as problem:
+        return facts | {"result": "failed", "note": str(problem)}
+    finally:
+        bench.program = program
+    ratios = [mine.ours / its.ours if its.ours else 1.0 for mine, its in zip(ours, theirs)]
+    low, middle, high = statistics.quantiles(ratios, n=4) if pairs > 1 else ratios * 3
+    worse, better = (low, high) if row.limit[0] == "most" else (1 / high, 1 / low)
+    result = "slower" if worse > 1 + NOISE else "faster" if better < 1 - NOISE else "as before"
+    facts |= {"ours": statistics.median(one.ours for one in ours), "unit": ours[0].unit}
+    facts |= {"theirs": statistics.median(one.ours for one in theirs), "ratio": middle, "ratios": ratios}
+    note = f"half of the pairs are from {low:.2f} to {high:.2f} x"
+    if row.rival:
+        beside = (f"{statistics.median(one.ratio for one in some):.2f} x" for some in (ours, theirs))
+        note += f"; {' and '.join(beside)} of {row.rival}, asked {row.asked}"
+    return facts | {"result": result, "note": note}
+
+
 def run(args, program, folder):
     wanted = [row for row in ROWS if not args.rows or any(fnmatch.fnmatch(row.name, name) for name in args.rows)]
-    bench = Bench(program, folder, args.quick)
+    # Pairs take turns more often if each is short.
+    bench = Bench(program, folder, args.quick or bool(args.against))
     state = machine.state(program)
     measured = []
     if not args.json:
@@ -62,14 +105,17 @@ def run(args, program, folder):
         for row in wanted:
             if sys.stderr.isatty():
                 print(f"{row.name} …", end="\r", file=sys.stderr, flush=True)
-            measured.append(measure(bench, row))
+            other = args.against and os.path.realpath(args.against)
+            measured.append(compare(bench, row, other, args.pairs) if other else measure(bench, row))
             if not args.json:
                 table.line(measured[-1])
     finally:
         bench.stop()
     if args.json:
         print(json.dumps({"machine": state, "quick": args.quick, "rows": measured}, indent=1))
-    return 1 if any(row["result"] == "failed" for row in measured) else 0
+    if args.page:
+        table.page("docs/benchmarks.md", state, measured)
+    return 1 if any(row["result"] in ("failed", "slower") for row in measured) else 0
 
 
 def main():

@@ -6,8 +6,8 @@ import statistics
 import time
 
 import jobs
-from bench import Figure, rates, row, times
-from processes import all_at_once, seconds
+from bench import Figure, durations, rates, row, times
+from processes import Process, all_at_once, processor, seconds, until
 
 FLAGS = ("conduct", "-q", "--allow-any", "--output", "discard")
 
@@ -79,6 +79,42 @@ def conduct_zookeeper(bench):
 @row("conduct-taskflow", "conduct -j2 of true, Redis", "20 x or more", ("least", 20), "TaskFlow's conductor")
 def conduct_taskflow(bench):
     return against_taskflow(bench, bench.redis)
+
+
+def sleeping(bench, runner=None):
+    """Returns the processor time of the runner and its commands for each job of `sleep 0.05`, in milliseconds."""
+    count, url = bench.pick(400, 100), bench.redis.url("sleeping")
+    if runner is None:
+        bench.needs("conduct")
+        jobs.post(bench, url, count, ["sleep", "0.05"])
+        runner = bench.ours("--board", url, *FLAGS, "-j4", "--drain")
+    lines = bench.path("lines")
+    with open(lines, "w") as file:
+        file.writelines("0.05\n" * count)
+    return processor(runner, lines) / count
+
+
+@row("conduct-cpu-redis", "processor, conduct -j4 of sleep 0.05", "2 x or less", ("most", 2), "xargs -P4 -n1 sleep")
+def conduct_cpu_redis(bench):
+    xargs = ["xargs", "-P4", "-n1", "sleep"]
+    return durations(times(bench.pick(7, 3), lambda: sleeping(bench), lambda: sleeping(bench, xargs)))
+
+
+@row("conduct-cpu-crowded", "the same beside 2,000 processes", "1.3 x or less", ("most", 1.3), "no other processes")
+def conduct_cpu_crowded(bench):
+    others = 2_000
+
+    def crowded():
+        shell = ["sh", "-c", f"for i in $(seq {others}); do sleep 900 & done; echo all; wait"]
+        log = bench.path(f"others-{time.monotonic_ns()}")
+        process = Process(shell, log)
+        try:
+            until("the other processes are there", lambda: os.path.getsize(log))
+            return sleeping(bench)
+        finally:
+            process.stop()
+
+    return durations(times(bench.pick(7, 3), crowded, lambda: sleeping(bench)))
 
 
 @row("crowd-redis", "8 conductors on one board, Redis", "0.9 x or more", ("least", 0.9), "one conductor")

@@ -4,9 +4,9 @@ import statistics
 import time
 
 import jobs
-from bench import Figure, row
-from conducting import FLAGS
-from processes import all_at_once
+from bench import Figure, rates, row, times
+from conducting import FLAGS, XARGS
+from processes import all_at_once, seconds, worked
 
 #: Conductors, and on how many boards they are.
 CROWDS = ((1, 1), (4, 4), (16, 16), (64, 16))
@@ -32,6 +32,7 @@ class Server:
         taken = {name: stats.get(f"cmdstat_{name}", {"usec": 0, "calls": 0}) for name in ASKED}
         return {
             "processor": (self.worked() - self.before) / count * 1e6,
+            "commands": sum(one["usec"] for one in stats.values()) / count,
             **{name: (one["usec"] / count, one["calls"] / count) for name, one in taken.items()},
         }
 
@@ -65,3 +66,50 @@ def scale_redis(bench):
         )
         samples[conductors] = runs
     return Figure(costs[64], costs[1], unit="µs a job", note="; ".join(notes), samples=samples)
+
+
+@row("scale-rate-redis", "64 conductors on 16 boards, Redis", "0.5 x or more", ("least", 0.5), XARGS)
+def scale_rate_redis(bench):
+    bench.needs("conduct")
+    bench.forget("redis")
+    count, lines = bench.pick(6_400, 3_200), bench.path("lines")
+    with open(lines, "w") as file:
+        file.writelines(f"{number}\n" for number in range(count))
+    ours, theirs = (lambda: count / crowd(bench, 64, 16, count)[0]), (lambda: seconds(XARGS.split(), stdin=lines))
+    return rates(times(bench.pick(3, 1), ours, theirs), count, count)
+
+
+def served(bench, url, look):
+    """Returns what `conduct -j2` of `true` costs a server; `look` returns what is asked when it is over."""
+    bench.needs("conduct")
+    count, costs = bench.pick(5_000, 2_000), []
+    # Java compiles what it runs often, and a first round is not counted.
+    for _ in range(1 + bench.pick(5, 2)):
+        jobs.post(bench, url, count, ["true"])
+        cost = look(count)
+        seconds(bench.ours("--board", url, *FLAGS, "-j2", "--drain"))
+        costs.append(cost())
+    return Figure(statistics.median(costs[1:]), unit="µs a job", samples={"ours": costs[1:]})
+
+
+@row("server-redis", "server, conduct -j2 of true, Redis", "below 200 µs", ("most", 200))
+def server_redis(bench):
+    """The sum of `INFO commandstats`, in which a command counts again if a script calls it."""
+
+    def look(count):
+        server = Server(bench.redis.client)
+        return lambda: server.since(count)["commands"]
+
+    return served(bench, bench.redis.url("served"), look)
+
+
+@row("server-zookeeper", "server, conduct -j2 of true, ZooKeeper", "below 400 µs", ("most", 400))
+def server_zookeeper(bench):
+    """The processor time of the whole server."""
+    pid = bench.zookeeper.process.pid
+
+    def look(count):
+        before = worked(pid)
+        return lambda: (worked(pid) - before) / count * 1e6
+
+    return served(bench, bench.zookeeper.url("served"), look)

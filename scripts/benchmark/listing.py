@@ -1,7 +1,7 @@
 """Listing a board of which half is claimed."""
 
 from bench import durations, rates, row, times
-from processes import seconds
+from processes import processor, seconds
 
 
 def list_all(bench, url):
@@ -21,6 +21,13 @@ def list_redis_hgetall(bench):
     theirs = bench.redis.cli("HGETALL", f"{name}:listings")
     taken = times(bench.pick(15, 7), lambda: list_all(bench, url), lambda: seconds(theirs))
     return durations(taken)
+
+
+@row("list-cpu-redis", "processor, list, 20,000 jobs, Redis", "2.5 x or less", ("most", 2.5), "redis-cli HGETALL")
+def list_cpu_redis(bench):
+    name, url = bench.half_claimed("redis", 20_000)
+    ours, theirs = bench.ours("--board", url, "list"), bench.redis.cli("HGETALL", f"{name}:listings")
+    return durations(times(bench.pick(25, 15), lambda: processor(ours), lambda: processor(theirs)))
 
 
 @row("list-redis", "list, 100,000 jobs, Redis", "100 x or more", ("least", 100), "TaskFlow")

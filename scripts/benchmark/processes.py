@@ -13,6 +13,16 @@ class Failed(Exception):
 
 def seconds(command, stdin=os.devnull, stdout=os.devnull, env=None):
     """Returns how long a program takes from its start to its end; it has to succeed."""
+    return timed(command, stdin, stdout, env)[0]
+
+
+def processor(command, stdin=os.devnull):
+    """Returns the processor time of a program and of the children that it waited for, in seconds."""
+    return timed(command, stdin)[1]
+
+
+def timed(command, stdin=os.devnull, stdout=os.devnull, env=None):
+    """Returns both."""
     into = os.open(stdin, os.O_RDONLY)
     out = os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     files = [(os.POSIX_SPAWN_DUP2, into, 0), (os.POSIX_SPAWN_DUP2, out, 1)]
@@ -20,14 +30,14 @@ def seconds(command, stdin=os.devnull, stdout=os.devnull, env=None):
         # As little as can be is done here between the two looks at the clock.
         start = time.perf_counter()
         pid = os.posix_spawnp(command[0], command, env or os.environ, file_actions=files)
-        _, status = os.waitpid(pid, 0)
+        _, status, usage = os.wait4(pid, 0)
         took = time.perf_counter() - start
     finally:
         os.close(into)
         os.close(out)
     if status:
         raise Failed(f"{' '.join(command[:4])} … ended with {os.waitstatus_to_exitcode(status)}")
-    return took
+    return took, usage.ru_utime + usage.ru_stime
 
 
 def peak(command, stdin=os.devnull):

@@ -7,13 +7,13 @@ from jobs import details
 from processes import seconds
 
 
-@row("start", "--version", "0.6 x or less", ("most", 0.6), "redis-cli --version")
+@row("start", "--version", "0.5 x or less", ("most", 0.5), "redis-cli --version")
 def start(bench):
     rounds = bench.pick(300, 100)
     return durations(times(rounds, lambda: seconds(bench.ours("--version")), lambda: seconds(["redis-cli", "--version"])))
 
 
-@row("post-redis", "post, one job, Redis", "0.8 x or less", ("most", 0.8), "redis-cli HSET")
+@row("post-redis", "post, one job, Redis", "0.67 x or less", ("most", 0.67), "redis-cli HSET")
 def post_redis(bench):
     redis = bench.redis
     redis.clear()

@@ -30,6 +30,23 @@ def line(row):
         print(f"{'':25}{note}", flush=True)
 
 
+def page(path, state, rows):
+    """Writes the rows into the table of a page, in the place of those that it has."""
+    with open(path) as file:
+        before, _, rest = file.read().partition("<!-- figures -->\n")
+    _, end, after = rest.partition("<!-- end of figures -->\n")
+    machine = f"{state['processor']}, {state['cores']} cores, load {state['load']}, Linux {state['kernel']}"
+    cells = [["row", "what", "ours", "theirs", "ratio", "asked", "", "note"], ["---"] * 8]
+    for row in rows:
+        what = row["what"] + (f", against {row['rival']}" if row["rival"] else "")
+        values = [f"{number(row[who])} {row['unit']}" if row.get(who) is not None else "" for who in ("ours", "theirs")]
+        ratio = f"{number(row['ratio'])} x" if row.get("ratio") else ""
+        cells.append([row["row"], what, *values, ratio, row["asked"], row["result"], row.get("note") or ""])
+    lines = "".join(f"| {' | '.join(row)} |\n" for row in cells)
+    with open(path, "w") as file:
+        file.write(f"{before}<!-- figures -->\n{machine}; {'; '.join(state['versions'])}.\n\n{lines}{end}{after}")
+
+
 def write(cells):
     cells = (f"{cell:{width}}" for cell, (_, width) in zip(cells, COLUMNS))
     print(" ".join(cells).rstrip(), flush=True)

@@ -100,7 +100,7 @@ fn a_release_whose_parts_agree_is_ready_and_each_that_does_not_is_named() {
     }
     let ready = Release::new().check();
     assert!(ready.status.success(), "{ready:?}");
-    let planted: [(&str, Planted); 8] = [
+    let planted: [(&str, Planted); 9] = [
         ("Cargo.lock says 9.9.9", |it| {
             let ours = |version| format!("name = \"jobboard\"\nversion = \"{version}\"");
             it.alter("Cargo.lock", &ours(VERSION), &ours("9.9.9"));
@@ -121,6 +121,16 @@ fn a_release_whose_parts_agree_is_ready_and_each_that_does_not_is_named() {
         }),
         ("schemas/event.json is not", |it| {
             it.alter("schemas/event.json", "resync: ", "")
+        }),
+        ("start was 0.5 x in v0.0.1, and is 0.8 x", |it| {
+            let figures = "| row | what | ours | theirs | ratio | asked | | |\n\
+                           | start | a | 1 ms | 2 ms | 0.50 x | 0.6 x or less | met | |\n\
+                           | bulk | b | 2 /s | 1 /s | 2.0 x | 1 x or more | met | |\n";
+            fs::create_dir_all(it.file("docs")).unwrap();
+            fs::write(it.file("docs/benchmarks.md"), figures).unwrap();
+            it.commit();
+            it.git(&["tag", "v0.0.1"]);
+            it.alter("docs/benchmarks.md", "0.50 x | 0.6", "0.80 x | 0.6");
         }),
         ("has others than", |it| {
             fs::remove_file(it.file("schemas/job.json")).unwrap();
