@@ -122,8 +122,8 @@ impl Attempt {
 
     /// Runs the command, and returns once nothing of it is left.
     ///
-    /// What is expected to be short is not on a leash: that takes longer than a short command, and
-    /// whatever the guard and we leave behind is ended before the job is performed again.
+    /// A command that is expected to be short is not on a leash: that takes a sixth more of the
+    /// processor, and what the guard and we leave behind is ended before the job is performed again.
     async fn carry_out(
         &mut self,
         shared: &Shared,

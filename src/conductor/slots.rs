@@ -79,7 +79,7 @@ impl Slot {
         self.0.turns.acquire().await.ok()
     }
 
-    /// Whether jobs are so short lately that another start of a program for each would show.
+    /// Whether jobs are so short lately that a leash for each would show.
     pub(super) fn is_for_short_ones(&self) -> bool {
         self.0.state.lock().are_short()
     }

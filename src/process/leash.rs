@@ -1,124 +1,166 @@
-//! A command that dies with whoever started it.
+//! A command that dies with its parent, or begins in another folder.
 //!
-//! The kernel grants that to nobody but the process itself. So it is this program for a moment,
-//! which asks for it and becomes the command.
+//! Only a process itself can ask the kernel for these. So the command is another program first, which asks and then becomes
+//! the command: one of three hundred bytes in memory, or this very program where that may not be executed.
+
+mod small;
 
 use std::{
     convert::Infallible,
     ffi::{CString, OsStr, OsString},
     fs::File,
     io::{self, Write as _},
-    iter::once,
     os::{
         fd::{AsRawFd, OwnedFd},
-        unix::ffi::OsStringExt,
+        unix::ffi::{OsStrExt, OsStringExt},
     },
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use nix::unistd::execv;
 use rustix::{
-    io::{FdFlags, fcntl_setfd},
-    pipe::{PipeFlags, pipe_with},
-    process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal},
+    fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create},
+    io::Errno,
+    process::{Pid, Signal, chdir, getpid, getppid, set_parent_process_death_signal},
 };
-
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver, signal::unix::SignalKind};
 
-use super::signal::catch_for_good;
+use super::{command::Command, signal::catch_for_good};
 
 pub(crate) const WORD: &str = "__leash";
 
 /// This very program, even if its file was replaced meanwhile.
-pub(crate) const PROGRAM: &str = "/proc/self/exe";
+const OURSELVES: &str = "/proc/self/exe";
 
-/// Our end of what a command says that could not be started.
-pub(crate) struct Leash {
-    signal: Signal,
-    answer: OwnedFd,
-    /// Theirs, which they inherit.
-    theirs: OwnedFd,
+/// What commands are before they are commands.
+///
+/// The kernel ends them with the thread that has started them, so that has to be the first one.
+#[derive(Debug)]
+pub(super) struct Leash {
+    /// `None` where it cannot be made.
+    small: Option<File>,
+    is_refused: AtomicBool,
+    /// The descriptor on which a command says that it cannot be started.
+    pub(super) answer: i32,
 }
 
 /// What a command says that has been started, until it is one.
 #[derive(Debug)]
-pub(crate) struct Answer(OwnedFd);
+pub(crate) struct Answer(pub(super) OwnedFd);
 
 impl Leash {
-    /// Makes one for a command that gets this signal when we die.
-    pub(crate) fn new(signal: Signal) -> io::Result<Self> {
-        let (answer, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-        // Nothing else is started until this is dropped.
-        fcntl_setfd(&theirs, FdFlags::empty())?;
-        Ok(Self {
-            signal,
+    /// `answer` is a descriptor that commands have no other use for.
+    pub(super) fn new(answer: i32) -> Self {
+        Self {
+            small: small(answer).ok(),
+            is_refused: AtomicBool::new(false),
             answer,
-            theirs,
-        })
+        }
     }
 
-    /// Returns the arguments with which [`PROGRAM`] becomes a command.
-    pub(crate) fn arguments(&self, program: &Path, argv: &[OsString]) -> Vec<OsString> {
-        let own = [
-            OsString::from("jobboard"),
-            WORD.into(),
-            getpid().as_raw_nonzero().to_string().into(),
-            self.signal.as_raw().to_string().into(),
-            self.theirs.as_raw_fd().to_string().into(),
-            program.into(),
-        ];
-        own.into_iter().chain(argv.iter().cloned()).collect()
+    /// Has `start` called with the program and the arguments that become a command.
+    pub(super) fn start<T>(
+        &self,
+        command: &Command,
+        at_our_death: Option<Signal>,
+        start: impl Fn(&Path, &[OsString]) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let signal = at_our_death.and_then(|it| u8::try_from(it.as_raw()).ok());
+        let folder = command.cwd.as_deref().unwrap_or(Path::new(""));
+        let numbers = [getpid().as_raw_nonzero().get(), self.answer];
+        let [parent, answer] = numbers.map(|it| it.to_string().into());
+        let mut argv = vec!["jobboard".into(), WORD.into(), parent, answer];
+        let own = argv.len();
+        argv.push(OsString::from_vec(signal.into_iter().collect()));
+        argv.extend([folder, &command.program].map(OsString::from));
+        argv.extend_from_slice(&command.argv);
+        if let Some(small) = &self.small
+            && !self.is_refused.load(Ordering::Relaxed)
+        {
+            let program = format!("/proc/self/fd/{}", small.as_raw_fd());
+            match start(program.as_ref(), &argv[own..]) {
+                Err(error) if is_refusal(&error) => self.is_refused.store(true, Ordering::Relaxed),
+                started => return started,
+            }
+        }
+        start(OURSELVES.as_ref(), &argv)
     }
+}
 
-    /// Leaves their end to the command, which has just been started.
-    pub(crate) fn answer(self) -> Answer {
-        Answer(self.answer)
-    }
+/// Makes the small program, which nobody can change.
+fn small(answer: i32) -> io::Result<File> {
+    let image = small::image(getpid().as_raw_nonzero().get(), answer);
+    let image = image.ok_or(io::ErrorKind::Unsupported)?;
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = memfd_create("leash", flags | MemfdFlags::EXEC);
+    // Kernels before 6.3 do not know that flag, nor files in memory that may not be executed.
+    let file = match file {
+        Err(Errno::INVAL) => memfd_create("leash", flags),
+        file => file,
+    };
+    let mut file = File::from(file?);
+    file.write_all(&image)?;
+    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::SEAL)?;
+    // What somebody may write to is not executed.
+    File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Whether it is the small program that may not be executed.
+fn is_refusal(error: &io::Error) -> bool {
+    let error = Errno::from_io_error(error);
+    error.is_some_and(|it| [Errno::ACCESS, Errno::PERM, Errno::NOEXEC, Errno::NOENT].contains(&it))
 }
 
 impl Answer {
     /// Waits until the command is one, or says why it cannot be.
     pub(crate) async fn hear(self) -> io::Result<()> {
-        let mut told = String::new();
-        let mut answer = Receiver::from_owned_fd(self.0)?;
-        answer.read_to_string(&mut told).await?;
-        match told.parse() {
-            Ok(number) => Err(io::Error::from_raw_os_error(number)),
+        let mut number = Vec::new();
+        Receiver::from_owned_fd(self.0)?
+            .read_to_end(&mut number)
+            .await?;
+        match number.try_into() {
+            Ok(number) => Err(io::Error::from_raw_os_error(-i32::from_ne_bytes(number))),
             Err(_) => Ok(()),
         }
     }
 }
 
-/// Becomes the command that the arguments behind [`WORD`] name, which dies with its parent.
+/// Becomes the command that the arguments behind [`WORD`] name, as the small program does.
 ///
 /// Returns only if that cannot be; whoever waits for it has been told then.
 pub(crate) fn become_command(
     mut arguments: impl Iterator<Item = OsString>,
 ) -> io::Result<Infallible> {
     let mut next = || arguments.next().ok_or(io::ErrorKind::InvalidInput);
-    let (parent, signal, answer) = (number(&next()?)?, number(&next()?)?, number(&next()?)?);
-    let (program, name) = (next()?, next()?);
+    let (parent, answer) = (number(&next()?)?, number(&next()?)?);
+    let (signal, folder, program) = (next()?, next()?, next()?);
     // Opened anew it is closed by the start of the command, as the one that was inherited is not.
     let mut told = File::options()
         .write(true)
         .open(format!("/proc/self/fd/{answer}"))?;
     nix::unistd::close(answer)?;
-    let signal = Signal::from_named_raw(signal).ok_or(io::ErrorKind::InvalidInput)?;
-    die_with(parent, signal)
-        .and_then(|()| execute(program, once(name).chain(arguments)))
+    let signal = signal.as_bytes().first();
+    let signal = signal.and_then(|&it| Signal::from_named_raw(it.into()));
+    prepare(signal, parent, &folder)
+        .and_then(|()| execute(program, arguments))
         .inspect_err(|failed| {
+            let number = -failed.raw_os_error().unwrap_or_default();
             // Whoever is to hear it may be dead.
-            let _ = write!(told, "{}", failed.raw_os_error().unwrap_or_default());
+            let _ = told.write_all(&number.to_ne_bytes());
         })
 }
 
-fn die_with(parent: i32, signal: Signal) -> io::Result<()> {
-    set_parent_process_death_signal(Some(signal))?;
-    match getppid() == Pid::from_raw(parent) {
-        true => Ok(()),
+fn prepare(signal: Option<Signal>, parent: i32, folder: &OsStr) -> io::Result<()> {
+    set_parent_process_death_signal(signal)?;
+    if getppid() != Pid::from_raw(parent) {
         // It is dead already, and so should we be.
-        false => Err(io::ErrorKind::NotFound.into()),
+        return Err(io::ErrorKind::NotFound.into());
     }
+    if !folder.is_empty() {
+        chdir(folder)?;
+    }
+    Ok(())
 }
 
 fn execute(program: OsString, argv: impl Iterator<Item = OsString>) -> io::Result<Infallible> {

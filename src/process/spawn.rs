@@ -7,13 +7,9 @@ use std::{
     io,
     os::{
         fd::{AsRawFd, OwnedFd},
-        unix::{
-            ffi::{OsStrExt, OsStringExt},
-            process::CommandExt,
-        },
+        unix::ffi::{OsStrExt, OsStringExt},
     },
     path::Path,
-    process::{self, Stdio},
 };
 
 use nix::{
@@ -30,7 +26,7 @@ use super::{
     command::{Command, Input, NotRun, Output},
     guard::CONDUCTOR,
     label::{Label, MARK},
-    leash::{self, Answer, Leash},
+    leash::{Answer, Leash},
     signal::Ignored,
 };
 use crate::job::Owner;
@@ -46,6 +42,7 @@ pub(crate) struct Spawner {
     nothing: File,
     nowhere: File,
     attributes: PosixSpawnAttr,
+    leash: Leash,
 }
 
 /// What ties a command to us, and all that comes of it.
@@ -53,7 +50,7 @@ pub(crate) struct Spawner {
 pub(crate) struct Bonds {
     /// What all of it bears.
     pub(crate) label: Label,
-    /// What the kernel sends to the command itself when we die; it costs another start of a program.
+    /// What the kernel sends to the command itself when we die.
     pub(crate) at_our_death: Option<Signal>,
 }
 
@@ -80,12 +77,14 @@ impl Spawner {
     /// Takes what there is now.
     pub(crate) fn ours() -> io::Result<Self> {
         let variables = std::env::vars_os();
+        let nothing = File::open("/dev/null")?;
         Ok(Self {
             // What came to us by way of the kernel has no NUL in it.
             variables: variables
                 .filter_map(|(name, value)| variable(&name, &value).ok())
                 .collect(),
-            nothing: File::open("/dev/null")?,
+            leash: Leash::new(nothing.as_raw_fd()),
+            nothing,
             nowhere: File::options().write(true).open("/dev/null")?,
             attributes: attributes()?,
         })
@@ -127,41 +126,21 @@ impl Spawner {
             NotRun::Failed { program, source }
         })?;
         let _handed_down = bonds.and_then(|bonds| bonds.label.hand_down());
-        let started = match bonds.and_then(|bonds| bonds.at_our_death) {
-            Some(signal) => self.start_leashed(signal, command, streams),
-            None => self
-                .start_program(command, streams)
-                .map(|leader| (leader, None)),
-        };
-        match started {
-            Ok((leader, answer)) => Ok(Spawned {
-                leader,
-                pipes,
-                answer,
-            }),
-            Err(source) => Err(NotRun::because(&command.program, source)),
-        }
-    }
-
-    fn start_leashed(
-        &self,
-        signal: Signal,
-        command: &Command,
-        streams: Streams<'_>,
-    ) -> io::Result<(Pid, Option<Answer>)> {
-        let leash = Leash::new(signal)?;
-        let mut leashed = command.clone();
-        leashed.argv = leash.arguments(&command.program, &command.argv);
-        leashed.program = leash::PROGRAM.into();
-        let leader = self.start_program(&leashed, streams)?;
-        Ok((leader, Some(leash.answer())))
-    }
-
-    fn start_program(&self, command: &Command, streams: Streams<'_>) -> io::Result<Pid> {
-        match &command.cwd {
-            None => self.start_here(command, &streams),
-            Some(folder) => self.start_in(folder, command, streams),
-        }
+        let at_our_death = bonds.and_then(|bonds| bonds.at_our_death);
+        let started = actions(&streams).and_then(|actions| match (at_our_death, &command.cwd) {
+            (None, None) => Ok((
+                self.spawn(&command.program, &command.argv, command, &actions)?,
+                None,
+            )),
+            _ => self.start_leashed(at_our_death, command, actions),
+        });
+        let (leader, answer) =
+            started.map_err(|source| NotRun::because(&command.program, source))?;
+        Ok(Spawned {
+            leader,
+            pipes,
+            answer,
+        })
     }
 
     /// Opens what a command has as its streams, and returns our ends of the pipes among them.
@@ -176,44 +155,36 @@ impl Spawner {
         Ok(([input, output, errors], [output_end, errors_end]))
     }
 
-    fn start_here(&self, command: &Command, streams: &Streams<'_>) -> io::Result<Pid> {
-        let mut actions = PosixSpawnFileActions::init()?;
-        for (stream, target) in streams.iter().zip(0..) {
-            if let Some(source) = stream {
-                actions.add_dup2(source.number(), target)?;
-            }
-        }
-        let program = command.program.as_path();
-        let arguments = command.argv.iter().map(|it| text(it.as_bytes()));
+    fn start_leashed(
+        &self,
+        at_our_death: Option<Signal>,
+        command: &Command,
+        mut actions: PosixSpawnFileActions,
+    ) -> io::Result<(Pid, Option<Answer>)> {
+        let (answer, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+        actions.add_dup2(theirs.as_raw_fd(), self.leash.answer)?;
+        let start = |program: &Path, argv: &[_]| self.spawn(program, argv, command, &actions);
+        let leader = self.leash.start(command, at_our_death, start)?;
+        Ok((leader, Some(Answer(answer))))
+    }
+
+    /// Starts a program with these arguments amid what the command has around it.
+    fn spawn(
+        &self,
+        program: &Path,
+        argv: &[OsString],
+        command: &Command,
+        actions: &PosixSpawnFileActions,
+    ) -> io::Result<Pid> {
+        let arguments = argv.iter().map(|it| text(it.as_bytes()));
         let pid = posix_spawn(
             program,
-            &actions,
+            actions,
             &self.attributes,
             &arguments.collect::<io::Result<Vec<_>>>()?,
             &self.environment(&command.env)?,
         )?;
         Pid::from_raw(pid.as_raw()).ok_or_else(|| io::ErrorKind::InvalidData.into())
-    }
-
-    /// Starts a command in another folder, for which only the standard library has a way.
-    fn start_in(&self, folder: &Path, command: &Command, streams: Streams<'_>) -> io::Result<Pid> {
-        let mut builder = process::Command::new(&command.program);
-        if let [name, arguments @ ..] = command.argv.as_slice() {
-            builder.arg0(name).args(arguments);
-        }
-        builder.env_clear();
-        for variable in self.environment(&command.env)? {
-            if let Some((name, value)) = parts(&variable) {
-                builder.env(name, value);
-            }
-        }
-        let [input, output, errors] = streams;
-        builder
-            .stdin(stdio(input)?)
-            .stdout(stdio(output)?)
-            .stderr(stdio(errors)?);
-        let child = builder.current_dir(folder).process_group(0).spawn()?;
-        Ok(Pid::from_child(&child))
     }
 
     fn outlet(&self, output: Output) -> io::Result<(Option<Source<'_>>, Option<OwnedFd>)> {
@@ -255,12 +226,14 @@ impl Source<'_> {
     }
 }
 
-fn stdio(source: Option<Source<'_>>) -> io::Result<Stdio> {
-    Ok(match source {
-        None => Stdio::inherit(),
-        Some(Source::Shared(file)) => file.try_clone()?.into(),
-        Some(Source::Own(fd)) => fd.into(),
-    })
+fn actions(streams: &Streams<'_>) -> io::Result<PosixSpawnFileActions> {
+    let mut actions = PosixSpawnFileActions::init()?;
+    for (stream, target) in streams.iter().zip(0..) {
+        if let Some(source) = stream {
+            actions.add_dup2(source.number(), target)?;
+        }
+    }
+    Ok(actions)
 }
 
 /// Has a command lead a group, and deal with signals as any program does that a shell starts.
@@ -310,14 +283,6 @@ fn text(bytes: impl Into<Vec<u8>>) -> io::Result<CString> {
     CString::new(bytes).map_err(|_| io::Error::other("there is a NUL in it"))
 }
 
-/// Returns name and value of a variable; a name may begin with the sign that ends it.
-fn parts(variable: &CStr) -> Option<(&OsStr, &OsStr)> {
-    let bytes = variable.to_bytes();
-    let end = 1 + bytes.iter().skip(1).position(|&byte| byte == b'=')?;
-    let (name, value) = (&bytes[..end], &bytes[end + 1..]);
-    Some((OsStr::from_bytes(name), OsStr::from_bytes(value)))
-}
-
 fn is_called(variable: &CStr, name: &OsStr) -> bool {
     let rest = variable.to_bytes().strip_prefix(name.as_bytes());
     rest.is_some_and(|rest| rest.first() == Some(&b'='))
@@ -353,16 +318,5 @@ mod tests {
         ]);
         let environment = spawner.environment(&changes).unwrap();
         assert_eq!(texts(&environment), ["AB=2", "A=6", "E=8"]);
-    }
-
-    #[test]
-    fn a_variable_is_told_apart_from_its_value() {
-        let name_and_value = |it: &CStr| {
-            let (name, value) = parts(it)?;
-            Some((name.to_owned(), value.to_owned()))
-        };
-        assert_eq!(name_and_value(c"A=b=c"), Some(("A".into(), "b=c".into())));
-        assert_eq!(name_and_value(c"=C:=d"), Some(("=C:".into(), "d".into())));
-        assert_eq!(name_and_value(c"A"), None);
     }
 }

@@ -209,6 +209,39 @@ fn a_command_dies_with_those_who_watch_over_it() {
 }
 
 #[test]
+fn a_command_dies_with_its_watchers_where_no_file_in_memory_is_executed() {
+    let env = crate::support::env::Env::new();
+    let tag = Tag::new();
+    let alone = |script: &str, more: &[&str]| {
+        let own = "--pid --fork --kill-child --mount-proc sh -c".split(' ');
+        let words: Vec<_> = own
+            .chain([script, "sh"])
+            .chain(more.iter().copied())
+            .collect();
+        env.program("unshare".as_ref(), &words)
+    };
+    let refused = "echo 2 > /proc/sys/vm/memfd_noexec || exit 9";
+    if alone(refused, &[]).run().code != 0 {
+        eprintln!("skipped: this user cannot have the kernel refuse it");
+        return;
+    }
+    env.post("a");
+    let jobboard = env!("CARGO_BIN_EXE_jobboard");
+    // The first process stays, with whose end all others would end.
+    let script = format!("{refused}; \"$@\"; read line < wait");
+    env.program("mkfifo".as_ref(), &["wait"]).run().succeeded();
+    let command = [jobboard, "claim", "--next", "--", "sleep", tag.text()];
+    let all = alone(&script, &command).spawn();
+    wait_until("the command runs", || tag.sleepers().len() == 1);
+    let performer = tag.performer();
+    for pid in guards(performer).into_iter().chain([performer]) {
+        signal(pid, Signal::KILL);
+    }
+    wait_until("the command is gone", || tag.sleepers().is_empty());
+    all.kill();
+}
+
+#[test]
 fn nothing_is_left_of_a_command_that_has_ended() {
     let stage = Stage::embedded().unwrap();
     let (tag, neighbour) = (Tag::new(), Tag::new());
