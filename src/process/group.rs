@@ -1,8 +1,13 @@
 //! Process groups, and what the kernel tells of the processes in them.
 
-use std::{fmt, fs};
+use std::fmt;
 
-use rustix::process::{Pid, Signal, getpid, kill_process_group};
+use rustix::{
+    buffer::spare_capacity,
+    fs::{Mode, OFlags, open},
+    io::read,
+    process::{Pid, Signal, getpid, kill_process_group},
+};
 
 /// A process group; its number is the pid of its leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,8 +62,7 @@ pub(crate) struct Stat {
 impl Stat {
     /// Looks a process up; `None` if there is none with this pid.
     pub(crate) fn of(pid: Pid) -> Option<Self> {
-        let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
-        Self::parse(&fs::read(path).ok()?)
+        Self::parse(&facts(pid, "stat")?)
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
@@ -83,6 +87,15 @@ impl Stat {
     pub(crate) fn has_ended(self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
+}
+
+/// Reads a short file of the kernel's about a process: in one piece, as the library would not.
+pub(super) fn facts(pid: Pid, file: &str) -> Option<Vec<u8>> {
+    let path = format!("/proc/{}/{file}", pid.as_raw_nonzero());
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut text = Vec::with_capacity(4096);
+    read(&file, spare_capacity(&mut text)).ok()?;
+    Some(text)
 }
 
 /// Reads a pid; the inner one is `None` for a process that has none here.

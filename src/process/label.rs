@@ -9,6 +9,8 @@ use std::fs;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use uuid::Uuid;
 
+use super::group::facts;
+
 pub(crate) const JOB: &str = "JOBBOARD_JOB";
 
 /// The variable by which the guard knows the commands of its conductor; its value is the mark.
@@ -81,8 +83,7 @@ impl Label {
 
     /// Returns the label that a process carries, which costs less to see than an environment.
     pub(crate) fn carried_by(pid: Pid) -> Option<Self> {
-        let limits = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_nonzero()));
-        Self::in_limits(&limits.ok()?)
+        Self::in_limits(str::from_utf8(&facts(pid, "limits")?).ok()?)
     }
 
     fn in_limits(limits: &str) -> Option<Self> {

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fs,
+    os::unix::fs::DirEntryExt,
 };
 
 use rustix::{
@@ -202,8 +203,16 @@ impl Processes {
 
 /// Returns the pids of all processes, also of those that nobody has reaped.
 pub(crate) fn pids() -> impl Iterator<Item = Pid> {
+    numbered().map(|(pid, _)| pid)
+}
+
+/// Returns all processes, each with the number of its folder, which the next one with its pid does not get.
+pub(crate) fn numbered() -> impl Iterator<Item = (Pid, u64)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+    entries.filter_map(|entry| {
+        let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+        Some((pid, entry.ino()))
+    })
 }
 
 #[cfg(test)]

@@ -3,71 +3,61 @@
 //! So whoever has lost all parents below it is its own child, and it sees after each command
 //! whether anything is left of that.
 
-use std::{collections::HashSet, fs::File, io, os::unix::fs::FileExt, time::Duration};
-
-use nix::sys::prctl::set_child_subreaper;
-use rustix::{
-    fs::{PROC_SUPER_MAGIC, fstatfs},
-    process::{Pid, WaitId, WaitIdOptions, waitid},
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{self, Read as _, Seek as _},
 };
 
-use crate::process::{clock::Boottime, lineage::pids};
+use nix::sys::prctl::set_child_subreaper;
+use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
 
-/// For so long after a process came to be, pids go on from its own.
-pub(super) const RECENT: Duration = Duration::from_secs(1);
-
-/// More pids than that are not tried one by one.
-const FEW: i32 = 1000;
+use crate::process::{group::Stat, lineage::pids};
 
 #[derive(Debug)]
 pub(super) struct Adopted {
-    /// Says which pid was given out last.
-    loads: Option<File>,
+    /// The children of our first thread, to which all orphans go; some kernels do not list them.
+    children: Option<File>,
 }
 
 impl Adopted {
     /// Has all orphans below this process come to it.
     pub(super) fn from_now_on() -> io::Result<Self> {
         set_child_subreaper(true)?;
-        let loads = File::open("/proc/loadavg").ok();
-        // In some containers it is made up by somebody else, who knows nothing of pids.
-        let is_real = |it: &File| fstatfs(it).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
+        let pid = getpid().as_raw_nonzero();
+        let children = File::open(format!("/proc/self/task/{pid}/children"));
         Ok(Self {
-            loads: loads.filter(is_real),
+            children: children.ok(),
         })
     }
 
-    /// Reaps those that have ended, except for our own children; whether any other is there, or was
-    /// until now and may have left one, that may be younger than this process.
-    pub(super) fn is_any_since(&self, elder: Pid, born: Boottime, own: &HashSet<Pid>) -> bool {
-        match self.younger(elder, born) {
-            Some(pids) => is_any(pids, own),
-            None => self.reap(own),
-        }
+    /// Reaps those that have ended, except for our own children, and returns when each of the others started that is
+    /// there, or was until now and may have left one.
+    pub(super) fn reap(&self, own: &HashSet<Pid>) -> Vec<u64> {
+        let all = self.children().unwrap_or_else(|| pids().collect());
+        let others = all.into_iter().filter(|pid| !own.contains(pid));
+        others.filter_map(reap).collect()
     }
 
-    /// Reaps those that have ended, except for our own children; whether there was any other.
-    pub(super) fn reap(&self, own: &HashSet<Pid>) -> bool {
-        is_any(pids(), own)
-    }
-
-    /// Returns the pids that were given out since that of this process, if they are few.
-    fn younger(&self, elder: Pid, born: Boottime) -> Option<impl Iterator<Item = Pid> + use<>> {
-        let mut text = [0; 64];
-        let length = self.loads.as_ref()?.read_at(&mut text, 0).ok()?;
-        let text = str::from_utf8(&text[..length]).ok()?;
-        let last: i32 = text.split_ascii_whitespace().last()?.parse().ok()?;
-        let elder = elder.as_raw_nonzero().get();
-        let is_few = (0..FEW).contains(&(last - elder)) && !(born + RECENT).is_past();
-        is_few.then(|| (elder + 1..=last).filter_map(Pid::from_raw))
+    /// Returns our children, among which those stay that nobody reaps.
+    fn children(&self) -> Option<Vec<Pid>> {
+        let mut text = String::with_capacity(4096);
+        let mut file = self.children.as_ref()?;
+        file.rewind().ok()?;
+        file.read_to_string(&mut text).ok()?;
+        let pids = text.split_ascii_whitespace();
+        pids.map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
     }
 }
 
-/// Reaps the ended ones among these that are our children; whether there is, or was, any.
-fn is_any(pids: impl Iterator<Item = Pid>, own: &HashSet<Pid>) -> bool {
+/// Reaps a child if it has ended, and returns when it started; `None` if it is no child.
+fn reap(pid: Pid) -> Option<u64> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    let child = WaitId::Pid(pid);
     // It is refused for who is no child.
-    let is_child = |pid: Pid| waitid(WaitId::Pid(pid), options).is_ok();
-    let others = pids.filter(|pid| !own.contains(pid));
-    others.fold(false, |any, pid| is_child(pid) | any)
+    waitid(child.clone(), options | WaitIdOptions::NOWAIT).ok()?;
+    // Afterwards that cannot be seen.
+    let started = Stat::of(pid).map_or(u64::MAX, |stat| stat.started);
+    waitid(child, options).ok()?;
+    Some(started)
 }

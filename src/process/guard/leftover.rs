@@ -7,14 +7,13 @@ use tokio::{sync::Mutex, task, time};
 
 use super::{
     WORD,
-    adopted::RECENT,
     course::{PAUSE, PERSISTENCE},
 };
 use crate::process::{
     clock::Boottime,
     group::Stat,
     label::Label,
-    lineage::{Kin, Processes, pids},
+    lineage::{Kin, Processes, numbered},
 };
 
 /// How long it has to end by itself.
@@ -31,7 +30,7 @@ pub(crate) struct LeftOver(Mutex<Seen>);
 struct Seen {
     since: Boottime,
     /// Those that bear no label, and never will.
-    others: HashSet<Pid>,
+    others: HashSet<(Pid, u64)>,
     /// The jobs of which some do.
     jobs: HashSet<u32>,
 }
@@ -62,23 +61,19 @@ impl LeftOver {
 
 impl Seen {
     /// Looks again at all that there is, and closely at those that have come since.
-    fn once_more(mut self) -> Self {
-        let since = Boottime::now();
-        if (self.since + RECENT).is_past() {
-            self.others.clear();
-        }
+    fn once_more(self) -> Self {
         let mut now = Self {
-            since,
+            since: Boottime::now(),
             ..Self::default()
         };
-        for pid in pids() {
-            let label = match self.others.contains(&pid) {
+        for process in numbered() {
+            let label = match self.others.contains(&process) {
                 true => None,
-                false => Label::carried_by(pid),
+                false => Label::carried_by(process.0),
             };
             match label {
                 Some(label) => _ = now.jobs.insert(label.job()),
-                None => _ = now.others.insert(pid),
+                None => _ = now.others.insert(process),
             }
         }
         now

@@ -44,7 +44,7 @@ pub(crate) use self::{
     leftover::LeftOver,
     line::{Limits, Ward},
 };
-use super::{clock::Boottime, group::Group, label::Label};
+use super::{group::Group, label::Label};
 use crate::ready::Ready;
 
 pub(crate) const WORD: &str = "__guard";
@@ -92,7 +92,7 @@ pub(crate) struct Guard {
 
 #[derive(Debug)]
 struct State {
-    watched: HashMap<Group, Watched>,
+    watched: HashMap<Group, Ward>,
     starting: Option<Ward>,
     /// `None` while one cannot be started.
     helper: Option<Helper>,
@@ -102,12 +102,6 @@ struct State {
     held: String,
     /// When the remains of orphans were taken away last.
     reaped: Instant,
-}
-
-#[derive(Debug)]
-struct Watched {
-    ward: Ward,
-    since: Boottime,
 }
 
 #[derive(Debug)]
@@ -175,8 +169,7 @@ impl Guard {
     /// makes good for it.
     pub(crate) fn watch(&self, group: Group, ward: Ward) -> io::Result<()> {
         let mut state = self.state.lock();
-        let since = Boottime::now();
-        state.watched.insert(group, Watched { ward, since });
+        state.watched.insert(group, ward);
         state.starting = None;
         self.stirred.notify_one();
         self.send(&mut state, &Line::Watch { group, ward })
@@ -187,8 +180,8 @@ impl Guard {
         let mut state = self.state.lock();
         let ward = match state.watched.get_mut(&group) {
             Some(known) => {
-                known.ward.limits = limits;
-                known.ward
+                known.limits = limits;
+                *known
             }
             None => return Ok(()),
         };
@@ -278,10 +271,7 @@ impl Guard {
             conductor: self.adopted.as_ref().map(|_| getpid()),
         }];
         let watched = state.watched.iter();
-        let watched = watched.map(|(&group, watched)| {
-            let ward = watched.ward;
-            Line::Watch { group, ward }
-        });
+        let watched = watched.map(|(&group, &ward)| Line::Watch { group, ward });
         let starting = state.starting.map(Line::Start);
         let lines: Vec<_> = mark.into_iter().chain(watched).chain(starting).collect();
         let conductor = Label::new(&self.mark, "").conductor();

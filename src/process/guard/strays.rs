@@ -1,6 +1,6 @@
 //! What came of a conductor's commands and is not in their groups any more.
 
-use std::{collections::HashSet, convert::Infallible, time::Duration};
+use std::{collections::HashSet, convert::Infallible, mem, time::Duration};
 
 use rustix::process::{Pid, Signal, getpgid, getpid};
 use tokio::{
@@ -11,7 +11,7 @@ use tokio::{
 use super::{Guard, State, course::PERSISTENCE};
 use crate::process::{
     clock::Boottime,
-    group::Group,
+    group::{Group, Stat},
     lineage::{Household, Kin, Origin, Processes},
 };
 
@@ -55,11 +55,11 @@ impl Guard {
     ///
     /// The leader of its group must not have been reaped yet.
     pub(crate) async fn clear_away(&self, group: Group) {
-        let until = Boottime::now() + PERSISTENCE;
+        let (until, mut was_empty) = (Boottime::now() + PERSISTENCE, false);
         while self.has_orphans(group) && !until.is_past() {
             let left = self.came_of(group).await;
-            if left.is_empty() {
-                // Those that there are came of others.
+            // Those that there are came of others, unless they went on forking while they were looked for.
+            if left.is_empty() && mem::replace(&mut was_empty, true) {
                 return;
             }
             for kin in left {
@@ -72,12 +72,15 @@ impl Guard {
     /// Whether anybody is there who may have come of a command, and is not in its care.
     fn has_orphans(&self, group: Group) -> bool {
         let state = self.state.lock();
-        match (&self.adopted, state.watched.get(&group)) {
-            (Some(adopted), Some(watched)) => {
-                adopted.is_any_since(group.leader(), watched.since, &state.own())
-            }
-            _ => false,
+        let Some(adopted) = &self.adopted else {
+            return false;
+        };
+        let orphans = adopted.reap(&state.own());
+        if orphans.is_empty() || !state.watched.contains_key(&group) {
+            return false;
         }
+        let since = Stat::of(group.leader()).map_or(0, |stat| stat.started);
+        orphans.into_iter().any(|started| started >= since)
     }
 
     /// Looks for all that came of a command; on a busy machine that takes its time, in which claims
@@ -93,12 +96,12 @@ impl Guard {
         };
         // Others have started meanwhile; who is seen and not known by now has ended.
         let state = self.state.lock();
-        let Some(watched) = state.watched.get(&group) else {
+        let Some(ward) = state.watched.get(&group) else {
             return Vec::new();
         };
         let origin = Origin {
             group: Some(group),
-            label: watched.ward.label,
+            label: ward.label,
         };
         processes.of_command(origin, &state.household())
     }
@@ -113,10 +116,10 @@ impl State {
     }
 
     fn household(&self) -> Household {
-        let watched = self.watched.values().map(|it| it.ward);
+        let wards = self.watched.values().copied().chain(self.starting);
         Household {
             own: self.own(),
-            labels: watched.chain(self.starting).map(|it| it.label).collect(),
+            labels: wards.map(|it| it.label).collect(),
         }
     }
 }
