@@ -41,8 +41,8 @@ pub(super) struct Attempt {
     pub(super) tag: Arc<Tag>,
     pub(super) fence: Fence,
     pub(super) lease: KeptLease,
-    /// We have had the claim since then or longer.
-    pub(super) claimed: Boottime,
+    /// A look at all processes from after it shows what is left of the job.
+    pub(super) look_since: Boottime,
     /// Of a command that was started and that somebody traces.
     pub(super) span: Option<Span>,
 }
@@ -140,7 +140,7 @@ impl Attempt {
         command.trace(self.span.as_ref());
         // Whoever had the job before may have died together with its guard.
         let reference = self.job.reference();
-        shared.left_over.end(&reference, self.claimed).await;
+        shared.left_over.end(&reference, self.look_since).await;
         let at_our_death = (!slot.is_for_short_ones()).then_some(Signal::TERM);
         let (mut process, capture) = match self.start(shared, &mut command, at_our_death) {
             Ok(started) => started,

@@ -26,6 +26,7 @@ use crate::{
     lease::Keeper,
     process::{
         clock::{self, Boottime},
+        guard::BEFORE_FIRST,
         signal::Signals,
     },
 };
@@ -204,7 +205,10 @@ impl Supervisor {
             job: claimed.job,
             fence: claimed.fence,
             lease: self.keeper.hold(claim, asked),
-            claimed: heard,
+            look_since: match claimed.is_first {
+                true => heard - BEFORE_FIRST,
+                false => heard,
+            },
             span: None,
         };
         let (shared, shutdown) = (Arc::clone(&self.shared), self.shared.shutdown.subscribe());

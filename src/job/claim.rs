@@ -147,4 +147,6 @@ pub(crate) struct Claim {
 pub(crate) struct Claimed {
     pub(crate) job: Job,
     pub(crate) fence: Fence,
+    /// Whether the record beside the job knew of no claim before.
+    pub(crate) is_first: bool,
 }

@@ -169,6 +169,12 @@ impl Job {
         self.holding.as_ref()?.claimed_on.or(self.last_modified)
     }
 
+    /// Whether the record beside the job knows of no claim before this one; the same clock has to have timed both.
+    pub(crate) fn is_claimed_first(&self) -> bool {
+        let claimed_on = self.holding.as_ref().and_then(|it| it.claimed_on);
+        claimed_on.is_some() && claimed_on == self.history.first_claimed_on
+    }
+
     /// Returns the place of the job in the ranked order, least first.
     pub(crate) fn rank(&self) -> Rank {
         Rank::new(self.priority, self.sequence)

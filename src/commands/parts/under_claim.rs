@@ -82,7 +82,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(crate) fn new(Claimed { job, fence }: Claimed, asked: Boottime) -> Self {
+    pub(crate) fn new(Claimed { job, fence, .. }: Claimed, asked: Boottime) -> Self {
         Self {
             max_attempts: job.details.as_ref().and_then(max_attempts),
             span: Span::of(job.details.as_ref(), false),

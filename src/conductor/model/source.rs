@@ -40,7 +40,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a claim or a renewal is served",
         "board/zookeeper/write/claim.rs",
         &["attempt", "renew"],
-        "da386c4e",
+        "4c991dc9",
     ),
     (
         "a settlement is served",
@@ -76,13 +76,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "the guard is told, and the command is started",
         "conductor/attempt.rs",
         &["carry_out", "start"],
-        "9032233d",
+        "ee2f6106",
     ),
     (
         "what is left of earlier attempts is ended",
         "process/guard/leftover.rs",
         &["end", "end_left_over", "left_over"],
-        "db93616a",
+        "5e9e3f74",
     ),
     (
         "the guard ends a command",

@@ -16,6 +16,12 @@ use crate::process::{
     lineage::{Kin, Processes, numbered},
 };
 
+/// For the first claim on a job a look from so long before it serves.
+///
+/// Whatever began since, the board has forgotten: its job has ended, and come back under the same uuid. But no other
+/// conductor can end a job before its lease has expired, and none is shorter than this.
+pub(crate) const BEFORE_FIRST: Duration = Duration::from_secs(1);
+
 /// How long it has to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -39,11 +45,12 @@ impl LeftOver {
     /// Ends what earlier attempts at a job have left on this machine, or waits until their guards
     /// have.
     ///
-    /// To be called by whoever has had the claim since the given moment or longer, before anything
-    /// is started under it. One look at all processes serves for all claims from before it.
-    pub(crate) async fn end(&self, uuid: &str, claimed: Boottime) {
+    /// To be called by whoever has the claim, before anything is started under it. A look at all
+    /// processes serves if it was begun after `since`: the claim, or for the first claim on a job
+    /// [`BEFORE_FIRST`].
+    pub(crate) async fn end(&self, uuid: &str, since: Boottime) {
         let mut seen = self.0.lock().await;
-        if seen.since <= claimed {
+        if seen.since <= since {
             let before = mem::take(&mut *seen);
             // On a busy machine this takes its time, in which claims have to be renewed.
             let now = task::spawn_blocking(move || before.once_more()).await;

@@ -41,7 +41,7 @@ use tokio::{
 use self::{adopted::Adopted, line::Line};
 pub(crate) use self::{
     helper::main,
-    leftover::LeftOver,
+    leftover::{BEFORE_FIRST, LeftOver},
     line::{Limits, Ward},
 };
 use super::{group::Group, label::Label};

@@ -186,6 +186,33 @@ fn what_was_claimed_ahead_of_its_turn_does_not_work_twice(stage: &Stage) {
 }
 
 #[test]
+fn what_is_left_of_a_job_is_ended_when_its_uuid_is_posted_again() {
+    let stage = Stage::embedded().unwrap();
+    let tag = Tag::new();
+    fs::write(stage.env.file("work"), WORK).unwrap();
+    // It has looked at all processes before anything is left.
+    let next = stage.start(&["--filter", "name=again"]);
+    let done = stage.post("again", "true");
+    stage.env.jobboard(&["wait", &done]).run().succeeded();
+    let script = format!("sh work it {}", tag.text());
+    let job = stage.post("once", &script);
+    let first = [stage.start(&["--filter", "name=once", "--lease", "1s"])];
+    works(&stage, 1);
+    Harm::BothKilled.is_done_to(&first);
+    wait_until("its claim has expired", || {
+        let claim = ["claim", &job, "--who", "ada"];
+        stage.env.jobboard(&claim).run().code == 0
+    });
+    let consume = ["consume", &job, "--who", "ada"];
+    stage.env.jobboard(&consume).run().succeeded();
+    fs::write(stage.env.file("may-end"), "").unwrap();
+    let again = ["post", "again", "--uuid", &job, "--", "sh", "-c", &script];
+    stage.env.jobboard(&again).run().succeeded();
+    works(&stage, 2);
+    next.kill();
+}
+
+#[test]
 fn a_command_dies_with_those_who_watch_over_it() {
     let stage = Stage::embedded().unwrap();
     let tag = Tag::new();

@@ -144,6 +144,7 @@ fn claim_one(
     match found.into_iter().next() {
         Some(Entry::Job(job)) => Ok(match job.is_unfit && rules.need_record(by.term) {
             false => Ok(Claimed {
+                is_first: job.is_claimed_first(),
                 job: *job,
                 fence: Fence(fence.to_string()),
             }),

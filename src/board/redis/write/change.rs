@@ -128,7 +128,11 @@ impl Target<'_> {
             side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
         };
         match record::just_claimed(field, reply.fact(1), beside, &fence, self.client.limit()) {
-            Ok(job) => Ok(Claimed { job, fence }),
+            Ok(job) => Ok(Claimed {
+                is_first: job.is_claimed_first(),
+                job,
+                fence,
+            }),
             // What cannot be read cannot be claimed.
             Err(malformed) => {
                 self.release(key_of(field), by, fence).await?;

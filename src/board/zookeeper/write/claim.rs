@@ -143,6 +143,7 @@ impl Target<'_> {
         transaction.create(Step::Lock, lock.clone(), &owner, mode(bid.by.term)?);
         // Every claim of ours changes this node: by its version, who settles the claim before
         // learns that there was another one, even if their locks are alike.
+        let is_first = (side.as_ref()).is_some_and(|side| side.first_claimed_on.is_none());
         let side = side.map(|mut side| {
             side.session = session_of(bid.by.term, self.session);
             side.first_claimed_on = side.first_claimed_on.or_else(|| Some(Utc::now()));
@@ -180,7 +181,11 @@ impl Target<'_> {
         });
         record.lock = Some(claim);
         match record.read(Detail::Whole) {
-            Entry::Job(job) => Ok(Attempt::Won(Box::new(Claimed { job: *job, fence }))),
+            Entry::Job(job) => Ok(Attempt::Won(Box::new(Claimed {
+                job: *job,
+                fence,
+                is_first,
+            }))),
             Entry::Malformed(record) => Err(BoardError::Malformed {
                 key: record.key,
                 problem: record.problem,

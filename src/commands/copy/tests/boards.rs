@@ -207,7 +207,11 @@ fn claim(state: &mut State, side: &mut Side, by: &Claimant) -> Result<Claimed> {
         fence: Some(fence.clone()),
     });
     let job = job.clone();
-    Ok(Claimed { job, fence })
+    Ok(Claimed {
+        job,
+        fence,
+        is_first: false,
+    })
 }
 
 fn settle(side: &mut Side, settlement: &Settlement) -> Result<Settled> {
