@@ -3,12 +3,12 @@
 use std::{fmt, io, path::PathBuf};
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{AsyncRead, AsyncWrite, WriteHalf, split},
     net::UnixStream,
 };
 
 use super::{
-    bounded::bounded,
+    bounded::Replies,
     problem::{Cause, Problem},
 };
 use crate::{
@@ -26,6 +26,12 @@ use crate::{
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// Both directions of a stream.
+pub(crate) struct Talk {
+    pub(crate) writer: WriteHalf<Box<dyn Stream>>,
+    pub(crate) replies: Replies,
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
@@ -54,7 +60,7 @@ impl fmt::Display for Place {
 }
 
 impl Endpoint {
-    pub(crate) async fn connect(&self, deadline: Deadline) -> Result<Box<dyn Stream>, Problem> {
+    pub(crate) async fn connect(&self, deadline: Deadline) -> Result<Talk, Problem> {
         let stream: Box<dyn Stream> = match &self.place {
             Place::Tcp(server) => {
                 let stream = connect(server, deadline).await?;
@@ -79,7 +85,9 @@ impl Endpoint {
                 }
             },
         };
-        Ok(bounded(stream, self.most))
+        let (reader, writer) = split(stream);
+        let replies = Replies::new(reader, self.most);
+        Ok(Talk { writer, replies })
     }
 
     pub(crate) fn problem(&self, cause: impl Into<Cause>) -> Problem {

@@ -1,26 +1,35 @@
 //! One open connection, on which many exchanges may be under way at once.
 
 use std::{
+    io,
     pin::pin,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
+use futures_util::future::select;
 use redis::{
-    AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, Pipeline, ProtocolVersion,
-    RedisConnectionInfo, RedisError, RedisResult, ServerError, Value, aio::MultiplexedConnection,
-    from_redis_value,
+    Cmd, FromRedisValue, Pipeline, PushInfo, PushKind, ServerError, Value, from_redis_value,
 };
-use tokio::{task::JoinHandle, time::timeout};
+use tokio::{
+    io::AsyncWriteExt,
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+    time::timeout,
+};
 
 use super::{
     Pusher,
-    connect::{Endpoint, Place},
+    bounded::Deaf,
+    connect::{Endpoint, Place, Talk},
     greet::Server,
     problem::{Cause, Problem},
     refusal::meaning,
 };
 use crate::board::net::{connect::Deadline, problem::Obstacle};
+
+/// How many questions are sent at once.
+const AT_ONCE: usize = 64;
 
 /// In how many parts the time for an answer passes.
 const PARTS: u32 = 10;
@@ -30,7 +39,7 @@ pub(crate) struct Connection {
     endpoint: Endpoint,
     server: Server,
     op_timeout: Duration,
-    connection: MultiplexedConnection,
+    questions: mpsc::UnboundedSender<Question>,
     driver: JoinHandle<()>,
     is_spent: AtomicBool,
 }
@@ -44,29 +53,26 @@ impl Connection {
         pushes: Option<Pusher>,
         deadline: Deadline,
     ) -> Result<Self, Problem> {
-        let (stream, server) = endpoint.enter(db, deadline).await?;
-        let mut config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None);
-        // All that the library would say first has been said.
-        let mut settings = RedisConnectionInfo::default().set_skip_set_lib_name();
-        if let Some(sender) = pushes {
-            config = config.set_push_sender(sender);
-            settings = settings.set_protocol(ProtocolVersion::RESP3);
+        let (mut talk, server) = endpoint.enter(db, deadline).await?;
+        if pushes.is_some() {
+            let mut hello = Pipeline::new();
+            hello.cmd("HELLO").arg(3);
+            let mut answers = endpoint.exchange(&mut talk, &hello, deadline).await?;
+            if let Some(Value::ServerError(error)) = answers.pop() {
+                let problem = endpoint.meaning(&error);
+                return Err(match problem.cause() {
+                    Cause::Said(_) => endpoint.problem(Cause::NoPushes),
+                    _ => problem,
+                });
+            }
         }
-        let late = |limit| endpoint.problem(Obstacle::Silent(limit));
-        let begin = async {
-            MultiplexedConnection::new_with_config(&settings, stream, config)
-                .await
-                .map_err(|error| cannot_push(&endpoint, error))
-        };
-        let (connection, driver) = deadline.bound(late, begin).await?;
+        let (questions, asked) = mpsc::unbounded_channel();
         Ok(Self {
             endpoint,
             server,
             op_timeout,
-            connection,
-            driver: tokio::spawn(driver),
+            questions,
+            driver: tokio::spawn(drive(talk, asked, pushes)),
             is_spent: AtomicBool::new(false),
         })
     }
@@ -99,29 +105,36 @@ impl Connection {
 
     /// Sends a command and returns its answer; in case of an error, that was lost.
     pub(crate) async fn ask(&self, command: &Cmd) -> Result<Value, Problem> {
-        let mut connection = self.connection.clone();
-        self.in_time(connection.send_packed_command(command)).await
+        let answers = self.answers(command.get_packed_command(), 1).await?;
+        let answer = answers.into_iter().next();
+        answer.ok_or_else(|| self.problem(Cause::Strange))
     }
 
     /// Sends commands and returns their answers; in case of an error, those were lost.
     pub(crate) async fn ask_all(&self, commands: &Pipeline) -> Result<Vec<Value>, Problem> {
-        let mut connection = self.connection.clone();
-        let answers = connection.send_packed_commands(commands, 0, commands.len());
-        self.in_time(answers).await
+        self.answers(commands.get_packed_pipeline(), commands.len())
+            .await
     }
 
     /// Waits for an answer for as long as it may take.
     ///
     /// While this process itself stands still, as when nobody reads what it writes, only one part
     /// of the time can pass: what came meanwhile is not late.
-    async fn in_time<T>(
-        &self,
-        exchange: impl Future<Output = RedisResult<T>>,
-    ) -> Result<T, Problem> {
-        let mut exchange = pin!(exchange);
+    async fn answers(&self, commands: Vec<u8>, count: usize) -> Result<Vec<Value>, Problem> {
+        let (asker, mut answers) = oneshot::channel();
+        // If the driver is gone, `asker` goes as well.
+        let _ = self.questions.send(Question {
+            commands,
+            count,
+            answers: Vec::with_capacity(count),
+            asker,
+        });
         for _ in 0..PARTS {
-            if let Ok(answer) = timeout(self.op_timeout / PARTS, &mut exchange).await {
-                return answer.map_err(|error| self.lost(&error));
+            match timeout(self.op_timeout / PARTS, &mut answers).await {
+                Ok(Ok(Ok(answers))) => return Ok(answers),
+                Ok(Ok(Err(Deaf::Gibberish(_)))) => return Err(self.give_up(Cause::NotRedis)),
+                Ok(_) => return Err(self.give_up(Obstacle::BrokenOff)),
+                Err(_) => {}
             }
         }
         Err(self.give_up(Obstacle::Silent(self.op_timeout)))
@@ -153,13 +166,6 @@ impl Connection {
     }
 
     /// Gives up a connection on which an answer was lost.
-    fn lost(&self, error: &RedisError) -> Problem {
-        self.give_up(match error.is_io_error() {
-            true => Obstacle::BrokenOff.into(),
-            false => Cause::NotRedis,
-        })
-    }
-
     fn give_up(&self, cause: impl Into<Cause>) -> Problem {
         self.is_spent.store(true, Ordering::Relaxed);
         self.problem(cause)
@@ -172,18 +178,68 @@ impl Drop for Connection {
     }
 }
 
-fn cannot_push(endpoint: &Endpoint, error: RedisError) -> Problem {
-    let has_no_resp3 = error.kind() == ErrorKind::RESP3NotSupported;
-    let Ok(error) = ServerError::try_from(error) else {
-        return endpoint.problem(if has_no_resp3 {
-            Cause::NoPushes
-        } else {
-            Cause::Closed
-        });
+/// Commands as they are sent, and the answers to them so far.
+struct Question {
+    commands: Vec<u8>,
+    count: usize,
+    answers: Vec<Value>,
+    asker: oneshot::Sender<Result<Vec<Value>, Deaf>>,
+}
+
+/// Sends questions and hands out their answers until the stream breaks.
+async fn drive(
+    mut talk: Talk,
+    mut questions: mpsc::UnboundedReceiver<Question>,
+    pushes: Option<Pusher>,
+) {
+    let (sent, mut asked) = mpsc::unbounded_channel();
+    let send = async {
+        let mut waiting = Vec::new();
+        while questions.recv_many(&mut waiting, AT_ONCE).await > 0 {
+            let mut bytes = Vec::new();
+            for mut question in waiting.drain(..) {
+                // A cancelled exchange is not sent any more.
+                if !question.asker.is_closed() {
+                    bytes.append(&mut question.commands);
+                    let _ = sent.send(question);
+                }
+            }
+            talk.writer.write_all(&bytes).await?;
+            talk.writer.flush().await?;
+        }
+        io::Result::Ok(())
     };
-    let problem = endpoint.meaning(&error);
-    match problem.cause() {
-        Cause::Said(_) => endpoint.problem(Cause::NoPushes),
-        _ => problem,
+    let receive = async {
+        let mut first: Option<Question> = None;
+        loop {
+            let reply = match talk.replies.next().await {
+                Ok(Value::Push { kind, data }) => {
+                    let is_answer = kind == PushKind::Subscribe;
+                    push(&pushes, kind, data);
+                    if !is_answer {
+                        continue;
+                    }
+                    Ok(Value::Okay)
+                }
+                reply => reply,
+            };
+            first = first.or_else(|| asked.try_recv().ok());
+            match (reply, &mut first) {
+                (Ok(answer), Some(question)) => question.answers.push(answer),
+                (Ok(_), None) => {}
+                (Err(deaf), _) => return first.map(|question| question.asker.send(Err(deaf))),
+            }
+            if let Some(question) = first.take_if(|it| it.answers.len() == it.count) {
+                let _ = question.asker.send(Ok(question.answers));
+            }
+        }
+    };
+    select(pin!(send), pin!(receive)).await;
+    push(&pushes, PushKind::Disconnection, Vec::new());
+}
+
+fn push(pushes: &Option<Pusher>, kind: PushKind, data: Vec<Value>) {
+    if let Some(pushes) = pushes {
+        pushes.send(PushInfo { kind, data });
     }
 }

@@ -2,11 +2,12 @@
 
 use std::io;
 
-use redis::{ErrorKind, Parser, Pipeline, Value};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use redis::{Pipeline, Value};
+use tokio::io::AsyncWriteExt;
 
 use super::{
-    connect::{Endpoint, Place, Stream},
+    bounded::Deaf,
+    connect::{Endpoint, Place, Talk},
     problem::{Cause, Problem},
 };
 use crate::board::{
@@ -18,22 +19,19 @@ use crate::board::{
     url::Server,
 };
 
-/// How long all answers may be.
-const LONGEST: usize = 1 << 20;
-
 impl Endpoint {
     /// Sends commands over a stream that is not in use otherwise, and returns what comes back.
     ///
     /// A server that hangs up after some of its answers is not waited for; those are returned.
     pub(crate) async fn exchange(
         &self,
-        stream: &mut Box<dyn Stream>,
+        talk: &mut Talk,
         commands: &Pipeline,
         deadline: Deadline,
     ) -> Result<Vec<Value>, Problem> {
         let late = |limit| self.problem(Obstacle::Silent(limit));
-        let talk = talk(stream, commands);
-        let answers = deadline.bound(late, async { Ok(talk.await) }).await?;
+        let answers = answers(talk, commands);
+        let answers = deadline.bound(late, async { Ok(answers.await) }).await?;
         match answers {
             Ok(answers) => Ok(answers),
             Err(Deaf::HungUp(error)) => Err(self.explain(error.as_ref(), deadline).await),
@@ -59,44 +57,20 @@ impl Endpoint {
     }
 }
 
-enum Deaf {
-    HungUp(Option<io::Error>),
-    /// What came is not an answer; its first byte.
-    Gibberish(u8),
-}
-
-async fn talk(stream: &mut Box<dyn Stream>, commands: &Pipeline) -> Result<Vec<Value>, Deaf> {
+async fn answers(talk: &mut Talk, commands: &Pipeline) -> Result<Vec<Value>, Deaf> {
     // A server that refuses clients hangs up without reading; why is still there to be read.
-    let sent = stream.write_all(&commands.get_packed_pipeline()).await;
+    let sent = talk.writer.write_all(&commands.get_packed_pipeline()).await;
     let sent = match sent {
-        Ok(()) => stream.flush().await,
+        Ok(()) => talk.writer.flush().await,
         failed => failed,
     };
-    let mut bytes = Vec::new();
-    loop {
-        let read = stream.read_buf(&mut bytes).await;
-        let answers = parse(&bytes)?;
-        match read {
-            _ if answers.len() >= commands.len() => return Ok(answers),
-            // Nothing that is asked here has a longer answer.
-            Ok(1..) if bytes.len() <= LONGEST => {}
-            _ if !answers.is_empty() => return Ok(answers),
-            Ok(_) => return Err(Deaf::HungUp(sent.err())),
-            Err(error) => return Err(Deaf::HungUp(Some(error))),
-        }
-    }
-}
-
-/// Reads the answers that are complete.
-fn parse(bytes: &[u8]) -> Result<Vec<Value>, Deaf> {
-    let mut parser = Parser::new();
-    let mut reader = bytes;
     let mut answers = Vec::new();
-    while !bytes.is_empty() {
-        match parser.parse_value(&mut reader) {
+    while answers.len() < commands.len() {
+        match talk.replies.next().await {
             Ok(answer) => answers.push(answer),
-            Err(error) if error.kind() == ErrorKind::Io => break,
-            Err(_) => return Err(Deaf::Gibberish(bytes[0])),
+            Err(Deaf::HungUp(_)) if !answers.is_empty() => break,
+            Err(Deaf::HungUp(None)) => return Err(Deaf::HungUp(sent.err())),
+            Err(deaf) => return Err(deaf),
         }
     }
     Ok(answers)

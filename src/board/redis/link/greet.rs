@@ -4,7 +4,7 @@ use crate::board::net::connect::Deadline;
 use redis::{Pipeline, ServerError, Value, cmd};
 
 use super::{
-    connect::{Endpoint, Stream},
+    connect::{Endpoint, Talk},
     problem::{Cause, Problem},
     refusal::{meaning, meaning_of_login},
 };
@@ -25,15 +25,15 @@ impl Endpoint {
         &self,
         db: u32,
         deadline: Deadline,
-    ) -> Result<(Box<dyn Stream>, Server), Problem> {
-        let mut stream = self.connect(deadline).await?;
+    ) -> Result<(Talk, Server), Problem> {
+        let mut talk = self.connect(deadline).await?;
         let mut greeting = self.login();
         greeting.add_command(cmd("HELLO"));
         if db != 0 {
             greeting.cmd("SELECT").arg(db);
         }
         greeting.cmd("CLIENT").arg("SETNAME").arg("jobboard");
-        let answers = self.exchange(&mut stream, &greeting, deadline).await?;
+        let answers = self.exchange(&mut talk, &greeting, deadline).await?;
         let mut answers = self.check_login(answers)?;
         let hello = self.next(&mut answers)?;
         let facts = match hello {
@@ -41,7 +41,7 @@ impl Endpoint {
             Value::ServerError(error) if self.is_harmless(&error) => {
                 let mut info = Pipeline::new();
                 info.cmd("INFO");
-                let answers = self.exchange(&mut stream, &info, deadline).await?;
+                let answers = self.exchange(&mut talk, &info, deadline).await?;
                 self.next(&mut answers.into_iter())?
             }
             hello => hello,
@@ -50,7 +50,7 @@ impl Endpoint {
         if db != 0 {
             self.check_database(self.next(&mut answers)?, db)?;
         }
-        Ok((stream, server))
+        Ok((talk, server))
     }
 
     /// Returns what has to come first, if anything has to.

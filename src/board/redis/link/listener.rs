@@ -5,10 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use redis::{
-    Cmd, FromRedisValue, Pipeline, PushInfo, PushKind, Value,
-    aio::{AsyncPushSender, SendError},
-};
+use redis::{Cmd, FromRedisValue, Pipeline, PushInfo, PushKind, Value};
 use tokio::sync::mpsc::{Receiver, Sender, channel, error::TrySendError};
 
 use super::{
@@ -39,23 +36,22 @@ pub(crate) struct Pusher {
     backlog: Arc<Backlog>,
 }
 
-impl AsyncPushSender for Pusher {
-    fn send(&self, push: PushInfo) -> Result<(), SendError> {
+impl Pusher {
+    pub(super) fn send(&self, push: PushInfo) {
         let size = size(&push);
         // Nobody else adds to it.
         let has_room = self.backlog.bytes.load(Ordering::Relaxed) + size <= BYTES;
         // That the connection is gone is always said.
         let permit = match self.sender.try_reserve() {
             Ok(permit) if has_room || push.kind == PushKind::Disconnection => permit,
-            Err(TrySendError::Closed(())) => return Err(SendError),
+            Err(TrySendError::Closed(())) => return,
             Ok(_) | Err(TrySendError::Full(())) => {
                 self.backlog.has_lost.store(true, Ordering::Relaxed);
-                return Ok(());
+                return;
             }
         };
         self.backlog.bytes.fetch_add(size, Ordering::Relaxed);
         permit.send(push);
-        Ok(())
     }
 }
 

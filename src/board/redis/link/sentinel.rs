@@ -80,13 +80,13 @@ fn most_telling(mut problems: Vec<Problem>, sentinel: &Sentinel) -> Problem {
 }
 
 async fn ask(endpoint: &Endpoint, master: &str, deadline: Deadline) -> Result<Server, Problem> {
-    let mut stream = endpoint.connect(deadline).await?;
+    let mut talk = endpoint.connect(deadline).await?;
     let mut question = endpoint.login();
     question
         .cmd("SENTINEL")
         .arg("get-master-addr-by-name")
         .arg(master);
-    let answers = endpoint.exchange(&mut stream, &question, deadline).await?;
+    let answers = endpoint.exchange(&mut talk, &question, deadline).await?;
     let answer = endpoint.next(&mut endpoint.check_login(answers)?)?;
     match answer {
         Value::Nil => Err(endpoint.problem(Cause::UnknownMaster(master.to_owned()))),
