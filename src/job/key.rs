@@ -3,7 +3,7 @@
 use std::{borrow::Cow, cmp::Ordering, fmt};
 
 use serde::{Serialize, Serializer};
-use uuid::Uuid;
+use uuid::{Uuid, fmt::Hyphenated};
 
 /// Points at one record of a board; opaque, and different for each kind of board.
 ///
@@ -21,7 +21,7 @@ enum Form {
 impl JobKey {
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
         let text = text.as_ref();
-        Self(match usual(text) {
+        Self(match usual(text.as_bytes()) {
             Some(uuid) => Form::Uuid(uuid),
             None => Form::Other(text.into()),
         })
@@ -36,10 +36,9 @@ impl JobKey {
 }
 
 /// Returns the uuid that a text is in the usual form of uuids; there are other ways to write the same one.
-pub(super) fn usual(text: &str) -> Option<Uuid> {
-    let mut buffer = Uuid::encode_buffer();
-    let is_usual = |uuid: &Uuid| *uuid.hyphenated().encode_lower(&mut buffer) == *text;
-    Uuid::try_parse(text).ok().filter(is_usual)
+pub(crate) fn usual(text: &[u8]) -> Option<Uuid> {
+    let is_usual = text.len() == Hyphenated::LENGTH && !text.iter().any(u8::is_ascii_uppercase);
+    is_usual.then(|| Uuid::try_parse_ascii(text).ok())?
 }
 
 impl Ord for JobKey {

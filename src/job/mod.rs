@@ -32,7 +32,7 @@ pub(crate) use self::{
     edit::Edit,
     former::Former,
     history::{Failure, History, LONGEST, Said, shortened},
-    key::JobKey,
+    key::{JobKey, usual},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
     past::{Departure, End, HISTORY, Identity, Remark},
     pause::{MOST_PAUSES, Pause, Pauses},
@@ -154,7 +154,7 @@ impl Job {
     /// Returns a text by which commands find it: the uuid, or `key:` and the key where that is not its own.
     pub(crate) fn reference(&self) -> Cow<'_, str> {
         // A peer may have written any text for a uuid.
-        match key::usual(&self.uuid).is_some() && !self.is_misnamed {
+        match usual(self.uuid.as_bytes()).is_some() && !self.is_misnamed {
             true => Cow::Borrowed(&self.uuid),
             false => Cow::Owned(format!("key:{}", self.key)),
         }

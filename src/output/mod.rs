@@ -207,7 +207,7 @@ impl Output {
             Format::Tsv | Format::Table => {
                 let lines = record.lines();
                 let mut lines = lines.iter().map(|fields| Text::line(fields));
-                lines.try_for_each(|line| self.write(&format!("{line}\n")))
+                lines.try_for_each(|line| self.write(&(line.into_string() + "\n")))
             }
         }
     }

@@ -15,7 +15,8 @@ pub(crate) struct Text(String);
 impl Text {
     /// Makes a line of fields, separated by tabs, from which a program can get the originals back.
     pub(crate) fn line<T: AsRef<str>>(fields: &[T]) -> Self {
-        let mut line = String::new();
+        let length = fields.iter().map(|field| field.as_ref().len() + 1).sum();
+        let mut line = String::with_capacity(length);
         for (at, field) in fields.iter().enumerate() {
             let field = field.as_ref();
             if at > 0 {
@@ -28,6 +29,10 @@ impl Text {
             }
         }
         Self(line)
+    }
+
+    pub(super) fn into_string(self) -> String {
+        self.0
     }
 
     pub(crate) fn as_str(&self) -> &str {

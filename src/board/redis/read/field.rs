@@ -2,7 +2,9 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
-use uuid::{Uuid, fmt::Hyphenated};
+use uuid::Uuid;
+
+use crate::job::usual;
 
 /// The field of a job: exactly its bytes, which are the text of a uuid but for hand-made jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,16 +15,12 @@ pub(crate) enum Field {
 
 impl Field {
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        match Uuid::try_parse_ascii(bytes) {
-            // There are other ways to write the same uuid, and those are other fields.
-            Ok(uuid) if *text(uuid, &mut Room::default()) == *bytes => Self::Uuid(uuid),
-            _ => Self::Other(bytes.into()),
-        }
+        usual(bytes).map_or_else(|| Self::Other(bytes.into()), Self::Uuid)
     }
 
     pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
-            Self::Uuid(uuid) => Cow::Owned(text(*uuid, &mut Room::default()).to_vec()),
+            Self::Uuid(uuid) => Cow::Owned(uuid.to_string().into_bytes()),
             Self::Other(bytes) => Cow::Borrowed(bytes),
         }
     }
@@ -43,18 +41,6 @@ impl Seen {
             Field::Other(bytes) => self.others.insert(bytes),
         }
     }
-}
-
-struct Room([u8; Hyphenated::LENGTH]);
-
-impl Default for Room {
-    fn default() -> Self {
-        Self([0; Hyphenated::LENGTH])
-    }
-}
-
-fn text(uuid: Uuid, room: &mut Room) -> &[u8] {
-    uuid.hyphenated().encode_lower(&mut room.0).as_bytes()
 }
 
 #[cfg(test)]
