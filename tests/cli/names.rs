@@ -206,6 +206,13 @@ fn a_file_is_moved_with_its_log_or_refused_without() {
     fs::create_dir(named.file("there")).unwrap();
     fs::rename(named.file("one.db"), named.file("there/two.db")).unwrap();
     named.is_refused("there/two.db", LOG, "brings its log along");
+    // A board made here would overwrite the log.
+    let run = named.run("one.db", &["post", "other"]);
+    let told = run.failed(8);
+    assert!(
+        told.contains("may have jobs of a board that was moved"),
+        "{run}"
+    );
     let log = |name: &str| named.file(&format!("{name}-wal"));
     fs::rename(log("one.db"), log("there/two.db")).unwrap();
     assert_eq!(named.count("there/two.db"), "1");

@@ -111,6 +111,10 @@ pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError
     if path.try_exists().map_err(inaccessible)? {
         return Ok(());
     }
+    let log = beside(path, "-wal");
+    if fs::metadata(&log).is_ok_and(|it| it.len() > 0) {
+        return Err(OpenError::LeftLog(log));
+    }
     if !makes_folder {
         require_folder(path, OpenError::NoFolder)?;
     }

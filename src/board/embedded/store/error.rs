@@ -34,6 +34,8 @@ pub(crate) enum OpenError {
     InUse(PathBuf),
     #[error("the file was last used as {}, whose log may have more of it", .0.display())]
     OtherLog(PathBuf),
+    #[error("there is no such file, but {}, which may have jobs of a board that was moved", .0.display())]
+    LeftLog(PathBuf),
     #[error("it is on a network file system, which cannot be shared safely")]
     NetworkFileSystem,
     #[error("cannot get at {}", path.display())]

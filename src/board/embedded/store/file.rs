@@ -231,8 +231,11 @@ impl File {
                 let (board, folder) = (board.to_owned(), folder.clone());
                 return BoardError::NoFolder { board, folder };
             }
-            OpenError::InUse(name) | OpenError::OtherLog(name) => {
-                let hint = Box::new(self.way_out(name));
+            OpenError::InUse(_) | OpenError::OtherLog(_) | OpenError::LeftLog(_) => {
+                let hint = Box::new(match &error {
+                    OpenError::InUse(name) | OpenError::OtherLog(name) => self.way_out(name),
+                    _ => "move this file to the board, or remove it".into(),
+                });
                 let (board, source) = (board.to_owned(), error.into());
                 return BoardError::OtherName {
                     board,
