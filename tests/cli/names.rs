@@ -43,7 +43,7 @@ impl Named {
 
     /// Requires that a name is refused, whatever is asked for, and that nothing is made beside it.
     fn is_refused(&self, name: &str, why: &str, way_out: &str) {
-        let before = fs::read_dir(self.file("")).unwrap().count();
+        let before = self.files_of(name);
         for words in [&["list"][..], &["post", "more"], &["claim", "--next"]] {
             let run = self.run(name, words);
             let told = run.failed(8);
@@ -51,10 +51,17 @@ impl Named {
         }
         let run = self.run(name, &["list", "--json"]);
         assert_eq!(run.error()["kind"], "refused", "{run}");
-        assert_eq!(fs::read_dir(self.file("")).unwrap().count(), before);
+        assert_eq!(self.files_of(name), before);
     }
 
-    /// Has all that the log of a name has go into the file.
+    /// Returns the files that belong to this name. A process that uses another name makes files as well.
+    fn files_of(&self, name: &str) -> BTreeSet<String> {
+        let files = fs::read_dir(self.file("")).unwrap();
+        let files = files.map(|it| it.unwrap().file_name().into_string().unwrap());
+        files.filter(|file| file.starts_with(name)).collect()
+    }
+
+    /// Checkpoints the log of this name into the file.
     fn empty_log(&self, name: &str) {
         let file = rusqlite::Connection::open(self.file(name)).unwrap();
         let empty = "PRAGMA wal_checkpoint(TRUNCATE)";
