@@ -30,22 +30,22 @@ pub(crate) struct Context {
     board: Option<Arc<dyn Board>>,
 }
 
-/// How somebody agrees to what cannot be undone.
+/// How the user agrees to an irreversible action.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Consent {
-    /// Do it without asking (or JOBBOARD_YES)
+    /// Do not ask for confirmation [env: JOBBOARD_YES]
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
 
-    /// State the name of a protected board instead of being asked for it
+    /// Confirm an action on a protected board by its name
     #[arg(long, value_name = "NAME")]
     pub(crate) confirm: Vec<String>,
 }
 
-/// Whether a board is made where there is not even a place for it.
+/// Whether to create the directory of a new board.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Creation {
-    /// Make also the folder for the file of the board, which only the default board does by itself
+    /// Create the parent directory of the board file if it is missing
     #[arg(long)]
     pub(crate) create: bool,
 }

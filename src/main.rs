@@ -197,7 +197,7 @@ fn complain(error: &clap::Error, early: EarlyFormat) -> ExitCode {
     if !error.use_stderr() {
         return teller.conclude(out.help(&error.render()));
     }
-    match misuse(error, early.command.as_deref()) {
+    match misuse(error, &early) {
         Some(misuse) => teller.conclude(Err(misuse.into())),
         // Who typed nothing is told everything.
         None => {

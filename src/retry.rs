@@ -19,39 +19,39 @@ const TRY_LATER: i32 = 75;
 /// How often a job is tried, unless it or whoever performs it says otherwise.
 pub(crate) const MAX_ATTEMPTS: u32 = 5;
 
-/// What becomes of a job whose command fails.
+/// The fate of a job whose command failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnFailure {
-    /// It goes back to the board, to be tried again
+    /// Release the job, to be retried
     #[default]
     Abandon,
-    /// It is gone
+    /// Remove the job
     Consume,
-    /// It goes to the trash at once
+    /// Move the job to the trash immediately
     Trash,
 }
 
-/// How to deal with jobs that fail, as the command line says it.
+/// The retry policy given on the command line.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Patience {
-    /// How often a job that fails is tried before it goes to the trash, if it does not say so itself
+    /// Retry limit for jobs that do not set one
     #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS,
           value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: u32,
 
-    /// How often a job that fails is tried at most, whatever it says itself
+    /// Upper limit for the retry limit that a job sets
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts_max: Option<u32>,
 
-    /// How long a job that failed waits; twice as long each time
+    /// First back-off after a failure; doubles each time
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
     retry_delay: Duration,
 
-    /// The longest that a job that failed waits
+    /// Longest back-off
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "5m")]
     retry_max: Duration,
 
-    /// What becomes of a job whose command fails
+    /// What to do with a job whose command fails
     #[arg(long, value_enum, value_name = "FATE", default_value_t)]
     on_failure: OnFailure,
 }

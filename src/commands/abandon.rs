@@ -9,10 +9,9 @@ use crate::{
     job::{Aftermath, Outcome},
 };
 
-/// Give claimed jobs back to the board
+/// Release claimed jobs back to the board
 ///
-/// Only the owner may, under the name that claimed the job (--who); the job is then UNCLAIMED
-/// again. `--force` frees the claim of somebody who is gone.
+/// Requires your own claim (--who). Each job becomes UNCLAIMED. --force releases the claim of another owner.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AbandonArgs {
     #[command(flatten)]

@@ -14,35 +14,34 @@ use crate::{
     job::{Edit, Entry, Priority, Restore, Shelf},
 };
 
-/// Change jobs that nobody has: their priority, name or details
+/// Change the priority, name or details of unclaimed jobs
 ///
-/// Uuid, number, time of posting, attempts, and whatever else a posting has stay as they are. A job that
-/// somebody has is refused. Conductors of jobboard take it as it is from then on, and whoever listens is
-/// told that it is `restored`. A Python service that listed it before may still go by what it was.
+/// The uuid, number, creation time and attempts stay. Claimed jobs are refused. `jobboard` conductors use the
+/// new version immediately, and listeners receive a `restored` event. A Python service that listed the job
+/// earlier may still use the old version.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ChangeArgs {
-    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
-    /// line on standard input
+    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
 
-    /// How urgent they are: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
+    /// New priority: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
     #[arg(long, value_name = "PRIORITY")]
     priority: Option<Priority>,
 
-    /// What they are called
+    /// New name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// The details in the place of those that they have: a JSON object, @FILE, or - for standard input
+    /// Replace the details: a JSON object, @FILE, or - for standard input
     #[arg(long, value_name = "JSON|@FILE|-")]
     details: Option<String>,
 
-    /// Set this in the details: KEY=TEXT, or KEY:=JSON for other than text
+    /// Set one member of the details: KEY=TEXT, or KEY:=JSON for values other than text
     #[arg(long, value_name = "KEY=TEXT|KEY:=JSON", value_parser = draft::fact_of)]
     set: Vec<(String, Value)>,
 
-    /// Take this out of the details
+    /// Remove one member of the details
     #[arg(long, value_name = "KEY")]
     unset: Vec<String>,
 

@@ -37,24 +37,23 @@ use crate::{
 /// How long a claim may be watched for whether it is renewed.
 const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
-/// Check the board for monitoring, as a plugin of Nagios, Icinga or Sensu
+/// Check the board for Nagios, Icinga or Sensu
 ///
-/// Prints one line with performance data, and one for each value that is not as it should be, with the
-/// command that shows more. Exits as such plugins do.
+/// Prints one line with performance data, and one line for each value outside its range, with the command that
+/// shows more. The exit code follows the monitoring-plugin conventions.
 ///
-/// A range is `[@]START:END`: outside of it, or with @ inside of it, something is wrong. `10` is 0:10, `10:`
-/// has no end and `~:10` no beginning. Spans of time (oldest_unclaimed, longest_claim, rtt) may be
-/// written as durations, `5m:15m`. Without any range, what is wrong on any board is a warning: malformed,
-/// orphaned, not_renewed and exhausted jobs, claims that never lapse and are held for an hour, how the
-/// server is set up, and that nothing was ever posted. On a board of Octavia a job that is in the way of all
-/// who post is critical in any case.
+/// A range is `[@]START:END`. A value outside the range raises the alert; with @, a value inside it. `10` means
+/// 0:10, `10:` has no upper limit, `~:10` has no lower limit. Spans (oldest_unclaimed, longest_claim, rtt)
+/// accept durations: `5m:15m`. Without ranges, the check warns about unreadable records, dead owners, claims
+/// that are not renewed, claims without expiry held for an hour, exhausted retries, unsafe server settings, and
+/// a board that never held a job. On an Octavia board, a job that blocks all posters is always critical.
 ///
-/// orphaned are claims of processes that are dead; not_renewed those whose time runs out although
-/// somebody keeps them, which takes up to 5s more to tell; exhausted are jobs that were tried as often as
-/// they may be; postponed those that wait for their time.
+/// owner_dead counts claims of dead processes. claim_not_renewed counts claims that expire although a process
+/// should renew them; this check takes up to 5s more. retries_exhausted counts jobs at their retry limit, and
+/// backing_off counts jobs that wait for their next attempt.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Warn if a value is outside of a range
+    /// Warn if METRIC leaves this range
     #[arg(
         short,
         long,
@@ -63,7 +62,7 @@ pub(crate) struct CheckArgs {
     )]
     warn: Vec<Threshold>,
 
-    /// It is critical if a value is outside of a range
+    /// Report CRITICAL if METRIC leaves this range
     #[arg(
         short,
         long,
@@ -72,11 +71,11 @@ pub(crate) struct CheckArgs {
     )]
     crit: Vec<Threshold>,
 
-    /// Count only jobs for which this holds; several must all hold (`jobboard help filters`)
+    /// Count only matching jobs; repeat it to narrow further (`jobboard help filters`)
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// How long it may take, before it is critical that the board does not answer
+    /// Report CRITICAL if the board does not answer within this time
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
     timeout: Duration,
 }

@@ -32,48 +32,47 @@ use crate::{
 
 /// Claim a job
 ///
-/// The claim is under the name --who and outlives this command: it lasts until `abandon`, `consume`
-/// or `trash`, or until --expiry has passed.
+/// The claim belongs to --who and outlives this command. It lasts until `abandon`, `consume` or `trash`, or
+/// until --expiry passes.
 #[derive(Debug, clap::Args)]
 #[command(mut_group("Patience", |patience| patience.requires("command").conflicts_with("hold")))]
 pub(crate) struct ClaimArgs {
-    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for standard
-    /// input
+    /// Job: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read one from standard input
     #[arg(conflicts_with = "next")]
     job: Option<String>,
 
-    /// Claim the best job that nobody has claimed
+    /// Claim the first claimable job by rank
     #[arg(long)]
     next: bool,
 
-    /// With --next: only a job for which this holds
+    /// With --next: consider only matching jobs
     #[arg(long, value_name = "EXPR", requires = "next", conflicts_with = "job")]
     filter: Vec<Filter>,
 
-    /// With --next: wait up to this long for a job that can be claimed
+    /// With --next: wait up to this long for a claimable job
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "next",
           conflicts_with = "job")]
     wait: Option<Duration>,
 
-    /// Let the claim lapse after this long, such as 15m
+    /// Release the claim after this long, for example 15m
     #[arg(long, value_name = "DURATION", value_parser = expiry,
           conflicts_with_all = ["hold", "command"])]
     expiry: Option<Duration>,
 
-    /// Stay, and keep the claim alive; abandon the job when interrupted
+    /// Keep running and renew the claim; abandon the job on Ctrl-C
     #[arg(long)]
     hold: bool,
 
-    /// How long a kept claim outlives us if we die; it is renewed all the while (otherwise 30s)
+    /// Lease duration; renewed while the command runs [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 
-    /// With --next: exit with this code if there is none, and not with 6, or 124 after --wait
+    /// With --next: exit code if no job is claimable [default: 6, or 124 after --wait]
     #[arg(long, value_name = "CODE", requires = "next", conflicts_with = "job")]
     if_none: Option<u8>,
 
-    /// Run a command here under the claim: with 0 the job is consumed, with 75 it is tried later;
-    /// after any other end it is tried again, later each time, and goes to the trash in the end
+    /// Run this command under the claim. Exit code 0 consumes the job, 75 postpones it; after any other end the
+    /// job is retried with back-off, and trashed at its retry limit
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "hold")]
     command: Vec<String>,
 

@@ -21,8 +21,8 @@ use crate::output::Output;
 
 /// Print a completion script for a shell
 ///
-/// The script asks jobboard at each press of the key, which knows the jobs, owners and conductors on
-/// the board. The packages bring those for bash, zsh and fish.
+/// The script calls jobboard on each completion, so it offers the jobs, owners and conductors on the board. The
+/// packages install the scripts for bash, zsh and fish.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArgs {
     #[arg(value_enum)]

@@ -16,17 +16,15 @@ use crate::{
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Row, Tone, rfc3339, short},
 };
 
-/// List the conductors that are at work on the board
+/// List the running conductors
 ///
-/// SEEN is how long ago each last said that it is alive, which it does every ten seconds and, at most
-/// once a second, whenever something has changed. One that should have, or whose process is known to
-/// have died on this machine, is silent; within half a minute, on ZooKeeper when its session ends, it
-/// is gone. DOING is what it has been at for longest. Which jobs they have performed and cannot settle
-/// is told on stderr, with the reason.
+/// SEEN is the time since the last heartbeat. A conductor sends one every ten seconds, and within a second of a
+/// change. `silent` means that heartbeats are missing, or that the conductor's process on this machine is gone.
+/// An entry disappears after 30 seconds; on ZooKeeper, when its session ends. DOING is the conductor's
+/// longest-running job. Jobs that a conductor could not settle are listed on standard error, with the reason.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductorsArgs {
-    /// Show all of this conductor, or of those whose names begin so: what it takes, what it leaves to
-    /// others and why
+    /// Show everything about the conductors whose name begins with this, including skipped jobs and why
     name: Option<String>,
 }
 

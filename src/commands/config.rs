@@ -6,7 +6,7 @@ use crate::{
     output::{Cell, Column, Fit, Record, Row, Tone},
 };
 
-/// Print the effective configuration, and where each value comes from
+/// Print the effective configuration and the source of each value
 ///
 /// Secrets are never printed.
 #[derive(Debug, clap::Args)]

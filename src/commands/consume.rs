@@ -11,14 +11,13 @@ use crate::{
 
 /// Remove finished jobs from the board
 ///
-/// Only the owner may, under the name that claimed the job (--who). The board remembers
-/// it without its details (`list --past`); to keep those, use `trash`. `--force` consumes a job
-/// whoever owns it, or nobody.
+/// Requires your own claim (--who). The history keeps the job without its details (`list --history`); to keep
+/// the details, use `trash`. --force consumes a job with any owner, or none.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConsumeArgs {
-    /// They are finished because they failed: so they are remembered, and who waits for one is told
+    /// Record the outcome `failed` instead of `consumed`
     ///
-    /// `wait` and `post --wait` exit with 9 then, with the --reason.
+    /// `wait` and `post --wait` then exit with 9 and print --reason.
     #[arg(long)]
     failed: bool,
 

@@ -72,7 +72,7 @@ pub(crate) struct CopyArgs {
 
     /// File with the password of the other board [default: that board's own configuration]
     ///
-    /// --password-file and the environment apply to --board.
+    /// --password-file and the environment apply to --board only.
     #[arg(long, value_name = "FILE")]
     to_password_file: Option<PathBuf>,
 

@@ -42,43 +42,43 @@ const USUAL: Duration = Duration::from_secs(2);
 /// How long one may take that does.
 const WHOLE: Duration = Duration::from_secs(60);
 
-/// Examine the board for what is wrong with it, and say what mends it
+/// Diagnose the board and suggest fixes
 ///
-/// Looks at the connection and our rights, at how the server is set up, at keys and records that belong to
-/// no job or cannot be read, at claims, conductors and this machine. Changes nothing. Each finding has a
-/// code, what was seen, what comes of it, and the command that mends it or shows more. A check that fails
-/// or is forbidden does not keep others from going on; what could not be seen is said.
+/// Checks the connection and your rights, the server's settings, stray and unreadable records, claims,
+/// conductors, and this machine. Changes nothing without --fix. Each finding has a code, the evidence, the
+/// impact, and the command that fixes it or shows more. If a check fails or is forbidden, the others still run,
+/// and the report lists what could not be checked.
 ///
-/// In a pipe each line has, separated by tabs: group, code, state or severity, summary, consequence,
-/// command. `jobboard help triage` tells what each code means.
+/// In a pipe, each line has these tab-separated fields: group, code, state or severity, summary, impact,
+/// command. `jobboard help troubleshooting` explains each code.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct DoctorArgs {
-    /// Look for these alone: groups, such as claims, or codes
+    /// Check only these groups or codes, for example claims
     #[arg(long, value_name = "CHECK", value_delimiter = ',', conflicts_with = "skip",
           value_parser = Words { all: Chosen::names, read: Chosen::read })]
     only: Vec<Chosen>,
 
-    /// Look for all but these
+    /// Skip these groups or codes
     #[arg(long, value_name = "CHECK", value_delimiter = ',',
           value_parser = Words { all: Chosen::names, read: Chosen::read })]
     skip: Vec<Chosen>,
 
-    /// List what is looked for, and look for nothing
+    /// List all checks, and check nothing
     #[arg(long)]
     list: bool,
 
-    /// Show the commands of jobboard that mend what was found, ask, and do them one by one
+    /// Show the commands that fix the findings, ask, and run them one by one
     ///
-    /// Each is done only if it is still so. What has to be done elsewhere, or has to be decided by
-    /// somebody, is left: claims that never lapse of owners who may be alive, say.
+    /// Each command runs only if its finding still holds. Fixes outside jobboard, and those that need an
+    /// operator's decision, are skipped: for example claims without expiry whose owner may be alive.
     #[arg(long, conflicts_with = "list")]
     fix: bool,
 
-    /// With --fix: only show what would be done
+    /// With --fix: show the commands, and run nothing
     #[arg(long, requires = "fix")]
     dry_run: bool,
 
-    /// With --fix: keep with each job why it was done
+    /// With --fix: reason to record on each job
     #[arg(long, value_name = "TEXT", requires = "fix")]
     reason: Option<String>,
 

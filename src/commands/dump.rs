@@ -28,24 +28,23 @@ use crate::{
 /// How many records are told of at once.
 const STEP: u64 = 500;
 
-/// Write all jobs of the board and its trash to a file, for `load`
+/// Write all jobs of the board and its trash to a file for `load`
 ///
-/// One JSON object a line: what `list -o jsonl` tells of a job, and `raw`, its posting as it is
-/// stored, in base64; before them what was dumped, behind them how many there are and a SHA-256 of
-/// it all. Details are written as they are, secrets among them, and the file can be read by its owner
-/// alone. Jobs that come and go meanwhile may be in it or not. What is remembered of jobs that have
-/// left the board is not dumped.
+/// The file has one JSON object per line: a header, one line per record (the output of `list -o jsonl`, plus
+/// the stored posting as base64 in `raw`), and a trailer with counts and a SHA-256. Details are written
+/// unmasked, including secrets; only the owner of the file can read it. Jobs that come or go during the dump
+/// may be missing or included. The history is not dumped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DumpArgs {
-    /// The file to write, once all of it is there; standard output without it
+    /// File to write; it appears only when complete [default: standard output]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Dump only jobs for which this holds, such as 'name=backup-*'; several must all hold
+    /// Dump only matching jobs, for example 'name=backup-*'; repeat it to narrow further
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// Write also what looks like a secret, on a board of Octavia
+    /// On an Octavia board: include secrets
     #[arg(long)]
     secrets: bool,
 

@@ -22,7 +22,9 @@ pub(crate) use self::{
     worst::Worst,
 };
 use self::{scene::Case, takers::Taker, worst::WORST};
-use super::parts::{logbook::LogbookArgs, octavia::AboutArgs, select::references, tally::apart};
+use super::parts::{
+    logbook::LogbookArgs, octavia::AboutArgs, select::references_or_names, tally::apart,
+};
 use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
     context::Context,
@@ -36,16 +38,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long after the first look at a claim the second one comes.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Explain why a job is where it is, what it waits for, and what to type
+/// Explain the state of a job and the command that helps
 ///
-/// Without a JOB it explains the ten that are worst of those on the board that will not run without
-/// help. Whether a conductor would take a job is judged with the code by which conductors decide, over
-/// what each tells of itself; a claim that seems not to be renewed is looked at twice. Nothing is
-/// changed. `jobboard help triage` tells what each verdict means, and what mends it.
+/// Without JOB, explains the ten most urgent jobs that will not run without help. The verdict uses the
+/// conductors' own rules and the policies that they publish. If a claim seems not to be renewed, the command
+/// looks twice. Nothing is changed. `jobboard help troubleshooting` explains each verdict.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
-    /// line on standard input
+    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(value_name = "JOB", conflicts_with_all = ["lb", "amphora"])]
     jobs: Vec<String>,
 
@@ -56,9 +56,19 @@ pub(crate) struct ExplainArgs {
     logbook: LogbookArgs,
 }
 
+/// Explains some jobs without further options.
+pub(super) async fn jobs(ctx: &mut Context, jobs: Vec<String>) -> anyhow::Result<()> {
+    let args = ExplainArgs {
+        jobs,
+        about: AboutArgs::default(),
+        logbook: LogbookArgs::default(),
+    };
+    run(ctx, args).await
+}
+
 pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<()> {
-    let named = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
+    let named = references_or_names(ctx, &*board, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,

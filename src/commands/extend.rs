@@ -17,27 +17,26 @@ use crate::{
     job::{Claim, Entry, Shelf},
 };
 
-/// Give claims a new expiry
+/// Set a new expiry on claims
 ///
-/// Only the owner may, under the name that claimed the job (--who). The time counts from now. With
-/// --force an operator keeps a claim from lapsing whose holder cannot: nobody else has the job meanwhile.
-/// A command under it that `jobboard` runs ends all the same, when its own lease is over.
+/// Requires your own claim (--who). The expiry counts from now. With --force, an operator extends the claim of
+/// an owner that cannot do so itself, so that no one else claims the job meanwhile. A command that `jobboard`
+/// runs under that claim still ends with its own lease.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExtendArgs {
-    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
-    /// line on standard input
+    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
 
-    /// Let the claim lapse after this long, such as 15m
+    /// Release the claim after this long, for example 15m
     #[arg(long, value_name = "DURATION", value_parser = expiry)]
     expiry: Duration,
 
-    /// Do it for whoever has the jobs, whom --owner names
+    /// Extend the claim of another owner, named by --owner
     #[arg(long, requires = "owner")]
     force: bool,
 
-    /// With --force: act only on jobs that are claimed by this name, whatever the board showed before
+    /// With --force: act only if this owner holds the claim
     #[arg(long, value_name = "NAME", requires = "force")]
     owner: Option<String>,
 

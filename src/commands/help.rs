@@ -26,7 +26,7 @@ const EXIT_CODES: &str = include_str!("../../docs/exit-codes.md");
 /// What is told of no single command.
 pub(super) struct Topic {
     pub(super) name: &'static str,
-    /// What its manual page is called, behind the name of the program.
+    /// The name of its manual page, without the `jobboard-` prefix.
     pub(super) page: &'static str,
     pub(super) text: &'static str,
 }
@@ -50,14 +50,14 @@ const fn topic(name: &'static str, text: &'static str) -> Topic {
     Topic { name, page, text }
 }
 
-/// Print the help of a command, or of a topic
+/// Print help for a command or a topic
 ///
-/// The topics are boards, filters, output, exit-codes, triage (what each verdict of `explain` and each
-/// finding of `doctor` means), conducting, octavia, and options, those of every command. With --json all of it
-/// is an object: commands, arguments, options, their values, examples and exit codes.
+/// Topics: boards, filters, output, exit-codes, troubleshooting (the codes of `explain` and `doctor`),
+/// conducting, octavia, and options (those of every command). With --json, prints all of it as one object:
+/// commands, arguments, options, values, examples and exit codes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HelpArgs {
-    /// The command, or the topic
+    /// Command or topic
     #[arg(value_name = "COMMAND|TOPIC")]
     about: Option<String>,
 }

@@ -10,7 +10,9 @@ use chrono::{DateTime, Utc};
 use futures_util::{FutureExt as _, TryStreamExt};
 
 use self::sort::Sort;
-use super::parts::{octavia::AboutArgs, peers, shared_trash::SharedArgs, unused, words::Words};
+use super::parts::{
+    octavia::AboutArgs, peers, shared_trash::SharedArgs, signature::signature, unused, words::Words,
+};
 use crate::{
     board::{
         Board, BoardError, BoardExt as _, Detail, Order, Query, Which,
@@ -24,29 +26,36 @@ use crate::{
 
 /// List the jobs on the board
 ///
-/// On a terminal it is a table, whose NOTE says why a job is not as one would expect. In a pipe each
-/// line has, separated by tabs: uuid, name, state, priority, age, owner, held, expires and key, with
-/// times in seconds; with --past it has uuid, name, outcome, priority, ended, waited, took, by and
-/// reason. --columns chooses others.
+/// A terminal gets a table; its NOTE column explains unusual jobs. In a pipe, each line has these tab-separated
+/// fields: uuid, name, state, priority, age, owner, held, expires, key. With --history the fields are uuid,
+/// name, outcome, priority, ended, waited, took, by, reason. Times are in seconds. --columns selects others.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
+    /// List only jobs with this name; the same as --name
+    #[arg(value_name = "NAME", value_parser = Filter::by_name, conflicts_with = "name")]
+    named: Option<Filter>,
+
     /// List only jobs in this state
     #[arg(long, value_name = "STATE")]
     state: Option<State>,
 
-    /// List only jobs of this name, such as 'backup-*'
+    /// List only jobs with this name, for example 'backup-*'
     #[arg(long, value_name = "GLOB", value_parser = Filter::by_name)]
     name: Option<Filter>,
 
-    /// List only jobs that nobody has claimed
+    /// List only unclaimed jobs
     #[arg(long, conflicts_with_all = ["state", "trash"])]
     unclaimed: bool,
 
-    /// List the trash instead
+    /// List jobs that have failed, on the board and in the trash, ordered by cause
+    #[arg(long, conflicts_with_all = ["state", "unclaimed", "trash", "past", "sort", "count"])]
+    failed: bool,
+
+    /// List the trash
     #[arg(long, conflicts_with = "state")]
     trash: bool,
 
-    /// List the jobs that have left the board instead, the latest first
+    /// List the jobs that have left the board, latest first
     #[arg(long, conflicts_with_all = ["state", "trash", "unclaimed"])]
     past: bool,
 
@@ -56,23 +65,21 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     shared: SharedArgs,
 
-    /// List only jobs for which this holds, such as 'priority>=HIGH'; several must all hold
+    /// List only matching jobs, for example 'priority>=HIGH'; repeat it to narrow further
     ///
-    /// FIELD OP VALUE, and more of them with `and` between. Fields: name state owner priority
-    /// sequence age held expires attempts size details.PATH; of the trash and the past: trashed ended
-    /// outcome by reason waited took exit_code. Operators: = and != (with * and ?), ~ and !~
-    /// (regular expressions), < <= > >=. The value `none` is for what is absent: 'owner=none',
-    /// 'expires=none'. A value with spaces or commas stands in quotes: 'name="big resize"'. `jobboard
-    /// help filters` tells more.
+    /// The form is FIELD OP VALUE, joined by `and`. Fields: name state owner priority sequence age held expires
+    /// attempts size details.PATH; in the trash and the history also trashed ended outcome by reason waited
+    /// took exit_code. Operators: = and != (with * and ?), ~ and !~ (regular expressions), < <= > >=. The value
+    /// `none` matches absence: 'owner=none', 'expires=none'. Quote values with spaces or commas: 'name="big
+    /// resize"'. `jobboard help filters` has the details.
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// The order: as jobs are offered (rank), or by a field of filters, such as 'held' or '-attempts'
+    /// Sort by claim order (rank) or by a field, for example 'held' or '-attempts'
     ///
-    /// The least value comes first, for `age`, `held`, `trashed` and `ended` what began earliest; with
-    /// a - before the field it is the other way. What has no such value comes last. `taskflow` is the
-    /// order in which TaskFlow's own readers walk this kind of board; `none` lists them as they come.
-    /// Beside these, details.PATH is a field.
+    /// Ascending; `age`, `held`, `trashed` and `ended` put the earliest start first. A - in front reverses the
+    /// order. Jobs without the value come last. `taskflow` is the order in which TaskFlow reads this kind of
+    /// board; `none` lists jobs as they arrive. details.PATH is a field, too.
     #[arg(
         long,
         value_name = "FIELD",
@@ -82,18 +89,18 @@ pub(crate) struct ListArgs {
     )]
     sort: Sort,
 
-    /// List in the opposite order
+    /// Reverse the order
     #[arg(long)]
     reverse: bool,
 
-    /// List no more than this many jobs
-    #[arg(long, value_name = "N")]
+    /// Maximum number of jobs to list
+    #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Show these columns, with + also these, and without those that have a -: 'name,note', '+size,-age'
+    /// Columns to show: 'name,note', or changes to the default such as '+size,-age'
     ///
-    /// They are of tables and of tab-separated lines; JSON has every key. On a narrow terminal the
-    /// usual columns that tell least are left out, and none that is named here.
+    /// Applies to tables and tab-separated lines; JSON always has every key. A narrow terminal drops the least
+    /// important default columns, but never a column that is named here.
     #[arg(
         long,
         value_name = "COLUMN",
@@ -103,14 +110,14 @@ pub(crate) struct ListArgs {
     )]
     columns: Vec<ColumnChange>,
 
-    /// Print only how many there are
+    /// Print only the number of jobs
     #[arg(long, conflicts_with_all = ["sort", "reverse", "limit", "columns"])]
     count: bool,
 
-    /// Count those apart that differ in these fields of filters, such as 'name' or 'state,owner'
+    /// With --count: count by these fields, for example 'name' or 'state,owner'
     ///
-    /// The most frequent come first. Spans of time are counted in steps: under 1m, 1m to 10m, and
-    /// so on. Beside these, details.PATH is a field.
+    /// The most frequent come first. Spans are counted in steps: under 1m, 1m to 10m, and so on. details.PATH
+    /// is a field, too.
     #[arg(
         long,
         value_name = "FIELD",
@@ -132,8 +139,19 @@ impl ListArgs {
         }
     }
 
+    fn shelves(&self) -> Vec<Shelf> {
+        match self.failed {
+            true => vec![Shelf::Board, Shelf::Trash],
+            false => vec![self.shelf()],
+        }
+    }
+
     fn columns(&self, format: Format) -> JobColumns {
-        JobColumns::usual(self.shelf(), format).but(&self.columns)
+        let columns = match self.failed {
+            true => JobColumns::of("uuid name state attempts reason"),
+            false => JobColumns::usual(self.shelf(), format),
+        };
+        columns.but(&self.columns)
     }
 
     /// Says what of it does not go together with this form of the output.
@@ -148,9 +166,11 @@ impl ListArgs {
     }
 
     fn nothing(&self) -> &'static str {
-        let is_all = self.filter.is_empty() && self.name.is_none() && !self.about.is_given();
+        let is_named = self.name.is_some() || self.named.is_some();
+        let is_all = self.filter.is_empty() && !is_named && !self.about.is_given();
         let is_any = is_all && self.state.is_none() && !self.unclaimed;
         match (is_any, self.shelf()) {
+            (true, _) if self.failed => "no job has failed",
             (false, _) => "no job matches",
             (true, Shelf::Trash) => "no jobs are in the trash",
             (true, Shelf::Past) => "no job that left the board is remembered",
@@ -170,7 +190,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
     let wanted = Wanted::new(&args, args.about.filters(ctx).await?);
     let seen = if args.count {
         count::count(ctx, &*board, &args, &wanted).await?
-    } else if args.sort.is_native() && !args.reverse {
+    } else if args.sort.is_native() && !args.reverse && !args.failed {
         stream(ctx, &*board, &args, &wanted).await?
     } else {
         sorted(ctx, &*board, &args, &wanted).await?
@@ -201,6 +221,7 @@ fn no_peers() -> BoardError {
 struct Wanted {
     filters: Filters,
     state: Option<State>,
+    has_failed: bool,
     shared: SharedArgs,
     /// How many were left out because they are of another board.
     beside: Cell<u64>,
@@ -215,10 +236,12 @@ impl Wanted {
                     .iter()
                     .cloned()
                     .chain(args.name.clone())
+                    .chain(args.named.clone())
                     .chain(about)
                     .collect(),
             ),
             state: args.state.filter(|state| *state != State::Trashed),
+            has_failed: args.failed,
             shared: args.shared,
             beside: Cell::default(),
             now: Utc::now(),
@@ -230,7 +253,13 @@ impl Wanted {
             self.beside.update(|count| count + 1);
             return false;
         }
+        let failed = |entry: &Entry| {
+            entry
+                .job()
+                .is_some_and(|job| !job.history.failures.is_empty())
+        };
         self.state.is_none_or(|state| entry.state() == state)
+            && (!self.has_failed || failed(entry))
             && self.filters.matches(entry, self.now)
     }
 }
@@ -310,17 +339,26 @@ async fn sorted(
     args: &ListArgs,
     wanted: &Wanted,
 ) -> anyhow::Result<u64> {
-    let mut entries = board.entries(query(ctx, args, wanted));
     let mut found = Vec::new();
-    while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
-        if wanted.admits(&entry) {
-            found.push(entry);
+    for shelf in args.shelves() {
+        let query = query(ctx, args, wanted);
+        let mut entries = board.entries(Query { shelf, ..query });
+        while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
+            if wanted.admits(&entry) {
+                found.push(entry);
+            }
         }
     }
     let peers = board.capabilities().peer_order;
     // The past comes in the order in which it ended.
     if !matches!(args.sort, Sort::None) && (args.shelf() != Shelf::Past || !args.sort.is_native()) {
         found.sort_by(|one, other| args.sort.compare(one, other, wanted.now, peers));
+    }
+    if args.failed {
+        found.sort_by_cached_key(|entry| {
+            let failure = entry.job().and_then(|job| job.history.failures.last());
+            failure.map(signature)
+        });
     }
     if args.reverse {
         found.reverse();

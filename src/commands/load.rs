@@ -33,39 +33,39 @@ const BATCH: usize = 500;
 /// How much memory the lines take that go to the board in one exchange, roughly.
 const BATCH_WEIGHT: usize = 8 << 20;
 
-/// Put jobs on the board that `dump` has written
+/// Load jobs from a dump onto the board
 ///
-/// Each is what it was: uuid, name, priority, details, book, time of posting, attempts, failures, and
-/// until when it is held back; those of the trash go to the trash. Nobody has them: claims are not
-/// restored. They are posted in the order in which they were, and keep their numbers where the board
-/// has not given out greater ones. On a board of the same kind their stored bytes are the same, too.
+/// Each job keeps its uuid, name, priority, details, book, creation time, attempts, failures and back-off. Jobs
+/// from the trash go to the trash. Claims are not restored. Jobs are posted in their old order, and keep their
+/// numbers unless the board has already assigned higher ones. On the same kind of board the stored bytes are
+/// equal, too.
 ///
-/// A job whose uuid is on the board or in the trash already is left alone; if that is another job, it
-/// is told. So a load that was broken off can be done again. A dump that was cut off or altered is
-/// refused as a whole.
+/// A job whose uuid is already on the board or in the trash is skipped; if the two jobs differ, the difference
+/// is reported. An interrupted load can therefore be repeated. A truncated or altered dump is refused as a
+/// whole.
 ///
-/// What `list -o jsonl` prints is loaded as well.
+/// The output of `list -o jsonl` can be loaded, too.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LoadArgs {
-    /// The file, or - for standard input
+    /// Dump to load, or - for standard input
     #[arg(value_name = "FILE|-")]
     file: String,
 
-    /// Load only jobs for which this holds, such as 'name=backup-*'; several must all hold
+    /// Load only matching jobs, for example 'name=backup-*'; repeat it to narrow further
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// Have their attempts begin anew, and none held back
+    /// Reset attempts and back-off
     #[arg(long)]
     fresh: bool,
 
-    /// Load also what could not be read, onto a board of the same kind
+    /// Load unreadable records, too, onto the same kind of board
     ///
-    /// Python services that read the board may fail of it, or remove it.
+    /// Python services on that board may fail on such a record or delete it.
     #[arg(long)]
     malformed: bool,
 
-    /// Say what would be posted, and post nothing
+    /// Show what would be posted, and post nothing
     #[arg(long)]
     dry_run: bool,
 

@@ -27,10 +27,10 @@ const SOURCE: &str = concat!("jobboard ", env!("CARGO_PKG_VERSION"));
 /// The section of topics; commands are in the first.
 const TOPIC_SECTION: &str = "7";
 
-/// Print the manual page, or write the pages of all commands and topics to a folder
+/// Print the manual page, or write all manual pages to a directory
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
-    /// The folder for jobboard.1, jobboard-post.1, jobboard-boards.7 and so on; created if need be
+    /// Directory for jobboard.1, jobboard-post.1, jobboard-boards.7 and so on; created if missing
     dir: Option<PathBuf>,
 }
 

@@ -12,28 +12,27 @@ use crate::{
     output::{Exposition, Page, Record, Report},
 };
 
-/// Tell Prometheus how the board is
+/// Print metrics for Prometheus
 ///
-/// Looks at the board once and prints figures in the text form of Prometheus: how many jobs there are in
-/// each state, how old the oldest is, for how long claims are held, how many never lapse or are of dead
-/// processes, how many conductors are at work. Of a board that cannot be looked at it prints that it is
-/// not up, and fails as every command does.
+/// Reads the board once and prints Prometheus text: jobs by state, age of the oldest job, claim durations,
+/// claims that never expire or whose process is dead, and the number of conductors. If the board cannot be
+/// read, prints `jobboard_up 0` and exits with the usual code.
 ///
-/// With --textfile it writes a file for the collector of that name of node_exporter, as from a timer: the
-/// file is there whole or not at all, and all may read it. `conduct --metrics` tells the same of its board,
-/// and what it does itself.
+/// With --textfile, writes a file for node_exporter's textfile collector, for example from a timer. The file is
+/// replaced atomically, and every user can read it. `conduct --metrics` exports the same numbers and the
+/// conductor's own.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MetricsArgs {
-    /// Also count jobs by this: the 50 most frequent names, and all others together as __other__
+    /// Also count jobs by name: the 50 most frequent, and all others as __other__
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<By>,
 
-    /// The file to write; its name ends in .prom
+    /// File to write; the name must end in .prom
     #[arg(long, value_name = "FILE", value_parser = textfile)]
     textfile: Option<PathBuf>,
 }
 
-/// What jobs are counted by.
+/// How to group the job counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     Name,

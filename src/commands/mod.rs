@@ -44,10 +44,13 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgMatches, Args, FromArgMatches, error::ErrorKind};
 
-use self::help::guide::{PROGRAM, grammar};
 pub(crate) use self::{
     completions::complete::answer_shell,
     parts::{early_format::EarlyFormat, misuse::misuse, under_claim::ours},
+};
+use self::{
+    help::guide::{PROGRAM, grammar},
+    parts::synonyms,
 };
 
 use crate::{
@@ -57,14 +60,14 @@ use crate::{
     output::{ColorChoice, Format, Output, Verbosity},
 };
 
-/// Administer job boards: post, list, claim and finish jobs, run commands for them
+/// Administer job boards: post, list, claim, run and repair jobs
 ///
-/// A board is a list of work that several share: somebody posts a job, somebody claims it, performs it,
-/// and consumes it. What does not end well is tried again, and ends up in the trash. The board is chosen
-/// by --board, JOBBOARD_URL or the configuration; without any it is a file of your own.
+/// A board is a shared list of jobs. A poster adds a job, a worker claims it, does the work, and consumes it.
+/// Failed jobs are retried and finally go to the trash. --board, JOBBOARD_URL or the configuration selects the
+/// board; the default is a file in your home directory.
 ///
-/// JOB is a uuid or the beginning of one, @SEQUENCE, key:TEXT (as `list --json` has it), unique:KEY (what
-/// it was posted under), or - for such on standard input. DURATION is 500ms, 90s, 15m, 1h30m or 2d.
+/// JOB is a uuid or its prefix, @SEQUENCE, key:TEXT, unique:KEY, or - for standard input. DURATION is 500ms,
+/// 90s, 15m, 1h30m or 2d.
 #[derive(clap::Parser)]
 #[command(
     name = "jobboard",
@@ -85,6 +88,10 @@ impl Cli {
     /// Reads a command line, which begins with the name of the program.
     pub(crate) fn read(words: &[OsString]) -> (EarlyFormat, Result<Self, clap::Error>) {
         let (early, matches) = read_lean(words);
+        let unknown = early.unknown.as_ref();
+        if let Some(words) = unknown.and_then(|(at, _)| synonyms::expand(words, at + 1)) {
+            return Self::read(&words);
+        }
         let matches = match matches {
             // The complete grammar words the error and knows what else may be meant.
             Err(error) if error.kind() != ErrorKind::DisplayVersion => {
@@ -110,29 +117,29 @@ fn read_lean(words: &[OsString]) -> (EarlyFormat, Result<ArgMatches, clap::Error
     (early, program.try_get_matches_from(words))
 }
 
-/// What every command understands.
+/// Options of every command.
 ///
-/// It has no `Debug`: the board may be a URL with a password.
+/// No `Debug`: the board may be a URL with a password.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
-    /// The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)
+    /// Board: a URL such as sqlite:PATH, or a configured name [env: JOBBOARD_URL]
     #[arg(long, global = true, value_name = "URL|NAME")]
     board: Option<String>,
 
-    /// Read this configuration file and no other (or JOBBOARD_CONFIG)
+    /// Read only this configuration file [env: JOBBOARD_CONFIG]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)
+    /// Owner name for claims [env: JOBBOARD_WHO] [default: user@host]
     #[arg(long, global = true, value_name = "NAME")]
     who: Option<String>,
 
-    /// The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere
+    /// Output format [env: JOBBOARD_FORMAT] [default: table on a terminal, otherwise tsv]
     #[arg(short = 'o', long, global = true, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
 
-    /// The same as --format json
+    /// Short for --format json
     #[arg(long, global = true, conflicts_with = "format")]
     json: bool,
 
@@ -147,25 +154,29 @@ pub(crate) struct GlobalArgs {
     )]
     pub(crate) color: ColorChoice,
 
-    /// Say nothing on stderr but errors
+    /// Print only errors on standard error
     #[arg(short, long, global = true)]
     quiet: bool,
 
-    /// Also say which board is used, as whom, and how long it took
+    /// Also print the board, the owner name and the duration
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     verbose: bool,
 
-    /// How long one operation of the board may take, and connecting at most 3s of it (or JOBBOARD_OP_TIMEOUT; otherwise 5s)
+    /// Time limit per board operation; connecting takes at most 3s [env: JOBBOARD_OP_TIMEOUT] [default: 5s]
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration::parse)]
     op_timeout: Option<Duration>,
 
-    /// Read the board's password from this file, or from standard input: - (or JOBBOARD_PASSWORD_FILE)
+    /// File with the board's password, or - for standard input [env: JOBBOARD_PASSWORD_FILE]
     #[arg(long, global = true, value_name = "FILE")]
     password_file: Option<PathBuf>,
 
-    /// Refuse whatever would change the board (or JOBBOARD_READ_ONLY)
+    /// Refuse all changes to the board [env: JOBBOARD_READ_ONLY]
     #[arg(long, global = true)]
     read_only: bool,
+
+    /// Print long help without a pager [env: PAGER]
+    #[arg(long = "no-pager", global = true)]
+    _no_pager: bool,
 }
 
 impl GlobalArgs {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::parts::select::{Named, named, references};
+use super::parts::select::{Named, named, references_or_names};
 use crate::{
     board::BoardError,
     context::Context,
@@ -13,13 +13,12 @@ use crate::{
     output::{Page, Record, Report, Tone},
 };
 
-/// Print who has claimed a job
+/// Print the owner of a job
 ///
-/// When nobody has, stdout has nothing. Of several jobs each is named before its owner.
+/// Prints nothing for an unclaimed job. For several jobs, each line starts with the job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnerArgs {
-    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
-    /// line on standard input
+    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
 }
@@ -61,8 +60,8 @@ impl Report for Ownership {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()> {
-    let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
+    let wanted = references_or_names(ctx, &*board, &args.jobs).await?;
     let found = named(ctx, &*board, &[Shelf::Board], &wanted).await?;
     let (total, mut failed) = (found.len(), 0);
     for Named {

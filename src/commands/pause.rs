@@ -14,22 +14,22 @@ use crate::{
     exit::CommandError,
     glob::{InvalidGlob, translate},
     job::{LONGEST, Pause},
-    output::{Page, Record, Report},
+    output::{Format, Page, Record, Report},
 };
 
-/// Have jobs of some names left alone, by our conductors and by `claim --next`
+/// Pause jobs by name: conductors and `claim --next` skip them
 ///
-/// It holds at once, and touches no job: what is claimed already goes on, and a job can still be
-/// claimed by hand. `status` shows what is paused, `list` notes it, and `resume` ends it. Python
-/// services know nothing of it. To pause all names asks first, unless --yes is given.
+/// Takes effect immediately. Running jobs continue, and claims by hand still work. `status` shows the pauses,
+/// `list` marks paused jobs, and `resume` ends a pause. Python services ignore pauses. Pausing all names asks
+/// first, unless --yes is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PauseArgs {
-    /// The names of the jobs, such as 'backup-*'; without any, all of them
-    #[arg(value_name = "NAME-GLOB", default_value = "*", hide_default_value = true, value_parser = glob)]
-    names: String,
+    /// Job names to pause, for example 'backup-*'. Without it, the current pauses are listed
+    #[arg(value_name = "NAME-GLOB", value_parser = glob)]
+    names: Option<String>,
 
-    /// End it by itself after this long, such as 2h
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
+    /// End the pause automatically after this long, for example 2h
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse, requires = "names")]
     lasting: Option<Duration>,
 
     #[command(flatten)]
@@ -63,17 +63,20 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
         now: "pause",
         past: "paused",
     };
+    let Some(names) = args.names else {
+        return list(ctx).await;
+    };
     let board = ctx.writable_board()?;
     let now = Utc::now();
     let until = args.lasting.map(|lasting| end(now, lasting)).transpose()?;
-    let question = format!("pause all jobs named {}?", args.names);
+    let question = format!("pause all jobs named {names}?");
     // Every other glob leaves some names.
-    match args.names.trim_matches(['*', '?']).is_empty() && args.names.contains('*') {
+    match names.trim_matches(['*', '?']).is_empty() && names.contains('*') {
         true => ctx.consent(&args.consent, "pause all jobs?")?,
         false => ctx.require_names(&[&ctx.config], &args.consent, &question)?,
     }
     let pause = Pause {
-        names: args.names,
+        names,
         until,
         remark: args.reason.who_and_why(ctx, verb),
     };
@@ -82,6 +85,22 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     note_peers(ctx, &*board);
     let done = verb.past;
     ctx.out.report(&Paused { done, pause })
+}
+
+/// Lists the pauses that are in effect.
+async fn list(ctx: &mut Context) -> anyhow::Result<()> {
+    let board = ctx.board()?;
+    let pauses = board.pauses().await;
+    let pauses = pauses.with_context(|| ctx.trying("list", "the pauses"))?;
+    let now = Utc::now();
+    let pauses = pauses.into_iter().filter(|pause| !pause.is_over(now));
+    let done = "paused";
+    let pauses: Vec<_> = pauses.map(|pause| Paused { done, pause }).collect();
+    if pauses.is_empty() && ctx.out.format() == Format::Table {
+        ctx.out
+            .note("nothing is paused; `jobboard pause '*'` pauses all jobs");
+    }
+    ctx.out.reports(&pauses)
 }
 
 fn glob(text: &str) -> Result<String, String> {

@@ -14,9 +14,8 @@ use crate::{
 
 /// Check that the board can be reached
 ///
-/// Says what serves it, how long an exchange takes, and how many jobs it has; on stderr, whether a
-/// Redis server is set up to remove keys when it is full, which ends claims, and whether you may not
-/// read or write what is remembered of jobs that have left the board.
+/// Prints the server and its version, the round-trip time, and the number of jobs. Warns on standard error if a
+/// Redis server evicts keys, which ends claims, or if you may not read or write the history.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PingArgs {
     #[command(flatten)]

@@ -24,28 +24,29 @@ use crate::{
     duration,
     job::{Book, Draft, Priority},
     output::{Page, Record, Report},
+    suggest::Hint,
     trace,
 };
 
 /// Post a job
 ///
-/// Prints the uuid of the job. The command behind -- becomes `command` in its details. With --from,
-/// posts many jobs: one JSON object a line, with `name` and, as needed, `details`, `priority`,
-/// `book`, `uuid` and `unique`; what else `list -o jsonl` prints of a job is ignored.
+/// Prints the uuid of the job. Words after -- become `command` in the details. With --from, posts one job per
+/// line of JSON, with `name` and optionally `details`, `priority`, `book`, `uuid` and `unique`; other keys that
+/// `list -o jsonl` prints are ignored.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PostArgs {
-    /// The name of the job; names need not be unique
+    /// Job name; names need not be unique
     #[arg(required_unless_present = "from")]
     name: Option<String>,
 
     #[command(flatten)]
     draft: DraftArgs,
 
-    /// A command that performs the job: it becomes `command` in the details
+    /// Command that performs the job; stored as `command` in the details
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 
-    /// Keep the trace that TRACEPARENT tells of, so that attempts are linked to it
+    /// Store TRACEPARENT with the job, so that its attempts are linked to the trace
     #[arg(long)]
     trace: bool,
 
@@ -55,15 +56,15 @@ pub(crate) struct PostArgs {
     #[command(flatten)]
     creation: Creation,
 
-    /// Show the record that would be posted, and post nothing
+    /// Print the record that would be posted, and post nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Wait until the job is finished, and exit as `wait` does
+    /// Wait until the job ends, and exit as `wait` does
     #[arg(long, conflicts_with_all = ["from", "dry_run"])]
     wait: bool,
 
-    /// With --wait: wait no longer than this
+    /// With --wait: wait at most this long
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "wait")]
     timeout: Option<Duration>,
 }
@@ -150,6 +151,15 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     };
     let mut draft = args.draft.draft(&ctx.config, name, &args.command)?;
     trace::add(&trace, &mut draft.details);
+    if args.command.is_empty() && name.contains(' ') && draft.details.get("command").is_none() {
+        let words: Vec<_> = name.split(' ').collect();
+        let hint = Hint::new(
+            "conductors run a job that has a command, or whose name has a handler; \
+             `jobboard post {} -- {}` posts one with a command",
+            [&words[..1], &words],
+        );
+        ctx.out.note(hint.to_string());
+    }
     if args.dry_run {
         return ctx.out.report(&DryRun::from(&draft));
     }

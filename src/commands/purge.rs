@@ -19,7 +19,7 @@ use crate::{
     job::{Entry, Identity, Origin, Purge, Remark, Shelf},
 };
 
-/// Remove trashed jobs for good
+/// Delete trashed jobs for good
 ///
 /// Asks first, unless --yes is given.
 #[derive(Debug, clap::Args)]
@@ -37,17 +37,17 @@ pub(crate) struct PurgeArgs {
     consent: Consent,
 }
 
-/// Which trashed jobs to purge.
+/// The trashed jobs to purge.
 #[derive(Debug, clap::Args)]
 struct PurgeSelection {
     #[command(flatten)]
     selection: Selection,
 
-    /// Purge what has been in the trash for longer than this
+    /// Purge jobs that have been in the trash for longer than this
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "jobs")]
     older_than: Option<Duration>,
 
-    /// Purge all that is in the trash
+    /// Purge the whole trash
     #[arg(long, conflicts_with_all = ["jobs", "filter", "state", "with_name", "older_than"])]
     all: bool,
 }

@@ -13,9 +13,9 @@ use crate::{
     job::{Entry, Restore, Shelf},
 };
 
-/// Put trashed jobs back on the board
+/// Move trashed jobs back to the board
 ///
-/// They are UNCLAIMED again, and their attempts are forgotten.
+/// The jobs become UNCLAIMED, and their attempts restart from zero.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
     #[command(flatten)]

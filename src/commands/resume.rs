@@ -10,10 +10,10 @@ use crate::{
     output::{Page, Record, Report},
 };
 
-/// Have jobs taken again that were paused
+/// Resume paused jobs
 #[derive(Debug, clap::Args)]
 pub(crate) struct ResumeArgs {
-    /// The names as `pause` was told them, and `status` shows them; without any, all that are paused
+    /// Pause to end, as given to `pause` and shown by `status` [default: all]
     #[arg(value_name = "NAME-GLOB")]
     names: Option<String>,
 

@@ -16,23 +16,21 @@ use crate::{
     job::{Entry, Remark, Restore, Shelf},
 };
 
-/// Have jobs tried again now: from the trash, or held back on the board
+/// Retry failed jobs now, from the trash or from back-off
 ///
-/// A job from the trash is on the board again, as `restore` has it. One on the board that is held
-/// back, after a failure or since it asked to be tried later, is held back no more. Their attempts
-/// begin anew. Conductors take them at once. A job that somebody has is refused, and one that has
-/// never been tried and that nothing holds back; by filter both are left alone. Of those that a
-/// filter chooses the ones on the board come before the ones in the trash.
+/// Makes jobs from the trash and jobs in back-off claimable immediately. Attempts restart from zero. A claimed
+/// job is refused, and so is an untried job without back-off; a filter skips both. A filter takes jobs on the
+/// board before jobs in the trash.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RetryArgs {
     #[command(flatten)]
     selection: Selection,
 
-    /// Go on counting attempts and postponements instead of beginning anew
+    /// Keep the attempt and postponement counts
     #[arg(long)]
     keep_attempts: bool,
 
-    /// Not more than so many a second, minute or hour, such as 5/s
+    /// Maximum pace, for example 5/s; also per m or h
     #[arg(long, value_name = "N/s", value_parser = Pace::parse)]
     rate: Option<Pace>,
 

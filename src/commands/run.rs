@@ -22,15 +22,15 @@ use crate::{
 
 /// Post a job, run its command here, and consume it
 ///
-/// The job is on the board, claimed, while its command runs on this terminal. When the command
-/// succeeds the job is consumed; otherwise it goes back to the board, to be tried again after a
-/// while, or to the trash in the end, as with `conduct`.
+/// The job is on the board, claimed, while its command runs on this terminal. If the command succeeds, the job
+/// is consumed. Otherwise it is released for a retry after a back-off, and trashed at its retry limit, as with
+/// `conduct`.
 ///
-/// With --unique a job that an earlier run has left on the board is tried again instead of being
-/// posted; while somebody has it, nothing is run, and the code is 0.
+/// With --unique, a job that an earlier run left on the board is retried. While another process holds that job,
+/// nothing runs, and the exit code is 0.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
-    /// The name of the job; names need not be unique
+    /// Job name; names need not be unique
     name: String,
 
     #[command(flatten)]
@@ -42,11 +42,11 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     patience: Patience,
 
-    /// How long the claim outlives us if we die; it is renewed all the while (otherwise 30s)
+    /// Lease duration; renewed while the command runs [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 
-    /// The command that performs the job
+    /// Command that performs the job
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

@@ -23,13 +23,13 @@ pub(super) const SCHEMAS: [(&str, &str); 26] = schemas![
     "setting" "status" "text"
 ];
 
-/// Print the JSON Schema of what is printed as JSON
+/// Print the JSON Schema of a command's output
 ///
-/// It describes one object, whether that stands alone, in an array or on a line of its own: `help
-/// output` says which command prints how. Without NAME the schemas are listed.
+/// A schema describes one object: alone, in an array, or on its own line. `help output` says which command
+/// prints which form. Without NAME, lists the schemas.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SchemaArgs {
-    /// A schema, or a command: what that prints
+    /// Schema or command
     name: Option<String>,
 }
 

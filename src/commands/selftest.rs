@@ -41,31 +41,30 @@ const SHORTEST: Duration = Duration::from_secs(2);
 /// How long it takes at most.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Try whether the board keeps its promises where it is
+/// Test whether this server can be trusted with jobs
 ///
-/// Works on a scratch board beside yours: on Redis under keys that begin with the namespace of yours,
-/// on ZooKeeper in a node beside it, for an embedded board in a file beside its file. Your jobs are not
-/// touched, and what it made is removed, also if it is interrupted; what one left that was killed, the
-/// next one removes, by the mark that it bears. Asks first, unless --yes is given.
+/// Works on a scratch board next to yours: under keys that begin with your namespace on Redis, in a sibling
+/// node on ZooKeeper, in a second file for an embedded board. Your jobs are not touched. The scratch board is
+/// removed afterwards, also after an interruption; the next run removes what a killed run left behind. Asks
+/// first, unless --yes is given.
 ///
-/// It posts, claims, keeps claims and lets them lapse, settles, trashes, restores and purges, has several
-/// claim the same jobs at once, breaks its own connections off in the middle of claims, and looks what became
-/// of it; and it measures how long that takes. Each promise is ok, weak (kept, but not as one might wish),
-/// broken, or untried. `jobboard help triage` tells what each means.
+/// The test posts, claims, renews, expires, settles, trashes, restores and purges jobs, lets several claimants
+/// compete, breaks its own connections during claims, and measures latencies. Each promise is ok, weak (kept
+/// with limitations), broken, or untried. `jobboard help troubleshooting` explains each.
 ///
-/// In a pipe each line has, separated by tabs: promise, grade, why, what to do; the last ones are the
-/// figures and the verdict.
+/// In a pipe, each line has these tab-separated fields: promise, grade, reason, remedy. The last lines are the
+/// measurements and the verdict.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SelftestArgs {
-    /// How long it may take, 2s to 1h; cleaning up comes behind it, and takes 10s at most
+    /// Time limit, 2s to 1h; cleanup takes up to 10s more
     #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = bounded)]
     bound: Duration,
 
-    /// Only show where it would work, and what earlier ones left there
+    /// Show where the test would write, and what earlier runs left there
     #[arg(long, conflicts_with = "clean")]
     dry_run: bool,
 
-    /// Only remove what earlier ones left that were killed
+    /// Only remove what killed runs left behind
     #[arg(long)]
     clean: bool,
 

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::parts::{octavia::AboutArgs, peers, select::references};
+use super::parts::{octavia::AboutArgs, peers, select::references_or_names};
 use crate::{
     board::{Board, BoardError, BoardExt, JobRef},
     context::Context,
@@ -12,16 +12,14 @@ use crate::{
     output::JobView,
 };
 
-/// Show all that is known of jobs
+/// Show everything known about jobs
 ///
-/// Looks on the board first, then in the trash, then among the jobs that have left the board. In a
-/// pipe it prints a row as `list` does; -o table and --json tell all. What looks like a secret in the
-/// details, and in what a command wrote, is covered for people; JSON has
-/// everything, but for boards of Octavia.
+/// Looks on the board, in the trash and in the history, in this order. In a pipe, prints a line as `list` does;
+/// -o table and --json print everything. Text output masks secrets in details and in command output. JSON does
+/// so only for Octavia boards.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
-    /// line on standard input
+    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(value_name = "JOB", required_unless_present_any = ["lb", "amphora"],
           conflicts_with_all = ["lb", "amphora"])]
     jobs: Vec<String>,
@@ -29,14 +27,14 @@ pub(crate) struct ShowArgs {
     #[command(flatten)]
     about: AboutArgs,
 
-    /// Show secrets too
+    /// Show secrets, too
     #[arg(long)]
     reveal: bool,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()> {
-    let named = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
+    let named = references_or_names(ctx, &*board, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,

@@ -22,20 +22,25 @@ use crate::{
     job::Shelf,
 };
 
-/// Show how the board is, at a glance
+/// Show the board at a glance
 ///
-/// How many jobs are in each state, what has left the board in the last 24 hours, the oldest job that
-/// nobody has and the one that is held longest; the most frequent names (FAILED are jobs that have
-/// failed before) and the owners of the most claims (HELD is since when the longest is held, EXPIRES
-/// when the next lapses, NEVER how many never do). What is wrong ends with the command that lists it.
-/// Poison is a job that has failed so often that its next attempt is the last, or that there is none:
-/// as its details have it in max_attempts, otherwise of 5, whatever conductors are told; its command
-/// lists all that were tried as often. In a pipe it is what JSON has, a line each: the name and,
-/// separated by tabs, the value or the values.
+/// Shows jobs by state, departures in the last 24 hours, the oldest unclaimed job and the longest claim, the
+/// most frequent names (FAILED counts jobs with a failed attempt), and the owners with the most claims (HELD is
+/// the longest claim, EXPIRES the next expiry, NEVER the number of claims without expiry). Each problem ends
+/// with the command that lists its jobs. A poison job has failed so often that at most one attempt remains; the
+/// limit is max_attempts in its details, or 5. In a pipe, prints the JSON values, one per line: the name and
+/// the tab-separated values.
 #[derive(Debug, clap::Args)]
-pub(crate) struct StatusArgs {}
+pub(crate) struct StatusArgs {
+    /// Explain these jobs instead, as `explain` does.
+    #[arg(value_name = "JOB", hide = true)]
+    jobs: Vec<String>,
+}
 
-pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<()> {
+    if !args.jobs.is_empty() {
+        return super::explain::jobs(ctx, args.jobs).await;
+    }
     let board = ctx.board()?;
     let trying = || ctx.trying("look at", "the board");
     let health = board.health().await.with_context(trying)?;

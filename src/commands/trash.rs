@@ -8,9 +8,8 @@ use crate::{context::Context, job::Outcome};
 
 /// Move jobs to the trash
 ///
-/// Only the owner may, under the name that claimed the job (--who). `list --trash` shows what is
-/// there, `restore` puts it back, `purge` removes it for good. `--force` trashes a job whoever owns
-/// it, or nobody, and also records that cannot be read.
+/// Requires your own claim (--who). `list --trash` shows the trash, `restore` moves a job back, `purge` deletes
+/// it for good. --force trashes a job with any owner or none, and unreadable records.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrashArgs {
     #[command(flatten)]

@@ -28,14 +28,13 @@ use crate::{
     output::{Page, Record, Report},
 };
 
-/// Wait until jobs are finished, the board is empty, or a job can be claimed
+/// Wait until jobs end, the board is empty, or a job is claimable
 ///
-/// Of a job that ended in the trash, was purged, or was consumed although it failed, it says why. An end
-/// counts that the board remembers, or that is seen: of a job that the board lost it fails.
+/// If a job failed, was trashed or was purged, prints the reason. Only an end that was recorded or observed
+/// counts: if the board lost the job, the command fails.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
-    /// The jobs to wait for: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or -
-    /// for one a line on standard input
+    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(value_name = "JOB")]
     jobs: Vec<String>,
 
@@ -43,19 +42,19 @@ pub(crate) struct WaitArgs {
     #[arg(long, conflicts_with_all = ["jobs", "any"])]
     empty: bool,
 
-    /// Wait until a job can be claimed, and print it
+    /// Wait until a job is claimable, and print it
     #[arg(long, conflicts_with = "jobs")]
     any: bool,
 
-    /// With --any: wait for a job for which this holds
+    /// With --any: consider only matching jobs
     #[arg(long, value_name = "EXPR", requires = "any", conflicts_with_all = ["jobs", "empty"])]
     filter: Vec<Filter>,
 
-    /// Take a whole uuid of which nothing is known for a job that is complete
+    /// Treat an unknown full uuid as a completed job
     #[arg(long, conflicts_with_all = ["empty", "any"])]
     gone_ok: bool,
 
-    /// Wait no longer than this
+    /// Wait at most this long
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Duration>,
 }

@@ -7,6 +7,7 @@ mod html;
 mod job;
 mod json;
 mod page;
+mod pager;
 mod progress;
 mod prometheus;
 mod record;
@@ -241,10 +242,12 @@ impl Output {
     }
 
     pub(crate) fn help(&mut self, text: &StyledStr) -> anyhow::Result<()> {
-        match self.is_coloured {
-            true => self.write(&text.ansi().to_string())?,
-            false => self.write(&text.to_string())?,
-        }
+        let text = match self.is_coloured {
+            true => text.ansi().to_string(),
+            false => text.to_string(),
+        };
+        pager::show(&text);
+        self.write(&text)?;
         self.flush()
     }
 

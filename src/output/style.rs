@@ -6,15 +6,15 @@ use clap::ValueEnum;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Tables and sentences for people
+    /// Tables and text for people
     Table,
-    /// Tab-separated fields, a line each
+    /// Tab-separated lines
     Tsv,
     /// JSON
     Json,
-    /// JSON, an object a line
+    /// One JSON object per line
     Jsonl,
-    /// References alone, one a line: uuids, and key:TEXT for what has none
+    /// Only references, one per line: uuids, or key:TEXT for records without one
     Uuid,
 }
 

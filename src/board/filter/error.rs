@@ -25,7 +25,7 @@ impl InvalidFilter {
 
 #[derive(Debug, Error)]
 pub(super) enum Fault {
-    #[error("it lacks an operator: write FIELD OP VALUE with one of {operators}")]
+    #[error("a field needs an operator and a value: FIELD OP VALUE with one of {operators}")]
     NoOperator { operators: String },
     #[error("write FIELD OP VALUE, such as held>10m")]
     Nothing,

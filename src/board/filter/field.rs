@@ -11,7 +11,7 @@ use super::{
     error::Fault,
     number,
     operator::{self, Comparison, Operator, Relation},
-    reading::{Value, read},
+    reading::{Value, read, searched},
     text::Pattern,
 };
 use crate::{
@@ -235,6 +235,8 @@ pub(super) enum Check {
     Number(Comparison<i128>),
     Span(Comparison<std::time::Duration>),
     Json(details::Check),
+    /// To have it in one of the fields by which people remember a job.
+    Search(Pattern),
 }
 
 impl Test {
@@ -244,6 +246,9 @@ impl Test {
 
     /// Whether an entry has what is asked; without the value, it has not.
     pub(super) fn holds(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
+        if let Check::Search(pattern) = &self.check {
+            return searched(entry).any(|text| pattern.fits(&text));
+        }
         match (&self.check, read(&self.field, entry, now)) {
             (Check::Nothing, value) => value.is_none(),
             (Check::Text(pattern), Some(Value::Text(text))) => pattern.fits(&text),

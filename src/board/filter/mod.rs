@@ -122,6 +122,18 @@ impl Condition {
         is_known || self.test.holds(entry, now) != self.is_negated
     }
 
+    /// Looks for a text in the name, the uuid, the owner and the reason.
+    fn search(text: &str) -> Result<Self, Fault> {
+        let check = Check::Search(Pattern::caseless(&regex::escape(text))?);
+        Ok(Self {
+            test: Test::new(Field::Named(FieldName::Name), check),
+            is_negated: false,
+            needs_details: false,
+            is_answered_by_events: false,
+            flows: HashSet::new(),
+        })
+    }
+
     fn compile(part: &Part<'_>) -> Result<Self, Fault> {
         if part.field.is_empty() {
             let operator = part.operator.to_owned();
@@ -142,6 +154,13 @@ impl Condition {
     }
 }
 
+/// Whether an expression is a single word to search for.
+fn is_search(text: &str) -> bool {
+    !text.contains(|it: char| it.is_whitespace() || OPERATOR_CHARS.contains(&it))
+        && Field::named(text).is_err()
+        && !text.starts_with("details.")
+}
+
 impl FromStr for Filter {
     type Err = InvalidFilter;
 
@@ -149,6 +168,7 @@ impl FromStr for Filter {
         let text = text.trim();
         let conditions = match text {
             "" => Err(Fault::Nothing),
+            text if is_search(text) => Condition::search(text).map(|search| vec![search]),
             text => grammar::parts(text)
                 .and_then(|parts| parts.iter().map(Condition::compile).collect()),
         };

@@ -74,6 +74,21 @@ pub(super) fn read<'a>(field: &Field, entry: &'a Entry, now: DateTime<Utc>) -> O
     })
 }
 
+/// Returns the texts by which people remember a job.
+pub(super) fn searched(entry: &Entry) -> impl Iterator<Item = Cow<'_, str>> {
+    let job = entry.job();
+    let failure = job.and_then(|job| job.history.failures.last());
+    let texts = [
+        job.map(|job| job.name.as_str().into()),
+        Some(entry.reference()),
+        job.and_then(Job::owner).map(|owner| owner.text()),
+        remark(entry).and_then(|remark| remark.reason.as_deref().map(Cow::Borrowed)),
+        failure.map(|failure| failure.reason.as_str().into()),
+        failure.map(|failure| failure.stderr.as_str().into()),
+    ];
+    texts.into_iter().flatten()
+}
+
 /// Only a claim that never lapses by itself has no expiry; where there is no claim, or only the
 /// end of a session ends it, there is nothing to expire.
 fn expires(entry: &Entry) -> Option<Value<'_>> {

@@ -8,6 +8,8 @@ use crate::duration::InvalidDuration;
 pub(crate) enum InvalidUrl {
     #[error("a board's URL begins with its scheme; a file on this machine is sqlite:PATH")]
     NoScheme,
+    #[error("`{address}` has no scheme: write {url}")]
+    Address { address: String, url: String },
     #[error("`file:` is not the scheme of a board; a file on this machine is sqlite:PATH")]
     File,
     #[error(

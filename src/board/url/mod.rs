@@ -175,6 +175,10 @@ impl FromStr for BoardUrl {
     type Err = InvalidUrl;
 
     fn from_str(text: &str) -> Result<Self, InvalidUrl> {
+        if let Some(url) = likely(text) {
+            let address = text.to_owned();
+            return Err(InvalidUrl::Address { address, url });
+        }
         let (scheme, rest) = text
             .split_once(':')
             .filter(|(scheme, _)| is_scheme(scheme))
@@ -193,6 +197,21 @@ impl FromStr for BoardUrl {
             scheme => Err(InvalidUrl::UnknownScheme(scheme.to_owned())),
         }
     }
+}
+
+/// Returns the URL of an address without a scheme: HOST:PORT, and perhaps a path.
+pub(crate) fn likely(text: &str) -> Option<String> {
+    let (host, rest) = text.split_once(':')?;
+    let port = rest.split('/').next().unwrap_or_default();
+    let is_host = |it: char| it.is_ascii_alphanumeric() || it == '.' || it == '-';
+    if host.is_empty() || !host.chars().all(is_host) || port.parse::<u16>().is_err() {
+        return None;
+    }
+    Some(match port {
+        "2181" | "2281" => format!("zk://{text}"),
+        "26379" => format!("redis-sentinel://{text}/MASTER"),
+        _ => format!("redis://{text}"),
+    })
 }
 
 /// Tells a scheme from the beginning of a path that has a colon in it.

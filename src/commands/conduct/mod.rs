@@ -47,90 +47,89 @@ const TO_SECRETS: [&str; 2] = ["JOBBOARD_PASSWORD_FILE", "CREDENTIALS_DIRECTORY"
 /// How long it may take to show the last of what there is to show.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Claim jobs and run their commands, until told to stop
+/// Claim jobs and run their commands until stopped
 ///
-/// A job is run if its details have a `command`, an array of strings, or if there is a handler of
-/// its name. A command that exits with 0 has its job consumed; with 75, the job is tried later; any
-/// other end is a failure, after which the job is tried again, later each time, and goes to the
-/// trash in the end. Every other job is left alone.
+/// A conductor runs each job whose details have a `command` (an array of strings), and each job with a handler
+/// of its name. It skips all other jobs. Exit code 0 consumes the job and 75 postpones it. Any other end is a
+/// failure: the conductor retries the job with growing back-off, and trashes it at its retry limit.
 ///
-/// SIGTERM, SIGINT or SIGQUIT end it once its jobs are done, or after --grace, a second one at once. SIGUSR1 has it take
-/// no more, and a second one take jobs again. SIGUSR2 has it tell on stderr what it does, and which jobs
-/// it leaves alone, and why. SIGHUP has it read again what may be run, and ends it if a terminal has hung
-/// up in which it was started. A service manager that waits for READY=1 is told how it does.
+/// SIGTERM, SIGINT or SIGQUIT stop the conductor when its jobs are done, or after --grace; a second signal
+/// stops it immediately. SIGUSR1 switches claiming off and on. SIGUSR2 logs the conductor's state and the
+/// skipped jobs, with reasons. SIGHUP reloads handlers and policy; it stops a conductor whose terminal was
+/// closed. Under systemd (Type=notify) the conductor reports readiness and status.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductArgs {
-    /// How many jobs to run at once
+    /// Number of jobs to run concurrently
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
     jobs: usize,
 
     #[command(flatten)]
     creation: Creation,
 
-    /// The name under which to register and to claim, instead of host:pid:random
+    /// Name to register and claim under [default: host:pid:random]
     #[arg(long)]
     name: Option<String>,
 
-    /// Only jobs for which this holds
+    /// Run only matching jobs
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// How long a claim outlives us if we die; it is renewed all the while (otherwise 30s)
+    /// Lease duration; renewed while a job runs [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 
-    /// Exit once no job is left that this conductor may run
+    /// Exit when no runnable job remains
     #[arg(long)]
     drain: bool,
 
-    /// Exit after so many jobs
+    /// Exit after this many jobs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_jobs: Option<u64>,
 
-    /// Exit after so long without a job
+    /// Exit after this long without a job
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     idle_exit: Option<Duration>,
 
-    /// How long a job may run that does not say so itself
+    /// Timeout for jobs that do not set one
     #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     job_timeout: Option<Duration>,
 
-    /// How long a job may run at most, whatever it says itself
+    /// Upper limit for the timeout that a job sets
     #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     job_timeout_max: Option<Duration>,
 
     #[command(flatten)]
     patience: Patience,
 
-    /// Where the output of commands goes: prefix, inherit, discard, or a folder
+    /// Where command output goes: prefix, inherit, discard, or a directory
     ///
-    /// `prefix` shows each line behind the name of its job; a folder gets a file for each attempt. Of
-    /// what fails the end is kept with the job in any case, but with `discard` that of its errors alone,
-    /// and with `inherit` nothing.
+    /// `prefix` prints each line with the job name in front. A directory gets one file per attempt. The end of
+    /// the output of a failed command is also stored with the job, except with `inherit`; with `discard`, only
+    /// standard error is stored.
     #[arg(long, value_name = "WHERE", default_value = "prefix", value_parser = output)]
     output: Destination,
 
-    /// How long running jobs may go on after the first SIGTERM or SIGINT; a second one ends them
+    /// Time for running jobs to finish after a stop signal; a second signal ends it
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "25s")]
     grace: Duration,
 
-    /// The form in which to tell what happens, on stderr; json if --json is given
+    /// Format of the log on standard error; json if --json is given
     #[arg(long, value_enum, value_name = "FORMAT")]
     log_format: Option<LogFormat>,
 
-    /// Tell Prometheus how the board and the conductor are: ADDRESS:PORT, unix:PATH, or a file *.prom
+    /// Serve or write Prometheus metrics: ADDRESS:PORT, unix:PATH, or FILE.prom
     ///
-    /// Who asks there for /metrics gets figures, those of the board as they were some seconds ago, longer
-    /// where a look takes long, and for /healthz whether the conductor is at work. A file has the figures of
-    /// the conductor alone, is written every 30s, and gone with the conductor.
+    /// The server answers /metrics with numbers for the board and the conductor, and /healthz with the
+    /// conductor's health. Board numbers are a few seconds old, or older if reading the board takes long.
+    /// FILE.prom gets only the conductor's own numbers every 30s, and is removed at exit.
     #[arg(long, value_name = "WHERE", value_parser = metrics::place)]
     metrics: Option<Place>,
 
-    /// Let --metrics listen where other machines can ask
+    /// Allow --metrics to listen on addresses that other machines can reach
     #[arg(long, requires = "metrics")]
     metrics_public: bool,
 
-    /// Add each attempt to this file, a line of OTLP as JSON, linked to where its job was posted
+    /// Append each attempt to FILE as one line of OTLP JSON, linked to the trace of its poster
     #[arg(long, value_name = "FILE")]
     otlp_file: Option<PathBuf>,
 

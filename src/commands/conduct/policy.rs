@@ -13,23 +13,23 @@ use crate::{
     trust::Untrusted,
 };
 
-/// What may be executed.
+/// The execution policy.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "What may be run")]
 pub(super) struct PolicyArgs {
-    /// Run a job by the program of its name in this folder, with its details on standard input
+    /// Run each job by the program of its name in DIR; the program gets the details on standard input
     #[arg(long, value_name = "DIR")]
     handlers: Option<PathBuf>,
 
-    /// Let jobs name programs whose absolute path is like this; a * ends at a slash
+    /// Allow jobs to name programs whose absolute path matches; * does not match a slash
     #[arg(long, value_name = "PATTERN", value_parser = Glob::of_path)]
     allow: Vec<Glob>,
 
-    /// Let jobs name any program, whoever can post them
+    /// Allow jobs to name any program. Anyone who can post can then run any command
     #[arg(long, conflicts_with = "allow")]
     allow_any: bool,
 
-    /// Let jobs set variables whose name is like this; never LD_*, PATH or JOBBOARD_*
+    /// Allow jobs to set matching variables; never LD_*, PATH or JOBBOARD_*
     #[arg(long, value_name = "GLOB", value_parser = |text: &str| text.parse::<Glob>())]
     allow_env: Vec<Glob>,
 }

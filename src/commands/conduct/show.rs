@@ -15,12 +15,12 @@ use crate::{
 /// How many columns a text that is told keeps on a narrow terminal.
 const SHORTEST: usize = 20;
 
-/// The form in which is told what happens.
+/// The log format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum LogFormat {
-    /// A line each, for people
+    /// One line per event, for people
     Text,
-    /// An object a line, beside what --output has commands say there
+    /// One JSON object per event; --output may add lines of commands
     Json,
 }
 

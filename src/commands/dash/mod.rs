@@ -49,23 +49,21 @@ use crate::{
 /// How many lines of a view one frame has at most, and how wide it is, where there is no terminal.
 const ONCE: (u16, usize) = (80, 100);
 
-/// Show the board live on a terminal: its jobs, who has them, what fails, who works
+/// Show the board live on a terminal
 ///
-/// It shows what happens as it happens, as `watch` tells it, and changes nothing. Seven views: the jobs;
-/// the claims by owner; the failures on the board and in the trash by what they have in common; the
-/// trash; the past, its latest thousand; the conductors with what each is doing; the events. Enter
-/// opens a job as `show` does, with what `explain` says of it. / takes a filter as --filter does. ?
-/// tells of all keys.
+/// Shows events as they happen and changes nothing. The seven views are jobs, claims by owner, failures by
+/// cause, trash, history (latest 1,000), conductors, and events. Enter opens a job with everything that `show`
+/// and `explain` print. / sets a filter. ? lists all keys.
 ///
-/// With --act keys in upper case also do something to the jobs that are marked with x, or else to the one
-/// that is chosen: Abandon, Trash, Retry, Consume, each by force, and Pause their names. The jobs are
-/// shown as they are found then, somebody is asked, and one that changes meanwhile is left alone.
+/// With --act, upper-case keys change the selected job, or all jobs marked with x: Abandon, Trash, Retry,
+/// Consume (each by force), and Pause their names. The dashboard shows the jobs, asks, and skips jobs that
+/// changed meanwhile.
 ///
-/// It takes a terminal of 60x12, and its sixteen colours; no meaning is in a colour alone. Screen readers
-/// and tickets are better served by --once, `watch` and `list`.
+/// Needs a terminal of at least 60x12. Colour alone carries no meaning. For screen readers and tickets, use
+/// --once, `watch` or `list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DashArgs {
-    /// Begin with this view
+    /// First view to show
     #[arg(
         long,
         value_enum,
@@ -75,23 +73,23 @@ pub(crate) struct DashArgs {
     )]
     view: View,
 
-    /// Begin with this filter; several must all hold (`jobboard help filters`)
+    /// Initial filter; repeat it to narrow further (`jobboard help filters`)
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// Let keys in upper case change the board, each time after a question
+    /// Enable upper-case keys that change the board, each after a question
     #[arg(long, conflicts_with = "once")]
     act: bool,
 
-    /// Print one frame as plain text, and end
+    /// Print one frame as plain text and exit
     ///
-    /// It is as wide as the terminal, or else 80 columns, and has the first hundred lines of the view.
+    /// The frame is as wide as the terminal, or 80 columns, and shows up to 100 lines of the view.
     #[arg(long)]
     once: bool,
 
-    /// Draw with ASCII alone; any other character becomes a ?
+    /// Draw with ASCII only; other characters become ?
     ///
-    /// So it does by itself where LC_ALL, LC_CTYPE or LANG names a locale that is not of UTF-8.
+    /// This is the default if LC_ALL, LC_CTYPE or LANG names a locale without UTF-8.
     #[arg(long)]
     ascii: bool,
 }

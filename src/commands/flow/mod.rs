@@ -14,15 +14,14 @@ use super::{
 };
 use crate::{board::BoardError, context::Context, exit::CommandError};
 
-/// Show how far a job of TaskFlow is: its tasks, and what failed
+/// Show the progress of a TaskFlow job: its tasks and failures
 ///
-/// A job of TaskFlow is a flow of tasks, and its engine writes into a database how far each is. In a pipe
-/// each line has, separated by tabs: task, kind, state, since, and why it failed. Which task waits for
-/// which is not written there.
+/// A TaskFlow job is a flow of tasks, and its engine records the progress of each task in a database. In a
+/// pipe, each line has these tab-separated fields: task, kind, state, since, failure. The database does not
+/// record which task waits for which.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FlowArgs {
-    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for standard
-    /// input
+    /// Job: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read one from standard input
     #[arg(value_name = "JOB")]
     job: String,
 

@@ -11,9 +11,10 @@ use serde::Serialize;
 use super::EXIT_CODES;
 use crate::commands::Cli;
 
-/// Of each command its examples (`$`), its exit codes, and what else to read (`@`).
+/// For each command: examples (`$`), exit codes, rarely used options (`-`), related pages
+/// (`@`), and for the program groups of commands (`=`).
 ///
-/// A line of codes alone takes their meanings from what is told of all codes.
+/// A line of bare codes takes their meanings from the table of all exit codes.
 const GUIDES: &str = include_str!("commands.txt");
 
 /// The name of the program, which has a guide as its commands have.
@@ -38,6 +39,9 @@ pub(in crate::commands) struct Guide {
     pub(in crate::commands) examples: Vec<Example>,
     pub(in crate::commands) codes: Vec<ExitCode>,
     pub(in crate::commands) related: Vec<&'static str>,
+    advanced: Vec<&'static str>,
+    /// The program's commands as rows of a table; a row that starts with `=` is a heading.
+    groups: Vec<&'static str>,
 }
 
 impl Guide {
@@ -48,12 +52,17 @@ impl Guide {
             entry.strip_prefix("]\n")
         });
         for line in entry.unwrap_or_default().lines() {
+            if line.starts_with('=') || !guide.groups.is_empty() {
+                guide.groups.push(line);
+                continue;
+            }
             match line.split_once(' ') {
                 Some(("$", example)) => {
                     let (line, about) = example.split_once("  ").unwrap_or((example, ""));
                     let about = Some(about.trim_start()).filter(|about| !about.is_empty());
                     guide.examples.push(Example { line, about });
                 }
+                Some(("-", options)) => guide.advanced.extend(options.split(' ')),
                 Some(("@", names)) => guide.related.extend(names.split(' ')),
                 Some((code, meaning)) if meaning.contains(char::is_alphabetic) => {
                     guide.codes.push(ExitCode { code, meaning });
@@ -75,6 +84,17 @@ impl Guide {
             let _ = match about {
                 Some(about) => write!(shown, "\n  {line:width$}   {about}"),
                 None => write!(shown, "\n  {line}"),
+            };
+        }
+        shown
+    }
+
+    fn groups(&self, header: Style) -> String {
+        let mut shown = String::new();
+        for row in &self.groups {
+            let _ = match row.strip_prefix("= ") {
+                Some(heading) => writeln!(shown, "{header}{heading}:{header:#}"),
+                None => writeln!(shown, "  {row}"),
             };
         }
         shown
@@ -107,32 +127,56 @@ pub(crate) fn grammar() -> Command {
         .defer(describe)
 }
 
-/// Sets what help is told of a command, once it is known that it is the one.
+/// Adds examples, exit codes and pointers to a command's help.
 fn describe(command: Command) -> Command {
     let guide = Guide::of(command.get_name());
     let header = *command.get_styles().get_header();
     let about = command.get_about().cloned().unwrap_or_default();
     let rest = description(&command).map(StyledStr::from);
-    let more = match command.get_name() {
-        PROGRAM => {
-            "`jobboard help COMMAND` tells all about a command, `jobboard help TOPIC` about boards, \
-             filters, output, exit-codes, triage or conducting.\n"
-        }
-        _ => "",
-    };
+    let name = command.get_name().to_owned();
+    let command = command
+        .before_help(guide.examples(header))
+        .about(Resettable::Reset);
+    if name == PROGRAM {
+        return command.help_template(format!(
+            "{about}\n\n{{before-help}}\n{{usage-heading}} {{usage}}\n\n{}\n{POINTERS}",
+            guide.groups(header)
+        ));
+    }
     let codes = guide.codes(header);
     command
-        .before_help(guide.examples(header))
+        .mut_args(|arg| {
+            let values = arg.get_possible_values().len();
+            let arg = arg.hide_possible_values(values > MOST_VALUES);
+            match arg
+                .get_long()
+                .is_some_and(|it| guide.advanced.contains(&it))
+            {
+                true => arg.hide_short_help(true).help_heading("Advanced"),
+                false => arg,
+            }
+        })
         .after_help(format!(
-            "{codes}\n\n{more}Global options: --board, --who, --json and others: `jobboard help options`"
+            "All options, details and exit codes: `jobboard {name} --help`"
         ))
-        .about(Resettable::Reset)
+        .after_long_help(format!(
+            "{codes}\n\nGlobal options: --board, --who, --json and others: `jobboard help options`"
+        ))
         .long_about(Resettable::from(rest))
         .help_template(format!(
             "{about}\n\n{{before-help}}{{usage-heading}} {{usage}}\n{{about-section}}\n\
              {{all-args}}{{after-help}}"
         ))
 }
+
+/// The help of an option lists its values only up to this number. Longer lists are described in its text.
+const MOST_VALUES: usize = 8;
+
+/// The end of the program's help.
+const POINTERS: &str = "\
+More: `jobboard COMMAND -h`, `jobboard help COMMAND`, `jobboard help options`, and the topics
+boards, filters, output, exit-codes, troubleshooting, conducting, octavia: `jobboard help TOPIC`
+";
 
 pub(super) fn description(command: &Command) -> Option<String> {
     let long = command.get_long_about()?.to_string();
@@ -167,6 +211,14 @@ mod tests {
             let shown = guide.examples(plain) + "\n" + &guide.codes(plain);
             for line in shown.lines() {
                 assert!(line.len() <= 80, "{line}");
+            }
+        });
+        each(|name, guide| {
+            let command = program.find_subcommand(name).unwrap_or(&program);
+            for option in &guide.advanced {
+                let mut options = command.get_arguments();
+                let is_known = options.any(|arg| arg.get_long() == Some(option));
+                assert!(is_known, "{name}: --{option}");
             }
         });
         let guides = GUIDES.split("\n\n").count();
@@ -234,25 +286,55 @@ mod tests {
     }
 
     #[test]
+    fn every_command_is_in_one_group_of_a_short_screen() {
+        let rows = Guide::of(PROGRAM).groups;
+        let rows = rows.iter().filter(|row| !row.starts_with('='));
+        let names = rows.flat_map(|row| row.split("  ").next().unwrap().split(", "));
+        let mut grouped: Vec<_> = names.collect();
+        let program = Cli::command();
+        let mut commands: Vec<_> = program.get_subcommands().map(Command::get_name).collect();
+        grouped.sort_unstable();
+        commands.sort_unstable();
+        assert_eq!(grouped, commands);
+        let shown = shown(PROGRAM, "--help");
+        assert!(shown.lines().count() <= 40, "{shown}");
+        assert!(shown.lines().all(|line| line.len() <= 100), "{shown}");
+    }
+
+    fn shown(command: &str, flag: &str) -> String {
+        let words = [command, flag].into_iter().filter(|it| *it != PROGRAM);
+        let words = [PROGRAM].into_iter().chain(words);
+        let shown = grammar().try_get_matches_from(words).unwrap_err();
+        shown.render().to_string()
+    }
+
+    #[test]
+    fn short_help_is_a_screen_and_points_to_the_long_one() {
+        each(|name, _| {
+            let shown = shown(name, "-h");
+            assert!(shown.lines().count() <= 40, "{shown}");
+            assert!(shown.contains("help"), "{shown}");
+        });
+    }
+
+    #[test]
     fn help_begins_with_examples_and_ends_with_codes() {
-        for flag in ["-h", "--help"] {
-            each(|name, guide| {
-                let asked = [name, flag].into_iter().filter(|it| *it != PROGRAM);
-                let asked = [PROGRAM].into_iter().chain(asked);
-                let shown = grammar().try_get_matches_from(asked).unwrap_err();
-                let shown = shown.render().to_string();
-                let mut lines = shown.lines().skip(1);
-                assert_eq!(lines.next(), Some(""), "{shown}");
-                assert_eq!(lines.next(), Some("Examples:"), "{shown}");
-                assert!(lines.any(|line| line == "Exit codes:"), "{shown}");
-                let left: Vec<_> = lines.skip(guide.codes.len()).collect();
-                assert!(
-                    left.last().unwrap().starts_with("Global options: "),
-                    "{shown}"
-                );
-                assert!(!shown.contains("--op-timeout"), "{shown}");
-                assert!(!shown.contains("\n\n\n"), "{shown}");
-            });
-        }
+        each(|name, guide| {
+            if name == PROGRAM {
+                return;
+            }
+            let shown = shown(name, "--help");
+            let mut lines = shown.lines().skip(1);
+            assert_eq!(lines.next(), Some(""), "{shown}");
+            assert_eq!(lines.next(), Some("Examples:"), "{shown}");
+            assert!(lines.any(|line| line == "Exit codes:"), "{shown}");
+            let left: Vec<_> = lines.skip(guide.codes.len()).collect();
+            assert!(
+                left.last().unwrap().starts_with("Global options: "),
+                "{shown}"
+            );
+            assert!(!shown.contains("--op-timeout"), "{shown}");
+            assert!(!shown.contains("\n\n\n"), "{shown}");
+        });
     }
 }

@@ -18,30 +18,30 @@ use crate::{
     job::{Book, Draft, Priority},
 };
 
-/// What a new job is to be like.
+/// Properties of a new job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DraftArgs {
-    /// Facts for the details: KEY=TEXT, or KEY:=JSON for other than text
+    /// Members of the details: KEY=TEXT, or KEY:=JSON for values other than text
     #[arg(value_name = "KEY=TEXT|KEY:=JSON")]
     facts: Vec<String>,
 
-    /// The details: a JSON object, @FILE, or - for standard input; facts are added to it
+    /// Details: a JSON object, @FILE, or - for standard input; KEY=TEXT arguments are added
     #[arg(long, value_name = "JSON|@FILE|-")]
     details: Option<String>,
 
-    /// How urgent it is: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
+    /// Priority: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
     #[arg(long, value_name = "PRIORITY", default_value_t)]
     priority: Priority,
 
-    /// The logbook that belongs to the job
+    /// Logbook of the job
     #[arg(long, value_name = "NAME:UUID", value_parser = book)]
     book: Option<Book>,
 
-    /// The uuid of the job, instead of a random one
+    /// Uuid of the job [default: random]
     #[arg(long, value_name = "UUID", value_parser = uuid, conflicts_with = "unique")]
     uuid: Option<Uuid>,
 
-    /// Post nothing while the job that was posted under this key is on the board
+    /// Post nothing if the job posted under this key is still on the board
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
 }

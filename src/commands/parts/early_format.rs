@@ -13,14 +13,17 @@ pub(crate) struct EarlyFormat {
     pub(crate) format: Option<Format>,
     pub(crate) color: ColorChoice,
     pub(crate) command: Option<String>,
+    /// The place of a word before the command that is none, and the word after it.
+    pub(crate) unknown: Option<(usize, Option<String>)>,
 }
 
 impl EarlyFormat {
     /// Looks through arguments; `program` has at least the options of all commands.
     pub(crate) fn of(arguments: impl Iterator<Item = String>, program: &clap::Command) -> Self {
         let mut early = Self::default();
-        let mut arguments = arguments.take_while(|argument| argument != "--");
-        while let Some(argument) = arguments.next() {
+        let arguments = arguments.take_while(|argument| argument != "--");
+        let mut arguments = arguments.enumerate().peekable();
+        while let Some((at, argument)) = arguments.next() {
             let (name, value) = match argument.split_once('=') {
                 Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
                 None => match argument.strip_prefix("-o") {
@@ -31,15 +34,20 @@ impl EarlyFormat {
             match name.as_str() {
                 "--json" => early.format = Some(Format::Json),
                 "-o" | "--format" => {
-                    let asked = choice(value.or_else(|| arguments.next()));
+                    let asked = choice(value.or_else(|| Some(arguments.next()?.1)));
                     early.format = asked.or(early.format);
                 }
                 "--color" => {
-                    early.color = choice(value.or_else(|| arguments.next())).unwrap_or_default();
+                    let asked = choice(value.or_else(|| Some(arguments.next()?.1)));
+                    early.color = asked.unwrap_or_default();
                 }
                 word if value.is_none() && takes_value(word, program) => drop(arguments.next()),
                 word if early.command.is_none() && Command::named(word).is_some() => {
                     early.command = Some(name);
+                }
+                word if early.command.is_none() && !word.starts_with('-') => {
+                    let mut next = || arguments.peek().map(|(_, word)| word.clone());
+                    early.unknown.get_or_insert_with(|| (at, next()));
                 }
                 _ => {}
             }

@@ -13,13 +13,13 @@ use crate::{
     secret::Secret,
 };
 
-/// Where the logbooks are.
+/// The logbook database.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct LogbookArgs {
-    /// The database of TaskFlow's logbooks: mysql://USER@HOST/DB, postgresql://…, or sqlite:FILE
+    /// Database of TaskFlow's logbooks: mysql://USER@HOST/DB, postgresql://…, or sqlite:FILE
     ///
-    /// Otherwise it is that of the configuration: `logbook` of the board, JOBBOARD_LOGBOOK, or what
-    /// octavia.conf says. It is only read.
+    /// The default is `logbook` of the board's configuration, JOBBOARD_LOGBOOK, or the connection in
+    /// octavia.conf. The database is only read.
     #[arg(long, value_name = "URL", value_parser = secret)]
     logbook: Option<Secret>,
 }
@@ -57,13 +57,13 @@ impl LogbookArgs {
     }
 }
 
-/// What becomes of jobs whose logbook is gone.
+/// What to do with jobs whose logbook no longer exists.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BooklessArgs {
     #[command(flatten)]
     logbook: LogbookArgs,
 
-    /// Put jobs of TaskFlow back even if their logbook is gone
+    /// Restore TaskFlow jobs even if their logbook no longer exists
     #[arg(long)]
     without_book: bool,
 }

@@ -4,15 +4,17 @@ use std::num::ParseIntError;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use strsim::levenshtein;
+
+use super::{early_format::EarlyFormat, synonyms::answer};
 use crate::{exit::CommandError, suggest::Hint};
 
-/// The commands that end claims or jobs, or perform them; nobody is led to one by a slip of the pen.
+/// Commands that end claims or jobs, or run commands: a typing error never suggests one.
 const DANGEROUS: [&str; 5] = ["abandon", "conduct", "consume", "purge", "trash"];
 
-/// Words what a parser complains of; `None` if it is to be told in full.
-///
-/// `command` is the command that was typed, if there is one of that name.
-pub(crate) fn misuse(error: &clap::Error, command: Option<&str>) -> Option<CommandError> {
+/// Rewords a parser error; `None` if the program's help answers it.
+pub(crate) fn misuse(error: &clap::Error, early: &EarlyFormat) -> Option<CommandError> {
+    let command = early.command.as_deref();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return None;
     }
@@ -25,20 +27,23 @@ pub(crate) fn misuse(error: &clap::Error, command: Option<&str>) -> Option<Comma
         (ErrorKind::ValueValidation, Some(reason)) => of_value(error, &reason),
         _ => folded(error),
     };
+    let next = early.unknown.as_ref().and_then(|(_, next)| next.as_deref());
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(word) = text(error, ContextKind::InvalidSubcommand)
+        && let Some(hint) = answer(&word, next)
+    {
+        return Some(CommandError::usage(message).hint(hint));
+    }
     let word = suggestion(error);
-    let hint = match (error.kind(), word.as_deref(), command) {
-        (ErrorKind::InvalidSubcommand, None, _) => {
-            "`jobboard list` shows the jobs, `jobboard ping` how the board is; `jobboard help` tells of all commands"
-                .into()
-        }
-        (_, None, None) => "`jobboard help` tells of all commands".into(),
-        (_, None, Some(command)) => Hint::new("`jobboard help {}` tells all about it", [&[command]]),
-        (_, Some(word), None) => Hint::new(
-            "perhaps {} was meant; `jobboard help` tells of all commands",
+    let hint = match (word.as_deref(), command) {
+        (None, None) => "`jobboard help` lists the commands".into(),
+        (None, Some(command)) => Hint::new("`jobboard {} --help` lists the options", [&[command]]),
+        (Some(word), None) => Hint::new(
+            "did you mean {}? `jobboard help` lists the commands",
             [&[word]],
         ),
-        (_, Some(word), Some(command)) => Hint::new(
-            "perhaps {} was meant; `jobboard help {}` tells all about it",
+        (Some(word), Some(command)) => Hint::new(
+            "did you mean {}? `jobboard {} --help` lists the options",
             [&[word], &[command]],
         ),
     };
@@ -56,7 +61,7 @@ fn of_value(error: &clap::Error, reason: &str) -> String {
     }
 }
 
-/// Returns what was probably meant, unless a slip would do harm.
+/// Returns the likely intended word, unless it is dangerous or too different.
 fn suggestion(error: &clap::Error) -> Option<String> {
     let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
     let words = kinds.into_iter().find_map(|kind| match error.get(kind)? {
@@ -66,7 +71,14 @@ fn suggestion(error: &clap::Error) -> Option<String> {
     })?;
     // The likeliest comes last.
     let mut words = words.into_iter().rev();
-    words.find(|word| !DANGEROUS.contains(&word.as_str()))
+    let typed = text(error, ContextKind::InvalidSubcommand)
+        .or_else(|| text(error, ContextKind::InvalidArg));
+    let is_near = |word: &String| {
+        typed
+            .as_ref()
+            .is_none_or(|typed| levenshtein(typed, word) <= 2)
+    };
+    words.find(|word| !DANGEROUS.contains(&word.as_str()) && is_near(word))
 }
 
 fn source(error: &clap::Error) -> Option<String> {

@@ -21,6 +21,7 @@ pub(super) mod select;
 pub(super) mod settle;
 pub(super) mod shared_trash;
 pub(super) mod signature;
+pub(super) mod synonyms;
 pub(super) mod tally;
 pub(super) mod target;
 pub(super) mod unconfirmed;

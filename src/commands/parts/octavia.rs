@@ -18,14 +18,14 @@ use crate::{
     logbook::About,
 };
 
-/// What jobs of Octavia are about.
+/// The Octavia resource of a job.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct AboutArgs {
-    /// Only jobs of Octavia about this load balancer: its id, or the beginning of it
+    /// Only Octavia jobs for this load balancer (id or prefix)
     #[arg(long, value_name = "ID", value_parser = id)]
     lb: Option<String>,
 
-    /// Only jobs of Octavia about this amphora: its id, or the beginning of it
+    /// Only Octavia jobs for this amphora (id or prefix)
     #[arg(long, value_name = "ID", value_parser = id)]
     amphora: Option<String>,
 }

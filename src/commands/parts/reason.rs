@@ -6,10 +6,10 @@ use crate::{
     job::{Remark, shortened},
 };
 
-/// Why it is done.
+/// The reason for an intervention.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReasonArgs {
-    /// Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)
+    /// Reason to record with your name, shown by `show` and `list --history` (up to 1 KiB)
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }

@@ -12,12 +12,12 @@ use futures_util::TryStreamExt;
 
 use crate::{
     board::{
-        self, Board, BoardExt, Detail, JobRef, Order, Query, Which,
+        self, Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which,
         filter::{Filter, Filters},
     },
     context::{Consent, Context},
     exit::CommandError,
-    job::{Entry, Shelf, State, octavia},
+    job::{Entry, JobKey, Shelf, State, octavia},
     output::short,
 };
 
@@ -31,25 +31,24 @@ const MOST_REFERENCES: (usize, usize) = (64 << 20, 64);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Selection {
-    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
-    /// line on standard input
+    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(value_name = "JOB",
           conflicts_with_all = ["filter", "state", "with_name", "limit"])]
     pub(crate) jobs: Vec<String>,
 
-    /// Act on every job in this state
+    /// Act on all jobs in this state
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<State>,
 
-    /// Act on every job of this name, such as 'backup-*'
+    /// Act on all jobs with this name, for example 'backup-*'
     #[arg(id = "with_name", long = "name", value_name = "GLOB", value_parser = Filter::by_name)]
     pub(crate) name: Option<Filter>,
 
-    /// Act on every job for which this holds, such as 'held>10m'; several must all hold
+    /// Act on all matching jobs, for example 'held>10m'; repeat it to narrow further
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Vec<Filter>,
 
-    /// Act on no more than this many of them, the first in the order of `list`
+    /// Maximum number of jobs to act on, first in the order of `list`
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 
@@ -57,7 +56,7 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "N")]
     pub(crate) max: Option<usize>,
 
-    /// Show the jobs that would be acted on, as `list` does, and do nothing
+    /// List the jobs that would be affected, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -282,6 +281,49 @@ pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<
         ctx.out.note("standard input names no job");
     }
     Ok(references)
+}
+
+/// Reads references for a command that only reads: any other word is the name of a job.
+pub(crate) async fn references_or_names(
+    ctx: &Context,
+    board: &dyn Board,
+    typed: &[String],
+) -> anyhow::Result<Vec<JobRef>> {
+    let mut typed = typed.to_vec();
+    for text in &mut typed {
+        let is_form = text == "-" || text.starts_with(['@', ':']) || text.contains(':');
+        if !is_form && text.parse::<JobRef>().is_err() {
+            let found = by_name(board, text).await;
+            let found = found.with_context(|| ctx.trying("look up", &*text))?;
+            *text = JobRef::Key(found).to_string();
+        }
+    }
+    references(ctx, &typed)
+}
+
+/// Finds the only job of this name: on the board, or else in the trash.
+async fn by_name(board: &dyn Board, name: &str) -> board::Result<JobKey> {
+    for shelf in [Shelf::Board, Shelf::Trash] {
+        let mut entries = board.entries(Query::all(shelf, Detail::Brief));
+        let mut found = Vec::new();
+        while let Some(entry) = entries.try_next().await? {
+            if entry.job().is_some_and(|job| job.name == name) && found.len() <= SAMPLE {
+                found.push(entry);
+            }
+        }
+        match found.as_slice() {
+            [] => {}
+            [entry] => return Ok(entry.key().clone()),
+            several => {
+                let candidates = several.iter().map(|it| it.reference().into_owned());
+                return Err(BoardError::Ambiguous {
+                    wanted: name.to_owned(),
+                    candidates: candidates.collect(),
+                });
+            }
+        }
+    }
+    Err(BoardError::NoSuchJob)
 }
 
 /// Reads the next line, unless it is longer than any reference; none, if there is none.

@@ -20,19 +20,19 @@ use crate::{
     },
 };
 
-/// Which jobs to settle, and by what right.
+/// The jobs to settle, and whether by force.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SettleArgs {
     #[command(flatten)]
     selection: Selection,
 
-    /// Override whoever holds the job, as long as nothing changes meanwhile
+    /// Act on jobs of any owner
     ///
-    /// Shows what is on the board, asks, and acts only if it is still so.
+    /// Shows the state of the jobs, asks, and acts only if that state is unchanged.
     #[arg(long)]
     force: bool,
 
-    /// With --force: act only if this is the owner, whatever the board showed before
+    /// With --force: act only if this owner holds the claim
     #[arg(long, value_name = "NAME", requires = "force")]
     owner: Option<String>,
 

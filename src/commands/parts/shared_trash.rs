@@ -9,14 +9,14 @@ use crate::{
     suggest::Hint,
 };
 
-/// Whether jobs are meant that other boards have put into the same trash.
+/// Whether to include jobs that other boards put into a shared trash.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct SharedArgs {
-    /// Take in what other boards have put into the trash that they share with this one
+    /// Include jobs that other boards put into the shared trash
     ///
-    /// On ZooKeeper TaskFlow has one trash for all boards that are beside each other. Of those jobs
-    /// only this board's own are meant without this option; one that somebody else than jobboard has
-    /// trashed, so that nobody knows of which board it is, is listed, and must be named.
+    /// On ZooKeeper, boards below the same node share one TaskFlow trash. Without this option only this board's
+    /// own jobs are used. Jobs that a Python service trashed have no recorded board: they are listed, and must
+    /// be named one by one.
     #[arg(long)]
     pub(crate) shared: bool,
 }

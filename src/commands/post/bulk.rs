@@ -24,15 +24,15 @@ const BATCH_BYTES: usize = 512 * 1024;
 /// How many lines are read before an exchange that is under way gets its turn.
 const AT_A_STRETCH: usize = 16;
 
-/// Where many jobs come from.
+/// The source of a bulk post.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BulkArgs {
-    /// Post many jobs: one JSON object a line of FILE, or of standard input (-)
+    /// Post many jobs: one JSON object per line of FILE, or - for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "facts", "details", "book",
           "uuid", "unique", "priority", "command"])]
     from: Option<String>,
 
-    /// With --from: read and check every line before posting any
+    /// With --from: check every line before posting any
     #[arg(long, requires = "from", conflicts_with = "name")]
     check_first: bool,
 }

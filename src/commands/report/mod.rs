@@ -25,24 +25,22 @@ use crate::{
     output::{Format, Page, Record, Report},
 };
 
-/// Write a page about the board, to look at or to attach to a ticket
+/// Write a report about the board for a browser or a ticket
 ///
-/// What `doctor` and `explain` find comes first; then how many jobs there are, for how long they wait and
-/// are held, by name and by owner, how they failed, and what is remembered of those that have left the
-/// board: how many and when, how long they waited and took, and who performed them. FILE is one page of
-/// HTML for any browser, without scripts, that asks for nothing else; it is there whole or not at all, and
-/// only for its owner. It holds names, owners and the ends of what failed commands wrote, but no details
-/// of jobs; what looks like a secret is covered.
+/// The page starts with the findings of `doctor` and `explain`. Then come counts, waiting and claim times,
+/// names, owners, failures, and the history: outcomes over time, durations, and workers. FILE is a single HTML
+/// page without scripts or external requests. It is written atomically, and only its owner can read it. It
+/// contains names, owners and the last output of failed commands, but no job details; secrets are masked.
 ///
-/// Without FILE the same is told as text on a terminal, and with --json as figures. Nothing on the board
-/// is changed.
+/// Without FILE, prints the report as text on a terminal; with --json, as numbers. Nothing on the board is
+/// changed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// The file to write; - is standard output
+    /// File to write, or - for standard output
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Tell ages, and what is left of claims, as of this time instead of now, as 2026-11-20T18:00:00Z
+    /// Compute ages and remaining lease times for this time, for example 2026-11-20T18:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<DateTime<Utc>>,
 }

@@ -35,54 +35,52 @@ use crate::{
     ready::Ready,
 };
 
-/// Tell what happens on the board, as it happens
+/// Stream board events
 ///
-/// Prints a line for each event, whoever made it happen: posted claimed abandoned expired consumed
-/// trashed restored purged extended conductor-joined conductor-left paused resumed. A resync says that
-/// something may have been missed, as after a broken connection: look at the board again. Events of one moment
-/// (of one look at the board) have the same time, and nothing is said of their order.
+/// Prints one line per event, including events of other clients: posted claimed abandoned expired consumed
+/// trashed restored purged extended conductor-joined conductor-left paused resumed. `resync` means that events
+/// may be missing, for example after a broken connection: read the board again. Events with the same time have
+/// no known order.
 ///
-/// In a pipe each line has, separated by tabs: time, event, uuid, name, owner, fence, key, and where
-/// it is not the ordinary course by whom and the reason. A board that cannot be reached is waited
-/// for, at the start and later.
+/// In a pipe, each line has these tab-separated fields: time, event, uuid, name, owner, fence, key, and for
+/// interventions by and reason. If the board is unreachable, the command keeps trying, at the start and later.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
-    /// Tell only of jobs for which this holds, as the event left them; several must all hold
+    /// Print only events of matching jobs; repeat it to narrow further
     ///
-    /// The grammar is that of `list`. A job that is gone is judged by how it was last seen here, or
-    /// else by what its event says of it: name, owner, priority, sequence, state. A resync is always
-    /// told.
+    /// Uses the filters of `list` on the job after the event. A job that is gone is matched by its last known
+    /// state, or by the event's own fields: name, owner, priority, sequence, state. `resync` is always printed.
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
     #[command(flatten)]
     about: AboutArgs,
 
-    /// Tell only of events of this kind; repeat it for several
+    /// Print only this kind of event; repeat it for several
     #[arg(long, value_name = "NAME")]
     event: Vec<EventKind>,
 
-    /// Begin with what happened in the last this long, as far as the board can prove it
+    /// First print the recorded events of this span
     ///
-    /// The records on the board, in the trash and in the past tell when jobs were posted, claimed last,
-    /// failed, were trashed and ended; --filter chooses by how they are now. What Python services ended
-    /// is not in the past.
+    /// They come from the records on the board, in the trash and in the history: when jobs were posted, last
+    /// claimed, failed, trashed and ended. --filter matches the jobs as they are now. Jobs that Python services
+    /// ended are not recorded.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     since: Option<Duration>,
 
-    /// End after this many events
+    /// Exit after this many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// End after this long: with 124 if there is a --count that was not reached, otherwise with 0
+    /// Exit after this long: with 124 if --count was not reached, otherwise with 0
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Duration>,
 
-    /// Run this for each event instead of printing it, with the event as JSON on its standard input
+    /// Run this command for each event; it gets the event as JSON on standard input
     ///
-    /// One at a time, in order; events that come meanwhile wait, up to 10,000 of them, and one resync
-    /// stands for those beyond. A command that fails is reported and the next event is handed to the
-    /// next one; the exit code is then 7. When jobboard is ended, so is the command.
+    /// Commands run one at a time, in order. Up to 10,000 events wait; one resync replaces any further ones. A
+    /// failing command is reported, the next event still runs, and the exit code is 7. Stopping jobboard stops
+    /// the command.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

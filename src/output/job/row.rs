@@ -33,6 +33,11 @@ impl JobColumns {
             }
             (_, Shelf::Past) => "uuid name outcome priority ended waited took by reason",
         };
+        Self::of(names)
+    }
+
+    /// Returns columns by their names.
+    pub(crate) fn of(names: &str) -> Self {
         let columns = names.split(' ').filter_map(find);
         Self(columns.map(|column| (column, false)).collect())
     }

@@ -81,6 +81,7 @@ impl Env {
             .env_remove("TERM_PROGRAM")
             .env_remove("WT_SESSION")
             .env("TERM", "xterm-256color")
+            .env("PAGER", "cat")
             .current_dir(self.root().join("work"));
         Invocation {
             command,
