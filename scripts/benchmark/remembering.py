@@ -55,7 +55,7 @@ def read(bench, url):
     count = HISTORY + 1_000
     jobs.post(bench, url, count)
     bench.output("--board", url, *CONSUME)
-    listing = bench.ours("--board", url, "list", "--past")
+    listing = bench.ours("--board", url, "list", "--history")
     samples = [seconds(listing) for _ in range(bench.pick(15, 7))]
     middle = sorted(samples)[len(samples) // 2]
     return Figure(middle * 1000, unit="ms", samples={"ours": samples})
@@ -69,7 +69,7 @@ def rows_of(kind, title, url):
     row(f"past-consume-{kind}", f"consume of all, {title}, with a past", *asked)(
         lambda bench: consumed(bench, url(bench))
     )
-    row(f"past-read-{kind}", f"list --past, {HISTORY:,} jobs, {title}", "100 ms or less", ("most", 100))(
+    row(f"past-read-{kind}", f"list --history, {HISTORY:,} jobs, {title}", "100 ms or less", ("most", 100))(
         lambda bench: read(bench, url(bench))
     )
 

@@ -34,7 +34,7 @@ pub(crate) enum BoardError {
         until: chrono::DateTime<chrono::Utc>,
     },
     /// The job is on the board to be tried already.
-    #[error("nothing holds the job back")]
+    #[error("the job is not delayed")]
     NotHeldBack,
     /// The board is not as it was when the caller looked.
     #[error("the job has changed meanwhile")]

@@ -28,9 +28,9 @@ named! {
     }
 }
 
-/// Declares the problem codes, each with its group, severity and consequence.
+/// Declares the problem codes, each with its group, severity and impact.
 macro_rules! codes {
-    ($($Group:ident { $($Code:ident = $name:tt, $Severity:ident: $consequence:literal;)+ })+) => {
+    ($($Group:ident { $($Code:ident = $name:tt, $Severity:ident: $impact:literal;)+ })+) => {
         named! {
             #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
             pub(crate) enum Code ("check", str::eq) { $($($Code => $name,)+)+ }
@@ -39,7 +39,7 @@ macro_rules! codes {
         impl Code {
             pub(crate) fn meaning(self) -> (Group, Severity, &'static str) {
                 match self {
-                    $($(Self::$Code => (Group::$Group, Severity::$Severity, $consequence),)+)+
+                    $($(Self::$Code => (Group::$Group, Severity::$Severity, $impact),)+)+
                 }
             }
         }
@@ -48,26 +48,26 @@ macro_rules! codes {
 
 codes! {
     Connection {
-        RightsMissing = "rights-missing", Error: "what needs these rights is refused";
-        ServerAway = "server-away", Warning: "fewer servers may fail before the board is gone";
-        TlsExpires = "tls-expires", Warning: "from then on nobody reaches the board";
+        RightsMissing = "missing-rights", Error: "what needs these rights is refused";
+        ServerAway = "server-unreachable", Warning: "fewer servers may fail before the board is gone";
+        TlsExpires = "certificate-expires", Warning: "from then on nobody reaches the board";
     }
     Server {
-        Evicts = "evicts", Error:
+        Evicts = "evicts-keys", Error:
             "claims and jobs are removed when the server is full, and jobs are performed twice or \
              never";
         NotPersistent = "not-persistent", Warning: "all jobs are gone when the server starts again";
-        PersistenceFails = "persistence-fails", Error:
+        PersistenceFails = "persistence-failing", Error:
             "what is posted is lost when the server starts again, or refused even now";
         WritableReplica = "writable-replica", Error:
             "what is done here is undone by the master, and its users do not see it";
-        ReplicaLags = "replica-lags", Warning:
+        ReplicaLags = "replica-lagging", Warning:
             "if the master fails, what it has not got is lost, claims and jobs alike";
         WritableByOthers = "writable-by-others", Error:
             "other users of this machine can post what your conductors run";
-        Damaged = "damaged", Error: "jobs are lost, and reading or writing fails";
+        Damaged = "damaged-file", Error: "jobs are lost, and reading or writing fails";
         DiskFull = "disk-full", Warning: "soon nothing can be posted or settled";
-        LogLarge = "log-large", Warning:
+        LogLarge = "large-log", Warning:
             "every process reads it when it starts, and the disk fills";
     }
     Keys {
@@ -76,49 +76,49 @@ codes! {
             "they take room for ever, and a job that gets this key has them";
         SequenceBehind = "sequence-behind", Warning:
             "new jobs get the numbers of others, and come out of turn";
-        Malformed = "malformed", Error: "nobody can claim it";
-        RecordUnreadable = "record-unreadable", Warning: "no conductor can claim it";
-        ForeignUuid = "foreign-uuid", Warning:
+        Malformed = "unreadable-record", Error: "nobody can claim it";
+        RecordUnreadable = "unreadable-sidecar", Warning: "no conductor can claim it";
+        ForeignUuid = "uuid-mismatch", Warning:
             "whoever names it by its uuid reaches another job, or none";
         SharedTrash = "shared-trash", Note: "`list --trash` leaves them out without --shared";
     }
     Claims {
-        NeverLapsing = "never-lapsing", Warning:
+        NeverLapsing = "claim-never-expires", Warning:
             "if its owner is gone, the job waits for ever, and so does who waits for it";
-        HeldByDead = "held-by-dead", Error: "the job is performed by nobody";
-        NotRenewed = "not-renewed", Warning:
+        HeldByDead = "owner-dead", Error: "the job is performed by nobody";
+        NotRenewed = "claim-not-renewed", Warning:
             "it lapses soon, and another one may perform the job a second time";
         UnfinishedMove = "unfinished-move", Warning:
             "the copies on the target board stay claimed, and no one can run them";
         BlocksPosters = "blocks-posters", Error:
             "whoever posts waits for each job on the board: requests and failovers come to a stand";
-        LockBroken = "lock-broken", Error:
+        LockBroken = "broken-lock", Error:
             "it names nobody, so that nobody can claim the job or settle it";
-        Exhausted = "exhausted", Warning: "whoever takes it next puts it into the trash";
-        ClockAhead = "clock-ahead", Warning: "ages and delays are wrong by as much, here or there";
+        Exhausted = "retries-exhausted", Warning: "whoever takes it next puts it into the trash";
+        ClockAhead = "clock-skew", Warning: "ages and delays are wrong by as much, here or there";
     }
     Conductors {
         NoConductor = "no-conductor", Note: "jobs wait until somebody claims them";
-        Silent = "silent", Warning: "its claims lapse, and its jobs are tried again";
-        SameName = "same-name", Error:
+        Silent = "conductor-silent", Warning: "its claims lapse, and its jobs are tried again";
+        SameName = "duplicate-name", Error:
             "they own each other's claims, and settle jobs that they do not perform";
-        Unsettled = "unsettled", Error:
+        Unsettled = "unsettled-job", Error:
             "the job was performed and is still on the board; it may be performed again";
-        CommandsAndPeers = "commands-and-peers", Warning:
+        CommandsAndPeers = "breaks-peers", Warning:
             "Python conductors take commands, too, and trash what they cannot run";
     }
     Local {
-        ConfigWritable = "config-writable", Error:
+        ConfigWritable = "writable-config", Error:
             "others can choose which board you use, and what runs to get its password";
-        PasswordReadable = "password-readable", Error: "others can read the password of the board";
-        Kernel = "kernel", Error: "commands are not watched as they should be, or not at all";
+        PasswordReadable = "readable-password", Error: "others can read the password of the board";
+        Kernel = "unsupported-kernel", Error: "commands are not watched as they should be, or not at all";
     }
     Octavia {
-        OddConfig = "odd-config", Note:
+        OddConfig = "suspicious-config", Note:
             "Octavia does something else than its configuration seems to say, or jobboard does";
         ShortColumns = "short-columns", Warning:
             "what does not fit is not written, and its job is tried for ever";
-        BookWithoutJob = "book-without-job", Warning:
+        BookWithoutJob = "logbook-without-job", Warning:
             "what was to be done is not done by anybody, and its logbook stays for ever";
         PendingWithoutJob = "pending-without-job", Error:
             "it stays as it is, and its users can do nothing about it";

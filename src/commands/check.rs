@@ -222,7 +222,7 @@ fn usual(
     let forgotten = measured.figures.forgotten;
     let forgotten = (forgotten > 0).then(|| {
         let command = Suggestion::of("list --filter expires=none --filter held>1h");
-        let summary = format!("never_lapsing for more than 1h {forgotten}");
+        let summary = format!("claim_never_expires for more than 1h {forgotten}");
         (summary, (command, true))
     });
     let unused = (!health.is_used).then(|| "nothing was ever posted there".to_owned());

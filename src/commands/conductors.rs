@@ -32,7 +32,7 @@ pub(crate) struct ConductorsArgs {
 pub(super) struct Seen {
     #[serde(flatten)]
     conductor: Conductor,
-    seen: Option<DateTime<Utc>>,
+    last_seen: Option<DateTime<Utc>>,
     silent: bool,
     #[serde(skip)]
     now: DateTime<Utc>,
@@ -41,7 +41,7 @@ pub(super) struct Seen {
 impl Seen {
     pub(super) fn new(conductor: Conductor, now: DateTime<Utc>) -> Self {
         Self {
-            seen: conductor
+            last_seen: conductor
                 .silence
                 .map(|silence| (now - silence).trunc_subsecs(6)),
             silent: is_silent(&conductor),
@@ -106,7 +106,7 @@ impl Seen {
 
 impl Record for Seen {
     fn fields(&self) -> Vec<String> {
-        let seen = self.seen.map_or_else(String::new, rfc3339);
+        let seen = self.last_seen.map_or_else(String::new, rfc3339);
         let [name, host, pid, _, running, slots, done, failed, doing] = self.texts();
         [name, host, pid, seen, running, slots, done, failed, doing].into()
     }

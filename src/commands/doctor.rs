@@ -158,7 +158,7 @@ fn list(ctx: &mut Context, args: &DoctorArgs) -> anyhow::Result<()> {
         Column::new("group", Fit::Shrinks),
         Column::new("code", Fit::Shrinks),
         Column::new("severity", Fit::Shrinks),
-        Column::new("consequence", Fit::Shrinks),
+        Column::new("impact", Fit::Shrinks),
     ];
     let mut rows = ctx.out.rows(&columns);
     for code in Code::ALL.iter().filter(|code| args.wants(**code)) {

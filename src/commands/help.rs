@@ -37,9 +37,9 @@ pub(super) const TOPICS: [Topic; 7] = [
     topic("output", include_str!("../../docs/output.md")),
     topic("exit-codes", EXIT_CODES),
     Topic {
-        name: "triage",
+        name: "troubleshooting",
         page: "explain",
-        text: include_str!("../../docs/triage.md"),
+        text: include_str!("../../docs/troubleshooting.md"),
     },
     topic("conducting", include_str!("../../docs/conducting.md")),
     topic("octavia", include_str!("../../docs/octavia.md")),

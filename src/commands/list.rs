@@ -48,7 +48,7 @@ pub(crate) struct ListArgs {
     unclaimed: bool,
 
     /// List jobs that have failed, on the board and in the trash, ordered by cause
-    #[arg(long, conflicts_with_all = ["state", "unclaimed", "trash", "past", "sort", "count"])]
+    #[arg(long, conflicts_with_all = ["state", "unclaimed", "trash", "history", "sort", "count"])]
     failed: bool,
 
     /// List the trash
@@ -56,8 +56,8 @@ pub(crate) struct ListArgs {
     trash: bool,
 
     /// List the jobs that have left the board, latest first
-    #[arg(long, conflicts_with_all = ["state", "trash", "unclaimed"])]
-    past: bool,
+    #[arg(long, alias = "past", conflicts_with_all = ["state", "trash", "unclaimed"])]
+    history: bool,
 
     #[command(flatten)]
     about: AboutArgs,
@@ -131,7 +131,7 @@ pub(crate) struct ListArgs {
 impl ListArgs {
     fn shelf(&self) -> Shelf {
         match self.state {
-            _ if self.past => Shelf::Past,
+            _ if self.history => Shelf::Past,
             Some(State::Complete) => Shelf::Past,
             Some(State::Trashed) => Shelf::Trash,
             _ if self.trash => Shelf::Trash,

@@ -30,7 +30,7 @@ struct Pong {
     round_trip: f64,
     jobs: u64,
     trashed: u64,
-    past_problem: Option<String>,
+    history_problem: Option<String>,
 }
 
 impl Record for Pong {
@@ -74,12 +74,12 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
     if let Some(warning) = health.warning {
         ctx.out.note(warning);
     }
-    let past_problem = match board.try_past().await {
+    let history_problem = match board.try_past().await {
         Ok(()) => None,
         Err(error) if error.is_retryable() => return Err(error).with_context(trying),
         Err(error) => Some(chain(&error)),
     };
-    if let Some(problem) = &past_problem {
+    if let Some(problem) = &history_problem {
         ctx.out.note(format!(
             "warning: what ends here is not remembered, or cannot be looked up: {problem}"
         ));
@@ -93,6 +93,6 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
             true => health.trashed + health.trashed_beside,
             false => health.trashed,
         },
-        past_problem,
+        history_problem,
     })
 }

@@ -55,12 +55,12 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
         tally.add(&entry);
     }
     drop(entries);
-    let (past, past_problem) =
+    let (past, history_problem) =
         apart(past(&*board, now, ctx.config.history.value).await).with_context(trying)?;
     let (conductors, conductors_problem) = apart(board.conductors().await).with_context(trying)?;
     let pauses = board.lasting_pauses(now).await.with_context(trying)?;
     for (what, problem) in [
-        ("what has left the board", &past_problem),
+        ("what has left the board", &history_problem),
         ("the conductors", &conductors_problem),
         ("what is paused", &pauses.unseen().map(str::to_owned)),
     ] {
@@ -80,8 +80,8 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
         server: health.server,
         figures,
         trashed: health.trashed,
-        past,
-        past_problem,
+        history: past,
+        history_problem,
         unsettled,
         conductors: conductors.map(|conductors| conductors.len() - silent),
         slots_free,

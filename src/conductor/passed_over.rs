@@ -108,9 +108,9 @@ impl Reason {
     /// Words it, with the names that are news; without any of those, with the first one.
     fn note(&self, text: &str, news: &[&String]) -> Note {
         let such_as = news.first().map_or(self.such_as(), |name| name.as_str());
-        let note = Note::new("passed_over")
+        let note = Note::new("skipped")
             .with("jobs", self.jobs)
-            .with("such_as", such_as)
+            .with("example", such_as)
             .with("reason", text);
         match news.len() {
             0 | 1 => note,

@@ -45,11 +45,11 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         }
         CommandError::NoConductor => "`jobboard conductors` shows who is at work".into(),
         CommandError::NotKnown { .. } => {
-            "with --gone-ok it counts as complete; `jobboard list --past` shows what is remembered"
+            "with --gone-ok it counts as complete; `jobboard list --history` shows what is remembered"
                 .into()
         }
         CommandError::InVain(_) => {
-            "`jobboard list --trash` and `jobboard list --past` show how jobs ended".into()
+            "`jobboard list --trash` and `jobboard list --history` show how jobs ended".into()
         }
         CommandError::TimedOut(_) => "`jobboard list` shows what is on the board".into(),
         // Each of the several was told of by itself, and a command has said what there is to say.
@@ -134,10 +134,10 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     let has_job = trying.is_some_and(|trying| trying.job.is_some());
     let hint = match (error, word) {
         (BoardError::NoSuchJob, word) if has_job && !matches!(word, "show" | "wait") => {
-            "`jobboard show JOB` looks for it in the trash and in the past, too"
+            "`jobboard show JOB` looks for it in the trash and in the history, too"
         }
         (BoardError::NoSuchJob, _) => {
-            "`jobboard list` shows the jobs on the board; --trash and --past, those that left it"
+            "`jobboard list` shows the jobs on the board; --trash and --history, those that left it"
         }
         (BoardError::AlreadyClaimed { .. }, "retry") => {
             "nothing was done; if whoever has it is gone, `jobboard abandon --force JOB` frees it"

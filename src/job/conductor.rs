@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
+use serde_json::{Value, json};
 
 use super::{Owner, from_json};
 
@@ -28,8 +29,24 @@ pub(crate) struct Conductor {
     /// How long ago it last said that it is alive, as far as the board tells.
     #[serde(skip)]
     pub(crate) silence: Option<Duration>,
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "shown")]
     pub(crate) told: Told,
+}
+
+/// Writes it under the keys that programs read; the registry keeps those of 0.2.0.
+fn shown<S: Serializer>(told: &Told, serializer: S) -> Result<S::Ok, S::Error> {
+    let Value::Object(stored) = serde_json::to_value(told).map_err(S::Error::custom)? else {
+        return serializer.serialize_none();
+    };
+    let skipped = || {
+        let all = told.passed_over.iter();
+        all.map(|it| json!({"reason": it.reason, "jobs": it.jobs, "example": it.such_as, "job": it.job}))
+    };
+    serializer.collect_map(stored.into_iter().map(|(key, value)| match &*key {
+        "takes" => ("accepts".to_owned(), value),
+        "passed_over" => ("skipped".to_owned(), skipped().collect()),
+        _ => (key, value),
+    }))
 }
 
 impl Conductor {

@@ -138,7 +138,7 @@ pub(crate) struct Progress {
     pub(crate) done: usize,
     /// All there are; of a flow that goes back, those that have to be undone.
     pub(crate) all: usize,
-    pub(crate) goes_back: bool,
+    pub(crate) reverting: bool,
 }
 
 impl Atom {
@@ -220,7 +220,7 @@ impl Flow {
                 .filter(|it| it.is_behind(goes_back))
                 .count(),
             all: self.atoms.iter().filter(counts).count(),
-            goes_back,
+            reverting: goes_back,
         }
     }
 }

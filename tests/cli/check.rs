@@ -64,11 +64,11 @@ fn figures_are_those_of_status_and_of_listings(stage: &Stage) {
     for (name, key, count) in [
         ("unclaimed", "unclaimed", 6),
         ("claimed", "claimed", 4),
-        ("never_lapsing", "never_lapsing", 4),
-        ("orphaned", "orphaned", 1),
-        ("exhausted", "exhausted", 1),
-        ("postponed", "held_back", 1),
-        ("malformed", "malformed", 0),
+        ("claim_never_expires", "claim_never_expires", 4),
+        ("owner_dead", "owner_dead", 1),
+        ("retries_exhausted", "retries_exhausted", 1),
+        ("backing_off", "backing_off", 1),
+        ("unreadable_record", "malformed", 0),
         ("trashed", "trashed", 2),
         ("conductors", "conductors", 0),
     ] {
@@ -84,7 +84,7 @@ fn figures_are_those_of_status_and_of_listings(stage: &Stage) {
         assert!(is_answer, "{words:?}: {listed}");
         let count = listed.stdout.lines().count();
         // Of spans the command has what they are the longest of; the others are about no jobs.
-        let is_listed = words[1] == "list" && found["unit"] == "" && found["name"] != "postponed";
+        let is_listed = words[1] == "list" && found["unit"] == "" && found["name"] != "backing_off";
         if is_listed {
             assert_eq!(found["value"], count, "{words:?}");
         }
@@ -104,7 +104,7 @@ fn what_a_dead_conductor_had_is_told_from_what_one_does(stage: &Stage) {
     let conductor = stage.start(&["--lease", "10m"]);
     stage.logged(0);
     wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
-    let run = check(&stage.env, &["-c", "conductors=1:", "-w", "orphaned=0"]);
+    let run = check(&stage.env, &["-c", "conductors=1:", "-w", "owner_dead=0"]);
     assert!(run.succeeded().starts_with("OK - 0 unclaimed, "), "{run}");
     let check = stage.env.jobboard(&["check", "--warn", "rtt=1h"]);
     let unheard = check.in_shell("exec \"$@\" >/dev/full").run();
@@ -113,7 +113,7 @@ fn what_a_dead_conductor_had_is_told_from_what_one_does(stage: &Stage) {
     // On ZooKeeper a claim ends with the session of whoever had it.
     wait_until("it is told", || {
         let told = told(&stage.env, &[]);
-        metric(&told, "orphaned").0 == 1 || metric(&told, "claimed").0 == 0
+        metric(&told, "owner_dead").0 == 1 || metric(&told, "claimed").0 == 0
     });
     let told = told(&stage.env, &["-c", "conductors=1:"]);
     assert_eq!(metric(&told, "conductors"), (0, "CRITICAL".to_owned()));
@@ -173,7 +173,7 @@ fn one_line_says_it_and_those_below_what_to_look_at() {
     insta::assert_snapshot!(run, @"
     exit code 2
     --- stdout
-    CRITICAL - unclaimed 3, trashed 1 | unclaimed=3;;2;0 oldest_unclaimed=SPANs;;@3600:;0 claimed=0;;;0 longest_claim=SPANs;;;0 never_lapsing=0;;;0 orphaned=0;;;0 not_renewed=0;;;0 exhausted=0;;;0 postponed=0;;;0 malformed=0;;;0 trashed=1;0;;0 conductors=0;;;0 rtt=SPANs;;;0
+    CRITICAL - unclaimed 3, trashed 1 | unclaimed=3;;2;0 oldest_unclaimed=SPANs;;@3600:;0 claimed=0;;;0 longest_claim=SPANs;;;0 claim_never_expires=0;;;0 owner_dead=0;;;0 claim_not_renewed=0;;;0 retries_exhausted=0;;;0 backing_off=0;;;0 unreadable_record=0;;;0 trashed=1;0;;0 conductors=0;;;0 rtt=SPANs;;;0
     CRITICAL: unclaimed is 3, outside of 2: jobboard list --unclaimed
     WARNING: trashed is 1, outside of 0: jobboard list --trash
     --- stderr
@@ -262,7 +262,7 @@ fn a_claim_whose_time_runs_out_is_told_from_one_that_is_renewed() {
     let Some(stage) = Stage::redis() else {
         return;
     };
-    let not_renewed = || metric(&told(&stage.env, &[]), "not_renewed").0;
+    let not_renewed = || metric(&told(&stage.env, &[]), "claim_not_renewed").0;
     stage.post("long", "touch log; exec sleep 600");
     let conductor = stage.start(&["--lease", "15s"]);
     wait_until("it runs", || stage.env.file("log").exists());
@@ -281,10 +281,10 @@ fn a_claim_whose_time_runs_out_is_told_from_one_that_is_renewed() {
     }
     let told = told(
         &stage.env,
-        &["--filter", "name!=long", "-w", "not_renewed=0"],
+        &["--filter", "name!=long", "-w", "claim_not_renewed=0"],
     );
     assert_eq!(
-        metric(&told, "not_renewed"),
+        metric(&told, "claim_not_renewed"),
         (1, "WARNING".to_owned()),
         "{told}"
     );

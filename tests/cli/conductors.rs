@@ -31,8 +31,8 @@ fn json_has_a_fixed_set_of_keys() {
     let listed = env.jobboard(&["conductors", "--json"]).run().json();
     let conductor = listed[0].as_object().unwrap();
     let keys: Vec<_> = conductor.keys().map(String::as_str).collect();
-    let expected = "name host pid since owner version process slots lease course running runs takes done \
-                    failed postponed lost passed_over unsettled seen silent";
+    let expected = "name host pid since owner version process slots lease course running runs accepts done \
+                    failed postponed lost skipped unsettled last_seen silent";
     assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
     assert_eq!(conductor["pid"], 42);
 }

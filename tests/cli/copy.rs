@@ -134,7 +134,7 @@ fn what_nobody_has_is_moved_and_the_rest_is_left_and_told() {
                 .map(|it| it["name"].clone())
                 .collect();
             assert_eq!(names, ["claimed", "thrown", "thrown-too"], "{from} {to}");
-            let past = boards.run(&one, &["list", "--past", "--json"]).json();
+            let past = boards.run(&one, &["list", "--history", "--json"]).json();
             let reason = past[0]["reason"].as_str().unwrap();
             assert!(reason.starts_with("moved to "), "{reason}");
             // It is not done: whoever waits for it must not go on.
@@ -484,7 +484,7 @@ fn copies_of_which_the_source_has_no_record_are_left_alone() {
     copy(&boards, &stranger, &to, &["--resume"]).succeeded();
     assert_eq!(run(&["list", "--count"]).stdout, "1\n");
     // Nor is it freed as the claim of a process that is dead.
-    run(&["doctor", "--fix", "--yes", "--only", "held-by-dead"]);
+    run(&["doctor", "--fix", "--yes", "--only", "owner-dead"]);
     assert_eq!(run(&["list", "--unclaimed", "--count"]).stdout, "0\n");
     copy(&boards, &from, &to, &["--resume"]).succeeded();
     assert_eq!(run(&["list", "--count"]).stdout, "0\n");

@@ -96,7 +96,7 @@ fn what_happens_is_seen_and_whatever_is_typed_the_terminal_is_whole_again() {
     pane.shows("resize +CLAIMED");
     // A job, and what there is to explain of it.
     pane.press("Enter");
-    pane.shows("held-forever");
+    pane.shows("claim-never-expires");
     pane.press("Escape");
     pane.text("/name=backup");
     pane.press("Enter");

@@ -148,7 +148,7 @@ fn claims_of_the_dead_and_jobs_that_failed_too_often_are_told(stage: &Stage) {
     is_sound(env);
     env.claim(&jobs[0], &dead("night"));
     env.claim(&jobs[1], "ada");
-    let found = finds(env, "held-by-dead");
+    let found = finds(env, "owner-dead");
     let command = found["remedy"]["command"].as_array().unwrap();
     assert_eq!(command[1], "abandon", "{found}");
     // It frees that claim, and no other.
@@ -163,7 +163,7 @@ fn claims_of_the_dead_and_jobs_that_failed_too_often_are_told(stage: &Stage) {
     is_sound(env);
     // Of another machine nothing is known, and of a claim that lapses nothing is lost.
     env.claim(&jobs[0], "night:elsewhere.:7:c0ffee01");
-    let found = finds(env, "held-by-dead");
+    let found = finds(env, "owner-dead");
     assert_eq!(
         (&found["remedy"]["fix"], &found["remedy"]["command"][1]),
         (&json!(false), &json!("list")),
@@ -177,7 +177,7 @@ fn claims_of_the_dead_and_jobs_that_failed_too_often_are_told(stage: &Stage) {
     }
     // One that may be tried more often is not meant.
     fail(env, &jobs[3], "1ms");
-    let found = finds(env, "exhausted");
+    let found = finds(env, "retries-exhausted");
     assert_eq!(
         found["evidence"],
         json!([{"what": "job", "value": jobs[2]}]),
@@ -189,9 +189,9 @@ fn claims_of_the_dead_and_jobs_that_failed_too_often_are_told(stage: &Stage) {
 
 fn a_conductor_that_has_died_is_told(stage: &Stage) {
     let conductor = stage.start(&["--name", "night"]);
-    assert_eq!(findings(&stage.env, "silent"), [json!(null); 0]);
+    assert_eq!(findings(&stage.env, "conductor-silent"), [json!(null); 0]);
     conductor.kill();
-    let found = finds(&stage.env, "silent");
+    let found = finds(&stage.env, "conductor-silent");
     assert!(
         found["summary"].as_str().unwrap().starts_with("night on "),
         "{found}"
@@ -241,21 +241,21 @@ fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
     round trip    SPAN
     server        ok
     claims        error
-      error: claims of ada:elsewhere.:7:00000001, which seems to be dead: 1  [held-by-dead]
+      error: claims of ada:elsewhere.:7:00000001, which seems to be dead: 1  [owner-dead]
         so: the job is performed by nobody
         do: jobboard list --filter 'owner="ada:elsewhere.:7:00000001"'
 
     One thing is wrong.
     --- stderr
     "#);
-    let run = env.jobboard(&["doctor", "--only", "held-by-dead"]).run();
+    let run = env.jobboard(&["doctor", "--only", "owner-dead"]).run();
     let line = run.stdout.lines().nth(1).unwrap();
     assert_eq!(line.split('\t').count(), 6, "{run}");
     let list = env
         .jobboard(&["doctor", "--list", "--skip", "keys,local"])
         .run();
     assert!(
-        list.succeeded().contains("claims\theld-by-dead\terror\t"),
+        list.succeeded().contains("claims\towner-dead\terror\t"),
         "{list}"
     );
     assert!(!list.stdout.contains("stray-keys"), "{list}");
@@ -269,7 +269,7 @@ fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
 
 #[test]
 fn every_code_has_its_page() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/triage.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/troubleshooting.md");
     let page = fs::read_to_string(page).unwrap();
     let list = Env::new().jobboard(&["doctor", "--list"]).run();
     for line in list.succeeded().lines() {
@@ -302,31 +302,34 @@ fn what_is_wrong_with_a_file_is_told() {
         .unwrap();
     let length = file.metadata().unwrap().len();
     file.set_len(65 << 20).unwrap();
-    finds(env, "log-large");
+    finds(env, "large-log");
     file.set_len(length).unwrap();
     is_sound(env);
     let change = "UPDATE job SET created_on = created_on + 7200000000 WHERE sequence = 3";
     env.database().execute_batch(change).unwrap();
-    let found = finds(env, "clock-ahead");
+    let found = finds(env, "clock-skew");
     assert_eq!(found["evidence"][1]["value"], "1h59m", "{found}");
     let change = "PRAGMA ignore_check_constraints = on;
         UPDATE job SET created_on = created_on - 7200000000 WHERE sequence = 3;
         UPDATE job SET details = 'nonsense' WHERE sequence = 1;
         UPDATE job SET failures = 'nonsense' WHERE sequence = 2";
     env.database().execute_batch(change).unwrap();
-    finds(env, "malformed");
-    finds(env, "record-unreadable");
+    finds(env, "unreadable-record");
+    finds(env, "unreadable-sidecar");
     env.claim("@3", "ada");
-    assert_eq!(findings(env, "never-lapsing"), [json!(null); 0]);
+    assert_eq!(findings(env, "claim-never-expires"), [json!(null); 0]);
     let change = "UPDATE job SET claimed_on = claimed_on - 7200000000 WHERE sequence = 3";
     env.database().execute_batch(change).unwrap();
-    assert_eq!(finds(env, "never-lapsing")["evidence"][0]["value"], "ada");
+    assert_eq!(
+        finds(env, "claim-never-expires")["evidence"][0]["value"],
+        "ada"
+    );
     // A page in the middle is overwritten.
     let mut bytes = fs::read(&board).unwrap();
     let middle = bytes.len() / 2 / 4096 * 4096;
     bytes[middle..middle + 4096].fill(0x5a);
     fs::write(&board, bytes).unwrap();
-    finds(env, "damaged");
+    finds(env, "damaged-file");
 }
 
 #[test]
@@ -350,7 +353,7 @@ fn a_damaged_index_is_told_with_what_mends_it() {
              PRAGMA writable_schema = RESET; DROP TABLE kept",
         )
         .unwrap();
-    let found = finds(&env, "damaged");
+    let found = finds(&env, "damaged-file");
     let problem = found["evidence"][0]["value"].as_str().unwrap();
     assert!(problem.contains("index job_ranked"), "{found}");
     env.database().execute_batch("REINDEX").unwrap();
@@ -395,7 +398,7 @@ fn a_file_that_can_only_be_read_is_told() {
         .by_nobody()
         .run();
     let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
-    assert_eq!(told["findings"][0]["code"], "rights-missing", "{told}");
+    assert_eq!(told["findings"][0]["code"], "missing-rights", "{told}");
 }
 
 #[test]
@@ -404,10 +407,10 @@ fn a_claim_that_nobody_renews_is_told() {
         stage.post("long", "touch log; exec sleep 600");
         let conductor = stage.start(&["--lease", "15s"]);
         wait_until("it runs", || stage.env.file("log").exists());
-        assert_eq!(findings(&stage.env, "not-renewed"), [json!(null); 0]);
+        assert_eq!(findings(&stage.env, "claim-not-renewed"), [json!(null); 0]);
         conductor.signal(Signal::STOP);
         wait_until("it is told", || {
-            findings(&stage.env, "not-renewed").len() == 1
+            findings(&stage.env, "claim-not-renewed").len() == 1
         });
     }
 }

@@ -147,7 +147,10 @@ fn what_commands_have_in_common_has_a_topic() {
         ("filters", "name=\"big resize\""),
         ("boards", "JOBBOARD_OP_TIMEOUT"),
         ("exit-codes", "  124       timed out"),
-        ("triage", "\n  held-forever     Its claim never lapses"),
+        (
+            "troubleshooting",
+            "\n  claim-never-expires  Its claim never lapses",
+        ),
         ("conducting", "Which jobs it runs"),
         ("options", "  -o, --format <FORMAT>\n"),
     ] {

@@ -26,7 +26,7 @@ const COMMANDS: [&[&str]; 23] = [
     &["list", "--json"],
     &["list", "--sort", "owner"],
     &["list", "--trash", "--json"],
-    &["list", "--past", "--json"],
+    &["list", "--history", "--json"],
     &["show", "@1", "--json"],
     &["show", "@1"],
     &["owner", "@1"],
@@ -247,7 +247,13 @@ fn jobs_whose_postings_do_not_fit_into_one_reply_are_all_claimed() {
     let run = env.jobboard(&conduct).run();
     run.succeeded();
     assert!(!run.stderr.contains("cannot be read"), "{run}");
-    let past = ["list", "--past", "--count", "--filter", "outcome=consumed"];
+    let past = [
+        "list",
+        "--history",
+        "--count",
+        "--filter",
+        "outcome=consumed",
+    ];
     assert_eq!(env.jobboard(&past).run().succeeded(), "40\n");
 }
 

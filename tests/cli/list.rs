@@ -35,7 +35,7 @@ fn people_see_a_table_of_the_jobs_best_first() {
     --- stdout
     UUID  NAME  STATE  PRIORITY  AGE  OWNER  HELD  EXPIRES  TRIES  NOTE
     00000001  first  UNCLAIMED  VERY_HIGH  AGE  -  -  -  0  -
-    00000002  middle  CLAIMED  NORMAL  AGE  ada  AGE  never  0  never lapses
+    00000002  middle  CLAIMED  NORMAL  AGE  ada  AGE  never  0  never expires
     00000003  late  UNCLAIMED  LOW  AGE  -  -  -  0  -
     --- stderr
     ");
@@ -225,9 +225,9 @@ fn what_is_the_matter_with_a_job_is_noted(stage: &Stage) {
     );
     assert_eq!(
         rows[..3],
-        ["NAME TRIES NOTE", "stuck 0 never lapses", "busy 0 -"]
+        ["NAME TRIES NOTE", "stuck 0 never expires", "busy 0 -"]
     );
-    assert!(rows[3].starts_with("failing 1 held back "), "{rows:?}");
+    assert!(rows[3].starts_with("failing 1 retry in "), "{rows:?}");
     assert_eq!(rows[4..], ["fresh 0 -"]);
     // Programs get the same, and the usual fields unless they ask for others.
     let told = run(&[
@@ -237,7 +237,7 @@ fn what_is_the_matter_with_a_job_is_noted(stage: &Stage) {
         "--filter",
         "name=stuck",
     ]);
-    assert_eq!(told.succeeded(), "never lapses\t0\n");
+    assert_eq!(told.succeeded(), "never expires\t0\n");
     assert_eq!(
         run(&["list", "--name", "fresh"])
             .succeeded()
@@ -304,7 +304,7 @@ fn jobs_are_counted_by_any_field(stage: &Stage) {
     let rest = "--filter=owner=none";
     let consume = ["consume", rest, "--force", "--yes", "--reason", "no more"];
     stage.env.jobboard(&consume).run().succeeded();
-    let past = count(&["reason,outcome", "--past", "-o", "jsonl"]);
+    let past = count(&["reason,outcome", "--history", "-o", "jsonl"]);
     let expected = "{\"reason\":\"no more\",\"outcome\":\"consumed\",\"count\":2}\n";
     assert_eq!(past.succeeded(), expected);
     let none = count(&["name", "--name", "nobody", "--json"]);
@@ -327,7 +327,7 @@ fn the_trash_and_the_past_have_columns_of_their_own(stage: &Stage) {
     let trash = shown(stage, &["--trash"]);
     assert_eq!(trash[0], "UUID NAME TRASHED TRIES BY REASON");
     assert!(trash[1].ends_with(" 0 olga no such volume"), "{trash:?}");
-    let past = shown(stage, &["--past", "--columns", "-ended"]);
+    let past = shown(stage, &["--history", "--columns", "-ended"]);
     assert_eq!(past[0], "UUID NAME OUTCOME WAITED TOOK BY REASON");
     assert!(
         past[1].ends_with(" done consumed - - olga no such volume"),

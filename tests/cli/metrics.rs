@@ -80,10 +80,14 @@ fn figures_are_those_of_status(stage: &Stage) {
         ("jobboard_jobs{state=\"claimed\"}", "claimed", 4),
         ("jobboard_jobs{state=\"trashed\"}", "trashed", 2),
         ("jobboard_jobs{state=\"malformed\"}", "malformed", 0),
-        ("jobboard_jobs_postponed", "held_back", 1),
-        ("jobboard_jobs_exhausted", "exhausted", 1),
-        ("jobboard_claims_without_expiry", "never_lapsing", 4),
-        ("jobboard_claims_orphaned", "orphaned", 1),
+        ("jobboard_jobs_backing_off", "backing_off", 1),
+        ("jobboard_jobs_retries_exhausted", "retries_exhausted", 1),
+        (
+            "jobboard_jobs_claim_never_expires",
+            "claim_never_expires",
+            4,
+        ),
+        ("jobboard_jobs_owner_dead", "owner_dead", 1),
         ("jobboard_conductors{state=\"alive\"}", "conductors", 0),
     ] {
         assert_eq!(figure(text, name), Some(f64::from(count)), "{name}: {told}");

@@ -33,7 +33,7 @@ fn run(stage: &Stage, words: &[&str]) -> Outcome {
 
 /// Returns the past, the latest end first.
 fn past(stage: &Stage, words: &[&str]) -> Vec<Value> {
-    let list = [&["list", "--past", "--json"], words].concat();
+    let list = [&["list", "--history", "--json"], words].concat();
     let listed = run(stage, &list).json();
     listed.as_array().unwrap().clone()
 }
@@ -91,7 +91,7 @@ fn each_end_is_told_alike_wherever_it_is_asked_for(stage: &Stage) {
         assert!(listed["took"].as_f64() >= Some(0.0), "{listed}");
         assert_eq!(listed["attempts"], 1);
     }
-    let rows = run(stage, &["list", "--past"]);
+    let rows = run(stage, &["list", "--history"]);
     let columns: Vec<_> = rows
         .succeeded()
         .lines()
@@ -140,7 +140,7 @@ fn what_was_done_long_before_the_end_is_not_taken_for_its_cause(stage: &Stage) {
     run(stage, &[&free[..], &["--who", "olga"]].concat()).succeeded();
     stage.env.claim(&job, "ben");
     run(stage, &["consume", &job, "--who", "ben"]).succeeded();
-    let listed = run(stage, &["list", "--past", "-o", "table"]);
+    let listed = run(stage, &["list", "--history", "-o", "table"]);
     let listed = listed.succeeded();
     assert!(listed.contains("abandoned: ada is ill"), "{listed}");
     let shown = run(stage, &["show", &job, "-o", "table"]);
@@ -162,7 +162,7 @@ fn what_was_done_long_before_the_end_is_not_taken_for_its_cause(stage: &Stage) {
         by,
         [(&abandoned, &json!("olga")), (&consumed, &Value::Null)]
     );
-    let wrong = run(stage, &["list", "--past", "--filter", "outcome=bogus"]);
+    let wrong = run(stage, &["list", "--history", "--filter", "outcome=bogus"]);
     assert!(wrong.failed(2).contains("one of consumed, failed, purged"));
 }
 
@@ -291,13 +291,13 @@ fn where_others_end_jobs_that_is_said_to_whoever_looks_back(stage: &Stage) {
     let says = |told: Outcome| told.stderr.contains(UNSEEN);
     assert_eq!(says(run(stage, &["show", "@99"])), stage.is_network());
     // In a pipe it would be noise.
-    for words in [&["list", "--past"][..], &["show", &job]] {
+    for words in [&["list", "--history"][..], &["show", &job]] {
         assert!(!says(run(stage, words)));
     }
     let Some(pane) = Pane::open(&stage.env, &[]) else {
         return;
     };
-    pane.line(&format!("jobboard list --past; jobboard show {job}"));
+    pane.line(&format!("jobboard list --history; jobboard show {job}"));
     match stage.is_network() {
         true => pane.shows(&format!("(?s){UNSEEN}.*{UNSEEN}")),
         false => pane.shows("outcome +consumed"),
@@ -332,7 +332,7 @@ fn conductors_leave_a_past_that_filters_choose_from(stage: &Stage) {
         ["bad"]
     );
     assert_eq!(names("ended>1h"), [""; 0]);
-    let count = run(stage, &["list", "--past", "--count"]);
+    let count = run(stage, &["list", "--history", "--count"]);
     assert_eq!(count.succeeded(), "2\n");
 }
 

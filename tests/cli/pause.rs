@@ -23,7 +23,7 @@ fn run(stage: &Stage, words: &[&str]) -> Outcome {
 fn leaves_alone(stage: &Stage, reason: &str) {
     wait_until("it is said why they are left alone", || {
         let told = run(stage, &["conductors", "--json"]).json();
-        let reasons = told[0]["passed_over"].as_array().unwrap().clone();
+        let reasons = told[0]["skipped"].as_array().unwrap().clone();
         let mut reasons = reasons.iter().filter_map(|it| it["reason"].as_str());
         reasons.any(|it| it.contains(reason))
     });

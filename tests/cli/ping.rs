@@ -27,7 +27,7 @@ fn json_has_the_same_as_numbers() {
     let pong = env.jobboard(&["ping", "--json"]).run().json();
     assert_eq!(pong["jobs"], 1);
     assert_eq!(pong["trashed"], 0);
-    assert_eq!(pong["past_problem"], serde_json::Value::Null);
+    assert_eq!(pong["history_problem"], serde_json::Value::Null);
     assert!(pong["round_trip"].as_f64().unwrap() > 0.0);
 }
 

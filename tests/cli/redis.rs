@@ -406,10 +406,10 @@ fn a_uuid_never_leads_to_the_record_of_another_one() {
     run(&["trash", VICTIM, "--force", "--yes"]).failed(3);
     let explained = run(&["explain", "key:stray", "--json"]).values().remove(0);
     let findings = explained["findings"].as_array().unwrap();
-    let found = findings.iter().find(|it| it["code"] == "foreign-uuid");
+    let found = findings.iter().find(|it| it["code"] == "uuid-mismatch");
     let command = found.unwrap()["remedy"]["command"].as_array().unwrap();
     assert_eq!(command.last().unwrap(), "key:stray", "{explained}");
-    let doctor = run(&["doctor", "--only", "foreign-uuid", "--json"]);
+    let doctor = run(&["doctor", "--only", "uuid-mismatch", "--json"]);
     assert_eq!(doctor.code, 7, "{doctor}");
     assert!(doctor.stdout.contains("key:stray"), "{doctor}");
 }

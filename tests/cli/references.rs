@@ -136,7 +136,7 @@ fn of_several_jobs_each_is_reported_and_those_that_can_be_are_done() {
     error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: nobody has claimed the job
     hint: `jobboard consume --force @3` does it though nobody has it
     error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: there is no such job
-    hint: `jobboard show @99` looks for it in the trash and in the past, too
+    hint: `jobboard show @99` looks for it in the trash and in the history, too
     error: 3 of 4 failed
     ");
 }

@@ -53,10 +53,10 @@ fn figures_are_those_of_other_commands(stage: &Stage) {
         "board",
         "server",
         "unclaimed",
-        "held_back",
+        "backing_off",
         "claimed",
-        "never_lapsing",
-        "orphaned",
+        "claim_never_expires",
+        "owner_dead",
         "malformed",
         "poison",
         "trashed",
@@ -72,7 +72,7 @@ fn figures_are_those_of_other_commands(stage: &Stage) {
         assert_eq!(told[key], status[key], "{key}");
     }
     for key in ["consumed", "failed", "purged"] {
-        assert_eq!(told["past"][key], status["past"][key], "{key}");
+        assert_eq!(told["history"][key], status["history"][key], "{key}");
     }
     let counted = |words: &[&str]| json(&[&["list", "--count", "--json"], words].concat());
     assert_eq!(told["unclaimed"], counted(&["--state", "UNCLAIMED"]));
@@ -84,10 +84,10 @@ fn figures_are_those_of_other_commands(stage: &Stage) {
     for (metric, key) in [
         ("unclaimed", "unclaimed"),
         ("claimed", "claimed"),
-        ("never_lapsing", "never_lapsing"),
-        ("postponed", "held_back"),
+        ("claim_never_expires", "claim_never_expires"),
+        ("backing_off", "backing_off"),
         ("trashed", "trashed"),
-        ("malformed", "malformed"),
+        ("unreadable_record", "malformed"),
         ("conductors", "conductors"),
     ] {
         let mut found = metrics.iter().filter(|it| it["name"] == metric);
@@ -99,7 +99,7 @@ fn figures_are_those_of_other_commands(stage: &Stage) {
     let of = |key: &str, what: &str| format!("{} {what}", told[key]);
     for count in [
         of("unclaimed", "unclaimed"),
-        of("held_back", "held back"),
+        of("backing_off", "backing off"),
         of("claimed", "claimed"),
         of("trashed", "trashed"),
         of("conductors", "conductors"),
@@ -124,9 +124,9 @@ fn sums_are_right(told: &Value) {
         each.map(|it| it[key].as_u64().unwrap()).sum()
     };
     assert_eq!(told["unclaimed"], sum("ages", "jobs"));
-    assert_eq!(told["held_back"], sum("ages", "marked"));
+    assert_eq!(told["backing_off"], sum("ages", "marked"));
     assert_eq!(told["claimed"], sum("held", "jobs"));
-    assert_eq!(told["never_lapsing"], sum("held", "marked"));
+    assert_eq!(told["claim_never_expires"], sum("held", "marked"));
     let all = told["unclaimed"].as_u64().unwrap() + told["claimed"].as_u64().unwrap();
     assert_eq!(sum("attempts", "jobs"), all);
     assert_eq!(told["remembered"]["consumed"], sum("course", "finished"));

@@ -27,7 +27,7 @@ const SURE: [&str; 6] = [
     "fence",
     "ends",
     "whole",
-    "broken-off",
+    "interrupted",
 ];
 
 /// A board with a user's jobs on it, and all that is stored where it is.
@@ -174,11 +174,11 @@ fn a_sound_board_keeps_every_promise_and_nothing_is_left_on_any() {
             let is_tried = grade == "ok" || grade == "weak" || is_unseen || is_busy;
             assert!(is_tried, "{promise}: {told:#}");
             // How fast a machine is that is busy says nothing.
-            let is_time = ["answers", "lapse", "events", "clock", "durable"];
+            let is_time = ["answers", "expiry", "events", "clock", "durable"];
             let is_kept = grade == "ok" || is_busy || is_time.contains(&promise.as_str());
             assert!(is_kept, "{promise}: {told:#}");
         }
-        let figures = &told["figures"];
+        let figures = &told["measurements"];
         for (name, member) in [("latency", "p99"), ("event", "p99"), ("rates", "claim")] {
             let figure = figures[name][member].as_f64();
             assert!(figure.is_some_and(|it| it > 0.0), "{name}: {told:#}");

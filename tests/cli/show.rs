@@ -84,6 +84,6 @@ fn a_job_that_is_nowhere_is_not_found() {
     --- stdout
     --- stderr
     error: cannot show @99 on sqlite:ROOT/state/jobboard/board.db: there is no such job
-    hint: `jobboard list` shows the jobs on the board; --trash and --past, those that left it
+    hint: `jobboard list` shows the jobs on the board; --trash and --history, those that left it
     ");
 }

@@ -58,15 +58,15 @@ fn every_job_is_counted_and_each_finding_can_be_listed(stage: &Stage) {
     let told = status(env);
     let expect = |key: &str, count: u64| assert_eq!(told[key], count, "{key} of {told}");
     expect("unclaimed", 500 - 4 - 2 - 4);
-    expect("held_back", 1);
+    expect("backing_off", 1);
     expect("claimed", 4);
-    expect("never_lapsing", 4);
+    expect("claim_never_expires", 4);
     expect("malformed", 0);
     expect("trashed", 2);
     expect("poison", 1);
     expect("conductors", 0);
     for (outcome, count) in [("consumed", 2), ("failed", 1), ("purged", 1)] {
-        assert_eq!(told["past"][outcome], count, "{told}");
+        assert_eq!(told["history"][outcome], count, "{told}");
     }
     let names = ["grow", "shrink", "frail", "last"].map(|name| {
         let named = told["names"].as_array().unwrap().iter();
@@ -89,7 +89,10 @@ fn findings_can_be_listed(stage: &Stage, told: &Value) {
     let findings = told["findings"].as_array().unwrap();
     let codes = findings.iter().map(|it| it["code"].as_str().unwrap());
     let codes: Vec<_> = codes.collect();
-    assert_eq!(codes, ["trashed", "failed", "never_lapsing", "poison"]);
+    assert_eq!(
+        codes,
+        ["trashed", "failed", "claim-never-expires", "poison"]
+    );
     for finding in findings {
         let words = finding["command"].as_array().unwrap().iter();
         let words: Vec<_> = words.map(|word| word.as_str().unwrap()).collect();
@@ -122,7 +125,7 @@ fn claims_of_a_conductor_that_is_alive_are_told_from_others(stage: &Stage) {
     let told = status(&stage.env);
     assert_eq!(told["conductors"], 1);
     assert_eq!(told["owners"][0]["conductor"], "night");
-    assert_eq!(told["owners"][0]["never_lapsing"], 0);
+    assert_eq!(told["owners"][0]["claim_never_expires"], 0);
     assert_eq!(told["findings"], json!([]));
     drop(conductor);
 }
@@ -209,10 +212,10 @@ fn where_the_past_cannot_be_read_the_rest_is_told() {
     let run = stage.env.jobboard(&["status", "--json"]).run();
     let told = run.json();
     assert_eq!(
-        (&told["unclaimed"], &told["past"]),
+        (&told["unclaimed"], &told["history"]),
         (&json!(1), &json!(null))
     );
-    assert!(told["past_problem"].is_string(), "{told}");
+    assert!(told["history_problem"].is_string(), "{told}");
     assert!(run.stderr.contains("warning: what has left"), "{run}");
 }
 

@@ -60,7 +60,7 @@ fn no_command_writes_such_a_value_as_text() {
         &["restore", "@5"],
         &["purge", "@6", "--yes"],
         &["wait", gone, "--gone-ok"],
-        &["list", "--past"],
+        &["list", "--history"],
         &["wait", &uuids[5]],
         &["wait", "--any"],
         &["watch", "--timeout", "50ms"],

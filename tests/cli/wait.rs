@@ -76,7 +76,7 @@ fn a_job_that_ends_in_the_trash_is_told_by_the_exit_code() {
     00000001-0000-0000-0000-000000000000	resize	trashed
     --- stderr
     error: resize ended in the trash
-    hint: `jobboard list --trash` and `jobboard list --past` show how jobs ended
+    hint: `jobboard list --trash` and `jobboard list --history` show how jobs ended
     ");
 }
 
@@ -100,7 +100,7 @@ fn a_whole_uuid_of_which_nothing_is_known_is_complete_only_if_that_is_asked_for(
     --- stdout
     --- stderr
     error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: nothing is known of it: it was never posted here, or it ended longer ago than the board remembers
-    hint: with --gone-ok it counts as complete; `jobboard list --past` shows what is remembered
+    hint: with --gone-ok it counts as complete; `jobboard list --history` shows what is remembered
     ");
     let run = env.jobboard(&["wait", gone, "--gone-ok"]).run();
     insta::assert_snapshot!(run, @"
@@ -147,7 +147,7 @@ fn why_a_job_is_in_the_trash_is_told() {
       boom
       password=********
     error: resize ended in the trash; the last failure: the command ended with code 3
-    hint: `jobboard list --trash` and `jobboard list --past` show how jobs ended
+    hint: `jobboard list --trash` and `jobboard list --history` show how jobs ended
     ");
     let json = env.jobboard(&["wait", "@1", "--json", "-q"]).run();
     assert_eq!(json.values()[0]["last_failure"]["exit_code"], 3);

@@ -147,7 +147,7 @@ impl Redis {
                 past.clone(),
                 "remembering jobs that have ended",
             ),
-            ("XREVRANGE @ + -", past, "`list --past`"),
+            ("XREVRANGE @ + -", past, "`list --history`"),
             ("SCAN 0", none.clone(), "`conductors`"),
             ("HLEN @", keys.listings(), "`status`"),
             ("HKEYS @", keys.listings(), "`selftest --clean`"),

@@ -254,7 +254,7 @@ fn summary(tally: &Tally) -> Note {
     match tally.passed_over.values().sum::<u64>() {
         0 => summary,
         jobs => summary
-            .with("passed_over", jobs)
+            .with("skipped", jobs)
             .with("reasons", json!(tally.passed_over)),
     }
 }

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     act::Operation,
-    view::View::{self, Claims, Conductors, Events, Failures, Jobs, Past, Trash},
+    view::View::{self, Claims, Conductors, Events, Failures, History, Jobs, Trash},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ const VIEWS: &[Action] = &[
     Show(Claims),
     Show(Failures),
     Show(Trash),
-    Show(Past),
+    Show(History),
     Show(Conductors),
     Show(Events),
 ];

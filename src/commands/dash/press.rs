@@ -107,7 +107,7 @@ fn show(state: &mut State, view: View) -> Vec<Effect> {
     (state.view, state.within, state.overlay) = (view, None, Overlay::None);
     state.list();
     match view {
-        View::Past => read_past(state),
+        View::History => read_past(state),
         View::Conductors | View::Claims => vec![Effect::ReadConductors],
         _ => Vec::new(),
     }
@@ -137,7 +137,7 @@ fn open(state: &mut State) -> Vec<Effect> {
             let signature = alike.signature.clone();
             return enter(state, Which::Failed(signature));
         }
-        View::Past => {
+        View::History => {
             let Some(entry) = state.past.as_ref().and_then(|past| past.get(at)) else {
                 return Vec::new();
             };
@@ -214,7 +214,7 @@ fn filter(state: &mut State, filters: Filters) -> Vec<Effect> {
     state.picture.filter(filters);
     (state.past, state.has_read) = (None, false);
     let past = match state.view {
-        View::Past => read_past(state),
+        View::History => read_past(state),
         _ => Vec::new(),
     };
     [vec![Effect::ReadNow], past].concat()
@@ -241,7 +241,7 @@ fn copy(state: &mut State) -> Vec<Effect> {
             .picture
             .at(at)
             .map(|(place, row)| reference(&row.entry(place, state.now))),
-        (_, View::Past) => state
+        (_, View::History) => state
             .past
             .as_ref()
             .and_then(|past| past.get(at))

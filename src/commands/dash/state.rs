@@ -234,7 +234,7 @@ impl State {
             _ if self.has_rows() => self.picture.len(),
             View::Claims => self.summary.owners.len(),
             View::Failures => self.summary.failures.len(),
-            View::Past => self.past.as_ref().map_or(0, Vec::len),
+            View::History => self.past.as_ref().map_or(0, Vec::len),
             View::Conductors => self.conductors.len(),
             View::Events => self.events.len(),
             View::Jobs | View::Trash => 0,
@@ -254,7 +254,7 @@ impl State {
                 .failures
                 .get(at)
                 .map(|it| group(it.signature.clone())),
-            View::Past => {
+            View::History => {
                 let entry = self.past.as_ref()?.get(at)?;
                 Some(group(entry.reference().into_owned()))
             }

@@ -84,7 +84,7 @@ fn answered(state: &mut State, answer: Input) -> Vec<Effect> {
         Input::Read => {
             (state.is_reading, state.has_read) = (false, true);
             state.picture.end();
-            if state.view == View::Past {
+            if state.view == View::History {
                 return vec![Effect::ReadPast];
             }
         }
@@ -242,7 +242,9 @@ fn tick(state: &mut State) -> Vec<Effect> {
     match state.view {
         View::Conductors if asked >= CONDUCTORS[0] => effects.push(Effect::ReadConductors),
         View::Claims if asked >= CONDUCTORS[1] => effects.push(Effect::ReadConductors),
-        View::Past if std::mem::take(&mut state.has_past_changed) => effects.push(Effect::ReadPast),
+        View::History if std::mem::take(&mut state.has_past_changed) => {
+            effects.push(Effect::ReadPast)
+        }
         _ => {}
     }
     if now.timestamp() % RENEWALS == 0 {

@@ -12,7 +12,7 @@ pub(crate) enum View {
     Failures,
     Trash,
     /// The jobs that have left the board, the latest first
-    Past,
+    History,
     Conductors,
     Events,
 }
@@ -25,7 +25,7 @@ impl View {
             Self::Claims => ("Claims", 6),
             Self::Failures => ("Failures", 4),
             Self::Trash => ("Trash", 5),
-            Self::Past => ("Past", 4),
+            Self::History => ("History", 4),
             Self::Conductors => ("Conductors", 4),
             Self::Events => ("Events", 6),
         }

@@ -29,7 +29,7 @@ pub(super) struct Step {
     jobs: Vec<String>,
     /// What the command has said, where programs read it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    said: Option<Value>,
+    message: Option<Value>,
 }
 
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Plan {
                 summary: it.summary.clone(),
                 command: Suggestion::default().with(command),
                 jobs: jobs.to_vec(),
-                said: None,
+                message: None,
             })
         });
         Self {
@@ -161,7 +161,7 @@ pub(super) async fn fix(
             ctx.out.keep_aside();
         }
         let done = perform(ctx, args, &*board, step).await;
-        step.said = serde_json::from_slice(&ctx.out.take_aside()).ok();
+        step.message = serde_json::from_slice(&ctx.out.take_aside()).ok();
         if let Err(error) = done {
             failed += 1;
             ctx.tell(&error);

@@ -49,7 +49,7 @@ pub(crate) struct Told {
     group: Group,
     pub(crate) severity: Severity,
     pub(crate) summary: String,
-    pub(crate) consequence: &'static str,
+    pub(crate) impact: &'static str,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) remedy: Mending,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Mending {
 impl Told {
     /// Takes a finding; `program` is how a command begins that is about the same board.
     pub(crate) fn new(finding: Finding, program: &Suggestion) -> Self {
-        let (group, severity, consequence) = finding.code.meaning();
+        let (group, severity, impact) = finding.code.meaning();
         let fix = matches!(finding.remedy, Remedy::Mends(..));
         let (command, jobs) = match finding.remedy {
             Remedy::Mends(words, jobs) => (words.with(jobs.iter().take(FIT)).on(program), jobs),
@@ -79,7 +79,7 @@ impl Told {
             group,
             severity,
             summary: finding.summary,
-            consequence,
+            impact,
             evidence: finding.evidence,
             remedy: Mending { command, fix, jobs },
         }
@@ -137,7 +137,7 @@ impl Record for Diagnosis {
                 code,
                 severity,
                 &it.summary,
-                it.consequence,
+                it.impact,
                 &it.remedy.command.to_string(),
             ])
         });
@@ -198,7 +198,7 @@ impl Told {
         }
         page.sentence(6)
             .add(Tone::Faint, "    so: ")
-            .plain(self.consequence);
+            .plain(self.impact);
         let word = if self.remedy.fix {
             "    mend: "
         } else {
@@ -223,7 +223,7 @@ pub(super) struct Check {
     pub(crate) code: Code,
     group: Group,
     severity: Severity,
-    consequence: &'static str,
+    impact: &'static str,
 }
 
 fn name<S: Serializer>(code: &Code, serializer: S) -> Result<S::Ok, S::Error> {
@@ -232,12 +232,12 @@ fn name<S: Serializer>(code: &Code, serializer: S) -> Result<S::Ok, S::Error> {
 
 impl Check {
     pub(super) fn of(code: Code) -> Self {
-        let (group, severity, consequence) = code.meaning();
+        let (group, severity, impact) = code.meaning();
         Self {
             code,
             group,
             severity,
-            consequence,
+            impact,
         }
     }
 }
@@ -245,7 +245,7 @@ impl Check {
 impl Record for Check {
     fn fields(&self) -> Vec<String> {
         let (group, severity) = (self.group.name(), self.severity.name());
-        [group, self.code.name(), severity, self.consequence]
+        [group, self.code.name(), severity, self.impact]
             .map(str::to_owned)
             .to_vec()
     }

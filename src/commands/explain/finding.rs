@@ -11,35 +11,37 @@ use crate::{
 };
 
 named! {
-    /// Why a job is as it is; each has its paragraph in `docs/triage.md`, and its meaning never changes.
+    /// Why a job is as it is; each has its paragraph in `docs/troubleshooting.md`, and its meaning never changes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
     pub(crate) enum Code ("code", str::eq) {
-        Claimable => "claimable",
-        Postponed => "postponed",
-        Exhausted => "exhausted",
+        Claimable => "ready",
+        Postponed => "backing-off",
+        Exhausted => "retries-exhausted",
         NoConductor => "no-conductor",
-        NoTaker => "no-taker",
-        NotRunnable => "not-runnable",
-        PolicyRefuses => "policy-refuses",
-        Outranked => "outranked",
+        NoTaker => "no-matching-conductor",
+        NotRunnable => "no-command",
+        PolicyRefuses => "conductor-refuses",
+        Outranked => "waiting",
         Paused => "paused",
-        Held => "held",
-        HeldForever => "held-forever",
-        HeldByDead => "held-by-dead",
-        Lapsing => "lapsing",
-        NotRenewed => "not-renewed",
+        Held => "running",
+        Unsettled => "unsettled-job",
+        HeldForever => "claim-never-expires",
+        HeldByDead => "owner-dead",
+        Lapsing => "claim-expires-soon",
+        NotRenewed => "claim-not-renewed",
         UnfinishedMove => "unfinished-move",
-        LockBroken => "lock-broken",
-        Malformed => "malformed",
-        HiddenFromPeers => "hidden-from-peers",
-        ForeignUuid => "foreign-uuid",
+        LockBroken => "broken-lock",
+        Malformed => "unreadable-record",
+        Unfit => "unreadable-sidecar",
+        HiddenFromPeers => "breaks-peers",
+        ForeignUuid => "uuid-mismatch",
         Trashed => "trashed",
         Ended => "ended",
-        NotKnown => "not-known",
+        NotKnown => "unknown-job",
         BlocksPosters => "blocks-posters",
-        RunsUnclaimed => "runs-unclaimed",
+        RunsUnclaimed => "flow-without-claim",
         ClockSkew => "clock-skew",
-        Unseen => "unseen",
+        Unseen => "unavailable",
     }
 }
 

@@ -50,8 +50,7 @@ impl Scene {
         };
         let lapses = holding.lease != Lease::None;
         let will_run = match code {
-            Code::Held => finding.severity == Severity::Ok,
-            Code::Lapsing => true,
+            Code::Held | Code::Lapsing => true,
             Code::HeldByDead => lapses,
             _ => false,
         };
@@ -100,7 +99,7 @@ impl Scene {
                     self.mend(finding, case, text, &["show"])
                 }
             },
-            Code::Held if finding.severity > Severity::Ok => self.mend(
+            Code::Unsettled => self.mend(
                 finding,
                 case,
                 "mend what keeps it; to be rid of the job",
@@ -130,7 +129,7 @@ impl Scene {
             let reason = &stuck.reason;
             let summary =
                 format!("it was performed, and the board does not let it be settled: {reason}");
-            return self.bad(Code::Held, summary);
+            return self.bad(Code::Unsettled, summary);
         }
         let least = taker.lease().map(|lease| lease / 3);
         if let Some(finding) = self.not_renewed(holding, least, case) {
@@ -162,7 +161,7 @@ impl Scene {
             };
         }
         if holding.lease == Lease::None {
-            let summary = "its claim never lapses, and who has it is no conductor that is at work";
+            let summary = "its claim never expires, and who has it is no conductor that is at work";
             return self.bad(Code::HeldForever, summary);
         }
         let quarter = self.octavia_expiry.unwrap_or_default().quarter();

@@ -27,7 +27,7 @@ impl Scene {
         }
         if job.is_unfit {
             let summary = format!("what is kept beside it cannot be read: {}", problem());
-            let finding = Finding::new(Code::Malformed, Severity::Error, summary);
+            let finding = Finding::new(Code::Unfit, Severity::Error, summary);
             let text = "conductors leave it alone, and you can claim it; to be rid of it";
             let finding = self.mend(finding, case, text, &["trash", "--force"]);
             return (finding.at("posted", job.created_on, self.now), false);
@@ -74,7 +74,7 @@ impl Scene {
         }
         if let Some(until) = job.history.not_before.filter(|time| *time > self.now) {
             let left = duration::between(self.now, until);
-            let summary = format!("it is held back for {left} more; then {by}");
+            let summary = format!("it is backing off for {left} more; then {by}");
             let finding = Finding::new(Code::Postponed, Severity::Ok, summary);
             let finding = finding.at("until", Some(until), self.now);
             let finding = with_attempts(finding, job, self.now);
@@ -191,7 +191,7 @@ impl Scene {
             false => finding,
         };
         match job.history.not_before.filter(|time| *time > self.now) {
-            Some(until) => finding.at("held back", Some(until), self.now),
+            Some(until) => finding.at("backing off", Some(until), self.now),
             None => finding,
         }
     }

@@ -11,7 +11,7 @@ pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
     let Progress {
         done,
         all,
-        goes_back,
+        reverting: goes_back,
     } = flow.progress();
     let counted = match goes_back {
         true => format!("{done} of {all} undone"),

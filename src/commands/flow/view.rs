@@ -52,7 +52,7 @@ struct AtomFacts<'a> {
     kind: AtomKind,
     state: &'a str,
     /// Whether it will be undone, or never done.
-    is_to_be_reverted: bool,
+    will_revert: bool,
     since: Option<String>,
     failure: Option<&'a Failure>,
     revert_failure: Option<&'a Failure>,
@@ -65,7 +65,7 @@ impl<'a> From<&'a Atom> for AtomFacts<'a> {
             name: &atom.name,
             kind: atom.kind,
             state: atom.state.name(),
-            is_to_be_reverted: atom.is_to_be_reverted,
+            will_revert: atom.is_to_be_reverted,
             since: atom.since.map(rfc3339),
             failure: atom.failure.as_ref(),
             revert_failure: atom.undo_failure.as_ref(),

@@ -122,7 +122,7 @@ mod tests {
         let headers = [
             r#"{"jobboard_dump":1,"board":"b","backend":"redis","version":"0.2.0","taken":"2026-01-01T00:00:00Z"}"#,
             r#"{"jobboard_dump":1,"board":"b","backend":"of later","filter":["name=a"],"later":[1]}"#,
-            r#"{"jobboard_dump":2,"board":"b","backend":"embedded"}"#,
+            r#"{"jobboard_dump":2,"board":"b","backend":"embedded","created_on":"2026-01-01T00:00:00Z"}"#,
         ];
         Corpus::of(Bounds::STORED, headers).hold(|input| match header(input) {
             Ok(Some(header)) => {

@@ -24,8 +24,9 @@ pub(crate) struct Header {
     pub(crate) backend: Option<BoardKind>,
     #[serde(default)]
     version: String,
-    #[serde(default)]
-    pub(crate) taken: String,
+    // Dumps of 0.2.0 call it `taken`.
+    #[serde(default, alias = "taken")]
+    pub(crate) created_on: String,
     #[serde(default)]
     filter: Vec<String>,
 }
@@ -38,7 +39,7 @@ impl Header {
             board: board.to_owned(),
             backend: Some(kind),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            taken: rfc3339(Utc::now()),
+            created_on: rfc3339(Utc::now()),
             filter,
         }
     }

@@ -147,8 +147,8 @@ impl Seen {
 
     fn add_unclaimed(&self, exposition: &mut Exposition) {
         let Figures {
-            held_back,
-            exhausted,
+            backing_off,
+            retries_exhausted,
             ..
         } = self.figures;
         let Claimable {
@@ -168,14 +168,14 @@ impl Seen {
                 paused,
             ),
             (
-                "jobboard_jobs_postponed",
+                "jobboard_jobs_backing_off",
                 "Jobs that nobody has and that wait for a time that has not come.",
-                held_back,
+                backing_off,
             ),
             (
-                "jobboard_jobs_exhausted",
+                "jobboard_jobs_retries_exhausted",
                 "Jobs that nobody has and that were tried as often as they may be.",
-                exhausted,
+                retries_exhausted,
             ),
         ] {
             exposition.gauge(name, help, value as f64);
@@ -195,13 +195,13 @@ impl Seen {
         let help = "For how long the claim is held that is held longest; 0 without one.";
         let longest = age(self.figures.longest_held.as_ref(), self.now).as_secs_f64();
         exposition.gauge("jobboard_longest_claim_seconds", help, longest);
-        let help = "Claims that never lapse by themselves.";
-        let never = self.figures.never_lapsing as f64;
-        exposition.gauge("jobboard_claims_without_expiry", help, never);
+        let help = "Claims that never expire.";
+        let never = self.figures.claim_never_expires as f64;
+        exposition.gauge("jobboard_jobs_claim_never_expires", help, never);
         if self.conductors.is_some() {
             let help = "Claims of processes that are dead.";
-            let orphaned = self.figures.orphaned as f64;
-            exposition.gauge("jobboard_claims_orphaned", help, orphaned);
+            let owner_dead = self.figures.owner_dead as f64;
+            exposition.gauge("jobboard_jobs_owner_dead", help, owner_dead);
         }
     }
 

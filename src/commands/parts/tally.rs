@@ -27,21 +27,21 @@ const MOST_OWNERS: usize = 10_000;
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures {
     pub(crate) unclaimed: u64,
-    pub(crate) held_back: u64,
+    pub(crate) backing_off: u64,
     pub(crate) claimed: u64,
     /// How many of the claimed stay so until somebody ends it.
-    pub(crate) never_lapsing: u64,
+    pub(crate) claim_never_expires: u64,
     /// How many of these are held for [`LONG`].
     #[serde(skip)]
     pub(crate) forgotten: u64,
-    pub(crate) orphaned: u64,
+    pub(crate) owner_dead: u64,
     pub(crate) malformed: u64,
     /// How many failed so often that their next attempt is the last, or that there is none.
     pub(crate) poison: u64,
     /// How often those were tried at least.
     pub(crate) poison_attempts: Option<u32>,
     /// How many that nobody has were tried as often as they may be.
-    pub(crate) exhausted: u64,
+    pub(crate) retries_exhausted: u64,
     /// How often those were tried at least.
     #[serde(skip)]
     pub(crate) exhausted_attempts: Option<u32>,
@@ -83,7 +83,7 @@ pub(crate) struct ByOwner {
     /// When the first of them lapses, in seconds.
     #[serde(serialize_with = "seconds")]
     pub(crate) expires_in: Option<Duration>,
-    pub(crate) never_lapsing: u64,
+    pub(crate) claim_never_expires: u64,
     /// The conductor that claims under this name, if one is registered.
     pub(crate) conductor: Option<String>,
     /// Whether it has not been heard of for too long.
@@ -211,7 +211,7 @@ impl Tally {
             figures.poison_attempts = earlier(figures.poison_attempts, attempts);
         }
         if is_exhausted(job) {
-            figures.exhausted += 1;
+            figures.retries_exhausted += 1;
             figures.exhausted_attempts = earlier(figures.exhausted_attempts, attempts);
         }
     }
@@ -235,7 +235,7 @@ impl Tally {
 
     fn add_unclaimed(&mut self, job: &Job) {
         self.figures.unclaimed += 1;
-        self.figures.held_back += u64::from(job.history.is_held_back(self.now));
+        self.figures.backing_off += u64::from(job.history.is_held_back(self.now));
         note(&mut self.figures.oldest_unclaimed, job, job.created_on);
     }
 
@@ -248,8 +248,8 @@ impl Tally {
         owned.expires_in = earlier(owned.expires_in, holding.expires_in);
         let never = holding.lease == Lease::None && !is_copy_of_move(holding);
         let never = u64::from(never);
-        owned.never_lapsing += never;
-        self.figures.never_lapsing += never;
+        owned.claim_never_expires += never;
+        self.figures.claim_never_expires += never;
         self.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
         let since = job.held_since().filter(|since| self.now - since > LONG);
         self.figures.forgotten += never * u64::from(since.is_some());
@@ -268,7 +268,7 @@ impl Tally {
             let conductor = known.find(|it| owner.as_ref() == Some(&it.owner));
             ByOwner {
                 is_dead: (owner.as_ref())
-                    .is_some_and(|it| is_dead(it, conductors, of.never_lapsing > 0)),
+                    .is_some_and(|it| is_dead(it, conductors, of.claim_never_expires > 0)),
                 is_silent: conductor.is_some_and(is_silent),
                 conductor: conductor.map(|it| it.name.clone()),
                 owner,
@@ -278,7 +278,7 @@ impl Tally {
         let mut owners: Vec<_> = owners.collect();
         owners.sort_by_key(|of| Reverse(of.claims));
         let dead = owners.iter().filter(|of| of.is_dead);
-        self.figures.orphaned = dead.map(|of| of.claims).sum();
+        self.figures.owner_dead = dead.map(|of| of.claims).sum();
         (self.figures, names, owners)
     }
 }

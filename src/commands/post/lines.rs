@@ -66,9 +66,9 @@ const OF_LISTINGS: [&str; 30] = [
 /// By what the first line of a dump is known.
 pub(crate) const DUMP: &str = "jobboard_dump";
 
-/// Says of a line of `list --past` why it is no job.
+/// Says of a line of `list --history` why it is no job.
 pub(crate) const NO_DETAILS: &str =
-    "the job is of the past, whose details nobody keeps: there is nothing left to be posted";
+    "the job is of the history, whose details nobody keeps: there is nothing left to be posted";
 
 /// Says of a line of a listing why it is no job, though one was listed.
 pub(crate) const TOO_LARGE: &str =

@@ -41,7 +41,7 @@ pub(super) struct Facts {
     #[serde(skip)]
     pub(super) wrong: usize,
     /// How many jobs will not run without help, by why.
-    pub(super) trouble: Vec<Trouble>,
+    pub(super) stuck_jobs: Vec<Trouble>,
     /// The worst of these, as `explain` has them.
     pub(super) explained: Vec<Explanation>,
     pub(super) unseen: Vec<String>,
@@ -57,7 +57,7 @@ pub(super) struct Facts {
     pub(super) pauses: Vec<Pause>,
     pub(super) more_pauses: More,
     /// What left the board in the last 24 hours.
-    pub(super) past: Option<Departures>,
+    pub(super) history: Option<Departures>,
     /// What left it of which anything is remembered.
     pub(super) remembered: Option<Departures>,
     /// How long ago the jobs were posted that nobody has, those marked that are held back.
@@ -89,7 +89,7 @@ pub(super) struct Trouble {
 impl Facts {
     /// Returns how many findings are worse than a note, and how many jobs need help.
     pub(super) fn wrong(&self) -> (usize, u64) {
-        (self.wrong, self.trouble.iter().map(|it| it.jobs).sum())
+        (self.wrong, self.stuck_jobs.iter().map(|it| it.jobs).sum())
     }
 
     pub(super) fn verdict(&self) -> String {
@@ -122,7 +122,7 @@ impl Facts {
     fn reason(&self, before: &str, behind: &str) -> String {
         let mut said = self.explained.iter().filter(|it| it.like.is_none());
         let (one, other) = (said.next().and_then(Explanation::trouble), said.next());
-        match (self.trouble.len(), one, other) {
+        match (self.stuck_jobs.len(), one, other) {
             (1, Some(one), None) => {
                 let summary = Text::from(&one.summary).shortened(160);
                 format!("{before}{summary}{behind}")

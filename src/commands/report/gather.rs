@@ -191,7 +191,7 @@ impl Gathered {
             conductors: Some(conductors.len() - silent),
             silent: silent as u64,
             unsettled: unsettled.sum(),
-            past: Some(self.lately),
+            history: Some(self.lately),
             remembered: Some(self.remembered),
             more_failures: More::than(&mut failures, MOST_FAILURES, has_dropped),
             failures,
@@ -316,7 +316,7 @@ pub(super) async fn gather(
     let look = looking.finish(board).await.with_context(trying)?;
     let facts = Facts {
         board: board.name().to_owned(),
-        trouble: trouble.map(|(code, jobs)| Trouble { code, jobs }).collect(),
+        stuck_jobs: trouble.map(|(code, jobs)| Trouble { code, jobs }).collect(),
         explained,
         ..gathered.into_facts(known.unwrap_or_default())
     };
@@ -338,7 +338,7 @@ impl Facts {
             trashed: around.health.trashed,
             conductors: self.conductors.filter(|_| around.conductors.is_some()),
             pauses: around.pauses.all().cloned().collect(),
-            past: self.past.filter(|_| is_past_seen),
+            history: self.history.filter(|_| is_past_seen),
             remembered: self.remembered.filter(|_| is_past_seen),
             unseen: around.unseen.clone(),
             ..self

@@ -55,15 +55,15 @@ fn time(text: &str) -> Result<DateTime<Utc>, String> {
 struct Written {
     file: PathBuf,
     bytes: usize,
-    wrong: usize,
+    problems: usize,
     /// How many jobs will not run without help.
-    trouble: u64,
+    stuck_jobs: u64,
     verdict: String,
 }
 
 impl Record for Written {
     fn fields(&self) -> Vec<String> {
-        let numbers = [self.bytes as u64, self.wrong as u64, self.trouble];
+        let numbers = [self.bytes as u64, self.problems as u64, self.stuck_jobs];
         let file = self.file.display().to_string();
         [file]
             .into_iter()
@@ -116,12 +116,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<(
     let page = html::page(&facts);
     target.write(page.as_str().as_bytes())?;
     let file = target.finish()?;
-    let (wrong, trouble) = facts.wrong();
+    let (problems, stuck_jobs) = facts.wrong();
     ctx.out.report(&Written {
         file,
         bytes: page.as_str().len(),
-        wrong,
-        trouble,
+        problems,
+        stuck_jobs,
         verdict: facts.verdict(),
     })
 }

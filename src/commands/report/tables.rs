@@ -75,11 +75,11 @@ impl Facts {
         let poison = "the next attempt is the last, or none is left".to_owned();
         let held = [
             standing("the longest", &figures.longest_held),
-            some("never lapse", figures.never_lapsing),
-            some("orphaned", figures.orphaned),
+            some("no expiry", figures.claim_never_expires),
+            some("owner dead", figures.owner_dead),
         ];
         let oldest = standing("the oldest", &figures.oldest_unclaimed);
-        let waiting = [oldest, some("held back", figures.held_back), None];
+        let waiting = [oldest, some("backing off", figures.backing_off), None];
         let poisonous = [
             (figures.poison > 0).then_some(("that is", poison)),
             None,
@@ -117,14 +117,14 @@ impl Facts {
             Histogram {
                 id: "ages-figure",
                 title: "Age of the jobs that nobody has",
-                kinds: ["waiting for their turn", "held back until a later time"],
+                kinds: ["waiting for their turn", "backing off until a later time"],
                 buckets: &self.ages,
                 name: words::span,
             },
             Histogram {
                 id: "held-figure",
                 title: "How long the others are held",
-                kinds: ["the claim lapses by itself", "the claim never lapses"],
+                kinds: ["the claim expires", "the claim never expires"],
                 buckets: &self.held,
                 name: words::span,
             },

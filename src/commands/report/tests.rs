@@ -357,7 +357,7 @@ fn of_very_many_owners_the_rarest_go_and_that_is_said() {
 fn the_verdict_says_why_if_that_is_the_same_for_all() {
     let mut strangers = Strangers::of(&["it waits"]);
     let with = |jobs, explained: Explanation| Facts {
-        trouble: vec![Trouble {
+        stuck_jobs: vec![Trouble {
             code: explained.verdict,
             jobs,
         }],

@@ -32,7 +32,7 @@ impl Report for Facts {
             page.line();
             explanation.human(page);
         }
-        for it in &self.trouble {
+        for it in &self.stuck_jobs {
             page.fact(it.code.name(), words::jobs(it.jobs));
         }
         for what in &self.unseen {

@@ -69,7 +69,7 @@ impl Trial<'_> {
         self.settles_nothing(&self.ada, &claim, Outcome::Consume)
             .await?;
         self.settle(&self.bob, &heir, Outcome::Consume).await?;
-        self.figures.borrow_mut().lapse = Some(late.as_secs_f64());
+        self.figures.borrow_mut().expiry = Some(late.as_secs_f64());
         let why = format!(
             "{} ms after its {seconds:.1} s, and who had lost it settled nothing",
             late.as_millis()

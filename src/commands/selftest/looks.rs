@@ -85,7 +85,7 @@ pub(super) struct Figures {
     /// How late whoever listens is told of a post.
     pub(super) event: Option<Spread>,
     /// How long after its time a claim was seen to have lapsed.
-    pub(super) lapse: Option<f64>,
+    pub(super) expiry: Option<f64>,
     /// How many jobs a second are dealt with where many are at once.
     pub(super) rates: Option<Rates>,
     pub(super) clock: Option<Clock>,
@@ -152,12 +152,12 @@ impl Figures {
                 drift.abs() * 1e2
             )
         });
-        let lapse = self.lapse;
-        let lapse = lapse.map(|late| format!("{:.0} ms after its time", late * 1e3));
+        let expiry = self.expiry;
+        let expiry = expiry.map(|late| format!("{:.0} ms after its time", late * 1e3));
         let all = [
             ("latency", self.latency.map(Spread::told)),
             ("rates", rates),
-            ("lapse seen", lapse),
+            ("expiry seen", expiry),
             ("events", self.event.map(Spread::told)),
             ("clock", clock),
         ];

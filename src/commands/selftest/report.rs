@@ -40,7 +40,7 @@ pub(super) struct Findings {
     guarantee: String,
     pub(super) seconds: f64,
     promises: Vec<Judged>,
-    pub(super) figures: Figures,
+    pub(super) measurements: Figures,
     pub(super) unseen: Vec<String>,
     pub(super) removed: Vec<String>,
     pub(super) left: Option<Left>,
@@ -65,7 +65,7 @@ impl Findings {
             guarantee: String::new(),
             seconds: 0.0,
             promises: Vec::new(),
-            figures: Figures::default(),
+            measurements: Figures::default(),
             unseen: Vec::new(),
             removed: Vec::new(),
             left: None,
@@ -169,7 +169,7 @@ impl Record for Findings {
             let remedy = command.or(seen.remedy.clone()).unwrap_or_default();
             line([promise.name(), seen.grade.name(), &seen.why, &remedy])
         });
-        let figures = self.figures.told().into_iter();
+        let figures = self.measurements.told().into_iter();
         let figures = figures.map(|(name, text)| line([name, "", &text, ""]));
         let unseen = self.unseen.iter();
         let unseen = unseen.map(|what| line(["unseen", "", what, ""]));
@@ -216,7 +216,7 @@ impl Report for Findings {
             line.plain(names.join(", "))
                 .plain(format!(": {}", alike[0].seen.why));
         }
-        let figures = self.figures.told();
+        let figures = self.measurements.told();
         if !figures.is_empty() {
             page.line();
         }

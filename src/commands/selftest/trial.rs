@@ -100,7 +100,7 @@ impl<'a> Trial<'a> {
         for (promise, seen) in self.seen.take() {
             findings.judge(promise, seen);
         }
-        findings.figures = self.figures.take();
+        findings.measurements = self.figures.take();
         let is_kept = |promise: Promise| findings.of(promise) == Some(Grade::Ok);
         if is_kept(Promise::Renewal) && is_kept(Promise::Keeps) {
             let is_done = !self.has_stumbled.get() && findings.is_all_tried();

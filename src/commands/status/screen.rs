@@ -27,8 +27,8 @@ pub(super) struct Status {
     #[serde(flatten)]
     pub(super) figures: Figures,
     pub(super) trashed: u64,
-    pub(super) past: Option<Departures>,
-    pub(super) past_problem: Option<String>,
+    pub(super) history: Option<Departures>,
+    pub(super) history_problem: Option<String>,
     /// How many are alive.
     pub(super) conductors: Option<usize>,
     /// How many more jobs these could perform now, as far as they tell.
@@ -60,26 +60,30 @@ impl Status {
         let attempts = figures.poison_attempts.unwrap_or_default();
         let poison = format!("attempts>={attempts}");
         let poison = Suggestion::of("list --filter").with([&poison, "--sort", "-attempts"]);
-        let failed = Suggestion::of("list --past --filter ended<1d --filter outcome=failed");
+        let failed = Suggestion::of("list --history --filter ended<1d --filter outcome=failed");
         let of = Suggestion::of;
-        let past = self.past.as_ref().map_or(0, |past| past.failed);
+        let past = self.history.as_ref().map_or(0, |past| past.failed);
         let findings = [
-            ("malformed", figures.malformed, of("list --state MALFORMED")),
+            (
+                "unreadable-record",
+                figures.malformed,
+                of("list --state MALFORMED"),
+            ),
             ("trashed", self.trashed, of("list --trash")),
             ("failed", past, failed),
             (
-                "never_lapsing",
-                figures.never_lapsing,
+                "claim-never-expires",
+                figures.claim_never_expires,
                 of("list --filter expires=none"),
             ),
             (
-                "orphaned",
-                figures.orphaned,
-                of("doctor --only held-by-dead"),
+                "owner-dead",
+                figures.owner_dead,
+                of("doctor --only owner-dead"),
             ),
             ("poison", figures.poison, poison),
-            ("unsettled", self.unsettled, of("conductors")),
-            ("silent", self.silent, of("conductors")),
+            ("unsettled-job", self.unsettled, of("conductors")),
+            ("conductor-silent", self.silent, of("conductors")),
             ("paused", self.pauses.len() as u64, of("resume")),
         ];
         let findings = findings.into_iter().filter(|(_, count, _)| *count > 0);
@@ -100,11 +104,12 @@ impl Status {
     fn facts(&self, page: &mut Page) {
         let figures = &self.figures;
         let some = |count: u64| (count > 0).then(|| count.to_string());
-        let held_back = some(figures.held_back).map(|count| format!(", {count} of them held back"));
+        let backing_off =
+            some(figures.backing_off).map(|count| format!(", {count} of them backing off"));
         let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.told(self.now));
         let poison = figures.poison_attempts;
         let poison = poison.map(|least| format!("{}, tried {least} times or more", figures.poison));
-        let lately = self.past.as_ref().map(|past| self.age(past.since));
+        let lately = self.history.as_ref().map(|past| self.age(past.since));
         let lately = format!("last {}", lately.unwrap_or_default());
         let unsettled = some(self.unsettled).map(|jobs| format!(", not settled: {jobs}"));
         let conductors = self.conductors.map(|count| match count {
@@ -114,24 +119,24 @@ impl Status {
                 format!("{count}{unsettled}, slots free: {free}")
             }
         });
-        let unclaimed = format!("{}{}", figures.unclaimed, held_back.unwrap_or_default());
+        let unclaimed = format!("{}{}", figures.unclaimed, backing_off.unwrap_or_default());
         let facts = [
             ("unclaimed", "", Some(unclaimed)),
             ("  the oldest", "", standing(&figures.oldest_unclaimed)),
             ("claimed", "", Some(figures.claimed.to_string())),
             ("  the longest", "", standing(&figures.longest_held)),
-            ("  orphaned", "orphaned", some(figures.orphaned)),
+            ("  owner dead", "owner-dead", some(figures.owner_dead)),
             (
-                "  never lapse",
-                "never_lapsing",
-                some(figures.never_lapsing),
+                "  no expiry",
+                "claim-never-expires",
+                some(figures.claim_never_expires),
             ),
             ("poison", "poison", poison),
-            ("malformed", "malformed", some(figures.malformed)),
+            ("malformed", "unreadable-record", some(figures.malformed)),
             ("in the trash", "trashed", Some(self.trashed.to_string())),
-            (&lately, "failed", self.past.as_ref().map(ended)),
-            ("conductors", "unsettled", conductors),
-            ("  silent", "silent", some(self.silent)),
+            (&lately, "failed", self.history.as_ref().map(ended)),
+            ("conductors", "unsettled-job", conductors),
+            ("  silent", "conductor-silent", some(self.silent)),
         ];
         for (name, code, fact) in facts {
             let finding = self.findings.iter().find(|finding| finding.code == code);
@@ -194,7 +199,7 @@ pub(crate) fn owner_cells(owned: &ByOwner, now: DateTime<Utc>) -> Vec<Cell> {
         Cell::new(owned.claims.to_string()),
         cell(owned.held_since.map(|time| age(now, time))),
         cell(owned.expires_in.map(duration::brief)),
-        wrong(owned.never_lapsing),
+        wrong(owned.claim_never_expires),
         match (owned.is_dead, owned.is_silent) {
             (true, _) => Cell::toned(Tone::Bad, "dead"),
             (_, true) => Cell::toned(Tone::Bad, "silent"),

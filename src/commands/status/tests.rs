@@ -60,7 +60,7 @@ fn holders() -> Vec<ByOwner> {
             owner: owner("ada"),
             claims: 2,
             held_since: Some(ago(18_720)),
-            never_lapsing: 2,
+            claim_never_expires: 2,
             is_dead: true,
             ..ByOwner::default()
         },
@@ -78,9 +78,9 @@ fn night() -> Status {
         server: "Redis 7.0.15".to_owned(),
         figures: Figures {
             unclaimed: 312,
-            held_back: 20,
+            backing_off: 20,
             claimed: 184,
-            never_lapsing: 2,
+            claim_never_expires: 2,
             malformed: 3,
             poison: 4,
             poison_attempts: Some(4),
@@ -89,14 +89,14 @@ fn night() -> Status {
             ..Figures::default()
         },
         trashed: 7,
-        past: Some(Departures {
+        history: Some(Departures {
             consumed: 340,
             failed: 3,
             purged: 2,
             since: ago(86_400),
             earliest: None,
         }),
-        past_problem: None,
+        history_problem: None,
         slots_free: 3,
         silent: 0,
         pauses: Vec::new(),
@@ -125,17 +125,17 @@ fn shown(status: &Status, size: Option<(usize, usize)>) -> String {
 fn a_bad_night_is_one_screen() {
     insta::assert_snapshot!(shown(&night(), Some((80, 40))), @r#"
     redis://h7:6379/0?namespace=octavia
-    unclaimed     312, 20 of them held back
+    unclaimed     312, 20 of them backing off
       the oldest  3d4h  b7e6a1c2 resize\u{1b}[31m
     claimed       184
       the longest 5h12m  b7e6a1c2 backup by ada\u{202e}@h7
-      never lapse 2  jobboard --board 'night shift' list --filter expires=none
+      no expiry   2  jobboard --board 'night shift' list --filter expires=none
     poison        4, tried 4 times or more
       jobboard --board 'night shift' list --filter 'attempts>=4' --sort -attempts
     malformed     3  jobboard --board 'night shift' list --state MALFORMED
     in the trash  7  jobboard --board 'night shift' list --trash
     last 1d       3 failed, 340 consumed, 2 purged
-      jobboard --board 'night shift' list --past --filter 'ended<1d' --filter outcome=failed
+      jobboard --board 'night shift' list --history --filter 'ended<1d' --filter outcome=failed
     conductors    2, not settled: 1, slots free: 3
       jobboard --board 'night shift' conductors
 
@@ -163,11 +163,11 @@ fn a_bad_night_is_one_screen() {
 fn a_narrow_terminal_cuts_facts_and_no_command() {
     insta::assert_snapshot!(shown(&night(), Some((40, 30))), @r#"
     redis://h7:6379/0?namespace=octavia
-    unclaimed     312, 20 of them held back
+    unclaimed     312, 20 of them backing o…
       the oldest  3d4h  b7e6a1c2 resize\u{1…
     claimed       184
       the longest 5h12m  b7e6a1c2 backup by…
-      never lapse 2
+      no expiry   2
       jobboard --board 'night shift' list --filter expires=none
     poison        4, tried 4 times or more
       jobboard --board 'night shift' list --filter 'attempts>=4' --sort -attempts
@@ -176,7 +176,7 @@ fn a_narrow_terminal_cuts_facts_and_no_command() {
     in the trash  7
       jobboard --board 'night shift' list --trash
     last 1d       3 failed, 340 consumed, 2…
-      jobboard --board 'night shift' list --past --filter 'ended<1d' --filter outcome=failed
+      jobboard --board 'night shift' list --history --filter 'ended<1d' --filter outcome=failed
     conductors    2, not settled: 1, slots …
       jobboard --board 'night shift' conductors
 

@@ -10,11 +10,11 @@ use crate::{
 /// first.
 pub(super) fn note(view: JobView<'_>, job: &Job) -> Option<String> {
     let not_before = job.history.not_before.map(|time| time - view.now);
-    let held_back = not_before
+    let backing_off = not_before
         .filter(|_| job.state() == State::Unclaimed)
         .and_then(|left| left.to_std().ok())
         .filter(|left| !left.is_zero())
-        .map(|left| format!("held back {}", duration::brief(left)));
+        .map(|left| format!("retry in {}", duration::brief(left)));
     let lease = job.holding.as_ref().map(|Holding { lease, .. }| *lease);
     let forever = lease.filter(|lease| *lease == Lease::None && job.state() == State::Claimed);
     let paused = view.pause.map(|pause| {
@@ -27,8 +27,8 @@ pub(super) fn note(view: JobView<'_>, job: &Job) -> Option<String> {
     let notes = [
         job.problem.clone(),
         paused,
-        forever.map(|_| "never lapses".to_owned()),
-        held_back,
+        forever.map(|_| "never expires".to_owned()),
+        backing_off,
     ];
     let notes: Vec<_> = notes.into_iter().flatten().collect();
     (!notes.is_empty()).then(|| notes.join("; "))

@@ -163,9 +163,9 @@ fn changed(changes: &[&str]) -> JobColumns {
 fn where_there_is_room_every_column_is_shown_whole() {
     insta::assert_snapshot!(on(Shelf::Board, &night(), None), @r#"
     UUID        NAME                      STATE      PRIORITY  AGE  OWNER                                     HELD  EXPIRES  TRIES  NOTE
-    1f0c9a58-8  create_load_balancer      CLAIMED    NORMAL    12m  octavia-worker-7.example.com:4711:c0ffee    5m    never      0  never lapses
+    1f0c9a58-8  create_load_balancer      CLAIMED    NORMAL    12m  octavia-worker-7.example.com:4711:c0ffee    5m    never      0  never expires
     1f0c9a58-b  resize                    CLAIMED    NORMAL    12m  ada                                         5m      12s      0  -
-    b7e6a1c2-3  backup                    UNCLAIMED  NORMAL    12m  -                                            -        -      2  held back 28s
+    b7e6a1c2-3  backup                    UNCLAIMED  NORMAL    12m  -                                            -        -      2  retry in 28s
     c7e6a1c2-3  backup                    CLAIMED    NORMAL    12m  bob                                         5m  session      2  -
     d7e6a1c2-3  evil\u{1b}[2J\u{202e}     UNCLAIMED  NORMAL    12m  -                                            -        -      0  what is beside it is of version 9, which this jobboard does not know
     -           key:job0000000012-abcdef  MALFORMED  -           -  -                                            -        -      -  its posting is no map
@@ -176,9 +176,9 @@ fn where_there_is_room_every_column_is_shown_whole() {
 fn eighty_columns_show_what_tells_most() {
     insta::assert_snapshot!(on(Shelf::Board, &night(), Some(80)), @r#"
     UUID       NAME           STATE     AGE OWNER          HELD TRIES NOTE
-    1f0c9a58-8 create_load_b… CLAIMED   12m octavia…c0ffee   5m     0 never lapses
+    1f0c9a58-8 create_load_b… CLAIMED   12m octavia…c0ffee   5m     0 never expires
     1f0c9a58-b resize         CLAIMED   12m ada              5m     0 -
-    b7e6a1c2-3 backup         UNCLAIMED 12m -                 -     2 held back 28s
+    b7e6a1c2-3 backup         UNCLAIMED 12m -                 -     2 retry in 28s
     c7e6a1c2-3 backup         CLAIMED   12m bob              5m     2 -
     d7e6a1c2-3 evil\u{1b}[2J… UNCLAIMED 12m -                 -     0 what is besid…
     -          key:job0000000012-abcdef MALFORMED its posting is no map
@@ -190,7 +190,7 @@ fn columns_that_say_nothing_fall_before_others() {
     let entries: Vec<_> = night().drain(2..3).collect();
     insta::assert_snapshot!(on(Shelf::Board, &entries, Some(70)), @"
     UUID     NAME   STATE     PRIORITY AGE OWNER HELD TRIES NOTE
-    b7e6a1c2 backup UNCLAIMED NORMAL   12m -        -     2 held back 28s
+    b7e6a1c2 backup UNCLAIMED NORMAL   12m -        -     2 retry in 28s
     ");
 }
 

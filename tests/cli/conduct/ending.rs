@@ -152,7 +152,7 @@ fn a_job_that_can_be_read_again_in_the_end_was_not_refused() {
     stage.post("long", wait);
     let beside = post_odd();
     let conductor = stage.start(&["--drain"]);
-    stage.says(&conductor, "passed_over jobs=1 such_as=odd");
+    stage.says(&conductor, "skipped jobs=1 example=odd");
     stage.logged(1);
     server.run(&["DEL", &beside]);
     std::fs::write(stage.env.file("go"), "").unwrap();
@@ -165,6 +165,6 @@ fn a_job_that_can_be_read_again_in_the_end_was_not_refused() {
         stage.post("fine", "true");
         let run = stage.conduct(words).run();
         assert_eq!(run.code, 7, "{run}");
-        assert!(run.stderr.contains(" passed_over=1 reasons={"), "{run}");
+        assert!(run.stderr.contains(" skipped=1 reasons={"), "{run}");
     }
 }

@@ -121,11 +121,7 @@ fn what_others_conduct_is_left_alone_and_said_once(stage: &Stage) {
     stage.post("ours", "echo ran >> log");
     let run = stage.conduct(&["--drain"]).run();
     run.succeeded();
-    assert_eq!(
-        run.stderr.matches("passed_over jobs=2").count(),
-        1,
-        "{run:?}"
-    );
+    assert_eq!(run.stderr.matches("skipped jobs=2").count(), 1, "{run:?}");
     assert_eq!(stage.log(), ["ran"]);
     assert_eq!(stage.env.everything(), before);
 }
@@ -160,7 +156,7 @@ fn each_reason_for_leaving_a_job_alone_is_told_and_counted(stage: &Stage) {
             .collect();
         let mut told: Vec<_> = notes
             .iter()
-            .filter(|note| note["event"] == "passed_over")
+            .filter(|note| note["event"] == "skipped")
             .map(|note| (note["reason"].as_str().unwrap(), &note["jobs"]))
             .collect();
         told.sort_by_key(|(reason, _)| *reason);
@@ -180,7 +176,7 @@ fn each_reason_for_leaving_a_job_alone_is_told_and_counted(stage: &Stage) {
             assert_eq!(summary["reasons"][reason], expected.1, "{summary}");
         }
         assert_eq!(
-            (&summary["passed_over"], &summary["consumed"]),
+            (&summary["skipped"], &summary["consumed"]),
             (&json!(5), &json!(1))
         );
     }
@@ -201,8 +197,8 @@ fn what_comes_later_is_counted_as_well(stage: &Stage) {
     stage.post_with("good", "true", &["--priority", "VERY_LOW"]);
     let run = conductor.ended();
     assert_eq!(run.code, 7, "{run:?}");
-    assert_eq!(run.stderr.matches(" passed_over jobs=").count(), 2);
-    assert!(run.stderr.contains(" passed_over=3 reasons={"), "{run:?}");
+    assert_eq!(run.stderr.matches(" skipped jobs=").count(), 2);
+    assert!(run.stderr.contains(" skipped=3 reasons={"), "{run:?}");
 }
 
 fn a_filter_chooses_the_jobs(stage: &Stage) {

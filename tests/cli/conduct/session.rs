@@ -95,7 +95,7 @@ fn conductors_of_taskflow_and_ours_stand_side_by_side() {
     peer.told(&flow);
     let conductor = stage.start(&["--name", "rs"]);
     assert_eq!(conductors(&stage), ["py", "rs"]);
-    stage.says(&conductor, "passed_over jobs=1");
+    stage.says(&conductor, "skipped jobs=1");
     let nodes = stage.zookeeper_server().unwrap().nodes(&mut peer);
     let entries: Vec<Value> = nodes
         .as_object()

@@ -150,7 +150,7 @@ fn what_may_be_run_is_what_the_configuration_says_by_now() {
     stage.logged(1);
     let env = ["post", "other", "--", "env", "true"];
     stage.env.jobboard(&env).run().succeeded();
-    stage.says(&conductor, "such_as=other");
+    stage.says(&conductor, "example=other");
     // What is wrong changes nothing, and jobs go on.
     for (wrong, told) in [
         ("conduct = { allow = [\"sh\"] }", "is no absolute path"),
@@ -185,10 +185,10 @@ fn what_may_be_run_is_what_the_configuration_says_by_now() {
     );
     wait_until("it is told", || {
         let told = stage.env.jobboard(&["conductors", "--json"]).run().json();
-        told[0]["takes"]["programs"] == json!(["/usr/bin/env", "/bin/env"])
+        told[0]["accepts"]["programs"] == json!(["/usr/bin/env", "/bin/env"])
     });
     stage.post("shell", "echo shell >> log");
-    stage.says(&conductor, "such_as=shell");
+    stage.says(&conductor, "example=shell");
     assert_eq!(stage.log().len(), ran);
     let elsewhere = "[board.b]\nurl = \"sqlite:b.db\"\n";
     stage
@@ -208,7 +208,7 @@ fn a_handler_that_is_new_is_run_once_that_is_read_again() {
     set_mode(&folder, 0o755);
     let conductor = configured(&stage, "conduct = { handlers = \"handlers\" }").spawn();
     stage.env.post("resize");
-    stage.says(&conductor, "such_as=resize");
+    stage.says(&conductor, "example=resize");
     fs::write(folder.join("resize"), "#!/bin/sh\necho resized >> log\n").unwrap();
     set_mode(&folder.join("resize"), 0o755);
     reads_again(&conductor, "reloaded");

@@ -45,7 +45,7 @@ fn the_registry_knows_what_runs_and_what_came_of_it(stage: &Stage) {
         (&json!(job), &json!("waits"), &json!(1)),
         "{told}"
     );
-    assert!(told["seen"].is_string(), "{told}");
+    assert!(told["last_seen"].is_string(), "{told}");
     let table = stage.env.jobboard(&["conductors", "-o", "table"]).run();
     let row = table.succeeded().lines().nth(1).unwrap().to_owned();
     assert!(row.contains(" waits "), "{row}");
@@ -70,16 +70,14 @@ fn the_registry_knows_what_is_left_to_others_and_why(stage: &Stage) {
     let post = ["post", "flow", "flow_uuid=x"];
     let flow = stage.env.jobboard(&post).run().posted();
     let running = stage.start(&["--filter", "name!=z", "--name", "w1"]);
-    wait_until("it is told", || {
-        conductor(stage)["passed_over"] != json!([])
-    });
+    wait_until("it is told", || conductor(stage)["skipped"] != json!([]));
     let told = conductor(stage);
     assert_eq!(
-        told["passed_over"],
-        json!([{"reason": "it has no command", "jobs": 1, "such_as": "flow", "job": flow}])
+        told["skipped"],
+        json!([{"reason": "it has no command", "jobs": 1, "example": "flow", "job": flow}])
     );
-    assert_eq!(told["takes"]["filters"], json!(["name!=z"]));
-    assert_eq!(told["takes"]["programs"], Value::Null);
+    assert_eq!(told["accepts"]["filters"], json!(["name!=z"]));
+    assert_eq!(told["accepts"]["programs"], Value::Null);
     running.signal(Signal::TERM);
     running.ended().succeeded();
 }
@@ -102,7 +100,7 @@ fn a_signal_has_it_tell_what_it_does(stage: &Stage) {
     stage.post("waits", WAITS);
     let running = stage.start(&[]);
     stage.logged(1);
-    stage.says(&running, "passed_over");
+    stage.says(&running, "skipped");
     for times in 1..=2 {
         running.signal(Signal::USR2);
         wait_until("it is told", || {
@@ -113,7 +111,7 @@ fn a_signal_has_it_tell_what_it_does(stage: &Stage) {
     wait_until("the reasons are told again", || {
         running
             .stderr()
-            .matches("passed_over jobs=1 such_as=flow")
+            .matches("skipped jobs=1 example=flow")
             .count()
             == 3
     });
@@ -140,10 +138,10 @@ fn no_reason_hides_behind_another_one() {
     let conduct = ["conduct", "--handlers", "handlers", "--name", "w1"];
     let running = stage.env.jobboard(&conduct).spawn();
     stage.says(&running, "resize can be written by others");
-    stage.says(&running, "such_as=other");
+    stage.says(&running, "example=other");
     stage.env.post("another");
-    stage.says(&running, "such_as=another");
-    let handlers = &conductor(&stage)["takes"]["handlers"];
+    stage.says(&running, "example=another");
+    let handlers = &conductor(&stage)["accepts"]["handlers"];
     assert_eq!(handlers["fine"], Value::Null);
     let refused = handlers["resize"].as_str().unwrap();
     assert!(refused.contains("can be written by others"), "{handlers}");

@@ -27,13 +27,13 @@ fn what_can_be_mended_is_and_all_else_stays(stage: &Stage) {
     assert_eq!(fixed.code, 0, "{fixed}");
     let step = &fixed.json()["fixed"][0];
     assert_eq!(
-        (&step["code"], &step["said"]["done"]),
-        (&json!("held-by-dead"), &json!("abandoned")),
+        (&step["code"], &step["message"]["done"]),
+        (&json!("owner-dead"), &json!("abandoned")),
         "{fixed}"
     );
     assert_eq!(env.state(&dead), "UNCLAIMED");
     assert_eq!(env.state(&kept), "CLAIMED");
-    assert_eq!(findings(env, "held-by-dead"), [json!(null); 0]);
+    assert_eq!(findings(env, "owner-dead"), [json!(null); 0]);
     // All but that one claim is as it was.
     assert_eq!(of(&dead, &env.everything()), before);
     let nothing = env.jobboard(&["doctor", "--fix", "--skip", "server"]).run();
@@ -70,7 +70,7 @@ fn what_cannot_be_read_is_put_away() {
     // What is beside a job may be of a later version: the job itself is sound.
     assert_eq!(fixed.code, 7, "{fixed}");
     assert_eq!(env.names(), ["job-1", "job-2", "job-3"]);
-    finds(&env, "record-unreadable");
+    finds(&env, "unreadable-sidecar");
     let trash = env.jobboard(&["list", "--trash", "--json"]).run().json();
     assert_eq!(trash.as_array().unwrap().len(), 1);
 }
@@ -99,7 +99,7 @@ fn jobs_that_we_do_not_understand_and_records_that_somebody_has_stay() {
     assert!(is_there("worse") && !is_there("bad"), "{records}");
     let left: Vec<_> = jobs.iter().map(|job| env.state(job)).collect();
     assert_eq!(left, ["UNCLAIMED", "CLAIMED", "UNCLAIMED"], "{before:?}");
-    assert_eq!(finds(env, "malformed")["remedy"]["fix"], false);
+    assert_eq!(finds(env, "unreadable-record")["remedy"]["fix"], false);
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn a_registry_that_cannot_be_read_makes_nobody_dead() {
     let (env, server) = (&stage.env, stage.redis_server().unwrap());
     let job = env.post("resize");
     env.claim(&job, &dead("ada"));
-    assert_eq!(finds(env, "held-by-dead")["remedy"]["fix"], true);
+    assert_eq!(finds(env, "owner-dead")["remedy"]["fix"], true);
     server.run(&["ACL", "SETUSER", "default", "-scan"]);
-    assert_eq!(finds(env, "held-by-dead")["remedy"]["fix"], false);
+    assert_eq!(finds(env, "owner-dead")["remedy"]["fix"], false);
     assert_eq!(findings(env, "no-conductor"), [Value::Null; 0]);
 }
 

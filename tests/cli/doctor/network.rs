@@ -35,16 +35,16 @@ fn how_a_redis_server_should_not_be_set_up_is_told() {
     server.run(&["CONFIG", "SET", "save", "3600 1"]);
     assert_eq!(told(env, &[])["sound"], json!(true));
     server.run(&["CONFIG", "SET", "maxmemory", "100mb"]);
-    assert_eq!(findings(env, "evicts"), [json!(null); 0]);
+    assert_eq!(findings(env, "evicts-keys"), [json!(null); 0]);
     server.run(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
-    finds(env, "evicts");
+    finds(env, "evicts-keys");
     server.run(&["CONFIG", "SET", "maxmemory", "0"]);
     // What it cannot write to.
     let folder = server.run(&["CONFIG", "GET", "dir"]);
     fs::create_dir(format!("{}/dump.rdb", folder.lines().nth(1).unwrap())).unwrap();
     server.run(&["BGSAVE"]);
     wait_until("it is told", || {
-        findings(env, "persistence-fails").len() == 1
+        findings(env, "persistence-failing").len() == 1
     });
     let Some(master) = Server::start() else {
         return;
@@ -69,9 +69,11 @@ fn a_replica_that_does_not_keep_up_is_told() {
             .run(&["INFO", "replication"])
             .contains("state=online")
     });
-    wait_until("it keeps up", || findings(env, "replica-lags").is_empty());
+    wait_until("it keeps up", || {
+        findings(env, "replica-lagging").is_empty()
+    });
     let mut asleep = replica.start_run(&["DEBUG", "SLEEP", "25"]);
-    wait_until("it is told", || findings(env, "replica-lags").len() == 1);
+    wait_until("it is told", || findings(env, "replica-lagging").len() == 1);
     asleep.kill().unwrap();
     asleep.wait().unwrap();
 }
@@ -91,7 +93,7 @@ fn a_certificate_that_ends_soon_is_told() {
         let Identity { cert, key } = &identity;
         let [ca, cert, key] = [&ca, cert, key].map(|path| path.display().to_string());
         let url = format!("rediss://{host}?ca={ca}&cert={cert}&key={key}");
-        let run = doctor(&env, &["--board", &url, "--only", "tls-expires"]);
+        let run = doctor(&env, &["--board", &url, "--only", "certificate-expires"]);
         let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
         assert_eq!(told["findings"].as_array().unwrap().len(), count, "{told}");
     }
@@ -108,7 +110,7 @@ fn rights_that_are_missing_on_redis_are_told_and_the_others_are_looked_at() {
     let denied = ["-hdel", "-config", "-publish", "-multi"];
     server.run(&[&["ACL", "SETUSER", "default"], &denied[..]].concat());
     let told = told(env, &[]);
-    assert_eq!(told["findings"][0]["code"], "rights-missing", "{told}");
+    assert_eq!(told["findings"][0]["code"], "missing-rights", "{told}");
     let evidence = told["findings"][0]["evidence"].to_string();
     for seen in ["HDEL: settling jobs", "PUBLISH: telling", "MULTI: hearing"] {
         assert!(evidence.contains(seen), "{told}");
@@ -138,7 +140,7 @@ fn keys_on_redis_that_are_not_what_they_should_be_are_told() {
     is_sound(env);
     let side = format!("taskflow:{}.jobboard", jobs[0]);
     let kept = server.run(&["GET", &side]);
-    for (years, code) in [("2001", "never-lapsing"), ("2999", "clock-ahead")] {
+    for (years, code) in [("2001", "claim-never-expires"), ("2999", "clock-skew")] {
         assert_eq!(findings(env, code), [json!(null); 0]);
         let time = kept.split("\"claimed_on\":\"").nth(1).unwrap();
         let aged = kept.replace(&time[..4], years);
@@ -147,11 +149,11 @@ fn keys_on_redis_that_are_not_what_they_should_be_are_told() {
         server.run(&["SET", &side, kept.trim()]);
     }
     server.run(&["SET", &format!("taskflow:{}.jobboard", jobs[1]), "nonsense"]);
-    finds(env, "record-unreadable");
+    finds(env, "unreadable-sidecar");
     server.run(&["DEL", &format!("taskflow:{}.jobboard", jobs[1])]);
     server.run(&["HSET", "taskflow:listings", "bad", "nonsense"]);
     assert!(
-        finds(env, "malformed")["summary"]
+        finds(env, "unreadable-record")["summary"]
             .as_str()
             .unwrap()
             .contains("Python")
@@ -212,9 +214,9 @@ fn commands_on_a_board_of_python_services_are_told() {
         "PX",
         "60000",
     ]);
-    assert_eq!(findings(env, "commands-and-peers"), [json!(null); 0]);
+    assert_eq!(findings(env, "breaks-peers"), [json!(null); 0]);
     stage.post("command", "true");
-    let found = finds(env, "commands-and-peers");
+    let found = finds(env, "breaks-peers");
     assert_eq!(found["evidence"][0]["value"], "octavia-7");
 }
 
@@ -230,7 +232,7 @@ fn nodes_on_zookeeper_that_are_not_what_they_should_be_are_told() {
     let jobs = env.post_many(3);
     is_sound(env);
     server.create(&mut peer, "jobx", "{}");
-    let found = finds(env, "malformed");
+    let found = finds(env, "unreadable-record");
     assert!(
         found["summary"]
             .as_str()
@@ -245,7 +247,7 @@ fn nodes_on_zookeeper_that_are_not_what_they_should_be_are_told() {
     delete(&mut peer, "jobx");
     is_sound(env);
     server.create(&mut peer, "job0000000001.lock", "nonsense");
-    finds(env, "lock-broken");
+    finds(env, "broken-lock");
     delete(&mut peer, "job0000000001.lock");
     server.create(&mut peer, "job0000000077.lock", "{}");
     let found = finds(env, "stray-keys");
@@ -257,7 +259,7 @@ fn nodes_on_zookeeper_that_are_not_what_they_should_be_are_told() {
     env.claim(&jobs[2], "ada");
     let side = format!("{}/.jobboard/jobs/jobs/job0000000002", server.top());
     peer.told(&json!({"do": "write", "path": side, "data": "nonsense"}));
-    finds(env, "record-unreadable");
+    finds(env, "unreadable-sidecar");
     let beside = server.beside();
     let other = |words: &[&str]| env.jobboard(&[words, &["--board", &beside]].concat()).run();
     other(&["post", "theirs"]).succeeded();
@@ -279,10 +281,10 @@ fn conductors_of_one_name_and_those_of_python_are_told() {
     env.post("flow");
     assert_eq!(told(env, &[])["findings"], json!([]));
     stage.post("command", "true");
-    finds(env, "commands-and-peers");
-    assert_eq!(findings(env, "same-name"), [json!(null); 0]);
+    finds(env, "breaks-peers");
+    assert_eq!(findings(env, "duplicate-name"), [json!(null); 0]);
     peer.told(&json!({"do": "register", "name": "py", "host": "h2", "pid": 7}));
-    finds(env, "same-name");
+    finds(env, "duplicate-name");
 }
 
 #[test]
@@ -299,7 +301,7 @@ fn a_conductor_that_cannot_settle_a_job_is_told() {
     peer.told(&json!({"do": "create", "path": below}));
     let conductor = stage.start(&["--name", "night"]);
     stage.says(&conductor, "not_settled");
-    wait_until("it is told", || findings(env, "unsettled").len() == 1);
+    wait_until("it is told", || findings(env, "unsettled-job").len() == 1);
 }
 
 #[test]
@@ -316,7 +318,7 @@ fn rights_that_are_missing_on_zookeeper_are_told() {
         server.path()
     );
     ZooKeeper::cli(&words);
-    let found = finds(env, "rights-missing");
+    let found = finds(env, "missing-rights");
     assert_eq!(found["evidence"].as_array().unwrap().len(), 2, "{found}");
     let words = command(&found);
     let acls = words.last().unwrap();
@@ -342,6 +344,6 @@ fn a_server_of_several_that_is_away_is_told() {
         stage.env.jobboard(&["ping"]).run().code == 0
     });
     wait_until("it is told", || {
-        findings(&stage.env, "server-away").len() == 1
+        findings(&stage.env, "server-unreachable").len() == 1
     });
 }

@@ -141,7 +141,7 @@ fn lines_that_are_no_jobs_are_told_one_by_one() {
         (5, "no name"),
         (6, "too large"),
         (7, "GREAT"),
-        (9, "of the past"),
+        (9, "of the history"),
         (11, "not UTF-8"),
     ] {
         let told = loaded

@@ -53,14 +53,14 @@ fn what_is_listed_can_be_posted_anew_and_what_is_past_cannot() {
     boards
         .run(&from, &["consume", &job, "--force", "--yes"])
         .succeeded();
-    let past = boards.run(&from, &["list", "--past", "-o", "jsonl"]);
+    let past = boards.run(&from, &["list", "--history", "-o", "jsonl"]);
     for words in [&["post", "--from", "-"][..], &["load", "-"]] {
         let refused = boards.on(&to, words).stdin(past.succeeded()).run();
         assert_eq!(refused.code, 7, "{refused:?}");
         assert!(
             refused
                 .stderr
-                .contains("of the past, whose details nobody keeps"),
+                .contains("of the history, whose details nobody keeps"),
             "{refused:?}"
         );
     }

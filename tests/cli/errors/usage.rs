@@ -184,7 +184,7 @@ fn jobs(errors: &mut Errors) {
         ("exists", &format!("post a --uuid {}", alike[0])),
         ("already-claimed", &format!("claim {held}")),
         ("already-claimed", &format!("retry {held}")),
-        ("not-held-back", &format!("retry {free}")),
+        ("not-delayed", &format!("retry {free}")),
         ("not-owner", &format!("trash {held}")),
         ("not-owner", &format!("consume {held}")),
         ("not-owner", &format!("abandon {held}")),

@@ -14,7 +14,7 @@ fn on_an_embedded_board_a_record_that_cannot_be_read_is_hidden_from_nobody() {
     let ruin = "PRAGMA ignore_check_constraints = on;
                 UPDATE job SET details = 'nonsense'";
     stage.env.database().execute_batch(ruin).unwrap();
-    let told = is(&stage, "@1", "malformed");
+    let told = is(&stage, "@1", "unreadable-record");
     assert_eq!(told.codes().len(), 1, "{}", told.run);
     let remedy = told.remedy();
     stage
@@ -29,14 +29,14 @@ fn on_redis_what_peers_delete_is_told_as_that() {
     let Some(stage) = Stage::redis() else { return };
     let server = stage.redis_server().unwrap();
     server.run_with(&["HSET", "taskflow:listings", "bad"], b"\xc1");
-    let told = is(&stage, "key:bad", "malformed");
-    assert!(told.codes().contains("hidden-from-peers"), "{}", told.run);
+    let told = is(&stage, "key:bad", "unreadable-record");
+    assert!(told.codes().contains("breaks-peers"), "{}", told.run);
     let job = stage.env.post("resize");
     let told = explain(&stage, &job);
-    assert!(!told.codes().contains("hidden-from-peers"), "{}", told.run);
+    assert!(!told.codes().contains("breaks-peers"), "{}", told.run);
     // Something else stands where the owner should.
     server.run(&["LPUSH", &format!("taskflow:{job}.owned"), "x"]);
-    let told = is(&stage, &job, "lock-broken");
+    let told = is(&stage, &job, "broken-lock");
     let remedy = told.remedy();
     stage
         .env
@@ -58,9 +58,9 @@ fn on_zookeeper_a_job_that_ends_listings_and_a_lock_that_says_nothing_are_told()
     };
     server.create(&mut peer, "jobx", "{}");
     server.create(&mut peer, "job0000000000.lock", "nonsense");
-    let told = is(&stage, "key:jobx", "malformed");
-    assert!(told.codes().contains("hidden-from-peers"), "{}", told.run);
-    let told = is(&stage, &job, "lock-broken");
+    let told = is(&stage, "key:jobx", "unreadable-record");
+    assert!(told.codes().contains("breaks-peers"), "{}", told.run);
+    let told = is(&stage, &job, "broken-lock");
     let remedy = told.remedy();
     stage
         .env
@@ -80,11 +80,11 @@ fn a_claim_that_is_not_renewed_is_told_and_one_that_is_late_once_is_not() {
     let short = || server.run(&["PEXPIRE", &format!("taskflow:{job}.owned"), "9000"]);
     conductor.signal(rustix::process::Signal::STOP);
     short();
-    let told = is(&stage, &job, "not-renewed");
+    let told = is(&stage, &job, "claim-not-renewed");
     assert_eq!(told.value["will_run"], false);
     conductor.signal(rustix::process::Signal::CONT);
     wait_until("it is renewed", || {
-        explain(&stage, &job).verdict() == "held"
+        explain(&stage, &job).verdict() == "running"
     });
 }
 
@@ -99,10 +99,10 @@ fn on_an_embedded_board_a_claim_that_is_not_renewed_is_told() {
     conductor.signal(rustix::process::Signal::STOP);
     let sooner = "UPDATE job SET expires_boot = expires_boot - 21000";
     stage.env.database().execute_batch(sooner).unwrap();
-    is(&stage, &job, "not-renewed");
+    is(&stage, &job, "claim-not-renewed");
     conductor.signal(rustix::process::Signal::CONT);
     wait_until("it is renewed", || {
-        explain(&stage, &job).verdict() == "held"
+        explain(&stage, &job).verdict() == "running"
     });
 }
 
@@ -147,8 +147,8 @@ fn what_may_not_be_seen_is_said_and_what_can_be_seen_is_told() {
         );
         told["verdict"].clone()
     };
-    assert_eq!(told(&job), json!("unseen"));
-    assert_eq!(told(&claimed), json!("held-forever"));
+    assert_eq!(told(&job), json!("unavailable"));
+    assert_eq!(told(&claimed), json!("claim-never-expires"));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn flows_of_taskflow_may_have_conductors_that_nobody_sees() {
         let job = post.stdin(format!("{line}\n")).run().posted();
         // Where they would be seen, or are none, there is none.
         let expected = match stage.redis_server() {
-            Some(_) => "unseen",
+            Some(_) => "unavailable",
             None => "no-conductor",
         };
         is(&stage, &job, expected);

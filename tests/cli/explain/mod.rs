@@ -71,7 +71,7 @@ fn explain(stage: &Stage, job: &str) -> Told {
     let told = Told { value, run };
     let will_run = told.value["will_run"] == true;
     let code = match (told.verdict(), will_run) {
-        ("not-known", _) => 3,
+        ("unknown-job", _) => 3,
         (_, true) => 0,
         (_, false) => 4,
     };
@@ -99,18 +99,16 @@ fn who_is_next_and_who_is_not_is_told_from_who_is_at_it(stage: &Stage) {
     wait_until("it is told", || {
         explain(stage, &first).text().contains("being performed")
     });
-    let held = is(stage, &first, "held");
+    let held = is(stage, &first, "running");
     assert!(held.text().contains("night"), "{}", held.run);
-    wait_until("it is next", || {
-        explain(stage, &next).verdict() == "claimable"
-    });
-    let next = is(stage, &next, "claimable");
+    wait_until("it is next", || explain(stage, &next).verdict() == "ready");
+    let next = is(stage, &next, "ready");
     assert!(
         next.text().contains("it is the next one; night would"),
         "{}",
         next.run
     );
-    let last = is(stage, &last, "outranked");
+    let last = is(stage, &last, "waiting");
     assert!(last.text().contains("1 go before it"), "{}", last.run);
     for told in [held, next, last] {
         assert_eq!(told.codes().len(), 1, "{}", told.run);
@@ -141,7 +139,7 @@ fn without_a_conductor_one_is_missed_and_with_one_its_settings_are_told(stage: &
     let job = stage.post("resize", "true");
     is(stage, &job, "no-conductor");
     let conductor = stage.start(&["--name", "night", "--filter", "name=backup-*"]);
-    let told = is(stage, &job, "no-taker");
+    let told = is(stage, &job, "no-matching-conductor");
     assert!(
         told.text().contains("it takes only name=backup-*"),
         "{}",
@@ -152,7 +150,7 @@ fn without_a_conductor_one_is_missed_and_with_one_its_settings_are_told(stage: &
         .jobboard(&["post", "backup-flow", "flow_uuid=x"])
         .run()
         .posted();
-    let told = is(stage, &flow, "no-taker");
+    let told = is(stage, &flow, "no-matching-conductor");
     assert!(told.text().contains("it has no command"), "{}", told.run);
     ends(conductor);
     is(stage, &job, "no-conductor");
@@ -162,9 +160,9 @@ fn what_waits_for_its_time_does_not_wait_for_anybody(stage: &Stage) {
     let job = stage.post("later", "test -e go || exit 75");
     let conductor = stage.start(&["--name", "night", "--retry-delay", "1h"]);
     wait_until("it is postponed", || {
-        explain(stage, &job).verdict() == "postponed"
+        explain(stage, &job).verdict() == "backing-off"
     });
-    let told = is(stage, &job, "postponed");
+    let told = is(stage, &job, "backing-off");
     assert!(
         told.text().contains("then night would take it"),
         "{}",
@@ -172,18 +170,18 @@ fn what_waits_for_its_time_does_not_wait_for_anybody(stage: &Stage) {
     );
     ends(conductor);
     let told = is(stage, &job, "no-conductor");
-    assert!(told.text().contains("held back"), "{}", told.run);
+    assert!(told.text().contains("backing off"), "{}", told.run);
 }
 
 fn what_was_tried_too_often_is_spent_for_some_and_not_for_others(stage: &Stage) {
     let job = stage.post("frail", "exit 3");
     let conductor = stage.start(&["--retry-delay", "1h"]);
     wait_until("it has failed", || {
-        explain(stage, &job).verdict() == "postponed"
+        explain(stage, &job).verdict() == "backing-off"
     });
     ends(conductor);
     let conductor = stage.start(&["--max-attempts", "1"]);
-    let told = is(stage, &job, "exhausted");
+    let told = is(stage, &job, "retries-exhausted");
     assert!(told.text().contains("code 3"), "{}", told.run);
     assert_eq!(told.remedy(), ["retry", &job]);
     ends(conductor);
@@ -202,26 +200,26 @@ fn what_nobody_can_run_is_told_from_what_one_must_not_run(stage: &Stage) {
         stage.env.jobboard(&words).run().posted()
     };
     let wrong = post("wrong", r#"{"command": ["./x"]}"#);
-    is(stage, &wrong, "not-runnable");
+    is(stage, &wrong, "no-command");
     let conductor = stage.start(&["--handlers", "handlers", "--name", "night"]);
     let (resize, fine) = (post("resize", "{}"), post("fine", "{}"));
-    let told = is(stage, &resize, "policy-refuses");
+    let told = is(stage, &resize, "conductor-refuses");
     assert!(
         told.text().contains("can be written by others"),
         "{}",
         told.run
     );
     assert_eq!(told.remedy(), ["conductors", "night"]);
-    let told = is(stage, &wrong, "not-runnable");
+    let told = is(stage, &wrong, "no-command");
     assert!(told.text().contains("neither a plain name"), "{}", told.run);
-    wait_until("it is run", || explain(stage, &fine).verdict() == "held");
+    wait_until("it is run", || explain(stage, &fine).verdict() == "running");
     drop(conductor);
 }
 
 fn a_claim_for_ever_is_told_from_one_that_ends(stage: &Stage) {
     let job = stage.post("byhand", "true");
     stage.env.claim(&job, "ada");
-    let told = is(stage, &job, "held-forever");
+    let told = is(stage, &job, "claim-never-expires");
     assert!(told.text().contains("ada"), "{}", told.run);
     if stage.is_network() && stage.redis_server().is_none() {
         return;
@@ -235,18 +233,18 @@ fn a_claim_for_ever_is_told_from_one_that_ends(stage: &Stage) {
             .succeeded();
     };
     lasts("10m");
-    is(stage, &job, "held");
+    is(stage, &job, "running");
     lasts("5s");
-    is(stage, &job, "lapsing");
+    is(stage, &job, "claim-expires-soon");
 }
 
 fn who_has_died_holds_nothing_for_long(stage: &Stage) {
     let job = stage.post("long", WAITS);
     let conductor = stage.start(&["--name", "night"]);
     stage.logged(1);
-    is(stage, &job, "held");
+    is(stage, &job, "running");
     conductor.kill();
-    let told = is(stage, &job, "held-by-dead");
+    let told = is(stage, &job, "owner-dead");
     assert_eq!(told.value["will_run"], true, "{}", told.run);
 }
 
@@ -266,7 +264,7 @@ fn what_is_gone_is_found_where_it_went(stage: &Stage) {
     let consume = ["consume", &failed, "--failed", "--force", "--yes"];
     stage.env.jobboard(&consume).run().succeeded();
     assert_eq!(is(stage, &failed, "ended").value["will_run"], false);
-    is(stage, "00000000-0000-4000-8000-000000000000", "not-known");
+    is(stage, "00000000-0000-4000-8000-000000000000", "unknown-job");
 }
 
 fn without_a_job_the_worst_are_explained(stage: &Stage) {
@@ -284,9 +282,9 @@ fn without_a_job_the_worst_are_explained(stage: &Stage) {
     let verdicts: Vec<_> = told.map(|it| it["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts.len(), 10);
     let mut expected = vec!["no-conductor"; 10];
-    expected[1] = "held-forever";
+    expected[1] = "claim-never-expires";
     assert_eq!(verdicts, expected);
-    let rest = "10 of 12 jobs shown: no-conductor 11, held-forever 1\n";
+    let rest = "10 of 12 jobs shown: no-conductor 11, claim-never-expires 1\n";
     assert_eq!(run.stderr, rest, "{run}");
 }
 
@@ -301,7 +299,7 @@ fn what_is_to_be_typed_mends_it(stage: &Stage) {
             .run()
             .succeeded();
     };
-    mend(&is(stage, &job, "held-forever"));
+    mend(&is(stage, &job, "claim-never-expires"));
     is(stage, &job, "no-conductor");
     stage.env.trash(&job);
     let told = is(stage, &job, "trashed");

@@ -13,7 +13,7 @@ fn people_read_the_verdict_first_and_then_why_and_what_to_type() {
     let lines: Vec<_> = shown.lines().map(str::trim_end).collect();
     assert_eq!(
         lines[0],
-        format!("resize {}  held-forever", &job[..8]),
+        format!("resize {}  claim-never-expires", &job[..8]),
         "{run}"
     );
     assert!((4..=8).contains(&lines.len()), "{run}");
@@ -25,7 +25,7 @@ fn people_read_the_verdict_first_and_then_why_and_what_to_type() {
     let line: Vec<_> = fields.stdout.trim_end().split('\t').collect();
     assert_eq!(
         line[..3],
-        [job.as_str(), "held-forever", "error"],
+        [job.as_str(), "claim-never-expires", "error"],
         "{fields}"
     );
     assert!(line[4].starts_with("jobboard abandon --force "), "{fields}");
@@ -51,11 +51,11 @@ fn json_has_a_fixed_set_of_keys() {
 
 #[test]
 fn each_code_has_its_paragraph() {
-    let help = Env::new().jobboard(&["help", "triage"]).run();
-    let codes = "claimable postponed exhausted no-conductor no-taker not-runnable policy-refuses \
-                 outranked held held-forever held-by-dead lapsing not-renewed lock-broken malformed \
-                 hidden-from-peers foreign-uuid trashed ended not-known unfinished-move blocks-posters runs-unclaimed \
-                 clock-skew unseen";
+    let help = Env::new().jobboard(&["help", "troubleshooting"]).run();
+    let codes = "ready backing-off retries-exhausted no-conductor no-matching-conductor no-command conductor-refuses \
+                 waiting running unsettled-job claim-never-expires owner-dead claim-expires-soon claim-not-renewed broken-lock unreadable-record unreadable-sidecar \
+                 breaks-peers uuid-mismatch trashed ended unknown-job unfinished-move blocks-posters flow-without-claim \
+                 clock-skew unavailable";
     for code in codes.split(' ') {
         let mut lines = help.stdout.lines().map(str::trim_start);
         assert!(
@@ -77,5 +77,5 @@ fn strangers_and_several_jobs_are_told_as_they_should_be() {
         .run();
     assert_eq!(run.code, 4, "{run}");
     assert!(!run.stdout.contains('\u{1b}'), "{run}");
-    assert!(run.stdout.contains("not-known"), "{run}");
+    assert!(run.stdout.contains("unknown-job"), "{run}");
 }

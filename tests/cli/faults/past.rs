@@ -41,7 +41,7 @@ fn faults_of_many_ends_as_many_are_remembered_as_are_wanted(stage: &Stage) {
     for writer in writers {
         writer.ended().succeeded();
     }
-    let past = uuids(stage, &["--past"]);
+    let past = uuids(stage, &["--history"]);
     assert_eq!(past.len(), history);
     let distinct: BTreeSet<_> = past.into_iter().collect();
     assert_eq!(
@@ -123,7 +123,7 @@ fn uuids(stage: &Stage, words: &[&str]) -> Vec<String> {
 }
 
 fn is_in_one_place(stage: &Stage, posted: &BTreeSet<String>) {
-    let (board, past) = (uuids(stage, &[]), uuids(stage, &["--past"]));
+    let (board, past) = (uuids(stage, &[]), uuids(stage, &["--history"]));
     let count = board.len() + past.len();
     let found: BTreeSet<_> = board.into_iter().chain(past).collect();
     assert_eq!((&found, found.len()), (posted, count));

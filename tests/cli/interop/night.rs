@@ -88,16 +88,16 @@ fn plant(shared: &mut Shared<Server>) -> Vec<Planted> {
     };
     let timed = post(shared, "backup", &none, 4);
     claim(&shared.env, &timed, &dead, &["--expiry", "1h"]);
-    add("held-by-dead", &timed);
+    add("owner-dead", &timed);
     let forever = post(shared, "backup", &none, 4);
     claim(&shared.env, &forever, &dead, &[]);
-    add("held-by-dead", &forever);
+    add("owner-dead", &forever);
     let theirs = post(shared, "flow", &none, 3);
     for job in &theirs {
         let claim = json!({"do": "claim", "uuid": job, "who": "a python service"});
         shared.peer.told(&claim);
     }
-    add("held-forever", &theirs);
+    add("claim-never-expires", &theirs);
     let poison = post(shared, "backup", &none, 3);
     fail(&shared.env, &poison, 4);
     let spent = post(shared, "backup", &none, 3);
@@ -117,9 +117,9 @@ fn plant(shared: &mut Shared<Server>) -> Vec<Planted> {
         ];
         run(&shared.env, &words).failed(1);
     }
-    add("postponed", &postponed);
+    add("backing-off", &postponed);
     let foreign = post(shared, "resize", &none, 4);
-    add("no-taker", &foreign);
+    add("no-matching-conductor", &foreign);
     let paused = post(shared, "report", &none, 3);
     run(&shared.env, &["pause", "report", "--reason", "no room"]).succeeded();
     add("paused", &paused);
@@ -132,7 +132,7 @@ fn plant(shared: &mut Shared<Server>) -> Vec<Planted> {
         .succeeded();
     }
     add("trashed", &trashed);
-    add("outranked", &poison);
+    add("waiting", &poison);
     kinds
 }
 
@@ -191,8 +191,8 @@ fn mend(env: &Env, timed: &[String]) {
     let fix = ["doctor", "--fix", "--yes", "--skip", "server"];
     assert_eq!(run(env, &fix).code, 7);
     // What lapses by itself is only shown: its owner may live where its pid is not ours to see.
-    figures(env, &[("orphaned", 4), ("never_lapsing", 3)]);
-    let told = run(env, &["doctor", "--json", "--only", "held-by-dead"]);
+    figures(env, &[("owner_dead", 4), ("claim_never_expires", 3)]);
+    let told = run(env, &["doctor", "--json", "--only", "owner-dead"]);
     let told: Value = serde_json::from_str(&told.stdout).unwrap();
     let [shown] = &told["findings"].as_array().unwrap()[..] else {
         panic!("{told}");
@@ -237,9 +237,9 @@ fn a_night_is_understood_in_two_commands_and_mended_in_two() {
         &[
             ("malformed", 1),
             ("trashed", 5),
-            ("orphaned", 8),
-            ("never_lapsing", 7),
-            ("held_back", 3),
+            ("owner_dead", 8),
+            ("claim_never_expires", 7),
+            ("backing_off", 3),
             ("poison", 3),
             ("conductors", 1),
             ("silent", 0),
@@ -259,9 +259,9 @@ fn a_night_is_understood_in_two_commands_and_mended_in_two() {
             // The record that nobody can read is kept, where it harms nobody.
             ("malformed", 0),
             ("trashed", 1),
-            ("orphaned", 0),
-            ("never_lapsing", 3),
-            ("held_back", 0),
+            ("owner_dead", 0),
+            ("claim_never_expires", 3),
+            ("backing_off", 0),
             ("poison", 0),
         ],
     );
@@ -269,7 +269,7 @@ fn a_night_is_understood_in_two_commands_and_mended_in_two() {
     // What Python has is Python's still, and what it may read it reads.
     let theirs = &kinds
         .iter()
-        .find(|it| it.verdict == "held-forever")
+        .find(|it| it.verdict == "claim-never-expires")
         .unwrap()
         .jobs;
     for job in theirs {

@@ -249,7 +249,7 @@ fn a_flow_that_goes_on_without_a_claim_is_told() {
     cloud.octavia.ask(&hold);
     let posted = cloud.post("create_load_balancer");
     let job = text(&posted, "job").to_owned();
-    let code = "runs-unclaimed";
+    let code = "flow-without-claim";
     let is_told = |cloud: &Cloud<Server>| {
         let told = cloud.told(&["explain", &job]);
         told["findings"]
@@ -305,7 +305,7 @@ fn a_load_balancer_that_waits_for_no_job_is_found<S: Driver>() {
     let (pending, told) = found(&cloud, "pending-without-job");
     assert_eq!(pending.len(), 1, "{told}");
     assert!(pending[0].contains(&sql(&lost)), "{told}");
-    let (books, told) = found(&cloud, "book-without-job");
+    let (books, told) = found(&cloud, "logbook-without-job");
     assert_eq!(books.len(), 1, "{told}");
     assert!(
         books[0].contains(text(&lost, "book")) && !books[0].contains(text(&waiting, "book")),

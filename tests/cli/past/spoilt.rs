@@ -10,7 +10,7 @@ fn what_is_spoilt_of_the_past_stands_in_its_own_columns() {
     stage.env.post("resize");
     let server = stage.redis_server().unwrap();
     server.run(&["EVAL", SPOIL_THE_PAST, "0"]);
-    let listed = run(&stage, &["list", "--past"]);
+    let listed = run(&stage, &["list", "--history"]);
     let columns: Vec<_> = listed.succeeded().trim_end().split('\t').collect();
     assert_eq!(columns.len(), 9, "{columns:?}");
     assert_eq!((columns[1], columns[2]), ("", "MALFORMED"));
@@ -32,11 +32,11 @@ fn a_past_that_cannot_be_read_hides_no_job() {
     assert!(shown.stdout.contains("resize"), "{shown:?}");
     run(&stage, &["show", gone]).failed(3);
     run(&stage, &["wait", gone, "--gone-ok"]).succeeded();
-    assert_ne!(run(&stage, &["list", "--past"]).code, 0);
+    assert_ne!(run(&stage, &["list", "--history"]).code, 0);
     let ping = run(&stage, &["ping", "--json"]);
     let problem = "has something else under taskflow:past";
     assert!(ping.stderr.contains(problem), "{ping:?}");
-    let told = ping.json()["past_problem"].clone();
+    let told = ping.json()["history_problem"].clone();
     assert!(told.as_str().unwrap().contains(problem), "{told}");
     // The job is done all the same, and it is said that nothing is remembered of it.
     let consumed = run(&stage, &["consume", "--force", "--yes", &job]);

@@ -256,7 +256,7 @@ fn a_slow_way_is_not_broken_and_takes_no_more_time_than_there_is() {
         assert_ne!(grade, "broken", "{promise}: {told:#}");
     }
     assert_eq!(told["verdict"], "unknown", "{told:#}");
-    let why = promises(&told)["broken-off"]["why"].clone();
+    let why = promises(&told)["interrupted"]["why"].clone();
     assert!(why.as_str().unwrap().contains("no time left"), "{told:#}");
     // Before cleaning up, and whatever else this machine is busy with.
     assert!(told["seconds"].as_f64().unwrap() < 6.0, "{told:#}");
@@ -290,7 +290,7 @@ fn processes_that_cannot_be_started_break_no_promise() {
         return;
     }
     let told = run.json();
-    for promise in ["one-winner", "broken-off"] {
+    for promise in ["one-winner", "interrupted"] {
         let seen = &promises(&told)[promise];
         assert_eq!(seen["grade"], "untried", "{told:#}");
         let why = seen["why"].as_str().unwrap();

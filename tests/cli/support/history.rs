@@ -236,7 +236,7 @@ impl Answer {
             }
             "not-claimed" | "not-owner" => Some(Self::NotTheirs),
             // Of the job as it is now the last two say nothing.
-            "ambiguous" | "unsupported" | "changed" | "not-held-back" => None,
+            "ambiguous" | "unsupported" | "changed" | "not-delayed" => None,
             _ => Some(Self::Unknown),
         }
     }

@@ -271,8 +271,8 @@ fn jobs_of_one_uuid_are_named_by_their_keys() {
     }
     assert_eq!(run(&["list", "-o", "jsonl"]).stdout, before);
     let explained = run(&["explain", &format!("key:{twin}"), "--json"]);
-    assert!(explained.stdout.contains("foreign-uuid"), "{explained}");
-    let doctor = run(&["doctor", "--only", "foreign-uuid"]);
+    assert!(explained.stdout.contains("uuid-mismatch"), "{explained}");
+    let doctor = run(&["doctor", "--only", "uuid-mismatch"]);
     assert_eq!(doctor.code, 7, "{doctor}");
     let trash = ["trash", "-", "--force", "--yes"];
     let references = format!("{uuid}\nkey:{twin}\n");
@@ -281,5 +281,5 @@ fn jobs_of_one_uuid_are_named_by_their_keys() {
     assert!(trashed.stderr.contains("could be any of"), "{trashed}");
     assert_eq!(run(&["list", "--count"]).stdout, "1\n");
     assert_eq!(shared.env.state(&uuid), "UNCLAIMED");
-    assert_eq!(run(&["doctor", "--only", "foreign-uuid"]).code, 0);
+    assert_eq!(run(&["doctor", "--only", "uuid-mismatch"]).code, 0);
 }

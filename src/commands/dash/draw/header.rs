@@ -104,10 +104,10 @@ fn counts(state: &State) -> Pieces {
         (true, figures.claimed, "claimed", Tone::Busy),
         (sees_trash, state.summary.trashed, "trashed", trashed),
         (true, alive, conductors, Tone::Plain),
-        (false, figures.orphaned, "orphaned", Tone::Bad),
+        (false, figures.owner_dead, "owner dead", Tone::Bad),
         (false, figures.malformed, "malformed", Tone::Bad),
         (false, silent, "silent", Tone::Bad),
-        (false, figures.held_back, "held back", Tone::Plain),
+        (false, figures.backing_off, "backing off", Tone::Plain),
     ];
     let gap = if state.size.0 < 80 { " " } else { "  " };
     let told = counts

@@ -74,7 +74,7 @@ fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>)
             let rows = seen.filter_map(|at| state.picture.at(at));
             jobs(shelf, &mut rows.map(|(place, row)| row.entry(place, now)))
         }
-        View::Past => {
+        View::History => {
             let past = state.past.iter().flatten().cloned();
             jobs(Shelf::Past, &mut past.skip(seen.start).take(seen.len()))
         }
@@ -151,7 +151,7 @@ fn nothing(state: &State) -> &'static str {
             "the board may not be read"
         }
         View::Trash if state.hidden.contains(&Shelf::Trash) => "the trash may not be read",
-        View::Past if state.past.is_none() => "reading the past…",
+        View::History if state.past.is_none() => "reading the history…",
         View::Conductors => "no conductor is at work",
         _ if !state.picture.filters.is_empty() => "no job matches",
         _ if state.within.is_some() => "none is left",
@@ -159,6 +159,6 @@ fn nothing(state: &State) -> &'static str {
         View::Claims => "nobody holds a job",
         View::Failures => "no job on the board or in the trash has failed",
         View::Trash => "no jobs are in the trash",
-        View::Past => "no job that left the board is remembered",
+        View::History => "no job that left the board is remembered",
     }
 }

@@ -92,10 +92,10 @@ impl Look {
         unseen(&mut seen, "locks that we may not read", &self.denied[1]);
         self.of_the_dead(&mut seen);
         let dead = self.owners.iter().filter(|of| of.is_dead);
-        let of_dead = dead.map(|of| of.never_lapsing).sum::<u64>();
+        let of_dead = dead.map(|of| of.claim_never_expires).sum::<u64>();
         if figures.forgotten > of_dead {
             let summary = format!(
-                "claims that never lapse, held for more than 1h: {}",
+                "claims that never expire, held for more than 1h: {}",
                 figures.forgotten
             );
             let remedy = Remedy::shows("list --filter expires=none --filter held>1h --sort held");
@@ -237,7 +237,7 @@ impl Look {
 
     pub(in crate::commands::doctor) fn of_conductors(&self, conductors: &[Conductor]) -> Examined {
         let mut seen = Examined::default();
-        if conductors.is_empty() && self.figures.unclaimed > self.figures.held_back {
+        if conductors.is_empty() && self.figures.unclaimed > self.figures.backing_off {
             let summary = format!(
                 "no conductor is at work; jobs that wait: {}",
                 self.figures.unclaimed

@@ -54,7 +54,7 @@ fn told(it: &Told) -> Html {
     let word = if it.remedy.fix { "Mend" } else { "To do" };
     let remedy = command(word, &it.remedy.command);
     let about = shown(&it.summary, LONG);
-    let says = [tag("p.soft", &[&it.consequence]), evidence, remedy];
+    let says = [tag("p.soft", &[&it.impact]), evidence, remedy];
     block((it.severity.name(), it.code.name()), &about, &says)
 }
 
@@ -62,7 +62,7 @@ fn explained(facts: &Facts, it: &Explanation) -> Option<Html> {
     let finding = it.findings.first()?;
     let mut same = facts.explained.iter().filter(|of| of.verdict == it.verdict);
     let is_first = same.next().is_some_and(|first| std::ptr::eq(first, it));
-    let count = facts.trouble.iter().find(|of| of.code == it.verdict);
+    let count = facts.stuck_jobs.iter().find(|of| of.code == it.verdict);
     let mut about = Html::default();
     if let Some(of) = count.filter(|of| is_first && of.jobs > 1) {
         about.add(&words::jobs(of.jobs)).add(&", such as ");

@@ -45,7 +45,7 @@ const SECTIONS: [Section; 7] = [
     ("Names", "By name", board::names),
     ("Owners", "By owner", board::owners),
     ("Failures", "How they failed", findings::failures),
-    ("Past", "What has left the board", past::past),
+    ("History", "What has left the board", past::past),
 ];
 
 pub(super) fn page(facts: &Facts) -> Html {
