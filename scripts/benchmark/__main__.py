@@ -1,4 +1,4 @@
-"""Measures the rows that were asked for, and prints them."""
+"""Measures the requested rows and prints them."""
 
 import argparse
 import fnmatch
@@ -9,7 +9,7 @@ import statistics
 import sys
 import tempfile
 
-# Each adds its rows, in this order.
+# Each module registers its rows, in this order.
 import start  # noqa: F401
 import bulk  # noqa: F401
 import listing  # noqa: F401
@@ -25,42 +25,42 @@ import table
 from bench import ROWS, Bench, NotThere
 from processes import Failed
 
-#: The rows of the hot paths, which --against measures if none is named.
+#: The rows of the hot paths: the default for --against.
 GATE = ("start", "post-redis", "list-cpu-redis", "conduct-cpu-*", "scale-rate-redis", "server-*")
 
-#: How far ratios of pairs may be from 1 before a row counts as slower or faster.
+#: Ratios within this distance of 1 count as unchanged.
 NOISE = 0.05
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="scripts/bench", description="Measures the program against its rivals.")
-    parser.add_argument("rows", nargs="*", metavar="ROW", help="names of rows, with * and ?; all, if none is given")
-    parser.add_argument("--quick", action="store_true", help="smaller boards and fewer rounds: three minutes")
-    parser.add_argument("--against", metavar="BINARY", help="compare with another build; ends with 1 if a row is slower")
-    parser.add_argument("--pairs", type=int, default=7, help="with --against: how often each is measured (7)")
-    parser.add_argument("--page", action="store_true", help="write the figures into docs/benchmarks.md")
-    parser.add_argument("--json", action="store_true", help="print all samples, as JSON")
-    parser.add_argument("--list", action="store_true", help="name the rows, and measure nothing")
+    parser = argparse.ArgumentParser(prog="scripts/bench", description="Compare jobboard with its rivals.")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help="row names, with * and ? [default: all]")
+    parser.add_argument("--quick", action="store_true", help="use smaller boards and fewer rounds: three minutes")
+    parser.add_argument("--against", metavar="BINARY", help="compare with another build; exit with 1 if a row is slower")
+    parser.add_argument("--pairs", type=int, default=7, help="with --against: measurements per build [default: 7]")
+    parser.add_argument("--page", action="store_true", help="update the table in docs/benchmarks.md")
+    parser.add_argument("--json", action="store_true", help="print all samples as JSON")
+    parser.add_argument("--list", action="store_true", help="list the rows and exit")
     args = parser.parse_args()
     for name in args.rows:
         if not fnmatch.filter([row.name for row in ROWS], name):
-            parser.error(f"there is no row {name}; --list names them")
+            parser.error(f"no row matches {name}; --list prints the rows")
     if args.page and (args.rows or args.quick or args.against):
-        parser.error("--page needs every row in full")
+        parser.error("--page measures all rows in full: omit ROW, --quick and --against")
     if args.against and not os.access(args.against, os.X_OK):
-        parser.error(f"{args.against} is no program")
+        parser.error(f"{args.against} is not an executable file")
     if args.against and not args.rows:
         args.rows = GATE
     return args
 
 
 def measure(bench, row):
-    """Returns the row as it is printed."""
+    """Returns the row's facts for printing."""
     facts = {"row": row.name, "what": row.what, "rival": row.rival, "asked": row.asked}
     try:
         figure = row.measure(bench)
     except NotThere as missing:
-        return facts | {"result": "not there", "note": f"no command {missing}"}
+        return facts | {"result": "not there", "note": f"the program has no command {missing}"}
     except Failed as failed:
         return facts | {"result": "failed", "note": str(failed)}
     result = "met" if row.is_met(figure) else "missed"
@@ -68,7 +68,7 @@ def measure(bench, row):
 
 
 def compare(bench, row, other, pairs):
-    """Measures the row with both programs by turns, and returns what each pair says."""
+    """Measures the row with both programs in alternation and compares each pair."""
     facts = {"row": row.name, "what": row.what, "rival": None, "asked": ""}
     ours, theirs, program = [], [], bench.program
     try:
@@ -83,19 +83,19 @@ def compare(bench, row, other, pairs):
     ratios = [mine.ours / its.ours if its.ours else 1.0 for mine, its in zip(ours, theirs)]
     low, middle, high = statistics.quantiles(ratios, n=4) if pairs > 1 else ratios * 3
     worse, better = (low, high) if row.limit[0] == "most" else (1 / high, 1 / low)
-    result = "slower" if worse > 1 + NOISE else "faster" if better < 1 - NOISE else "as before"
+    result = "slower" if worse > 1 + NOISE else "faster" if better < 1 - NOISE else "unchanged"
     facts |= {"ours": statistics.median(one.ours for one in ours), "unit": ours[0].unit}
     facts |= {"theirs": statistics.median(one.ours for one in theirs), "ratio": middle, "ratios": ratios}
-    note = f"half of the pairs are from {low:.2f} to {high:.2f} x"
+    note = f"middle half of the pairs: {low:.2f} to {high:.2f} x"
     if row.rival:
         beside = (f"{statistics.median(one.ratio for one in some):.2f} x" for some in (ours, theirs))
-        note += f"; {' and '.join(beside)} of {row.rival}, asked {row.asked}"
+        note += f"; {' and '.join(beside)} of {row.rival}, target {row.asked}"
     return facts | {"result": result, "note": note}
 
 
 def run(args, program, folder):
     wanted = [row for row in ROWS if not args.rows or any(fnmatch.fnmatch(row.name, name) for name in args.rows)]
-    # Pairs take turns more often if each is short.
+    # Short measurements alternate more often.
     bench = Bench(program, folder, args.quick or bool(args.against))
     state = machine.state(program)
     measured = []
@@ -126,8 +126,8 @@ def main():
         return 0
     program = os.environ.get("JOBBOARD_BENCH")
     if not program:
-        sys.exit("start this by scripts/bench")
-    # Whatever ends us, servers and folders go first.
+        sys.exit("run scripts/bench instead")
+    # Stop the servers and remove the directory before exiting.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="jobboard-bench-") as folder:
         try:

@@ -1,4 +1,4 @@
-"""What every row is given: the program, servers that start when they are asked for, and a stopwatch."""
+"""The environment of every row: the program, servers that start on demand, and timing."""
 
 import json
 import os
@@ -14,14 +14,14 @@ from servers import Redis, ZooKeeper
 
 @dataclass
 class Row:
-    """What is measured, and what is asked for."""
+    """A measurement and its target."""
 
     name: str
     what: str
-    #: What the figure is a ratio of, or None if it is judged by itself.
+    #: The program to compare with; None if the value itself is judged.
     rival: str | None
     asked: str
-    #: "most" or "least", and the number.
+    #: The kind of limit ("most" or "least") and the limit.
     limit: tuple[str, float]
     measure: object
 
@@ -33,13 +33,13 @@ class Row:
 
 @dataclass
 class Figure:
-    """What was measured: medians, and all of which they are the medians."""
+    """A result: the medians and their samples."""
 
     ours: float
     theirs: float | None = None
     unit: str = "ms"
     note: str = ""
-    #: Whether what the note says is as it was asked for as well.
+    #: Whether the values in the note meet their targets as well.
     is_all_else_met: bool = True
     samples: dict = field(default_factory=dict)
 
@@ -49,14 +49,14 @@ class Figure:
 
 
 class NotThere(Exception):
-    """The program does not have what is to be measured."""
+    """The program lacks the command to measure."""
 
 
 ROWS = []
 
 
 def row(name, what, asked, limit, rival=None):
-    """Makes a row of what follows."""
+    """Registers the decorated function as a row."""
 
     def add(measure):
         ROWS.append(Row(name, what, rival, asked, limit, measure))
@@ -69,7 +69,7 @@ class Bench:
     def __init__(self, program, folder, is_quick):
         self.program, self.folder, self.is_quick = program, folder, is_quick
         self.servers, self.boards = {}, {}
-        # No configuration and no state but what is in our folder.
+        # Ignore the user's configuration and state.
         home = self.path("home")
         os.makedirs(home)
         for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
@@ -90,14 +90,13 @@ class Bench:
         return processes.output(self.ours(*words))
 
     def needs(self, command):
-        """Makes sure that the program has a command."""
         try:
             self.output(command, "--help")
         except processes.Failed:
             raise NotThere(command) from None
 
     def peer(self, conf, verb, count):
-        """Returns how many seconds TaskFlow takes."""
+        """Returns the seconds that TaskFlow needs."""
         here = os.path.dirname(os.path.abspath(__file__))
         script = [sys.executable, "-B", os.path.join(here, "peer.py")]
         return float(processes.output([*script, json.dumps(conf), verb, str(count)]))
@@ -119,16 +118,16 @@ class Bench:
         return f"sqlite:{self.path(name)}.db"
 
     def half_claimed(self, kind, count):
-        """Returns the name of a board with as many jobs, of which half are claimed."""
+        """Returns the name and URL of a board with `count` jobs, half of them claimed."""
         if (kind, count) not in self.boards:
             self.forget(kind)
-            # What a server has forgotten is not always gone.
+            # A new name: cleared boards may leave traces on the server.
             name = f"{kind}-{count}-{uuid.uuid4().hex}"
             self.boards[kind, count] = name, getattr(self, f"fill_{kind}")(name, count)
         return self.boards[kind, count]
 
     def forget(self, kind):
-        """Forgets the boards of one kind, so that there is room for the next."""
+        """Drops the boards of one kind to free memory for the next."""
         self.boards = {key: board for key, board in self.boards.items() if key[0] != kind}
         if kind == "redis":
             self.redis.clear()
@@ -155,10 +154,7 @@ class Bench:
 
 
 def times(rounds, ours, theirs):
-    """Measures two things by turns, and returns how long each took each time.
-
-    Whatever else the machine does meanwhile, it does to both.
-    """
+    """Measures two functions in alternation, so that other load affects both."""
     taken = {"ours": [], "theirs": []}
     for _ in range(rounds):
         taken["ours"].append(ours())
@@ -167,14 +163,14 @@ def times(rounds, ours, theirs):
 
 
 def durations(taken, unit="ms"):
-    """Makes a figure of durations."""
+    """Returns the median durations."""
     factor = {"ms": 1000, "s": 1}[unit]
     middle = {who: statistics.median(some) * factor for who, some in taken.items()}
     return Figure(**middle, unit=unit, samples=taken)
 
 
 def rates(taken, ours, theirs):
-    """Makes a figure of how many jobs a second were done, of as many as each did."""
+    """Returns jobs per second from durations and job counts."""
     return Figure(
         ours / statistics.median(taken["ours"]),
         theirs / statistics.median(taken["theirs"]),

@@ -1,4 +1,4 @@
-"""Posting many jobs at once."""
+"""Bulk posts."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import jobs
 from bench import rates, row, times
 from processes import output, seconds
 
-#: How many jobs make a server warm.
+#: Posts until the JIT compiler of a Java server has warmed up.
 WARM = 100_000
 
 
@@ -17,7 +17,7 @@ def post_all(bench, url, path):
 
 
 def against_taskflow(bench, server, clear, count, rival_count):
-    """Posts to new boards by turns."""
+    """Posts to new boards in alternation."""
     path = jobs.write(bench.path("bulk.jsonl"), count)
 
     def ours():
@@ -70,9 +70,9 @@ def bulk_zookeeper(bench):
 
 
 def warm(bench, server):
-    """Has a server on Java do what it is going to do, until its compiler has seen enough of that.
+    """Warms up a server on Java.
 
-    Its first jobs take several times as long as all that come later, which no server is for long.
+    Its first jobs take several times as long as later ones, which is not typical of a server.
     """
     path = jobs.write(bench.path("warm.jsonl"), WARM)
     post_all(bench, server.url(uuid.uuid4().hex), path)
@@ -80,7 +80,7 @@ def warm(bench, server):
 
 @row("bulk-embedded", "post --from, embedded", "0.6 x or more", ("least", 0.6), "sqlite3, one transaction")
 def bulk_embedded(bench):
-    """The shell gets the same rows as statements, into tables and indexes that are there and empty."""
+    """Feeds sqlite3 the same rows as statements, into existing empty tables and indexes."""
     count = bench.pick(100_000, 30_000)
     path = jobs.write(bench.path("bulk.jsonl"), count)
     full, blank, copy = (bench.path(f"bulk-{name}.db") for name in ("full", "blank", "copy"))

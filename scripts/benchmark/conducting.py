@@ -1,4 +1,4 @@
-"""Running the jobs of a board as commands."""
+"""Conductors that run commands."""
 
 import os
 import resource
@@ -14,7 +14,7 @@ FLAGS = ("conduct", "-q", "--allow-any", "--output", "discard")
 
 
 def drain(bench, url, count, conductors=1):
-    """Returns how long conductors take to empty a board of jobs that run `true`."""
+    """Returns the seconds that conductors need to drain a board of jobs that run `true`."""
     jobs.post(bench, url, count, ["true"])
     command = bench.ours("--board", url, *FLAGS, "-j2", "--drain")
     if conductors == 1:
@@ -36,7 +36,7 @@ def against_xargs(bench, url):
 
 
 def limit(count=1_000):
-    """Returns how many `true` this machine can run in a second if it does nothing else at all."""
+    """Returns how often per second this machine can run `true` if it does nothing else."""
 
     def worked():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -49,13 +49,13 @@ def limit(count=1_000):
 
 
 def against_taskflow(bench, server):
-    """As many jobs for both; what the commands alone cost bounds what any ratio can be."""
+    """Runs the same number of jobs on both sides. The cost of the commands limits the ratio."""
     bench.needs("conduct")
     count = bench.pick(5_000, 1_000)
     ours, theirs = server.url("conduct"), server.taskflow("taskflow")
     taken = times(bench.pick(3, 2), lambda: drain(bench, ours, count), lambda: bench.peer(theirs, "conduct", count))
     figure, most = rates(taken, count, count), limit()
-    figure.note = f"the commands alone allow {most:,.0f} /s here, {most / figure.theirs:.1f} x"
+    figure.note = f"upper limit from the commands alone: {most:,.0f} /s, {most / figure.theirs:.1f} x"
     return figure
 
 
@@ -83,7 +83,7 @@ def conduct_taskflow(bench):
 
 
 def sleeping(bench, runner=None):
-    """Returns the processor time of the runner and its commands for each job of `sleep 0.05`, in milliseconds."""
+    """Returns the processor time per job of `sleep 0.05`, in seconds: the runner and its commands."""
     count, url = bench.pick(400, 100), bench.redis.url("sleeping")
     if runner is None:
         bench.needs("conduct")
@@ -101,7 +101,7 @@ def conduct_cpu_redis(bench):
     return durations(times(bench.pick(7, 3), lambda: sleeping(bench), lambda: sleeping(bench, xargs)))
 
 
-@row("conduct-cpu-crowded", "the same beside 2,000 processes", "1.3 x or less", ("most", 1.3), "no other processes")
+@row("conduct-cpu-crowded", "processor, conduct, 2,000 other processes", "1.3 x or less", ("most", 1.3), "no other processes")
 def conduct_cpu_crowded(bench):
     def crowded():
         pids = [os.posix_spawnp("sleep", ["sleep", "900"], os.environ) for _ in range(2_000)]
@@ -124,9 +124,9 @@ def crowd_redis(bench):
     return rates(taken, count, count)
 
 
-@row("claims-redis", "conduct, 100,000 other jobs, Redis", "1.2 x or less", ("most", 1.2), "no other jobs")
+@row("claims-redis", "conduct among 100,000 other jobs, Redis", "1.2 x or less", ("most", 1.2), "no other jobs")
 def claims_redis(bench):
-    """What a claim costs must not grow with the board: the others are no commands, and stay."""
+    """Checks that the cost of a claim does not grow with the board. The other jobs have no command and stay."""
     bench.needs("conduct")
     count = bench.pick(5_000, 1_000)
     crowded, alone = bench.redis.url("crowded"), bench.redis.url("alone")
@@ -140,4 +140,4 @@ def claims_redis(bench):
 
     taken = times(bench.pick(5, 3), lambda: run(crowded), lambda: run(alone))
     middle = {who: statistics.median(some) / count * 1000 for who, some in taken.items()}
-    return Figure(**middle, unit="ms a job", samples=taken, note="reading the whole board at the start is in it")
+    return Figure(**middle, unit="ms a job", samples=taken, note="includes the initial read of the board")

@@ -1,4 +1,4 @@
-"""Many conductors on one server: what they do together, and what each job costs the server."""
+"""Many conductors on one server: their total rate and the server's cost per job."""
 
 import statistics
 import time
@@ -8,15 +8,15 @@ from bench import Figure, rates, row, times
 from conducting import FLAGS, XARGS
 from processes import all_at_once, seconds, worked
 
-#: Conductors, and on how many boards they are.
+#: Numbers of conductors and boards.
 CROWDS = ((1, 1), (4, 4), (16, 16), (64, 16))
 
-#: What conductors ask all the time; all else is called by scripts and transactions as well.
+#: The calls that conductors send continuously. Redis also counts the commands inside scripts and transactions.
 ASKED = ("evalsha", "exec")
 
 
 class Server:
-    """What the server has done since it was last asked, for each of so many jobs, in microseconds."""
+    """The server's work per job since this object was created, in microseconds."""
 
     def __init__(self, client):
         self.client = client
@@ -38,7 +38,7 @@ class Server:
 
 
 def crowd(bench, conductors, boards, count):
-    """Has conductors empty their boards, and returns how many jobs a second they did, and what they cost."""
+    """Lets conductors drain their boards; returns the jobs per second and the costs."""
     urls = [bench.redis.url(f"board-{number}") for number in range(boards)]
     for url in urls:
         jobs.post(bench, url, count // boards, ["true"])
@@ -48,9 +48,9 @@ def crowd(bench, conductors, boards, count):
     return count / (time.perf_counter() - start), server.since(count)
 
 
-@row("scale-redis", "server, 64 conductors on 16 boards, Redis", "2 x or less", ("most", 2), "one conductor")
+@row("scale-redis", "server time, 64 conductors on 16 boards, Redis", "2 x or less", ("most", 2), "one conductor")
 def scale_redis(bench):
-    """A server has one processor for its commands: what each job takes of it is how many can be done at most."""
+    """Measures server time per job. Redis runs commands on one processor, so this limits the jobs per second."""
     bench.needs("conduct")
     bench.forget("redis")
     count = bench.pick(16_000, 1_600)
@@ -61,8 +61,8 @@ def scale_redis(bench):
         costs[conductors] = statistics.median(cost["processor"] for _, cost in runs)
         (scripts, calls), (looks, _) = runs[-1][1]["evalsha"], runs[-1][1]["exec"]
         notes.append(
-            f"{conductors}: {rate:,.0f} jobs /s, {costs[conductors]:,.0f} µs of the server each, "
-            f"{scripts:,.0f} µs in {calls:.1f} scripts, {looks:,.0f} µs looking"
+            f"{conductors}: {rate:,.0f} jobs /s, {costs[conductors]:,.0f} µs server time per job, "
+            f"{scripts:,.0f} µs in {calls:.1f} scripts, {looks:,.0f} µs in reads"
         )
         samples[conductors] = runs
     return Figure(costs[64], costs[1], unit="µs a job", note="; ".join(notes), samples=samples)
@@ -80,10 +80,10 @@ def scale_rate_redis(bench):
 
 
 def served(bench, url, look):
-    """Returns what `conduct -j2` of `true` costs a server; `look` returns what is asked when it is over."""
+    """Returns the server's cost per job of `conduct -j2`. `look(count)` starts a measurement and returns its end."""
     bench.needs("conduct")
     count, costs = bench.pick(5_000, 2_000), []
-    # Java compiles what it runs often, and a first round is not counted.
+    # The first round only warms up the JIT compiler of a Java server.
     for _ in range(1 + bench.pick(5, 2)):
         jobs.post(bench, url, count, ["true"])
         cost = look(count)
@@ -92,9 +92,9 @@ def served(bench, url, look):
     return Figure(statistics.median(costs[1:]), unit="µs a job", samples={"ours": costs[1:]})
 
 
-@row("server-redis", "server, conduct -j2 of true, Redis", "below 200 µs", ("most", 200))
+@row("server-redis", "server time, conduct -j2 of true, Redis", "below 200 µs", ("most", 200))
 def server_redis(bench):
-    """The sum of `INFO commandstats`, in which a command counts again if a script calls it."""
+    """Sums `INFO commandstats`, which counts a command inside a script again."""
 
     def look(count):
         server = Server(bench.redis.client)
@@ -103,9 +103,9 @@ def server_redis(bench):
     return served(bench, bench.redis.url("served"), look)
 
 
-@row("server-zookeeper", "server, conduct -j2 of true, ZooKeeper", "below 400 µs", ("most", 400))
+@row("server-zookeeper", "server time, conduct -j2 of true, ZooKeeper", "below 400 µs", ("most", 400))
 def server_zookeeper(bench):
-    """The processor time of the whole server."""
+    """Measures the processor time of the whole server."""
     pid = bench.zookeeper.process.pid
 
     def look(count):

@@ -1,4 +1,4 @@
-"""How what a listing, or a claim, costs grows with the board."""
+"""Growth of the cost of listings and claims with the size of the board."""
 
 import datetime
 import json
@@ -9,18 +9,18 @@ from bench import Figure, row
 from jobs import SIZE
 from processes import peak, watch
 
-#: A board ten times as large may cost this many times more for each job, and no more.
+#: The cost per job may grow by at most this factor on a board ten times as large.
 FLAT = 1.5
 
-#: How many jobs a conductor runs on each board.
+#: Jobs that a conductor runs on each board.
 RUN = 1000
 
-#: A listing keeps postings in memory up to this.
+#: A listing keeps at most this many bytes of postings in memory.
 KEPT = 64 << 20
 
 
 def grown(samples, what):
-    """Compares the largest board with the one before it; both are large enough for starts not to count."""
+    """Compares the two largest boards, where the start of the process is negligible."""
     smaller, larger = (cost["microseconds"] for cost in list(samples.values())[-2:])
     note = "; ".join(
         f"{count:,}: {cost['microseconds']:,.1f} µs, {cost['bytes']:,.0f} bytes of memory" for count, cost in samples.items()
@@ -41,9 +41,9 @@ def listing(bench, kind, sizes):
 
 
 def conducting(bench, url, clear, sizes):
-    """Runs some of the jobs of boards that have so many more.
+    """Runs some of the jobs of a large board.
 
-    A conductor reads the board once, which listings are a measure of: it counts from the first job.
+    The time starts at the first job: the initial read of the board is what the listings measure.
     """
     bench.needs("conduct")
     run = bench.pick(RUN, 200)
@@ -63,7 +63,7 @@ def conducting(bench, url, clear, sizes):
 
 
 def conduct(bench, board, count):
-    """Returns how many microseconds went by from job to job, and the peak of memory."""
+    """Returns the microseconds from job to job and the peak memory."""
     flags = ("conduct", "--allow-any", "--output", "discard", "--log-format", "json", "-j2", "--max-jobs", str(count))
     _, most, lines = watch(bench.ours("--board", board, *flags))
     events = [json.loads(line) for line in lines]
@@ -72,7 +72,7 @@ def conduct(bench, board, count):
     return (max(starts) - min(starts)).total_seconds() / (count - 1) * 1e6, most
 
 
-RIVAL = "a tenth of them"
+RIVAL = "a tenth of the jobs"
 ASKED = f"{FLAT} x or less"
 LARGE = ((1_000, 10_000, 100_000, 1_000_000), (1_000, 10_000, 100_000))
 SMALL = ((1_000, 10_000, 100_000), (300, 3_000))
@@ -85,12 +85,12 @@ def growth_redis(bench):
 
 @row("memory-table", "table of 1,000,000 jobs, Redis", "below 400 MB", ("most", 400))
 def memory_table(bench):
-    """In the quick run there are fewer jobs, and what they take is scaled up, but for what has a bound."""
+    """Measures peak memory. The quick run has fewer jobs and scales the unbounded part up."""
     count = bench.pick(1_000_000, 100_000)
     _, url = bench.half_claimed("redis", count)
     _, most = peak(bench.ours("--board", url, "list", "--format", "table"))
     scaled = KEPT + (most - min(KEPT, count * SIZE)) * (1_000_000 / count)
-    return Figure(scaled / 1e6, unit="MB", note="" if count == 1_000_000 else "from fewer jobs")
+    return Figure(scaled / 1e6, unit="MB", note="" if count == 1_000_000 else "extrapolated from fewer jobs")
 
 
 @row("growth-embedded", "list, 1,000,000 jobs, embedded", ASKED, ("most", FLAT), RIVAL)

@@ -1,4 +1,4 @@
-"""Conductors that wait: how soon they begin, and what they cost meanwhile."""
+"""Idle conductors: their latency and their cost."""
 
 import json
 import os
@@ -14,18 +14,18 @@ from bench import Figure, row
 from conducting import FLAGS
 from processes import Failed, Process, memory, until, worked
 
-#: How many jobs that it does not run are on the board of an idle conductor.
+#: Jobs on the board that the idle conductor does not run.
 OTHERS = 1_000
 
-#: How late one in a hundred jobs may begin, in milliseconds.
+#: Limit for the 99th percentile of the latency, in milliseconds.
 LATEST = 20
 
-#: After so many seconds a job is not waited for any more.
+#: Seconds to wait for a job.
 PATIENCE = 10
 
 
 class Idle:
-    """A conductor with nothing to do; gives its process id."""
+    """An idle conductor; as a context manager it returns the process id."""
 
     def __init__(self, bench, url):
         bench.needs("conduct")
@@ -39,7 +39,7 @@ class Idle:
         until("the conductor is registered", is_registered)
 
     def __enter__(self):
-        # What it does once it is there, it has done by then.
+        # Its initial work is complete by then.
         time.sleep(2)
         return self.process.pid
 
@@ -48,23 +48,23 @@ class Idle:
 
 
 class Bell:
-    """A pipe, and a command that rings it."""
+    """A pipe and a command that writes to it."""
 
     def __init__(self, path):
         if not os.path.exists(path):
             os.mkfifo(path)
         self.command = ["sh", "-c", "echo >$0", path]
-        # As long as we could write as well, it does not count as ended whenever a command has.
+        # Open for writing as well: otherwise the pipe ends whenever a command closes it.
         self.pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         self.poll = select.poll()
         self.poll.register(self.pipe, select.POLLIN)
 
     def after(self, begin):
-        """Returns how long it takes to ring after something is begun, in milliseconds."""
+        """Returns the milliseconds from the call of `begin` until the bell rings."""
         start = time.perf_counter()
         begin()
         if not self.poll.poll(PATIENCE * 1000):
-            raise Failed(f"the command did not begin within {PATIENCE} s")
+            raise Failed(f"the command did not start within {PATIENCE} s")
         took = time.perf_counter() - start
         os.read(self.pipe, 100)
         return took * 1000
@@ -74,7 +74,7 @@ class Bell:
 
 
 def latency(bench, url, post):
-    """Posts jobs one by one, while nothing else is to be done; `post` posts one with such details."""
+    """Posts jobs one by one to an idle conductor; `post` posts one with the given details."""
     bell = Bell(bench.path("bell"))
     children = []
     ours, theirs = [], []
@@ -86,13 +86,13 @@ def latency(bench, url, post):
             time.sleep(0.02)
     bell.close()
     late, alone = statistics.quantiles(ours, n=100)[98], statistics.median(theirs)
-    note = f"p99 {late:.1f} ms, asked {LATEST} ms; the command alone takes {alone:.1f} ms"
+    note = f"p99 {late:.1f} ms, target {LATEST} ms; the command alone takes {alone:.1f} ms"
     samples = {"ours": ours, "theirs": theirs}
     return Figure(statistics.median(ours), note=note, is_all_else_met=late <= LATEST, samples=samples)
 
 
 def by_jobboard(bench, url):
-    """Keeps one process that posts what it reads, so that its start is not counted."""
+    """Posts through one running process, so that its start does not count."""
     bench.needs("conduct")
     command = bench.ours("--board", url, "post", "-q", "--from", "-")
     poster = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -109,7 +109,7 @@ def by_jobboard(bench, url):
 
 
 def by_taskflow(bench, url, conf):
-    """Its own part is in the figure, and said beside it: the posting is there before it returns."""
+    """Posts through TaskFlow. The result includes its own time, since the job exists before its post returns."""
     bench.needs("conduct")
     board = backends.fetch("bench", conf)
     board.connect()

@@ -1,14 +1,14 @@
-"""The jobs that boards are filled with."""
+"""The jobs on the test boards."""
 
 import itertools
 import json
 
 from processes import output
 
-#: What a posting takes on the board, about.
+#: Approximate size of a posting in bytes.
 SIZE = 300
 
-#: With this, a posting of TaskFlow on Redis takes that much.
+#: Pads a posting of TaskFlow on Redis to that size.
 PADDING = "x" * 100
 
 CHUNK = 1000
@@ -19,7 +19,7 @@ def details(number):
 
 
 def write(path, count, command=None):
-    """Writes the lines of a bulk post: ordinary jobs, or such as run a command."""
+    """Writes the lines of a bulk post: plain jobs, or jobs that run a command."""
     with open(path, "w") as lines:
         for number in range(count):
             what = {"command": command} if command else details(number)
@@ -28,13 +28,12 @@ def write(path, count, command=None):
 
 
 def post(bench, url, count, command=None):
-    """Fills a board."""
     path = write(bench.path("fill.jsonl"), count, command)
     bench.output("--board", url, "post", "-q", "--from", path)
 
 
 def claim_half_on_redis(bench, redis, name):
-    """Gives every other job an owner, as TaskFlow's claims do."""
+    """Gives every other job an owner, like TaskFlow's claims."""
     client = redis.client
     fields = [field.decode() for field in client.hkeys(f"{name}:listings")]
     bench.output("--board", redis.url(name), "claim", fields[0], "--who", "worker-0")
@@ -48,7 +47,7 @@ def claim_half_on_redis(bench, redis, name):
 
 
 def claim_half_on_zookeeper(zookeeper, name):
-    """Gives every other job a lock, as TaskFlow's claims do."""
+    """Gives every other job a lock, like TaskFlow's claims."""
     folder = f"/{name}/jobs"
     nodes = [node for node in zookeeper.client.get_children(folder) if node.startswith("job")]
     for chunk in chunks(nodes[::2]):

@@ -1,4 +1,4 @@
-"""Listing a board of which half is claimed."""
+"""Listings of a board with half of its jobs claimed."""
 
 from bench import durations, rates, row, times
 from processes import processor, seconds
@@ -33,7 +33,7 @@ def list_cpu_redis(bench):
 @row("list-redis", "list, 100,000 jobs, Redis", "100 x or more", ("least", 100), "TaskFlow")
 def list_redis(bench):
     if bench.is_quick:
-        # What TaskFlow takes for one job does not change with the board; ours is measured above.
+        # TaskFlow's time per job does not depend on the board's size; ours is measured above.
         return against_taskflow(bench, "redis", bench.redis, 10_000, 3)
     return against_taskflow(bench, "redis", bench.redis, 100_000, 3)
 
@@ -45,14 +45,14 @@ def list_zookeeper(bench):
 
 
 def as_json(bench, kind):
-    """What it takes to word all that is known of a job, beside a line of fields."""
+    """Compares complete JSON objects with lines of fields."""
     _, url = bench.half_claimed(kind, 100_000)
     listing = bench.ours("--board", url, "list")
     taken = times(bench.pick(15, 7), lambda: seconds([*listing, "--json"]), lambda: seconds(listing))
     return durations(taken)
 
 
-LINES = "the same as lines"
+LINES = "list as lines"
 
 
 @row("list-json-redis", "list --json, 100,000 jobs, Redis", "2 x or less", ("most", 2.0), LINES)

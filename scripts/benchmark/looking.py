@@ -1,4 +1,4 @@
-"""The dashboard, on a terminal of its own: what it costs, and how soon it answers."""
+"""The dashboard on a pseudo-terminal: its cost and its response time."""
 
 import fcntl
 import os
@@ -16,15 +16,15 @@ import jobs
 from bench import Figure, row
 from processes import Failed, memory, worked
 
-#: What ends each frame.
+#: The end of each frame.
 END = b"\x1b[?2026l"
 
-#: How long a frame is waited for.
+#: Seconds to wait for a frame.
 PATIENCE = 10
 
 
 class Screen:
-    """A terminal of 200x60 on which a board is shown, once it has been read."""
+    """A terminal of 200x60 that shows a board; ready when the board has been read."""
 
     def __init__(self, bench, url, count):
         bench.needs("dash")
@@ -36,7 +36,7 @@ class Screen:
         env = os.environ | {"TERM": "xterm-256color"}
         self.child = subprocess.Popen(command, stdin=screen, stdout=screen, stderr=screen, env=env)
         os.close(screen)
-        # Only what differs is written, unless a whole frame is asked for.
+        # Ctrl-L requests a whole frame; otherwise dash writes only the differences.
         self.shows(re.compile(rb"1/%d\b" % count), b"\x0c")
 
     def __enter__(self):
@@ -58,26 +58,26 @@ class Screen:
         return False
 
     def shows(self, pattern, key=b""):
-        """Waits until something is written to the terminal; each second a key is pressed."""
+        """Waits until the output matches; presses the key once a second."""
         start, pressed = time.monotonic(), 0
         deadline = start + PATIENCE * 6
         while not pattern.search(self.written):
             if time.monotonic() > deadline:
-                raise Failed(f"waited in vain for {pattern.pattern}: {self.written[-300:]}")
+                raise Failed(f"timed out waiting for {pattern.pattern}: {self.written[-300:]}")
             self.read(1)
             if key and time.monotonic() - start > pressed + 1:
                 os.write(self.main, key)
                 pressed += 1
 
     def rest(self, seconds):
-        """Reads what is written meanwhile."""
+        """Discards the output of the next seconds."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self.read(left)
         self.written = b""
 
     def press(self, key, pattern):
-        """Returns how long it takes until a key is answered, in milliseconds."""
+        """Returns the milliseconds from a key press to the expected output."""
         self.written = b""
         start = time.perf_counter()
         os.write(self.main, key)
@@ -86,13 +86,13 @@ class Screen:
 
 
 def nanoseconds(pid):
-    """Returns for how long all threads of a process have had a processor."""
+    """Returns the processor time of all threads of a process in nanoseconds."""
     tasks = os.listdir(f"/proc/{pid}/task")
     times = [open(f"/proc/{pid}/task/{task}/schedstat").read().split()[0] for task in tasks]
     return sum(map(int, times))
 
 
-@row("dash-idle", "processor, dash of 1,000 jobs that nothing happens to, Redis", "below 0.5 %", ("most", 0.5))
+@row("dash-idle", "processor, idle dash of 1,000 jobs, Redis", "below 0.5 %", ("most", 0.5))
 def dash_idle(bench):
     url = bench.redis.url("dash-idle")
     jobs.post(bench, url, 1_000)
@@ -104,7 +104,7 @@ def dash_idle(bench):
     return Figure(share * 100, unit="%")
 
 
-@row("dash-frame", "a key and its frame, 200x60 of 100,000 jobs, Redis", "2 ms of a processor", ("most", 2))
+@row("dash-frame", "processor, dash, a key press, 200x60, 100,000 jobs, Redis", "2 ms or less", ("most", 2))
 def dash_frame(bench):
     url = bench.redis.url("dash-frame")
     jobs.post(bench, url, 100_000)
@@ -117,11 +117,11 @@ def dash_frame(bench):
             took.append(screen.press(b"j", end))
         each = (nanoseconds(screen.pid) - before) / len(took) / 1e6
         most = memory(screen.pid) / 1e6
-    note = f"answered within {statistics.median(took):.1f} ms; memory {most:.0f} MB, asked 60 MB"
+    note = f"response in {statistics.median(took):.1f} ms; memory {most:.0f} MB, target 60 MB"
     return Figure(each, note=note, is_all_else_met=most < 60, samples={"took": took})
 
 
-@row("dash-key", "a key while 1,000 events a second arrive, Redis", "50 ms", ("most", 50))
+@row("dash-key", "dash, a key press at 1,000 events a second, Redis", "50 ms or less", ("most", 50))
 def dash_key(bench):
     url, count = bench.redis.url("dash-key"), 1_000
     jobs.post(bench, url, count)
@@ -143,7 +143,7 @@ def dash_key(bench):
         try:
             screen.rest(2)
             for _ in range(bench.pick(200, 50)):
-                # It is told nowhere else.
+                # This word appears only in the help.
                 took.append(screen.press(b"?", re.compile(b"suspend")))
                 os.write(screen.main, b"?")
                 screen.rest(0.05)

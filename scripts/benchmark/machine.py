@@ -1,4 +1,4 @@
-"""What the figures were taken on."""
+"""The machine and the versions."""
 
 import os
 import platform
@@ -6,7 +6,6 @@ import subprocess
 
 
 def first_line(*command):
-    """Returns what a program says of itself."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     except OSError:
@@ -35,7 +34,7 @@ def zookeeper():
 
 
 def state(program):
-    """Describes the machine, how busy it is, and the versions of all that is compared."""
+    """Describes the machine, its load, and the versions of all programs."""
     return {
         "cores": len(os.sched_getaffinity(0)),
         "processor": model(),

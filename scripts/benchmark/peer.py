@@ -1,8 +1,8 @@
-"""What TaskFlow takes for the same, in a process of its own: prints seconds.
+"""Runs TaskFlow in a separate process and prints the seconds it took.
 
     peer.py CONFIGURATION post|list|conduct COUNT
 
-The time to start Python, to import TaskFlow and to connect is not counted.
+The time to start Python, import TaskFlow and connect does not count.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ def owner(board, job):
     try:
         return board.find_owner(job)
     except TypeError:
-        # This is how the Redis board says that nobody has it.
+        # The Redis board raises this for an unclaimed job.
         return None
 
 
@@ -56,7 +56,7 @@ def list_all(board, count, _):
 
 
 def conduct(board, count, store):
-    """Lets a conductor run as many jobs; posting them is not counted."""
+    """Lets a conductor run `count` jobs; posting them does not count."""
     with contextlib.closing(store.get_connection()) as connection:
         connection.upgrade()
         for number in range(count):
@@ -66,7 +66,7 @@ def conduct(board, count, store):
             engines.save_factory_details(detail, flow, [], {})
             connection.save_logbook(book)
             board.post(f"job-{number}", book=book, details={"flow_uuid": detail.uuid})
-    # It is the faster one of the two that TaskFlow has: the other waits between looks at the board.
+    # The faster of TaskFlow's two conductors: the other one pauses between polls.
     conductor = conductors.fetch("blocking", "bench", board, persistence=store, wait_timeout=0.01)
     done = threading.Semaphore(0)
     conductor.notifier.register("job_consumed", lambda kind, details: done.release())
@@ -82,11 +82,11 @@ def conduct(board, count, store):
 
 
 def main():
-    # It warns of each job that it does not get.
+    # TaskFlow warns about each job that it fails to claim.
     logging.disable(logging.CRITICAL)
     conf, verb, count = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     verbs = {"post": post, "list": list_all, "conduct": conduct}
-    # A conductor finds there what a job is to do.
+    # The conductor reads the flow of each job from the store.
     store = stores.fetch({"connection": "memory"})
     board = boards.fetch("bench", conf, persistence=store)
     board.connect()

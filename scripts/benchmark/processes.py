@@ -1,4 +1,4 @@
-"""Processes: timed from their start to their end, with their peak of memory, and never left behind."""
+"""Processes: timing, peak memory and cleanup."""
 
 import os
 import re
@@ -8,26 +8,26 @@ import time
 
 
 class Failed(Exception):
-    """What was to be measured did not work."""
+    """A measurement failed."""
 
 
 def seconds(command, stdin=os.devnull, stdout=os.devnull, env=None):
-    """Returns how long a program takes from its start to its end; it has to succeed."""
+    """Returns the run time of a program in seconds. The program must succeed."""
     return timed(command, stdin, stdout, env)[0]
 
 
 def processor(command, stdin=os.devnull):
-    """Returns the processor time of a program and of the children that it waited for, in seconds."""
+    """Returns the processor time of a program and its waited-for children, in seconds."""
     return timed(command, stdin)[1]
 
 
 def timed(command, stdin=os.devnull, stdout=os.devnull, env=None):
-    """Returns both."""
+    """Returns the run time and the processor time in seconds."""
     into = os.open(stdin, os.O_RDONLY)
     out = os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     files = [(os.POSIX_SPAWN_DUP2, into, 0), (os.POSIX_SPAWN_DUP2, out, 1)]
     try:
-        # As little as can be is done here between the two looks at the clock.
+        # Do as little as possible between the two readings of the clock.
         start = time.perf_counter()
         pid = os.posix_spawnp(command[0], command, env or os.environ, file_actions=files)
         _, status, usage = os.wait4(pid, 0)
@@ -36,20 +36,20 @@ def timed(command, stdin=os.devnull, stdout=os.devnull, env=None):
         os.close(into)
         os.close(out)
     if status:
-        raise Failed(f"{' '.join(command[:4])} … ended with {os.waitstatus_to_exitcode(status)}")
+        raise Failed(f"{' '.join(command[:4])} … exited with {os.waitstatus_to_exitcode(status)}")
     return took, usage.ru_utime + usage.ru_stime
 
 
 def peak(command, stdin=os.devnull):
-    """Returns how long a program takes, and the most memory that it had, in bytes."""
+    """Returns the run time in seconds and the peak memory in bytes."""
     took, most, _ = watch(command, stdin)
     return took, most
 
 
 def watch(command, stdin=os.devnull):
-    """Returns the same, and the lines that it writes to stderr."""
+    """Returns the run time, the peak memory and the lines on standard error."""
     with open(stdin, "rb") as into:
-        # Started from here, it would count as its own what this process has.
+        # A direct child would start with the peak memory of this process.
         start = time.perf_counter()
         done = subprocess.run(
             ["/usr/bin/time", "--format", "%M", *command],
@@ -66,7 +66,7 @@ def watch(command, stdin=os.devnull):
 
 
 def output(command, stdin=None):
-    """Returns what a program prints; it has to succeed."""
+    """Returns the output of a program. The program must succeed."""
     done = subprocess.run(command, input=stdin, capture_output=True, text=True)
     if done.returncode:
         raise Failed(f"{' '.join(command[:4])} …: {done.stderr.strip()}")
@@ -74,29 +74,28 @@ def output(command, stdin=None):
 
 
 def until(what, is_so, patience=60):
-    """Waits for a condition."""
     deadline = time.monotonic() + patience
     while not is_so():
         if time.monotonic() > deadline:
-            raise Failed(f"waited in vain until {what}")
+            raise Failed(f"timed out waiting until {what}")
         time.sleep(0.01)
 
 
 def memory(pid):
-    """Returns the memory that a process has now, in bytes."""
+    """Returns the resident memory of a process in bytes."""
     with open(f"/proc/{pid}/status") as status:
         return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1]) * 1024
 
 
 def worked(pid):
-    """Returns for how many seconds a process has had a processor."""
+    """Returns the processor time of a process in seconds."""
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Process:
-    """A process that goes on until it is stopped, with all that it started."""
+    """A process that runs until it is stopped together with its children."""
 
     def __init__(self, command, log, **options):
         self.log = log
@@ -113,10 +112,10 @@ class Process:
         return self.child.poll() is None
 
     def wait(self, patience=600):
-        """Waits until it ends by itself, which has to be well."""
+        """Waits for the process to exit successfully."""
         if code := self.child.wait(timeout=patience):
             with open(self.log) as log:
-                raise Failed(f"{self.child.args[0]} ended with {code}: {log.read()[-500:]}")
+                raise Failed(f"{self.child.args[0]} exited with {code}: {log.read()[-500:]}")
 
     def stop(self):
         for how in (signal.SIGTERM, signal.SIGKILL):
@@ -130,7 +129,7 @@ class Process:
 
 
 def all_at_once(commands, log):
-    """Runs them side by side until each has ended, and leaves none behind."""
+    """Runs the commands in parallel and waits for all of them."""
     started = [Process(command, log) for command in commands]
     try:
         for one in started:

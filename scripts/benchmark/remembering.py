@@ -1,4 +1,4 @@
-"""What a past costs, and how long it takes to read."""
+"""The cost of the history and the time to read it."""
 
 import uuid
 
@@ -7,16 +7,16 @@ from bench import Figure, rates, row, times
 from conducting import FLAGS
 from processes import seconds
 
-#: How many jobs a board remembers unless somebody says otherwise.
+#: The default size of the history.
 HISTORY = 10_000
 
 CONSUME = ("consume", "-q", "--force", "--yes", "--name", "job-*")
 
-WITHOUT = "the same without a past"
+WITHOUT = "the same without history"
 
 
 def configured(bench, url, history):
-    """Returns the words that name a board with such a history."""
+    """Returns the arguments that select a board with this history size."""
     path = bench.path(f"history-{history}.toml")
     with open(path, "w") as file:
         file.write(f'[board.bench]\nurl = "{url}"\nhistory = {history}\n')
@@ -24,14 +24,14 @@ def configured(bench, url, history):
 
 
 def with_and_without(bench, url, count, rounds, prepare, command):
-    """Measures a command on a board whose past is full, and on one that has none."""
+    """Measures a command on a board with a full history and on one without history."""
 
     def run(history):
         board = configured(bench, url, history)
         prepare(board)
         return seconds(bench.ours(*board, *command))
 
-    # Whatever is full has to drop something for what comes.
+    # A full history must drop an entry for each new one.
     jobs.post(bench, url, HISTORY)
     bench.output("--board", url, *CONSUME)
     return rates(times(rounds, lambda: run(HISTORY), lambda: run(0)), count, count)
@@ -63,10 +63,10 @@ def read(bench, url):
 
 def rows_of(kind, title, url):
     asked = ("0.95 x or more", ("least", 0.95), WITHOUT)
-    row(f"past-conduct-{kind}", f"conduct -j2 of true, {title}, with a past", *asked)(
+    row(f"past-conduct-{kind}", f"conduct -j2 of true, {title}, with history", *asked)(
         lambda bench: conducted(bench, url(bench))
     )
-    row(f"past-consume-{kind}", f"consume of all, {title}, with a past", *asked)(
+    row(f"past-consume-{kind}", f"consume all jobs, {title}, with history", *asked)(
         lambda bench: consumed(bench, url(bench))
     )
     row(f"past-read-{kind}", f"list --history, {HISTORY:,} jobs, {title}", "100 ms or less", ("most", 100))(

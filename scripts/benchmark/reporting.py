@@ -1,4 +1,4 @@
-"""What a report of a large board costs, and how large its page is."""
+"""The cost of a report on a large board and the size of its page."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The servers that boards are on: on this machine, on ports of their own, in temporary folders."""
+"""Local servers on free ports, with temporary directories."""
 
 import os
 import socket
@@ -71,7 +71,7 @@ class ZooKeeper:
         file = os.path.join(folder, "zoo.cfg")
         with open(file, "w") as configuration:
             configuration.write(f"{CONFIGURATION}dataDir={folder}/data\nclientPort={self.port}\n")
-        # The limit on answers is the library's own, and TaskFlow's peers need none that is higher.
+        # Keep the default size limit for replies: TaskFlow's services need no higher one.
         java = ["java", "-Xmx1g", "-XX:+UseSerialGC", "-Dzookeeper.jmx.log4j.disable=true"]
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         command = [*java, "-cp", "/usr/share/java/zookeeper.jar", main, file]

@@ -1,4 +1,4 @@
-"""What one call costs, from the start of the process to its end."""
+"""The cost of one call, from the start of the process to its end."""
 
 import os
 

@@ -1,6 +1,6 @@
-"""The table that people read."""
+"""The table of results, on the terminal and in docs/benchmarks.md."""
 
-COLUMNS = (("row", 24), ("what", 34), ("ours", 14), ("theirs", 14), ("ratio", 8), ("asked", 14), ("", 9))
+COLUMNS = (("row", 24), ("what", 34), ("ours", 14), ("theirs", 14), ("ratio", 8), ("target", 14), ("result", 9))
 
 
 def head(state):
@@ -31,12 +31,15 @@ def line(row):
 
 
 def page(path, state, rows):
-    """Writes the rows into the table of a page, in the place of those that it has."""
+    """Replaces the text between the two markers of the page: the machine, the versions and the table.
+
+    scripts/release --check reads the name, ratio and target of each row from this table.
+    """
     with open(path) as file:
         before, _, rest = file.read().partition("<!-- figures -->\n")
     _, end, after = rest.partition("<!-- end of figures -->\n")
-    machine = f"{state['processor']}, {state['cores']} cores, load {state['load']}, Linux {state['kernel']}"
-    cells = [["row", "what", "ours", "theirs", "ratio", "asked", "", "note"], ["---"] * 8]
+    machine = f"Measured on {state['processor']}, {state['cores']} cores, load {state['load']}, Linux {state['kernel']}"
+    cells = [["row", "what", "ours", "theirs", "ratio", "target", "result", "note"], ["---"] * 8]
     for row in rows:
         what = row["what"] + (f", against {row['rival']}" if row["rival"] else "")
         values = [f"{number(row[who])} {row['unit']}" if row.get(who) is not None else "" for who in ("ours", "theirs")]
@@ -44,7 +47,7 @@ def page(path, state, rows):
         cells.append([row["row"], what, *values, ratio, row["asked"], row["result"], row.get("note") or ""])
     lines = "".join(f"| {' | '.join(row)} |\n" for row in cells)
     with open(path, "w") as file:
-        file.write(f"{before}<!-- figures -->\n{machine}; {'; '.join(state['versions'])}.\n\n{lines}{end}{after}")
+        file.write(f"{before}<!-- figures -->\n{machine}, with {'; '.join(state['versions'])}.\n\n{lines}{end}{after}")
 
 
 def write(cells):
@@ -53,7 +56,7 @@ def write(cells):
 
 
 def number(value):
-    """Words a number with three digits that count."""
+    """Formats a number with three significant digits."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
