@@ -61,8 +61,8 @@ fn who_has_all_rights_but_the_channel_waits_and_conducts() {
     let Some(server) = Server::start() else {
         return;
     };
-    let readme = include_str!("../../../README.md");
-    let mut quoted = readme.split('`');
+    let backends = include_str!("../../../docs/backends.md");
+    let mut quoted = backends.split('`');
     let rights = quoted.find(|it| it.starts_with("~taskflow:*")).unwrap();
     let rights = rights.split(' ').filter(|it| !it.starts_with('&'));
     let user = ["ACL", "SETUSER", "eve", "on", "nopass"];

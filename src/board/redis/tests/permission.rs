@@ -272,8 +272,8 @@ async fn the_rights_in_the_documentation_are_enough() {
     let Some((board, server)) = open() else {
         return;
     };
-    let readme = include_str!("../../../../README.md");
-    assert!(readme.contains(&format!("`{RIGHTS}`")), "{RIGHTS}");
+    let backends = include_str!("../../../../docs/backends.md");
+    assert!(backends.contains(&format!("`{RIGHTS}`")), "{RIGHTS}");
     let_in(&server, &RIGHTS.split(' ').collect::<Vec<_>>());
     for change in CHANGES {
         server.run::<()>(&["FLUSHALL"]);
