@@ -71,6 +71,7 @@ mod packages;
 mod past;
 mod precedence;
 mod redis;
+mod readme;
 mod references;
 mod sharing;
 mod strangers;
