@@ -121,7 +121,7 @@ fn each_job_is_tried_again_or_it_is_said_why_not(stage: &Stage) {
             assert_eq!(now[field], before[field]);
         }
     }
-    for (job, why) in [(&free, "nothing holds"), (&claimed, "claimed by ada")] {
+    for (job, why) in [(&free, "not delayed"), (&claimed, "claimed by ada")] {
         let refused = run(stage, &["retry", job]);
         assert!(refused.failed(4).contains(why), "{refused:?}");
     }
