@@ -108,14 +108,17 @@ impl Context {
     }
 
     fn introduce(&mut self, board: Arc<dyn Board>) -> Arc<dyn Board> {
-        if self.config.is_board_chosen {
-            let (chosen, who) = (&self.config.board.source, &self.config.who.value);
-            self.out.detail(format!(
-                "using the board {} ({chosen}) as {who}",
-                board.name()
-            ));
+        let (chosen, who) = (&self.config.board.source, &self.config.who.value);
+        let name = board.name();
+        let is_new = match &self.config.board.value.url {
+            BoardUrl::Embedded(url) => !url.path.exists(),
+            _ => false,
+        };
+        if is_new && !self.config.is_board_chosen {
+            self.out.remark(format!("using the board {name}"));
         } else {
-            self.out.remark(format!("using the board {}", board.name()));
+            self.out
+                .detail(format!("using the board {name} ({chosen}) as {who}"));
         }
         self.board = Some(Arc::clone(&board));
         board

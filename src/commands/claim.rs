@@ -22,7 +22,7 @@ use crate::{
     config::Source,
     context::Context,
     duration,
-    exit::CommandError,
+    exit::{CommandError, NOTHING},
     job::{Aftermath, Authority, Claim, Claimant, Claimed, Outcome, Settlement, Shelf, Term},
     lease::Keeper,
     process::{clock::Boottime, signal::Signals},
@@ -104,6 +104,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
             match code {
                 0 => Ok(()),
                 code => Err(CommandError::Command(code).into()),
+            }
+        }
+        (Err(error), None) if ctx.out.is_quiet() && !ctx.out.is_json() => {
+            match error.downcast_ref() {
+                Some(CommandError::Nothing(_)) => Err(CommandError::Command(NOTHING).into()),
+                _ => Err(error),
             }
         }
         (claimed, _) => claimed,

@@ -252,19 +252,37 @@ fn without_a_terminal_each_verb_prints_three_fields() {
 }
 
 #[test]
-fn on_a_terminal_it_is_said_which_board_is_used_if_none_was_chosen() {
-    let env = stocked();
-    let said = |run: Invocation| {
+fn new_default_board_is_named_once_on_a_terminal() {
+    let names_the_board = |run: Invocation| {
         let run = run.at_terminal(80).run();
         run.succeeded().contains("using the board")
     };
-    let url = format!("sqlite:{}", env.board().display());
-    assert!(said(env.jobboard(&["list"])));
-    assert!(!said(env.jobboard(&["list", "-q"])));
-    assert!(!said(env.jobboard(&["list", "--json"])));
-    assert!(!said(env.jobboard(&["list", "--board", &url])));
-    assert!(!said(env.jobboard(&["list"]).env("JOBBOARD_URL", &url)));
+    let post = ["post", "resize"];
+    let env = Env::new();
+    assert!(names_the_board(env.jobboard(&post)));
+    assert!(!names_the_board(env.jobboard(&post)));
+    assert!(names_the_board(env.jobboard(&["list", "-v"])));
     assert_eq!(env.jobboard(&["list"]).run().stderr, "");
+    for option in ["-q", "--json"] {
+        let env = Env::new();
+        assert!(!names_the_board(
+            env.jobboard(&[&post[..], &[option]].concat())
+        ));
+    }
+    let env = Env::new();
+    let url = format!("sqlite:{}", env.board().display());
+    assert!(!names_the_board(
+        env.jobboard(&post).env("JOBBOARD_URL", &url)
+    ));
+}
+
+#[test]
+fn quiet_claim_without_a_claimable_job_prints_nothing() {
+    let env = stocked();
+    let words = ["claim", "--next", "--filter", "name=no-such-name"];
+    let run = env.jobboard(&[&words[..], &["-q"]].concat()).run();
+    assert_eq!(run.failed(6), "");
+    assert_ne!(env.jobboard(&words).run().failed(6), "");
 }
 
 /// Jobs whose columns all want to be wide.

@@ -1,6 +1,6 @@
 //! The `console` examples of the README and the tutorial print what the documents show.
 //!
-//! `UPDATE_EXAMPLES=1` writes the current output into the documents instead.
+//! `JOBBOARD_UPDATE=1` writes the current output into the documents instead.
 
 use std::{env, fmt::Write as _, fs, path::Path};
 
@@ -101,7 +101,7 @@ fn prints_what_it_shows(path: &str) {
     let document = fs::read_to_string(path).unwrap();
     let env = Env::new();
     let updated = updated(&document, &outputs(&env, &document));
-    if env::var_os("UPDATE_EXAMPLES").is_some() {
+    if env::var_os("JOBBOARD_UPDATE").is_some() {
         fs::write(path, updated).unwrap();
     } else {
         assert_eq!(masked(&updated), masked(&document), "{updated}");
