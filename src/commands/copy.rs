@@ -301,13 +301,11 @@ impl Copy<'_> {
                 if seen == 0 {
                     break;
                 }
-                if let (Some(mover), Shelf::Board) = (&self.mover, shelf) {
-                    let told = mover.pass(&self.loader, batch).await?;
-                    self.tell(ctx, told, progress)?;
-                } else {
-                    let told = self.pass(batch).await?;
-                    self.tell(ctx, told, progress)?;
-                }
+                let told = match (&self.mover, shelf) {
+                    (Some(mover), Shelf::Board) => mover.pass(&self.loader, batch).await?,
+                    _ => self.pass(batch).await?,
+                };
+                self.tell(ctx, told, progress)?;
                 progress.add(seen as u64);
             }
         }

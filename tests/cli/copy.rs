@@ -432,6 +432,73 @@ fn doctor_suggests_on_either_board_what_finishes_an_interrupted_move() {
     }
 }
 
+/// Deletes the commit records on the source of a move.
+fn delete_commits(boards: &Boards, namespace: &str) {
+    let moves = format!("{namespace}:moves");
+    let records = boards.redis().run(&["HKEYS", &moves]);
+    let commits: Vec<_> = records
+        .lines()
+        .filter(|it| !it.starts_with("move:"))
+        .collect();
+    assert_eq!(commits.len(), 1, "{records}");
+    boards.redis().run(&["HDEL", &moves, commits[0]]);
+}
+
+#[test]
+fn copy_without_a_commit_record_is_released_by_history_or_by_an_operator() {
+    let boards = Boards::new();
+    if !boards.kinds().contains(&"redis") {
+        return;
+    }
+    for has_history in [true, false] {
+        let Killed { _proxy, from, to } = killed_at(&boards, "moved to", false);
+        let namespace = from.rsplit_once("namespace=").unwrap().1;
+        delete_commits(&boards, namespace);
+        if !has_history {
+            let past = format!("{namespace}:past");
+            boards.redis().run(&["DEL", &past]);
+        }
+        let free = || boards.run(&to, &["list", "--unclaimed", "--count"]).stdout;
+        let resumed = copy(&boards, &from, &to, &["--resume"]);
+        if has_history {
+            resumed.succeeded();
+            assert_eq!(resumed.json()["done"], "moved", "{resumed:?}");
+        } else {
+            assert_eq!((resumed.code, &*resumed.stdout), (7, ""), "{resumed:?}");
+            let told: Value = serde_json::from_str(resumed.stderr.lines().next().unwrap()).unwrap();
+            let (message, commands) = (&told["error"]["message"], &told["error"]["commands"]);
+            let why = "has neither the job nor a record of its end";
+            assert!(message.as_str().unwrap().contains(why), "{resumed:?}");
+            assert_eq!((&*free(), uuids(&boards, &to, &[]).len()), ("0\n", 1));
+            let release = commands[0].as_array().unwrap().iter().skip(1);
+            let release: Vec<_> = release.map(|word| word.as_str().unwrap()).collect();
+            let release = [&release[..], &["--yes"]].concat();
+            boards.env.jobboard(&release).run().succeeded();
+        }
+        assert_eq!(free(), "1\n");
+    }
+}
+
+#[test]
+fn copy_is_removed_if_history_shows_that_the_job_ran_on_the_source() {
+    let boards = Boards::new();
+    for kind in boards.kinds().into_iter().filter(|it| *it != "embedded") {
+        let (one, other) = (boards.another(kind), boards.another(kind));
+        learn(&boards, &other);
+        let job = boards.run(&one, &["post", "lost-7"]).posted();
+        let (proxy, to) = behind_a_proxy(&boards, &other);
+        proxy.set_at("lost-7", Mood::HangUp);
+        assert_ne!(copy(&boards, &one, &to, &["--move"]).code, 0);
+        boards
+            .run(&one, &["consume", &job, "--force", "--yes"])
+            .succeeded();
+        let resumed = copy(&boards, &one, &other, &["--resume"]);
+        resumed.succeeded();
+        assert_eq!(resumed.json()["done"], "returned", "{resumed:?}");
+        assert_eq!(uuids(&boards, &other, &[]).len(), 0);
+    }
+}
+
 #[test]
 fn forged_record_of_a_move_ends_no_claim_on_the_target() {
     let boards = Boards::new();

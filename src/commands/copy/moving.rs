@@ -289,12 +289,13 @@ impl Mover<'_> {
             let commit = MoveRecord::commit(&self.owner, &trip.draft.uuid.to_string());
             trip.end = Some(match (freed, &records) {
                 (Ok(()), _) => End::Stays(error.into()),
-                (Err(freed), Ok(records)) if freed.is_about_the_claim() => {
-                    match records.contains(&commit) {
-                        true => End::Committed,
-                        false => End::Stays(error.into()),
-                    }
+                (Err(_), Ok(records)) if records.contains(&commit) => End::Committed,
+                (Err(freed), Ok(_))
+                    if freed.is_about_the_claim() && !matches!(freed, BoardError::NoSuchJob) =>
+                {
+                    End::Stays(error.into())
                 }
+                // A job that is gone may have moved: peers can delete its commit record.
                 _ => self.unresolved(
                     error.into(),
                     "it may still be here, with a claimed copy there",

@@ -10,10 +10,11 @@ use super::{
     moving::{Route, end_copy, settle, unless_ended},
 };
 use crate::{
-    board::{self, Detail, JobRef, Query},
+    board::{self, BoardError, BoardExt, Detail, JobRef, Query},
     commands::parts::liveness::{has_mover_ended, is_copy_of_move, is_of_broken_move},
     exit::CommandError,
     job::{Entry, Job, MoveRecord, Owner, Shelf, Stage},
+    suggest::Hint,
 };
 
 const BATCH: usize = 200;
@@ -21,10 +22,11 @@ const BATCH: usize = 200;
 /// A move on another machine counts as ended after this long.
 const LONGEST: TimeDelta = TimeDelta::minutes(10);
 
-/// Releases each copy whose job the source board has consumed, and removes each whose job it has not.
+/// Releases each copy that the source board has handed over, and removes each whose job it still has or has run.
 ///
 /// A copy is left alone while its move is alive on this machine or holds the claim on the source board,
-/// or if the source board has no record of the move: then it came from another board.
+/// if the source board has no record of the move, because then it came from another board, or if the
+/// source board shows nothing of the job.
 pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<Told>> {
     let mut records = route.records().await?;
     records.retain(|record| has_mover_ended(&record.owner) != Some(false));
@@ -71,8 +73,8 @@ pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<Told>> {
 
 /// Resolves copies and their owners, each with its own answer.
 async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<Vec<Told>> {
-    let wanted = copies.iter().map(|(job, _)| JobRef::Uuid(job.uuid.clone()));
-    let wanted: Vec<_> = wanted.collect();
+    let uuid = |job: &Job| JobRef::Uuid(job.uuid.clone());
+    let wanted: Vec<_> = copies.iter().map(|(job, _)| uuid(job)).collect();
     let found = route.from.find(Shelf::Board, &wanted).await?;
     let (mut busy, mut dead) = (HashSet::new(), Vec::new());
     for ((copy, owner), found) in copies.iter().zip(found) {
@@ -88,36 +90,75 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
     }
     // Read after the claims have ended: a move that has lost its claim adds no record.
     let records = route.records().await?;
+    let is_open = |(job, owner): &(Job, Owner)| {
+        (!records.contains(&MoveRecord::commit(owner, &job.uuid))).then(|| uuid(job))
+    };
+    let lost: Vec<_> = copies.iter().filter_map(is_open).collect();
+    let shelves = [Shelf::Board, Shelf::Trash, Shelf::Past];
+    let mut found = route.from.resolve_on(&shelves, &lost).await?.into_iter();
     let returned = route.returned();
     let (mut told, mut open, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for (copy, owner) in copies {
         let commit = MoveRecord::commit(&owner, &copy.uuid);
-        let commit = Some(commit).filter(|it| records.contains(it));
-        if commit.is_none() && busy.contains(&copy.key) {
-            told.push((Entry::Job(Box::new(copy)), Err(still_busy(&owner))));
-            continue;
+        let has_moved = match records.contains(&commit) {
+            true => Ok(true),
+            // Only copies without a commit record were asked for.
+            false => match found.next().unwrap_or(Err(BoardError::NoSuchJob)) {
+                _ if busy.contains(&copy.key) => Err(still_busy(&owner)),
+                found => has_moved(route, (&copy, &owner), found),
+            },
+        };
+        match has_moved {
+            Ok(has_moved) => {
+                let returned = Some(&returned).filter(|_| !has_moved);
+                ends.push(end_copy(&copy, &owner, returned));
+                open.push((copy, commit, has_moved));
+            }
+            Err(error) => told.push((Entry::Job(Box::new(copy)), Err(error))),
         }
-        ends.push(end_copy(
-            &copy,
-            &owner,
-            Some(&returned).filter(|_| commit.is_none()),
-        ));
-        open.push((copy, commit));
     }
     let mut ended = Vec::new();
-    for ((copy, commit), settled) in open.into_iter().zip(settle(route.to, ends).await) {
-        let done = if commit.is_some() {
-            "moved"
-        } else {
-            "returned"
-        };
+    for ((copy, commit, has_moved), settled) in open.into_iter().zip(settle(route.to, ends).await) {
+        let done = if has_moved { "moved" } else { "returned" };
         let settled = unless_ended(settled);
-        ended.extend(commit.filter(|_| settled.is_ok()));
+        ended.extend(Some(commit).filter(|_| settled.is_ok()));
         let entry = Entry::Job(Box::new(copy));
         told.push((entry, settled.map(|()| done).map_err(Into::into)));
     }
     route.from.end_moves(&ended).await?;
     Ok(told)
+}
+
+/// Decides about a copy without a commit record, from the record of its job on the source board.
+///
+/// Peers can delete commit records, so a missing one proves nothing.
+fn has_moved(
+    route: &Route<'_>,
+    (copy, owner): (&Job, &Owner),
+    found: board::Result<Entry>,
+) -> anyhow::Result<bool> {
+    match found {
+        Ok(Entry::Job(job)) => match &job.ended {
+            None => return Ok(false),
+            Some(end) if job.is_moved() && end.owner.as_ref() == Some(owner) => return Ok(true),
+            // An older entry may be that of another job with this uuid, or of an earlier move.
+            Some(_) if !job.is_moved() && job.created_on == copy.created_on => return Ok(false),
+            Some(_) => {}
+        },
+        Ok(Entry::Malformed(_)) | Err(BoardError::NoSuchJob | BoardError::Ambiguous { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let message = format!(
+        "{} has neither the job nor a record of its end; its copy stays claimed on {}",
+        route.source, route.target
+    );
+    let on = ["jobboard", "--board", &route.target];
+    let hint = Hint::new(
+        "find out whether a worker ran the job on the source: if not, `{} abandon --force JOB` releases \
+         the copy; if so, `{} trash --force JOB` removes it",
+        [&on, &on],
+    );
+    Err(CommandError::refused(message).hint(hint).into())
 }
 
 /// Reports a copy that is left alone, because another board decides about it.

@@ -3,6 +3,7 @@
 use std::{future, sync::Arc, task::Poll};
 
 use async_trait::async_trait;
+use chrono::Utc;
 use futures_util::{
     StreamExt,
     stream::{self, BoxStream},
@@ -17,9 +18,9 @@ use crate::{
         Posted, Query, Result, Settled,
     },
     job::{
-        Authority, Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, Holding, Job, JobKey,
-        Lease, MOVER, MoveRecord, Outcome, Owner, Pause, Purge, Remark, Restore, Settlement, Shelf,
-        Term, Told,
+        Authority, Claim, Claimant, Claimed, Conductor, Departure, Draft, End, Entry, Fence,
+        Holding, Job, JobKey, Lease, MOVER, MoveRecord, Outcome, Owner, Pause, Purge, Remark,
+        Restore, Settlement, Shelf, Stage, Term, Told,
     },
 };
 
@@ -37,6 +38,26 @@ enum Fault {
 struct Side {
     job: Option<Job>,
     moves: Vec<MoveRecord>,
+    past: Vec<Job>,
+}
+
+impl Side {
+    /// Takes the job off the board into history.
+    fn end(&mut self, remark: Option<Remark>) {
+        let Some(mut job) = self.job.take() else {
+            return;
+        };
+        job.shelf = Shelf::Past;
+        job.history.remark = remark;
+        job.ended = Some(End {
+            on: Utc::now(),
+            departure: Departure::Consumed,
+            owner: job.holding.take().and_then(|it| it.owner),
+            claimed_on: None,
+            has_succeeded: false,
+        });
+        self.past.insert(0, job);
+    }
 }
 
 #[derive(Default)]
@@ -45,6 +66,8 @@ struct State {
     fences: u64,
     performed: usize,
     fault: Option<(usize, Fault)>,
+    has_history: bool,
+    is_erased: bool,
 }
 
 /// Both boards, and how often the job was performed.
@@ -52,8 +75,9 @@ struct State {
 pub(super) struct World(Mutex<State>);
 
 impl World {
-    pub(super) fn with_a_job_on(side: usize) -> Self {
+    pub(super) fn with_a_job_on(side: usize, has_history: bool) -> Self {
         let world = Self::default();
+        world.0.lock().has_history = has_history;
         world.0.lock().sides[side].job = Some(Job {
             details: Some(json!({})),
             ..Job::new(JobKey::new(UUID), UUID.to_owned(), "resize".to_owned())
@@ -106,10 +130,14 @@ impl World {
             .iter()
             .filter_map(|side| side.job.as_ref())
             .collect();
-        // A resume that takes a running move for dead may leave its copy claimed, which is safe.
-        let is_hasty = roles.iter().any(|it| matches!(it, Role::Resumer { .. }));
+        // A resume or a second move that takes a running move for dead may leave its copy claimed, which is safe.
+        let is_of_move = |it: &&Role| matches!(it, Role::Mover { .. } | Role::Resumer { .. });
+        let is_hasty = roles.iter().filter(is_of_move).count() > 1;
+        // Without history, the end of the job on the source leaves no trace: an operator has to decide.
+        let is_kept = !state.has_history && left.len() == 1;
         assert!(
-            state.performed == 1 && (left.is_empty() || is_hasty),
+            state.performed == 1 && (left.is_empty() || is_hasty || is_kept)
+                || state.performed == 0 && is_kept && state.is_erased,
             "performed {} times, left {left:?}: {roles:?} {choices:?}",
             state.performed
         );
@@ -170,10 +198,20 @@ impl Memory {
 
     pub(super) async fn perform_as_peer(&self) {
         let performed = self.request(|state, side| {
-            side.job = None;
+            side.end(None);
             state.performed += 1;
         });
         performed.await.unwrap();
+    }
+
+    /// Deletes the commit records.
+    pub(super) async fn erase(&self) {
+        let erased = self.request(|state, side| {
+            let before = side.moves.len();
+            (side.moves).retain(|it| !matches!(it.stage, Stage::Committed { .. }));
+            state.is_erased |= side.moves.len() < before;
+        });
+        erased.await.unwrap();
     }
 
     pub(super) async fn force(&self) {
@@ -231,7 +269,7 @@ fn settle(side: &mut Side, settlement: &Settlement) -> Result<Settled> {
     }
     match settlement.outcome {
         Outcome::Consume => {
-            side.job = None;
+            side.end(settlement.remark.clone());
             side.moves.extend(settlement.commit.clone());
         }
         _ => job.holding = None,
@@ -289,8 +327,15 @@ impl Board for Memory {
         };
         match shelf {
             Shelf::Board => self.request(find).await,
+            Shelf::Past => {
+                let past = self.request(|state, side| {
+                    let last = side.past.first().filter(|_| state.has_history).cloned();
+                    last.map(|job| Entry::Job(Box::new(job)))
+                });
+                Ok(vec![past.await?.into_iter().collect(); wanted.len()])
+            }
             // Nothing is ever there.
-            Shelf::Trash | Shelf::Past => Ok(vec![Vec::new(); wanted.len()]),
+            Shelf::Trash => Ok(vec![Vec::new(); wanted.len()]),
         }
     }
 

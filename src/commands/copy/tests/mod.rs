@@ -1,4 +1,4 @@
-//! The move protocol in every order of two movers, two peers, an operator and a fault.
+//! The move protocol in every order of two movers, two peers, an operator, deleted records and a fault.
 //!
 //! The code under test is the one that ships. Its boards are in memory, and each request is a step: before each, the
 //! test chooses who goes next, and whether the mover dies or an answer is lost.
@@ -55,6 +55,8 @@ enum Role {
     Peer(usize),
     /// Ends the claim of a move.
     Operator(usize),
+    /// Deletes the commit records of a board.
+    Eraser(usize),
 }
 
 async fn act(world: Arc<World>, role: Role, number: usize) {
@@ -90,6 +92,7 @@ async fn act(world: Arc<World>, role: Role, number: usize) {
             }
         }
         Role::Operator(side) => board(side).force().await,
+        Role::Eraser(side) => board(side).erase().await,
     }
 }
 
@@ -139,6 +142,7 @@ struct Scene<'a> {
     roles: &'a [Role],
     interruptions: usize,
     faults: usize,
+    has_history: bool,
 }
 
 type Actor = Pin<Box<dyn Future<Output = ()>>>;
@@ -157,7 +161,7 @@ impl Scene<'_> {
     }
 
     async fn play(&self, choices: &mut Choices) {
-        let world = Arc::new(World::with_a_job_on(A));
+        let world = Arc::new(World::with_a_job_on(A, self.has_history));
         let start = |(number, role): (usize, &Role)| -> Option<Actor> {
             Some(Box::pin(act(Arc::clone(&world), *role, number)))
         };
@@ -225,14 +229,17 @@ const TO_B: Role = Role::Mover { from: A, to: B };
 const TO_A: Role = Role::Mover { from: B, to: A };
 
 async fn survives(roles: &[Role], interruptions: usize, faults: usize) {
-    let scene = Scene {
-        roles,
-        interruptions,
-        faults,
-    };
-    let runs = scene.play_all().await;
-    assert!(runs > 20, "{roles:?}: {runs}");
-    eprintln!("faults: moves, {roles:?}: {runs} orders, none lost, none run twice");
+    for has_history in [true, false] {
+        let scene = Scene {
+            roles,
+            interruptions,
+            faults,
+            has_history,
+        };
+        let runs = scene.play_all().await;
+        assert!(runs > 20, "{roles:?}: {runs}");
+        eprintln!("faults: moves, {roles:?}: {runs} orders, none lost, none run twice");
+    }
 }
 
 /// How often one may interrupt another; `scripts/faults` goes further.
@@ -257,6 +264,12 @@ async fn a_forced_source_claim_and_a_hasty_resume_do_no_harm() {
     survives(&[TO_B, Role::Operator(A), Role::Peer(A)], depth(), 1).await;
     let resumer = Role::Resumer { from: A, to: B };
     survives(&[TO_B, resumer, Role::Peer(A)], depth() - 1, 1).await;
+}
+
+#[tokio::test]
+async fn deleted_commit_records_lose_no_job() {
+    survives(&[TO_B, Role::Eraser(A), Role::Peer(B)], depth() - 1, 1).await;
+    survives(&[TO_B, Role::Eraser(A), Role::Peer(A)], depth() - 1, 1).await;
 }
 
 #[tokio::test]
