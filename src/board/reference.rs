@@ -64,10 +64,8 @@ impl FromStr for JobRef {
     fn from_str(text: &str) -> Result<Self, NotAReference> {
         let wrong = || NotAReference(text.to_owned());
         if let Some(key) = text.strip_prefix("key:") {
-            return match key {
-                "" => Err(wrong()),
-                key => Ok(Self::Key(JobKey::new(key))),
-            };
+            // A peer can store a record on Redis under an empty name.
+            return Ok(Self::Key(JobKey::new(key)));
         }
         if let Some(key) = text.strip_prefix("unique:") {
             return match key {
@@ -120,6 +118,10 @@ mod tests {
             "key:job %ff".parse::<JobRef>().unwrap(),
             JobRef::Key(JobKey::new("job %ff"))
         );
+        assert_eq!(
+            "key:".parse::<JobRef>().unwrap(),
+            JobRef::Key(JobKey::new(""))
+        );
     }
 
     #[test]
@@ -137,7 +139,6 @@ mod tests {
             "resize",
             "@",
             "@x",
-            "key:",
             "unique:",
             "3f9a12cd0",
             "3f9a12cd-00000",

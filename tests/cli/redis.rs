@@ -387,6 +387,40 @@ fn a_record_with_the_uuid_of_another_job_is_named_by_its_key() {
 }
 
 #[test]
+fn record_with_an_empty_name_is_listed_and_taken_off_the_board() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let run = |words: &[&str]| env.jobboard(words).run();
+    run(&["post", "resize", "--uuid", VICTIM]).succeeded();
+    for posting in [None, Some("no posting")] {
+        match posting {
+            None => copy_posting(&server, &[""]),
+            Some(text) => drop(server.run(&["HSET", LISTINGS, "", text])),
+        }
+        let listed = run(&["list", "-o", "uuid"]);
+        assert!(
+            listed.succeeded().lines().any(|it| it == "key:"),
+            "{listed}"
+        );
+        let shown = run(&["show", "key:", "--json"]).json();
+        assert_eq!(shown["key"], "", "{shown}");
+        assert_eq!(run(&["explain", "key:"]).code, 4);
+        if posting.is_none() {
+            run(&["claim", "key:", "--who", "mallory"]).succeeded();
+            run(&["abandon", "key:", "--who", "mallory"]).succeeded();
+        }
+        let trashed = env.jobboard(&["trash", "-", "--force", "--yes"]);
+        trashed.stdin("key:\n").run().succeeded();
+        assert_eq!(server.run(&["HKEYS", LISTINGS]).trim(), VICTIM);
+        run(&["restore", "key:"]);
+        run(&["purge", "key:", "--yes"]);
+        server.run(&["HDEL", LISTINGS, ""]);
+        server.run(&["HDEL", "taskflow:trash", ""]);
+    }
+}
+
+#[test]
 fn a_uuid_never_leads_to_the_record_of_another_one() {
     let Some((env, server)) = open() else {
         return;

@@ -41,7 +41,7 @@ const MISTAKES: &[&str] = &[
     "show",
     "show zz",
     "show @x",
-    "show key:",
+    "show unique:",
     "owner 12",
     "owner - -",
     "claim",

@@ -16,7 +16,7 @@ use crate::{
                 session::Session,
             },
             origin,
-            paths::{Paths, number_of, numbered},
+            paths::{Paths, is_job, number_of, numbered},
         },
     },
     job::{Entry, JobKey, Shelf},
@@ -150,7 +150,7 @@ impl<'a> Meanings<'a> {
 /// Returns the job that a reference names by itself.
 fn named(wanted: &JobRef) -> Option<JobKey> {
     match wanted {
-        JobRef::Key(key) => Some(key.clone()),
+        JobRef::Key(key) => Some(key.clone()).filter(|key| is_job(&key.text())),
         JobRef::Sequence(number) => Some(numbered(*number)),
         JobRef::Uuid(_) => None,
     }
