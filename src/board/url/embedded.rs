@@ -45,7 +45,8 @@ fn check_path(path: &str) -> Result<(), InvalidUrl> {
         "" => Err(InvalidUrl::NoFile),
         ":memory:" => Err(InvalidUrl::InMemory),
         // Elsewhere `sqlite:///jobs.db` is a relative path; ours would be an absolute one.
-        path if path.starts_with("//") => Err(InvalidUrl::FileWithHost),
+        // And another URL may have a password, which errors would repeat with the path.
+        path if path.starts_with("//") || path.contains("://") => Err(InvalidUrl::FileWithHost),
         path if path == "~" || path.starts_with("~/") => Err(InvalidUrl::Tilde),
         _ => Ok(()),
     }

@@ -13,6 +13,8 @@ use crate::config::Environment;
 /// Returns the files, the stronger later: those that are named, where a folder stands for its files,
 /// or else Octavia's own and those in the folder beside it.
 pub(super) fn find(named: &str, folder: &Path, env: &Environment) -> anyhow::Result<Vec<PathBuf>> {
+    // It may have a password.
+    ensure!(!named.contains("://"), "octavia:FILE takes no URL");
     let named = match named {
         "" => {
             let folder = env.etc().join("octavia");
