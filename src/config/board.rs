@@ -54,7 +54,7 @@ impl<'a> Chosen<'a> {
                 makes_folder: true,
                 ..EmbeddedUrl::new(env.default_board()?)
             });
-            return Ok(Self::by_url(Sourced::default(url), files));
+            return Ok(Self::by_url(Sourced::default(url), files, env));
         };
         let Sourced { value, source } = choice;
         ensure!(
@@ -71,24 +71,25 @@ impl<'a> Chosen<'a> {
         }
         let url = value.parse();
         let url = url.with_context(|| format!("{source} is not the URL of a board"))?;
-        Ok(Self::by_url(Sourced::new(url, source), files))
+        Ok(Self::by_url(Sourced::new(url, source), files, env))
     }
 
     /// Such a board is no less guarded than under the names that the configuration has for it.
-    fn by_url(Sourced { value, source }: Sourced<BoardUrl>, files: &'a ConfigFiles) -> Self {
+    fn by_url(
+        Sourced { value, source }: Sourced<BoardUrl>,
+        files: &'a ConfigFiles,
+        env: &Environment,
+    ) -> Self {
         let same = files.names().into_iter().filter_map(|name| {
             let found = files.table(name)?;
-            let url = found.table.url.parse::<BoardUrl>().ok()?;
-            let url = url.relative_to(found.file.folder());
-            url.is_same_board(&value).then_some((name, found))
+            let (url, _, protected) = url_of(&found, env).ok()?;
+            url.is_same_board(&value)
+                .then_some((name, found, protected))
         });
         let same: Vec<_> = same.collect();
-        let protected = same.iter().find_map(|(name, found)| {
-            let protected = found.value(|table| table.protected)?;
-            protected.value.then_some((name, protected))
-        });
-        let is_read_only = |(_, found): &&(&str, FoundTable)| found.table.read_only == Some(true);
-        let read_only = same.iter().find(is_read_only);
+        let protected = same.iter().find(|(_, _, protected)| protected.value);
+        let protected = protected.map(|(name, _, protected)| (name, protected.clone()));
+        let read_only = same.iter().find(|it| it.1.table.read_only == Some(true));
         let board = BoardChoice {
             name: protected.as_ref().map(|(name, _)| (**name).to_owned()),
             url: value,
@@ -100,7 +101,7 @@ impl<'a> Chosen<'a> {
         Self {
             board: Sourced::new(board, source),
             table: None,
-            read_only: read_only.and_then(|(_, found)| found.value(|table| table.read_only)),
+            read_only: read_only.and_then(|(_, found, _)| found.value(|table| table.read_only)),
         }
     }
 
@@ -131,20 +132,8 @@ impl<'a> Chosen<'a> {
         let Sourced { value, source } = choice;
         let path = found.file.path.display();
         let wrong = || format!("the url of [board.{value}] in {path} is wrong");
-        let folder = found.file.folder();
-        let (url, octavia) = match found.table.url.strip_prefix(octavia::SCHEME) {
-            Some(files) => {
-                let octavia = Octavia::read(files, folder, env).with_context(wrong)?;
-                (octavia.url.clone(), Some(Box::new(octavia)))
-            }
-            None => {
-                let url = found.table.url.parse::<BoardUrl>().with_context(wrong)?;
-                (url.relative_to(folder), None)
-            }
-        };
+        let (url, octavia, protected) = url_of(&found, env).with_context(wrong)?;
         found.require_trust(url.has_password())?;
-        let protected = found.value(|table| table.protected);
-        let protected = protected.unwrap_or(Sourced::default(octavia.is_some()));
         let board = BoardChoice {
             url,
             is_protected: protected.value,
@@ -159,6 +148,23 @@ impl<'a> Chosen<'a> {
             read_only: found.value(|table| table.read_only),
         })
     }
+}
+
+type Place = (BoardUrl, Option<Box<Octavia>>, Sourced<bool>);
+
+/// Returns where the board of a table is, and whether it is protected: Octavia's is, unless the table denies it.
+fn url_of(found: &FoundTable<'_>, env: &Environment) -> anyhow::Result<Place> {
+    let (url, folder) = (&found.table.url, found.file.folder());
+    let files = url.strip_prefix(octavia::SCHEME);
+    let octavia = files.map(|files| Octavia::read(files, folder, env).map(Box::new));
+    let octavia = octavia.transpose()?;
+    let url = match &octavia {
+        Some(octavia) => octavia.url.clone(),
+        None => url.parse::<BoardUrl>()?.relative_to(folder),
+    };
+    let protected = found.value(|table| table.protected);
+    let protected = protected.unwrap_or(Sourced::default(octavia.is_some()));
+    Ok((url, octavia, protected))
 }
 
 fn choice(

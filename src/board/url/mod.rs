@@ -19,7 +19,7 @@ mod untrusted;
 
 use std::{
     fmt,
-    net::IpAddr,
+    net::ToSocketAddrs as _,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -86,10 +86,10 @@ impl BoardUrl {
     fn place(&self) -> (Vec<String>, String) {
         let names = |servers: &[Server]| servers.iter().map(Server::place).collect();
         match self {
-            Self::Embedded(url) => {
-                let path = url.path.canonicalize().unwrap_or_else(|_| url.path.clone());
-                (vec![path.display().to_string()], String::new())
-            }
+            Self::Embedded(url) => (
+                vec![place_of(&url.path).display().to_string()],
+                String::new(),
+            ),
             Self::Redis(url) => {
                 let (servers, master) = match &url.address {
                     Address::Tcp(server) => (vec![server.place()], ""),
@@ -257,10 +257,27 @@ impl Server {
     /// Returns the address, the same for all names of this machine.
     fn place(&self) -> String {
         let host = self.host.to_ascii_lowercase();
-        let is_here = host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-        let host = if is_here { "localhost" } else { &*host };
+        let last = host.rsplit('.').next().unwrap_or_default();
+        let is_number = last.starts_with("0x") || last.parse::<u32>().is_ok();
+        // Numbers have forms that only the system reads, such as `127.1`; a name would be looked up.
+        let is_ip = host.contains(':') || is_number;
+        let ip = is_ip.then(|| (&*host, 0).to_socket_addrs().ok()?.next());
+        let ip = ip.flatten().map(|it| it.ip().to_canonical());
+        let host = match ip {
+            // To connect to `0.0.0.0` or `::` is to connect to this machine.
+            Some(ip) if ip.is_loopback() || ip.is_unspecified() => "localhost".to_owned(),
+            Some(ip) => ip.to_string(),
+            None => host.trim_end_matches('.').to_owned(),
+        };
         format!("{host}:{}", self.port)
     }
+}
+
+/// Returns the path without links and relative parts, also that of a file that is missing.
+fn place_of(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(in_folder).unwrap_or(path)
 }
 
 impl fmt::Display for Server {

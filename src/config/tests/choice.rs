@@ -32,6 +32,12 @@ fn a_board_that_is_named_by_its_url_is_guarded_as_under_its_name() {
     for (url, name, is_read_only) in [
         ("redis://127.0.0.1:6379", Some("prod"), false),
         ("rediss://[::1]/0?namespace=taskflow", Some("prod"), false),
+        ("redis://127.1/0", Some("prod"), false),
+        ("redis://0x7f000001", Some("prod"), false),
+        ("redis://0.0.0.0/0", Some("prod"), false),
+        ("redis://[::ffff:127.0.0.1]/0", Some("prod"), false),
+        ("redis://localhost./0", Some("prod"), false),
+        ("redis://10.1", None, false),
         ("redis://localhost/1", None, false),
         ("redis://localhost:6380", None, false),
         ("redis://localhost?namespace=other", None, false),
@@ -49,6 +55,37 @@ fn a_board_that_is_named_by_its_url_is_guarded_as_under_its_name() {
     // Whoever names another table has chosen what holds.
     let config = machine.load(board("plain"), &[]);
     assert!(!config.board.value.is_protected);
+}
+
+#[test]
+fn octavia_board_is_protected_by_its_url_too() {
+    let machine = Machine::new();
+    let conf = machine.write(
+        "octavia.conf",
+        "[task_flow]\njobboard_backend_hosts = 127.0.0.1\njobboard_backend_port = 6380\n",
+    );
+    let table = format!("[board.lbs]\nurl = \"octavia:{}\"\n", conf.display());
+    let machine = machine.user_file(&table);
+    let url = "redis://localhost:6380?namespace=octavia_jobboard";
+    let chosen = machine.load(board(url), &[]).board.value;
+    assert_eq!(
+        (chosen.name.as_deref(), chosen.is_protected),
+        (Some("lbs"), true)
+    );
+}
+
+#[test]
+fn removed_file_is_protected_by_a_relative_path() {
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let path = folder.path().canonicalize().unwrap().join("b.db");
+    let table = format!(
+        "[board.b]\nurl = \"sqlite:{}\"\nprotected = true\n",
+        path.display()
+    );
+    let machine = Machine::new().user_file(&table);
+    let name = folder.path().file_name().unwrap().to_str().unwrap();
+    let url = format!("sqlite:{name}/../{name}/b.db");
+    assert!(machine.load(board(&url), &[]).board.value.is_protected);
 }
 
 #[test]
