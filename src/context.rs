@@ -173,6 +173,7 @@ impl Context {
             is_second: true,
             ..self.flags.clone()
         };
+        let program = flags.program();
         let mut config = Config::load(flags, &self.environment)
             .map_err(|error| CommandError::of_config(&error))?;
         if is_changed {
@@ -182,6 +183,7 @@ impl Context {
             url.makes_folder |= *create;
         }
         let board: Arc<dyn Board> = self.opener(&config)?.open(&config.board.value.url)?;
+        self.teller.reach_second(board.name(), program);
         Ok((board, config))
     }
 

@@ -4,7 +4,11 @@ mod hint;
 mod plugin;
 mod trying;
 
-use std::{error::Error as StdError, process::ExitCode, sync::Arc};
+use std::{
+    error::Error as StdError,
+    process::ExitCode,
+    sync::{Arc, OnceLock},
+};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -147,6 +151,8 @@ pub(crate) struct Teller {
     program: Suggestion,
     /// The command that was typed, whose help knows more.
     command: Option<String>,
+    /// The board of `--to`, by its name in errors, and how commands reach it.
+    second: Arc<OnceLock<(String, Suggestion)>>,
 }
 
 impl Teller {
@@ -156,7 +162,13 @@ impl Teller {
             is_coloured: out.colours_errors(),
             program,
             command,
+            second: Arc::default(),
         }
+    }
+
+    /// Has the hints of errors about another board lead to that one.
+    pub(crate) fn reach_second(&self, board: &str, program: Suggestion) {
+        let _ = self.second.set((board.to_owned(), program));
     }
 
     /// Returns the code for the way a command ended, after telling of an error.
@@ -214,7 +226,11 @@ impl Teller {
             let hint = Hint::new("`jobboard help {}` tells all about it", [&[command]]);
             (code == USAGE).then(|| WayOut::new(hint, None))
         });
-        let hint = way_out.and_then(|it| it.hint.complete(&self.program, it.job.as_deref()));
+        let board = error.chain().find_map(board_error);
+        let board = board.and_then(BoardError::board);
+        let second = (self.second.get()).filter(|(name, _)| board == Some(name));
+        let program = second.map_or(&self.program, |(_, program)| program);
+        let hint = way_out.and_then(|it| it.hint.complete(program, it.job.as_deref()));
         let (hint, commands) = hint.unzip();
         Told {
             code,

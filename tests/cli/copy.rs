@@ -239,6 +239,10 @@ fn nothing_stays_claimed_where_the_other_board_is_gone() {
     );
     assert_eq!(gone.code, 5, "{gone:?}");
     assert!(gone.stderr.contains("127.0.0.1:1"), "{gone:?}");
+    let ping = "`jobboard --board redis://127.0.0.1:1 ping` shows whether the board answers";
+    assert!(gone.stderr.contains(ping), "{gone:?}");
+    let copied = boards.run(&one, &["copy", "--to", "redis://127.0.0.1:1"]);
+    assert!(copied.stderr.contains(ping), "{copied:?}");
     assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 1);
 }
 
