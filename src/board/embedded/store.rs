@@ -248,7 +248,8 @@ impl Store {
     /// Leaves the file so that the next process opens it quickly.
     pub(super) fn finish(&mut self) {
         let log = with_suffix(&self.path, "-wal");
-        if fs::metadata(log).is_ok_and(|log| log.len() > LARGEST_LOG_LEFT) {
+        // If another file has taken the place of ours, the log belongs to that one.
+        if self.is_current() && fs::metadata(log).is_ok_and(|log| log.len() > LARGEST_LOG_LEFT) {
             // Others may still read the log; then the last of them shortens it.
             let _ = self
                 .connection

@@ -160,6 +160,27 @@ async fn a_row_with_odd_values_whose_claim_has_lapsed_keeps_nobody_from_writing(
 }
 
 #[tokio::test]
+async fn closing_a_moved_board_leaves_the_log_of_its_successor() {
+    let (old, folder) = open();
+    post_one(&old, "old").await;
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    sqlite(&folder)
+        .query_row(checkpoint, [], |_| Ok(()))
+        .unwrap();
+    let file = folder.path().join("board.db");
+    std::fs::rename(&file, folder.path().join("moved.db")).unwrap();
+    let new = board_in(&folder);
+    // Long enough for the log to be shortened by whoever leaves.
+    for _ in 0..60 {
+        post_one(&new, "new").await;
+    }
+    old.close().await;
+    for board in [&new, &board_in(&folder)] {
+        assert_eq!(board.health().await.unwrap().jobs, 60);
+    }
+}
+
+#[tokio::test]
 async fn a_newer_layout_is_refused_and_left_alone() {
     let (board, folder) = open();
     post_one(&board, "resize").await;
