@@ -62,7 +62,6 @@ impl Embedded {
         Ok(past.await?.unwrap_or_default())
     }
 
-    /// Changes jobs in one transaction, each with its own answer.
     async fn each<T: Sync, A>(
         &self,
         all: &[T],

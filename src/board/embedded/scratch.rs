@@ -49,7 +49,6 @@ pub(crate) fn hold(path: &Path) -> io::Result<()> {
 }
 
 impl Embedded {
-    /// Returns the folder of the board, and what its file is called there.
     fn place(&self) -> (PathBuf, String) {
         let path = self.file.path();
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty());

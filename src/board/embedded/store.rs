@@ -262,7 +262,6 @@ fn version(connection: &Connection) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Whether SQLite could not get at the file for want of permission.
 pub(super) fn is_denied(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),

@@ -82,7 +82,6 @@ impl Keys {
         self.named("sequence")
     }
 
-    /// The number of the last claim.
     pub(super) fn fence(&self) -> String {
         self.named("fence")
     }
@@ -101,7 +100,6 @@ impl Keys {
         self.named("moves")
     }
 
-    /// The channel on which our scripts tell what they did.
     pub(super) fn events(&self) -> String {
         self.named("events")
     }
@@ -115,7 +113,6 @@ impl Keys {
         self.named(&format!("told.{name}"))
     }
 
-    /// What all entries of the registry match, for a scan.
     pub(super) fn conductors(&self) -> String {
         self.beginning_with("conductor.")
     }

@@ -86,7 +86,6 @@ impl Client {
         self.url.user.as_deref()
     }
 
-    /// Looks how long the certificate of the server is good, if it shows one.
     pub(super) async fn look_at_certificate(&self, seen: &mut Examined) {
         if let (Address::Tcp(server), Some(files)) = (&self.url.address, &self.url.tls) {
             let deadline = Deadline::after(self.patience());
@@ -196,7 +195,6 @@ impl Client {
         self.limit
     }
 
-    /// Makes an error of what the server said instead of doing one of several commands.
     pub(super) fn refusal(&self, doing: &'static str, error: &ServerError) -> BoardError {
         self.error(doing, meaning(error, self.url.user.as_deref()))
     }

@@ -43,7 +43,6 @@ enum Lack {
 }
 
 impl Lack {
-    /// Reads what the server says to whoever is denied something in a script.
     fn of(said: &str) -> Self {
         // Behind the name of the user, which may be any word.
         let said = said

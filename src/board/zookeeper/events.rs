@@ -175,7 +175,6 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Looks again, and says that something may have been missed.
     async fn start_over(&mut self) -> Result<()> {
         if std::mem::take(&mut self.is_reconnected) {
             // The old ones are dropped behind: with the last one on a folder the server ends it.

@@ -117,7 +117,6 @@ impl Client {
         format!("{servers}{chroot}")
     }
 
-    /// Looks how long the certificates of the servers are good, if they show any.
     pub(super) async fn look_at_certificates(&self, seen: &mut Examined) {
         if let Some(files) = &self.url.tls {
             expiry::examine::<Cause>(&self.url.servers, files, self.deadline(), seen).await;
@@ -138,7 +137,6 @@ impl Client {
         }
     }
 
-    /// Returns who may do what with the nodes that we create.
     pub(super) fn acls(&self) -> Acls<'static> {
         self.about.acls
     }

@@ -56,7 +56,6 @@ const TRIES: usize = 16;
 /// How many jobs are changed at once: what was read of the last one shall not be old by then.
 const AT_ONCE: usize = 256;
 
-/// A board on a ZooKeeper server, or on an ensemble of them.
 pub(crate) struct ZooKeeper {
     root: Root,
     registration: Mutex<Option<Registration>>,

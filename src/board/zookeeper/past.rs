@@ -47,7 +47,6 @@ struct Stored {
 }
 
 impl Target<'_> {
-    /// Has a transaction remember a job that goes by it.
     pub(super) fn remember(
         self,
         transaction: &mut Transaction<'_>,

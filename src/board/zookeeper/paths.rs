@@ -11,7 +11,6 @@ use crate::{
     job::{JobKey, Owner, Shelf},
 };
 
-/// Names the nodes of one board.
 #[derive(Debug, Clone)]
 pub(super) struct Paths {
     board: String,
@@ -65,7 +64,6 @@ impl Paths {
         format!("{}/{JOB}", self.board)
     }
 
-    /// The node of a job on a shelf.
     pub(super) fn job(&self, shelf: Shelf, key: &JobKey) -> String {
         let path = format!("{}/{key}", self.board);
         match shelf {
@@ -87,7 +85,6 @@ impl Paths {
             .map_or(any.clone(), |(folder, _)| folder.to_owned())
     }
 
-    /// Returns the job that a child of a shelf's folder is, if it is one.
     pub(super) fn key_of(&self, shelf: Shelf, child: &str) -> Option<JobKey> {
         let key = match shelf {
             Shelf::Board | Shelf::Past => JobKey::new(child),
@@ -126,7 +123,6 @@ impl Paths {
         format!("{}/jobs/{key}", self.ours)
     }
 
-    /// The folder of what is remembered of jobs that are gone.
     pub(super) fn past(&self) -> String {
         format!("{}/past", self.ours)
     }
@@ -154,7 +150,6 @@ impl Paths {
         format!("{}/conductor/{}", self.entities, escape(name))
     }
 
-    /// The folder of the globs that are paused.
     pub(super) fn pauses(&self) -> String {
         format!("{}/paused", self.ours)
     }
@@ -163,7 +158,6 @@ impl Paths {
         format!("{}/paused/{}", self.ours, escape(names))
     }
 
-    /// The directory of the records of moves.
     pub(super) fn moves(&self) -> String {
         format!("{}/moves", self.ours)
     }
@@ -182,7 +176,6 @@ impl Paths {
     }
 }
 
-/// What the node of every job begins with.
 const JOB: &str = "job";
 const LOCK: &str = ".lock";
 
@@ -195,7 +188,6 @@ pub(super) fn is_job(child: &str) -> bool {
     child.starts_with(JOB) && !child.ends_with(LOCK) && !child.contains(is_foreign)
 }
 
-/// Returns the job whose lock a child is.
 pub(super) fn locked_by(child: &str) -> Option<JobKey> {
     let job = child.strip_suffix(LOCK)?;
     is_job(job).then(|| JobKey::new(job))
@@ -256,7 +248,6 @@ pub(super) fn conductor_of(entity: &str) -> &str {
     entity.rsplit_once('@').map_or(entity, |(name, _)| name)
 }
 
-/// Returns the name of the conductor whose entry a node is.
 pub(super) fn entered(child: &str) -> Owner {
     Owner::from_stored(conductor_of(&unescape(child)))
 }

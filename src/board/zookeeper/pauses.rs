@@ -12,7 +12,6 @@ use crate::{
 };
 
 impl Target<'_> {
-    /// Has jobs of some names left alone.
     pub(super) async fn pause(self, pause: &Pause) -> Result<()> {
         self.make_folder(&self.paths.pauses()).await?;
         let (path, data) = (self.paths.pause(&pause.names), as_json(pause));
@@ -43,7 +42,6 @@ impl Target<'_> {
         }
     }
 
-    /// Returns what is paused.
     pub(super) async fn pauses(self) -> Result<Vec<Pause>> {
         let folder = self.paths.pauses();
         let children = nodes::children(self.session, &folder).await?;

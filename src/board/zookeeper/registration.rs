@@ -45,7 +45,6 @@ impl Registration {
     }
 }
 
-/// Where somebody is registered, as whom, and what is told there.
 pub(super) struct Entrant {
     root: Root,
     conductor: Conductor,
@@ -83,7 +82,6 @@ impl Entrant {
         }
     }
 
-    /// Returns whether the name is taken by this very session.
     async fn is_ours(&self, session: &Session) -> Result<bool> {
         let name = self.root.paths.name(&self.conductor.name);
         let found = session.client().check_stat(&name);

@@ -42,7 +42,6 @@ impl Root {
     }
 }
 
-/// The board that is changed, by the session on which it is.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) client: &'a Client,

@@ -105,7 +105,6 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// The beginning of a board that is yet to be created.
     pub(crate) const START: Self = Self {
         event: 0,
         sequence: 0,

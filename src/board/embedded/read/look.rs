@@ -104,7 +104,6 @@ fn unreadable(transaction: &Transaction<'_>) -> rusqlite::Result<HashSet<i64>> {
         .collect()
 }
 
-/// Returns which index to walk, and the condition for a record to be listed.
 fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite::Result<String> {
     let shelf = shelf_number(query.shelf);
     let index = match query.order {

@@ -83,7 +83,6 @@ impl RowJob {
     }
 }
 
-/// Returns the columns that [`entry`] expects.
 pub(crate) fn columns(view: &View, detail: Detail) -> String {
     let most = view.limit().details;
     // Of what is too large only the beginning is read.
@@ -105,7 +104,6 @@ pub(crate) fn columns(view: &View, detail: Detail) -> String {
     )
 }
 
-/// Reads a row as a job, or says what is wrong with it.
 pub(crate) fn entry(row: &Row<'_>, view: &View, detail: Detail) -> rusqlite::Result<Entry> {
     match job(row, view, detail) {
         Ok(job) => Ok(Entry::Job(Box::new(job))),

@@ -8,7 +8,6 @@ use std::{fs, time::Duration};
 use chrono::{DateTime, Utc};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Now, as the store counts time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     /// Milliseconds since the machine was started.

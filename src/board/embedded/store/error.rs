@@ -59,12 +59,10 @@ impl OpenError {
     }
 }
 
-/// Says that another process was quicker.
 pub(super) fn busy() -> Error {
     Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)
 }
 
-/// Whether another process held a lock that was needed.
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),

@@ -160,7 +160,6 @@ fn claim_one(
     }
 }
 
-/// Changes jobs, each with its own answer, as [`alone`] does.
 pub(crate) fn each<T, A>(
     transaction: &Transaction<'_>,
     all: &[T],

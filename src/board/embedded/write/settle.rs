@@ -251,7 +251,6 @@ pub(crate) fn purge(
     Ok(Ok(Settled::default()))
 }
 
-/// Notes who does something to a job that is not its ordinary course, and why.
 fn note(transaction: &Transaction<'_>, sequence: i64, remark: &Remark) -> rusqlite::Result<()> {
     transaction
         .prepare_cached("UPDATE job SET remark = ?2 WHERE sequence = ?1")?

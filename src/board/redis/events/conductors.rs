@@ -39,7 +39,6 @@ impl Conductors {
         !self.touched.is_empty()
     }
 
-    /// Whether an event is news.
     pub(super) fn hear(&mut self, event: &Event) -> bool {
         let name = event.owner.as_ref().map(ToString::to_string);
         match (event.kind, name) {
@@ -68,14 +67,12 @@ impl Conductors {
         })
     }
 
-    /// Notes that one is there; returns whether it had left.
     fn join(&mut self, name: &str) -> bool {
         let known = self.gone.len();
         self.gone.retain(|gone| gone != name);
         self.gone.len() < known
     }
 
-    /// Notes that one has left; returns whether that is news.
     fn leave(&mut self, name: String) -> bool {
         self.back.remove(&name);
         if self.gone.contains(&name) {

@@ -15,7 +15,6 @@ use crate::{
     job::Remark,
 };
 
-/// Returns the command that tells what happened to something that is no job.
 pub(crate) fn message(
     keys: &Keys,
     kind: EventKind,

@@ -51,7 +51,6 @@ impl Pace {
         self.rested.checked_sub(AHEAD).unwrap_or(self.rested)
     }
 
-    /// Notes what a look cost that began then.
     pub(super) fn spent(&mut self, began: Instant) {
         let cost = self.whole.add(began.elapsed());
         self.rest(began, cost);
@@ -68,7 +67,6 @@ impl Pace {
     }
 }
 
-/// Says when to look at a board that does not tell.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
     pause: Duration,

@@ -14,7 +14,6 @@ pub(super) enum Cause {
     Noted,
 }
 
-/// What is to be looked at and is known of why, each job once.
 #[derive(Debug, Default)]
 pub(super) struct RecheckQueue {
     jobs: HashMap<JobKey, (Cause, Traces)>,

@@ -11,7 +11,6 @@ use crate::job::JobKey;
 /// How long after its number a job may still be posted.
 const LATE: Duration = Duration::from_secs(2);
 
-/// How many records there are, and how many numbers were ever given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) jobs: usize,
@@ -142,7 +141,6 @@ impl Account {
     }
 }
 
-/// Returns the jobs that are known and were not found.
 pub(super) fn missing<'a>(
     known: impl Iterator<Item = &'a JobKey>,
     found: &HashSet<JobKey>,

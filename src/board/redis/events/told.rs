@@ -18,7 +18,6 @@ const DEEPEST: usize = 32;
 /// How long a message may be: its events take many times the memory.
 const LONGEST: usize = 1 << 20;
 
-/// An event as a script words it.
 #[derive(Debug, Deserialize)]
 struct Told {
     event: String,

@@ -24,7 +24,6 @@ pub(super) fn read(keys: &Keys, data: Vec<Value>) -> Touched {
 }
 
 impl Part {
-    /// Returns the job whose state this is a part of.
     pub(super) fn job(&self) -> Option<&JobKey> {
         match self {
             Self::Owner(key) | Self::Modified(key) | Self::Sidecar(key) => Some(key),

@@ -43,7 +43,6 @@ pub(crate) fn lacked_room(value: &[u8], before: usize, most: usize) -> bool {
     size_unread(value).is_some_and(|size| size <= most && before + size + CURSOR > 2 * most)
 }
 
-/// Why there is no further reply.
 #[derive(Debug)]
 pub(crate) enum Deaf {
     HungUp(Option<io::Error>),

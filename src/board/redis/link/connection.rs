@@ -81,7 +81,6 @@ impl Connection {
         !self.is_spent.load(Ordering::Relaxed) && !self.driver.is_finished()
     }
 
-    /// Breaks off, whatever is under way.
     pub(crate) fn cut(&self) {
         self.is_spent.store(true, Ordering::Relaxed);
         self.driver.abort();

@@ -2,7 +2,6 @@
 
 use redis::Value;
 
-/// Says what is wrong with how a server deals with its memory, by what it tells of that.
 pub(crate) fn warning(info: &Value) -> Option<String> {
     let info: String = redis::from_redis_value_ref(info).ok()?;
     let fact = |name: &str| {

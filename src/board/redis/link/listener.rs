@@ -77,7 +77,6 @@ pub(super) fn pushes() -> (Pusher, Pushed) {
     (pusher, Pushed { receiver, backlog })
 }
 
-/// Returns about how much memory a push takes.
 fn size(push: &PushInfo) -> usize {
     push.data.iter().map(size_of_value).sum()
 }

@@ -80,7 +80,6 @@ pub(crate) fn meaning_of_login(error: &ServerError, user: Option<&str>) -> Cause
     }
 }
 
-/// Returns the code of an error, also of one that an old server has wrapped.
 fn unwrapped<'a>(code: &'a str, details: &str) -> &'a str {
     let wrapped = WRAPPED.into_iter().find(|code| {
         let mut words = details.split(' ');

@@ -290,7 +290,6 @@ impl Target<'_> {
         );
     }
 
-    /// Begins what is done to jobs that may be in the trash.
     fn on_trash(self, script: Script, now: DateTime<Utc>) -> Call {
         let mut call = self.call(script);
         call.key("trash", self.keys.trash())

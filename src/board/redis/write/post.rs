@@ -207,7 +207,6 @@ fn posted(draft: &Draft, sequence: i64, fence: Option<Fence>) -> Posted {
     }
 }
 
-/// Returns the number that is the first fact of an answer.
 fn number(reply: &Reply) -> i64 {
     reply.text(0).parse().unwrap_or_default()
 }

@@ -40,7 +40,6 @@ impl PredictedNumbers {
     }
 }
 
-/// Completes postings by the numbers that come next.
 pub(crate) fn complete(postings: &mut [Vec<u8>], last: i64) {
     for (number, posting) in (last + 1..).zip(postings) {
         posting.extend(msgpack::sequence(number.unsigned_abs()));

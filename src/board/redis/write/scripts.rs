@@ -58,7 +58,6 @@ pub(crate) struct Call {
     jobs: usize,
 }
 
-/// The keys of a call, or its other values.
 #[derive(Debug, Clone, Default)]
 struct Given {
     /// Those for all jobs, and those of one.

@@ -141,7 +141,6 @@ impl Wanted {
         .flatten()
     }
 
-    /// Takes what was found of these nodes.
     fn see(
         self,
         key: &JobKey,

@@ -11,7 +11,6 @@ use crate::board::{net::connect::Deadline, url::Server};
 /// How long to wait for more servers that are well, once one is.
 const GATHERING: Duration = Duration::from_millis(100);
 
-/// Returns the servers that are well, and what the matter is with the others.
 pub(crate) async fn examine(
     servers: &[Server],
     tls: Option<&Tls>,

@@ -59,7 +59,6 @@ impl Node {
         self
     }
 
-    /// Whether it is there and we may not read it.
     pub(crate) fn is_denied(&self) -> bool {
         // Whatever was created, was created in some transaction.
         self.stat.czxid == 0

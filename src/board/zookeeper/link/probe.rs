@@ -88,7 +88,6 @@ const ANSWER: usize = 40;
 /// What both sides send to name a session: so many bytes.
 const PASSWORD: i32 = 16;
 
-/// Returns the requests for a session, and for its end.
 fn request() -> Vec<u8> {
     let mut bytes = Vec::with_capacity(61);
     let mut numbers = |numbers: &[i32]| {
@@ -106,7 +105,6 @@ fn request() -> Vec<u8> {
     bytes
 }
 
-/// Makes sense of an answer.
 fn understand(answer: &[u8]) -> Result<(), Cause> {
     if answer.is_empty() {
         return Err(Cause::Closed);

@@ -24,7 +24,6 @@ pub(crate) enum Cause {
     SessionEnded,
     #[error("is too busy")]
     Throttled,
-    /// Several servers, each with its own problem.
     #[error("cannot be reached: {0}")]
     All(String),
 

@@ -24,7 +24,6 @@ pub(crate) struct Circumstances {
     /// The servers, as they are called in errors.
     pub(crate) servers: String,
     pub(crate) user: Option<String>,
-    /// The node below which the jobs are.
     pub(crate) path: String,
     pub(crate) chroot: Option<String>,
     pub(crate) acls: Acls<'static>,
@@ -169,7 +168,6 @@ impl Session {
         }
     }
 
-    /// Creates the node that takes the place of `/`, and those above it, if they are missing.
     pub(crate) async fn ensure_chroot(&self, doing: &'static str) -> Result<(), Failure> {
         let Some(chroot) = &self.about.chroot else {
             return Ok(());
@@ -249,7 +247,6 @@ fn named(nodes: &[String]) -> String {
     }
 }
 
-/// An error in which a server has refused something.
 pub(crate) trait Refusal {
     /// Returns what it said, whichever of several operations it was about.
     fn cause(&self) -> &Error;

@@ -57,7 +57,6 @@ impl Tls {
         }
     }
 
-    /// Puts TLS around a connection that was just made.
     pub(crate) async fn secure(
         &self,
         stream: TcpStream,

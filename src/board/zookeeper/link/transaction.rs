@@ -10,7 +10,6 @@ use crate::board::{net::failure::Failure, wire::sidecar::Sidecar};
 /// What writers were doing when they failed.
 pub(crate) const WRITING: &str = "write to";
 
-/// What a step of a transaction is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Job,
@@ -18,7 +17,6 @@ pub(crate) enum Step {
     Sidecar,
     Past,
     Marker,
-    /// The record of a move.
     Move,
     Trashed,
     /// A namesake that has to leave the trash, and what is kept of it.
@@ -27,7 +25,6 @@ pub(crate) enum Step {
     Name,
 }
 
-/// Says why nothing of a transaction happened.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) step: Step,
@@ -35,7 +32,6 @@ pub(crate) struct Refused {
     pub(crate) error: Error,
 }
 
-/// Steps that are taken together or not at all.
 pub(crate) struct Transaction<'a> {
     session: &'a Session,
     acls: Acls<'a>,
@@ -96,7 +92,6 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Refuses the whole if this node is there.
     pub(crate) fn assert_absent(&mut self, step: Step, path: String) {
         self.create(step, path.clone(), b"", CreateMode::Persistent);
         self.delete(step, path, 0);
@@ -109,7 +104,6 @@ impl<'a> Transaction<'a> {
         self.steps.push((step, path));
     }
 
-    /// Sends it at once, and returns what became of it.
     pub(crate) fn commit(
         mut self,
     ) -> impl Future<Output = Result<Result<Vec<MultiWriteResult>, Refused>, Failure>> + Send + 'a

@@ -58,7 +58,6 @@ pub(crate) async fn find(
     Ok(found)
 }
 
-/// Looks through a whole shelf for what was not found directly.
 async fn scan(
     session: &Session,
     paths: &Paths,
@@ -133,7 +132,6 @@ impl<'a> Meanings<'a> {
         meanings
     }
 
-    /// Returns which references could mean this job.
     fn of_job(&self, key: &JobKey, node: &Node) -> Vec<usize> {
         let posting = decode(key, node, Detail::Brief).ok();
         let uuid = posting.map(|posting| posting.uuid.to_ascii_lowercase());

@@ -62,7 +62,6 @@ impl Record {
         }
     }
 
-    /// Returns who holds the job; also what is wrong with its lock.
     pub(crate) fn holding(&self) -> (Option<Holding>, Option<String>) {
         self.lock.as_ref().map_or((None, None), holding)
     }
@@ -181,7 +180,6 @@ impl Record {
     }
 }
 
-/// Reads a posting; an error is what keeps it from being a job.
 pub(crate) fn decode(key: &JobKey, posting: &Node, detail: Detail) -> Result<Posting, String> {
     if posting.is_denied() {
         return Err("we may not read it".to_owned());

@@ -34,7 +34,6 @@ struct Bid<'a> {
     is_ahead: bool,
 }
 
-/// What became of one attempt to claim a job.
 enum Attempt {
     Won(Box<Claimed>),
     /// Not everything was as it had just been read.
@@ -128,7 +127,6 @@ impl Target<'_> {
         Err(BoardError::Changed)
     }
 
-    /// Claims a job if everything is still as it was read.
     async fn attempt(
         self,
         record: &Record,

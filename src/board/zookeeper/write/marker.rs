@@ -107,7 +107,6 @@ impl Mark {
         self.set(transaction, (self.on_board.as_ref(), Some(key)));
     }
 
-    /// Adds that the job comes back to the board.
     pub(crate) fn move_to_board(&self, transaction: &mut Transaction<'_>, key: &JobKey) {
         let in_trash = self.in_trash.as_ref().map(|namesake| &namesake.key);
         self.set(transaction, (Some(key), in_trash));
@@ -124,7 +123,6 @@ pub(crate) fn uuid_of(posting: &Node) -> Option<Uuid> {
     Uuid::try_parse(&posting.uuid).ok()
 }
 
-/// Returns what a marker says of a job in these places.
 pub(crate) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> {
     Whereabouts {
         v: VERSION,

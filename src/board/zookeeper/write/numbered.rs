@@ -95,7 +95,6 @@ impl<'t> Target<'t> {
         Err(BoardError::Changed.into())
     }
 
-    /// Looks which of the uuids that somebody has chosen are taken.
     async fn uses(self, batch: &[Encoded<'_>]) -> Result<Vec<Use>> {
         let chosen = batch.iter().filter(|(draft, _)| draft.chosen);
         let paths: Vec<_> = (chosen.clone())
@@ -205,7 +204,6 @@ impl<'t> Target<'t> {
         Ok(transaction)
     }
 
-    /// Writes down where the job of a uuid is.
     fn mark(
         self,
         draft: &Draft,
@@ -241,7 +239,6 @@ pub(crate) fn side_of(former: &Former) -> Sidecar {
     side
 }
 
-/// Numbers the jobs whose uuids are not taken, from the next number on.
 fn number(uses: &[Use], next: i64, claimant: Option<&Claimant>) -> Vec<Option<JobKey>> {
     // A lock is a child as well, and uses a number up.
     let step = if claimant.is_some() { 2 } else { 1 };

@@ -30,7 +30,6 @@ pub(crate) const LARGEST: usize = BATCH.1 - 10 * OVERHEAD;
 /// What a job takes in a transaction beyond its posting, its paths and its owner.
 const OVERHEAD: usize = 400;
 
-/// A draft and what its node is going to hold.
 pub(crate) type Encoded<'a> = (&'a Draft, Vec<u8>);
 
 impl Target<'_> {

@@ -145,7 +145,6 @@ impl Target<'_> {
         Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
     }
 
-    /// Returns the posting of a job as it becomes.
     fn edited(self, record: &Record, edit: &Edit) -> Result<Vec<u8>> {
         let edited = json::edited(&record.posting.data, edit, Limit::USUAL);
         let edited = edited.map_err(|problem| BoardError::Malformed {

@@ -146,7 +146,6 @@ impl Story<'_> {
         }
     }
 
-    /// The job is gone from the board, and was trashed or consumed.
     fn end(&mut self, known: &Known, end: EventKind) {
         if known.claim.is_none() {
             // Only its owner can take it away, but for an operator, and strangers.
@@ -163,7 +162,6 @@ impl Story<'_> {
         }
     }
 
-    /// The job is new on the board, and was posted or restored.
     fn begin(&mut self, seen: &Known, beginning: EventKind) {
         self.step(beginning, seen, None);
         match &seen.claim {

@@ -46,7 +46,6 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Forgets all that is known, and what was pushed by now.
     fn forget(&mut self) -> Result<()> {
         while let Some(push) = self.pushed() {
             if push.kind == PushKind::Disconnection {

@@ -88,7 +88,6 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Returns how many jobs there should be on the board and in its trash.
     fn lengths(&self) -> (usize, usize) {
         let length = |shelf| self.picture.len(shelf);
         (length(Shelf::Board), length(Shelf::Trash))

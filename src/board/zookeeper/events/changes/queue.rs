@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::{board::Event, job::JobKey};
 
-/// A node that came or went.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Change {
     OfJob(Step, JobKey),
@@ -12,7 +11,6 @@ pub(crate) enum Change {
     Event(Box<Event>),
 }
 
-/// What happened to one of the nodes of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     JobCame,
@@ -88,7 +86,6 @@ impl Changes {
         self.all.range(number..).map(|(_, change)| change)
     }
 
-    /// Takes the first one out, if its number is a smaller one.
     pub(super) fn pop_before(&mut self, number: u64) -> Option<Change> {
         let (&first, _) = self.all.first_key_value()?;
         (first < number).then(|| self.remove(first)).flatten()
@@ -98,7 +95,6 @@ impl Changes {
         self.numbered(key).map(|(_, step)| step)
     }
 
-    /// Takes the first such step of a job out, if there is any.
     pub(super) fn take(&mut self, wanted: Step, key: &JobKey) -> bool {
         let found = self.numbered(key).find(|(_, step)| *step == wanted);
         found.is_some_and(|(at, _)| self.remove(at).is_some())
