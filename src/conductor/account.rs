@@ -28,7 +28,6 @@ const MOST_UNSETTLED: usize = 100;
 pub(crate) struct Account {
     state: Mutex<State>,
     pub(super) contact: Arc<Contact>,
-    /// Whether the registry of the board has it.
     pub(super) registered: watch::Sender<bool>,
 }
 

@@ -255,7 +255,6 @@ impl Attempt {
     }
 }
 
-/// Waits until everything that runs was to have ended.
 async fn out_of_time(shutdown: &mut watch::Receiver<Shutdown>) {
     let end = aborted(shutdown).await;
     clock::sleep_until(end).await;

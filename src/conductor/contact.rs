@@ -75,7 +75,6 @@ impl Contact {
         self.0.lock().made
     }
 
-    /// Returns how often it was lost, and is back.
     pub(super) fn regained(&self) -> u64 {
         self.0.lock().regained
     }

@@ -11,7 +11,6 @@ use crate::{
     job::{Entry, Job, Pauses},
 };
 
-/// Why a job is left to others.
 #[derive(Debug)]
 pub(crate) enum Against {
     Policy(Unfit),

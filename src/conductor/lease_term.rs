@@ -8,7 +8,6 @@ use crate::{
     duration,
 };
 
-/// How long the claims of a conductor last from a renewal on.
 #[derive(Debug)]
 pub(super) struct LeaseTerm {
     wanted: Duration,
@@ -23,7 +22,6 @@ impl LeaseTerm {
         }
     }
 
-    /// Returns how long claims are to last, for whoever claims.
     pub(super) fn wanted(&self) -> Duration {
         self.wanted
     }

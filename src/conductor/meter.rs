@@ -79,7 +79,6 @@ pub(crate) struct Measured {
     pub(crate) not_renewed: u64,
     /// How much later than it was due the last renewal was granted.
     pub(crate) lateness: Duration,
-    /// How often the board went away and came back.
     pub(crate) reconnects: u64,
 }
 

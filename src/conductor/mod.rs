@@ -67,7 +67,6 @@ use crate::{
     retry::Patience,
 };
 
-/// All that a conductor is told.
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// How it is registered, and as whom it claims.
@@ -177,7 +176,6 @@ fn shared(settings: &mut Settings, board: &str, reporter: Reporter) -> io::Resul
     })
 }
 
-/// Enters the registry, and performs jobs until told otherwise.
 async fn work(
     board: Arc<dyn Board>,
     settings: &Settings,

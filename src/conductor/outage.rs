@@ -71,7 +71,6 @@ impl Outage {
             .is_some_and(|since| since.elapsed() >= REFUSED_FOR)
     }
 
-    /// Says once that the board is gone, or refuses.
     pub(super) fn begin(&mut self, error: &BoardError) {
         self.wait(true);
         let is_away = is_away(error);

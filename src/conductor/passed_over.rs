@@ -24,7 +24,6 @@ const MOST_TOLD: usize = 20;
 /// How many jobs that came one by one are remembered, so that none of them counts twice.
 const MOST_HEARD: usize = 10_000;
 
-/// The jobs that are left alone, as far as a conductor knows.
 #[derive(Debug, Default)]
 pub(super) struct PassedOver(Mutex<State>);
 
@@ -51,7 +50,6 @@ struct Reason {
     is_refusal: bool,
 }
 
-/// A job that is left alone.
 pub(super) struct Such<'a> {
     name: Cow<'a, str>,
     job: Cow<'a, str>,
@@ -91,7 +89,6 @@ impl Reasons {
         }
     }
 
-    /// Returns what is known of a reason, or of all those for which there is no room.
     fn reason(&mut self, mut text: String) -> &mut Reason {
         if self.0.len() >= MOST_REASONS && !self.0.contains_key(&text) {
             text = "other reasons, too many to be told apart".to_owned();
@@ -120,7 +117,6 @@ impl Reason {
 }
 
 impl PassedOver {
-    /// Takes what a look at the whole board has found.
     pub(super) fn found_all(&self, reasons: Reasons, reporter: &Reporter) {
         let mut state = self.0.lock();
         state.reasons = reasons;
@@ -142,7 +138,6 @@ impl PassedOver {
         state.tell_new(reporter);
     }
 
-    /// Takes a job that came since the last look.
     pub(super) fn heard(
         &self,
         key: &JobKey,
@@ -164,7 +159,6 @@ impl PassedOver {
         state.reasons.0.iter().map(count).collect()
     }
 
-    /// Tells all of them.
     pub(super) fn tell_all(&self, reporter: &Reporter) {
         for (text, reason) in &self.0.lock().reasons.0 {
             reporter.tell(reason.note(text, &reason.names.iter().collect::<Vec<_>>()));

@@ -50,7 +50,6 @@ pub(super) fn told(settings: &Settings) -> Told {
     }
 }
 
-/// Keeps the registry told of what a conductor does.
 pub(super) struct Teller {
     pub(super) board: Arc<dyn Board>,
     pub(super) shared: Arc<Shared>,

@@ -34,7 +34,6 @@ const MOST: usize = 256;
 /// How long those that are due wait for others.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// How many jobs came to which end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) ran: u64,
@@ -60,7 +59,6 @@ impl Tally {
     }
 }
 
-/// Settles what is handed over by those who performed it.
 pub(super) struct Settler {
     pub(super) board: Arc<dyn Board>,
     pub(super) shared: Arc<Shared>,

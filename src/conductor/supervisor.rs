@@ -271,7 +271,6 @@ impl Supervisor {
         }
     }
 
-    /// Has nothing started any more, since somebody told us to end.
     fn stop_starting(&self) {
         let note = match self.shared.in_flight.count() {
             0 => Note::new("stopping"),

@@ -30,7 +30,6 @@ pub(super) struct Ledger {
     entries: Mutex<BTreeMap<u64, Entry>>,
     /// The number of the next entry; none is used twice, an answer may still be under way.
     next: AtomicU64,
-    /// Told when a claim is added.
     pub(super) changed: Notify,
     /// How many confirmations back the time of a claim counts from.
     confirmations: usize,
@@ -128,7 +127,6 @@ impl Ledger {
         }
     }
 
-    /// Returns when the next request is due.
     pub(super) fn first_renewal(&self) -> Option<Boottime> {
         self.entries.lock().values().map(Entry::renew_at).min()
     }
@@ -210,7 +208,6 @@ impl Ledger {
     }
 }
 
-/// What became of one attempt to renew all claims.
 pub(super) enum Round {
     /// Each was granted or refused.
     Settled,

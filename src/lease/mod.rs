@@ -43,7 +43,6 @@ pub(crate) enum Lost {
 }
 
 impl Lost {
-    /// Returns when a command that did not end upon request must be killed.
     pub(crate) fn kill_at(&self) -> Boottime {
         match self {
             Self::Refused { kill_at, .. } | Self::Expired { kill_at, .. } => *kill_at,

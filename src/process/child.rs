@@ -16,7 +16,6 @@ use rustix::process::{
 };
 use tokio::time;
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// By itself, with this code.

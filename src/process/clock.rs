@@ -52,7 +52,6 @@ impl Boottime {
         self.0.saturating_sub(Self::now().0)
     }
 
-    /// Whether the clock has reached the moment.
     pub(crate) fn is_past(self) -> bool {
         self <= Self::now()
     }

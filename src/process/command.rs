@@ -169,7 +169,6 @@ pub(crate) fn find(name: &OsStr, search: &[PathBuf]) -> Result<PathBuf, NotRun> 
     Err(found_unusable.unwrap_or_else(not_found))
 }
 
-/// Whether a path leads to a program that we may execute.
 fn usable(program: &Path) -> Result<(), NotRun> {
     let because = |source| NotRun::because(program, source);
     if fs::metadata(program).map_err(because)?.is_dir() {

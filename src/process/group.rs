@@ -60,7 +60,6 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// Looks a process up; `None` if there is none with this pid.
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         Self::parse(&facts(pid, "stat")?)
     }

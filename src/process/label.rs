@@ -40,7 +40,6 @@ impl Label {
         self.0
     }
 
-    /// Returns the part of it by which a conductor is known.
     pub(crate) fn conductor(self) -> u32 {
         // Thirty bits of it.
         u32::try_from((self.0 ^ OURS) >> 32).unwrap_or_default()
@@ -52,7 +51,6 @@ impl Label {
         u32::try_from(self.0 << 32 >> 32).unwrap_or_default()
     }
 
-    /// Returns the part by which this job is known.
     pub(crate) fn of_job(uuid: &str) -> u32 {
         Self::new("", uuid).job()
     }

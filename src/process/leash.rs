@@ -106,7 +106,6 @@ fn small(answer: i32) -> io::Result<File> {
     File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Whether it is the small program that may not be executed.
 fn is_refusal(error: &io::Error) -> bool {
     let error = Errno::from_io_error(error);
     error.is_some_and(|it| [Errno::ACCESS, Errno::PERM, Errno::NOEXEC, Errno::NOENT].contains(&it))

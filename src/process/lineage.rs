@@ -32,7 +32,6 @@ pub(crate) struct Origin {
 pub(crate) struct Household {
     /// Its children that are no orphans: the leaders of its commands, and its guards.
     pub(crate) own: HashSet<Pid>,
-    /// The labels of its commands.
     pub(crate) labels: HashSet<Label>,
 }
 
@@ -82,7 +81,6 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Looks at all of them.
     pub(crate) fn now() -> Self {
         let mut all: HashMap<Pid, Option<Stat>> = HashMap::new();
         for _ in 0..LOOKS {
@@ -117,7 +115,6 @@ impl Processes {
         processes
     }
 
-    /// Whether a process of them still runs.
     fn has(&self, pid: Pid) -> bool {
         let now = Stat::of(pid).filter(|it| !it.has_ended());
         now.is_some_and(|now| {

@@ -48,7 +48,6 @@ pub(crate) struct Spawner {
 /// What ties a command to us, and all that comes of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bonds {
-    /// What all of it bears.
     pub(crate) label: Label,
     /// What the kernel sends to the command itself when we die.
     pub(crate) at_our_death: Option<Signal>,
@@ -74,7 +73,6 @@ enum Source<'a> {
 }
 
 impl Spawner {
-    /// Takes what there is now.
     pub(crate) fn ours() -> io::Result<Self> {
         let variables = std::env::vars_os();
         let nothing = File::open("/dev/null")?;
@@ -168,7 +166,6 @@ impl Spawner {
         Ok((leader, Some(Answer(answer))))
     }
 
-    /// Starts a program with these arguments amid what the command has around it.
     fn spawn(
         &self,
         program: &Path,

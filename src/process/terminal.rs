@@ -79,7 +79,6 @@ impl Terminal {
         }
     }
 
-    /// Does what an event requires.
     pub(crate) async fn attend(&mut self, event: Signal, process: &Process) {
         let command = process.group();
         if event == Signal::CONT {

@@ -16,7 +16,6 @@ use crate::{
 /// How many of the first candidates are left to others in the largest crowd.
 const WIDEST_SPREAD: usize = 256;
 
-/// What came of asking for some jobs.
 #[derive(Default)]
 pub(super) struct ClaimedBatch {
     pub(super) won: Vec<Won>,

@@ -109,7 +109,6 @@ impl Pick<'_> {
     }
 }
 
-/// Waits for the next event; for ever, if nobody listens.
 async fn next(events: &mut Option<BoxStream<'_, Result<Event>>>) -> Option<Result<Event>> {
     match events {
         Some(events) => events.next().await,

@@ -118,7 +118,6 @@ impl Picker {
     }
 }
 
-/// Room for some jobs, and jobs for it.
 struct Chance {
     free: usize,
     keys: Vec<JobKey>,
@@ -134,7 +133,6 @@ struct Pick<'a> {
     drains: bool,
     is_to_end: bool,
     backlog: Backlog,
-    /// What is to be left alone.
     pauses: Pauses,
     pauses_read: Instant,
     /// Whether not all that happens is pushed.
@@ -232,7 +230,6 @@ impl Pick<'_> {
         may_claim(shutdown).await
     }
 
-    /// Forgets what may be wrong by the time that the board is back.
     fn lose_touch(&mut self) {
         self.events = None;
         self.looked = None;

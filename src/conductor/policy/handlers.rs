@@ -34,7 +34,6 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
 
-/// The programs that are run by the names of jobs.
 #[derive(Debug, Clone)]
 pub(crate) enum Handlers {
     Folder(Folder),

@@ -54,9 +54,7 @@ pub(crate) enum Variables {
 pub(crate) struct Policy {
     pub(crate) programs: Programs,
     pub(crate) variables: Variables,
-    /// The folder of programs that are run by the names of jobs.
     pub(crate) handlers: Option<Handlers>,
-    /// The folders in which programs are looked for.
     pub(crate) search: Vec<PathBuf>,
     /// `None`: another conductor's, maybe on another machine, whose programs cannot be seen.
     pub(crate) found: Option<Found>,
@@ -94,7 +92,6 @@ pub(crate) struct Plan {
     pub(crate) max_attempts: Option<u32>,
 }
 
-/// Why a job is none that this conductor performs.
 #[derive(Debug, Error)]
 pub(crate) enum Unfit {
     #[error("it has no command{}", if *has_handlers { ", and there is no handler of its name" } else { "" })]

@@ -19,7 +19,6 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Reads the details of a job; none, if they do not ask for a command.
     pub(super) fn read(details: &Value) -> Result<Option<Self>, Unfit> {
         let Some(command) = details.get("command") else {
             return Ok(None);

@@ -256,7 +256,6 @@ impl Watch {
         }
     }
 
-    /// Returns what is known of a living conductor to whom orphans go.
     fn household(&self) -> Household {
         let leaders = self.groups.keys().map(|group| group.leader());
         let courses = self.groups.values().map(|known| known.course);

@@ -9,9 +9,7 @@ use crate::process::{clock::Boottime, group::Group, label::Label};
 /// When a command must end because its lease does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// When it is asked to end.
     pub(crate) terminate: Boottime,
-    /// When it is made to.
     pub(crate) kill: Boottime,
 }
 
@@ -58,7 +56,6 @@ pub(super) enum Line {
         ward: Ward,
     },
     Forget(Group),
-    /// The conductor ends, and leaves nothing behind.
     Bye,
 }
 

@@ -247,7 +247,6 @@ impl Guard {
         self.pass_on(state)
     }
 
-    /// Tells all that the guard is still to be told.
     fn pass_on(&self, state: &mut State) -> io::Result<()> {
         let State { helper, held, .. } = state;
         match helper.as_mut().map(|helper| helper.write(held)) {
