@@ -93,7 +93,6 @@ impl Html {
         Self(markup.to_owned())
     }
 
-    /// Puts pieces behind each other.
     pub(crate) fn of(pieces: &[&dyn Piece]) -> Self {
         let mut html = Self::default();
         pieces.iter().for_each(|piece| piece.add_to(&mut html));

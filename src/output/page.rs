@@ -56,7 +56,6 @@ impl Tone {
     }
 }
 
-/// A page for people, line by line.
 #[derive(Debug)]
 pub(crate) struct Page {
     text: String,
@@ -87,7 +86,6 @@ impl Page {
         }
     }
 
-    /// Starts a line; what is added to it comes on the same line.
     pub(crate) fn line(&mut self) -> Line<'_> {
         self.lines.push((self.hang.unwrap_or(0), Vec::new()));
         Line(self)

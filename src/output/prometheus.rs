@@ -17,7 +17,6 @@ pub(crate) enum Kind {
     Histogram,
 }
 
-/// Figures, family by family.
 #[derive(Debug)]
 pub(crate) struct Exposition {
     /// What all figures are labelled with.

@@ -16,7 +16,6 @@ pub(crate) trait Record: Serialize {
         vec![self.fields()]
     }
 
-    /// Returns a reference to the job it is about, by which commands find it.
     fn reference(&self) -> Option<Cow<'_, str>> {
         None
     }

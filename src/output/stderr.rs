@@ -11,7 +11,6 @@ use serde::Serialize;
 use super::{Output, Progress, Text, Tone, Verbosity, json};
 
 impl Output {
-    /// Tells something that is no result, on stderr.
     pub(crate) fn note(&self, text: impl Into<Text>) {
         if self.verbosity != Verbosity::Quiet {
             complain(&text.into());
@@ -37,7 +36,6 @@ impl Output {
         self.verbosity == Verbosity::Verbose
     }
 
-    /// Whether only errors are to be told.
     pub(crate) fn is_quiet(&self) -> bool {
         self.verbosity == Verbosity::Quiet
     }
@@ -81,7 +79,6 @@ impl Output {
         }
     }
 
-    /// Whether what is told of errors may be coloured.
     pub(crate) fn colours_errors(&self) -> bool {
         self.color
             .applies(io::stderr().is_terminal(), self.is_plain)
@@ -100,7 +97,6 @@ pub(crate) fn complain_of(tone: Tone, mark: &str, text: &str, is_coloured: bool)
     let _ = writeln!(io::stderr(), "{style}{mark}{style:#} {text}");
 }
 
-/// Writes an object for programs to stderr.
 pub(crate) fn complain_json(value: &impl Serialize) {
     if let Ok(line) = json::line(value) {
         let _ = io::stderr().write_all(&line);

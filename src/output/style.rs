@@ -44,7 +44,6 @@ impl ColorChoice {
     }
 }
 
-/// How much is told beside the results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Verbosity {
     Quiet,

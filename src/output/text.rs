@@ -112,7 +112,6 @@ pub(crate) fn ends(text: &str, characters: usize) -> String {
     head + "…" + &text.chars().skip(count - room / 2).collect::<String>()
 }
 
-/// Takes as many characters as fit into so many columns.
 fn begin(characters: impl Iterator<Item = char>, columns: usize) -> impl Iterator<Item = char> {
     let mut taken = 0;
     characters.take_while(move |character| {

@@ -212,7 +212,6 @@ async fn settle(
         .collect())
 }
 
-/// Has jobs tried again that are held back or in the trash.
 async fn retry(board: &dyn Board, jobs: &[Entry], remark: &Remark) -> board::Result<Vec<Done>> {
     let now = Utc::now();
     let judge = |entry: &Entry| match entry.origin() {
@@ -237,7 +236,6 @@ async fn retry(board: &dyn Board, jobs: &[Entry], remark: &Remark) -> board::Res
     Ok(answers.collect())
 }
 
-/// Has jobs of some names left alone, or not any more.
 async fn pause(board: &dyn Board, task: &Task, remark: Remark) -> Stage {
     let (_, past) = task.operation.words();
     let (mut done, mut notes) = (Vec::new(), Vec::new());

@@ -46,7 +46,6 @@ pub(super) struct Picture {
     interner: Interner,
     pub(super) filters: Filters,
     listing: Listing,
-    /// The rows that are shown, each by its number.
     order: Vec<u32>,
     /// Whether many rows come at once, which are put in order together.
     is_unsorted: bool,

@@ -163,7 +163,6 @@ fn open(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Returns what has to be done to see a job as it is.
 pub(super) fn read(opened: &Opened) -> Vec<Effect> {
     let is_past = opened.found.is_some() && !opened.is_on_board();
     let open = (!is_past).then(|| Effect::Open(opened.reference.clone()));

@@ -27,7 +27,6 @@ const SOME: usize = 200;
 /// How many jobs of the past are shown.
 const PAST: usize = 1000;
 
-/// Whom to ask.
 #[derive(Clone, Copy)]
 pub(super) struct Questions<'a> {
     pub(super) ctx: &'a Context,

@@ -25,7 +25,6 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// Counts what happened now.
     pub(super) fn count(&mut self, rate: Rate, many: u64, now: DateTime<Utc>) {
         self.advance(now);
         if let Some(count) = self.counts.front_mut() {
@@ -33,7 +32,6 @@ impl Rates {
         }
     }
 
-    /// Forgets what is over.
     pub(super) fn advance(&mut self, now: DateTime<Utc>) {
         let ahead = now.timestamp() - self.second;
         // A clock that is put back stands still until it is where it was.
@@ -46,7 +44,6 @@ impl Rates {
         self.second = self.second.max(now.timestamp());
     }
 
-    /// Whether nothing happened in all that time.
     pub(super) fn are_zero(&self) -> bool {
         self.counts.iter().flatten().all(|count| *count == 0)
     }

@@ -47,7 +47,6 @@ const PAUSE: u32 = 20;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What goes on while somebody looks.
 struct Session<'a> {
     questions: Questions<'a>,
     state: State,
@@ -61,7 +60,6 @@ struct Session<'a> {
     due: Due,
 }
 
-/// What kind of question it is.
 type Kind = Option<Discriminant<Effect>>;
 
 /// When there is something to do; none, if there is not.

@@ -27,7 +27,6 @@ const EVENTS: usize = 1000;
 pub(super) const PATIENCE: (TimeDelta, TimeDelta) =
     (TimeDelta::seconds(10), TimeDelta::seconds(60));
 
-/// How the board is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
     Connecting,
@@ -81,13 +80,11 @@ impl Opened {
         }
     }
 
-    /// Whether it is on the board, or in its trash.
     pub(super) fn is_on_board(&self) -> bool {
         let found = self.found.as_ref().and_then(|found| found.as_ref().ok());
         found.is_some_and(|entry| entry.job().is_none_or(|job| job.shelf != Shelf::Past))
     }
 
-    /// Whether it is the job of this key.
     pub(super) fn is_of(&self, key: &JobKey) -> bool {
         let found = self.found.as_ref().and_then(|found| found.as_ref().ok());
         self.is_on_board() && found.is_some_and(|entry| entry.key() == key)
@@ -196,7 +193,6 @@ impl State {
         self.picture.list(listing);
     }
 
-    /// Counts what all rows come to.
     pub(super) fn sum_up(&mut self) {
         self.summary = Summary::of(&self.picture, &self.conductors, self.now);
     }
@@ -205,7 +201,6 @@ impl State {
         (self.overlay, self.scroll) = (overlay, 0);
     }
 
-    /// Whether what is opened takes the place of the view.
     pub(super) fn is_page(&self) -> bool {
         matches!(self.overlay, Overlay::Job(_) | Overlay::Conductor(_))
     }

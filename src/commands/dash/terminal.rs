@@ -19,7 +19,6 @@ use crossterm::{
 use ratatui::{Terminal, backend::CrosstermBackend, buffer::Buffer, layout::Rect};
 use rustix::process::{Signal, getpid, kill_process};
 
-/// The screen, which is left when this is dropped.
 #[derive(Debug)]
 pub(super) struct Screen {
     /// Not dropped: where the terminal is gone it would complain.

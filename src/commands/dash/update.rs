@@ -33,7 +33,6 @@ const MESS: u64 = 50_000;
 /// How often filters are asked again that change with time.
 const AGES: i64 = 5;
 
-/// Takes in what happened, and returns what has to be done.
 pub(super) fn update(state: &mut State, input: Input, now: DateTime<Utc>) -> Vec<Effect> {
     state.now = now;
     match input {
@@ -70,7 +69,6 @@ pub(super) fn update(state: &mut State, input: Input, now: DateTime<Utc>) -> Vec
     Vec::new()
 }
 
-/// Takes in what the board answered.
 fn answered(state: &mut State, answer: Input) -> Vec<Effect> {
     let now = state.now;
     match answer {
@@ -126,7 +124,6 @@ fn answered(state: &mut State, answer: Input) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Takes in what the board could not be asked.
 fn failed_to(state: &mut State, failed: Input) {
     match &failed {
         Input::Unread(_) => state.is_reading = false,
@@ -143,7 +140,6 @@ fn failed_to(state: &mut State, failed: Input) {
     }
 }
 
-/// Takes in whether a board answers of which nothing was heard for a while.
 fn pinged(state: &mut State, answer: Result<(), String>) -> Vec<Effect> {
     let (now, was_silent) = (state.now, state.is_silent);
     state.heard = now;
@@ -221,7 +217,6 @@ fn hear(state: &mut State, event: &Event) -> Vec<Effect> {
     effects
 }
 
-/// Does what has to be done from time to time.
 fn tick(state: &mut State) -> Vec<Effect> {
     let now = state.now;
     state.rates.advance(now);

@@ -30,7 +30,6 @@ const MOST_EVIDENCE: usize = 8;
 pub(super) struct Facts {
     pub(super) board: String,
     pub(super) server: String,
-    /// The version of the program that looked.
     pub(super) version: &'static str,
     pub(super) at: DateTime<Utc>,
     pub(super) sound: bool,

@@ -60,7 +60,6 @@ impl Trial<'_> {
         Ok(self.claim_of(&claimed, by))
     }
 
-    /// Settles a job by exactly this claim.
     pub(super) async fn settle(
         &self,
         board: &Arc<dyn Testable>,

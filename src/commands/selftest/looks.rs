@@ -99,7 +99,6 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Sums up; none, if there is nothing.
     pub(super) fn of(mut all: Vec<Duration>) -> Option<Self> {
         all.sort_unstable();
         let at = |part: usize| all.get((all.len() * part / 100).min(all.len().checked_sub(1)?));
@@ -120,7 +119,6 @@ impl Spread {
     }
 }
 
-/// Jobs a second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Rates {
     pub(super) post: f64,

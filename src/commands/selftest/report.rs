@@ -86,7 +86,6 @@ impl Findings {
         }
     }
 
-    /// Returns how a promise is kept, as far as that is known.
     pub(super) fn of(&self, promise: Promise) -> Option<Grade> {
         let mut known = self.promises.iter();
         known

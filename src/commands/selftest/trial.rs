@@ -36,7 +36,6 @@ const WATCHED: usize = 16;
 const AWAY: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A board under test, and those who act on it, each by a connection of its own.
 pub(super) struct Trial<'a> {
     pub(super) scratch: &'a Scratch,
     pub(super) ada: Arc<dyn Testable>,

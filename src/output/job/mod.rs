@@ -16,7 +16,6 @@ pub(crate) use self::row::{ColumnChange, JobColumns};
 use super::{Format, Record, table::SHORT};
 use crate::job::{Entry, Pause, Pauses, Shelf, State};
 
-/// A record of a board, seen at a moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobView<'a> {
     pub(crate) entry: &'a Entry,
@@ -72,7 +71,6 @@ pub(crate) fn short(reference: &str) -> &str {
     }
 }
 
-/// Returns a time as RFC 3339 in UTC.
 pub(crate) fn rfc3339(time: DateTime<Utc>) -> String {
     time.trunc_subsecs(6)
         .to_rfc3339_opts(SecondsFormat::AutoSi, true)

@@ -189,7 +189,6 @@ fn plain(look: Look, buffer: &mut Buffer) {
 pub(super) struct Canvas<'a>(&'a mut Buffer);
 
 impl Canvas<'_> {
-    /// Writes a line from there on, and returns where it ends.
     fn line(&mut self, x: u16, y: u16, pieces: &[(Tone, Text)]) -> u16 {
         if y >= self.0.area.height {
             return x;
@@ -205,7 +204,6 @@ impl Canvas<'_> {
         pieces.iter().fold(x, write)
     }
 
-    /// Writes a line that ends at the right border.
     fn right(&mut self, y: u16, pieces: &[(Tone, Text)]) {
         let width: usize = pieces.iter().map(|(_, text)| text.width()).sum();
         let width = u16::try_from(width).unwrap_or(u16::MAX);

@@ -29,7 +29,6 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Draws a window in the middle of the screen; where there are more lines, it says which they are.
 fn window(state: &State, title: &str, lines: Vec<Pieces>, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
     let wide = |line: &Pieces| line.iter().map(|(_, text)| text.width()).sum::<usize>();
