@@ -21,6 +21,13 @@ impl From<Failure> for BoardError {
     }
 }
 
+/// For requests that change nothing, and for refusals: whatever they fail of, nothing has happened.
+impl From<BoardError> for Failure {
+    fn from(error: BoardError) -> Self {
+        Self::NotSent(error)
+    }
+}
+
 /// Says of a request that was sent that its answer was not heard.
 pub(crate) fn unknown(board: &str, error: BoardError) -> BoardError {
     BoardError::Unknown {

@@ -15,12 +15,13 @@ use zookeeper_client::{CreateMode, Error};
 use super::{
     claim::{mode, session_of},
     marker::{self, Whereabouts, uuid_of},
-    post::{Encoded, Undone},
+    post::Encoded,
 };
 use crate::{
     backoff::jittered,
     board::{
         BoardError, Posted, Result,
+        net::failure::Failure,
         wire::{json, sidecar::Sidecar},
         zookeeper::{
             link::{
@@ -52,7 +53,7 @@ impl<'t> Target<'t> {
         self,
         batch: &[Encoded<'_>],
         claimant: Option<&Claimant>,
-    ) -> Result<Vec<Result<Posted>>, Undone> {
+    ) -> Result<Vec<Result<Posted>>, Failure> {
         for attempt in 0..TRIES {
             let uses = self.uses(batch).await?;
             let Some(next) = self.next_number().await? else {

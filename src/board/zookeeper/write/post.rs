@@ -74,14 +74,18 @@ impl Target<'_> {
             match posted {
                 Ok(posted) => answers.extend(posted),
                 // Of several nobody knows which it was.
-                Err(Undone::Not(BoardError::TrashTaken { .. })) if batch.len() > 1 => at_once = 1,
-                Err(Undone::Not(error @ BoardError::TrashTaken { .. })) => answers.push(Err(error)),
-                Err(Undone::Not(error)) if answers.is_empty() => return Err(error),
-                Err(Undone::Not(error)) => {
+                Err(Failure::NotSent(BoardError::TrashTaken { .. })) if batch.len() > 1 => {
+                    at_once = 1
+                }
+                Err(Failure::NotSent(error @ BoardError::TrashTaken { .. })) => {
+                    answers.push(Err(error))
+                }
+                Err(Failure::NotSent(error)) if answers.is_empty() => return Err(error),
+                Err(Failure::NotSent(error)) => {
                     let missing = drafts.len() - answers.len();
                     answers.extend((0..missing).map(|_| Err(not_done(self.client.name(), &error))));
                 }
-                Err(Undone::Unknown(error)) => {
+                Err(Failure::Lost(error)) => {
                     answers.extend(self.look_up(batch, claimant, &error).await);
                 }
             }
@@ -90,7 +94,7 @@ impl Target<'_> {
     }
 
     /// Posts jobs under the next numbers, as the server hands them out.
-    async fn post_in_sequence(self, batch: &[Encoded<'_>]) -> Result<Vec<Result<Posted>>, Undone> {
+    async fn post_in_sequence(self, batch: &[Encoded<'_>]) -> Result<Vec<Result<Posted>>, Failure> {
         for _ in 0..crate::board::zookeeper::TRIES {
             let mut transaction = self.transaction();
             for (_, posting) in batch {
@@ -177,29 +181,6 @@ impl Target<'_> {
             doing: WRITING,
             board: self.client.name().to_owned(),
             source: source.into(),
-        }
-    }
-}
-
-/// Says why there are no answers, by what that means for the jobs.
-pub(crate) enum Undone {
-    /// Nothing has happened.
-    Not(BoardError),
-    /// It may have happened.
-    Unknown(BoardError),
-}
-
-impl From<BoardError> for Undone {
-    fn from(error: BoardError) -> Self {
-        Self::Not(error)
-    }
-}
-
-impl From<Failure> for Undone {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::NotSent(error) => Self::Not(error),
-            Failure::Lost(error) => Self::Unknown(error),
         }
     }
 }
