@@ -74,7 +74,12 @@ impl Attempt {
         let performed = match (plan, turn) {
             // Somebody has put another posting in its place, or it is given back.
             (Err(_), _) | (_, None) => Performed::not(Ok(Course::Interrupted)),
-            (Ok(_), _) if shared.patience.is_spent(&self.job.history, max_attempts) => {
+            (Ok(_), _)
+                if shared
+                    .settings
+                    .patience
+                    .is_spent(&self.job.history, max_attempts) =>
+            {
                 Performed::not(Ok(Course::Spent))
             }
             (Ok(plan), Some(turn)) => {
@@ -91,7 +96,7 @@ impl Attempt {
                 conductor: &shared.owner,
                 said: &|| remains.map_or_else(Said::default, Capture::said),
             };
-            shared.patience.judge(&course, case)
+            shared.settings.patience.judge(&course, case)
         });
         let (has_run, took) = (performed.remains.is_some(), start.elapsed());
         if has_run {
@@ -157,7 +162,7 @@ impl Attempt {
             process,
             capture,
         };
-        let limit = shared.time_limit.of(plan.timeout);
+        let limit = shared.settings.time_limit.of(plan.timeout);
         let course = running.watch(shutdown, limit).await;
         // Whoever is next need not wait until everything is tidied up.
         running.process.group().signal(Signal::KILL);
@@ -187,7 +192,7 @@ impl Attempt {
         at_our_death: Option<Signal>,
     ) -> Result<(Process, Capture), Result<Course, Lost>> {
         let job = &self.job;
-        shared.output.apply(command);
+        shared.settings.output.apply(command);
         command.introduce(
             &job.reference(),
             &job.name,
@@ -226,7 +231,13 @@ impl Attempt {
             .and_then(|()| {
                 let attempt = self.job.history.attempts;
                 let pipes = process.take_pipes();
-                Capture::new(pipes, &shared.output, &self.tag, attempt, &shared.reporter)
+                Capture::new(
+                    pipes,
+                    &shared.settings.output,
+                    &self.tag,
+                    attempt,
+                    &shared.reporter,
+                )
             });
         match capture {
             Ok(capture) => Ok((process, capture)),

@@ -34,7 +34,6 @@ mod supervisor;
 use std::{io, sync::Arc, time::Duration};
 
 use thiserror::Error;
-use tokio::sync::watch;
 
 pub(crate) use self::{
     account::Account,
@@ -44,26 +43,17 @@ pub(crate) use self::{
     spans::SpanFile,
 };
 use self::{
-    in_flight::InFlight,
     lease_term::LeaseTerm,
-    passed_over::PassedOver,
     policy::Policy,
     progress::{Note, Reporter},
     service::Service,
     shared::Shared,
-    shutdown::Shutdown,
-    spans::Spans,
     supervisor::Supervisor,
 };
 use crate::{
     board::{Board, BoardError, REFRESH, filter::Filters},
     job::Conductor,
-    process::{
-        guard::{Guard, Launch, LeftOver},
-        service_manager::ServiceManager,
-        signal::Signals,
-        spawn::Spawner,
-    },
+    process::{service_manager::ServiceManager, signal::Signals},
     retry::Patience,
 };
 
@@ -92,7 +82,8 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Returns how often the board is told that the conductor is alive, though nothing has changed.
+    /// Returns how often the board is told that the conductor is alive, though nothing has changed, and how
+    /// long after it could not be told it is tried again.
     fn refresh(&self) -> Duration {
         let manager = self.service_manager.as_ref();
         let patience = manager.and_then(|manager| manager.watchdog);
@@ -123,6 +114,12 @@ pub(crate) struct Until {
     pub(crate) idle: Option<Duration>,
 }
 
+impl Until {
+    fn has_end(self) -> bool {
+        self.drained || self.jobs.is_some()
+    }
+}
+
 #[derive(Debug, Error)]
 pub(crate) enum Halted {
     #[error(transparent)]
@@ -138,56 +135,31 @@ pub(crate) enum Halted {
 /// `signals`, which end it, must have been caught since before anything was claimed.
 pub(crate) async fn conduct(
     board: Arc<dyn Board>,
-    mut settings: Settings,
+    settings: Settings,
     reporter: Reporter,
     signals: &mut Signals,
     steering: Steering<'_>,
 ) -> Result<Tally, Halted> {
     Signals::heed_children()?;
-    let shared = Arc::new(shared(&mut settings, board.name(), reporter)?);
-    let mut service = Service::new(&shared, &settings, steering);
+    let shared = Arc::new(Shared::new(board, settings, reporter)?);
+    let mut service = Service::new(&shared, steering);
     let done = tokio::select! {
         biased;
         never = service.attend() => match never {},
-        done = work(board, &settings, &shared, signals) => done,
+        done = work(&shared, signals) => done,
     };
     service.leave();
     done
 }
 
-fn shared(settings: &mut Settings, board: &str, reporter: Reporter) -> io::Result<Shared> {
-    let owner = settings.conductor.owner.clone();
-    Ok(Shared {
-        guard: Arc::new(Guard::start(Launch::this_program(), &settings.mark)?),
-        left_over: LeftOver::default(),
-        policy: watch::Sender::new(Arc::new(settings.policy.clone())),
-        patience: settings.patience.clone(),
-        output: settings.output.clone(),
-        time_limit: settings.time_limit,
-        spawner: Spawner::of_conductor(&settings.withheld, &settings.mark, &owner)?,
-        owner,
-        reporter,
-        in_flight: InFlight::default(),
-        passed_over: PassedOver::default(),
-        account: Arc::clone(&settings.account),
-        spans: (settings.spans.take()).map(|file| Spans::new(file, board, &settings.conductor)),
-        shutdown: watch::Sender::new(Shutdown::NotYet),
-        has_looked: watch::Sender::new(false),
-    })
-}
-
-async fn work(
-    board: Arc<dyn Board>,
-    settings: &Settings,
-    shared: &Arc<Shared>,
-    signals: &mut Signals,
-) -> Result<Tally, Halted> {
+async fn work(shared: &Arc<Shared>, signals: &mut Signals) -> Result<Tally, Halted> {
+    let settings = &shared.settings;
     let mut lease_term = LeaseTerm::new(settings.lease);
     let conductor = Conductor {
         told: registration::told(settings),
         ..settings.conductor.clone()
     };
-    let registered = registration::register(&*board, &conductor, shared, &mut lease_term);
+    let registered = registration::register(&conductor, shared, &mut lease_term);
     tokio::select! {
         biased;
         _ = signals.next() => return Ok(Tally::default()),
@@ -197,15 +169,9 @@ async fn work(
     let name = settings.conductor.name.as_str();
     let note = Note::new("conducting")
         .with("conductor", name)
-        .with("board", board.name());
+        .with("board", shared.board.name());
     shared.reporter.tell(note.with("jobs", settings.jobs));
-    Supervisor::start(
-        board,
-        settings,
-        Arc::clone(shared),
-        lease_term,
-        conductor.told,
-    )
-    .lead(signals)
-    .await
+    Supervisor::start(Arc::clone(shared), lease_term, conductor.told)
+        .lead(signals)
+        .await
 }

@@ -50,55 +50,44 @@ pub(super) fn told(settings: &Settings) -> Told {
     }
 }
 
-pub(super) struct Teller {
-    pub(super) board: Arc<dyn Board>,
-    pub(super) shared: Arc<Shared>,
-    pub(super) told: Told,
-    /// How often it is told that the conductor is alive, though nothing has changed, and how long after it
-    /// could not be told it is tried again.
-    pub(super) refresh: Duration,
-}
-
-impl Teller {
-    /// Tells what has changed, for ever, and never more often than once in a moment.
-    pub(super) async fn run(mut self) {
-        let mut policy = self.shared.policy.subscribe();
-        let (course, mut takes) = (self.told.course, self.told.takes.clone());
-        let (mut looked, mut heard) = (Instant::now(), Instant::now());
-        loop {
-            time::sleep(MOMENT).await;
-            let mut told = self.told.clone();
-            told.course = match *self.shared.shutdown.borrow() {
-                Shutdown::NotYet => course,
-                Shutdown::Quiet => Course::Quiet,
-                Shutdown::Finish | Shutdown::Abort(_) => Course::Ending,
-            };
-            self.shared.account.add_to(&mut told);
-            told.passed_over = self.shared.passed_over.told();
-            if looked.elapsed() >= WHILE || policy.has_changed().unwrap_or_default() {
-                takes = Some(Takes {
-                    filters: takes.map_or_else(Vec::new, |takes| takes.filters),
-                    ..policy.borrow_and_update().told(&self.shared.patience)
-                });
-                looked = Instant::now();
-            }
-            told.takes.clone_from(&takes);
-            if told == self.told && heard.elapsed() < self.refresh {
-                continue;
-            }
-            let answer = self.board.tell(&told).await;
-            if self.shared.account.contact.tell(&answer) {
-                self.shared.reporter.tell(Note::new("board_reached"));
-            }
-            match answer {
-                Ok(()) => (self.told, heard) = (told, Instant::now()),
-                Err(error) => {
-                    // Perhaps nobody else has anything to ask it for.
-                    if is_away(&error) {
-                        outage::lost(&self.shared.account.contact, &self.shared.reporter, &error);
-                    }
-                    time::sleep(self.refresh).await;
+/// Tells the registry what has changed, for ever, and never more often than once in a moment.
+pub(super) async fn tell(shared: Arc<Shared>, mut last: Told) {
+    let mut policy = shared.policy.subscribe();
+    let (course, mut takes) = (last.course, last.takes.clone());
+    let (mut looked, mut heard) = (Instant::now(), Instant::now());
+    loop {
+        time::sleep(MOMENT).await;
+        let mut told = last.clone();
+        told.course = match *shared.shutdown.borrow() {
+            Shutdown::NotYet => course,
+            Shutdown::Quiet => Course::Quiet,
+            Shutdown::Finish | Shutdown::Abort(_) => Course::Ending,
+        };
+        shared.account.add_to(&mut told);
+        told.passed_over = shared.passed_over.told();
+        if looked.elapsed() >= WHILE || policy.has_changed().unwrap_or_default() {
+            takes = Some(Takes {
+                filters: takes.map_or_else(Vec::new, |takes| takes.filters),
+                ..policy.borrow_and_update().told(&shared.settings.patience)
+            });
+            looked = Instant::now();
+        }
+        told.takes.clone_from(&takes);
+        if told == last && heard.elapsed() < shared.settings.refresh() {
+            continue;
+        }
+        let answer = shared.board.tell(&told).await;
+        if shared.account.contact.tell(&answer) {
+            shared.reporter.tell(Note::new("board_reached"));
+        }
+        match answer {
+            Ok(()) => (last, heard) = (told, Instant::now()),
+            Err(error) => {
+                // Perhaps nobody else has anything to ask it for.
+                if is_away(&error) {
+                    outage::lost(&shared.account.contact, &shared.reporter, &error);
                 }
+                time::sleep(shared.settings.refresh()).await;
             }
         }
     }
@@ -106,11 +95,11 @@ impl Teller {
 
 /// Enters a conductor, as soon as the board can be reached and its name is free.
 pub(super) async fn register(
-    board: &dyn Board,
     conductor: &Conductor,
     shared: &Shared,
     lease_term: &mut LeaseTerm,
 ) -> Result<(), BoardError> {
+    let board = &*shared.board;
     let mut outage = Outage::new(shared);
     let mut taken_since = None;
     loop {

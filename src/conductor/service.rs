@@ -10,14 +10,13 @@ use serde_json::json;
 use tokio::time::{self, Instant};
 
 use super::{
-    Settings,
     account::tell_state,
     policy::{Policy, excerpt},
     progress::Note,
     shared::Shared,
     shutdown::{GRACE, Shutdown},
 };
-use crate::process::{service_manager::ServiceManager, signal::Signals};
+use crate::process::signal::Signals;
 
 const MOMENT: Duration = Duration::from_secs(1);
 
@@ -45,8 +44,6 @@ pub(crate) struct Reloaded {
 pub(super) struct Service<'a> {
     shared: &'a Shared,
     steering: Steering<'a>,
-    manager: Option<&'a ServiceManager>,
-    slots: usize,
     /// How long it is said at most that its end goes on, and since when it is.
     end: (Duration, Option<Instant>),
     told: Told,
@@ -66,12 +63,11 @@ struct Told {
 }
 
 impl<'a> Service<'a> {
-    pub(super) fn new(shared: &'a Shared, settings: &'a Settings, steering: Steering<'a>) -> Self {
+    pub(super) fn new(shared: &'a Shared, steering: Steering<'a>) -> Self {
+        let settings = &shared.settings;
         Self {
             shared,
             steering,
-            manager: settings.service_manager.as_ref(),
-            slots: settings.jobs,
             // By then no claim is left of those it had, whatever keeps it.
             end: (settings.grace + GRACE + settings.lease, None),
             told: Told::default(),
@@ -89,7 +85,7 @@ impl<'a> Service<'a> {
             tokio::select! {
                 _ = registered.changed() => {}
                 _ = shutdown.changed() => {}
-                () = time::sleep(MOMENT), if self.manager.is_some() => {}
+                () = time::sleep(MOMENT), if self.shared.settings.service_manager.is_some() => {}
                 signal = self.steering.signals.next() => self.heed(signal),
             }
         }
@@ -122,7 +118,9 @@ impl<'a> Service<'a> {
         if self.shared.shutdown.borrow().is_ending() {
             return;
         }
-        if let Some(manager) = self.manager.filter(|_| self.told.is_ready) {
+        if let Some(manager) = &self.shared.settings.service_manager
+            && self.told.is_ready
+        {
             let now = clock_gettime(ClockId::Monotonic);
             let now = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
             let lines = ["RELOADING=1".to_owned(), format!("MONOTONIC_USEC={now}")];
@@ -152,7 +150,9 @@ impl<'a> Service<'a> {
     }
 
     fn tell(&mut self) {
-        let Some(manager) = self.manager else { return };
+        let Some(manager) = &self.shared.settings.service_manager else {
+            return;
+        };
         let now = Told {
             is_ready: *self.shared.account.registered.borrow(),
             is_stopping: self.shared.shutdown.borrow().is_ending(),
@@ -194,7 +194,7 @@ impl<'a> Service<'a> {
     fn status(&self) -> String {
         let (running, (jobs, or_more)) = self.shared.account.work();
         let lost = self.shared.account.contact.trouble();
-        let running = format!("{running} of {} running", self.slots);
+        let running = format!("{running} of {} running", self.shared.settings.jobs);
         let is_registered = *self.shared.account.registered.borrow();
         let work = match *self.shared.shutdown.borrow() {
             _ if !is_registered => "not registered yet".to_owned(),

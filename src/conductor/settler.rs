@@ -24,7 +24,7 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    board::{Board, BoardError, backlog::Candidate},
+    board::{BoardError, backlog::Candidate},
     job::{Aftermath, Failure, Identity, JobKey, Outcome, Settlement},
     lease::Lost,
 };
@@ -60,7 +60,6 @@ impl Tally {
 }
 
 pub(super) struct Settler {
-    pub(super) board: Arc<dyn Board>,
     pub(super) shared: Arc<Shared>,
     pub(super) finished: UnboundedReceiver<Finished>,
     /// Where those go that are back on the board, for whoever picks jobs.
@@ -238,7 +237,7 @@ impl Settler {
                 },
             )
             .collect();
-        let answers = match self.board.settle(&settlements).await {
+        let answers = match self.shared.board.settle(&settlements).await {
             Ok(answers) => answers,
             Err(error) if is_refusal(&error) && !is_final(&error) => {
                 let due = due.drain(..);
@@ -321,7 +320,7 @@ impl Settler {
             note = note.with("reason", failure.reason.as_str());
         }
         // Line by line it has been shown.
-        if self.shared.output != Destination::Prefix {
+        if self.shared.settings.output != Destination::Prefix {
             let said = failure.into_iter().flat_map(Failure::said);
             note = said.fold(note, |note, (stream, text)| note.with(stream, text));
         }

@@ -5,9 +5,8 @@ use std::{convert::Infallible, io, sync::Arc};
 use tokio::sync::watch;
 
 use super::{
-    TimeLimit,
+    Settings,
     account::Account,
-    attempt::capture::Destination,
     in_flight::InFlight,
     passed_over::PassedOver,
     policy::Policy,
@@ -16,24 +15,22 @@ use super::{
     spans::Spans,
 };
 use crate::{
+    board::Board,
     job::Owner,
     process::{
-        guard::{Guard, LeftOver},
+        guard::{Guard, Launch, LeftOver},
         spawn::Spawner,
     },
-    retry::Patience,
 };
 
-#[derive(Debug)]
 pub(super) struct Shared {
+    pub(super) board: Arc<dyn Board>,
+    pub(super) settings: Settings,
     pub(super) owner: Owner,
     pub(super) guard: Arc<Guard>,
     pub(super) left_over: LeftOver,
     /// What may be run, until it is read again.
     pub(super) policy: watch::Sender<Arc<Policy>>,
-    pub(super) patience: Patience,
-    pub(super) output: Destination,
-    pub(super) time_limit: TimeLimit,
     /// What all commands inherit: no secrets, and by what they and the guard know us.
     pub(super) spawner: Spawner,
     pub(super) reporter: Reporter,
@@ -47,6 +44,31 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    pub(super) fn new(
+        board: Arc<dyn Board>,
+        mut settings: Settings,
+        reporter: Reporter,
+    ) -> io::Result<Self> {
+        let owner = settings.conductor.owner.clone();
+        let file = settings.spans.take();
+        Ok(Self {
+            guard: Arc::new(Guard::start(Launch::this_program(), &settings.mark)?),
+            left_over: LeftOver::default(),
+            policy: watch::Sender::new(Arc::new(settings.policy.clone())),
+            spawner: Spawner::of_conductor(&settings.withheld, &settings.mark, &owner)?,
+            owner,
+            reporter,
+            in_flight: InFlight::default(),
+            passed_over: PassedOver::default(),
+            account: Arc::clone(&settings.account),
+            spans: file.map(|file| Spans::new(file, board.name(), &settings.conductor)),
+            shutdown: watch::Sender::new(Shutdown::NotYet),
+            has_looked: watch::Sender::new(false),
+            board,
+            settings,
+        })
+    }
+
     pub(super) fn policy(&self) -> Arc<Policy> {
         Arc::clone(&self.policy.borrow())
     }

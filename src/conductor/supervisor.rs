@@ -8,19 +8,18 @@ use tokio::{
 };
 
 use super::{
-    Halted, Settings,
+    Halted,
     attempt::{Attempt, Finished},
     lease_term::LeaseTerm,
-    picker::{Picker, Won},
+    picker::{self, Won},
     progress::{Note, Tag},
-    registration::Teller,
+    registration,
     settler::{Settler, Tally, refused::Refused, releaser::Releaser},
     shared::Shared,
     shutdown::{GRACE, Shutdown, may_claim, may_not_claim},
-    slots::Slots,
 };
 use crate::{
-    board::{self, Board, BoardError},
+    board::{self, BoardError},
     duration,
     job::{Claim, Told},
     lease::Keeper,
@@ -40,8 +39,6 @@ const HASTE: Duration = Duration::from_millis(500);
 pub(super) struct Supervisor {
     shared: Arc<Shared>,
     keeper: Keeper,
-    grace: Duration,
-    idle: Option<Duration>,
     won: mpsc::UnboundedReceiver<Won>,
     finished: mpsc::UnboundedSender<Finished>,
     picker: Part<board::Result<()>>,
@@ -77,63 +74,37 @@ enum Rest {
 }
 
 impl Supervisor {
-    pub(super) fn start(
-        board: Arc<dyn Board>,
-        settings: &Settings,
-        shared: Arc<Shared>,
-        lease_term: LeaseTerm,
-        told: Told,
-    ) -> Self {
+    pub(super) fn start(shared: Arc<Shared>, lease_term: LeaseTerm, told: Told) -> Self {
         let (won_here, won) = mpsc::unbounded_channel();
         let (finished, finished_there) = mpsc::unbounded_channel();
         let (returned_there, returned) = mpsc::unbounded_channel();
-        let until = settings.until;
         let account = Arc::clone(&shared.account);
-        let picker = Picker {
-            board: Arc::clone(&board),
-            shared: Arc::clone(&shared),
-            filters: settings.filters.clone(),
-            lease_term,
-            until,
-            slots: Arc::new(Slots::new(settings.jobs)),
-            won: won_here,
-            returned,
-            shutdown: shared.shutdown.subscribe(),
-        };
-        let teller = Teller {
-            board: Arc::clone(&board),
-            shared: Arc::clone(&shared),
-            told,
-            refresh: settings.refresh(),
-        };
+        let picker = picker::run(Arc::clone(&shared), lease_term, won_here, returned);
         let releaser = Releaser {
-            board: Arc::clone(&board),
             shared: Arc::clone(&shared),
             returned: returned_there.clone(),
         };
         let settler = Settler {
-            board: Arc::clone(&board),
             shared: Arc::clone(&shared),
             finished: finished_there,
             returned: returned_there,
-            remembers_failures: until.drained || until.jobs.is_some(),
+            remembers_failures: shared.settings.until.has_end(),
             tally: Tally::default(),
             refused: Refused::default(),
             has_told_of_forgetting: false,
         };
+        let renewed = move |renewal| account.renewed(renewal);
         Self {
-            shared,
-            keeper: Keeper::start_telling(board, move |renewal| account.renewed(renewal)),
-            grace: settings.grace,
-            idle: until.idle,
+            keeper: Keeper::start_telling(Arc::clone(&shared.board), renewed),
             won,
             finished,
-            picker: Part(tokio::spawn(picker.run())),
+            picker: Part(tokio::spawn(picker)),
             settler: Part(tokio::spawn(settler.run())),
             releasing: Part(tokio::spawn(releaser.clone().run())),
             releaser,
-            _telling: Part(tokio::spawn(teller.run())),
+            _telling: Part(tokio::spawn(registration::tell(Arc::clone(&shared), told))),
             attempts: JoinSet::new(),
+            shared,
         }
     }
 
@@ -180,7 +151,7 @@ impl Supervisor {
                     (_, None) => Err(Halted::Broken),
                 },
                 never = self.shared.tend_guard() => match never {},
-                () = idle(&self.shared, self.idle) => return Ok(Rest::Idle),
+                () = idle(&self.shared) => return Ok(Rest::Idle),
             }
         }
     }
@@ -223,7 +194,7 @@ impl Supervisor {
     /// Lets what runs come to its end, or brings that about.
     async fn finish(&mut self, signals: &mut Signals, rest: &Rest) -> Result<(), Halted> {
         let mut last = Boottime::now();
-        let mut hurry = matches!(rest, Rest::Told).then(|| last + self.grace);
+        let mut hurry = matches!(rest, Rest::Told).then(|| last + self.shared.settings.grace);
         let mut is_picking = !matches!(rest, Rest::Picked(_));
         loop {
             while let Ok(won) = self.won.try_recv() {
@@ -256,7 +227,7 @@ impl Supervisor {
                             // The first one, after all was done but for what runs.
                             None if !self.shared.shutdown.borrow().is_ending() => {
                                 self.stop_starting();
-                                hurry = Some(Boottime::now() + self.grace);
+                                hurry = Some(Boottime::now() + self.shared.settings.grace);
                             }
                             _ => {
                                 hurry = None;
@@ -276,7 +247,7 @@ impl Supervisor {
             0 => Note::new("stopping"),
             jobs => Note::new("stopping")
                 .with("jobs", jobs)
-                .with("grace", duration::exact(self.grace)),
+                .with("grace", duration::exact(self.shared.settings.grace)),
         };
         self.shared.reporter.tell(note);
         self.shared.shutdown.send_replace(Shutdown::Finish);
@@ -288,7 +259,7 @@ impl Supervisor {
 }
 
 /// Waits until there was nothing to do for so long; one that is quiet stays, and one that has yet to look.
-async fn idle(shared: &Shared, long: Option<Duration>) {
+async fn idle(shared: &Shared) {
     let mut shutdown = shared.shutdown.subscribe();
     let mut has_looked = shared.has_looked.subscribe();
     let mut idle = async |long| {
@@ -296,7 +267,7 @@ async fn idle(shared: &Shared, long: Option<Duration>) {
         let _ = has_looked.wait_for(|it| *it).await;
         shared.in_flight.idle(long).await;
     };
-    while let Some(long) = long
+    while let Some(long) = shared.settings.until.idle
         && may_claim(&mut shutdown).await
     {
         tokio::select! {

@@ -76,7 +76,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "the guard is told, and the command is started",
         "conductor/attempt.rs",
         &["carry_out", "start"],
-        "ee2f6106",
+        "54f5f958",
     ),
     (
         "what is left of earlier attempts is ended",
@@ -94,7 +94,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a conductor settles",
         "conductor/settler.rs",
         &["settle", "drop_lost"],
-        "1e163fd4",
+        "73fa37c1",
     ),
     (
         "what may be ours is given back",

@@ -90,7 +90,7 @@ impl Pick<'_> {
         let policy = self.shared.policy();
         let mut finds = Finds::new(
             &mut self.backlog,
-            (&self.filters, &self.pauses),
+            (self.filters, &self.pauses),
             Arc::clone(&policy),
             std::mem::take(&mut self.unreadable),
         );
@@ -159,7 +159,7 @@ impl Pick<'_> {
     fn vet_one(&mut self, key: &JobKey, found: Option<Entry>) {
         let now = Utc::now();
         let job = match found {
-            Some(Entry::Job(job)) if job.holding.is_none() => is_meant(&self.filters, *job, now),
+            Some(Entry::Job(job)) if job.holding.is_none() => is_meant(self.filters, *job, now),
             Some(entry) if self.is_left_over(&entry) => {
                 self.shared.in_flight.let_slip(key, Aftermath::None);
                 None
@@ -203,7 +203,7 @@ impl Pick<'_> {
             let Entry::Job(mut job) = entry else { continue };
             // Who holds it decides how long we wait, not whether it is one of those we want.
             let holding = job.holding.take();
-            let Some(job) = is_meant(&self.filters, *job, now) else {
+            let Some(job) = is_meant(self.filters, *job, now) else {
                 continue;
             };
             let admitted = admit_now(&policy, &self.pauses, &job);

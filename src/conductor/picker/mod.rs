@@ -19,7 +19,6 @@ use tokio::{
 
 use self::{claim::ClaimedBatch, look::Left};
 use super::{
-    Until,
     judgement::Against,
     lease_term::LeaseTerm,
     outage::{Outage, is_final, is_final_at_first},
@@ -60,62 +59,46 @@ pub(super) struct Won {
     pub(super) slot: Slot,
 }
 
-pub(super) struct Picker {
-    pub(super) board: Arc<dyn Board>,
-    pub(super) shared: Arc<Shared>,
-    pub(super) filters: Filters,
-    pub(super) lease_term: LeaseTerm,
-    pub(super) until: Until,
-    pub(super) slots: Arc<Slots>,
-    pub(super) won: UnboundedSender<Won>,
-    pub(super) returned: UnboundedReceiver<Candidate>,
-    pub(super) shutdown: watch::Receiver<Shutdown>,
-}
-
-impl Picker {
-    pub(super) async fn run(self) -> Result<()> {
-        let Self {
-            board,
-            shared,
-            filters,
-            lease_term,
-            until,
-            slots,
-            won,
-            returned,
-            mut shutdown,
-        } = self;
-        let mut pick = Pick {
-            board: &*board,
-            shared: &shared,
-            outage: Outage::new(&shared),
-            filters,
-            by: Claimant {
-                owner: shared.owner.clone(),
-                term: Term::Kept(lease_term.wanted()),
-            },
-            lease_term,
-            drains: until.drained,
-            is_to_end: until.drained || until.jobs.is_some(),
-            backlog: Backlog::new(CAPACITY),
-            pauses: Pauses::default(),
-            pauses_read: Instant::now(),
-            hears_late: false,
-            events: None,
-            returned,
-            looked: None,
-            heeded: Instant::now(),
-            spread: 0,
-            unreadable: HashMap::new(),
-            wary_until: Instant::now(),
-            no_stock_before: Instant::now(),
-            fruitless: 0,
-            has_looked: false,
-            has_heard: true,
-            has_told_held: false,
-        };
-        pick.work(until.jobs, &slots, &won, &mut shutdown).await
-    }
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    lease_term: LeaseTerm,
+    won: UnboundedSender<Won>,
+    returned: UnboundedReceiver<Candidate>,
+) -> Result<()> {
+    let settings = &shared.settings;
+    let slots = Arc::new(Slots::new(settings.jobs));
+    let mut shutdown = shared.shutdown.subscribe();
+    let mut pick = Pick {
+        board: &*shared.board,
+        shared: &shared,
+        outage: Outage::new(&shared),
+        filters: &settings.filters,
+        by: Claimant {
+            owner: shared.owner.clone(),
+            term: Term::Kept(lease_term.wanted()),
+        },
+        lease_term,
+        drains: settings.until.drained,
+        is_to_end: settings.until.has_end(),
+        backlog: Backlog::new(CAPACITY),
+        pauses: Pauses::default(),
+        pauses_read: Instant::now(),
+        hears_late: false,
+        events: None,
+        returned,
+        looked: None,
+        heeded: Instant::now(),
+        spread: 0,
+        unreadable: HashMap::new(),
+        wary_until: Instant::now(),
+        no_stock_before: Instant::now(),
+        fruitless: 0,
+        has_looked: false,
+        has_heard: true,
+        has_told_held: false,
+    };
+    pick.work(settings.until.jobs, &slots, &won, &mut shutdown)
+        .await
 }
 
 struct Chance {
@@ -127,7 +110,7 @@ struct Pick<'a> {
     board: &'a dyn Board,
     shared: &'a Shared,
     outage: Outage,
-    filters: Filters,
+    filters: &'a Filters,
     by: Claimant,
     lease_term: LeaseTerm,
     drains: bool,

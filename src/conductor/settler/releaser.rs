@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::mpsc::UnboundedSender, time};
 
 use crate::{
-    board::{Board, BoardExt, Result, backlog::Candidate},
+    board::{BoardExt, Result, backlog::Candidate},
     conductor::{outage::Outage, shared::Shared},
 };
 
@@ -18,7 +18,6 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// the old claim that is given back, and never one that was won since.
 #[derive(Clone)]
 pub(crate) struct Releaser {
-    pub(crate) board: Arc<dyn Board>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) returned: UnboundedSender<Candidate>,
 }
@@ -60,10 +59,13 @@ impl Releaser {
     /// Looks once at what is adrift, and gives back what is ours.
     async fn release(&self) -> Result<()> {
         let Shared {
-            in_flight, owner, ..
+            board,
+            in_flight,
+            owner,
+            ..
         } = &*self.shared;
         let mut failure = None;
-        for (key, answer) in self.board.give_back(in_flight.adrift(), owner).await? {
+        for (key, answer) in board.give_back(in_flight.adrift(), owner).await? {
             match answer {
                 Ok(job) => {
                     in_flight.put_down(&key);
