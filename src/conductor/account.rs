@@ -130,7 +130,6 @@ impl Account {
         (state.runs.len(), state.to_do)
     }
 
-    /// Adds to what a conductor tells of itself what it does now.
     pub(super) fn add_to(&self, told: &mut Told) {
         let state = self.state.lock();
         told.running = Some(state.runs.len());

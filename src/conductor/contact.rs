@@ -79,7 +79,6 @@ impl Contact {
         self.0.lock().regained
     }
 
-    /// Says for how long it does not, and what it does instead.
     pub(super) fn trouble(&self) -> Option<String> {
         let state = self.0.lock();
         let (noticed, does) = state.lost.into_iter().chain(state.untold).min()?;

@@ -19,7 +19,6 @@ pub(super) struct InFlight {
     changed: Notify,
 }
 
-/// How firmly the conductor has a job.
 #[derive(Debug)]
 enum Grip {
     InHand,
@@ -61,7 +60,6 @@ impl InFlight {
         matches!(self.jobs.lock().get(key), Some(Grip::Aside))
     }
 
-    /// Whether the board may have a job as ours.
     pub(super) fn may_have(&self, key: &JobKey) -> bool {
         self.jobs.lock().contains_key(key)
     }

@@ -37,7 +37,6 @@ struct State {
     told: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// How many jobs are left alone for which reason.
 #[derive(Debug, Default)]
 pub(super) struct Reasons(BTreeMap<String, Reason>);
 
@@ -124,7 +123,6 @@ impl PassedOver {
         state.tell_new(reporter);
     }
 
-    /// Takes what a look at the board has found that did not come to its end.
     pub(super) fn found_some(&self, reasons: Reasons, reporter: &Reporter) {
         let mut state = self.0.lock();
         for (text, found) in reasons.0 {

@@ -30,7 +30,6 @@ const ROOM: usize = 1024;
 /// How long room is waited for where nobody has to wait.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A job as it is called in what is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) uuid: String,
@@ -205,7 +204,6 @@ impl Reporter {
         }
     }
 
-    /// Hands something over, and waits until there is room for it.
     async fn hand(&self, progress: Progress) {
         // Whoever showed it may be gone: then nobody wants to see it.
         let _ = self.sender.send(progress).await;

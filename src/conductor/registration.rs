@@ -133,7 +133,6 @@ pub(super) async fn register(
     }
 }
 
-/// Says who has a name, as far as the board tells, and how long its end is waited for.
 async fn taken(board: &dyn Board, name: &str) -> Note {
     let note = Note::new("name_taken").with("conductor", name);
     let conductors = board.conductors().await.unwrap_or_default();

@@ -99,7 +99,6 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Has nothing claimed any more, or something again.
     fn turn_quiet(&self) {
         self.shared.shutdown.send_if_modified(|shutdown| {
             let (next, event) = match shutdown {

@@ -50,7 +50,6 @@ impl Spans {
         }
     }
 
-    /// Words an attempt that has ended as a line of OTLP, with what becomes of its job if that is ours to say.
     pub(super) fn line(
         &self,
         attempt: &Attempt,

@@ -111,7 +111,6 @@ async fn start(spawner: &Spawner, command: &Command, label: Label) -> Result<Pro
     Ok(process)
 }
 
-/// A running command and all that bears on it.
 struct Watch<'a> {
     process: &'a Process,
     label: Label,
@@ -123,7 +122,6 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Sees the command through to its end, whoever brings that about.
     async fn over(&mut self, signals: &mut Signals) -> io::Result<Performed> {
         let group = self.process.group();
         self.lease.protect(self.guard, group, self.label)?;

@@ -112,7 +112,6 @@ impl Ledger {
         self.entries.lock().is_empty()
     }
 
-    /// Returns when a command under this claim must end that bears this label.
     pub(super) fn ward(&self, id: u64, label: Label) -> Ward {
         let limits = self.entries.lock().get(&id).map(|entry| entry.limits(self));
         // A claim that is lost already has no time left to give.

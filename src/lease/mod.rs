@@ -67,7 +67,6 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts to keep claims of this board, none at first.
     pub(crate) fn start(board: Arc<dyn Board>) -> Self {
         Self::start_telling(board, |_| {})
     }
@@ -102,7 +101,6 @@ pub(crate) struct KeptLease {
 }
 
 impl KeptLease {
-    /// Announces to the guard that a command under this claim is about to start, with this label.
     pub(crate) fn announce(&self, guard: &Guard, label: Label) -> io::Result<()> {
         guard.expect(self.ledger.ward(self.id, label))
     }

@@ -56,7 +56,6 @@ impl Console {
         );
     }
 
-    /// Tells of something on stderr, in a line of parts.
     pub(crate) fn note(&mut self, parts: &[(Tone, Text)]) {
         let mut line = String::new();
         for (tone, text) in parts {
@@ -71,7 +70,6 @@ impl Console {
         super::width_of(io::stderr()).filter(|_| self.is_terminal.1)
     }
 
-    /// Tells a program of something on stderr.
     pub(crate) fn object(&mut self, value: &impl Serialize) {
         if let Ok(line) = json::line(value) {
             self.write(Side::Errors, &line);

@@ -94,7 +94,6 @@ impl Output {
         }
     }
 
-    /// From here on, nothing but errors is told beside the results.
     pub(crate) fn hush(&mut self) {
         self.verbosity = Verbosity::Quiet;
     }

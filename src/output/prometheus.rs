@@ -116,7 +116,6 @@ fn written(labels: &[(&str, &str)]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns a time as Prometheus has it.
 pub(crate) fn timestamp(time: DateTime<Utc>) -> f64 {
     time.timestamp_micros() as f64 / 1e6
 }

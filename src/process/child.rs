@@ -65,7 +65,6 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a command that inherits what is ours, with these bonds if there are any.
     pub(crate) fn start(command: &Command, bonds: Option<Bonds>) -> Result<Self, NotRun> {
         let spawner = Spawner::ours().map_err(|source| NotRun::Failed {
             program: command.program.clone(),
@@ -74,7 +73,6 @@ impl Process {
         Self::start_with(&spawner, command, bonds)
     }
 
-    /// Starts a command that inherits this, with these bonds if there are any.
     pub(crate) fn start_with(
         spawner: &Spawner,
         command: &Command,

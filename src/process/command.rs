@@ -111,7 +111,6 @@ impl Command {
         self.set("JOBBOARD_FENCE", &fence.0);
     }
 
-    /// Tells the command of which trace it is part, if it is of one.
     pub(crate) fn trace(&mut self, span: Option<&Span>) {
         for (name, value) in span.into_iter().flat_map(Span::variables) {
             self.env.push((name.into(), value.map(OsString::from)));

@@ -88,7 +88,6 @@ impl Leash {
     }
 }
 
-/// Makes the small program, which nobody can change.
 fn small(answer: i32) -> io::Result<File> {
     let image = small::image(getpid().as_raw_nonzero().get(), answer);
     let image = image.ok_or(io::ErrorKind::Unsupported)?;

@@ -141,7 +141,6 @@ impl Spawner {
         })
     }
 
-    /// Opens what a command has as its streams, and returns our ends of the pipes among them.
     fn streams(&self, command: &Command) -> io::Result<(Streams<'_>, Pipes)> {
         let input = match &command.input {
             Input::Inherit => None,

@@ -91,7 +91,6 @@ impl Terminal {
         }
     }
 
-    /// Whether the front has died, so that nobody waits for us any more.
     pub(crate) fn is_front_gone(&self) -> bool {
         getppid() != Some(self.front)
     }
@@ -184,7 +183,6 @@ pub(crate) fn is_controlled() -> bool {
     File::open("/dev/tty").is_ok()
 }
 
-/// The controlling terminal of this process.
 #[derive(Debug)]
 pub(crate) struct Tty(OwnedFd);
 

@@ -23,7 +23,6 @@ pub(super) fn pause(
     journal::write(transaction, now, EventKind::Paused, about)
 }
 
-/// Ends a pause; false, if there is none of these names.
 pub(super) fn resume(
     transaction: &Transaction<'_>,
     now: Moment,

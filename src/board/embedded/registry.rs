@@ -31,7 +31,6 @@ pub(super) struct Entrant {
 }
 
 impl Entrant {
-    /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(file: Arc<File>, conductor: Conductor) -> Result<Self> {
         let token = Uuid::new_v4().to_string();
         let is_entered = file

@@ -13,7 +13,6 @@ pub(super) struct Keys {
     prefix: String,
 }
 
-/// The three keys beside a posting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sidecars {
     /// The owner, present while the job is claimed.
@@ -27,7 +26,6 @@ pub(super) struct Sidecars {
 pub(super) enum Part {
     Postings,
     Trash,
-    /// The last number given out.
     Sequence,
     Owner(JobKey),
     Modified(JobKey),
@@ -90,12 +88,10 @@ impl Keys {
         self.named("past")
     }
 
-    /// What is paused: a hash of globs.
     pub(super) fn paused(&self) -> String {
         self.named("paused")
     }
 
-    /// A hash of the moves that take jobs to other boards.
     pub(super) fn moves(&self) -> String {
         self.named("moves")
     }
@@ -206,7 +202,6 @@ pub(super) fn key_of(field: &[u8]) -> JobKey {
     JobKey::new(name)
 }
 
-/// Whether a character is seen within a line.
 fn is_shown(character: char) -> bool {
     let is_hidden = matches!(
         character,

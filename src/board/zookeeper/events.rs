@@ -39,7 +39,6 @@ const TRIES: usize = 4;
 /// How long a connection may be gone before that is told.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Starts to listen, on a session of its own.
 pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Event>>> {
     let session = board.root.client.another(READING).await?;
     let watches = Watches::set(&session, &board.root.paths).await?;

@@ -30,7 +30,6 @@ const RIGHTS: [(Permission, &str, &str); 3] = [
     ),
 ];
 
-/// Rights, as a command has them.
 const LETTERS: [(Permission, char); 5] = [
     (Permission::CREATE, 'c'),
     (Permission::DELETE, 'd'),
@@ -127,7 +126,6 @@ impl Target<'_> {
         }
     }
 
-    /// Looks for what belongs to jobs that are nowhere.
     async fn strays(self, seen: &mut Examined) -> Result<()> {
         let read = async |folder: &str| nodes::children(self.session, folder).await;
         let (sides, markers) = (self.paths.sides(), self.paths.markers());

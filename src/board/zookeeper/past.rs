@@ -97,7 +97,6 @@ impl Target<'_> {
         Ok(paths.take(self.history as usize).collect())
     }
 
-    /// Takes the first of these nodes, and returns what they say.
     pub(super) async fn past(self, paths: &mut Vec<String>) -> Result<Vec<Entry>> {
         let read = |path: &str, node: Option<Node>| Some(read(path, &node?.data));
         let first = &paths[..paths.len().min(nodes::MOST)];
@@ -178,7 +177,6 @@ impl Forgetting {
         });
     }
 
-    /// Lets it come to its end, if that is soon.
     pub(super) async fn finish(&self) {
         let task = std::mem::take(&mut *self.0.lock());
         // A single settlement is soon over, and yet it may be its turn.

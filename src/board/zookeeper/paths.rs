@@ -78,7 +78,6 @@ impl Paths {
         format!("{}/{key}{LOCK}", self.board)
     }
 
-    /// The node whose children are the jobs of a shelf.
     pub(super) fn folder(&self, shelf: Shelf) -> String {
         let any = self.job(shelf, &JobKey::new(JOB));
         any.rsplit_once('/')
@@ -114,7 +113,6 @@ impl Paths {
         self.lock(&key).len() + 2 * self.side(&key).len() + self.marker(&uuid).len()
     }
 
-    /// The folder of the records beside jobs.
     pub(super) fn sides(&self) -> String {
         format!("{}/jobs", self.ours)
     }
@@ -141,7 +139,6 @@ impl Paths {
         format!("{}/unique/{uuid}", self.ours)
     }
 
-    /// The folder in which conductors enter themselves.
     pub(super) fn entities(&self) -> String {
         format!("{}/conductor", self.entities)
     }
@@ -213,7 +210,6 @@ pub(super) fn is_numbered(key: &JobKey) -> bool {
     number_of(key).is_some() || key.text().strip_prefix(JOB).is_some_and(is_odd)
 }
 
-/// Returns the job of a number, as the server names it.
 pub(super) fn numbered(number: i64) -> JobKey {
     JobKey::new(format!("{JOB}{number:010}"))
 }

@@ -31,7 +31,6 @@ impl Target<'_> {
             .map_err(|error| self.session.refusal(WRITING, &error))
     }
 
-    /// Ends a pause; false, if there is none of these names.
     pub(super) async fn resume(self, names: &str) -> Result<bool> {
         let path = self.paths.pause(names);
         let delete = self.session.client().delete(&path, None);

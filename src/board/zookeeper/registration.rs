@@ -28,7 +28,6 @@ pub(super) struct Registration {
 }
 
 impl Registration {
-    /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(root: Root, conductor: Conductor, sweep: Duration) -> Result<Self> {
         let entrant = Arc::new(Entrant {
             root,
@@ -63,7 +62,6 @@ impl Entrant {
         self.root.target(&session).tell(self.name(), told).await
     }
 
-    /// Makes the entry, and returns what tells of the end of the session that bears it.
     async fn enter(&self) -> Result<StateWatcher> {
         let session = self.root.client.bearing(WRITING, None).await?;
         // From before the entry on, so that no end of the session falls in between.
@@ -90,7 +88,6 @@ impl Entrant {
         Ok(stat.is_some_and(|stat| stat.ephemeral_owner == session.id().0))
     }
 
-    /// Makes the entry again each time that it has gone with its session.
     async fn stay(self: Arc<Self>, mut states: StateWatcher, sweep: Duration) {
         let mut sweeps = time::interval_at(time::Instant::now() + sweep, sweep);
         loop {

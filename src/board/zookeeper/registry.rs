@@ -27,7 +27,6 @@ use crate::{
 };
 
 impl Target<'_> {
-    /// Enters a conductor, as TaskFlow's conductors enter themselves.
     pub(super) async fn register(self, conductor: &Conductor) -> Result<()> {
         let taken = || BoardError::NameTaken {
             name: conductor.name.clone(),
@@ -80,7 +79,6 @@ impl Target<'_> {
         }
     }
 
-    /// Returns the conductors that are alive; an entry that cannot be read is none.
     pub(super) async fn conductors(self) -> Result<Vec<Conductor>> {
         let folder = self.paths.entities();
         let children = nodes::children(self.session, &folder).await?;

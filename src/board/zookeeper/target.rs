@@ -22,7 +22,6 @@ use crate::{
     job::{JobKey, Shelf},
 };
 
-/// A board: the servers that have it, the nodes in which it is, and how much it remembers.
 #[derive(Clone)]
 pub(super) struct Root {
     pub(super) client: Arc<Client>,

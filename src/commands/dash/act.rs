@@ -139,7 +139,6 @@ impl Dialog {
         })
     }
 
-    /// Takes what came of it, and adds what was not acted on.
     pub(super) fn end(&mut self, mut stage: Stage) {
         if let Stage::Done(_, problems) = &mut stage {
             let changed = self.jobs.iter().filter(|(_, has_changed)| *has_changed);
@@ -149,7 +148,6 @@ impl Dialog {
         self.stage = stage;
     }
 
-    /// Notes that something happened to a job; to a name nothing does.
     pub(super) fn note_change(&mut self, key: &JobKey) {
         let is_of_names = matches!(self.operation, Operation::Pause | Operation::Resume);
         if self.stage == Stage::Asking && !is_of_names {

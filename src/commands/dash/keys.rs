@@ -72,7 +72,6 @@ pub(super) const KEYS: &[Binding] = &[
     ("q Ctrl-C", "quit", true, &[Quit, Quit]),
 ];
 
-/// Whether keys are there for those alone who may change the board.
 pub(super) fn acts((_, _, _, actions): &Binding) -> bool {
     actions.iter().any(|action| matches!(action, Do(_) | Mark))
 }

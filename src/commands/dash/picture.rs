@@ -116,13 +116,11 @@ impl Picture {
         self.sweep();
     }
 
-    /// Forgets from time to time what no row uses any more.
     pub(super) fn sweep(&mut self) {
         self.interner.sweep();
         self.swept = self.version;
     }
 
-    /// Returns how many changes there were since that was done.
     pub(super) fn unswept(&self) -> u64 {
         self.version - self.swept
     }

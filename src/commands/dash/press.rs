@@ -261,7 +261,6 @@ fn copy(state: &mut State) -> Vec<Effect> {
     vec![Effect::Copy(uuid)]
 }
 
-/// Asks for what is marked, or else for what the cursor is on, as it is now.
 fn prepare(state: &mut State, operation: Operation) -> Vec<Effect> {
     let places: Vec<_> = match &state.overlay {
         Overlay::Job(opened) => match &opened.found {

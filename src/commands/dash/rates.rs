@@ -48,7 +48,6 @@ impl Rates {
         self.counts.iter().flatten().all(|count| *count == 0)
     }
 
-    /// Returns how many there are a second.
     pub(super) fn of(&self, rate: Rate) -> f64 {
         let seconds = self.counts.len().clamp(1, LATELY);
         let lately = self.counts.iter().take(seconds);

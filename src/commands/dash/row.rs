@@ -69,7 +69,6 @@ pub(super) struct Interner {
 }
 
 impl Interner {
-    /// Forgets what nothing uses any more.
     pub(super) fn sweep(&mut self) {
         self.signatures.retain(|text| Arc::strong_count(text) > 1);
         self.owners.retain(|owner| Arc::strong_count(owner) > 1);

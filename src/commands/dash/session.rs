@@ -74,7 +74,6 @@ struct Due {
     may_count: Instant,
 }
 
-/// Shows the board until somebody has seen enough.
 pub(super) async fn run(questions: Questions<'_>, state: State, look: Look) -> anyhow::Result<()> {
     let mut signals = Signals::ending()?;
     let mut news = follow(questions.board, Start::Now);
@@ -301,7 +300,6 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Returns when there is something to do, if it is known.
     fn wake(&self) -> Option<Instant> {
         let is_away = matches!(self.state.link, Link::Away(_));
         let tick = self.state.changes_with_time().then_some(self.due.tick);

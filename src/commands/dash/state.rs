@@ -205,7 +205,6 @@ impl State {
         matches!(self.overlay, Overlay::Job(_) | Overlay::Conductor(_))
     }
 
-    /// Whether its lines are rows of the picture.
     pub(super) fn has_rows(&self) -> bool {
         self.within.is_some() || matches!(self.view, View::Jobs | View::Trash)
     }
@@ -304,7 +303,6 @@ impl State {
         shown.cloned().collect()
     }
 
-    /// Returns the job that is opened, if it is this one.
     pub(super) fn opened(&mut self, reference: &JobRef) -> Option<&mut Opened> {
         match &mut self.overlay {
             Overlay::Job(opened) if opened.reference == *reference => Some(opened),
@@ -312,7 +310,6 @@ impl State {
         }
     }
 
-    /// Whether something on the screen changes though nothing happens.
     pub(super) fn changes_with_time(&self) -> bool {
         let away = matches!(self.link, Link::Away(_));
         let figures = &self.summary.figures;

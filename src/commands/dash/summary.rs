@@ -29,7 +29,6 @@ pub(super) struct Alike {
 pub(super) struct Summary {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
-    /// Who holds those that the filters admit.
     pub(super) owners: Vec<ByOwner>,
     pub(super) failures: Vec<Alike>,
     /// Of which version of the picture it is; none, if it has to be counted anew.
@@ -92,7 +91,6 @@ fn add_failures<'a>(failures: &mut BTreeMap<&'a str, Alike>, row: &'a Row) {
     }
 }
 
-/// Returns the name of an owner, as far as it can be read.
 pub(super) fn name_of(of: &ByOwner) -> String {
     let owner = of.owner.as_ref().map(ToString::to_string);
     owner.unwrap_or_else(|| "?".to_owned())

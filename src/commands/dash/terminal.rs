@@ -59,7 +59,6 @@ impl Screen {
             .resize(Rect::new(0, 0, size.width, size.height))
     }
 
-    /// Hands a text to the clipboard of whoever sits at the terminal, if it can do that.
     pub(super) fn copy(&self, text: &str) -> io::Result<()> {
         let mut stdout = io::stdout();
         write!(stdout, "\x1b]52;c;{}\x07", BASE64.encode(text))?;

@@ -161,7 +161,6 @@ fn pinged(state: &mut State, answer: Result<(), String>) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Asks what was prepared, if somebody still waits for that.
 fn ask(
     state: &mut State,
     operation: Operation,

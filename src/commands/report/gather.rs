@@ -172,7 +172,6 @@ impl Gathered {
         Ok(())
     }
 
-    /// Says of which records of the past and of the trash nothing could be read.
     fn unread(&self) -> impl Iterator<Item = String> + use<> {
         let places = ["of what has left the board", "in the trash"];
         let counts = self.unreadable.into_iter().zip(places);
@@ -180,7 +179,6 @@ impl Gathered {
         counts.map(|(count, place)| format!("records {place} that cannot be read: {count}"))
     }
 
-    /// Says what there is to say of it, and nothing of what others count.
     pub(super) fn into_facts(mut self, conductors: &[Conductor]) -> Facts {
         self.remembered.since = self.remembered.earliest.unwrap_or(self.facts.at);
         let has_dropped = self.failures.has_dropped;

@@ -35,7 +35,6 @@ pub(super) type Box = (f64, f64, f64, f64);
 /// to those who do not see it.
 pub(super) type Told<'a> = (&'static str, &'static str, &'a str);
 
-/// Writes a number with no more than two digits behind the point.
 fn number(number: f64) -> String {
     let number = format!("{number:.2}");
     number

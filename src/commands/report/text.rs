@@ -87,7 +87,6 @@ impl Facts {
     }
 }
 
-/// Returns a bar of one character for each of some numbers.
 fn bars(counts: impl Iterator<Item = u64> + Clone) -> String {
     const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = counts.clone().max().unwrap_or_default().max(1);

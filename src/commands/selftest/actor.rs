@@ -82,7 +82,6 @@ impl Trial<'_> {
         }
     }
 
-    /// Consumes what somebody has, by that name alone.
     pub(super) async fn consume_of(&self, key: &JobKey, owner: &Owner) -> Tried<()> {
         let right = Authority::Owner(owner.clone());
         self.bob.settle_one(key, Outcome::Consume, right).await?;
@@ -103,7 +102,6 @@ impl Trial<'_> {
         Ok(self.ada.post_one(&draft(0), None).await?.key)
     }
 
-    /// Looks jobs up as somebody who has changed none of them.
     pub(super) async fn find(&self, shelf: Shelf, keys: &[JobKey]) -> Tried<Vec<Option<Job>>> {
         let wanted: Vec<_> = keys.iter().cloned().map(JobRef::Key).collect();
         let found = self.bob.find(shelf, &wanted).await?;

@@ -32,7 +32,6 @@ const RACED: usize = 200;
 const CUTS: usize = 30;
 
 impl Trial<'_> {
-    /// Leaves a claim to itself as a process does that dies, and looks when it ends.
     pub(super) async fn lapse(&self) -> Tried {
         let (key, by) = (self.post_one().await?, self.brief_keeper("victim"));
         let (board, at_it) = (
@@ -216,7 +215,6 @@ impl Trial<'_> {
         Ok(claimed)
     }
 
-    /// Returns how long a claim takes, at the quickest.
     async fn usual(&self, board: &Arc<dyn Testable>, by: &Claimant) -> Tried<Duration> {
         let mut least = Duration::from_millis(100);
         for key in self.post(3).await? {

@@ -124,7 +124,6 @@ impl Trial<'_> {
         )))
     }
 
-    /// Has a process keep the file locked, tries to write meanwhile, and kills it.
     async fn locked_out(&self, url: &EmbeddedUrl) -> Tried<()> {
         let keys = self.post(8).await?;
         let mut command = Command::new("/proc/self/exe");

@@ -72,7 +72,6 @@ impl Grade {
     }
 }
 
-/// What was seen of a promise: how it is kept, why that is said, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Seen {
     pub(super) grade: Grade,
@@ -148,7 +147,6 @@ pub(super) fn is_unanswered(error: &BoardError) -> bool {
 
 pub(super) type Tried<T = Seen> = Result<T, Trouble>;
 
-/// Says that a promise is broken, unless this holds.
 pub(super) fn require(holds: bool, why: impl Display) -> Tried<()> {
     match holds {
         true => Ok(()),

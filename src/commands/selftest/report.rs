@@ -93,7 +93,6 @@ impl Findings {
             .map(|it| it.seen.grade)
     }
 
-    /// Whether all that takes acting came to its end, and nothing was broken by it.
     pub(super) fn is_all_tried(&self) -> bool {
         let mut all = Promise::ALL.iter().filter(|it| !it.is_seen());
         all.all(|it| matches!(self.of(*it), Some(Grade::Ok | Grade::Weak)))

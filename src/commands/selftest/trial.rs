@@ -58,7 +58,6 @@ pub(super) struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// Makes the board, and says that it is in use.
     pub(super) async fn begin(scratch: &'a Scratch, last: Instant) -> Result<Self, BoardError> {
         let begun = Instant::now();
         let end = last - (last - begun) / 5;
@@ -179,7 +178,6 @@ impl<'a> Trial<'a> {
         self.seen.borrow_mut().push((promise, seen));
     }
 
-    /// Says that a request had no answer, and the next one had.
     fn stumble(&self, why: &str) {
         let why = format!("a request had no answer, and the next one had: {why}");
         let remedy = "look whether the server was started again, or the way to it was broken";

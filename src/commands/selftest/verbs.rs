@@ -30,7 +30,6 @@ const BULK: usize = 500;
 const RELEASE: Outcome = Outcome::Abandon(Aftermath::None);
 
 impl Trial<'_> {
-    /// Posts jobs, small and large, and looks whether they are there as they were posted.
     pub(super) async fn keeps(&self) -> Tried {
         const LARGE: usize = 64 << 10;
         let mut drafts: Vec<_> = (0..50).map(draft).collect();
@@ -89,7 +88,6 @@ impl Trial<'_> {
         Ok([claiming, consuming])
     }
 
-    /// Loses a claim to another one of the same name, and tries to settle by it.
     pub(super) async fn fence(&self) -> Tried {
         let (key, by) = (self.post_one().await?, self.keeper("same"));
         let first = self.win(&self.ada, &key, &by).await?;

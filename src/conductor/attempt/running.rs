@@ -47,7 +47,6 @@ pub(super) struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Sees the command through to its end, whoever brings that about.
     pub(super) async fn watch(
         &mut self,
         shutdown: &mut watch::Receiver<Shutdown>,
@@ -95,7 +94,6 @@ impl Running<'_> {
         }))
     }
 
-    /// Ends the command, and hears what it has to say until it has ended.
     async fn stop(&mut self, kill_at: Boottime) -> io::Result<Ended> {
         tokio::select! {
             biased;

@@ -123,7 +123,6 @@ pub(crate) enum Unfit {
 /// How much of a text that somebody has posted is repeated in a reason, in characters.
 const LONGEST: usize = 200;
 
-/// Returns the beginning of a text that may be of any length.
 pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONGEST) {
         None => text.into(),
@@ -176,7 +175,6 @@ impl Policy {
         takes
     }
 
-    /// Whether a job may be performed, whatever will come of it.
     pub(crate) fn admit(&self, job: &Job) -> Result<(), Unfit> {
         match &self.programs {
             // Where a program is does not matter yet, and takes a while to find.

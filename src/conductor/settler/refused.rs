@@ -36,7 +36,6 @@ struct Refusal {
 }
 
 impl Refused {
-    /// Takes a job that was refused, and tells of it if that is news.
     pub(crate) fn add(&mut self, due: Due, error: &BoardError, reporter: &Reporter) {
         let now = Instant::now();
         let (key, reason) = (due.attempt.job.key.clone(), chain(error));

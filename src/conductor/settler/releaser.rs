@@ -23,7 +23,6 @@ pub(crate) struct Releaser {
 }
 
 impl Releaser {
-    /// Gives back whatever slips out of our hands, for as long as it is let.
     pub(crate) async fn run(self) {
         loop {
             self.shared.in_flight.some_adrift().await;

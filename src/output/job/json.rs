@@ -74,7 +74,6 @@ impl Serialize for JobView<'_> {
 }
 
 impl JobView<'_> {
-    /// Says how the job came to its end, or was kept from it, as far as that is known.
     fn ending<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let job = self.entry.job();
         let ended = job.and_then(|job| job.ended.as_ref());

@@ -92,7 +92,6 @@ impl ColumnChange {
         COLUMNS.iter().map(|column| column.name).collect()
     }
 
-    /// Reads the name of a column, with or without a sign.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let (sign, name) = match text.chars().next() {
             Some(sign @ ('+' | '-')) => (Some(sign), &text[1..]),

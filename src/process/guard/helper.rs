@@ -99,7 +99,6 @@ fn wait(timer: &Timer, deaf_until: Option<Boottime>) -> io::Result<()> {
     }
 }
 
-/// How far the conductor has come.
 enum Heard {
     Nothing,
     Lines,
@@ -128,7 +127,6 @@ struct Known {
 }
 
 impl Watch {
-    /// Reads all that is there to read, and does what the whole lines of it say.
     fn listen(&mut self) -> io::Result<Heard> {
         let mut heard = Heard::Nothing;
         let mut buffer = [0; 1 << 14];

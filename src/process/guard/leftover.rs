@@ -31,7 +31,6 @@ const GRACE: Duration = Duration::from_millis(500);
 #[derive(Debug, Default)]
 pub(crate) struct LeftOver(Mutex<Seen>);
 
-/// Who was seen when all processes were looked at.
 #[derive(Debug, Default)]
 struct Seen {
     since: Boottime,

@@ -198,7 +198,6 @@ impl Guard {
         }
     }
 
-    /// Makes sure that the guard has been told everything.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock();
         if !state.held.is_empty() {

@@ -35,7 +35,6 @@ impl Guard {
         }
     }
 
-    /// Asks all that came of a command and has left its group to end.
     pub(crate) async fn terminate_strays(&self, group: Group) {
         for kin in self.came_of(group).await {
             if getpgid(Some(kin.pid)) != Ok(group.leader()) {

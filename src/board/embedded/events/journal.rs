@@ -40,7 +40,6 @@ pub(crate) struct How<'a> {
     pub(crate) remark: Option<&'a Remark>,
 }
 
-/// Adds an event to the journal, in the transaction that makes it true.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     now: Moment,

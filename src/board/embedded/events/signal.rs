@@ -10,7 +10,6 @@ use rustix::fs::OFlags;
 
 use crate::board::embedded::store::disk::with_suffix;
 
-/// Wakes watchers; opened when there is first something to tell.
 #[derive(Debug)]
 pub(crate) struct ChangeSignal {
     board: PathBuf,

@@ -11,7 +11,6 @@ use crate::board::{
     },
 };
 
-/// Frees what has lapsed by now, and tells so in the journal.
 pub(crate) fn lapse(
     transaction: &Transaction<'_>,
     now: Moment,

@@ -17,7 +17,6 @@ use crate::{
     job::{Edit, JobKey, Remark, Shelf},
 };
 
-/// Writes what is edited of a job, and who did it; whoever listens is told.
 pub(crate) fn edit(
     transaction: &Transaction<'_>,
     now: Moment,

@@ -76,7 +76,6 @@ pub(super) fn places(
     Some(places)
 }
 
-/// Remembers a posting of which no more was seen.
 pub(super) fn posted(key: &JobKey, posting: &[u8], looked: Looked) -> Known {
     let alone = Sidecars::default();
     let entry = read(brief(Shelf::Board), &field_of(key), posting, alone);

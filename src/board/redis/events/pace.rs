@@ -22,7 +22,6 @@ struct Costs([Duration; SAMPLES]);
 impl Costs {
     const NONE: Self = Self([Duration::MAX; SAMPLES]);
 
-    /// Adds one, and returns what such looks cost.
     fn add(&mut self, cost: Duration) -> Duration {
         self.0.rotate_right(1);
         self.0[0] = cost;

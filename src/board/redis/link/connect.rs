@@ -27,7 +27,6 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// Both directions of a stream.
 pub(crate) struct Talk {
     pub(crate) writer: WriteHalf<Box<dyn Stream>>,
     pub(crate) replies: Replies,

@@ -22,7 +22,6 @@ const PUSHES: usize = 20_000;
 /// How large they may be in sum: a message may tell of a thousand jobs.
 const BYTES: usize = 16 * 1024 * 1024;
 
-/// How much waits to be heard, and whether some of it was lost.
 #[derive(Debug, Default)]
 struct Backlog {
     bytes: AtomicUsize,
@@ -107,7 +106,6 @@ impl Listener {
         }
     }
 
-    /// Sends a command on this connection, such as the one that makes the server push.
     pub(crate) async fn ask<T: FromRedisValue>(
         &self,
         doing: &'static str,

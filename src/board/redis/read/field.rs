@@ -34,7 +34,6 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Notes a field, and says whether it is new.
     pub(crate) fn insert(&mut self, field: &[u8]) -> bool {
         match Field::of(field) {
             Field::Uuid(uuid) => self.uuids.insert(uuid),

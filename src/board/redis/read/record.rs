@@ -165,7 +165,6 @@ fn complete_job(job: &mut Job, beside: Sidecars) {
     ]);
 }
 
-/// Makes of the answer to a claim what any other reader sees.
 pub(crate) fn just_claimed(
     field: &[u8],
     posting: &[u8],

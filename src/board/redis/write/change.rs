@@ -44,7 +44,6 @@ impl Target<'_> {
         call
     }
 
-    /// Begins what is given of the next job with all that is beside it.
     pub(crate) fn beside(self, call: &mut Call, field: &[u8]) {
         let Names {
             owner,

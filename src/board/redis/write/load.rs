@@ -23,7 +23,6 @@ use crate::{
 const BYTES: usize = 1 << 20;
 
 impl Target<'_> {
-    /// Puts jobs where they were, in as few exchanges as their size allows.
     pub(crate) async fn load(
         self,
         drafts: &[(&Draft, &Former)],

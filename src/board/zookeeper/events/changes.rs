@@ -101,7 +101,6 @@ impl Picture {
         self.came(key, seen, is_restored)
     }
 
-    /// Whether what was seen on the board may be what was last seen in the trash.
     fn is_trashed(&self, key: &JobKey, seen: &Seen) -> bool {
         match (self.trash.get(key), &seen.job) {
             (Some(trashed), Some(job)) => is_same(key, trashed, job),

@@ -127,7 +127,6 @@ pub(crate) async fn read_as<T>(
     Ok(read)
 }
 
-/// Divides paths among requests, none of which is too long for the server.
 fn exchanges(paths: &[String], depth: usize) -> Vec<&[String]> {
     let mut exchanges = Vec::new();
     let mut rest = paths;

@@ -16,7 +16,6 @@ use crate::{
     suggest::Hint,
 };
 
-/// What a session has to know about its board, to speak of it.
 #[derive(Debug)]
 pub(crate) struct Circumstances {
     /// How people may call the board.
@@ -181,7 +180,6 @@ impl Session {
         self.client.state()
     }
 
-    /// Waits until it is connected, or has ended.
     pub(crate) async fn connected(self) -> Result<Self, Error> {
         let mut states = self.client.state_watcher();
         let mut state = self.state();

@@ -21,7 +21,6 @@ use crate::board::{
     url::{Identity, Server, TlsFiles},
 };
 
-/// Whom we trust and who we are, read and checked.
 pub(crate) struct Tls {
     /// In PEM form, in which alone the client takes them.
     authorities: String,

@@ -145,7 +145,6 @@ impl<'a> Meanings<'a> {
     }
 }
 
-/// Returns the job that a reference names by itself.
 fn named(wanted: &JobRef) -> Option<JobKey> {
     match wanted {
         JobRef::Key(key) => Some(key.clone()).filter(|key| is_job(&key.text())),

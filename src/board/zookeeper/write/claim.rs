@@ -30,7 +30,6 @@ use crate::{
 struct Bid<'a> {
     by: &'a Claimant,
     rules: ClaimRules,
-    /// Whether the job is to wait for its turn.
     is_ahead: bool,
 }
 
@@ -40,7 +39,6 @@ enum Attempt {
     Overtaken(Refused),
 }
 
-/// Returns the kind of node that holds a claim for as long as it is to last.
 pub(crate) fn mode(term: Term) -> Result<CreateMode> {
     match term {
         // As TaskFlow would have it if its processes ended after each claim.

@@ -71,7 +71,6 @@ impl Whereabouts {
 pub(crate) struct Mark {
     path: String,
     version: i32,
-    /// Another job of the same uuid on the board.
     pub(crate) on_board: Option<JobKey>,
     in_trash: Option<Namesake>,
 }

@@ -39,7 +39,6 @@ use crate::{
 /// How often to try to be the one who takes a number.
 const TRIES: u32 = 64;
 
-/// What is known of the uuid that a draft has.
 enum Use {
     /// Nobody else can have chosen it.
     Free,
@@ -232,7 +231,6 @@ impl<'t> Target<'t> {
     }
 }
 
-/// Returns what is kept beside a job that was on a board before.
 pub(crate) fn side_of(former: &Former) -> Sidecar {
     let mut side = Sidecar::of_former(former).unwrap_or_default();
     // The server knows only when its node was made.

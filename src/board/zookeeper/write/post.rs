@@ -93,7 +93,6 @@ impl Target<'_> {
         Ok(answers)
     }
 
-    /// Posts jobs under the next numbers, as the server hands them out.
     async fn post_in_sequence(self, batch: &[Encoded<'_>]) -> Result<Vec<Result<Posted>>, Failure> {
         for _ in 0..crate::board::zookeeper::TRIES {
             let mut transaction = self.transaction();
@@ -165,7 +164,6 @@ impl Target<'_> {
         answers.collect()
     }
 
-    /// Returns how much of a transaction a job takes.
     fn size(self, (draft, posting): &Encoded<'_>, overhead: usize) -> usize {
         let former = draft
             .former

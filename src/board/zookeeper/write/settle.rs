@@ -231,7 +231,6 @@ fn claim_of(found: Option<&Record>) -> Option<(i64, Vec<u8>)> {
     Some((lock.stat.czxid, lock.data.clone()))
 }
 
-/// Whether somebody has the right to this, as the job was read.
 fn permit(record: &Record, settlement: &Settlement) -> Result<()> {
     // Where a path ends one node too early, a whole board looks like a record that is broken.
     if number_of(&record.key).is_none() && record.posting.data.is_empty() {

@@ -101,7 +101,6 @@ impl Target<'_> {
         Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
     }
 
-    /// Has a job tried at once that stays on the board.
     async fn try_to_hasten(
         self,
         record: &Record,

@@ -154,7 +154,6 @@ fn told(state: &State, job: &Standing) -> String {
     format!("{age} {} {uuid}{}", job.name, owner.unwrap_or_default())
 }
 
-/// Says how much happens a second, and how much did in the last minute, as far as there is room.
 fn rates(state: &State, columns: usize) -> Pieces {
     let rates = [
         ("posted", Rate::Posted, Tone::Plain),

@@ -163,7 +163,6 @@ fn keys(state: &State) -> Vec<[(Tone, Text); 2]> {
     told
 }
 
-/// Takes away what the terminal is not to show.
 fn plain(look: Look, buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if !look.is_coloured {

@@ -35,7 +35,6 @@ pub(in crate::commands::report) fn lanes(
     figure((id, title, &told), top + BELOW + 6.0, &drawn)
 }
 
-/// Draws a lane that begins at the top, and returns how high it is.
 fn one(lane: &Lane, top: f64, (from, to): (DateTime<Utc>, DateTime<Utc>), drawn: &mut Html) -> f64 {
     let span = (to - from).as_seconds_f64().max(1e-3);
     let x = |time: DateTime<Utc>| {

@@ -174,7 +174,6 @@ impl Story<'_> {
         }
     }
 
-    /// The job is new in the trash, and was never seen on the board.
     fn came_and_went(&mut self, seen: &Known) {
         self.step(EventKind::Posted, seen, None);
         match self.traces.claim {

@@ -84,7 +84,6 @@ impl Picture {
         self.set(key, after);
     }
 
-    /// Takes what a look showed under a key, and returns what happened there since.
     pub(super) fn see(
         &mut self,
         key: &JobKey,
@@ -211,7 +210,6 @@ impl Picture {
     }
 }
 
-/// Adds to what an event says of a job what is known of it.
 fn complete(subject: &mut Subject, known: &Known) {
     let remembered = known.subject(&subject.key);
     if subject.sequence.is_none() {

@@ -61,7 +61,6 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Compares a job with what is known of it, and returns what happened, and its number.
     fn see(
         &mut self,
         key: &JobKey,

@@ -93,7 +93,6 @@ impl Watcher<'_> {
         (length(Shelf::Board), length(Shelf::Trash))
     }
 
-    /// Compares which jobs are on a shelf with which are known to be; those that differ are touched.
     async fn compare(&mut self, shelf: Shelf, count: usize, named: Option<Named>) -> Result<()> {
         let found = match count <= FEW {
             true => self.find_by_names(shelf, named).await?,
