@@ -57,8 +57,6 @@ pub(super) struct Finished {
 }
 
 impl Attempt {
-    /// Performs the job as far as it can be performed, and says what is to become of it.
-    ///
     /// `over` is called once the verdict is there, before the last output has been shown.
     pub(super) async fn perform(
         mut self,
@@ -125,10 +123,8 @@ impl Attempt {
         shared.guard.flush();
     }
 
-    /// Runs the command, and returns once nothing of it is left.
-    ///
-    /// A command that is expected to be short is not on a leash: that takes a sixth more of the
-    /// processor, and what the guard and we leave behind is ended before the job is performed again.
+    /// A command that is expected to be short is not on a leash: that takes a sixth more of the processor,
+    /// and what the guard and we leave behind is ended before the job is performed again.
     async fn carry_out(
         &mut self,
         shared: &Shared,

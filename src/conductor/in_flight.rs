@@ -7,12 +7,10 @@ use tokio::sync::Notify;
 
 use crate::job::{Aftermath, JobKey};
 
-/// The jobs that the board may have as the conductor's.
-///
-/// One is held from when its claim was won until it is settled. One that is adrift may be
-/// claimed and is not performed: its claim was not heard of, or was lost, or given up while the
-/// board was silent. It stays here until the board has said that nobody of us has it. Those that are set aside
-/// are still held, and nobody waits for them any more.
+/// A job is held from when its claim was won until it is settled. A job that is adrift may be claimed and is
+/// not performed: its claim was not heard of, or was lost, or given up while the board was silent. It stays
+/// here until the board has said that none of us has it. Jobs that are set aside are still held, and nobody
+/// waits for them any more.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     jobs: Mutex<HashMap<JobKey, Grip>>,

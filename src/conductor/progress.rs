@@ -143,9 +143,7 @@ pub(crate) enum Progress {
     End(oneshot::Sender<()>),
 }
 
-/// Where the parts of a conductor tell what happens.
-///
-/// Telling never waits: whoever keeps claims alive must not be held up by who reads of it.
+/// Reporting never waits: whoever keeps claims alive must not be held up by who reads of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Reporter {
     sender: mpsc::Sender<Progress>,
@@ -209,9 +207,7 @@ impl Reporter {
         let _ = self.sender.send(progress).await;
     }
 
-    /// Hands everything over, the first first, and waits for room whenever there is none.
-    ///
-    /// Dropped meanwhile, it leaves what was not handed over where it was.
+    /// In order. Dropped meanwhile, it leaves what was not handed over in `waiting`.
     pub(super) async fn hand_all(&self, waiting: &mut VecDeque<Progress>) {
         while !waiting.is_empty() {
             match self.sender.reserve().await {

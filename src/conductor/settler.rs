@@ -81,8 +81,6 @@ pub(super) struct Due {
 }
 
 impl Settler {
-    /// Settles until nobody hands anything over any more, and returns what came of it.
-    ///
     /// An error is one that no patience mends; what was not settled lapses.
     pub(super) async fn run(mut self) -> (Tally, Option<BoardError>) {
         let mut due: Vec<Due> = Vec::new();
@@ -339,8 +337,7 @@ fn text_of(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
-/// Whether the board may have done what was asked; to ask again does no harm: owner and fence are
-/// this claim's, and no other's.
+/// To ask again does no harm: owner and fence are those of this claim alone.
 fn may_be_done(error: &BoardError) -> bool {
     matches!(error, BoardError::Unknown { .. })
 }

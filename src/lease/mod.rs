@@ -112,9 +112,7 @@ impl KeptLease {
         Ok(())
     }
 
-    /// Waits until the claim is lost: while the command can still be ended before the deadline.
-    ///
-    /// To be awaited once to its end.
+    /// Returns while the command can still be ended before the deadline. Await it once, to its end.
     pub(crate) async fn lost(&mut self) -> Lost {
         // Nobody keeps it any more; the guard's limits hold nevertheless.
         (&mut self.lost).await.unwrap_or_else(|_| Lost::Expired {
@@ -123,9 +121,7 @@ impl KeptLease {
         })
     }
 
-    /// Returns how the claim was lost by now, if it was.
-    ///
-    /// Counts here and now: whoever kept it may have slept through its end, as we have.
+    /// Counts here and now: whoever kept the claim may have slept through its end, as we have.
     pub(crate) fn lost_by_now(&mut self) -> Option<Lost> {
         self.ledger.expire(None);
         self.lost.try_recv().ok()

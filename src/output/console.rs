@@ -31,9 +31,7 @@ impl Console {
         }
     }
 
-    /// Writes a line of another program behind the name of its origin.
-    ///
-    /// A terminal gets it made safe, everybody else as it is.
+    /// A terminal gets the line made safe, everybody else as it is.
     pub(crate) fn line(&mut self, side: Side, origin: &Text, line: &[u8]) {
         let is_terminal = match side {
             Side::Output => self.is_terminal.0,

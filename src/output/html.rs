@@ -8,10 +8,7 @@ use super::text::Text;
 const BLOCKS: &str = " body caption dd div dl details figcaption figure footer h1 h2 h3 head header html \
     li main nav ol p pre section summary svg table tbody thead tr ul ";
 
-/// A piece of a page.
-///
-/// It is made of markup of the program and of elements; the text in them and the values of their attributes are
-/// escaped.
+/// Made of markup of the program and of elements, whose text and attributes are escaped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Html(String);
 

@@ -7,9 +7,7 @@ use serde_json::{Serializer, ser::Formatter};
 
 use crate::printable::is_unsafe;
 
-/// Writes a value as JSON, on one line.
-///
-/// Whoever parses it gets every text as it was, also where it was written as an escape.
+/// On one line. A parser gets every text as it was, also where it was written as an escape.
 pub(super) fn write(to: impl Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(to, Safe))
 }

@@ -103,8 +103,7 @@ impl Page {
             .add(Tone::Plain, fact);
     }
 
-    /// Adds a line that names a fact, cut where there is no room for it, and the command that shows
-    /// more of it, whole: behind it, or where that does not fit on a line of its own.
+    /// The fact is cut to fit; the command is shown whole, on a line of its own if need be.
     pub(crate) fn fact_with(
         &mut self,
         name: &str,
@@ -176,8 +175,7 @@ impl Page {
         self.text
     }
 
-    /// Returns its lines, but for tables, for whoever has a form of his own for them: each is broken
-    /// so that all of it is seen.
+    /// Without tables. Long lines are broken so that all of them is seen.
     pub(crate) fn into_lines(self) -> Vec<Pieces> {
         let columns = self.size.map_or(usize::MAX, |(columns, _)| columns);
         let broken = |(hang, line)| broken(line, columns, hang);

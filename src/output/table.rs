@@ -287,8 +287,7 @@ fn blank(columns: usize) -> (Tone, Text) {
     (Tone::Plain, Text::from(" ".repeat(columns)))
 }
 
-/// Writes a row whose vital cell does not fit into its column; the cells behind it follow as
-/// they come.
+/// For a row whose vital cell does not fit into its column.
 fn spread(row: &[&Cell], columns: &[&Column], grid: &Grid, room: Option<usize>) -> Option<Pieces> {
     let mut cells = row.iter().zip(&grid.widths);
     let vital = cells.position(|(cell, width)| cell.is_vital && cell.text.width() > *width)?;

@@ -6,9 +6,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::printable::judged;
 
-/// Text without control characters, terminal sequences or changes of direction.
-///
-/// People's output is made of it alone, so that no byte of a job can act on a terminal.
+/// Text without control characters, terminal sequences or changes of direction: people's output is made of it
+/// alone, so that no byte of a job can act on a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Text(String);
 

@@ -48,9 +48,7 @@ impl fmt::Display for Ended {
     }
 }
 
-/// A command that was started and has not been reaped.
-///
-/// As long as it has not been reaped nobody else can get its pid, so that signals to its group
+/// As long as the command has not been reaped nobody else can get its pid, so that signals to its group
 /// cannot go astray. Dropped, it kills the group.
 #[derive(Debug)]
 pub(crate) struct Process {

@@ -17,10 +17,8 @@ use tokio::time;
 
 use crate::ready::Ready;
 
-/// A moment, counted from the start of the machine on CLOCK_BOOTTIME.
-///
-/// All processes of a machine share it, so that it can be told to another one. Unlike tokio's clock
-/// it goes on through a suspension, after which a lease may be over.
+/// On CLOCK_BOOTTIME, which all processes of a machine share. Unlike tokio's clock it goes on through a
+/// suspension, after which a lease may be over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Boottime(Duration);
 

@@ -83,8 +83,6 @@ pub(crate) struct Command {
 }
 
 impl Command {
-    /// Takes a command as a person typed it, to be performed right where that person is.
-    ///
     /// `search` is a list of folders as in `PATH`.
     pub(crate) fn here(argv: &[OsString], search: Option<&OsStr>) -> Result<Self, NotRun> {
         let name = argv.first().map_or(OsStr::new(""), OsString::as_os_str);
@@ -137,8 +135,6 @@ impl Input {
     }
 }
 
-/// Finds the absolute path of a program in the first of these folders that has it.
-///
 /// A name with a slash is a path of its own, seen from here, as in a shell.
 pub(crate) fn find(name: &OsStr, search: &[PathBuf]) -> Result<PathBuf, NotRun> {
     let not_found = || NotRun::NotFound {

@@ -14,8 +14,6 @@ use rustix::{
 pub(crate) struct Group(Pid);
 
 impl Group {
-    /// Takes the group that this process leads.
-    ///
     /// `None` for the pid 1: a signal to "its group" would go to every process there is.
     pub(crate) fn led_by(leader: Pid) -> Option<Self> {
         (!leader.is_init()).then_some(Self(leader))
@@ -103,9 +101,7 @@ fn number(text: &str) -> Option<Option<Pid>> {
     Some(Some(pid).filter(|&pid| pid > 0).and_then(Pid::from_raw))
 }
 
-/// Returns the leader of the group that we are in, as [`Stat`] has it.
-///
-/// In a container the library's own call, to which there is no such thing as no leader, fails.
+/// In a container the library's own call fails, since it does not know groups without a leader.
 pub(crate) fn own_group() -> Option<Pid> {
     Stat::of(getpid())?.group
 }

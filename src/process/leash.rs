@@ -33,9 +33,7 @@ pub(crate) const WORD: &str = "__leash";
 /// This very program, even if its file was replaced meanwhile.
 const OURSELVES: &str = "/proc/self/exe";
 
-/// What commands are before they are commands.
-///
-/// The kernel ends them with the thread that has started them, so that has to be the first one.
+/// The kernel ends a leash with the thread that has started it, so that has to be the first one.
 #[derive(Debug)]
 pub(super) struct Leash {
     /// `None` where it cannot be made.
@@ -124,9 +122,7 @@ impl Answer {
     }
 }
 
-/// Becomes the command that the arguments behind [`WORD`] name, as the small program does.
-///
-/// Returns only if that cannot be; whoever waits for it has been told then.
+/// Returns only if it cannot become the command; whoever waits for it has been told then.
 pub(crate) fn become_command(
     mut arguments: impl Iterator<Item = OsString>,
 ) -> io::Result<Infallible> {

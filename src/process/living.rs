@@ -14,9 +14,7 @@ pub(crate) fn this_process() -> Option<String> {
     Some(format!("{} {}", space()?, Stat::of(getpid())?.started))
 }
 
-/// Whether a process has ended, if that can be seen from here.
-///
-/// `process` is what it has said of itself with [`this_process`], if it has.
+/// `None` if it cannot be seen from here. `process` is what it has said of itself with [`this_process`].
 pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<bool> {
     let started = match process {
         Some(process) => {

@@ -21,9 +21,7 @@ pub(crate) fn is_first() -> bool {
     getpid().is_init()
 }
 
-/// Runs this program once more, and returns the code with which that ended.
-///
-/// To be called while there is only one thread.
+/// Call it while there is only one thread.
 pub(crate) fn stand() -> io::Result<u8> {
     let signals: SigSet = ENDING
         .into_iter()

@@ -27,9 +27,8 @@ pub(crate) const STEERING: [Signal; 2] = [Signal::USR1, Signal::USR2];
 pub(crate) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Catches the [`ENDING`] signals, except those that we were started to ignore.
-    ///
-    /// From then on they do not end this process any more, even when this is dropped.
+    /// Leaves out those that we were started to ignore. The others do not end this process any more, even
+    /// when this is dropped.
     pub(crate) fn ending() -> io::Result<Self> {
         Self::unless_ignored(ENDING)
     }
@@ -122,9 +121,7 @@ pub(super) fn code_of(code: Option<i32>, signal: Option<i32>) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// Has something done when one of the [`ENDING`] signals comes, which then ends this process as ever.
-///
-/// It is for a process that heeds none of them itself.
+/// For a process that heeds no [`ENDING`] signal itself; the signal then ends it as ever.
 pub(crate) fn before_the_end(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let ignored = Ignored::now();
     let ending = ENDING.into_iter().filter(|&it| !ignored.has(it));

@@ -31,10 +31,8 @@ use super::{
 };
 use crate::job::Owner;
 
-/// What all commands inherit from us.
-///
-/// The standard library would copy and sort our whole environment, open `/dev/null` and ask for what
-/// every signal does, for each command anew; for short ones that is a good part of their cost.
+/// The standard library would copy and sort our whole environment, open `/dev/null` and ask for what every
+/// signal does, for each command anew; for short ones that is a good part of their cost.
 #[derive(Debug)]
 pub(crate) struct Spawner {
     /// Our environment, each as `NAME=value`.
@@ -115,8 +113,6 @@ impl Spawner {
         Ok(())
     }
 
-    /// Starts a command in a process group of its own, with these bonds if there are any.
-    ///
     /// Nothing runs between fork and exec: that would make the kernel copy our page tables.
     pub(crate) fn start(&self, command: &Command, bonds: Option<Bonds>) -> Result<Spawned, NotRun> {
         let (streams, pipes) = self.streams(command).map_err(|source| {

@@ -48,9 +48,7 @@ impl Terminal {
         }
     }
 
-    /// Leaves the front's group: what the terminal sends there concerns us no more.
-    ///
-    /// From here until [`Terminal::rejoin`] nothing may be read from or written to it.
+    /// From here until [`Terminal::rejoin`] nothing may be read from the terminal or written to it.
     pub(crate) fn step_aside(&mut self) -> io::Result<()> {
         // In a pipeline others may be about to use the terminal: the command has to ask for it.
         self.is_for_command = isatty(stdio::stdin()) && isatty(stdio::stdout());
@@ -95,9 +93,7 @@ impl Terminal {
         getppid() != Some(self.front)
     }
 
-    /// Takes the terminal back from a command that has ended, and rejoins the front's group.
-    ///
-    /// One that could not clean up after itself has its terminal modes undone.
+    /// A command that could not clean up after itself has its terminal modes undone.
     pub(crate) fn take_back(&mut self, command: Group, ended: Option<Ended>) {
         // The command may have given it to a job of its own.
         let is_with_command = self.tty.foreground() == Some(command.leader());
@@ -123,9 +119,7 @@ impl Terminal {
         let _ = setpgid(None, Some(self.front_group));
     }
 
-    /// Passes on a signal by which the terminal ended the command alone.
-    ///
-    /// Without us the front's group would have had it: the shell whose script it is, say.
+    /// Without us the signal would have reached the front's whole group: the shell whose script it is, say.
     fn share(&self, ended: Option<Ended>) {
         if let Some(Ended::Signal(number)) = ended
             && let Some(signal @ (Signal::INT | Signal::QUIT)) = Signal::from_named_raw(number)

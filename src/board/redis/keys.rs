@@ -165,9 +165,8 @@ impl Keys {
     }
 }
 
-/// Returns what a hash field is called: as it is, with what is no plain text escaped by `%`.
-///
-/// It stands on a line of its own, and is read from there as it is.
+/// The key stands on a line of its own and is read back from there, so what is no plain text is escaped by
+/// `%`.
 pub(super) fn key_of(field: &[u8]) -> JobKey {
     if field.len() > LONGEST {
         return key_of(&stand_in(field.len()));

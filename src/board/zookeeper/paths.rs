@@ -195,9 +195,7 @@ pub(super) fn number_of(key: &JobKey) -> Option<i64> {
     key.text().strip_prefix(JOB)?.parse().ok()
 }
 
-/// Whether TaskFlow reads a number behind what the node of every job begins with.
-///
-/// It takes what Python does, and a name without one ends each of its listings.
+/// TaskFlow takes what Python's `int` does, and a name without a number ends each of its listings.
 pub(super) fn is_numbered(key: &JobKey) -> bool {
     static NUMBER: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^\s*[+-]?\d+(_\d+)*\s*$").ok());

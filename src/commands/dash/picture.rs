@@ -25,8 +25,8 @@ use crate::{
 /// When a job had failed last before it was looked up, if that is known.
 type Former = Option<Option<DateTime<Utc>>>;
 
-/// For how many rows there is room from the start: none of it is taken before it is used, and rows that are
-/// moved to where there is more leave a hole as large as they are.
+/// None of it is taken before it is used, and rows that outgrow a smaller room leave a hole as large as they
+/// are.
 const ROOM: usize = 100_000;
 
 /// What has to be read again because of an event, beside its job.
@@ -178,8 +178,7 @@ impl Picture {
         self.wanted.extend(self.asked.drain());
     }
 
-    /// Has claims looked up again that may have been renewed since, of which nobody is told: those in
-    /// these lines, or all of which the time seems to be over.
+    /// For claims that may have been renewed unseen: those in these lines, or all that seem to be over.
     pub(super) fn look_again(&mut self, lines: Range<usize>, are_all: bool, now: DateTime<Utc>) {
         let is_over = |row: &Row| {
             let lapses_on = row.claim.as_ref().and_then(|it| it.lapses_on);

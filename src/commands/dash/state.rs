@@ -268,8 +268,7 @@ impl State {
         }
     }
 
-    /// Has the cursor stay on what it was on, and be seen among so many lines; has what is opened, if it
-    /// has more of them, scrolled no further than to its end.
+    /// Keeps the cursor on its row and in view, and what is opened scrolled no further than to its end.
     pub(super) fn fit(&mut self, lines: usize, opened: usize) {
         self.lines = lines;
         self.scroll = self.scroll.min(opened.saturating_sub(lines));

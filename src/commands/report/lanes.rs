@@ -251,8 +251,7 @@ impl Runs {
         }
     }
 
-    /// Returns from when on runs are shown: one that began long before all others ended does not make these
-    /// invisible.
+    /// A run that began long before all others ended does not make these invisible.
     fn from(&self) -> Option<DateTime<Utc>> {
         let ended = self.runs.iter().filter_map(|(_, run)| run.to);
         let failed = self.attempts.iter().filter_map(|(_, it)| it.to);

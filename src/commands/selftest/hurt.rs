@@ -250,9 +250,7 @@ fn winners<T>(
     told.collect()
 }
 
-/// Claims a job as a process that dies with that: its connection ends without a word.
-///
-/// Returns also how long the claim is to last.
+/// Ends its connection without a word, like a process that dies. Returns also how long the claim is to last.
 fn desert(
     board: Arc<dyn Testable>,
     key: &JobKey,

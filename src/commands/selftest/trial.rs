@@ -144,10 +144,8 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Tries how a promise is kept, as long as there is time; once more, if a request had no answer and the
-    /// board is back.
-    ///
-    /// That another request had none breaks another promise.
+    /// Tries once more if a request had no answer and the board is back. That a request had none breaks
+    /// another promise.
     async fn attempt(&self, promise: Promise, until: Instant) {
         let mut unheard = None;
         while !self.is_gone.get() {
@@ -216,8 +214,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Keeps some claims until all else is over, and then looks whether each is as it was, and those jobs
-    /// that nobody touched.
+    /// Looks at the end whether each claim is as it was, and those jobs that nobody touched.
     async fn watch(&self) -> Tried {
         let by = self.brief_keeper("keeper");
         let keys = self.post(WATCHED * 2).await?;
@@ -258,8 +255,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Renews claims until all else is over; returns since when they are ours, how often they were renewed,
-    /// and why one is lost.
+    /// Returns since when they are ours, how often they were renewed, and why one is lost.
     async fn keep(
         &self,
         claims: &[Claim],

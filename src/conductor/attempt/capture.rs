@@ -39,9 +39,7 @@ struct Pipe {
 }
 
 impl Capture {
-    /// Takes the outputs of a command, to go where they are wanted.
-    ///
-    /// Where they cannot go they are dropped, and that is told: it is no fault of the job.
+    /// Output that cannot go where it should is dropped and reported: it is no fault of the job.
     pub(crate) fn new(
         pipes: Pipes,
         destination: &Destination,
@@ -82,9 +80,7 @@ impl Capture {
         }
     }
 
-    /// Reads what is there now that the command has ended; whoever keeps its pipes is not awaited.
-    ///
-    /// Whether somebody does.
+    /// Does not wait for processes that keep the pipes; returns whether there are any.
     pub(crate) fn drain(&mut self) -> bool {
         let mut read = 0;
         for at in 0..self.pipes.len() {

@@ -21,8 +21,7 @@ use crate::{
 /// A full backlog is looked up anew after so long, lest a more urgent job waits behind all of it.
 const STALE: Duration = Duration::from_secs(10);
 
-/// How often it is asked what is paused where that may not be heard: there is more to do than is listened
-/// for, or not all is pushed.
+/// How often pauses are read where a change of them may not be heard.
 const DEAF_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long after one look at all that others hold the next one comes at the soonest, and how long if

@@ -4,8 +4,6 @@ use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
 use crate::trust::{Others, Trust, Untrusted, Way, check, is_absent, kind, unseen};
 
-/// Checks that nobody but us can post to an embedded board, or put another one in its place.
-///
 /// A board that does not exist yet will be ours alone; where it is to be must be so already.
 pub(crate) fn check_board(path: &Path) -> Result<(), Untrusted> {
     let board = match Way::to(path, Others::OurGroup) {

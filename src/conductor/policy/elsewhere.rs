@@ -6,9 +6,7 @@ use super::{Glob, Handlers, InvalidGlob, Policy, Programs, Unfit, Variables, fit
 use crate::job::Takes;
 
 impl Policy {
-    /// Makes a policy of what another conductor has told of its own.
-    ///
-    /// What there is on its machine is not known: a program that it may run counts as being there.
+    /// What there is on the other machine is not known: a program that it may run counts as being there.
     pub(crate) fn of(takes: &Takes) -> Result<Self, InvalidGlob> {
         let globs = |texts: &[String]| -> Result<Vec<Glob>, InvalidGlob> {
             texts.iter().map(|text| text.parse()).collect()

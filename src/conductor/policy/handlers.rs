@@ -72,8 +72,6 @@ impl Folder {
         handlers.folder().map(|_| handlers)
     }
 
-    /// Whether every program there would be a handler although nobody has made it one.
-    ///
     /// `search` has the folders in which programs are looked for.
     pub(crate) fn are_for_everybody(&self, search: &[PathBuf]) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
@@ -85,11 +83,9 @@ impl Folder {
         all.any(|folder| real(folder).as_ref() == Some(&ours))
     }
 
-    /// Returns where the handler of that name is, if there is one; it must be ours or root's alone.
-    ///
-    /// The folder is held open while that is found out, and its way is walked anew each time. What
-    /// is returned is free of links, and nobody but us and root can make it lead to another file:
-    /// a script that is started by it finds its own folder.
+    /// The folder is held open during the search, and its path is walked anew each time. The result is free
+    /// of links, and nobody but us and root can make it lead to another file: a script that is started by it
+    /// finds its own folder.
     fn find(&self, name: &str) -> Result<Option<PathBuf>, Untrusted> {
         let folder = self.folder()?;
         let handler = match folder.step(OsStr::new(name)) {

@@ -183,8 +183,6 @@ impl Policy {
         }
     }
 
-    /// Says what is to be done for a job, if anything may be.
-    ///
     /// A handler goes before a command: it is the word of who conducts, not of who posted.
     pub(crate) fn plan(&self, job: &Job) -> Result<Plan, Unfit> {
         if let Some(program) = self.handler(&job.name)? {

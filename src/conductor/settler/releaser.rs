@@ -12,10 +12,8 @@ use crate::{
 /// How long what may still be ours is given back, when all ends.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Gives back what has slipped out of a conductor's hands.
-///
-/// Nobody claims such a job anew here before the board has said that it is free: so it is always
-/// the old claim that is given back, and never one that was won since.
+/// Nobody claims such a job anew here before the board has said that it is free: so it is always the old
+/// claim that is given back, and never one that was won since.
 #[derive(Clone)]
 pub(crate) struct Releaser {
     pub(crate) shared: Arc<Shared>,

@@ -18,9 +18,7 @@ use crate::{
 pub(crate) struct JobColumns(Vec<(&'static JobColumn, bool)>);
 
 impl JobColumns {
-    /// Returns those of a shelf, unless somebody asks for others.
-    ///
-    /// Those for programs are a contract.
+    /// The columns for programs are a contract.
     pub(crate) fn usual(shelf: Shelf, format: Format) -> Self {
         let names = match (format, shelf) {
             (Format::Table, Shelf::Board) => {

@@ -41,9 +41,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// of the shortest lease, so that what is heard that late is still killed before its deadline.
 const DEAF: Duration = Duration::from_millis(20);
 
-/// Runs the guard, from the first line on its standard input until it has nothing left to do.
-///
-/// To be called before anything else, in a process of its own.
+/// Call it before anything else, in a process of its own.
 pub(crate) fn main() -> io::Result<()> {
     // Who stops a whole service signals us as well, while the conductor still needs us.
     SigSet::all().thread_block()?;
@@ -312,8 +310,6 @@ impl Watch {
 }
 
 impl Known {
-    /// Whether the pid of the leader belongs to somebody else by now.
-    ///
     /// A leader that is gone leaves its pid to nobody while anyone of its group is left.
     fn is_replaced(&self, group: Group) -> bool {
         Stat::of(group.leader()).is_some_and(|stat| Some(stat.started) != self.started)

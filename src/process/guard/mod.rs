@@ -77,8 +77,6 @@ impl Launch {
     }
 }
 
-/// The conductor's hold on its guard.
-///
 /// Dropped while commands are watched it leaves them to the guard, which kills them.
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -119,9 +117,8 @@ impl State {
 }
 
 impl Guard {
-    /// Starts a guard for the commands that have `mark` in their environment as [`MARK`](super::label::MARK).
-    ///
-    /// The mark must be a single line that no other conductor uses.
+    /// `mark` must be a single line that no other conductor uses; commands have it as
+    /// [`MARK`](super::label::MARK).
     pub(crate) fn start(launch: Launch, mark: &str) -> io::Result<Self> {
         let adopted = launch.adopts.then(Adopted::from_now_on).transpose()?;
         let guard = Self {
@@ -146,9 +143,7 @@ impl Guard {
         Label::new(&self.mark, uuid)
     }
 
-    /// Announces that a command is about to start, which must end at these moments.
-    ///
-    /// Should we be stopped before we can tell its group, the guard knows it by its label.
+    /// Should we be stopped before we can announce its group, the guard knows the command by its label.
     pub(crate) fn expect(&self, ward: Ward) -> io::Result<()> {
         let mut state = self.state.lock();
         state.starting = Some(ward);
@@ -188,9 +183,8 @@ impl Guard {
         self.send(&mut state, &Line::Watch { group, ward })
     }
 
-    /// Takes a group out of the guard's care, which is told with the next thing that it is told.
-    ///
-    /// Until then it may signal the group, but nobody else that has its number by then.
+    /// The guard learns it with the next line. Until then it may signal the group, but nobody else that has
+    /// its number by then.
     pub(crate) fn forget(&self, group: Group) {
         let mut state = self.state.lock();
         if state.watched.remove(&group).is_some() {
@@ -291,9 +285,7 @@ impl Drop for Guard {
 }
 
 impl Helper {
-    /// Starts a guard, for which the first lines are there before it is.
-    ///
-    /// Whenever we die, it knows what it is for.
+    /// The first lines are written before the guard starts, so that it knows its commands whenever we die.
     fn start(launch: &Launch, conductor: u32, lines: &[Line]) -> io::Result<Self> {
         let (input, line) = pipe_with(PipeFlags::CLOEXEC)?;
         // A guard that was stopped must not stop us; one that does not listen counts as dead.

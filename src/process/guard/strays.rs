@@ -50,9 +50,7 @@ impl Guard {
         }
     }
 
-    /// Kills what an ended command has left, and returns once nothing of it is there.
-    ///
-    /// The leader of its group must not have been reaped yet.
+    /// Returns once nothing of it is left. The leader of its group must not have been reaped yet.
     pub(crate) async fn clear_away(&self, group: Group) {
         let (until, mut was_empty) = (Boottime::now() + PERSISTENCE, false);
         while self.has_orphans(group) && !until.is_past() {

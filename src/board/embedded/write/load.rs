@@ -17,9 +17,7 @@ use crate::{
     job::{Claimant, Draft, Former, JobKey, Shelf},
 };
 
-/// Puts a job where it was, unless one of its uuid is on the board or in the trash.
-///
-/// With a claimant it is claimed in the same step, which counts no attempt.
+/// With a claimant the job is claimed in the same step, which counts no attempt.
 pub(crate) fn load(
     transaction: &Transaction<'_>,
     now: Moment,
@@ -112,9 +110,7 @@ fn insert(
     Ok(())
 }
 
-/// Returns the number that the job keeps; none, if it gets the next one.
-///
-/// Whoever listens knows a new job by a number that is greater than all before.
+/// `None` if it gets the next number: a listener knows a new job by a number greater than all before.
 fn number(transaction: &Transaction<'_>, former: &Former) -> rusqlite::Result<Option<i64>> {
     let free = match former.shelf {
         Shelf::Trash => "SELECT ?1 WHERE ?1 NOT IN (SELECT sequence FROM job)",

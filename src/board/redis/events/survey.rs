@@ -111,10 +111,8 @@ impl Account {
         sequence < self.settled
     }
 
-    /// Forgets the numbers up to this one; returns whether jobs came and went untold.
-    ///
-    /// A number alone proves no post: some posts fail after they have taken theirs, and others
-    /// follow theirs a little later.
+    /// Returns whether jobs came and went unreported. A number alone proves no post: some posts fail after
+    /// they have taken theirs, and others follow theirs a little later.
     pub(super) fn settle(&mut self, sequence: i64, now: Instant) -> bool {
         let has_ghosts = self.ghosts.0 || self.ghosts.1;
         let lacks_some = self.lacks_some(sequence);

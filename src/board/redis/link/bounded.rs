@@ -35,8 +35,6 @@ pub(crate) fn size_unread(value: &[u8]) -> Option<usize> {
     std::str::from_utf8(size).ok()?.parse().ok()
 }
 
-/// Whether a value was left out only because its reply had no room, after so many bytes of values.
-///
 /// A peer can store the bytes of a stand-in, too, which is not worth another request.
 pub(crate) fn lacked_room(value: &[u8], before: usize, most: usize) -> bool {
     const CURSOR: usize = 32;

@@ -20,8 +20,6 @@ use crate::board::{
 };
 
 impl Endpoint {
-    /// Sends commands over a stream that is not in use otherwise, and returns what comes back.
-    ///
     /// A server that hangs up after some of its answers is not waited for; those are returned.
     pub(crate) async fn exchange(
         &self,

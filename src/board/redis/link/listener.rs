@@ -117,9 +117,7 @@ impl Listener {
             .map_err(|problem| problem.into_error(doing, &self.name))
     }
 
-    /// Sends commands in one transaction, and returns the answer to each.
-    ///
-    /// All that was pushed before they were carried out is among the pushes by the time it returns.
+    /// All that was pushed before the transaction is among the pushes by the time this returns.
     pub(crate) async fn ask_at_once(
         &self,
         doing: &'static str,

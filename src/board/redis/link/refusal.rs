@@ -16,9 +16,7 @@ const WRAPPED: [&str; 7] = [
     "NOPERM",
 ];
 
-/// Returns what a server means by an error.
-///
-/// `user` is as whom we are there; nothing that we sent is repeated.
+/// `user` is our user there; nothing that we sent is repeated.
 pub(crate) fn meaning(error: &ServerError, user: Option<&str>) -> Cause {
     sort(error.code(), error.details().unwrap_or_default(), user)
 }
@@ -58,9 +56,7 @@ fn sort(code: &str, details: &str, user: Option<&str>) -> Cause {
     }
 }
 
-/// Returns what a server means by an error that answers a login.
-///
-/// Its own words stay away: a server that does not know the command repeats the password in them.
+/// The server's own words are left out: one that does not know the command repeats the password in them.
 pub(crate) fn meaning_of_login(error: &ServerError, user: Option<&str>) -> Cause {
     let details = error.details().unwrap_or_default();
     let is_wrong = error.code() == "WRONGPASS" || details.starts_with("invalid password");

@@ -25,10 +25,8 @@ const HEAD_START: Duration = Duration::from_millis(300);
 /// How long the name of a master may be.
 const LONGEST: usize = 255;
 
-/// Returns the first server that a Sentinel names and that is not among those that were tried.
-///
-/// They are asked in their order; one that does not answer holds the others up only briefly.
-/// `None` if all that they name was tried.
+/// Sentinels are asked in their order; one that does not answer holds the others up only briefly. `None` if
+/// all servers that they name are in `tried`.
 pub(crate) async fn master(
     sentinel: &Sentinel,
     tried: &[Server],

@@ -106,9 +106,7 @@ impl Ranking {
         self.jobs.push_back(Ranked { rank, field, kept });
     }
 
-    /// Takes so many jobs from the front, and fetches what was not kept of them.
-    ///
-    /// Those that are gone by now are left out.
+    /// Jobs that are gone by now are left out.
     async fn take(
         &mut self,
         client: &Client,

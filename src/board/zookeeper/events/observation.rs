@@ -74,9 +74,8 @@ impl Observations {
         is_any
     }
 
-    /// Looks at what the changes are about, in one exchange or more.
-    ///
-    /// What had happened before is told by the time it is answered, also if nothing is looked at.
+    /// Once this is answered, all that happened before has been reported by the watches, even if there was
+    /// nothing to read.
     pub(crate) async fn look(session: &Session, paths: &Paths, changes: &Changes) -> Result<Self> {
         let wanted: Vec<_> = wanted(changes).into_iter().collect();
         let (mut observations, mut count, mut rest) =

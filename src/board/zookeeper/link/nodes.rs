@@ -92,17 +92,15 @@ impl Default for Room {
 /// Minimum number of nodes to read: those of one job.
 const LEAST: usize = 3;
 
-/// Reads nodes; those that are not there are none.
-///
-/// The server reads them in this order. One that we may not read does not keep us from the others.
+/// Missing nodes are `None`. The server reads in this order, and one node that we may not read does not fail
+/// the others.
 pub(crate) async fn read(session: &Session, paths: &[String]) -> Result<Vec<Option<Node>>> {
     let room = &mut Room::default();
     read_as(session, paths, room, |_, node| node).await
 }
 
-/// Reads the first of some nodes, as many as have so much room, and makes something smaller of each.
-///
-/// No server tells how large nodes are before it sends them: how many are asked for at once depends on the last ones.
+/// Reads as many nodes as fit into `room`. No server tells their sizes in advance, so the size of each
+/// request follows from the last ones.
 pub(crate) async fn read_as<T>(
     session: &Session,
     paths: &[String],

@@ -54,9 +54,7 @@ pub(crate) enum Cause {
     Old,
 }
 
-/// Makes one problem of those that several servers have.
-///
-/// What a server has against us weighs more than that another one is away.
+/// A server's objection to us weighs more than the absence of another server.
 pub(crate) fn of_all(mut problems: Vec<Problem>) -> Option<Problem> {
     let decides = |problem: &Problem| problem.cause().weight();
     let heaviest = problems.iter().map(decides).max()?;

@@ -90,10 +90,8 @@ impl Session {
         self.client.session_timeout()
     }
 
-    /// Awaits the answer to an operation, and never longer than an operation may take.
-    ///
-    /// The inner error is what the server says about nodes, for the caller to judge. The outer one
-    /// means that there is no such answer, or that we may not do this at all.
+    /// The inner error is what the server says about nodes, for the caller to judge. The outer one means that
+    /// there is no such answer, or that we may not do this at all.
     pub(crate) async fn ask<T, E: Refusal>(
         &self,
         doing: &'static str,

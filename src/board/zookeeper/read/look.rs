@@ -238,10 +238,8 @@ async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result
     Ok(())
 }
 
-/// Reads jobs by their keys, each with its lock and the record beside it.
-///
-/// The record comes before the lock: whoever takes the lock later changes the record as well, and
-/// so it is never one from before with a record from behind.
+/// The sidecar is read before the lock: whoever takes the lock later changes the sidecar as well, so an old
+/// lock never comes with a newer sidecar.
 pub(crate) async fn records(
     session: &Session,
     paths: &Paths,

@@ -120,10 +120,8 @@ impl Record {
         Sidecar::read(node.map(|node| node.data.as_slice()))
     }
 
-    /// Whether what is beside the job is about it, and not about an earlier one of its number.
-    ///
-    /// Boards that are removed and made anew count from zero again. A job in the trash may have
-    /// been put there by a peer, who leaves alone what is beside it.
+    /// Boards that are removed and made again count from zero, so the sidecar may be of an earlier job of
+    /// this number. A peer that moves a job to the trash leaves the sidecar alone.
     fn is_ours(&self, side: &Node) -> bool {
         let is_older = side.stat.mzxid < self.posting.stat.czxid;
         side.is_denied() || self.shelf == Shelf::Trash || !is_older

@@ -162,9 +162,8 @@ impl Target<'_> {
         }))
     }
 
-    /// Returns a job if it has this uuid; under its key may be another one.
-    ///
-    /// Boards that are beside each other share their trash, and number their jobs alike.
+    /// Boards beside each other share their trash and number their jobs alike, so the key may be that of
+    /// another job.
     async fn bears(self, shelf: Shelf, key: &JobKey, uuid: Uuid) -> Result<Option<Namesake>> {
         let found = self.record(shelf, key).await?;
         let found = found.filter(|found| uuid_of(&found.posting) == Some(uuid));

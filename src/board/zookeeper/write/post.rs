@@ -123,9 +123,7 @@ impl Target<'_> {
         }
     }
 
-    /// Looks once for jobs whose post was not answered.
-    ///
-    /// One that was to be posted already claimed is only found if the claim is.
+    /// A job that was to be posted claimed is only found if its claim is.
     async fn look_up(
         self,
         batch: &[Encoded<'_>],

@@ -83,8 +83,7 @@ fn age(state: &State, time: DateTime<Utc>) -> String {
     duration::between(time, state.now)
 }
 
-/// Says how many jobs there are in each state, and how many conductors; what comes and goes is behind
-/// what stays.
+/// Counts that come and go are behind those that stay.
 fn counts(state: &State) -> Pieces {
     let figures = &state.summary.figures;
     let silent = state.conductors.iter().filter(|it| is_silent(it)).count() as u64;

@@ -82,8 +82,7 @@ pub(in crate::commands::report) fn cross(x: &str, y: f64, title: &Html) -> Html 
     )
 }
 
-/// Says in which row of its lane each run is drawn, so that those that overlap are seen; one whose beginning is not
-/// known is in none.
+/// Overlapping runs get rows of their own; a run whose beginning is not known has none.
 fn pack(runs: &[Run], at: DateTime<Utc>) -> Vec<Option<usize>> {
     let mut ends: Vec<DateTime<Utc>> = Vec::new();
     let row = |run: &Run| {

@@ -29,8 +29,6 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// Prepares a command for it.
-    ///
     /// Errors are read in any case but one, since their end says why a command failed.
     pub(crate) fn apply(&self, command: &mut Command) {
         (command.output, command.errors) = match self {
@@ -110,10 +108,8 @@ fn path_of(folder: &Path, tag: &Tag, attempt: u32) -> PathBuf {
     folder.join(format!("{name}-{uuid}.{attempt}.log"))
 }
 
-/// Opens a file for adding to it, and creates it if it is not there; it is ours alone.
-///
-/// Whoever may write to the folder may have put something else there: a link to another file, a
-/// pipe that nobody reads. It is neither followed nor waited for.
+/// Whoever may write to the folder may have put a link to another file there, or a pipe that nobody reads:
+/// neither is followed or waited for.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new()

@@ -42,10 +42,8 @@ impl Step {
     }
 }
 
-/// Changes in the order in which they happened.
-///
-/// However many they are, one more costs as much as the first: who is late has many to tell, and
-/// would come to be later and later if each took longer then.
+/// In the order in which they happened. However many there are, one more costs as much as the first: a late
+/// listener would otherwise fall further and further behind.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// Each under its number, which no other one ever has.
