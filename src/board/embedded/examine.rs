@@ -35,10 +35,10 @@ impl Embedded {
     pub(super) async fn look_at(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
-            _ if !self.file.path().exists() => {}
+            _ if !self.file.options.path.exists() => {}
             Part::Connection => self.rights(&mut seen)?,
             Part::Server => {
-                let folder = self.file.path().parent();
+                let folder = self.file.options.path.parent();
                 let folder = folder.filter(|it| !it.as_os_str().is_empty());
                 let folder = folder.unwrap_or(Path::new("."));
                 self.others(folder, &mut seen);
@@ -52,7 +52,7 @@ impl Embedded {
     }
 
     fn path(&self) -> Cow<'_, str> {
-        self.file.path().to_string_lossy()
+        self.file.options.path.to_string_lossy()
     }
 
     fn rights(&self, seen: &mut Examined) -> Result<()> {
@@ -70,7 +70,7 @@ impl Embedded {
 
     fn others(&self, folder: &Path, seen: &mut Examined) {
         const OTHERS: u32 = 0o022;
-        for place in [self.file.path(), folder] {
+        for place in [&self.file.options.path, folder] {
             let Ok(found) = fs::metadata(place) else {
                 continue;
             };
@@ -90,7 +90,8 @@ impl Embedded {
     }
 
     fn room(&self, folder: &Path, seen: &mut Examined) {
-        let log = fs::metadata(with_suffix(self.file.path(), "-wal")).map_or(0, |log| log.len());
+        let log =
+            fs::metadata(with_suffix(&self.file.options.path, "-wal")).map_or(0, |log| log.len());
         if log > LARGE_LOG {
             let summary =
                 "the log of the board is large: a process that reads for long keeps it so";
@@ -134,7 +135,7 @@ impl Embedded {
             let command = match problem.contains(" index ") {
                 true => Suggestion::of("sqlite3").with([self.path(), "REINDEX".into()]),
                 false => {
-                    let mended = with_suffix(self.file.path(), ".mended");
+                    let mended = with_suffix(&self.file.options.path, ".mended");
                     let recover = r#"sqlite3 "$0" .recover >"$1.sql" && sqlite3 "$1" <"$1.sql""#;
                     let command = Suggestion::of("sh -c").with([recover]);
                     command.with([self.path(), mended.to_string_lossy()])

@@ -2,7 +2,6 @@
 
 mod events;
 mod examine;
-mod limit;
 mod moves;
 mod past;
 mod pauses;
@@ -53,9 +52,8 @@ impl Embedded {
         }
     }
 
-    /// Returns what is remembered of the jobs that left the board, the latest end first.
     async fn past(&self) -> Result<Vec<Entry>> {
-        let history = self.file.history();
+        let history = self.file.options.history;
         let past = self
             .file
             .read(|transaction, view| past::entries(transaction, view, history));
@@ -78,7 +76,7 @@ impl Embedded {
 #[async_trait]
 impl Board for Embedded {
     fn name(&self) -> &str {
-        self.file.name()
+        &self.file.name
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -121,7 +119,7 @@ impl Board for Embedded {
                 let page = self
                     .file
                     .read(|transaction, view| {
-                        let view = view.reading(self.file.limit());
+                        let view = view.reading(self.file.options.limit);
                         read::look::page(transaction, &view, &mut cursor)
                     })
                     .await?;
@@ -138,7 +136,7 @@ impl Board for Embedded {
         let found = self
             .file
             .read(|transaction, view| {
-                let view = view.reading(self.file.limit());
+                let view = view.reading(self.file.options.limit);
                 wanted
                     .iter()
                     .map(|wanted| read::look::find(transaction, &view, shelf, wanted))
@@ -158,7 +156,7 @@ impl Board for Embedded {
         let claimed = self
             .file
             .write(|transaction, now| {
-                let view = View::of_this_boot(now).reading(self.file.limit());
+                let view = View::of_this_boot(now).reading(self.file.options.limit);
                 write::change::claim(transaction, &view, keys, by, most, rules)
             })
             .await?;
@@ -175,7 +173,7 @@ impl Board for Embedded {
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
-        let history = self.file.history();
+        let history = self.file.options.history;
         let settle = |transaction: &Transaction<'_>, now, settlement: &Settlement| {
             write::settle::settle(transaction, now, settlement, history)
         };
@@ -184,7 +182,7 @@ impl Board for Embedded {
     }
 
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
-        let limit = self.file.limit();
+        let limit = self.file.options.limit;
         let restore = |transaction: &Transaction<'_>, now, job: &Restore| {
             write::settle::restore(transaction, now, job, limit)
         };
@@ -192,7 +190,7 @@ impl Board for Embedded {
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
-        let history = self.file.history();
+        let history = self.file.options.history;
         let purge = |transaction: &Transaction<'_>, now, purge: &Purge| {
             write::settle::purge(transaction, now, purge, history)
         };

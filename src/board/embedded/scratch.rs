@@ -31,9 +31,8 @@ pub(crate) const WORD: &str = "__holder";
 /// What such a process says once it has the lock.
 pub(crate) const HELD: &str = "held";
 
-/// Keeps a board locked in the middle of removing all its jobs, until its input ends or it is killed.
-///
-/// It never gets further than that.
+/// Locks a board in the middle of removing all its jobs, until its input ends or it is killed; gets no
+/// further.
 pub(crate) fn hold(path: &Path) -> io::Result<()> {
     let held = || {
         let mut file = open_file(path, Manner::Shared)?;
@@ -50,7 +49,7 @@ pub(crate) fn hold(path: &Path) -> io::Result<()> {
 
 impl Embedded {
     fn place(&self) -> (PathBuf, String) {
-        let path = self.file.path();
+        let path = &self.file.options.path;
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         (
@@ -60,7 +59,7 @@ impl Embedded {
     }
 
     fn failed(&self, doing: &'static str, error: io::Error) -> BoardError {
-        let (board, source) = (self.file.name().to_owned(), error.into());
+        let (board, source) = (self.file.name.clone(), error.into());
         BoardError::Failed {
             doing,
             board,
@@ -69,7 +68,6 @@ impl Embedded {
     }
 }
 
-/// Marks a file that is to become a board to be thrown away, for which so many folders were made.
 fn mark(path: &Path, folders: u32) -> rusqlite::Result<()> {
     open_file(path, Manner::Shared)?.execute_batch(&format!(
         "BEGIN; PRAGMA application_id = {APPLICATION_ID};
@@ -116,8 +114,8 @@ impl Testable for Embedded {
     async fn make_scratch(&self) -> Result<()> {
         let (folder, name) = self.place();
         require_scratch(name.rsplit('.').next().unwrap_or_default())?;
-        let path = self.file.path();
-        let folders = match self.file.makes_folder() {
+        let path = &self.file.options.path;
+        let folders = match self.file.options.makes_folder {
             true => {
                 make_folders(&folder).map_err(|error| self.failed("make a folder for", error))?
             }
@@ -155,7 +153,7 @@ impl Testable for Embedded {
         let (folder, name) = self.place();
         require_scratch(name.rsplit('.').next().unwrap_or_default())?;
         self.file.close();
-        let path = self.file.path();
+        let path = &self.file.options.path;
         let folders = folders_of(path).unwrap_or_default();
         let beside = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
         // The file itself goes last: it is what the others are found by.
@@ -182,7 +180,7 @@ impl Testable for Embedded {
 
     async fn loss(&self) -> Result<Option<Loss>> {
         Ok(
-            (self.file.durability() == Durability::Process).then_some(Loss {
+            (self.file.options.durability == Durability::Process).then_some(Loss {
                 what: "what came last may be lost if the power fails, and by nothing less",
                 remedy: "`?sync=full` behind the path of the board, where that is too much to lose",
             }),

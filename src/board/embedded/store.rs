@@ -55,7 +55,7 @@ pub(super) struct Store {
     path: PathBuf,
     boot: String,
     signal: ChangeSignal,
-    identity: Identity,
+    pub(super) identity: Identity,
 }
 
 impl Store {
@@ -82,10 +82,6 @@ impl Store {
             }
             opened => opened,
         }
-    }
-
-    pub(super) fn identity(&self) -> Identity {
-        self.identity
     }
 
     pub(super) fn is_current(&self) -> bool {

@@ -33,7 +33,6 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 /// How often to look for the file of a board that does not exist yet.
 const LOOK_FOR_FILE: Duration = Duration::from_millis(100);
 
-/// Starts to listen at the present end of the journal.
 pub(crate) async fn events(file: &File) -> Result<BoxStream<'_, Result<Event>>> {
     let losses = file.losses();
     // Woken from before the position is read on, so that nothing falls in between.
@@ -211,11 +210,9 @@ impl From<&RowJob> for Subject {
 struct Wakeup(Ready);
 
 impl Wakeup {
-    /// Watches the signal file, which is there since something was first posted.
-    ///
-    /// `None` where it is not; then the board itself is looked at.
+    /// `None` where there is no signal file yet; then the board itself is looked at.
     fn new(file: &File) -> Option<Self> {
-        let path = file.path();
+        let path = &file.options.path;
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
         inotify::add_watch(&watch, signal_path(path), WatchFlags::MODIFY).ok()?;
         Ready::new(watch).ok().map(Self)

@@ -84,7 +84,7 @@ impl RowJob {
 }
 
 pub(crate) fn columns(view: &View, detail: Detail) -> String {
-    let most = view.limit().details;
+    let most = view.limit.details;
     // Of what is too large only the beginning is read.
     let details = match detail {
         Detail::Whole => format!(
@@ -134,7 +134,7 @@ fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
     let uuid: String = row.get(1)?;
     let time =
         |at: usize| -> rusqlite::Result<_> { Ok(row.get::<_, Option<i64>>(at)?.map(from_micros)) };
-    let (details, oversized) = details(row, view.limit())?;
+    let (details, oversized) = details(row, view.limit)?;
     let raw = raw_of(row, detail, oversized.is_none())?;
     let (failures, problem) = failures_of(row, 16)?;
     let problem = together([oversized, problem]);

@@ -1,8 +1,9 @@
-//! What keeps a file from being opened as a board.
+//! What keeps a file from being opened as a board, and which limit of this process is behind an error of SQLite.
 
-use std::{path::PathBuf, time::Duration};
+use std::{fs::File, io, path::PathBuf, time::Duration};
 
 use rusqlite::{Error, ErrorCode, ffi};
+use rustix::process::{Resource, getrlimit};
 use thiserror::Error as ThisError;
 
 /// The layout of `schema.sql` that is written now.
@@ -68,4 +69,33 @@ pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
         error.sqlite_error_code(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
     )
+}
+
+/// How many files SQLite opens at once: the board, its log, the index of that, and the folder.
+const OPENED_AT_ONCE: usize = 4;
+
+pub(crate) fn limit_behind(error: &rusqlite::Error) -> Option<String> {
+    match error.sqlite_error()?.extended_code {
+        ffi::SQLITE_CANTOPEN => too_many_open_files(),
+        ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_TRUNCATE | ffi::SQLITE_IOERR_SHMSIZE => {
+            let most = getrlimit(Resource::Fsize).current?;
+            let allow = "allow more with `ulimit -f unlimited`";
+            Some(format!(
+                "no file may have more than {most} bytes here: {allow}"
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// Says so if no more files can be opened; what SQLite had opened itself is closed by now.
+fn too_many_open_files() -> Option<String> {
+    let opened: io::Result<Vec<_>> = (0..OPENED_AT_ONCE)
+        .map(|_| File::open("/dev/null"))
+        .collect();
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let allow = "allow more with `ulimit -n 1024`";
+    opened
+        .is_err()
+        .then(|| format!("no more than {most} files may be open here: {allow}"))
 }

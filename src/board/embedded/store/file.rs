@@ -17,11 +17,10 @@ use super::{
     Durability, OpenError, Store, View,
     clock::Moment,
     disk::{Identity, beside, make_file, require_folder, with_suffix},
+    error::limit_behind,
     is_busy, is_denied,
 };
-use crate::board::{
-    BoardError, Result, embedded::limit::limit_behind, net::problem::Kind, wire::posting::Limit,
-};
+use crate::board::{BoardError, Result, net::problem::Kind, wire::posting::Limit};
 use crate::suggest::Hint;
 
 #[derive(Debug, Clone)]
@@ -37,8 +36,8 @@ pub(crate) struct Options {
 
 /// The file, opened when it is first needed, and created when something is first posted.
 pub(crate) struct File {
-    name: String,
-    options: Options,
+    pub(crate) name: String,
+    pub(crate) options: Options,
     store: Mutex<Option<Store>>,
     /// The file that was first opened.
     first: OnceLock<Identity>,
@@ -57,27 +56,11 @@ impl File {
         }
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Leaves the file; it is opened again when it is needed again.
     pub(crate) fn close(&self) {
         if let Some(mut store) = self.store.lock().take() {
             store.finish();
         }
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.options.path
-    }
-
-    pub(crate) fn durability(&self) -> Durability {
-        self.options.durability
-    }
-
-    pub(crate) fn makes_folder(&self) -> bool {
-        self.options.makes_folder
     }
 
     pub(crate) fn losses(&self) -> u64 {
@@ -89,11 +72,8 @@ impl File {
         self.explain("read", OpenError::Replaced)
     }
 
-    /// Returns the open file, which the path led to just now.
-    ///
-    /// That another one is in its place is an error once, so that nobody takes it for the same
-    /// board. It is not opened at all if others can write it: who conducts a board has made sure at
-    /// the start that they cannot.
+    /// A file that was replaced is an error once, so that nobody takes it for the same board. It is not
+    /// opened at all if others can write it: a conductor has made sure at the start that they cannot.
     fn opened(
         &self,
         open: impl FnOnce(&Path, Durability) -> Result<Option<Store>, OpenError>,
@@ -107,9 +87,9 @@ impl File {
         if store.is_some() {
             return Ok(store);
         }
-        match open(self.path(), self.options.durability)? {
+        match open(&self.options.path, self.options.durability)? {
             Some(opened) => {
-                let identity = opened.identity();
+                let identity = opened.identity;
                 if identity.is_looser_than(self.first.get_or_init(|| identity)) {
                     return Err(OpenError::Loosened);
                 }
@@ -118,17 +98,9 @@ impl File {
             // A board that is gone is not one on which nothing was ever posted.
             None if self.first.get().is_some() => return Err(OpenError::Replaced),
             None if self.options.makes_folder => {}
-            None => require_folder(self.path(), OpenError::Nowhere)?,
+            None => require_folder(&self.options.path, OpenError::Nowhere)?,
         }
         Ok(store)
-    }
-
-    pub(crate) fn limit(&self) -> Limit {
-        self.options.limit
-    }
-
-    pub(crate) fn history(&self) -> u32 {
-        self.options.history
     }
 
     /// Reads the board; `None` if there is none yet.
@@ -177,10 +149,8 @@ impl File {
         .await
     }
 
-    /// Tries until no other process is in the way, or patience ends.
-    ///
-    /// SQLite would wait by itself, but unfairly (in steps of up to 100 ms), and the whole
-    /// program with it.
+    /// SQLite would wait by itself, but unfairly (in steps of up to 100 ms), and would block the whole
+    /// program.
     async fn patiently<T>(
         &self,
         doing: &'static str,
@@ -200,7 +170,7 @@ impl File {
 
     /// Fails if we may not write the file.
     pub(crate) fn is_writable(&self) -> Result<()> {
-        let writable = rustix::fs::access(self.path(), rustix::fs::Access::WRITE_OK);
+        let writable = rustix::fs::access(&self.options.path, rustix::fs::Access::WRITE_OK);
         writable.map_err(|error| BoardError::Denied {
             board: self.name.clone(),
             source: format!("it can only be read: {}", std::io::Error::from(error)).into(),
@@ -208,8 +178,8 @@ impl File {
     }
 
     fn way_out(&self, name: &Path) -> Hint {
-        let own = with_suffix(self.path(), "-wal");
-        let paths = [name, &beside(name, "-wal"), &own, self.path()];
+        let own = with_suffix(&self.options.path, "-wal");
+        let paths = [name, &beside(name, "-wal"), &own, &self.options.path];
         let [other, log, own, file] = paths.map(|path| path.to_string_lossy().into_owned());
         match name.exists() {
             true => {
@@ -225,7 +195,7 @@ impl File {
 
     pub(crate) fn explain(&self, doing: &'static str, error: OpenError) -> BoardError {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
-        let (mut doing, board) = (doing, self.name());
+        let (mut doing, board) = (doing, &self.name);
         let kind = match &error {
             OpenError::NoFolder(folder) => {
                 let (board, folder) = (board.to_owned(), folder.clone());

@@ -5,9 +5,9 @@ use crate::board::wire::posting::Limit;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
-    pub(super) now: Moment,
+    pub(crate) now: Moment,
     pub(super) is_same_boot: bool,
-    pub(super) limit: Limit,
+    pub(crate) limit: Limit,
 }
 
 impl View {
@@ -22,14 +22,6 @@ impl View {
 
     pub(crate) fn reading(self, limit: Limit) -> Self {
         Self { limit, ..self }
-    }
-
-    pub(crate) fn limit(&self) -> Limit {
-        self.limit
-    }
-
-    pub(crate) fn now(&self) -> Moment {
-        self.now
     }
 
     /// Returns the time on the boot clock, unless the stored times belong to another boot.

@@ -64,7 +64,6 @@ pub(crate) fn post(
     }))
 }
 
-/// Claims a job in the step that posts it.
 pub(super) fn take_posted(
     transaction: &Transaction<'_>,
     now: Moment,
@@ -116,7 +115,7 @@ fn claim_one(
     by: &Claimant,
     rules: ClaimRules,
 ) -> Step<Claimed> {
-    let now = view.now();
+    let now = view.now;
     let Some(job) = row(transaction, Shelf::Board, key)? else {
         return Ok(Err(BoardError::NoSuchJob));
     };
@@ -202,7 +201,6 @@ fn alone<T>(
     })
 }
 
-/// Does something whole, or not at all if it is refused.
 fn or_nothing<T, E>(
     transaction: &Transaction<'_>,
     part: impl FnOnce() -> rusqlite::Result<Result<T, E>>,
