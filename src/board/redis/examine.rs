@@ -5,8 +5,10 @@ use redis::{Cmd, Pipeline, Value};
 use super::{
     Redis,
     keys::{Part as KeyPart, field_of},
-    link::eviction,
-    read::{field::Field, scan::hash},
+    read::{
+        field::Field,
+        scan::{hash, scan_keys},
+    },
 };
 use crate::{
     board::{
@@ -69,7 +71,7 @@ impl Redis {
         let [memory, persistence, replication, save, read_only] = &answers[..] else {
             return Ok(());
         };
-        if let Some(warning) = memory.as_ref().and_then(eviction::warning) {
+        if let Some(warning) = memory.as_ref().and_then(eviction) {
             let remedy = self.cli(Suggestion::of("CONFIG SET maxmemory-policy noeviction"));
             seen.add(Finding::new(Code::Evicts, warning, remedy));
         }
@@ -186,9 +188,8 @@ impl Redis {
 
     /// Looks whether the next number may be given that a job has already.
     async fn numbers(&self, highest: i64, seen: &mut Examined) -> Result<()> {
-        let mut get = Cmd::new();
-        get.arg("GET").arg(self.keys.sequence());
         // Behind the jobs: it only grows.
+        let get = Cmd::get(self.keys.sequence());
         let (last, _) = self.client.read::<Option<Vec<u8>>>(&get).await?;
         let last = last.map_or(Some(0), |last| {
             std::str::from_utf8(&last).ok()?.parse().ok()
@@ -217,12 +218,7 @@ impl Redis {
     async fn strays(&self, seen: &mut Examined) -> Result<()> {
         let (mut cursor, mut strays) = (0_u64, Vec::new());
         loop {
-            let mut scan = Cmd::new();
-            scan.arg("SCAN").arg(cursor);
-            scan.arg("MATCH")
-                .arg(self.keys.all())
-                .arg("COUNT")
-                .arg(1000);
+            let scan = scan_keys(cursor, &self.keys.all(), 1000);
             let ((next, names), _) = self.client.read::<(u64, Vec<Vec<u8>>)>(&scan).await?;
             strays.append(&mut self.without_a_job(names).await?);
             if next == 0 || strays.len() > MOST_STRAYS {
@@ -295,5 +291,44 @@ fn text(answer: &Value) -> String {
             .map(|(key, value)| text(key) + &text(value))
             .collect(),
         _ => "\n".to_owned(),
+    }
+}
+
+pub(super) fn eviction(info: &Value) -> Option<String> {
+    let info: String = redis::from_redis_value_ref(info).ok()?;
+    let fact = |name: &str| {
+        let mut lines = info.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+    };
+    let policy = fact("maxmemory_policy")?.trim();
+    let is_limited = fact("maxmemory")?.trim() != "0";
+    (is_limited && policy != "noeviction").then(|| {
+        format!(
+            "the server removes keys when it is full (maxmemory-policy {policy}): a claim that is \
+             removed has ended, and two may perform its job; a board needs `maxmemory-policy \
+             noeviction`"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_may_remove_keys_is_told_from_one_that_does_not() {
+        for (limit, policy, is_wrong) in [
+            (0, "allkeys-lru", false),
+            (1, "noeviction", false),
+            (1, "allkeys-lru", true),
+            (1, "volatile-ttl", true),
+        ] {
+            let info = format!(
+                "# Memory\r\nmaxmemory:{limit}\r\nmaxmemory_human:1B\r\nmaxmemory_policy:{policy}\r\n"
+            );
+            let told = eviction(&Value::BulkString(info.into_bytes()));
+            assert_eq!(told.is_some(), is_wrong, "{told:?}");
+        }
+        assert_eq!(eviction(&Value::Nil), None);
     }
 }

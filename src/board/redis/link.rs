@@ -31,7 +31,6 @@ pub(super) mod bounded;
 mod cli;
 pub(super) mod connect;
 pub(super) mod connection;
-pub(super) mod eviction;
 pub(super) mod exchange;
 pub(super) mod greet;
 mod listener;
@@ -51,19 +50,16 @@ const READ: &str = "read";
 /// connection: one turn each.
 const TURNS_TO_LOOK: usize = 2;
 
-/// The way to the server of one board, shared by all that is done on it.
 pub(super) struct Client {
     name: String,
-    url: RedisUrl,
+    pub(super) url: RedisUrl,
     op_timeout: Duration,
-    limit: Limit,
+    pub(super) limit: Limit,
     connection: Mutex<Option<Arc<Connection>>>,
 }
 
 impl Client {
-    /// Takes the address of a board; connects when something is asked first.
-    ///
-    /// `password` comes before the one in the URL. `op_timeout` bounds each exchange.
+    /// Connects on first use. `password` comes before the one in the URL; `op_timeout` bounds each exchange.
     pub(super) fn new(url: &RedisUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
         let mut url = url.clone();
         url.password = password.or(url.password);
@@ -79,11 +75,6 @@ impl Client {
     /// Returns how people may call the board, without its password.
     pub(super) fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Returns as whom we log in, if it is not as everybody does.
-    pub(super) fn user(&self) -> Option<&str> {
-        self.url.user.as_deref()
     }
 
     pub(super) async fn look_at_certificate(&self, seen: &mut Examined) {
@@ -118,10 +109,8 @@ impl Client {
         })
     }
 
-    /// Sends a command that only reads; returns its answer, and the connection on which it came.
-    ///
-    /// It is sent again, once, if a connection breaks off before the answer: whoever reads ahead is
-    /// hardly ever between two exchanges when that happens.
+    /// A command that only reads is sent again, once, if the connection breaks off before the answer: whoever
+    /// reads ahead is hardly ever between two exchanges when that happens.
     pub(super) async fn read<T: FromRedisValue>(
         &self,
         command: &Cmd,
@@ -155,9 +144,8 @@ impl Client {
         Ok(connection.sort_all(answers))
     }
 
-    /// Sends several commands at once, in no transaction, and returns the answer to each.
-    ///
-    /// One that the server refuses disturbs no other; [`refusal`](Self::refusal) says what it means.
+    /// No transaction: a command that the server refuses disturbs no other; [`refusal`](Self::refusal) says
+    /// what it means.
     pub(super) async fn ask_all(
         &self,
         doing: &'static str,
@@ -187,14 +175,6 @@ impl Client {
         at_once(last).ok_or_else(|| self.error(doing, Cause::Strange))
     }
 
-    pub(super) fn set_limit(&mut self, limit: Limit) {
-        self.limit = limit;
-    }
-
-    pub(super) fn limit(&self) -> Limit {
-        self.limit
-    }
-
     pub(super) fn refusal(&self, doing: &'static str, error: &ServerError) -> BoardError {
         self.error(doing, meaning(error, self.url.user.as_deref()))
     }
@@ -218,14 +198,11 @@ impl Client {
         Problem::new(self.place(), cause).into_error(doing, &self.name)
     }
 
-    /// Returns what serves the board, as far as we may know: `Redis 7.0.15`.
     pub(super) async fn software(&self, doing: &'static str) -> Result<String, BoardError> {
-        Ok(self.connection(doing).await?.server().software.clone())
+        Ok(self.connection(doing).await?.server.software.clone())
     }
 
-    /// Opens a connection of its own on which the server can push messages.
-    ///
-    /// Servers older than 6 cannot, which is `Unsupported`.
+    /// Servers older than 6 cannot push, which is `Unsupported`.
     pub(super) async fn listen(&self, doing: &'static str) -> Result<Listener, Failure> {
         let (pusher, pushes) = pushes();
         let connection = self.in_time(|deadline| self.open(Some(pusher), deadline));
@@ -247,7 +224,6 @@ impl Client {
         self.connection.lock().await.take();
     }
 
-    /// Returns the connection, once it is open.
     async fn connection(&self, doing: &'static str) -> Result<Arc<Connection>, Failure> {
         // On one that is broken a command would be lost, and its outcome unknown.
         turns(TURNS_TO_LOOK).await;
@@ -297,7 +273,7 @@ impl Client {
             let deadline = Deadline::after(self.patience());
             let pushes = pushes.clone();
             match Connection::open(endpoint, self.url.db, self.op_timeout, pushes, deadline).await {
-                Ok(connection) if !connection.server().is_replica => return Ok(connection),
+                Ok(connection) if !connection.server.is_replica => return Ok(connection),
                 Ok(connection) => last = Some(connection.problem(Cause::NotMaster)),
                 Err(problem) => last = Some(problem),
             }

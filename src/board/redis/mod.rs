@@ -65,7 +65,7 @@ impl Redis {
         history: u32,
     ) -> Self {
         let mut client = Client::new(url, password, op_timeout);
-        client.set_limit(limit);
+        client.limit = limit;
         Self {
             client: Arc::new(client),
             keys: Keys::of(url.namespace.as_deref()),
@@ -237,7 +237,7 @@ impl Board for Redis {
             trashed,
             trashed_beside: 0,
             is_used: jobs + trashed + numbered > 0,
-            warning: memory.as_ref().and_then(link::eviction::warning),
+            warning: memory.as_ref().and_then(examine::eviction),
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use redis::cmd;
 
-use super::{keys::Keys, link::Client};
+use super::{keys::Keys, link::Client, read::scan::scan_hash};
 use crate::{
     board::Result,
     job::{MOST_RECORDS, MoveRecord},
@@ -19,8 +19,7 @@ pub(super) async fn begin(client: &Client, keys: &Keys, record: &MoveRecord) -> 
 pub(super) async fn records(client: &Client, keys: &Keys) -> Result<Vec<MoveRecord>> {
     let (mut records, mut cursor) = (Vec::new(), 0_u64);
     loop {
-        let mut scan = cmd("HSCAN");
-        scan.arg(keys.moves()).arg(cursor).arg("COUNT").arg(1000);
+        let scan = scan_hash(&keys.moves(), cursor, 1000);
         let (next, some): (u64, BTreeMap<Vec<u8>, Vec<u8>>) = client.ask("read", &scan).await?;
         let read = some.iter().filter_map(|(key, value)| {
             MoveRecord::read(

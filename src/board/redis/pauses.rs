@@ -4,32 +4,26 @@ use std::collections::BTreeMap;
 
 use redis::{Cmd, Pipeline};
 
-use super::{events::message::message, keys::Keys, link::Client};
+use super::{events::told::message, keys::Keys, link::Client, read::scan::scan_hash};
 use crate::{
     board::{EventKind, Result, wire::as_json},
     job::{MOST_PAUSES, Pause, Remark, from_json},
 };
 
 pub(super) async fn pause(client: &Client, keys: &Keys, pause: &Pause) -> Result<()> {
-    let mut set = Cmd::new();
-    set.arg("HSET")
-        .arg(keys.paused())
-        .arg(&pause.names)
-        .arg(as_json(pause));
+    let set = Cmd::hset(keys.paused(), &pause.names, as_json(pause));
     let names = ("names", pause.names.as_str());
     let tell = message(keys, EventKind::Paused, names, Some(&pause.remark));
     change(client, keys, set, tell).await.map(drop)
 }
 
-/// Ends a pause; false, if there is none of these names.
 pub(super) async fn resume(
     client: &Client,
     keys: &Keys,
     names: &str,
     remark: &Remark,
 ) -> Result<bool> {
-    let mut delete = Cmd::new();
-    delete.arg("HDEL").arg(keys.paused()).arg(names);
+    let delete = Cmd::hdel(keys.paused(), names);
     let tell = message(keys, EventKind::Resumed, ("names", names), Some(remark));
     Ok(change(client, keys, delete, tell).await? > 0)
 }
@@ -50,17 +44,10 @@ async fn change(client: &Client, keys: &Keys, change: Cmd, tell: Option<Cmd>) ->
 }
 
 pub(super) async fn pauses(client: &Client, keys: &Keys) -> Result<Vec<Pause>> {
-    let mut length = Cmd::new();
-    length.arg("HLEN").arg(keys.paused());
-    let count = client.ask("read", &length).await?;
+    let count = client.ask("read", &Cmd::hlen(keys.paused())).await?;
     let (mut found, mut cursor) = (BTreeMap::new(), 0_u64);
     while found.len() < MOST_PAUSES {
-        let mut scan = Cmd::new();
-        scan.arg("HSCAN")
-            .arg(keys.paused())
-            .arg(cursor)
-            .arg("COUNT")
-            .arg(200);
+        let scan = scan_hash(&keys.paused(), cursor, 200);
         let (next, some): (u64, BTreeMap<Vec<u8>, Vec<u8>>) = client.ask("read", &scan).await?;
         let read = some.into_iter();
         found.extend(read.filter_map(|(names, text)| Some((names, from_json(&text).ok()?))));

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
-use redis::{Cmd, Pipeline, Value};
+use redis::{Pipeline, Value, cmd};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{events::message::message, keys::Keys, link::Client};
+use super::{events::told::message, keys::Keys, link::Client, read::scan::scan_keys};
 use crate::{
     board::{
         BoardError, EventKind, Result,
@@ -45,7 +45,6 @@ pub(super) struct Entrant {
 }
 
 impl Entrant {
-    /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(
         client: Arc<Client>,
         keys: Keys,
@@ -84,9 +83,8 @@ impl Entrant {
 
     async fn register(&self, text: &str) -> Result<String> {
         let told = as_json(&*self.told.lock());
-        let mut register = Cmd::new();
+        let mut register = cmd("EVAL");
         register
-            .arg("EVAL")
             .arg(REGISTER)
             .arg(2)
             .arg(self.keys.conductor(&self.entry.name))
@@ -125,18 +123,11 @@ impl Registered for Entrant {
     }
 }
 
-/// Returns the conductors that are alive; an entry that cannot be read is none.
 pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Conductor>> {
     let mut found = BTreeMap::new();
     let (mut cursor, mut count) = (0_u64, 0);
     loop {
-        let mut scan = Cmd::new();
-        scan.arg("SCAN")
-            .arg(cursor)
-            .arg("MATCH")
-            .arg(keys.conductors())
-            .arg("COUNT")
-            .arg(5000);
+        let scan = scan_keys(cursor, &keys.conductors(), 5000);
         let (next, names): (u64, Vec<Vec<u8>>) = client.ask("read", &scan).await?;
         count += names.len();
         for names in names.chunks(AT_ONCE) {
@@ -154,9 +145,8 @@ pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Condu
 
 /// Reads the conductors whose entries have these keys, as far as they are some.
 async fn read(client: &Client, keys: &Keys, entries: &[Vec<u8>]) -> Result<Vec<Conductor>> {
-    let (mut look, mut texts) = (Pipeline::new(), Cmd::new());
+    let (mut look, mut texts) = (Pipeline::new(), cmd("MGET"));
     // Where something else than a text stands it answers as if nothing did.
-    texts.arg("MGET");
     for entry in entries {
         let name = entry.strip_prefix(keys.conductor("").as_bytes());
         let told = [keys.told("").as_bytes(), name.unwrap_or_default()].concat();

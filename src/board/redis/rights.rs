@@ -1,6 +1,6 @@
 //! What a board on Redis needs to be allowed to do, and whether it is.
 
-use redis::Cmd;
+use redis::cmd;
 
 use super::Redis;
 use crate::{
@@ -61,8 +61,8 @@ impl Lack {
 impl Redis {
     pub(super) async fn rights(&self, seen: &mut Examined) -> Result<()> {
         let needed = self.needed();
-        let mut command = Cmd::new();
-        command.arg("EVAL").arg(MAY).arg(0);
+        let mut command = cmd("EVAL");
+        command.arg(MAY).arg(0);
         for need in &needed {
             command.arg(need.words).arg(&need.key);
         }
@@ -162,7 +162,7 @@ impl Redis {
     }
 
     fn lacks(&self, denied: &[(&str, Lack)]) -> Finding {
-        let user = self.client.user().unwrap_or("default");
+        let user = self.client.url.user.as_deref().unwrap_or("default");
         let lacking = |lack: Lack| denied.iter().filter(move |(_, it)| *it == lack);
         let mut commands: Vec<_> = lacking(Lack::Command)
             .map(|(command, _)| command.to_lowercase())

@@ -4,9 +4,12 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use redis::Cmd;
+use redis::{Cmd, cmd};
 
-use super::{Redis, read::scan::Scan};
+use super::{
+    Redis,
+    read::scan::{Scan, scan_keys},
+};
 use crate::{
     board::{
         BoardError, Result,
@@ -22,12 +25,11 @@ const WALK: Duration = Duration::from_secs(3);
 const PAGE: usize = 5000;
 
 impl Redis {
-    /// Changes what the board beside which this one is says of it, if this is one to be thrown away.
     async fn mark(&self, command: &str, value: &[&str]) -> Result<()> {
         let (name, base) = self.keys.base();
         require_scratch(name)?;
-        let mut mark = Cmd::new();
-        mark.arg(command).arg(base.scratches()).arg(name).arg(value);
+        let mut mark = cmd(command);
+        mark.arg(base.scratches()).arg(name).arg(value);
         self.client.ask::<u64>("write to", &mark).await.map(drop)
     }
 
@@ -35,8 +37,7 @@ impl Redis {
         if names.is_empty() {
             return Ok(());
         }
-        let mut delete = Cmd::new();
-        delete.arg("DEL").arg(names);
+        let delete = Cmd::del(names);
         self.client.ask::<u64>(REMOVING, &delete).await.map(drop)
     }
 
@@ -52,16 +53,11 @@ impl Redis {
         Ok(())
     }
 
-    /// Removes the keys to which no job leads: of conductors, and of jobs that the server has lost.
-    ///
-    /// They are found by walking over all keys there are, as far as one gets in a while.
+    /// Walks over all keys of the server, as far as one gets in a while.
     async fn delete_strays(&self) -> Result<()> {
         let (end, mut cursor) = (Instant::now() + WALK, 0_u64);
         loop {
-            let mut scan = Cmd::new();
-            scan.arg("SCAN").arg(cursor);
-            scan.arg("MATCH").arg(self.keys.all());
-            scan.arg("COUNT").arg(PAGE);
+            let scan = scan_keys(cursor, &self.keys.all(), PAGE);
             let (next, names) = self.client.read::<(u64, Vec<Vec<u8>>)>(&scan).await?.0;
             self.delete(names).await?;
             cursor = next;
@@ -79,8 +75,7 @@ impl Testable for Redis {
     }
 
     async fn scratches(&self) -> Result<Vec<String>> {
-        let mut names = Cmd::new();
-        names.arg("HKEYS").arg(self.keys.scratches());
+        let names = Cmd::hkeys(self.keys.scratches());
         let (mut found, _) = self.client.read::<Vec<String>>(&names).await?;
         found.retain(|it| made_on(it).is_some());
         found.sort_unstable();
@@ -117,8 +112,8 @@ impl Testable for Redis {
     async fn loss(&self) -> Result<Option<Loss>> {
         let mut told = Vec::new();
         for name in ["appendonly", "appendfsync"] {
-            let mut get = Cmd::new();
-            get.arg("CONFIG").arg("GET").arg(name);
+            let mut get = cmd("CONFIG");
+            get.arg("GET").arg(name);
             let (pair, _) = self.client.read::<Vec<String>>(&get).await?;
             told.extend(pair.into_iter().nth(1));
         }
@@ -142,9 +137,7 @@ impl Testable for Redis {
     }
 
     async fn clock(&self) -> Result<Option<DateTime<Utc>>> {
-        let mut time = Cmd::new();
-        time.arg("TIME");
-        let (seconds, micros) = self.client.read::<(i64, u32)>(&time).await?.0;
+        let (seconds, micros) = self.client.read::<(i64, u32)>(&cmd("TIME")).await?.0;
         Ok(DateTime::from_timestamp(
             seconds,
             micros.saturating_mul(1000),

@@ -6,21 +6,19 @@
 //! two came first; the picture of the board tells what must have happened.
 
 mod conductors;
-pub(super) mod message;
 mod observation;
 mod pace;
 mod picture;
 mod recheck;
 mod survey;
-mod told;
-mod touched;
+pub(super) mod told;
 mod watcher;
 
 #[cfg(test)]
 mod tests;
 
 use futures_util::{StreamExt, stream};
-use redis::{Cmd, Value};
+use redis::{Cmd, Value, cmd};
 
 use self::watcher::Watcher;
 use super::{Redis, link::Listener};
@@ -74,11 +72,11 @@ impl Subscription {
                 });
             }
         };
-        let mut subscribe = Cmd::new();
-        subscribe.arg("SUBSCRIBE").arg(board.keys.events());
+        let mut subscribe = cmd("SUBSCRIBE");
+        subscribe.arg(board.keys.events());
         let subscribed = asked(&listener, &subscribe).await?;
-        let mut track = Cmd::new();
-        track.arg("CLIENT").arg("TRACKING").arg("ON").arg("BCAST");
+        let mut track = cmd("CLIENT");
+        track.arg("TRACKING").arg("ON").arg("BCAST");
         // Without a prefix the server tells of every key there is.
         if !board.keys.prefix().is_empty() {
             track.arg("PREFIX").arg(board.keys.prefix());

@@ -1,14 +1,20 @@
-//! What the scripts tell on the channel of a board.
+//! What a server pushes: what we tell on the channel of a board, and which of its keys were touched.
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use redis::Value;
+use redis::{Cmd, Value};
 use serde::Deserialize;
 use serde_bytes::ByteBuf;
 
-use super::super::keys::key_of;
+use super::super::keys::{Keys, Part, key_of};
 use crate::{
-    board::{Event, EventKind, event::Subject},
-    job::{Fence, Owner, Priority, Rank, from_json, shortened},
+    board::{
+        Event, EventKind,
+        event::Subject,
+        wire::{as_json, sidecar::text_of},
+    },
+    job::{Fence, JobKey, Owner, Priority, Rank, Remark, from_json, shortened},
 };
 
 /// How deep a message may be nested, also in what a later release adds: whoever may publish there could
@@ -22,26 +28,16 @@ const LONGEST: usize = 1 << 20;
 struct Told {
     event: String,
     time: String,
-    #[serde(default)]
     field: Option<ByteBuf>,
-    #[serde(default)]
     uuid: Option<ByteBuf>,
-    #[serde(default)]
     name: Option<ByteBuf>,
-    #[serde(default)]
     priority: Option<ByteBuf>,
-    #[serde(default)]
     sequence: Option<i64>,
-    #[serde(default)]
     owner: Option<ByteBuf>,
-    #[serde(default)]
     fence: Option<String>,
-    #[serde(default)]
     names: Option<ByteBuf>,
-    #[serde(default)]
     outcome: Option<String>,
     /// Who did it and why, as JSON.
-    #[serde(default)]
     remark: Option<ByteBuf>,
 }
 
@@ -94,6 +90,51 @@ impl From<Told> for Event {
                 .map(|fence| Fence(shortened(&fence))),
             departure: told.outcome.as_deref().and_then(|name| name.parse().ok()),
             remark: told.remark.and_then(|remark| from_json(&remark).ok()),
+        }
+    }
+}
+
+/// Returns the command that tells what happened to something that is no job.
+pub(crate) fn message(
+    keys: &Keys,
+    kind: EventKind,
+    about: (&'static str, &str),
+    remark: Option<&Remark>,
+) -> Option<Cmd> {
+    let time = text_of(Utc::now());
+    let mut event = BTreeMap::from([
+        ("event", ByteBuf::from(kind.name())),
+        ("time", ByteBuf::from(time.as_str())),
+        (about.0, ByteBuf::from(about.1)),
+    ]);
+    event.extend(remark.map(|remark| ("remark", ByteBuf::from(as_json(remark)))));
+    let message = rmp_serde::to_vec_named(&[event]).ok()?;
+    Some(Cmd::publish(keys.events(), message))
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Touched {
+    /// Everything was removed, or the server forgot what it was to tell.
+    Everything,
+    Parts(Vec<Part>),
+}
+
+pub(super) fn touched(keys: &Keys, data: Vec<Value>) -> Touched {
+    let Some(Value::Array(names)) = data.into_iter().next() else {
+        return Touched::Everything;
+    };
+    let parts = names.iter().filter_map(|name| match name {
+        Value::BulkString(name) => keys.part(name),
+        _ => None,
+    });
+    Touched::Parts(parts.collect())
+}
+
+impl Part {
+    pub(super) fn job(&self) -> Option<&JobKey> {
+        match self {
+            Self::Owner(key) | Self::Modified(key) | Self::Sidecar(key) => Some(key),
+            Self::Postings | Self::Trash | Self::Sequence | Self::Conductor(_) => None,
         }
     }
 }

@@ -38,7 +38,7 @@ impl Client {
         };
         let connection = self.connection.try_lock().ok()?;
         let s = if self.url.tls.is_some() { "s" } else { "" };
-        let place = connection.as_ref()?.place();
+        let place = &connection.as_ref()?.endpoint.place;
         Some(format!("redis{s}://{place}/{}", self.url.db))
     }
 }

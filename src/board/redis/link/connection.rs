@@ -21,7 +21,7 @@ use tokio::{
 use super::{
     Pusher,
     bounded::Deaf,
-    connect::{Endpoint, Place, Talk},
+    connect::{Endpoint, Talk},
     greet::Server,
     problem::{Cause, Problem},
     refusal::meaning,
@@ -36,8 +36,8 @@ const PARTS: u32 = 10;
 
 /// A connection to a server that was found fit; closed when dropped.
 pub(crate) struct Connection {
-    endpoint: Endpoint,
-    server: Server,
+    pub(super) endpoint: Endpoint,
+    pub(super) server: Server,
     op_timeout: Duration,
     questions: mpsc::UnboundedSender<Question>,
     driver: JoinHandle<()>,
@@ -86,14 +86,6 @@ impl Connection {
         self.driver.abort();
     }
 
-    pub(crate) fn server(&self) -> &Server {
-        &self.server
-    }
-
-    pub(crate) fn place(&self) -> &Place {
-        &self.endpoint.place
-    }
-
     pub(crate) fn problem(&self, cause: impl Into<Cause>) -> Problem {
         self.endpoint.problem(cause)
     }
@@ -115,10 +107,8 @@ impl Connection {
             .await
     }
 
-    /// Waits for an answer for as long as it may take.
-    ///
-    /// While this process itself stands still, as when nobody reads what it writes, only one part
-    /// of the time can pass: what came meanwhile is not late.
+    /// While this process itself stands still, as when nobody reads what it writes, only one part of the time
+    /// can pass: an answer that came meanwhile is not late.
     async fn answers(&self, commands: Vec<u8>, count: usize) -> Result<Vec<Value>, Problem> {
         let (asker, mut answers) = oneshot::channel();
         // If the driver is gone, `asker` goes as well.
@@ -139,7 +129,6 @@ impl Connection {
         Err(self.give_up(Obstacle::Silent(self.op_timeout)))
     }
 
-    /// Tells what a server answered from what it refused.
     pub(crate) fn sort(&self, answer: Value) -> Result<Value, ServerError> {
         let Value::ServerError(error) = answer else {
             return Ok(answer);
@@ -177,7 +166,6 @@ impl Drop for Connection {
     }
 }
 
-/// Commands as they are sent, and the answers to them so far.
 struct Question {
     commands: Vec<u8>,
     count: usize,
@@ -185,7 +173,6 @@ struct Question {
     asker: oneshot::Sender<Result<Vec<Value>, Deaf>>,
 }
 
-/// Sends questions and hands out their answers until the stream breaks.
 async fn drive(
     mut talk: Talk,
     mut questions: mpsc::UnboundedReceiver<Question>,

@@ -106,7 +106,7 @@ fn reading(client: &Client, query: Query) -> Reading {
     Reading {
         shelf: query.shelf,
         detail: query.detail,
-        limit: client.limit(),
+        limit: client.limit,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is remembered of the jobs that left the board.
 
 use futures_util::{Stream, stream};
-use redis::Cmd;
+use redis::cmd;
 
 use crate::{
     board::{
@@ -67,8 +67,8 @@ pub(crate) fn pages<'a>(
 }
 
 async fn range(client: &Client, keys: &Keys, from: &str, count: usize) -> Result<Vec<Stored>> {
-    let mut command = Cmd::new();
-    command.arg("XREVRANGE").arg(keys.past()).arg(from).arg("-");
+    let mut command = cmd("XREVRANGE");
+    command.arg(keys.past()).arg(from).arg("-");
     command.arg("COUNT").arg(count);
     Ok(client.read(&command).await?.0)
 }
@@ -90,8 +90,8 @@ const MAY_WRITE: &str = "if not redis.acl_check_cmd then return 1 end \
 /// Fails as reading the past or writing to it would.
 pub(crate) async fn try_it(client: &Client, keys: &Keys) -> Result<()> {
     range(client, keys, "+", 1).await?;
-    let mut command = Cmd::new();
-    command.arg("EVAL").arg(MAY_WRITE).arg(0).arg(keys.past());
+    let mut command = cmd("EVAL");
+    command.arg(MAY_WRITE).arg(0).arg(keys.past());
     match client.read::<i64>(&command).await {
         Ok((0, _)) => Err(client.said(
             "write to",

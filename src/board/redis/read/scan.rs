@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use futures_util::{Stream, TryStreamExt, stream};
-use redis::Cmd;
+use redis::{Cmd, cmd};
 
 use super::field::Seen;
 use crate::{
@@ -38,8 +38,6 @@ const RESTARTS: u32 = 3;
 /// A posting in its field, undecoded.
 pub(crate) type Stored = (Vec<u8>, Vec<u8>);
 
-/// Walks a shelf in the order in which the server has it.
-///
 /// Each field comes once, whatever the server does meanwhile.
 #[derive(Debug)]
 pub(crate) struct Scan {
@@ -78,7 +76,7 @@ impl Scan {
         };
         let is_first = self.cursor == Some(0);
         let (answer, connection) = client.read(&command).await?;
-        let (mut page, most) = (self.page(answer), client.limit().stored());
+        let (mut page, most) = (self.page(answer), client.limit.stored());
         let mut before = 0;
         let pending = page.extract_if(.., |(field, posting)| {
             before += field.len() + posting.len();
@@ -110,14 +108,7 @@ impl Scan {
 
     /// Returns the command that asks for the next page; none, when there is no more.
     pub(crate) fn command(&self) -> Option<Cmd> {
-        let mut command = Cmd::new();
-        command
-            .arg("HSCAN")
-            .arg(&self.hash)
-            .arg(self.cursor?)
-            .arg("COUNT")
-            .arg(self.count);
-        Some(command)
+        Some(scan_hash(&self.hash, self.cursor?, self.count))
     }
 
     pub(crate) fn page(&mut self, (next, flat): (u64, Vec<Vec<u8>>)) -> Vec<Stored> {
@@ -198,6 +189,17 @@ pub(crate) async fn postings(
     Ok(found)
 }
 
+pub(crate) fn scan_hash(hash: &str, cursor: u64, count: usize) -> Cmd {
+    let mut scan = cmd("HSCAN");
+    scan.arg(hash).arg(cursor).arg("COUNT").arg(count).take()
+}
+
+pub(crate) fn scan_keys(cursor: u64, pattern: &str, count: usize) -> Cmd {
+    let mut scan = cmd("SCAN");
+    scan.arg(cursor).arg("MATCH").arg(pattern);
+    scan.arg("COUNT").arg(count).take()
+}
+
 /// Fetches the postings in the first of some fields: as many as have room in a reply, at least one.
 pub(crate) async fn postings_in(
     client: &Client,
@@ -207,13 +209,13 @@ pub(crate) async fn postings_in(
     if fields.is_empty() {
         return Ok(Vec::new());
     }
-    let mut command = Cmd::new();
-    command.arg("HMGET").arg(hash);
+    let mut command = cmd("HMGET");
+    command.arg(hash);
     for field in fields {
         command.arg(field.as_ref());
     }
     let (mut postings, _) = client.read::<Vec<Option<Vec<u8>>>>(&command).await?;
-    let (mut before, most) = (0, client.limit().stored());
+    let (mut before, most) = (0, client.limit.stored());
     let had_no_room = |posting: &Option<Vec<u8>>| {
         let posting = posting.as_deref().unwrap_or_default();
         before += posting.len();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::{Cmd, Pipeline, ServerError, Value};
+use redis::{Pipeline, ServerError, Value, cmd};
 
 use super::record::Sidecars;
 use crate::{
@@ -31,8 +31,7 @@ pub(crate) async fn beside(
         return Ok(Vec::new());
     }
     let names: Vec<_> = fields.iter().map(|field| keys.beside(field)).collect();
-    let mut command = Cmd::new();
-    command.arg("MGET");
+    let mut command = cmd("MGET");
     for name in &names {
         command
             .arg(name.owner.as_slice())
@@ -61,8 +60,7 @@ pub(crate) async fn is_any_held(client: &Client, keys: &Keys, fields: &[&[u8]]) 
     if fields.is_empty() {
         return Ok(false);
     }
-    let mut command = Cmd::new();
-    command.arg("EXISTS");
+    let mut command = cmd("EXISTS");
     for field in fields {
         command.arg(keys.owner(field));
     }
@@ -74,8 +72,7 @@ pub(crate) async fn is_any_held(client: &Client, keys: &Keys, fields: &[&[u8]]) 
 /// free jobs and is no text.
 async fn add_lives(client: &Client, names: &[Names], all: &mut [Sidecars]) -> Result<()> {
     let mut questions = Pipeline::new();
-    let mut is_there = Cmd::new();
-    is_there.arg("EXISTS");
+    let mut is_there = cmd("EXISTS");
     let mut free = 0;
     for (name, one) in names.iter().zip(&*all) {
         if one.owner.is_some() {
@@ -136,10 +133,8 @@ async fn add_nameless(client: &Client, names: &[Names], all: &mut [Sidecars]) ->
 }
 
 impl Sidecars {
-    /// Takes what is under the key of the owner, its text if it is one, and how long it still lasts.
-    ///
-    /// Whatever is there, TaskFlow takes for a claim; nothing is there any more if it lapsed
-    /// between two questions.
+    /// Whatever is under this key, TaskFlow takes for a claim; nothing is there any more if it lapsed between
+    /// two questions.
     pub(crate) fn claim(&mut self, owner: Option<Vec<u8>>, left: i64) {
         self.owner = (left != GONE).then(|| owner.unwrap_or_default());
         self.left = u64::try_from(left).ok().map(Duration::from_millis);

@@ -126,7 +126,7 @@ impl Target<'_> {
             last_modified: Some(msgpack::time(now)),
             side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
         };
-        match record::just_claimed(field, reply.fact(1), beside, &fence, self.client.limit()) {
+        match record::just_claimed(field, reply.fact(1), beside, &fence, self.client.limit) {
             Ok(job) => Ok(Claimed {
                 is_first: job.is_claimed_first(),
                 job,
@@ -245,7 +245,7 @@ impl Target<'_> {
                 return Ok((Vec::new(), Vec::new()));
             };
             let seen = found.next().flatten().ok_or(BoardError::NoSuchJob)?;
-            let wanted = msgpack::edited(&seen, edit, self.client.limit());
+            let wanted = msgpack::edited(&seen, edit, self.client.limit);
             let wanted = wanted.map_err(|problem| BoardError::Malformed {
                 key: job.key.clone(),
                 problem,

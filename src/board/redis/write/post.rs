@@ -3,7 +3,7 @@
 use std::iter::repeat_with;
 
 use chrono::{DateTime, Utc};
-use redis::Cmd;
+use redis::cmd;
 
 use super::{
     change::{Target, life},
@@ -24,7 +24,6 @@ use crate::{
 const BATCH: (usize, usize) = (1000, 1 << 20);
 
 impl Target<'_> {
-    /// Puts jobs on the board, in as few exchanges as their size allows.
     pub(crate) async fn post(
         self,
         drafts: &[Draft],
@@ -128,7 +127,7 @@ impl Target<'_> {
     ) -> Vec<Result<Posted>> {
         let answers: Vec<_> = match &replies[..] {
             // One answer for all, whose numbers were foreseen.
-            [all] if all.word() == "all" => drafts
+            [all] if all.word == "all" => drafts
                 .iter()
                 .zip(number(all)..=i64::MAX)
                 .map(|(draft, sequence)| Ok(posted(draft, sequence, None)))
@@ -160,8 +159,8 @@ impl Target<'_> {
         error: &BoardError,
     ) -> Vec<Result<Posted>> {
         self.predicted.note(None);
-        let mut command = Cmd::new();
-        command.arg("HMGET").arg(self.keys.listings());
+        let mut command = cmd("HMGET");
+        command.arg(self.keys.listings());
         for draft in drafts {
             command.arg(draft.uuid.to_string());
         }

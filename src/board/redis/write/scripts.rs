@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use redis::{Cmd, Pipeline, Script as Hashed, Value};
+use redis::{Pipeline, Script as Hashed, Value, cmd};
 
 use crate::{
     board::{
@@ -141,9 +141,7 @@ impl Call {
         hashed.get_hash()
     }
 
-    /// Runs the script, and returns its answer for each job.
-    ///
-    /// A server that does not have it is sent it; by its own word it has done nothing before.
+    /// A server that does not have the script is sent it; by its own word it has done nothing before.
     pub(crate) async fn run(
         &self,
         client: &Client,
@@ -181,8 +179,8 @@ impl Call {
         how: &str,
         what: &str,
     ) -> Result<Result<Value, redis::ServerError>, Failure> {
-        let mut command = Cmd::new();
-        command.arg(how).arg(what).arg(self.keys.values.len());
+        let mut command = cmd(how);
+        command.arg(what).arg(self.keys.values.len());
         for part in self.keys.values.iter().chain(&self.args.values) {
             command.arg(part.as_slice());
         }
@@ -196,7 +194,7 @@ impl Call {
 /// What a script says of one job: a word, and what goes with it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
-    word: String,
+    pub(crate) word: String,
     facts: Vec<Vec<u8>>,
 }
 
@@ -222,10 +220,6 @@ impl Reply {
             word,
             facts: parts.collect::<Option<_>>()?,
         })
-    }
-
-    pub(crate) fn word(&self) -> &str {
-        &self.word
     }
 
     /// Returns a fact of an answer; one that is not there is empty.

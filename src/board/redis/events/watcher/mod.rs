@@ -16,8 +16,7 @@ use super::{
     picture::{Picture, Traces},
     recheck::{Cause, RecheckQueue},
     survey::{Account, Numbers},
-    told,
-    touched::{self, Touched},
+    told::{self, Touched},
 };
 use crate::{
     board::{
@@ -107,10 +106,8 @@ impl<'a> Watcher<'a> {
             .min()
     }
 
-    /// Returns when the hashes are to be compared, or what came of it to be settled.
-    ///
-    /// Looks tell more of what happened, and cost less; on a busy board there is no end of them. Of a job
-    /// that a peer posts no look tells.
+    /// Looks report more and cost less, but on a busy board they never end, and none of them finds a job that
+    /// a peer posts.
     fn survey_at(&self) -> Option<Instant> {
         let settle_since = self.to_settle.map(|(_, since)| since);
         let since = [self.stale_since, settle_since].into_iter().flatten().min();
@@ -215,7 +212,7 @@ impl<'a> Watcher<'a> {
                     self.follow(event);
                 }
             }
-            PushKind::Invalidate => match touched::read(&self.board.keys, push.data) {
+            PushKind::Invalidate => match told::touched(&self.board.keys, push.data) {
                 Touched::Everything => self.has_lost = true,
                 Touched::Parts(parts) => parts.into_iter().for_each(|part| self.touch(part)),
             },
