@@ -79,7 +79,12 @@ impl Target<'_> {
             return;
         };
         let path = self.paths.board();
-        let user = self.client.user().map(|user| format!("{user}:"));
+        let user = self
+            .client
+            .about
+            .user
+            .as_ref()
+            .map(|user| format!("{user}:"));
         let is_ours = |scheme: &str, id: &str| match scheme {
             "world" => true,
             "digest" => user.as_ref().is_some_and(|user| id.starts_with(user)),

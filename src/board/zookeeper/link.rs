@@ -17,8 +17,8 @@ use zookeeper_client::{Acls, SessionState};
 
 pub(super) use self::session::Session;
 use self::{
-    health::examine,
     open::first_of,
+    probe::examine,
     problem::{Cause, Problem},
     session::Circumstances,
     tls::Tls,
@@ -35,7 +35,6 @@ use crate::{
     secret::Secret,
 };
 
-pub(super) mod health;
 pub(super) mod nodes;
 mod open;
 pub(super) mod probe;
@@ -55,10 +54,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// The session timeout to ask for while nothing depends on it.
 const USUAL: Duration = Duration::from_secs(10);
 
-/// The way to the servers of one board, shared by all that is done on it.
 pub(super) struct Client {
     url: ZooKeeperUrl,
-    about: Arc<Circumstances>,
+    pub(super) about: Arc<Circumstances>,
     kept: Mutex<Option<Kept>>,
     /// The timeout that was asked for when something first depended on it.
     term: OnceLock<Duration>,
@@ -72,9 +70,7 @@ struct Kept {
 }
 
 impl Client {
-    /// Takes the address of a board; connects when something is asked first.
-    ///
-    /// `password` comes before the one in the URL. `op_timeout` bounds each operation.
+    /// Connects on first use. `password` comes before the one in the URL; `op_timeout` bounds each operation.
     pub(super) fn new(url: &ZooKeeperUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
         let mut url = url.clone();
         url.password = password.or(url.password);
@@ -102,10 +98,6 @@ impl Client {
     /// Returns how people may call the board, without its password.
     pub(super) fn name(&self) -> &str {
         &self.about.board
-    }
-
-    pub(super) fn user(&self) -> Option<&str> {
-        self.about.user.as_deref()
     }
 
     /// Returns the servers as `zkCli.sh` is told them; paths are then as they are within our chroot.
@@ -155,10 +147,8 @@ impl Client {
         found.map_err(|problem| problem.into_error(doing, self.name()))
     }
 
-    /// Returns a live session for claims that live as long as it does.
-    ///
-    /// It is asked for with this timeout unless the URL states one. A session that was opened with
-    /// another timeout is replaced, unless it bears claims already. Without a timeout any will do.
+    /// The session gets this timeout unless the URL states one. A session with another timeout is replaced,
+    /// unless it bears claims already. Without a timeout any session will do.
     pub(super) async fn bearing(
         &self,
         doing: &'static str,
@@ -209,9 +199,8 @@ impl Client {
         opened.map_err(|problem| problem.into_error(doing, self.name()))
     }
 
-    /// Ends the session, and waits until the servers know; the next one is opened when needed.
-    ///
-    /// Its ephemeral nodes are gone then, if nobody else holds a [`Session`] any more.
+    /// Waits until the servers know. The ephemeral nodes are gone then, if nobody else holds a [`Session`]
+    /// any more.
     pub(super) async fn close(&self) {
         if let Some(kept) = self.kept.lock().await.take() {
             kept.session.end(FAREWELL).await;

@@ -7,7 +7,7 @@ use zookeeper_client::{Connector, Error};
 
 use super::{
     Client, PATIENCE,
-    health::examine,
+    probe::examine,
     problem::{Cause, Problem, of_all},
     session::Session,
     tls::Tls,
@@ -28,9 +28,8 @@ const HEAD_START: Duration = Duration::from_millis(500);
 const ROUND: usize = 40;
 
 impl Client {
-    /// Asks all servers how they are, and goes to those that are well, to have another session.
-    ///
-    /// Without a timeout to ask for, it only finds out why there is none, if that can be known.
+    /// Opens a session with the servers that are well. Without a timeout it only finds out why there is no
+    /// session.
     pub(super) async fn detour(
         &self,
         tls: Option<&Tls>,
@@ -85,7 +84,6 @@ impl Client {
         }
     }
 
-    /// Prepares a session: how long it is to last without us, and as whom we log in.
     fn connector(&self, timeout: Duration) -> Connector {
         let connector = zookeeper_client::Client::connector()
             .with_session_timeout(timeout)
@@ -127,9 +125,8 @@ impl Client {
     }
 }
 
-/// Goes straight on, and tries the detour as well once that fails or takes too long.
-///
-/// `None` if the way straight on has come to an end of which no server can tell more.
+/// Tries the detour as well once the direct way fails or takes too long. `None` if no server can say why it
+/// failed.
 pub(super) async fn first_of(
     straight: impl Future<Output = Result<Session, Error>>,
     detour: impl Future<Output = Result<Session, Problem>>,

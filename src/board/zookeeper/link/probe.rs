@@ -2,9 +2,10 @@
 
 use std::{io, time::Duration};
 
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    time,
+    time::{self, Instant},
 };
 
 use super::{
@@ -22,6 +23,34 @@ use crate::board::{
 
 /// How long to wait for an answer before others are given what they may be waiting for.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long to wait for more servers that are well, once one is.
+const GATHERING: Duration = Duration::from_millis(100);
+
+pub(crate) async fn examine(
+    servers: &[Server],
+    tls: Option<&Tls>,
+    deadline: Deadline,
+) -> (Vec<Server>, Vec<Problem>) {
+    let probes = servers.iter().enumerate();
+    let mut probes: FuturesUnordered<_> = probes
+        .map(|(place, server)| async move { (place, server, probe(server, tls, deadline).await) })
+        .collect();
+    let (mut well, mut problems) = (Vec::new(), Vec::new());
+    let mut end = deadline.at + GATHERING;
+    while let Ok(Some((place, server, result))) = time::timeout_at(end, probes.next()).await {
+        match result {
+            Ok(()) => {
+                well.push(server.clone());
+                end = end.min(Instant::now() + GATHERING);
+            }
+            Err(problem) => problems.push((place, problem)),
+        }
+    }
+    problems.sort_by_key(|(place, _)| *place);
+    let problems = problems.into_iter().map(|(_, problem)| problem);
+    (well, problems.collect())
+}
 
 /// Finds out whether a server would give us a session; one that does ends it at once.
 pub(crate) async fn probe(
@@ -57,9 +86,7 @@ async fn ask(server: &Server, tls: Option<&Tls>, deadline: Deadline) -> Result<(
     known.map_err(|cause| Problem::new(server, cause))
 }
 
-/// Asks for a session and for its end in one breath, and returns the answer to the former.
-///
-/// Others who wait for the end of a line get one, once ZooKeeper would have answered.
+/// Other protocols wait for the end of a line; they get one once ZooKeeper would have answered.
 async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<Vec<u8>> {
     let mut answer = Vec::new();
     stream.write_all(&request()).await?;
