@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{
-    contact::Contact,
     meter::{End, Measured},
+    outage::Contact,
     policy::excerpt,
     progress::{Note, Tag},
     shared::Shared,

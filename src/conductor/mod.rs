@@ -10,10 +10,8 @@
 
 mod account;
 mod attempt;
-mod contact;
 mod in_flight;
 pub(crate) mod judgement;
-mod lease_term;
 pub(crate) mod meter;
 #[cfg(test)]
 mod model;
@@ -43,9 +41,9 @@ pub(crate) use self::{
     spans::SpanFile,
 };
 use self::{
-    lease_term::LeaseTerm,
     policy::Policy,
     progress::{Note, Reporter},
+    registration::LeaseTerm,
     service::Service,
     shared::Shared,
     supervisor::Supervisor,
@@ -82,8 +80,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Returns how often the board is told that the conductor is alive, though nothing has changed, and how
-    /// long after it could not be told it is tried again.
+    /// The longest time between two signs of life to the board, and the pause after a failed one.
     fn refresh(&self) -> Duration {
         let manager = self.service_manager.as_ref();
         let patience = manager.and_then(|manager| manager.watchdog);
@@ -130,8 +127,6 @@ pub(crate) enum Halted {
     Broken,
 }
 
-/// Conducts until told otherwise, and returns what came of it.
-///
 /// `signals`, which end it, must have been caught since before anything was claimed.
 pub(crate) async fn conduct(
     board: Arc<dyn Board>,

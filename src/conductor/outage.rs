@@ -2,22 +2,21 @@
 
 use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 
 use super::{
-    contact::Contact,
     progress::{Note, Reporter},
     shared::Shared,
 };
 use crate::{
     backoff::jittered,
     board::{BoardError, chain},
+    duration,
 };
 
-/// The shortest and the longest pause between two attempts.
-///
-/// Work is to go on within five seconds once the board is back: the longest pause, and what it
-/// takes then to reach the board, to look at it and to claim.
+/// The shortest and the longest. Work is to go on within five seconds once the board is back: the longest
+/// pause, and the time to reach the board, to look at it and to claim.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3));
 
 /// The same where the board can be reached and refuses for a reason of its own.
@@ -31,9 +30,7 @@ pub(super) fn is_final(error: &BoardError) -> bool {
     matches!(error, BoardError::Denied { .. })
 }
 
-/// Whether an error ends a conductor that has not reached its board yet.
-///
-/// Later the same may pass: a disk that was full, a name server that was away.
+/// At first only: later the same may pass, as a disk that was full, or a name server that was away.
 pub(super) fn is_final_at_first(error: &BoardError) -> bool {
     is_final(error) || matches!(error, BoardError::Misdirected { .. }) || !is_away(error)
 }
@@ -137,6 +134,92 @@ impl Drop for Outage {
     }
 }
 
+/// Since when the board does not do as it is asked, and what it does instead.
+type Lost = (Instant, &'static str);
+
+#[derive(Debug, Default)]
+pub(super) struct Contact(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    made: Option<Instant>,
+    /// Since when it is said that it does not.
+    lost: Option<Lost>,
+    /// The same of what the registry is to be told.
+    untold: Option<Lost>,
+    /// How often it did so again.
+    regained: u64,
+    /// How many parts of the conductor wait for it to do so again.
+    waiting: usize,
+}
+
+impl Contact {
+    /// Notes that the board has done as it was asked; whether it was said that it does not.
+    pub(super) fn make(&self) -> bool {
+        let mut state = self.0.lock();
+        state.made = Some(Instant::now());
+        state.untold = None;
+        let is_back = state.lost.take().is_some();
+        state.regained += u64::from(is_back);
+        is_back
+    }
+
+    /// Notes that it has not; whether that is still to be said.
+    pub(super) fn lose(&self, error: &BoardError) -> bool {
+        let lost = &mut self.0.lock().lost;
+        let is_news = lost.is_none();
+        lost.get_or_insert_with(|| instead(error));
+        is_news
+    }
+
+    /// Counts a part that waits for the board, or does so no more.
+    pub(super) fn count(&self, waits: bool) {
+        let waiting = &mut self.0.lock().waiting;
+        *waiting = match waits {
+            true => *waiting + 1,
+            false => waiting.saturating_sub(1),
+        };
+    }
+
+    /// Returns whether the board's return is to be reported. A part that waits for the board to do something
+    /// else has not got that by what the registry was told.
+    pub(super) fn tell<T>(&self, answer: &Result<T, BoardError>) -> bool {
+        let mut state = self.0.lock();
+        if let Err(error) = answer {
+            state.untold.get_or_insert_with(|| instead(error));
+            return false;
+        }
+        state.untold = None;
+        let is_whole = state.waiting == 0;
+        drop(state);
+        is_whole && self.make()
+    }
+
+    pub(super) fn last(&self) -> Option<Instant> {
+        self.0.lock().made
+    }
+
+    pub(super) fn regained(&self) -> u64 {
+        self.0.lock().regained
+    }
+
+    pub(super) fn trouble(&self) -> Option<String> {
+        let state = self.0.lock();
+        let (noticed, does) = state.lost.into_iter().chain(state.untold).min()?;
+        let since = state.made.unwrap_or(noticed);
+        let seconds = Duration::from_secs(since.elapsed().as_secs());
+        Some(format!("the board {does} for {}", duration::brief(seconds)))
+    }
+}
+
+fn instead(error: &BoardError) -> Lost {
+    let does = match is_away(error) {
+        true => "is away",
+        false => "refuses",
+    };
+    (Instant::now(), does)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,5 +237,38 @@ mod tests {
         let start = Instant::now();
         outage.pause_by(true).await;
         assert!(outage.is_hopeless() && start.elapsed() < REFUSED_PAUSE.1 / 2);
+    }
+
+    fn away() -> BoardError {
+        BoardError::Unreachable {
+            board: "b".to_owned(),
+            source: "it is away".into(),
+        }
+    }
+
+    #[test]
+    fn who_waits_for_the_board_is_not_helped_by_what_the_registry_is_told() {
+        let contact = Contact::default();
+        assert!(!contact.make());
+        let first = contact.last();
+        assert!(contact.lose(&away()) && !contact.lose(&away()));
+        contact.count(true);
+        assert!(!contact.tell(&Ok(())));
+        assert!(contact.last() == first && contact.trouble().is_some());
+        contact.count(false);
+        assert!(contact.tell(&Ok(())) && !contact.tell(&Ok(())));
+        assert!(contact.last() > first && contact.trouble().is_none());
+    }
+
+    #[test]
+    fn a_board_that_cannot_be_told_anything_is_away_and_that_is_nothing_to_be_said() {
+        let contact = Contact::default();
+        assert!(!contact.tell::<()>(&Err(away())) && contact.last().is_none());
+        assert!(
+            contact
+                .trouble()
+                .is_some_and(|it| it.contains("is away for"))
+        );
+        assert!(!contact.tell(&Ok(())) && contact.trouble().is_none());
     }
 }

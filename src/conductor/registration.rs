@@ -7,14 +7,13 @@ use tokio::time::{self, Instant};
 
 use super::{
     Settings,
-    lease_term::LeaseTerm,
     outage::{self, Outage, is_away, is_final_at_first},
-    progress::Note,
+    progress::{Note, Reporter},
     shared::Shared,
     shutdown::Shutdown,
 };
 use crate::{
-    board::{Board, BoardError},
+    board::{Board, BoardError, Result},
     duration,
     job::{Conductor, Course, Takes, Told},
     process::living::this_process,
@@ -141,4 +140,32 @@ async fn taken(board: &dyn Board, name: &str) -> Note {
         None => note,
     };
     note.with("waiting", duration::exact(LONGEST))
+}
+
+/// How long claims are kept: as long as was wanted, or as near to it as the board grants.
+#[derive(Debug)]
+pub(super) struct LeaseTerm {
+    pub(super) wanted: Duration,
+    granted: Duration,
+}
+
+impl LeaseTerm {
+    pub(super) fn new(wanted: Duration) -> Self {
+        Self {
+            wanted,
+            granted: wanted,
+        }
+    }
+
+    /// Prepares for claims, and returns how long they last by now; says so when that changes.
+    pub(super) async fn ask(&mut self, board: &dyn Board, reporter: &Reporter) -> Result<Duration> {
+        let granted = board.lease_term(self.wanted).await?;
+        if std::mem::replace(&mut self.granted, granted) != granted {
+            let note = Note::new("lease_granted")
+                .with("wanted", duration::exact(self.wanted))
+                .with("granted", duration::exact(granted));
+            reporter.tell(note);
+        }
+        Ok(granted)
+    }
 }

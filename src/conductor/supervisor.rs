@@ -10,10 +10,9 @@ use tokio::{
 use super::{
     Halted,
     attempt::{Attempt, Finished},
-    lease_term::LeaseTerm,
     picker::{self, Won},
     progress::{Note, Tag},
-    registration,
+    registration::{self, LeaseTerm},
     settler::{Settler, Tally, refused::Refused, releaser::Releaser},
     shared::Shared,
     shutdown::{GRACE, Shutdown, may_claim, may_not_claim},
@@ -135,7 +134,6 @@ impl Supervisor {
         }
     }
 
-    /// Performs what is claimed until no more is to be claimed.
     async fn work(&mut self, signals: &mut Signals) -> Result<Rest, Halted> {
         loop {
             tokio::select! {
@@ -157,28 +155,22 @@ impl Supervisor {
     }
 
     fn perform(&mut self, won: Won) {
-        let Won {
-            claimed,
-            asked,
-            heard,
-            term,
-            slot,
-        } = won;
+        let claimed = won.claimed;
         self.shared.account.claimed(&claimed.job);
         let claim = Claim {
             key: claimed.job.key.clone(),
             owner: self.shared.owner.clone(),
             fence: Some(claimed.fence.clone()),
-            term,
+            term: won.term,
         };
         let attempt = Attempt {
             tag: Arc::new(Tag::of(&claimed.job)),
             job: claimed.job,
             fence: claimed.fence,
-            lease: self.keeper.hold(claim, asked),
+            lease: self.keeper.hold(claim, won.asked),
             look_since: match claimed.is_first {
-                true => heard - BEFORE_FIRST,
-                false => heard,
+                true => won.heard - BEFORE_FIRST,
+                false => won.heard,
             },
             span: None,
         };
@@ -187,11 +179,10 @@ impl Supervisor {
         self.attempts.spawn(async move {
             // Whoever settles is there as long as anybody performs.
             let over = |it| _ = finished.send(it);
-            attempt.perform(&shared, shutdown, slot, over).await;
+            attempt.perform(&shared, shutdown, won.slot, over).await;
         });
     }
 
-    /// Lets what runs come to its end, or brings that about.
     async fn finish(&mut self, signals: &mut Signals, rest: &Rest) -> Result<(), Halted> {
         let mut last = Boottime::now();
         let mut hurry = matches!(rest, Rest::Told).then(|| last + self.shared.settings.grace);

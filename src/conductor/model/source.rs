@@ -106,7 +106,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a claim is noticed of which nothing was heard",
         "conductor/picker/claim.rs",
         &["unanswered", "let_slip", "heed_claim"],
-        "3832918a",
+        "bf7399ec",
     ),
 ];
 

@@ -134,12 +134,11 @@ impl Pick<'_> {
     fn let_slip(&mut self, key: &JobKey) {
         // Nothing was begun.
         self.shared.in_flight.let_slip(key, Aftermath::Interrupted);
-        self.wary_until = Instant::now() + self.lease_term.wanted();
+        self.wary_until = Instant::now() + self.lease_term.wanted;
     }
 
-    /// Heeds that a job was claimed: by us, if the request came late, after we had looked.
-    ///
-    /// The network may keep it for as long as it likes. What comes of it lapses or is told of.
+    /// The claim may be ours if the request came late, after we had looked: the network may keep it for as
+    /// long as it likes. What comes of it lapses or is told of.
     pub(super) fn heed_claim(&self, key: &JobKey, owner: Option<&Owner>) {
         let is_ours = owner == Some(&self.by.owner) && !self.shared.in_flight.may_have(key);
         if is_ours && Instant::now() < self.wary_until {

@@ -20,8 +20,8 @@ use tokio::{
 use self::{claim::ClaimedBatch, look::Left};
 use super::{
     judgement::Against,
-    lease_term::LeaseTerm,
     outage::{Outage, is_final, is_final_at_first},
+    registration::LeaseTerm,
     shared::Shared,
     shutdown::{Shutdown, may_claim, may_not_claim, told_to_end},
     slots::{Slot, Slots},
@@ -75,7 +75,7 @@ pub(super) async fn run(
         filters: &settings.filters,
         by: Claimant {
             owner: shared.owner.clone(),
-            term: Term::Kept(lease_term.wanted()),
+            term: Term::Kept(lease_term.wanted),
         },
         lease_term,
         drains: settings.until.drained,
@@ -144,7 +144,6 @@ struct Pick<'a> {
 }
 
 impl Pick<'_> {
-    /// Picks until told otherwise, or until there is no more to be picked.
     async fn work(
         &mut self,
         jobs_left: Option<u64>,
@@ -267,7 +266,6 @@ impl Pick<'_> {
         self.shared.account.set_to_do(self.backlog.count());
     }
 
-    /// Whether it is worth looking whether nothing is left to do.
     fn may_be_drained(&self) -> bool {
         let has_nothing = self.shared.in_flight.are_empty() && self.returned.is_empty();
         let is_time = self.has_heard && self.no_stock_before <= Instant::now();
