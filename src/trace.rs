@@ -5,6 +5,8 @@ use std::{fmt, str::FromStr};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::job::Details;
+
 /// The variable, and in lower case the detail of a job, that says of which span something is part.
 pub(crate) const PARENT: &str = "TRACEPARENT";
 
@@ -100,8 +102,8 @@ fn is_state(text: &str) -> bool {
 }
 
 /// Adds what is kept of a trace to the details of a job, unless they say so themselves.
-pub(crate) fn add(kept: &[(String, Value)], details: &mut Value) {
-    if let Value::Object(details) = details {
+pub(crate) fn add(kept: &[(String, Value)], details: &mut Details) {
+    if let Details::Decoded(Value::Object(details)) = details {
         for (name, value) in kept {
             details.entry(name).or_insert_with(|| value.clone());
         }
@@ -120,16 +122,20 @@ pub(crate) struct Span {
 impl Span {
     /// Begins an attempt at a job with these details; a job that nobody traces has none, unless it
     /// `is_wanted` nevertheless.
-    pub(crate) fn of(details: Option<&Value>, is_wanted: bool) -> Option<Self> {
-        let text = |name: &str| details?.get(name.to_lowercase())?.as_str();
-        let link: Option<SpanContext> = text(PARENT).and_then(|it| it.parse().ok());
+    pub(crate) fn of(details: Option<&Details>, is_wanted: bool) -> Option<Self> {
+        let fact = |name: &str| details?.get(&name.to_lowercase());
+        let parent = fact(PARENT);
+        let parent = parent.as_deref().and_then(Value::as_str);
+        let link: Option<SpanContext> = parent.and_then(|it| it.parse().ok());
         if link.is_none() && !is_wanted {
             return None;
         }
-        let state = text(STATE).filter(|it| is_state(it));
+        let state = link.and_then(|_| fact(STATE));
+        let state = state.as_deref().and_then(Value::as_str);
+        let state = state.filter(|it| is_state(it));
         Some(Self {
             context: SpanContext::new(link.map_or(1, |link| link.flags)),
-            state: link.and(state).map(str::to_owned),
+            state: state.map(str::to_owned),
             link,
         })
     }
@@ -183,7 +189,7 @@ mod tests {
     #[test]
     fn an_attempt_is_linked_to_where_its_job_was_posted() {
         let kept = kept(PARENT_OF_ALL, Some("a=b")).unwrap();
-        let details = Value::Object(kept.into_iter().collect());
+        let details = Value::Object(kept.into_iter().collect()).into();
         let span = Span::of(Some(&details), false).unwrap();
         let [(_, parent), (_, state)] = span.variables();
         let context: SpanContext = parent.unwrap().parse().unwrap();
@@ -192,7 +198,7 @@ mod tests {
             context.trace,
             PARENT_OF_ALL.parse::<SpanContext>().unwrap().trace
         );
-        assert!(Span::of(Some(&json!({"traceparent": 7})), false).is_none());
+        assert!(Span::of(Some(&json!({"traceparent": 7}).into()), false).is_none());
         assert!(Span::of(None, true).unwrap().link.is_none());
     }
 

@@ -18,10 +18,9 @@ use crate::job::Draft;
 ///
 /// Details that are too large to be read are not compared.
 pub(crate) fn contradiction(kind: BoardKind, raw: &[u8], said: &Draft) -> Option<String> {
-    let details = |details: &Value| (*details != said.details).then_some("details");
     let differs = match kind {
         BoardKind::Embedded => match serde_json::from_slice::<Value>(raw) {
-            Ok(stored) => details(&stored),
+            Ok(stored) => (stored != *said.details.value()).then_some("details"),
             Err(error) => return Some(format!("its stored details cannot be read: {error}")),
         },
         BoardKind::Redis => match msgpack::decode(raw, Detail::Whole, Limit::USUAL) {
@@ -72,7 +71,7 @@ fn difference(stored: Posting, said: &Draft) -> Option<&'static str> {
 pub(crate) fn misread(kind: BoardKind, said: &Draft) -> Option<String> {
     let former = said.former.as_deref();
     let raw = match kind {
-        BoardKind::Embedded => said.details.to_string().into_bytes(),
+        BoardKind::Embedded => said.details.value().to_string().into_bytes(),
         BoardKind::Redis => {
             let created_on = former.and_then(|former| former.created_on);
             let sequence = former.and_then(|former| former.sequence);

@@ -352,7 +352,7 @@ async fn sorted(
     let peers = board.capabilities().peer_order;
     // The past comes in the order in which it ended.
     if !matches!(args.sort, Sort::None) && (args.shelf() != Shelf::Past || !args.sort.is_native()) {
-        found.sort_by(|one, other| args.sort.compare(one, other, wanted.now, peers));
+        found = args.sort.sort(found, wanted.now, peers);
     }
     if args.failed {
         found.sort_by_cached_key(|entry| {

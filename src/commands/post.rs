@@ -103,7 +103,7 @@ struct DryRun<'a> {
     uuid: String,
     name: &'a str,
     priority: Priority,
-    details: &'a Value,
+    details: Cow<'a, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     book: Option<&'a Book>,
 }
@@ -114,7 +114,7 @@ impl<'a> From<&'a Draft> for DryRun<'a> {
             uuid: draft.uuid.to_string(),
             name: &draft.name,
             priority: draft.priority,
-            details: &draft.details,
+            details: draft.details.value(),
             book: draft.book.as_ref(),
         }
     }

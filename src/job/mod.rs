@@ -2,6 +2,7 @@
 
 mod claim;
 mod conductor;
+mod details;
 mod edit;
 mod former;
 mod history;
@@ -29,6 +30,7 @@ pub(crate) use self::{
         Conductor, Counters, Course, LeftAlone, MOST_HANDLERS, MOST_RUNS, Run, Takes, Told,
         Unsettled,
     },
+    details::Details,
     edit::Edit,
     former::Former,
     history::{Failure, History, LONGEST, Said, shortened},
@@ -100,7 +102,7 @@ pub(crate) struct Job {
     pub(crate) origin: Origin,
     pub(crate) book: Option<Book>,
     /// `None` if the query did not ask for it.
-    pub(crate) details: Option<Value>,
+    pub(crate) details: Option<Details>,
     pub(crate) history: History,
     /// The bytes that its posting takes on the board.
     pub(crate) size: u64,
@@ -173,6 +175,11 @@ impl Job {
     pub(crate) fn is_claimed_first(&self) -> bool {
         let claimed_on = self.holding.as_ref().and_then(|it| it.claimed_on);
         claimed_on.is_some() && claimed_on == self.history.first_claimed_on
+    }
+
+    /// Returns the details, which heavy ones are decoded for each time.
+    pub(crate) fn details(&self) -> Option<Cow<'_, Value>> {
+        self.details.as_ref().map(Details::value)
     }
 
     /// Returns the place of the job in the ranked order, least first.
@@ -283,7 +290,7 @@ pub(crate) struct Draft {
     pub(crate) priority: Priority,
     pub(crate) book: Option<Book>,
     /// A JSON object; of a job that was on a board before, whatever it was there.
-    pub(crate) details: Value,
+    pub(crate) details: Details,
     /// What it was on the board that it comes from; none, for a new job.
     pub(crate) former: Option<Box<Former>>,
 }

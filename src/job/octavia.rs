@@ -3,6 +3,8 @@
 //! Octavia names a job `FACTORY-UUID`, after the function that makes its flow and the flow's own
 //! record, and says what the flow is about at another place in each kind of posting.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::Job;
@@ -32,7 +34,7 @@ fn parts(name: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns the id of the load balancer that a job is about, if its posting says so and was fetched.
-pub(crate) fn load_balancer(job: &Job) -> Option<&str> {
+pub(crate) fn load_balancer(job: &Job) -> Option<Cow<'_, str>> {
     find(
         job,
         &[
@@ -44,15 +46,20 @@ pub(crate) fn load_balancer(job: &Job) -> Option<&str> {
 }
 
 /// Returns the id of the amphora that a job is about, if its posting says so and was fetched.
-pub(crate) fn amphora(job: &Job) -> Option<&str> {
+pub(crate) fn amphora(job: &Job) -> Option<Cow<'_, str>> {
     find(job, &["/store/amphora_id", "/store/amphora/id"])
 }
 
-fn find<'a>(job: &'a Job, places: &[&str]) -> Option<&'a str> {
+fn find<'a>(job: &'a Job, places: &[&str]) -> Option<Cow<'a, str>> {
+    fn find_in<'a>(details: &'a Value, places: &[&str]) -> Option<&'a str> {
+        let mut found = places.iter().filter_map(|place| details.pointer(place));
+        found.find_map(Value::as_str)
+    }
     flow(&job.name)?;
-    let details = job.details.as_ref()?;
-    let mut found = places.iter().filter_map(|place| details.pointer(place));
-    found.find_map(Value::as_str)
+    match job.details()? {
+        Cow::Borrowed(details) => find_in(details, places).map(Cow::Borrowed),
+        Cow::Owned(details) => find_in(&details, places).map(|it| it.to_owned().into()),
+    }
 }
 
 /// Returns the name by which people know a job of Octavia: its flow, and what that is about as far as
@@ -61,8 +68,8 @@ pub(crate) fn title(job: &Job) -> Option<String> {
     let flow = flow(&job.name)?;
     let start = |id: &str| id.chars().take(8).collect::<String>();
     let target = match (amphora(job), load_balancer(job)) {
-        (Some(amphora), _) => format!(" amphora {}", start(amphora)),
-        (None, Some(balancer)) => format!(" lb {}", start(balancer)),
+        (Some(amphora), _) => format!(" amphora {}", start(&amphora)),
+        (None, Some(balancer)) => format!(" lb {}", start(&balancer)),
         (None, None) => String::new(),
     };
     Some(format!("{flow}{target}"))

@@ -24,6 +24,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 use tokio::time;
 
 use self::rows::Rows;
@@ -63,10 +64,8 @@ impl Logbook {
     }
 
     async fn find(&self, job: &Job) -> Result<Option<Flow>> {
-        let stated = job
-            .details
-            .as_ref()
-            .and_then(|it| it.get("flow_uuid")?.as_str());
+        let stated = job.details.as_ref().and_then(|it| it.get("flow_uuid"));
+        let stated = stated.as_deref().and_then(Value::as_str);
         let flow = stated.or_else(|| octavia::flow_uuid(&job.name));
         if let Some(uuid) = flow
             && let Some(flow) = tables::flow(&self.rows, uuid).await?

@@ -152,7 +152,7 @@ async fn a_flow_is_found_by_name_book_or_details() {
     };
     assert_eq!(logbook.flow(&stranger).await.unwrap(), None);
     let by_details = Job {
-        details: Some(json!({"flow_uuid": FLOW})),
+        details: Some(json!({"flow_uuid": FLOW}).into()),
         ..stranger
     };
     assert!(logbook.flow(&by_details).await.unwrap().is_some());

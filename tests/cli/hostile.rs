@@ -10,6 +10,7 @@ use crate::{
     faults::size,
     support::{
         env::{Env, Outcome},
+        needs,
         servers::{Host, Peer, Server, ZooKeeper},
     },
 };
@@ -272,4 +273,52 @@ fn dump_leaves_out_what_is_too_large_to_read_and_reports_it() {
     server.run(&["FLUSHALL"]);
     env.jobboard(&["load", "it"]).run().succeeded();
     assert_eq!(env.jobboard(&["list", "--count"]).run().succeeded(), "2\n");
+}
+
+/// Copies a job without details so many times on Redis, each copy with half a megabyte of small numbers.
+const HEAVY: &str = "local function with(text, old, new)
+        local at = string.find(text, old, 1, true)
+        return string.sub(text, 1, at - 1) .. new .. string.sub(text, at + #old)
+    end
+    local job = redis.call('HKEYS', 'taskflow:listings')[1]
+    local plain = redis.call('HGET', 'taskflow:listings', job)
+    local numbers = 'details\\129\\161a\\221\\0\\7\\161\\032' .. string.rep('\\1', 500000)
+    for i = 1, tonumber(ARGV[1]) do
+        local uuid = string.sub(job, 1, -4) .. string.format('%03d', i)
+        local posting = with(with(plain, job, uuid), 'details\\128', numbers)
+        redis.call('HSET', 'taskflow:listings', uuid, posting)
+    end";
+
+#[test]
+fn details_of_many_values_take_little_memory_however_many_jobs_have_them() {
+    let (Some(server), env) = (Server::start(), Env::new()) else {
+        return;
+    };
+    if !needs::has("python3") {
+        return;
+    }
+    server.serves(&env, "");
+    env.jobboard(&["post", "plain"]).run().succeeded();
+    server.run(&["EVAL", HEAVY, "0", "12"]);
+    for words in [
+        &["list", "--json", "--filter", "details.a.0=1"][..],
+        &["list", "--sort", "details.a.0"],
+        &["status"],
+        &["explain"],
+        &["doctor"],
+        &["metrics"],
+        &["report", "--json"],
+        &["dump", "it"],
+        &["copy", "--yes", "--to", "sqlite:copies.db"],
+        &["conduct", "-j", "12", "--drain", "--allow-any"],
+        &["copy", "--move", "--yes", "--to", "sqlite:moved.db"],
+    ] {
+        let run = env.jobboard(words).in_shell("exec \"$@\" > /dev/null");
+        let (run, used) = run.run_weighed();
+        eprintln!("hostile: {words:?}: {used} MiB, code {}", run.code);
+        assert!([0, 4, 7].contains(&run.code), "{words:?}: {run}");
+        assert!(used <= 143, "{words:?}: {used} MiB");
+    }
+    let moved = env.jobboard(&["list", "--count", "--board", "sqlite:moved.db"]);
+    assert_eq!(moved.run().succeeded(), "13\n");
 }

@@ -185,7 +185,7 @@ pub(crate) fn draft(name: &str) -> Draft {
         name: name.to_owned(),
         priority: Priority::Normal,
         book: None,
-        details: json!({"size": 12, "note": "héllo ☃"}),
+        details: json!({"size": 12, "note": "héllo ☃"}).into(),
         former: None,
     }
 }

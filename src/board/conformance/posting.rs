@@ -16,7 +16,7 @@ pub(crate) async fn a_posted_job_is_found_as_it_was_posted(board: &Subject) {
             name: "atlas".into(),
             uuid: Uuid::new_v4().to_string(),
         }),
-        details: json!({"deep": {"list": [1, -1, 1.5, u64::MAX, null, true, "\u{7}\"\\"]}}),
+        details: json!({"deep": {"list": [1, -1, 1.5, u64::MAX, null, true, "\u{7}\"\\"]}}).into(),
         ..draft("resize")
     };
     let key = post(board, draft.clone()).await;

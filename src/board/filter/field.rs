@@ -255,7 +255,7 @@ impl Test {
             (Check::Priority(comparison), Some(Value::Priority(it))) => comparison.fits(&it),
             (Check::Number(comparison), Some(Value::Number(it))) => comparison.fits(&it),
             (Check::Span(comparison), Some(Value::Span(it))) => comparison.fits(&it),
-            (Check::Json(check), Some(Value::Json(value))) => check.fits(value),
+            (Check::Json(check), Some(Value::Json(value))) => check.fits(&value),
             _ => false,
         }
     }

@@ -1,7 +1,6 @@
 //! Putting entries in order by a field, and telling them apart by one.
 
 use std::{
-    borrow::Cow,
     cmp::{Ordering, Reverse},
     time::Duration,
 };
@@ -44,11 +43,16 @@ impl FieldOrder {
         self.field.needs_details()
     }
 
-    /// Compares two entries; what has no such value comes last in either direction.
-    pub(crate) fn compare(&self, one: &Entry, other: &Entry, now: DateTime<Utc>) -> Ordering {
-        match (self.field.key(one, now), self.field.key(other, now)) {
-            (Some(one), Some(other)) if self.is_descending => other.cmp(&one),
-            (Some(one), Some(other)) => one.cmp(&other),
+    /// Returns the place of an entry among others; without such a value it has none.
+    pub(crate) fn key(&self, entry: &Entry, now: DateTime<Utc>) -> Option<Key> {
+        self.field.key(entry, now)
+    }
+
+    /// Compares the places of two entries; what has none comes last in either direction.
+    pub(crate) fn compare(&self, one: &Option<Key>, other: &Option<Key>) -> Ordering {
+        match (one, other) {
+            (Some(one), Some(other)) if self.is_descending => other.cmp(one),
+            (Some(one), Some(other)) => one.cmp(other),
             (one, other) => one.is_none().cmp(&other.is_none()),
         }
     }
@@ -56,13 +60,13 @@ impl FieldOrder {
 
 /// A value by which entries are put in order; of one field all are of one kind, but in details.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key<'a> {
+pub(crate) enum Key {
     Span(Duration),
     /// What began earliest has the longest span.
     Since(Reverse<Duration>),
     Priority(Priority),
     Number((i64, i128)),
-    Text(Cow<'a, str>),
+    Text(String),
 }
 
 impl Field {
@@ -81,14 +85,14 @@ impl Field {
         }
     }
 
-    fn key<'a>(&self, entry: &'a Entry, now: DateTime<Utc>) -> Option<Key<'a>> {
+    fn key(&self, entry: &Entry, now: DateTime<Utc>) -> Option<Key> {
         Some(match read(self, entry, now)? {
-            Value::Text(text) => Key::Text(text),
+            Value::Text(text) => Key::Text(text.into_owned()),
             Value::Priority(priority) => Key::Priority(priority),
             Value::Number(number) => Key::Number(Number::Whole(number).place()),
             Value::Span(span) if self.kind() == Kind::Since => Key::Since(Reverse(span)),
             Value::Span(span) => Key::Span(span),
-            Value::Json(value) => key_of(value),
+            Value::Json(value) => key_of(&value),
             Value::Unknown => return None,
         })
     }
@@ -108,7 +112,7 @@ impl Field {
                 let step = steps.find(|step| *step <= span.as_secs());
                 step.unwrap_or_default().into()
             }
-            Some(Value::Json(value)) => value.clone(),
+            Some(Value::Json(value)) => value.into_owned(),
         }
     }
 
@@ -135,9 +139,9 @@ pub(crate) fn compare_values(one: &Json, other: &Json) -> Ordering {
     (one.is_null(), key_of(one)).cmp(&(other.is_null(), key_of(other)))
 }
 
-fn key_of(value: &Json) -> Key<'_> {
+fn key_of(value: &Json) -> Key {
     match value {
         Json::Number(number) => Key::Number(Number::from(number).place()),
-        value => Key::Text(text_of(value)),
+        value => Key::Text(text_of(value).into_owned()),
     }
 }

@@ -16,7 +16,7 @@ pub(super) enum Value<'a> {
     Priority(Priority),
     Number(i128),
     Span(Duration),
-    Json(&'a Json),
+    Json(Cow<'a, Json>),
     /// It cannot be known, or the question makes no sense: neither a value nor the lack of one.
     Unknown,
 }
@@ -33,7 +33,11 @@ pub(super) fn read<'a>(field: &Field, entry: &'a Entry, now: DateTime<Utc>) -> O
         Field::Named(name) => name,
         // Details that were not fetched are missing like any others.
         Field::Details(path) => {
-            return path.find(entry.job()?.details.as_ref()?).map(Value::Json);
+            let found = match entry.job()?.details()? {
+                Cow::Borrowed(details) => path.find(details).map(Cow::Borrowed),
+                Cow::Owned(details) => path.find(&details).cloned().map(Cow::Owned),
+            };
+            return found.map(Value::Json);
         }
     };
     // Clocks may disagree: what seems to lie ahead was just now.
@@ -69,8 +73,8 @@ pub(super) fn read<'a>(field: &Field, entry: &'a Entry, now: DateTime<Utc>) -> O
         // A command that a signal ended has none.
         FieldName::ExitCode => Value::Number(entry.job()?.last_exit()?.0?.into()),
         // As far as the posting says.
-        FieldName::LoadBalancer => octavia::load_balancer(entry.job()?)?.into(),
-        FieldName::Amphora => octavia::amphora(entry.job()?)?.into(),
+        FieldName::LoadBalancer => Value::Text(octavia::load_balancer(entry.job()?)?),
+        FieldName::Amphora => Value::Text(octavia::amphora(entry.job()?)?),
     })
 }
 

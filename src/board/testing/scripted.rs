@@ -76,7 +76,7 @@ impl Scripted {
             uuid: name.to_owned(),
             sequence: Some(jobs.len() as i64),
             created_on: Some(Utc::now()),
-            details: Some(json!({ "size": size })),
+            details: Some(json!({ "size": size }).into()),
             ..Job::named(name)
         };
         jobs.push(job.clone());

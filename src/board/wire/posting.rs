@@ -1,11 +1,10 @@
 //! A job as its record states it, and what keeps a record from being read as one.
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
-    job::{Book, Priority, shortened},
+    job::{Book, Details, Priority, shortened},
     names::UnknownName,
 };
 
@@ -19,7 +18,7 @@ pub(crate) struct Posting {
     pub(crate) created_on: Option<DateTime<Utc>>,
     /// `None` if they were not asked for, or are too large; values that JSON cannot hold are shown
     /// as `$` objects.
-    pub(crate) details: Option<Value>,
+    pub(crate) details: Option<Details>,
     /// Whether its details are too large to be read.
     pub(crate) is_oversized: bool,
     pub(crate) book: Option<Book>,

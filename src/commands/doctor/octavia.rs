@@ -243,7 +243,7 @@ impl Jobs {
                 // What is in the trash is done by nobody.
                 match (octavia::load_balancer(job), book) {
                     _ if shelf == Shelf::Trash => {}
-                    (Some(id), _) => jobs.balancers.extend([id.to_owned()]),
+                    (Some(id), _) => jobs.balancers.extend([id.into_owned()]),
                     (None, Some(book)) => jobs.untold.push(book),
                     (None, None) => jobs.unnamed += 1,
                 }

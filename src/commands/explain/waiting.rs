@@ -197,8 +197,8 @@ impl Scene {
     }
 
     fn start(&self, finding: Finding, job: &Job) -> Finding {
-        let details = job.details.as_ref().and_then(|it| it.get("command"));
-        let program = details.and_then(|it| it.get(0)?.as_str());
+        let wanted = job.details.as_ref().and_then(|it| it.get("command"));
+        let program = wanted.as_deref().and_then(|it| it.get(0)?.as_str());
         let mut command = self.command(&["conduct"]);
         let text = match program {
             Some(program) if self.has_peers => {

@@ -1,5 +1,7 @@
 //! A flow as people and programs see it.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
@@ -22,13 +24,13 @@ impl<'a> FlowView<'a> {
         Self { job, flow, now }
     }
 
-    fn load_balancer(&self) -> Option<&'a str> {
+    fn load_balancer(&self) -> Option<Cow<'a, str>> {
         let stated = octavia::load_balancer(self.job);
-        stated.or(self.flow.load_balancer.as_deref())
+        stated.or(self.flow.load_balancer.as_deref().map(Cow::from))
     }
 
-    fn amphora(&self) -> Option<&'a str> {
-        octavia::amphora(self.job).or(self.flow.amphora.as_deref())
+    fn amphora(&self) -> Option<Cow<'a, str>> {
+        octavia::amphora(self.job).or(self.flow.amphora.as_deref().map(Cow::from))
     }
 
     /// Returns the atoms in the order in which people want them: what is at work, what failed, what is

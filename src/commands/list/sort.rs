@@ -52,21 +52,31 @@ impl Sort {
         matches!(self, Self::Field(order) if order.needs_details())
     }
 
-    /// Compares two records; those that cannot be read come behind their equals.
-    pub(super) fn compare(
+    /// Sorts records; those that cannot be read come behind their equals.
+    pub(super) fn sort(
         &self,
-        one: &Entry,
-        other: &Entry,
+        found: Vec<Entry>,
         now: DateTime<Utc>,
         peers: Option<PeerOrder>,
-    ) -> Ordering {
-        let order = match (self, one, other) {
-            (Self::Field(order), ..) => order.compare(one, other, now),
-            (Self::Taskflow, Entry::Job(one), Entry::Job(other)) => as_peers_do(one, other, peers),
-            _ => Ordering::Equal,
+    ) -> Vec<Entry> {
+        // Made once for each: heavy details are decoded for it.
+        let key = |entry: &Entry| match self {
+            Self::Field(order) => order.key(entry, now),
+            _ => None,
         };
-        let rank = |entry: &Entry| (entry.job().is_none(), entry.job().map(Job::rank));
-        order.then_with(|| rank(one).cmp(&rank(other)))
+        let mut found: Vec<_> = (found.into_iter()).map(|it| (key(&it), it)).collect();
+        found.sort_by(|(key, one), (other_key, other)| {
+            let order = match (self, one, other) {
+                (Self::Field(order), ..) => order.compare(key, other_key),
+                (Self::Taskflow, Entry::Job(one), Entry::Job(other)) => {
+                    as_peers_do(one, other, peers)
+                }
+                _ => Ordering::Equal,
+            };
+            let rank = |entry: &Entry| (entry.job().is_none(), entry.job().map(Job::rank));
+            order.then_with(|| rank(one).cmp(&rank(other)))
+        });
+        found.into_iter().map(|(_, entry)| entry).collect()
     }
 }
 

@@ -13,8 +13,8 @@ use crate::{
         post::lines::{NO_DETAILS, TOO_LARGE},
     },
     job::{
-        Book, Draft, Entry, Failure, Former, History, Job, JobKey, Malformed, Origin, Priority,
-        Remark, Shelf, shortened,
+        Book, Details, Draft, Entry, Failure, Former, History, Job, JobKey, Malformed, Origin,
+        Priority, Remark, Shelf, shortened,
     },
 };
 
@@ -147,11 +147,11 @@ pub(crate) fn draft(
     let is_stored = from == Some(to) && !raw.is_empty();
     let details = match (&job.details, is_stored) {
         (Some(details), _) => details.clone(),
-        (None, true) => Value::Null,
+        (None, true) => Value::Null.into(),
         (None, false) => return Err(TOO_LARGE.to_owned()),
     };
     let raw = if is_stored { raw } else { Vec::new() };
-    if !is_stored && crate::secret::has_cover(&details) {
+    if !is_stored && crate::secret::has_cover(&details.value()) {
         return Err(COVERED.to_owned());
     }
     if !is_stored {
@@ -200,7 +200,9 @@ fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
         trashed_on: line.trashed_on,
         shelf,
         book: line.book,
-        details: Some(line.details).filter(|details| !details.is_null()),
+        details: Some(line.details)
+            .filter(|it| !it.is_null())
+            .map(Details::from),
         history: History {
             attempts: line.attempts.unwrap_or_default(),
             postponed: line.postponed.unwrap_or_default(),
@@ -237,7 +239,7 @@ pub(crate) fn stray(record: &Malformed, shelf: Shelf) -> Draft {
         name: String::new(),
         priority: Priority::default(),
         book: None,
-        details: Value::Null,
+        details: Value::Null.into(),
         former: Some(Box::new(Former {
             shelf,
             raw: record.raw.clone(),

@@ -88,12 +88,12 @@ impl DraftArgs {
             name: checked_name(name)?,
             priority: self.priority,
             book: self.book.clone(),
-            details: Value::Object(details),
+            details: Value::Object(details).into(),
             former: None,
         };
-        check_size(&draft.details, max_details)?;
+        check_size(&draft.details.value(), max_details)?;
         // Facts nest what was read by itself, and nobody reads what is nested too deeply.
-        match serde_json::from_str::<Value>(&draft.details.to_string()) {
+        match serde_json::from_str::<Value>(&draft.details.value().to_string()) {
             Ok(_) => Ok(draft),
             Err(_) => Err(usage(
                 "the details are nested too deeply, and nobody could read them",

@@ -33,7 +33,7 @@ pub(crate) enum Loaded {
 pub(crate) fn fingerprint(job: &Job) -> u64 {
     let mut hasher = DefaultHasher::new();
     let book = job.book.as_ref().map(|book| (&book.name, &book.uuid));
-    (&job.name, job.priority, book, &job.details).hash(&mut hasher);
+    (&job.name, job.priority, book, job.details()).hash(&mut hasher);
     if job.details.is_none() {
         job.raw.hash(&mut hasher);
     }

@@ -5,7 +5,6 @@ use std::{ffi::OsString, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use rustix::process::Signal;
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::{forgotten, unconfirmed::settle_kept};
@@ -15,7 +14,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{
-        Claim, Claimant, Claimed, Fence, History, Identity, JobKey, Outcome, Owner, Said,
+        Claim, Claimant, Claimed, Details, Fence, History, Identity, JobKey, Outcome, Owner, Said,
         Settlement, Term,
     },
     lease::{
@@ -96,8 +95,8 @@ impl Held {
     }
 }
 
-pub(crate) fn max_attempts(details: &Value) -> Option<u32> {
-    retry::max_attempts(details.get("max_attempts")?)
+pub(crate) fn max_attempts(details: &Details) -> Option<u32> {
+    retry::max_attempts(details.get("max_attempts")?.as_ref())
 }
 
 /// Returns the name under which a claim is held that somebody keeps.

@@ -221,12 +221,12 @@ impl Lines {
             name: draft::checked_name(&line.name.unwrap_or_default())?,
             priority: line.priority,
             book: line.book,
-            details: Value::Object(line.details),
+            details: Value::Object(line.details).into(),
             former: None,
         };
         trace::add(&self.trace, &mut draft.details);
         if may_be_too_large {
-            draft::check_size(&draft.details, self.max_details)?;
+            draft::check_size(&draft.details.value(), self.max_details)?;
         }
         Ok(Numbered {
             number: self.reader.number(),

@@ -146,7 +146,7 @@ pub(super) fn draft(number: usize) -> Draft {
         name: format!("selftest-{number}"),
         priority: Priority::Normal,
         book: None,
-        details: json!({ "number": number, "text": format!("\u{e9}\u{2603} {uuid}") }),
+        details: json!({ "number": number, "text": format!("\u{e9}\u{2603} {uuid}") }).into(),
         former: None,
     }
 }

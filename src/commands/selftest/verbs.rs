@@ -33,7 +33,7 @@ impl Trial<'_> {
     pub(super) async fn keeps(&self) -> Tried {
         const LARGE: usize = 64 << 10;
         let mut drafts: Vec<_> = (0..50).map(draft).collect();
-        drafts[7].details = serde_json::json!({ "text": "x".repeat(LARGE) });
+        drafts[7].details = serde_json::json!({ "text": "x".repeat(LARGE) }).into();
         let posted = self.ada.post(&drafts, None).await?;
         let posted = posted.into_iter().collect::<Result<Vec<_>, _>>()?;
         let query = Query::all(Shelf::Board, Detail::Whole);

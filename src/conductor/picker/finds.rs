@@ -106,7 +106,7 @@ mod tests {
         Entry::Job(Box::new(Job {
             key: JobKey::new(sequence.to_string()),
             sequence: i64::try_from(sequence).ok(),
-            details: Some(details),
+            details: Some(details.into()),
             ..Job::named("a")
         }))
     }

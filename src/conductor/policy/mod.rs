@@ -29,7 +29,7 @@ pub(crate) use self::{
     handlers::{Folder, Handlers},
 };
 use crate::{
-    job::{Job, Takes},
+    job::{Details, Job, Takes},
     process::command::{Command, Input, NotRun, Output, find},
     retry::Patience,
     trust::Untrusted,
@@ -223,14 +223,16 @@ impl Policy {
             has_handlers: self.handlers.is_some(),
         };
         let details = job.details.as_ref();
+        let has_command = details.is_some_and(|details| details.get("command").is_some());
         if matches!(self.programs, Programs::None) {
-            let has_command = details.is_some_and(|details| details.get("command").is_some());
             return Err(match has_command {
                 true => Unfit::NotHandled,
                 false => no_command,
             });
         }
-        let Some(request) = details.map(Request::read).transpose()?.flatten() else {
+        // Decoded only if there is a command in them.
+        let details = details.filter(|_| has_command).map(Details::value);
+        let Some(request) = details.as_deref().map(Request::read).transpose()?.flatten() else {
             return Err(no_command);
         };
         let name = request.command.first().map_or("", String::as_str);
@@ -302,8 +304,8 @@ fn fits(globs: &[Glob], text: &OsStr) -> bool {
 
 /// Has a handler perform a job, with the details on its standard input.
 fn handled(program: PathBuf, job: &Job) -> Plan {
-    let details = job.details.as_ref();
-    let details = details.map_or_else(|| "{}".to_owned(), ToString::to_string);
+    let details = job.details();
+    let details = details.map_or_else(|| "{}".to_owned(), |it| it.to_string());
     Plan {
         command: Ok(Command {
             argv: vec![program.clone().into_os_string()],

@@ -9,7 +9,7 @@ use super::*;
 
 fn job(name: &str, details: Value) -> Job {
     Job {
-        details: Some(details),
+        details: Some(details.into()),
         ..Job::named(name)
     }
 }

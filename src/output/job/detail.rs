@@ -54,7 +54,7 @@ impl JobView<'_> {
         if let Some(pause) = self.pause {
             page.fact("paused", pause.to_string());
         }
-        if let Some(details) = &job.details {
+        if let Some(details) = &job.details() {
             self.details(page, details);
         }
     }

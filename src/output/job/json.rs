@@ -44,8 +44,8 @@ impl Serialize for JobView<'_> {
         self.ending(&mut map)?;
         map.serialize_entry("book", &job.and_then(|job| job.book.as_ref()))?;
         let hides = self.is_covered && !self.is_revealed;
-        let details = job.and_then(|job| job.details.as_ref());
-        match details.filter(|_| hides) {
+        let details = job.and_then(Job::details);
+        match details.as_ref().filter(|_| hides) {
             Some(details) => map.serialize_entry("details", &covered(details))?,
             None => map.serialize_entry("details", &details)?,
         }

@@ -15,8 +15,8 @@ use crate::{
         },
     },
     job::{
-        Book, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Owner,
-        Priority, Remark, Shelf, shortened,
+        Book, Details, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed,
+        Owner, Priority, Remark, Shelf, shortened,
     },
 };
 
@@ -187,8 +187,11 @@ fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
     })
 }
 
+/// Details of so many bytes may be decoded; how heavy they are is not looked at.
+const LIGHT: usize = 256;
+
 /// Reads the details, if they were asked for and can be read; also says if they are too large.
-fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Value>, Option<String>), Problem> {
+fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<String>), Problem> {
     let length = usize::try_from(row.get::<_, i64>(21)?)?;
     if limit.is_exceeded(length, 0) {
         return Ok((None, Some(limit.problem(length))));
@@ -200,7 +203,18 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Value>, Option<String>
     if limit.may_be_exceeded(length) && limit.is_exceeded(length, json::weight(text)?) {
         return Ok((None, Some(limit.problem(length))));
     }
-    Ok((Some(serde_json::from_str(text)?), None))
+    let details: Value = serde_json::from_str(text)?;
+    let decode = |text: &[u8], member: Option<&str>| {
+        let mut details: Value = serde_json::from_slice(text).ok()?;
+        match member {
+            Some(member) => details.get_mut(member).map(Value::take),
+            None => Some(details),
+        }
+    };
+    Ok(match length > LIGHT {
+        true => (Some(Details::Stored(text.as_bytes().into(), decode)), None),
+        false => (Some(details.into()), None),
+    })
 }
 
 /// Reads the failures; that they cannot be read is no reason not to read the job.

@@ -47,7 +47,7 @@ pub(crate) fn post(
             now.wall,
             book_name,
             book_uuid,
-            draft.details.to_string(),
+            draft.details.value().to_string(),
         ])?;
     if inserted == 0 {
         let place = "board";

@@ -77,7 +77,7 @@ fn insert(
         .unzip();
     let details = match std::str::from_utf8(&former.raw) {
         Ok(raw) if !raw.is_empty() => raw.to_owned(),
-        _ => draft.details.to_string(),
+        _ => draft.details.value().to_string(),
     };
     let history = &former.history;
     let failures = (!history.failures.is_empty()).then(|| as_json(&history.failures));

@@ -76,7 +76,7 @@ fn claimed() -> Entry {
 
 fn with(details: Value) -> Entry {
     entry(Job {
-        details: Some(details),
+        details: Some(details.into()),
         ..job()
     })
 }

@@ -6,7 +6,8 @@ use super::*;
 fn order(field: &str, entries: &[Entry]) -> Vec<usize> {
     let order = FieldOrder::read(field).unwrap();
     let mut places: Vec<_> = (0..entries.len()).collect();
-    places.sort_by(|&one, &other| order.compare(&entries[one], &entries[other], now()));
+    let keys: Vec<_> = entries.iter().map(|it| order.key(it, now())).collect();
+    places.sort_by(|&one, &other| order.compare(&keys[one], &keys[other]));
     places
 }
 

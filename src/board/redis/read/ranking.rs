@@ -164,7 +164,7 @@ mod tests {
             name: "resize".to_owned(),
             priority,
             book: None,
-            details: serde_json::json!({}),
+            details: serde_json::json!({}).into(),
             former: None,
         };
         let mut posting = msgpack::encode(&draft, chrono::Utc::now());

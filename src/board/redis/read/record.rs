@@ -232,7 +232,7 @@ mod tests {
             name: "resize".to_owned(),
             priority: Priority::High,
             book: None,
-            details: serde_json::json!({"n": 1}),
+            details: serde_json::json!({"n": 1}).into(),
             former: None,
         };
         let now = DateTime::default();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     pick::{map, record, require},
     token::{Item, Reader, Token},
-    value::show,
+    value::{show, shown},
     write::bytes,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
         Detail,
         wire::posting::{Limit, Notes, Posting, Problem},
     },
-    job::{Book, Edit, Priority},
+    job::{Book, Details, Edit, Priority},
 };
 
 /// Reads a posting, which has neither a number nor a time: these are its node's.
@@ -51,7 +51,7 @@ pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posti
 /// Writes a posting anew with what is edited of it; whatever else is in it keeps its bytes.
 pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8>, String> {
     let read = decode(posting, Detail::Whole, limit).map_err(|problem| problem.to_string())?;
-    let details = edit.details(read.details.as_ref())?;
+    let details = edit.details(read.details.as_ref().map(Details::value).as_deref())?;
     let names = ["name", "priority", "details"];
     let found = record(posting, names).map_err(|problem| problem.to_string())?;
     let wanted = [
@@ -131,11 +131,14 @@ fn priority_of(item: Option<Item<'_>>) -> Result<Priority, Problem> {
     }
 }
 
-fn details_of(item: Option<Item<'_>>) -> Result<Value, Problem> {
-    match item.map(show).transpose()? {
-        None | Some(Value::Null) => Ok(Map::new().into()),
-        Some(details) => Ok(details),
-    }
+fn details_of(item: Option<Item<'_>>) -> Result<Details, Problem> {
+    Ok(match item {
+        Some(item) if item.weight > Details::HEAVY => {
+            Details::Stored(item.text.as_bytes().into(), shown)
+        }
+        Some(item) if !matches!(item.head, Token::Null) => show(item)?.into(),
+        _ => Value::from(Map::new()).into(),
+    })
 }
 
 fn book_of(item: Option<Item<'_>>, notes: &mut Notes) -> Result<Option<Book>, Problem> {

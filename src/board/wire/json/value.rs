@@ -16,6 +16,27 @@ pub(super) fn show(item: Item<'_>) -> Result<Value, Problem> {
     next(&mut Reader::new(item.text))
 }
 
+/// Shows a text of JSON that was checked before, or of a map only this member.
+pub(super) fn shown(text: &[u8], member: Option<&str>) -> Option<Value> {
+    let mut reader = Reader::new(std::str::from_utf8(text).ok()?);
+    let Some(member) = member else {
+        return next(&mut reader).ok();
+    };
+    let Token::Map = reader.token().ok()? else {
+        return None;
+    };
+    let mut found = None;
+    let find = |reader: &mut Reader<'_>, name: Text<'_>| {
+        let value = reader.item()?.text;
+        if key(name) == member {
+            found = Some(next(&mut Reader::new(value))?);
+        }
+        Ok(())
+    };
+    reader.members(find).ok()?;
+    found
+}
+
 fn next(reader: &mut Reader<'_>) -> Result<Value, Problem> {
     Ok(match reader.token()? {
         Token::Null => Value::Null,

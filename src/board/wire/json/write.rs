@@ -24,7 +24,7 @@ pub(crate) fn encode(draft: &Draft) -> Vec<u8> {
         uuid: draft.uuid.to_string(),
         name: &draft.name,
         priority: draft.priority.name(),
-        details: &draft.details,
+        details: &draft.details.value(),
         book: draft.book.as_ref(),
     })
 }

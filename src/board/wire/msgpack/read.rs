@@ -15,7 +15,7 @@ use crate::{
         Detail,
         wire::posting::{Limit, Notes, Posting, Problem},
     },
-    job::{Book, Edit, Priority},
+    job::{Book, Details, Edit, Priority},
 };
 
 /// Reads a posting.
@@ -67,7 +67,7 @@ pub(crate) fn around_number(posting: &[u8]) -> Option<[&[u8]; 3]> {
 /// Writes a posting anew with what is edited of it; whatever else is in it keeps its bytes.
 pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8>, String> {
     let read = decode(posting, Detail::Whole, limit).map_err(|problem| problem.to_string())?;
-    let details = edit.details(read.details.as_ref())?;
+    let details = edit.details(read.details.as_ref().map(Details::value).as_deref())?;
     let members = Members::read(posting).map_err(|problem| problem.to_string())?;
     let wanted = [
         (Member::Name, edit.name.as_ref().map(bytes)),
@@ -155,6 +155,25 @@ impl Member {
             Self::Sequence => "sequence",
         }
     }
+}
+
+/// Decodes a value that was checked before, or of a map only this member.
+fn shown<const HAS_BYTE_TEXTS: bool>(value: &[u8], member: Option<&str>) -> Option<Value> {
+    let (viewer, mut reader) = (Viewer::new(HAS_BYTE_TEXTS), Reader::new(value));
+    let Some(member) = member else {
+        return viewer.show(&mut reader).ok();
+    };
+    let Token::Map(count) = reader.token().ok()? else {
+        return None;
+    };
+    let mut found = None;
+    for _ in 0..count {
+        let (key, item) = (reader.key().ok()?, reader.item().ok()?);
+        if viewer.key(key) == member {
+            found = Some(item);
+        }
+    }
+    viewer.show(&mut Reader::new(found?.bytes)).ok()
 }
 
 struct Members<'a> {
@@ -262,10 +281,17 @@ impl<'a> Members<'a> {
         is_oversized
     }
 
-    fn details(&self) -> Result<Value, Problem> {
-        match self.find(Member::Details).map(|item| self.show(item)) {
-            None | Some(Ok(Value::Null)) => Ok(Map::new().into()),
-            Some(details) => details,
+    fn details(&self) -> Result<Details, Problem> {
+        match self.find(Member::Details) {
+            Some(item) if item.weight > Details::HEAVY => {
+                let decode = match self.has_byte_keys {
+                    true => shown::<true>,
+                    false => shown::<false>,
+                };
+                Ok(Details::Stored(item.bytes.into(), decode))
+            }
+            Some(item) if !matches!(item.head, Token::Null) => Ok(self.show(item)?.into()),
+            _ => Ok(Value::from(Map::new()).into()),
         }
     }
 

@@ -128,14 +128,33 @@ impl<'a> Reader<'a> {
         if has_keys {
             weight.map(count as usize);
         }
-        for _ in 0..count {
+        let mut left = count;
+        while left > 0 {
             if has_keys {
                 weight.text(self.key()?.as_bytes().len());
+            } else if let Some(run) = self.plain(left) {
+                weight.0 += 32 * run as usize;
+                left -= run;
+                continue;
             }
             let head = self.token()?;
             self.skip(head, level + 1, weight)?;
+            left -= 1;
         }
         Ok(())
+    }
+
+    /// Passes over values of a single byte, of which a peer can post a million.
+    fn plain(&mut self, most: u32) -> Option<u32> {
+        let is_plain = |byte: &&u8| matches!(byte, 0x00..=0x7f | 0xc0 | 0xc2 | 0xc3 | 0xe0..=0xff);
+        let run = self
+            .rest
+            .iter()
+            .take(most as usize)
+            .take_while(is_plain)
+            .count();
+        self.rest = &self.rest[run..];
+        u32::try_from(run).ok().filter(|run| *run > 0)
     }
 
     pub(super) fn key(&mut self) -> Result<Key<'a>, Problem> {

@@ -72,7 +72,7 @@ impl Viewer {
             .filter(|_| self.has_byte_texts)
     }
 
-    fn key(self, key: Key<'_>) -> String {
+    pub(super) fn key(self, key: Key<'_>) -> String {
         match key {
             Key::Text(text) => text.to_owned(),
             Key::Bytes(bytes) => match self.text(bytes) {

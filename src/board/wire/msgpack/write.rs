@@ -32,7 +32,7 @@ pub(crate) fn encode(draft: &Draft, created_on: DateTime<Utc>) -> Vec<u8> {
         name: &draft.name,
         priority: draft.priority.name(),
         created_on: extension(created_on),
-        details: Stored(&draft.details),
+        details: Stored(&draft.details.value()),
         book: draft.book.as_ref(),
         sequence: 0,
     });

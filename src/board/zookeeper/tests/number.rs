@@ -35,7 +35,7 @@ async fn a_batch_is_as_large_as_a_server_takes_it() {
     };
     assert_eq!(listed.len(), 1400);
     let large = |size: usize| Draft {
-        details: json!({"text": "x".repeat(size)}),
+        details: json!({"text": "x".repeat(size)}).into(),
         ..draft("large")
     };
     let drafts = [

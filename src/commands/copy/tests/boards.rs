@@ -79,7 +79,7 @@ impl World {
         let world = Self::default();
         world.0.lock().has_history = has_history;
         world.0.lock().sides[side].job = Some(Job {
-            details: Some(json!({})),
+            details: Some(json!({}).into()),
             ..Job::new(JobKey::new(UUID), UUID.to_owned(), "resize".to_owned())
         });
         world

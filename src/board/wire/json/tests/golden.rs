@@ -37,7 +37,7 @@ fn draft(posting: &Value) -> Draft {
         name: text(&posting["name"]),
         priority: text(&posting["priority"]).parse().unwrap(),
         book: book(posting),
-        details: posting["details"].clone(),
+        details: posting["details"].clone().into(),
         former: None,
     }
 }
@@ -68,7 +68,7 @@ fn postings_are_read() {
         // These are known by the node alone.
         assert_eq!((posting.created_on, posting.sequence), (None, None));
         // As texts, so that the order of keys counts.
-        let details = posting.details.unwrap().to_string();
+        let details = posting.details.unwrap().value().to_string();
         assert_eq!(details, expected["details"].to_string());
     }
 }
@@ -93,7 +93,10 @@ fn types_of_python_are_shown() {
         "inf": { "$float": "inf" },
         "ninf": { "$float": "-inf" },
     });
-    assert_eq!(read(&bytes_of(vector)).unwrap().details, Some(details));
+    assert_eq!(
+        read(&bytes_of(vector)).unwrap().details,
+        Some(details.into())
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     board::{Detail, wire::posting::Limit},
-    job::{Edit, Priority},
+    job::{Details, Edit, Priority},
     untrusted::{Answer, Bounds, Corpus, Tried, refused, same},
 };
 
@@ -25,7 +25,7 @@ fn is_a_posting(input: &[u8]) -> Tried {
     let details = whole.details.take();
     same("looks agree", &brief, &whole)?;
     same("details are read", &details.is_none(), &whole.is_oversized)?;
-    if let Some(details) = &details {
+    if let Some(details) = details.as_ref().map(Details::value).as_deref() {
         // As JSON they are what we print, and what we store.
         let text = bytes(details);
         let text = std::str::from_utf8(&text).map_err(|it| it.to_string())?;

@@ -47,9 +47,8 @@ fn with(members: &str) -> Vec<u8> {
 }
 
 fn show(details: &str) -> Result<Value, Problem> {
-    Ok(read(&with(&format!(r#""details": {details}"#)))?
-        .details
-        .unwrap())
+    let posting = read(&with(&format!(r#""details": {details}"#)))?;
+    Ok(posting.details.unwrap().value().into_owned())
 }
 
 /// Returns the data of the nodes with this in their path, as TaskFlow wrote them in its life.

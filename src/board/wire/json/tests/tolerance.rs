@@ -29,7 +29,7 @@ fn is_as_listed(posting: &Posting, listed: &serde_json::Value) {
     assert_eq!(posting.name, listed["name"]);
     assert_eq!(posting.uuid, listed["uuid"]);
     assert_eq!(posting.priority.name(), listed["priority"]);
-    assert_eq!(posting.details.as_ref(), Some(&listed["details"]));
+    assert_eq!(posting.details, Some(listed["details"].clone().into()));
     assert_eq!(posting.problem, None);
 }
 

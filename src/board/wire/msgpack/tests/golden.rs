@@ -38,7 +38,7 @@ fn draft(decoded: &Value) -> Draft {
         name: text(&decoded["name"]),
         priority: text(&decoded["priority"]).parse().unwrap(),
         book: book(decoded.get("book")),
-        details: decoded["details"].clone(),
+        details: decoded["details"].clone().into(),
         former: None,
     }
 }
@@ -72,7 +72,7 @@ fn postings_are_read() {
         assert_eq!(posting.problem, None);
         if vector["case"] != "details_python_types" {
             // As texts, so that the order of keys counts.
-            let details = posting.details.unwrap().to_string();
+            let details = posting.details.unwrap().value().to_string();
             assert_eq!(details, decoded["details"].to_string());
         }
     }
@@ -98,7 +98,10 @@ fn types_of_python_are_shown() {
         "inf": { "$float": "inf" },
         "ninf": { "$float": "-inf" },
     });
-    assert_eq!(read(&bytes_of(vector)).unwrap().details, Some(details));
+    assert_eq!(
+        read(&bytes_of(vector)).unwrap().details,
+        Some(details.into())
+    );
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn is_a_posting(decode: impl Fn(&[u8], Detail) -> Result<Posting, Problem>, inpu
         return Err(format!("there are {} bytes of problems", problem.len()));
     }
     if let Some(details) = &details {
-        are_stored_as_shown(details)?;
+        are_stored_as_shown(&details.value())?;
     }
     let edit = Edit {
         priority: Some(Priority::Low),

@@ -16,7 +16,7 @@ fn the_last_of_several_equal_keys_counts() {
     members.push(("name", "a162".to_owned()));
     assert_eq!(read(&record(&members, 0xa0)).unwrap().name, "b");
     let details = with("details", "83a16101a16202a16103");
-    let shown = read(&details).unwrap().details.unwrap().to_string();
+    let shown = read(&details).unwrap().details.unwrap().value().to_string();
     assert_eq!(shown, r#"{"a":3,"b":2}"#);
 }
 
@@ -31,7 +31,7 @@ fn keys_of_bytes_yield_to_keys_of_text() {
         bytes.splice(empty..=empty, unhex("c4046e616d65a56f74686572"));
         let posting = read(&bytes).unwrap();
         assert_eq!(posting.name, "name");
-        assert_eq!(posting.details, Some(json!({})));
+        assert_eq!(posting.details, Some(json!({}).into()));
     }
 }
 
@@ -44,7 +44,7 @@ fn postings_of_python_2_are_read_to_the_bottom() {
     members.push(("book", "82c4046e616d65c40162c40475756964c40175".to_owned()));
     let posting = read(&record(&members, 0xc4)).unwrap();
     let details = json!({ "k": "v", "x": [{ "$bytes": "//4=" }] });
-    assert_eq!(posting.details, Some(details));
+    assert_eq!(posting.details, Some(details.into()));
     let book = Book {
         name: "b".to_owned(),
         uuid: "u".to_owned(),
@@ -57,7 +57,7 @@ fn postings_of_python_2_are_read_to_the_bottom() {
 fn bytes_among_the_details_stay_bytes_in_postings_of_python_3() {
     let posting = read(&with("details", "82a16bc40176c40178c0")).unwrap();
     let details = json!({ "k": { "$bytes": "dg==" }, "$bytes:eA==": null });
-    assert_eq!(posting.details, Some(details));
+    assert_eq!(posting.details, Some(details.into()));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn details_are_kept_as_they_are() {
     ] {
         assert_eq!(
             read(&with("details", value)).unwrap().details,
-            Some(expected)
+            Some(expected.into())
         );
     }
 }

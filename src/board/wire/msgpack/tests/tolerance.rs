@@ -91,7 +91,7 @@ fn is_as_listed(posting: &Posting, listed: &Value) {
     assert_eq!(posting.uuid, listed["uuid"]);
     assert_eq!(posting.priority.name(), listed["priority"]);
     assert_eq!(posting.sequence, listed["sequence"].as_i64());
-    assert_eq!(posting.details.as_ref(), Some(&listed["details"]));
+    assert_eq!(posting.details, Some(listed["details"].clone().into()));
     let created_on = listed["created_on"]["$datetime"].as_str().map(|text| {
         let naive = text.trim_end_matches("+00:00");
         naive.parse::<NaiveDateTime>().unwrap().and_utc()

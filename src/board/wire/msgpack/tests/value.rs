@@ -8,7 +8,8 @@ use super::{
 };
 
 fn show(value: &str) -> Value {
-    read(&with("details", value)).unwrap().details.unwrap()
+    let details = read(&with("details", value)).unwrap().details;
+    details.unwrap().value().into_owned()
 }
 
 /// An extension of this code around other bytes.
