@@ -124,8 +124,8 @@ fn options() -> StyledStr {
         .disable_version_flag(true)
         .max_term_width(WIDEST)
         .before_help(
-            "Every command has these options, before its name or behind it. What scripts say again and \
-             again can be said in the environment, too: `jobboard help boards`.",
+            "Every command accepts these options, before or after its name. Scripts can set them in the \
+             environment, too: `jobboard help boards`.",
         )
         .help_template("{before-help}{all-args}");
     options.render_long_help()

@@ -71,19 +71,6 @@ fn a_misspelt_option_is_answered_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn nobody_is_led_to_a_dangerous_command_by_a_likeness() {
-    let env = Env::new();
-    for word in ["trsh", "purg", "consum", "abandn"] {
-        let run = env.jobboard(&[word, "--json"]).run();
-        let hint = run.error()["hint"].as_str().unwrap().to_owned();
-        for command in ["trash", "purge", "consume", "abandon"] {
-            assert!(!hint.contains(command), "{run}");
-        }
-        assert!(hint.contains("`jobboard help`"), "{run}");
-    }
-}
-
-#[test]
 fn the_version_is_a_line() {
     let run = Env::new().jobboard(&["--version"]).run();
     assert_eq!(

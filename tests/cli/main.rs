@@ -56,6 +56,7 @@ mod errors;
 mod events;
 mod explain;
 mod faults;
+mod guesses;
 mod help;
 mod hostile;
 mod input;

@@ -156,7 +156,11 @@ impl Condition {
 
 /// Whether an expression is a single word to search for.
 fn is_search(text: &str) -> bool {
-    !text.contains(|it: char| it.is_whitespace() || OPERATOR_CHARS.contains(&it))
+    /// Longer words are no names and no uuids.
+    const LONGEST: usize = 200;
+
+    text.len() <= LONGEST
+        && !text.contains(|it: char| it.is_whitespace() || OPERATOR_CHARS.contains(&it))
         && Field::named(text).is_err()
         && !text.starts_with("details.")
 }

@@ -9,7 +9,7 @@ use clap::{
 use serde::Serialize;
 
 use super::EXIT_CODES;
-use crate::commands::Cli;
+use crate::{commands::Cli, suggest::Hint};
 
 /// For each command: examples (`$`), exit codes, rarely used options (`-`), related pages
 /// (`@`), and for the program groups of commands (`=`).
@@ -156,9 +156,13 @@ fn describe(command: Command) -> Command {
                 false => arg,
             }
         })
-        .after_help(format!(
-            "All options, details and exit codes: `jobboard {name} --help`"
-        ))
+        .after_help(
+            Hint::new(
+                "All options, details and exit codes: `jobboard {} --help`",
+                [&[&name]],
+            )
+            .to_string(),
+        )
         .after_long_help(format!(
             "{codes}\n\nGlobal options: --board, --who, --json and others: `jobboard help options`"
         ))
