@@ -133,6 +133,7 @@ async fn the_claim(
             Ok(claim.ok_or_else(|| may_have(uuid, name, &by.owner, error))?)
         }
         Err(error) => Err(error.into()),
+        details: Some(draft.details.clone().into()),
     }
 }
 

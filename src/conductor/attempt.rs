@@ -68,7 +68,7 @@ impl Attempt {
         let plan = shared.policy().plan(&self.job);
         let turn = turn(&slot, &mut shutdown).await;
         let start = Instant::now();
-        let max_attempts = plan.as_ref().ok().and_then(|plan| plan.max_attempts);
+        let max_attempts = plan.as_ref().ok().and_then(|plan| plan.limits.max_attempts);
         let performed = match (plan, turn) {
             // Somebody has put another posting in its place, or it is given back.
             (Err(_), _) | (_, None) => Performed::not(Ok(Course::Interrupted)),
@@ -158,7 +158,7 @@ impl Attempt {
             process,
             capture,
         };
-        let limit = shared.settings.time_limit.of(plan.timeout);
+        let limit = shared.settings.time_limit.of(plan.limits.timeout);
         let course = running.watch(shutdown, limit).await;
         // Whoever is next need not wait until everything is tidied up.
         running.process.group().signal(Signal::KILL);
@@ -190,10 +190,9 @@ impl Attempt {
         let job = &self.job;
         shared.settings.output.apply(command);
         command.introduce(
-            &job.reference(),
-            &job.name,
-            job.history.attempts,
-            &self.fence,
+            (&job.reference(), &job.name),
+            (job.history.attempts, &self.fence),
+            job.details().as_deref(),
         );
         if let Some(folder) = command.cwd.as_deref().filter(|it| !it.is_dir()) {
             // The kernel would say the same as of a program that is not there.

@@ -7,9 +7,10 @@ use std::{
 };
 
 use rustix::{
-    fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create},
+    fs::{Access, AtFlags, CWD, MemfdFlags, Mode, accessat, fchmod, memfd_create},
     io::Errno,
 };
+use serde_json::Value;
 use thiserror::Error;
 
 use super::label::JOB;
@@ -80,7 +81,12 @@ pub(crate) struct Command {
     pub(crate) input: Input,
     pub(crate) output: Output,
     pub(crate) errors: Output,
+    /// Content of the file that [`DETAILS_FILE`] names.
+    pub(crate) details: Option<Vec<u8>>,
 }
+
+/// Variable with the path of a file with the details of the job.
+pub(super) const DETAILS_FILE: &str = "JOBBOARD_DETAILS_FILE";
 
 impl Command {
     /// `search` is a list of folders as in `PATH`.
@@ -97,11 +103,18 @@ impl Command {
             input: Input::Inherit,
             output: Output::Inherit,
             errors: Output::Inherit,
+            details: None,
         })
     }
 
-    /// Tells the command which job it performs, in which attempt, under which claim.
-    pub(crate) fn introduce(&mut self, uuid: &str, name: &str, attempt: u32, fence: &Fence) {
+    /// Gives the command the variables of its job, attempt and claim.
+    pub(crate) fn introduce(
+        &mut self,
+        (uuid, name): (&str, &str),
+        (attempt, fence): (u32, &Fence),
+        details: Option<&Value>,
+    ) {
+        self.details = Some(details_text(details).into_bytes());
         self.set(JOB, uuid);
         // What has a NUL in it could not be told at all.
         self.set("JOBBOARD_NAME", name.replace('\0', " "));
@@ -124,11 +137,32 @@ impl Command {
     }
 }
 
+/// Returns the details as commands get them; a job without details has empty ones.
+pub(crate) fn details_text(details: Option<&Value>) -> String {
+    details.map_or_else(|| "{}".to_owned(), Value::to_string) + "\n"
+}
+
+/// Creates the file with the details, private to our user.
+///
+/// The command inherits its descriptor. A file in memory ends with the last process that has it open, so that
+/// no crash leaves details on a disk, and no directory is needed. Its cost is a few microseconds.
+pub(super) fn details_file(details: &[u8]) -> io::Result<fs::File> {
+    let file = Input::file(details)?;
+    fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+    Ok(file)
+}
+
 impl Input {
     /// Puts a text where it can be read: a file in memory needs nobody who feeds it, whether or not
     /// the command reads it all.
     pub(crate) fn file(text: &[u8]) -> io::Result<fs::File> {
-        let file = fs::File::from(memfd_create("stdin", MemfdFlags::CLOEXEC)?);
+        let flags = MemfdFlags::CLOEXEC;
+        let file = match memfd_create("input", flags | MemfdFlags::NOEXEC_SEAL) {
+            // Kernels before 6.3 do not know that flag, which `vm.memfd_noexec` may require.
+            Err(Errno::INVAL) => memfd_create("input", flags),
+            file => file,
+        };
+        let file = fs::File::from(file?);
         io::Write::write_all(&mut &file, text)?;
         io::Seek::rewind(&mut &file)?;
         Ok(file)

@@ -23,7 +23,7 @@ use rustix::{
 };
 
 use super::{
-    command::{Command, Input, NotRun, Output},
+    command::{Command, DETAILS_FILE, Input, NotRun, Output, details_file},
     guard::CONDUCTOR,
     label::{Label, MARK},
     leash::{Answer, Leash},
@@ -65,6 +65,9 @@ pub(crate) struct Spawned {
 /// The streams of a command; those that are none are ours.
 type Streams<'a> = [Option<Source<'a>>; 3];
 
+/// File actions and environment of a command.
+type Around<'a> = (PosixSpawnFileActions, Vec<Cow<'a, CStr>>);
+
 enum Source<'a> {
     Shared(&'a File),
     Own(OwnedFd),
@@ -96,6 +99,8 @@ impl Spawner {
         for name in withheld {
             spawner.unset(name);
         }
+        // Of a job that we may be part of.
+        spawner.unset(DETAILS_FILE);
         spawner.set(MARK, mark)?;
         spawner.set(CONDUCTOR, &conductor.to_string())?;
         Ok(spawner)
@@ -115,18 +120,20 @@ impl Spawner {
 
     /// Nothing runs between fork and exec: that would make the kernel copy our page tables.
     pub(crate) fn start(&self, command: &Command, bonds: Option<Bonds>) -> Result<Spawned, NotRun> {
-        let (streams, pipes) = self.streams(command).map_err(|source| {
+        let opened = (command.details.as_deref().map(details_file).transpose())
+            .and_then(|details| Ok((details, self.streams(command)?)));
+        let (details, (streams, pipes)) = opened.map_err(|source| {
             let program = command.program.clone();
             NotRun::Failed { program, source }
         })?;
         let _handed_down = bonds.and_then(|bonds| bonds.label.hand_down());
         let at_our_death = bonds.and_then(|bonds| bonds.at_our_death);
-        let started = actions(&streams).and_then(|actions| match (at_our_death, &command.cwd) {
-            (None, None) => Ok((
-                self.spawn(&command.program, &command.argv, command, &actions)?,
-                None,
-            )),
-            _ => self.start_leashed(at_our_death, command, actions),
+        let details = details.as_ref();
+        let around = self.environment(&command.env, details);
+        let around = around.and_then(|it| Ok((actions(&streams, details)?, it)));
+        let started = around.and_then(|around| match (at_our_death, &command.cwd) {
+            (None, None) => Ok((self.spawn(&command.program, &command.argv, &around)?, None)),
+            _ => self.start_leashed(at_our_death, command, around),
         });
         let (leader, answer) =
             started.map_err(|source| NotRun::because(&command.program, source))?;
@@ -152,11 +159,11 @@ impl Spawner {
         &self,
         at_our_death: Option<Signal>,
         command: &Command,
-        mut actions: PosixSpawnFileActions,
+        mut around: Around<'_>,
     ) -> io::Result<(Pid, Option<Answer>)> {
         let (answer, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-        actions.add_dup2(theirs.as_raw_fd(), self.leash.answer)?;
-        let start = |program: &Path, argv: &[_]| self.spawn(program, argv, command, &actions);
+        (around.0).add_dup2(theirs.as_raw_fd(), self.leash.answer)?;
+        let start = |program: &Path, argv: &[_]| self.spawn(program, argv, &around);
         let leader = self.leash.start(command, at_our_death, start)?;
         Ok((leader, Some(Answer(answer))))
     }
@@ -165,8 +172,7 @@ impl Spawner {
         &self,
         program: &Path,
         argv: &[OsString],
-        command: &Command,
-        actions: &PosixSpawnFileActions,
+        (actions, environment): &Around<'_>,
     ) -> io::Result<Pid> {
         let arguments = argv.iter().map(|it| text(it.as_bytes()));
         let pid = posix_spawn(
@@ -174,7 +180,7 @@ impl Spawner {
             actions,
             &self.attributes,
             &arguments.collect::<io::Result<Vec<_>>>()?,
-            &self.environment(&command.env)?,
+            environment,
         )?;
         Pid::from_raw(pid.as_raw()).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
@@ -190,10 +196,11 @@ impl Spawner {
         })
     }
 
-    /// Returns what is inherited with the changes that there are for one command; the last one counts.
+    /// Returns the environment of one command: ours with its changes, of which the last one counts.
     fn environment(
         &self,
         changes: &[(OsString, Option<OsString>)],
+        details: Option<&File>,
     ) -> io::Result<Vec<Cow<'_, CStr>>> {
         let changed = |it: &CStr| changes.iter().any(|(name, _)| is_called(it, name));
         let kept = self.variables.iter().filter(|it| !changed(it));
@@ -204,6 +211,10 @@ impl Spawner {
             if let (true, Some(value)) = (is_last, value) {
                 all.push(Cow::Owned(variable(name, value)?));
             }
+        }
+        if let Some(file) = details {
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            all.push(Cow::Owned(variable(DETAILS_FILE.as_ref(), path.as_ref())?));
         }
         Ok(all)
     }
@@ -218,12 +229,16 @@ impl Source<'_> {
     }
 }
 
-fn actions(streams: &Streams<'_>) -> io::Result<PosixSpawnFileActions> {
+fn actions(streams: &Streams<'_>, details: Option<&File>) -> io::Result<PosixSpawnFileActions> {
     let mut actions = PosixSpawnFileActions::init()?;
     for (stream, target) in streams.iter().zip(0..) {
         if let Some(source) = stream {
             actions.add_dup2(source.number(), target)?;
         }
+    }
+    if let Some(file) = details {
+        // Onto itself: the command inherits it, under a number that is no inherited descriptor's.
+        actions.add_dup2(file.as_raw_fd(), file.as_raw_fd())?;
     }
     Ok(actions)
 }
@@ -308,7 +323,7 @@ mod tests {
             ("E", Some("7")),
             ("E", Some("8")),
         ]);
-        let environment = spawner.environment(&changes).unwrap();
+        let environment = spawner.environment(&changes, None).unwrap();
         assert_eq!(texts(&environment), ["AB=2", "A=6", "E=8"]);
     }
 }

@@ -165,7 +165,7 @@ fn surroundings_in_which_nothing_works_are_told() {
 }
 
 #[test]
-fn a_command_is_told_which_job_it_performs() {
+fn command_gets_the_variables_of_its_job() {
     let env = Env::new();
     let script = "env | grep ^JOBBOARD_ | sort; exit 1";
     let run = run(&env, &["--who", "ada", "--", "sh", "-c", script]);
@@ -175,7 +175,7 @@ fn a_command_is_told_which_job_it_performs() {
         .lines()
         .filter_map(|line| line.split_once('='))
         .collect();
-    let [attempt, conductor, fence, _guard, uuid, name] = told[..] else {
+    let [attempt, conductor, details, fence, _guard, uuid, name] = told[..] else {
         panic!("{run:?}")
     };
     assert_eq!(attempt, ("JOBBOARD_ATTEMPT", "1"));
@@ -204,6 +204,7 @@ fn a_command_does_not_inherit_what_is_secret_or_for_us() {
     let told = run.succeeded();
     // Nor may it speak for us.
     for secret in [
+    assert_eq!(details.0, "JOBBOARD_DETAILS_FILE");
         "swordfish",
         "trustno1",
         "JOBBOARD_PASSWORD",
@@ -213,6 +214,39 @@ fn a_command_does_not_inherit_what_is_secret_or_for_us() {
     ] {
         assert!(
             !told.contains(secret) && !run.stderr.contains(secret),
+/// Prints the mode and the content of the details file, twice, and standard input.
+const DETAILS: &str = "stat -Lc %a \"$JOBBOARD_DETAILS_FILE\"; \
+                       (cat \"$JOBBOARD_DETAILS_FILE\"); cat \"$JOBBOARD_DETAILS_FILE\" -";
+
+#[test]
+fn details_file_has_the_details_under_run_claim_and_conduct() {
+    let env = Env::new();
+    let run = env.jobboard(&["run", "a", "size:=4", "--", "sh", "-c", DETAILS]);
+    let run = run.stdin("typed\n").run();
+    let details = serde_json::json!({"size": 4, "command": ["sh", "-c", DETAILS]});
+    let expected =
+        |details: &serde_json::Value, input| format!("600\n{details}\n{details}\n{input}");
+    assert_eq!(run.succeeded(), expected(&details, "typed\n"));
+
+    let post = |words: &[&str]| {
+        env.jobboard(&[&["post", "a"], words].concat())
+            .run()
+            .posted()
+    };
+    post(&["size:=5"]);
+    let claim = env.jobboard(&["claim", "--next", "--", "sh", "-c", DETAILS]);
+    let claimed = claim.stdin("typed\n").run();
+    let details = serde_json::json!({"size": 5});
+    assert_eq!(claimed.succeeded(), expected(&details, "typed\n"));
+
+    let script = format!("({DETAILS}) > seen");
+    post(&["size:=6", "--", "sh", "-c", &script]);
+    env.jobboard(&["conduct", "--drain"]).run().succeeded();
+    let details = serde_json::json!({"size": 6, "command": ["sh", "-c", script]});
+    let seen = fs::read_to_string(env.file("seen")).unwrap();
+    assert_eq!(seen, expected(&details, ""));
+}
+
             "{run:?}"
         );
     }

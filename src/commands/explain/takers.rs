@@ -103,7 +103,8 @@ impl Taker {
 
     fn spent(&self, policy: &Policy, job: &Job) -> Option<u32> {
         let takes = self.conductor.told.takes.as_ref()?;
-        let own = policy.plan(job).ok().and_then(|plan| plan.max_attempts);
+        let own = policy.plan(job).ok();
+        let own = own.and_then(|plan| plan.limits.max_attempts);
         let most = most_attempts(own, takes.max_attempts, takes.max_attempts_max);
         (job.history.attempts >= most).then_some(most)
     }

@@ -76,6 +76,7 @@ pub(crate) struct Held {
     pub(crate) history: History,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) span: Option<Span>,
+    pub(crate) details: Option<Details>,
     /// From before the claim was asked for.
     pub(crate) asked: Boottime,
 }
@@ -90,6 +91,7 @@ impl Held {
             key: job.key,
             fence,
             history: job.history,
+            details: job.details,
             asked,
         }
     }
@@ -159,8 +161,12 @@ impl Performer {
         job: Held,
     ) -> anyhow::Result<()> {
         let command = &mut self.command;
-        let (uuid, name) = (&job.reference, &job.identity.name);
-        command.introduce(uuid, name, job.history.attempts, &job.fence);
+        let uuid = &job.reference;
+        command.introduce(
+            (uuid, &job.identity.name),
+            (job.history.attempts, &job.fence),
+            job.details.as_ref().map(Details::value).as_deref(),
+        );
         command.trace(job.span.as_ref());
         let keeper = Keeper::start(Arc::clone(&board));
         let claim = Claim {

@@ -16,13 +16,12 @@ use std::{
     ffi::{OsStr, OsString},
     path::{Component, Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use parking_lot::Mutex;
 use thiserror::Error;
 
-use self::request::Request;
+use self::request::{Limits, Request};
 pub(crate) use self::{
     board::check_board,
     glob::{Glob, InvalidGlob},
@@ -30,7 +29,7 @@ pub(crate) use self::{
 };
 use crate::{
     job::{Details, Job, Takes},
-    process::command::{Command, Input, NotRun, Output, find},
+    process::command::{Command, Input, NotRun, Output, details_text, find},
     retry::Patience,
     trust::Untrusted,
 };
@@ -88,8 +87,7 @@ impl Found {
 pub(crate) struct Plan {
     /// `Err`: it may be done, but cannot be.
     pub(crate) command: Result<Command, NotRun>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) max_attempts: Option<u32>,
+    pub(crate) limits: Limits,
 }
 
 #[derive(Debug, Error)]
@@ -186,7 +184,7 @@ impl Policy {
     /// A handler goes before a command: it is the word of who conducts, not of who posted.
     pub(crate) fn plan(&self, job: &Job) -> Result<Plan, Unfit> {
         if let Some(program) = self.handler(&job.name)? {
-            return Ok(handled(program, job));
+            return handled(program, job);
         }
         let request = self.request(job)?;
         let found = self.program(&request)?;
@@ -195,8 +193,7 @@ impl Policy {
             env,
             cwd,
             stdin,
-            timeout,
-            max_attempts,
+            limits,
         } = request;
         let command = found.map(|program| Command {
             program,
@@ -209,12 +206,9 @@ impl Policy {
             input: stdin.map_or(Input::Nothing, |text| Input::Text(text.into_bytes())),
             output: Output::Discard,
             errors: Output::Discard,
+            details: None,
         });
-        Ok(Plan {
-            command,
-            timeout,
-            max_attempts,
-        })
+        Ok(Plan { command, limits })
     }
 
     /// Returns the command that a posting asks for, as far as that is allowed for any program.
@@ -303,20 +297,20 @@ fn fits(globs: &[Glob], text: &OsStr) -> bool {
 }
 
 /// Has a handler perform a job, with the details on its standard input.
-fn handled(program: PathBuf, job: &Job) -> Plan {
+fn handled(program: PathBuf, job: &Job) -> Result<Plan, Unfit> {
     let details = job.details();
-    let details = details.map_or_else(|| "{}".to_owned(), |it| it.to_string());
-    Plan {
+    let details = details.as_deref();
+    Ok(Plan {
+        limits: details.map(Limits::read).transpose()?.unwrap_or_default(),
         command: Ok(Command {
             argv: vec![program.clone().into_os_string()],
             program,
             env: Vec::new(),
             cwd: None,
-            input: Input::Text((details + "\n").into_bytes()),
+            input: Input::Text(details_text(details).into_bytes()),
             output: Output::Discard,
             errors: Output::Discard,
+            details: None,
         }),
-        timeout: None,
-        max_attempts: None,
-    }
+    })
 }

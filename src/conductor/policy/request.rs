@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Unfit;
 use crate::{duration, retry};
@@ -14,8 +14,28 @@ pub(super) struct Request {
     pub(super) env: Vec<(String, String)>,
     pub(super) cwd: Option<PathBuf>,
     pub(super) stdin: Option<String>,
-    pub(super) timeout: Option<Duration>,
-    pub(super) max_attempts: Option<u32>,
+    pub(super) limits: Limits,
+}
+
+/// The limits that a job sets for itself, with or without a handler.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) max_attempts: Option<u32>,
+}
+
+impl Limits {
+    pub(super) fn read(details: &Value) -> Result<Self, Unfit> {
+        let timeout = read(details, "timeout", "a duration such as 5m", |value| {
+            duration::parse(value.as_str()?).ok()
+        })?;
+        let wanted = "a number from 1 on";
+        let max_attempts = read(details, "max_attempts", wanted, retry::max_attempts)?;
+        Ok(Self {
+            timeout,
+            max_attempts,
+        })
+    }
 }
 
 impl Request {
@@ -25,9 +45,6 @@ impl Request {
         };
         let wanted = "an array of strings, the program first";
         let command = texts(command).ok_or(malformed("command", wanted))?;
-        let Value::Object(details) = details else {
-            return Ok(None);
-        };
         let cwd = read(details, "cwd", "an absolute path", |value| {
             let path = PathBuf::from(text(value)?);
             path.is_absolute().then_some(path)
@@ -35,29 +52,19 @@ impl Request {
         let stdin = read(details, "stdin", "a text", |value| {
             value.as_str().map(str::to_owned)
         })?;
-        let timeout = read(details, "timeout", "a duration such as 5m", |value| {
-            duration::parse(value.as_str()?).ok()
-        })?;
-        let max_attempts = read(
-            details,
-            "max_attempts",
-            "a number from 1 on",
-            retry::max_attempts,
-        )?;
         Ok(Some(Self {
             env: read(details, "env", "an object of strings", variables)?.unwrap_or_default(),
             command,
             cwd,
             stdin,
-            timeout,
-            max_attempts,
+            limits: Limits::read(details)?,
         }))
     }
 }
 
 /// Reads an optional field; what is null is not there.
 fn read<T>(
-    details: &Map<String, Value>,
+    details: &Value,
     field: &'static str,
     wanted: &'static str,
     read: impl FnOnce(&Value) -> Option<T>,

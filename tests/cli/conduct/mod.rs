@@ -233,7 +233,7 @@ fn an_idle_conductor_can_end_by_itself(stage: &Stage) {
 fn a_command_gets_what_its_job_says_and_no_secret(stage: &Stage) {
     let details = json!({
         "command": ["sh", "-c", "cat > seen; echo \"$GIVEN:${JOBBOARD_PASSWORD-none}:$PWD\" >> seen; \
-                     env | sed -n 's/^JOBBOARD_\\([A-Z]*\\)=.*/\\1/p' | sort | tr '\\n' ' ' >> seen"],
+                     env | sed -n 's/^JOBBOARD_\\([A-Z_]*\\)=.*/\\1/p' | sort | tr '\\n' ' ' >> seen"],
         "env": {"GIVEN": "here"},
         "cwd": stage.env.file(""),
         "stdin": "input\n",
@@ -255,7 +255,8 @@ fn a_command_gets_what_its_job_says_and_no_secret(stage: &Stage) {
     let seen = std::fs::read_to_string(stage.env.file("seen")).unwrap();
     let folder = stage.env.file("").display().to_string();
     let folder = folder.trim_end_matches('/');
-    let expected = format!("input\nhere:none:{folder}\nATTEMPT CONDUCTOR FENCE GUARD JOB NAME ");
+    let expected =
+        format!("input\nhere:none:{folder}\nATTEMPT CONDUCTOR DETAILS_FILE FENCE GUARD JOB NAME ");
     assert_eq!(seen, expected);
 }
 

@@ -110,6 +110,38 @@ fn handlers_run_by_the_name_of_the_job_and_by_nothing_else() {
 }
 
 #[test]
+fn timeout_and_max_attempts_of_a_job_apply_to_its_handler() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let folder = stage.env.file("handlers");
+    fs::create_dir(&folder).unwrap();
+    set_mode(&folder, 0o755);
+    let script =
+        "#!/bin/sh\ncmp - \"$JOBBOARD_DETAILS_FILE\" && echo same >> log\nexec sleep 600\n";
+    fs::write(folder.join("slow"), script).unwrap();
+    set_mode(&folder.join("slow"), 0o755);
+    let job = ["post", "slow", "timeout=50ms", "max_attempts:=2"];
+    let job = stage.env.jobboard(&job).run().posted();
+    let conduct = ["--drain", "--handlers", "handlers", "--retry-delay", "10ms"];
+    assert_eq!(stage.conduct(&conduct).run().code, 7);
+    let job = stage.env.show(&job);
+    assert_eq!(
+        (&job["state"], &job["attempts"]),
+        (&json!("TRASHED"), &json!(2))
+    );
+    let reason = &job["last_failure"]["reason"];
+    assert_eq!(*reason, json!("the command took longer than 50ms"));
+    assert_eq!(stage.log(), ["same"; 2]);
+
+    post(&stage, "slow", &json!({"timeout": 5}));
+    let run = stage.conduct(&conduct).run();
+    assert_eq!(run.code, 7, "{run}");
+    let reason = "its `timeout` is not a duration such as 5m";
+    assert!(run.stderr.contains(reason), "{run}");
+}
+
+#[test]
 fn a_program_of_the_current_folder_is_never_found() {
     let Some(stage) = Stage::embedded() else {
         return;
