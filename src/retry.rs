@@ -95,7 +95,7 @@ impl Patience {
         (self.max_attempts, self.max_attempts_max)
     }
 
-    fn most(&self, own: Option<u32>) -> u32 {
+    pub(crate) fn most(&self, own: Option<u32>) -> u32 {
         most_attempts(own, self.max_attempts, self.max_attempts_max)
     }
 

@@ -64,7 +64,7 @@ def conducting(bench, url, clear, sizes):
 
 def conduct(bench, board, count):
     """Returns the microseconds from job to job and the peak memory."""
-    flags = ("conduct", "--allow-any", "--output", "discard", "--log-format", "json", "-j2", "--max-jobs", str(count))
+    flags = ("conduct", "--allow-any", "--output", "discard", "--log", "json", "-j2", "--max-jobs", str(count))
     _, most, lines = watch(bench.ours("--board", board, *flags))
     events = [json.loads(line) for line in lines]
     starts = [datetime.datetime.fromisoformat(one["time"]) for one in events if one["event"] == "running_start"]

@@ -54,6 +54,7 @@ pub(super) struct Finished {
     pub(super) end: Result<Outcome, Lost>,
     pub(super) has_run: bool,
     pub(super) took: Duration,
+    pub(super) max_attempts: u32,
 }
 
 impl Attempt {
@@ -108,6 +109,7 @@ impl Attempt {
             end,
             has_run,
             took,
+            max_attempts: shared.patience.most(max_attempts),
         });
         if let Some(capture) = performed.remains {
             tokio::select! {

@@ -80,6 +80,11 @@ impl Note {
         self
     }
 
+    pub(crate) fn fact(&self, name: &str) -> Option<&Value> {
+        let mut facts = self.facts.iter();
+        facts.find_map(|(fact, value)| (*fact == name).then_some(value))
+    }
+
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.facts.push((name, value.into()));
         self

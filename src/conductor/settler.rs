@@ -4,7 +4,7 @@ pub(super) mod refused;
 pub(super) mod releaser;
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
     time::Duration,
 };
@@ -20,7 +20,7 @@ use super::{
     attempt::{Attempt, Finished, capture::Destination},
     meter::End,
     outage::{Outage, is_final},
-    progress::Note,
+    progress::{Note, Tag},
     shared::Shared,
 };
 use crate::{
@@ -33,6 +33,12 @@ const MOST: usize = 256;
 
 /// How long those that are due wait for others.
 const MOMENT: Duration = Duration::from_millis(10);
+
+/// How many failed jobs the end of a run names.
+const MOST_NAMED: usize = 5;
+
+/// How many failing jobs a conductor remembers that runs forever: other conductors may finish them.
+const MOST_FAILING: usize = 1000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
@@ -48,14 +54,29 @@ pub(crate) struct Tally {
     pub(crate) passed_over: BTreeMap<String, u64>,
     pub(super) has_refused: bool,
     /// Jobs that failed, went back to the board, and have come to no other end since.
-    failing: HashSet<JobKey>,
+    failing: HashMap<JobKey, Arc<Tag>>,
+    /// The first few in the trash.
+    given_up: Vec<Arc<Tag>>,
 }
 
 impl Tally {
     /// Whether some job came to no good end, or to none at all.
     pub(crate) fn has_failures(&self) -> bool {
         let is_incomplete = self.unsettled > 0 || self.has_refused;
-        self.trashed > 0 || is_incomplete || !self.failing.is_empty()
+        self.failed() > 0 || is_incomplete
+    }
+
+    /// Returns how many jobs are in the trash or left failing.
+    pub(crate) fn failed(&self) -> u64 {
+        self.trashed + self.failing.len() as u64
+    }
+
+    /// Returns the first few of them.
+    pub(crate) fn failed_jobs(&self) -> Vec<&Tag> {
+        let mut failing: Vec<&Tag> = self.failing.values().map(|tag| &**tag).collect();
+        failing.sort_unstable_by_key(|tag| (&tag.name, &tag.uuid));
+        let given_up = self.given_up.iter().map(|tag| &**tag);
+        given_up.chain(failing).take(MOST_NAMED).collect()
     }
 }
 
@@ -64,7 +85,7 @@ pub(super) struct Settler {
     pub(super) finished: UnboundedReceiver<Finished>,
     /// Where those go that are back on the board, for whoever picks jobs.
     pub(super) returned: UnboundedSender<Candidate>,
-    /// Whether it counts which jobs are left failing.
+    /// Whether it counts all jobs that are left failing.
     pub(super) remembers_failures: bool,
     pub(super) tally: Tally,
     /// What the board refuses to settle, for a reason of its own.
@@ -76,6 +97,9 @@ pub(super) struct Settler {
 pub(super) struct Due {
     pub(super) attempt: Attempt,
     pub(super) outcome: Outcome,
+    /// Seconds, if the command ran.
+    took: Option<f64>,
+    max_attempts: u32,
     /// Whether the board may have settled it already, without our hearing of it.
     is_unconfirmed: bool,
 }
@@ -150,25 +174,28 @@ impl Settler {
         if finished.has_run {
             self.shared.account.ran(finished.took);
         }
-        let took = finished.took.as_secs_f64();
+        let took =
+            (finished.has_run).then(|| (finished.took.as_secs_f64() * 1000.0).round() / 1000.0);
         match finished.end {
             Err(lost) => {
                 self.lose(&finished.attempt, &lost);
                 None
             }
             Ok(outcome) => {
-                if finished.has_run {
+                if let Some(took) = took {
                     let mut note = Note::new("running_end")
                         .of(&finished.attempt.tag)
-                        .with("seconds", (took * 1000.0).round() / 1000.0);
+                        .with("seconds", took);
                     if let Some(failure) = outcome.failure() {
-                        note = note.with("failure", failure.reason.as_str());
+                        note = note.with("failure", failure.summary());
                     }
                     self.shared.reporter.tell(note);
                 }
                 Some(Due {
                     attempt: finished.attempt,
                     outcome,
+                    took,
+                    max_attempts: finished.max_attempts,
                     is_unconfirmed: false,
                 })
             }
@@ -291,7 +318,11 @@ impl Settler {
 
     fn done(&mut self, due: Due) {
         let Due {
-            attempt, outcome, ..
+            attempt,
+            outcome,
+            took,
+            max_attempts,
+            ..
         } = due;
         let key = &attempt.job.key;
         self.refused.forget(key);
@@ -306,16 +337,26 @@ impl Settler {
         *count += 1;
         (self.shared.account).ended(&attempt.tag.name, End::from(&outcome));
         match outcome {
-            Outcome::Abandon(Aftermath::Failed { .. }) if self.remembers_failures => {
-                self.tally.failing.insert(key.clone());
+            Outcome::Abandon(Aftermath::Failed { .. }) => {
+                if self.remembers_failures || self.tally.failing.len() < MOST_FAILING {
+                    (self.tally.failing).insert(key.clone(), Arc::clone(&attempt.tag));
+                }
             }
             Outcome::Abandon(_) => {}
             _ => _ = self.tally.failing.remove(key),
         }
+        if outcome.is_trash() && self.tally.given_up.len() < MOST_NAMED {
+            self.tally.given_up.push(Arc::clone(&attempt.tag));
+        }
         let mut note = Note::new(event).of(&attempt.tag);
+        if let Some(took) = took {
+            note = note.with("seconds", took);
+        }
         let failure = outcome.failure();
-        if let (Some(failure), false) = (failure, outcome.is_end()) {
-            note = note.with("reason", failure.reason.as_str());
+        if let Some(failure) = failure {
+            note = note.with("attempt", attempt.job.history.attempts);
+            note = note.with("max_attempts", max_attempts);
+            note = note.with("reason", failure.summary());
         }
         // Line by line it has been shown.
         if self.shared.settings.output != Destination::Prefix {

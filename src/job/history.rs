@@ -4,6 +4,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::Remark;
+use crate::secret::covered_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
@@ -64,6 +65,25 @@ impl Failure {
         failures.drain(..surplus);
     }
 
+    /// Returns how the attempt ended and the last line of its output, with secrets masked.
+    pub(crate) fn summary(&self) -> String {
+        const LONGEST: usize = 200;
+        let end = match (self.exit_code, self.signal) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => self.reason.clone(),
+        };
+        let last = [&self.stderr, &self.stdout].into_iter().find_map(|text| {
+            let text = covered_text(text);
+            let last = text.lines().rev().map(str::trim).find(|it| !it.is_empty());
+            last.map(str::to_owned)
+        });
+        cut(
+            &last.map_or_else(|| end.clone(), |last| format!("{end}: {last}")),
+            LONGEST,
+        )
+    }
+
     /// Returns what the command wrote last, each under the name of the stream, if it wrote anything.
     pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let streams = [("stdout", &self.stdout), ("stderr", &self.stderr)];
@@ -99,5 +119,35 @@ impl History {
     pub(crate) fn is_in_the_way(&self, now: DateTime<Utc>, keeps_attempts: bool) -> bool {
         let is_counted = self.attempts > 0 || self.postponed > 0;
         self.is_held_back(now) || (is_counted && !keeps_attempts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary_has_the_last_line_of_standard_error() {
+        let failure = Failure {
+            exit_code: Some(3),
+            stdout: "ah\n".to_owned(),
+            stderr: "oh\npassword=abc disk full\n\n".to_owned(),
+            ..Failure::told("the command ended with code 3", "ada")
+        };
+        assert_eq!(failure.summary(), "exit 3: password=******** disk full");
+        let quiet = Failure {
+            stderr: "\n".to_owned(),
+            ..failure.clone()
+        };
+        assert_eq!(quiet.summary(), "exit 3: ah");
+        assert_eq!(
+            Failure::told("it took too long", "ada").summary(),
+            "it took too long"
+        );
+        let long = Failure {
+            stderr: "x".repeat(999),
+            ..failure
+        };
+        assert!(long.summary().len() < 210);
     }
 }

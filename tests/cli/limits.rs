@@ -22,8 +22,8 @@ fn output_that_cannot_be_kept_is_told_once_and_stops_no_job() {
     let run = stage.conduct(&conduct).in_shell(FILE_LIMIT).run();
     run.succeeded();
     let told = |event: &str| run.stderr.matches(event).count();
-    assert_eq!(told(" output_not_kept a/"), 1, "{run:?}");
-    assert_eq!(told(" running_end a/"), 1, "{run:?}");
+    assert_eq!(told("=output_not_kept "), 1, "{run:?}");
+    assert_eq!(told("=running_end "), 1, "{run:?}");
     assert!(run.stderr.contains("File too large"), "{run:?}");
     let kept = fs::read_to_string(folder.join(format!("a-{uuid}.1.log"))).unwrap();
     assert!(kept.starts_with("important\ny\ny\n"));

@@ -58,6 +58,26 @@ fn typing_control_c_ends_the_command_and_frees_the_job() {
 }
 
 #[test]
+fn conductor_logs_sentences_on_a_terminal() {
+    let env = Env::new();
+    let Some(pane) = Pane::open(&env, &[]) else {
+        return;
+    };
+    let script = "echo disk full >&2; exit 3";
+    let post = ["post", "three", "--", "sh", "-c", script];
+    let job = env.jobboard(&post).run().posted();
+    pane.line("jobboard conduct --drain --max-attempts 2 --output discard");
+    let (time, id) = (r"^\d\d:\d\d:\d\dZ ", &job[..8]);
+    let failed = format!(r"{time}three failed \(exit 3: disk full\), ");
+    pane.shows(&format!("{failed}attempt 2 of 2 in 1s  {id}$"));
+    pane.shows(&format!("{failed}moved to the trash  {id}$"));
+    pane.shows(&format!(
+        "{time}failed: three; next: jobboard explain {job}$"
+    ));
+    assert_eq!(pane.code(), 7);
+}
+
+#[test]
 fn an_end_of_input_at_a_question_ends_its_line() {
     let env = Env::new();
     let Some(pane) = Pane::open(&env, &[]) else {

@@ -3,6 +3,7 @@
 mod listener;
 mod metrics;
 mod policy;
+mod sentence;
 mod show;
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
@@ -38,6 +39,7 @@ use crate::{
         terminal::is_controlled,
     },
     retry::Patience,
+    suggest::Suggestion,
     trace,
 };
 
@@ -113,9 +115,15 @@ pub(crate) struct ConductArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "25s")]
     grace: Duration,
 
-    /// Format of the log on standard error; json if --json is given
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    log_format: Option<LogFormat>,
+    /// Format of the log on standard error
+    #[arg(
+        long,
+        alias = "log-format",
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t
+    )]
+    log: LogFormat,
 
     /// Serve or write Prometheus metrics: ADDRESS:PORT, unix:PATH, or FILE.prom
     ///
@@ -177,8 +185,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     if ctx.out.is_quiet() {
         reporter.hush();
     }
-    let format = args.log_format.unwrap_or(LogFormat::suiting(&ctx.out));
-    show::start(progress, format, &ctx.out).context("cannot show what happens")?;
+    show::start(progress, args.log, &ctx.out).context("cannot start the log")?;
     match ServiceManager::find(|name| ctx.environment.variable(name)) {
         Ok(found) => settings.service_manager = found,
         Err(error) => reporter.tell(not_notified(&error)),
@@ -197,7 +204,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     };
     let conducted = conduct(board, settings, reporter.clone(), &mut ending, steering).await;
     if let Ok(tally) = &conducted {
-        reporter.tell(summary(tally));
+        reporter.tell(summary(ctx, tally));
     }
     // Whoever reads of it may have stopped reading.
     let _ = tokio::time::timeout(LAST_WORDS, reporter.finish()).await;
@@ -241,7 +248,7 @@ fn trouble(ctx: &Context, halted: Halted) -> anyhow::Error {
     error.context(ctx.trying("conduct", "jobs"))
 }
 
-fn summary(tally: &Tally) -> Note {
+fn summary(ctx: &Context, tally: &Tally) -> Note {
     let mut summary = Note::new("summary")
         .with("ran", tally.ran)
         .with("consumed", tally.consumed)
@@ -251,12 +258,22 @@ fn summary(tally: &Tally) -> Note {
     if tally.unsettled > 0 {
         summary = summary.with("unsettled", tally.unsettled);
     }
-    match tally.passed_over.values().sum::<u64>() {
-        0 => summary,
-        jobs => summary
-            .with("skipped", jobs)
-            .with("reasons", json!(tally.passed_over)),
+    let skipped = tally.passed_over.values().sum::<u64>();
+    if skipped > 0 {
+        summary = summary.with("skipped", skipped);
+        summary = summary.with("reasons", json!(tally.passed_over));
     }
+    let jobs = tally.failed_jobs();
+    let next = match &jobs[..] {
+        [] => return summary,
+        [job] => Suggestion::of("explain").operand(&job.uuid),
+        _ => Suggestion::of("list --failed"),
+    };
+    let names: Vec<_> = jobs.iter().map(|job| &job.name).collect();
+    summary
+        .with("failed", tally.failed())
+        .with("failed_jobs", json!(names))
+        .with("next", next.on(&ctx.program()).to_string())
 }
 
 fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {

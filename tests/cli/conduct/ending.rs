@@ -165,6 +165,6 @@ fn a_job_that_can_be_read_again_in_the_end_was_not_refused() {
         stage.post("fine", "true");
         let run = stage.conduct(words).run();
         assert_eq!(run.code, 7, "{run}");
-        assert!(run.stderr.contains(" skipped=1 reasons={"), "{run}");
+        assert!(run.stderr.contains(" skipped=1 reasons=\"{"), "{run}");
     }
 }

@@ -56,7 +56,7 @@ fn what_a_command_wrote_last_is_told_but_for_secrets(stage: &Stage) {
         run.stderr
     };
     let text = log(&["--max-attempts", "2"]);
-    let told = r#"stdout="token=******** of 1" stderr=a\u{1b}[2Jb"#;
+    let told = r#"stdout="token=******** of 1" stderr="a\u001b[2Jb""#;
     assert!(text.contains(told), "{text}");
     let shown = stage.env.jobboard(&["show", &job, "-o", "table"]).run();
     let shown = shown.succeeded();
@@ -77,7 +77,7 @@ fn what_a_command_wrote_last_is_told_but_for_secrets(stage: &Stage) {
     let failure = &stage.env.show(&job)["last_failure"];
     assert_eq!(failure["stdout"], "token=hunter2 of 2\n");
     stage.post("again", script);
-    let json = log(&["--log-format", "json", "--on-failure", "consume"]);
+    let json = log(&["--log", "json", "--on-failure", "consume"]);
     assert!(json.contains(r#""stdout":"token=******** of 1""#), "{json}");
 }
 

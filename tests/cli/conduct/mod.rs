@@ -146,7 +146,7 @@ fn each_reason_for_leaving_a_job_alone_is_told_and_counted(stage: &Stage) {
     );
     for words in [&["--drain"][..], &["--max-jobs", "1"]] {
         stage.post("good", "true");
-        let conduct = [words, &["--log-format", "json"]].concat();
+        let conduct = [words, &["--log", "json"]].concat();
         let run = stage.conduct(&conduct).run();
         assert_eq!(run.code, 7, "{run:?}");
         let notes: Vec<serde_json::Value> = run
@@ -197,8 +197,8 @@ fn what_comes_later_is_counted_as_well(stage: &Stage) {
     stage.post_with("good", "true", &["--priority", "VERY_LOW"]);
     let run = conductor.ended();
     assert_eq!(run.code, 7, "{run:?}");
-    assert_eq!(run.stderr.matches(" skipped jobs=").count(), 2);
-    assert!(run.stderr.contains(" skipped=3 reasons={"), "{run:?}");
+    assert_eq!(run.stderr.matches("=skipped jobs=").count(), 2);
+    assert!(run.stderr.contains(" skipped=3 reasons=\"{"), "{run:?}");
 }
 
 fn a_filter_chooses_the_jobs(stage: &Stage) {
@@ -261,8 +261,8 @@ fn a_command_gets_what_its_job_says_and_no_secret(stage: &Stage) {
 }
 
 fn what_happens_is_told_in_json(stage: &Stage) {
-    let uuid = stage.post("a", "exit 3");
-    let conduct = ["--drain", "--max-attempts", "1", "--log-format", "json"];
+    let uuid = stage.post("a", "echo disk full >&2; exit 3");
+    let conduct = ["--drain", "--max-attempts", "1", "--log", "json"];
     let run = stage.conduct(&conduct).run();
     assert_eq!(run.code, 7, "{run:?}");
     let notes: Vec<serde_json::Value> = run
@@ -286,7 +286,12 @@ fn what_happens_is_told_in_json(stage: &Stage) {
     );
     assert_eq!(notes[1]["uuid"], json!(uuid));
     assert_eq!(notes[1]["attempt"], 1);
-    assert_eq!(notes[4]["trashed"], 1);
+    assert_eq!(notes[2]["failure"], "exit 3: disk full");
+    assert_eq!(notes[3]["reason"], "exit 3: disk full");
+    let summary = ["trashed", "failed", "failed_jobs"].map(|key| notes[4][key].clone());
+    assert_eq!(json!(summary), json!([1, 1, ["a"]]));
+    let next = notes[4]["next"].as_str().unwrap();
+    assert!(next.ends_with(&format!(" explain {uuid}")), "{next}");
 }
 
 fn a_conductor_is_registered_under_a_name_of_its_own(stage: &Stage) {

@@ -97,7 +97,7 @@ fn jobs_go_on_while_what_may_be_run_is_read_again(stage: &Stage) {
     }
     let run = conductor.ended();
     run.succeeded();
-    assert_eq!(run.stderr.matches(" reloaded\n").count(), 3, "{run}");
+    assert_eq!(run.stderr.matches("=reloaded\n").count(), 3, "{run}");
     let mut ran = stage.log();
     ran.sort();
     jobs.sort();
@@ -175,7 +175,7 @@ fn what_may_be_run_is_what_the_configuration_says_by_now() {
         &stage,
         "who = \"ada\"\nconduct = { allow = [\"/usr/bin/env\", \"/bin/env\"] }",
     );
-    reads_again(&conductor, "reloaded needs_restart=[\"who\"]");
+    reads_again(&conductor, r#"reloaded needs_restart="[\"who\"]""#);
     wait_until("it is run", || stage.env.names().is_empty());
     manager.shows("nothing to do");
     assert!(

@@ -104,10 +104,10 @@ fn a_signal_has_it_tell_what_it_does(stage: &Stage) {
     for times in 1..=2 {
         running.signal(Signal::USR2);
         wait_until("it is told", || {
-            running.stderr().matches(" state running=1 ").count() == times
+            running.stderr().matches("=state running=1 ").count() == times
         });
     }
-    stage.says(&running, " running waits/");
+    stage.says(&running, "=running uuid=");
     wait_until("the reasons are told again", || {
         running
             .stderr()
@@ -119,7 +119,7 @@ fn a_signal_has_it_tell_what_it_does(stage: &Stage) {
     running.signal(Signal::TERM);
     let ended = running.ended();
     ended.succeeded();
-    assert!(ended.stderr.contains("job_consumed waits/"), "{ended}");
+    assert!(ended.stderr.contains("event=job_consumed uuid="), "{ended}");
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn jobs_are_run_by_what_the_unit_starts_with_what_it_allows() {
 /// Prepares what the unit starts, as far as whoever tests can have it as systemd would.
 fn started(env: &Env, state: &Path) -> Invocation {
     let start = setting("ExecStart").replace("%i", "night");
-    let start = start.replace("$OPTIONS", "-j4 --log-format text");
+    let start = start.replace("$OPTIONS", "-j4 --log text");
     let words = start.strip_prefix("/usr/bin/jobboard ").unwrap();
     let words: Vec<_> = words.split(' ').collect();
     let start = env.jobboard(&words).cwd(state);

@@ -339,11 +339,11 @@ fn as_the_first_process_it_reaps_and_passes_signals_on() {
     let is_first = |&pid: &Pid| process::stat(pid).is_some_and(|stat| stat.parent == parent);
     let first = all.find(is_first).unwrap();
     for (signal, told) in [
-        (Signal::USR1, " quiet\n"),
-        (Signal::USR2, " state "),
-        (Signal::HUP, " reloaded\n"),
+        (Signal::USR1, "=quiet\n"),
+        (Signal::USR2, "=state "),
+        (Signal::HUP, "=reloaded\n"),
         // A job that has written all it writes may not be settled yet.
-        (Signal::ALARM, " stopping"),
+        (Signal::ALARM, "=stopping"),
     ] {
         process::signal(first, signal);
         stage.says(&conductor, told);

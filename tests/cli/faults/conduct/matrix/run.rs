@@ -153,7 +153,7 @@ pub(super) fn workers(
         let command = match way {
             Way::Conduct => {
                 "conduct -j3 --max-attempts 100000 --retry-delay 10ms --retry-max 100ms \
-                 --output discard --log-format json"
+                 --output discard --log json"
             }
             Way::Claim => "claim --next --wait 1s --max-attempts 100000",
             Way::Run(_) => "run ran --max-attempts 100000",
