@@ -181,7 +181,7 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
             break job;
         }
     };
-    performer.perform(ctx, board, job).await
+    performer.perform(ctx, board, job, &|_, _, _| ()).await
 }
 
 async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyhow::Result<()> {

@@ -14,9 +14,10 @@ use super::parts::{
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     context::{Context, Creation},
-    job::{Claimant, Draft, Fence, History, Identity, JobKey, Shelf},
+    job::{Claimant, Draft, Fence, History, Identity, JobKey, Outcome, Shelf},
     process::clock::Boottime,
     retry::Patience,
+    suggest::Suggestion,
     trace::Span,
 };
 
@@ -77,7 +78,28 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
         }
         break posted_job(ctx, &*board, &draft, (posted, asked), by).await?;
     };
-    performer.perform(ctx, board, job).await
+    let is_unique = args.draft.is_unique();
+    let left = |ctx: &Context, job: &Held, outcome: &Outcome| hint(ctx, job, outcome, is_unique);
+    performer.perform(ctx, board, job, &left).await
+}
+
+/// Prints how to retry and how to remove a job that remains.
+fn hint(ctx: &Context, job: &Held, outcome: &Outcome, is_unique: bool) {
+    let (name, program) = (&job.identity.name, ctx.program());
+    let on_job = |verb| Suggestion::of(verb).operand(&job.reference).on(&program);
+    let (retry, conduct) = (on_job("retry"), Suggestion::of("conduct").on(&program));
+    let (until, then, remove) = match (outcome.is_trash(), is_unique) {
+        (true, _) => ("you restore it", format!("`{conduct}`"), on_job("purge")),
+        (false, false) => ("a conductor runs", format!("`{conduct}`"), on_job("trash")),
+        (false, true) => {
+            let until = "a conductor or the same `run --unique` runs";
+            (until, "the same command".to_owned(), on_job("trash"))
+        }
+    };
+    ctx.out.note(format!(
+        "nothing retries {name} until {until}; to retry {name} now: `{retry}`, then {then}"
+    ));
+    ctx.out.note(format!("to remove {name}: `{remove}`"));
 }
 
 async fn posted_job(
@@ -111,6 +133,7 @@ async fn posted_job(
         },
         max_attempts: max_attempts(&draft.details),
         span: Span::of(Some(&draft.details), false),
+        details: Some(draft.details.clone().into()),
         asked,
     })
 }
@@ -133,7 +156,6 @@ async fn the_claim(
             Ok(claim.ok_or_else(|| may_have(uuid, name, &by.owner, error))?)
         }
         Err(error) => Err(error.into()),
-        details: Some(draft.details.clone().into()),
     }
 }
 
@@ -158,14 +180,14 @@ async fn claim_left(
     match claim_one(board, &entry, by, rules).await {
         Ok(claimed) => {
             ctx.out.note(format!(
-                "{name} was left by an earlier run, and is tried again"
+                "{name} remains from an earlier run, and runs again"
             ));
             Ok(Some(Held::new(claimed, asked)))
         }
         Err(error) => match error.downcast_ref() {
             Some(reason @ (BoardError::AlreadyClaimed { .. } | BoardError::Postponed { .. })) => {
                 ctx.out.note(format!(
-                    "nothing was run, {name} is still on the board: {reason}"
+                    "nothing ran, {name} is still on the board: {reason}"
                 ));
                 Ok(None)
             }

@@ -76,12 +76,35 @@ fn a_job_whose_command_fails_is_back_on_the_board() {
         job["details"]["command"],
         serde_json::json!(["sh", "-c", "exit 7"])
     );
-    insta::assert_snapshot!(run, @"
+    insta::assert_snapshot!(without_uuid(&run, &job), @"
     exit code 7
     --- stdout
     --- stderr
-    resize is back on the board, to be tried again in 1s: the command ended with code 7
+    resize is back on the board, backing off for 1s: exit 7
+    nothing retries resize until a conductor runs; to retry resize now: `jobboard retry UUID`, then `jobboard conduct`
+    to remove resize: `jobboard trash UUID`
     ");
+    let uuid = job["uuid"].as_str().unwrap();
+    for words in [
+        &["retry", uuid][..],
+        &["conduct", "--drain", "--max-attempts", "2"],
+    ] {
+        env.jobboard(words).run();
+    }
+    assert_eq!(env.show(uuid)["state"], "TRASHED");
+    env.jobboard(&["purge", uuid, "--yes"]).run().succeeded();
+}
+
+fn without_uuid(run: &Outcome, job: &serde_json::Value) -> String {
+    run.to_string()
+        .replace(job["uuid"].as_str().unwrap(), "UUID")
+}
+
+#[test]
+fn quiet_run_prints_no_advice() {
+    let env = Env::new();
+    let run = run(&env, &["-q", "--", "false"]);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{run}");
 }
 
 #[test]
@@ -95,11 +118,13 @@ fn a_job_whose_command_fails_can_end_in_the_trash() {
     let job = env.show("@1");
     assert_eq!(job["state"], "TRASHED");
     assert_eq!(job["last_failure"]["signal"], 9);
-    insta::assert_snapshot!(run, @"
+    insta::assert_snapshot!(without_uuid(&run, &job), @"
     exit code 137
     --- stdout
     --- stderr
-    resize is in the trash: the command was ended by signal 9
+    resize is in the trash: signal 9
+    nothing retries resize until you restore it; to retry resize now: `jobboard retry UUID`, then `jobboard conduct`
+    to remove resize: `jobboard purge UUID`
     ");
 }
 
@@ -179,6 +204,7 @@ fn command_gets_the_variables_of_its_job() {
         panic!("{run:?}")
     };
     assert_eq!(attempt, ("JOBBOARD_ATTEMPT", "1"));
+    assert_eq!(details.0, "JOBBOARD_DETAILS_FILE");
     assert_eq!(uuid, ("JOBBOARD_JOB", job["uuid"].as_str().unwrap()));
     assert_eq!(name, ("JOBBOARD_NAME", "resize"));
     assert_eq!(conductor.0, "JOBBOARD_CONDUCTOR");
@@ -188,32 +214,6 @@ fn command_gets_the_variables_of_its_job() {
     assert!(fence.1.parse::<u64>().is_ok(), "{fence:?}");
 }
 
-#[test]
-fn a_command_does_not_inherit_what_is_secret_or_for_us() {
-    let env = Env::new();
-    let board = format!("sqlite:{}", env.file("board.db").display());
-    let words = ["run", "resize", "--board", &board, "--", "env"];
-    let run = env
-        .jobboard(&words)
-        .env("JOBBOARD_PASSWORD", "swordfish")
-        .env("JOBBOARD_URL", "redis://ada:trustno1@[::1]:1/0")
-        .env("JOBBOARD_WHO", "ada")
-        .env("NOTIFY_SOCKET", "@manager")
-        .env("WATCHDOG_USEC", "1000000")
-        .run();
-    let told = run.succeeded();
-    // Nor may it speak for us.
-    for secret in [
-    assert_eq!(details.0, "JOBBOARD_DETAILS_FILE");
-        "swordfish",
-        "trustno1",
-        "JOBBOARD_PASSWORD",
-        "JOBBOARD_URL",
-        "NOTIFY_",
-        "WATCHDOG_",
-    ] {
-        assert!(
-            !told.contains(secret) && !run.stderr.contains(secret),
 /// Prints the mode and the content of the details file, twice, and standard input.
 const DETAILS: &str = "stat -Lc %a \"$JOBBOARD_DETAILS_FILE\"; \
                        (cat \"$JOBBOARD_DETAILS_FILE\"); cat \"$JOBBOARD_DETAILS_FILE\" -";
@@ -247,6 +247,31 @@ fn details_file_has_the_details_under_run_claim_and_conduct() {
     assert_eq!(seen, expected(&details, ""));
 }
 
+#[test]
+fn a_command_does_not_inherit_what_is_secret_or_for_us() {
+    let env = Env::new();
+    let board = format!("sqlite:{}", env.file("board.db").display());
+    let words = ["run", "resize", "--board", &board, "--", "env"];
+    let run = env
+        .jobboard(&words)
+        .env("JOBBOARD_PASSWORD", "swordfish")
+        .env("JOBBOARD_URL", "redis://ada:trustno1@[::1]:1/0")
+        .env("JOBBOARD_WHO", "ada")
+        .env("NOTIFY_SOCKET", "@manager")
+        .env("WATCHDOG_USEC", "1000000")
+        .run();
+    let told = run.succeeded();
+    // Nor may it speak for us.
+    for secret in [
+        "swordfish",
+        "trustno1",
+        "JOBBOARD_PASSWORD",
+        "JOBBOARD_URL",
+        "NOTIFY_",
+        "WATCHDOG_",
+    ] {
+        assert!(
+            !told.contains(secret) && !run.stderr.contains(secret),
             "{run:?}"
         );
     }
@@ -314,13 +339,16 @@ fn a_job_that_an_earlier_run_has_left_is_tried_again() {
         run(&env, &[&words[..], &[command]].concat())
     };
     assert_eq!(again("echo ran; exit 1").stdout, "ran\n");
-    insta::assert_snapshot!(again("echo $JOBBOARD_ATTEMPT; exit 3"), @"
+    let second = again("echo $JOBBOARD_ATTEMPT; exit 3");
+    insta::assert_snapshot!(without_uuid(&second, &env.show("@1")), @"
     exit code 3
     --- stdout
     2
     --- stderr
-    resize was left by an earlier run, and is tried again
-    resize is back on the board: the command ended with code 3
+    resize remains from an earlier run, and runs again
+    resize is back on the board: exit 3
+    nothing retries resize until a conductor or the same `run --unique` runs; to retry resize now: `jobboard retry UUID`, then the same command
+    to remove resize: `jobboard trash UUID`
     ");
     let job = env.show("@1");
     assert_eq!(job["attempts"], 2);
@@ -342,7 +370,7 @@ fn a_job_that_somebody_has_is_not_run_again() {
     exit code 0
     --- stdout
     --- stderr
-    nothing was run, resize is still on the board: the job is claimed by ada
+    nothing ran, resize is still on the board: the job is claimed by ada
     ");
     assert_eq!(env.everything(), before);
 }

@@ -154,11 +154,13 @@ impl Performer {
         &self.by
     }
 
+    /// Runs the command for a claimed job, settles the job, and calls `left` if the job remains.
     pub(crate) async fn perform(
         mut self,
         ctx: &mut Context,
         board: Arc<dyn Board>,
         job: Held,
+        left: &(dyn Fn(&Context, &Held, &Outcome) + Sync),
     ) -> anyhow::Result<()> {
         let command = &mut self.command;
         let uuid = &job.reference;
@@ -201,6 +203,9 @@ impl Performer {
             let outcome = self.settle(ctx, &*board, &job, &course).await?;
             drop(lease);
             tell(ctx, &job, &outcome, ended);
+            if !outcome.is_end() {
+                left(ctx, &job, &outcome);
+            }
         }
         match performed {
             Ok(Performed::Ended { ended, .. }) => match ended.code() {
@@ -273,11 +278,11 @@ fn is_by_hand(ended: Ended, interrupted: Option<Signal>) -> bool {
 fn tell(ctx: &Context, job: &Held, outcome: &Outcome, ended: Option<Ended>) {
     let fate = match outcome {
         Outcome::Consume => return,
-        Outcome::GiveUp(_) => "is consumed all the same".to_owned(),
+        Outcome::GiveUp(_) => "is consumed anyway".to_owned(),
         Outcome::Trash(_) | Outcome::Spent(_) => "is in the trash".to_owned(),
         Outcome::Abandon(_) => format!("is back on the board{}", until(outcome.not_before())),
     };
-    let failed = outcome.failure().map(|failure| failure.reason.clone());
+    let failed = outcome.failure().map(|failure| failure.summary());
     let reason = failed.or_else(|| Some(ended?.to_string()));
     if let Some(reason) = reason {
         ctx.out
@@ -285,14 +290,14 @@ fn tell(ctx: &Context, job: &Held, outcome: &Outcome, ended: Option<Ended>) {
     }
 }
 
-/// Says from when on a job is tried again, if not at once.
+/// Returns how long the job backs off, if at all.
 fn until(not_before: Option<DateTime<Utc>>) -> String {
     let wait = not_before.and_then(|time| (time - Utc::now()).to_std().ok());
     match wait.map(|wait| wait.as_secs_f64().ceil() as u64) {
         None | Some(0) => String::new(),
         Some(seconds) => {
             let wait = duration::exact(Duration::from_secs(seconds));
-            format!(", to be tried again in {wait}")
+            format!(", backing off for {wait}")
         }
     }
 }
