@@ -127,8 +127,9 @@ impl Context {
     fn opener(&self, config: &Config) -> anyhow::Result<Opener> {
         let url = &config.board.value.url;
         if url.has_password() {
-            self.out
-                .note("warning: the URL of the board holds a password, which others may see; use --password-file");
+            self.out.note(
+                "warning: other users can see the password in the board URL; use --password-file",
+            );
         }
         let password = match url.is_network() {
             true => config.password()?,
@@ -212,7 +213,6 @@ impl Context {
         self.consent_on(&[&self.config], consent, question)
     }
 
-    /// Makes sure of it where it concerns these boards.
     pub(crate) fn consent_on(
         &self,
         boards: &[&Config],
@@ -227,19 +227,18 @@ impl Context {
         match self.out.ask(format!("{question} [y/N]")) {
             Some(answer) if matches!(answer.as_str(), "y" | "Y" | "yes") => Ok(()),
             Some(_) => {
-                let message = "not confirmed, and nothing was done";
+                let message = "not confirmed; nothing changed";
                 Err(CommandError::refused(message).hint("y agrees").into())
             }
             None => {
-                let why = "it needs to be confirmed, and there is nobody to ask";
+                let why = "confirmation is required, and standard input is not a terminal";
                 let message = format!("{}: {why}", self.cannot(question));
-                let hint = "--yes does it without asking";
+                let hint = "add `--yes` to confirm in advance";
                 Err(CommandError::refused(message).hint(hint).into())
             }
         }
     }
 
-    /// Asks for the names of those of these boards that are protected.
     pub(crate) fn require_names(
         &self,
         boards: &[&Config],
@@ -250,7 +249,7 @@ impl Context {
         let mut stated = consent.confirm.iter();
         let is_none_s = |it: &&String| !choices.clone().any(|one| one.name.as_ref() == Some(it));
         if let Some(stated) = stated.find(is_none_s) {
-            let message = format!("the board in use is not the one named {stated}");
+            let message = format!("the board in use is not named {stated}");
             let name = choices.filter_map(|one| one.name.as_deref()).next();
             return Err(refusal(&message, name));
         }
@@ -262,10 +261,15 @@ impl Context {
             }
             let url = &choice.url;
             match self.out.ask(format!(
-                "{question} {url} is protected; type its name to go on:"
+                "{question} {url} is protected; type the name of the board to continue:"
             )) {
                 Some(said) if said == name => {}
-                Some(_) => return Err(refusal("that is not the name of the board", Some(name))),
+                Some(_) => {
+                    return Err(refusal(
+                        "the typed name is not the name of the board",
+                        Some(name),
+                    ));
+                }
                 None => {
                     let message =
                         format!("{}: the board {name} is protected", self.cannot(question));
@@ -311,8 +315,8 @@ fn require_writable(config: &Config) -> anyhow::Result<()> {
         return Ok(());
     }
     let (board, source) = (&config.board.value.url, &read_only.source);
-    let message = format!("the board {board} is read-only here, says {source}");
-    let hint = "`jobboard config` shows which board is used, and who says what of it";
+    let message = format!("the board {board} is read-only because of {source}");
+    let hint = "`jobboard config` shows the board and the source of each setting";
     Err(CommandError::refused(message).hint(hint).into())
 }
 
@@ -320,10 +324,10 @@ fn refusal(message: &str, name: Option<&str>) -> anyhow::Error {
     let refused = CommandError::refused(message);
     match name {
         Some(name) => refused
-            .hint(Hint::new("--confirm {} states it", [&[name]]))
+            .hint(Hint::new("add --confirm {} to confirm", [&[name]]))
             .into(),
         None => refused
-            .hint("`jobboard config` shows which board is used")
+            .hint("`jobboard config` shows the board in use")
             .into(),
     }
 }

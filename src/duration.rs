@@ -19,18 +19,21 @@ const ZERO: &str = "0s";
 /// Says what a duration looks like, to somebody who wrote something else.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum InvalidDuration {
-    #[error("the duration is empty: write one such as `500ms`, `90s`, `15m`, `1h30m` or `2d`")]
+    #[error("the duration is empty; use for example `500ms`, `90s`, `15m`, `1h30m` or `2d`")]
     Empty,
-    #[error("`{0}` lacks a unit: write `{0}s` or `{0}m`, say; the units are d, h, m, s and ms")]
+    #[error("`{0}` has no unit; use for example `{0}s` or `{0}m` (units: d, h, m, s, ms)")]
     NoUnit(String),
-    #[error("`{0}` is no unit of time: the units are d, h, m, s and ms")]
+    #[error("`{0}` is not a unit of time (units: d, h, m, s, ms)")]
     UnknownUnit(String),
-    #[error("`{0}` mixes its units: they go d, h, m, s, ms, each at most once")]
+    #[error(
+        "the units of `{0}` are out of order; write d, h, m, s, ms in this order, each at most \
+         once"
+    )]
     Disorder(String),
-    #[error("`{0}` is longer than can be counted")]
+    #[error("the duration `{0}` is too long")]
     TooLong(String),
     #[error(
-        "`{0}` is not a duration: write whole numbers with their units, such as `500ms`, `90s`, \
+        "`{0}` is not a duration; use whole numbers with units, for example `500ms`, `90s`, \
          `15m`, `1h30m` or `2d`"
     )]
     Malformed(String),
@@ -194,7 +197,7 @@ mod tests {
     fn a_bare_number_is_told_which_forms_are_right() {
         assert_eq!(
             refusal("10"),
-            "`10` lacks a unit: write `10s` or `10m`, say; the units are d, h, m, s and ms"
+            "`10` has no unit; use for example `10s` or `10m` (units: d, h, m, s, ms)"
         );
         assert_eq!(parse("0"), Err(InvalidDuration::NoUnit("0".to_owned())));
         assert_eq!(parse("1h30"), Err(InvalidDuration::NoUnit("30".to_owned())));

@@ -20,7 +20,7 @@ pub(crate) use self::{
 };
 pub(crate) use crate::board::chain;
 use crate::{
-    board::BoardError,
+    board::{BoardError, url::error::InvalidUrl},
     job::Owner,
     lease::Lost,
     output::{Closed, Output, Tone, answer, answer_json, complain_json, complain_of},
@@ -46,45 +46,33 @@ const PLUGIN: &str = "check";
 /// What ends a command other than what a board answered.
 #[derive(Debug, Error)]
 pub(crate) enum CommandError {
-    /// The command line or the configuration asks for something that makes no sense.
     #[error("{message}")]
     Usage { message: String, hint: Option<Hint> },
-    /// There is nothing of what was asked for, which a script may well expect.
     #[error("{0}")]
     Nothing(String),
-    /// A job is claimed, and nobody can tell by whom.
-    #[error("it is claimed, and its owner cannot be read")]
+    #[error("the job is claimed, but its owner is unreadable")]
     UnreadableOwner,
-    /// A job is claimed already by who wants to claim it.
-    #[error("you have claimed it already, as {owner}")]
+    #[error("you already hold the claim, as {owner}")]
     Yours { owner: Owner, hint: Hint },
-    /// A job was to be taken from this owner alone, and is not that owner's.
     #[error("the job is not claimed by {0}")]
     NotHeldBy(Owner),
-    /// A job may be claimed, and the board did not say so.
     #[error("{what}")]
     Unheard {
         what: String,
-        /// How to refer to it.
         job: String,
         source: BoardError,
     },
-    /// Some of several jobs could not be dealt with; each was reported.
     #[error("{failed} of {total} failed")]
     Partly { failed: usize, total: usize },
-    /// It was not done, for safety.
     #[error("{message}")]
     Refused { message: String, hint: Option<Hint> },
-    /// A job that was waited for came to no good end.
     #[error("{0}")]
     InVain(String),
-    /// A conductor that was asked for by its name.
-    #[error("no conductor whose name begins so is at work")]
+    #[error("no running conductor has a name with this prefix")]
     NoConductor,
-    /// A job that was to be waited for.
     #[error(
-        "nothing is known of it: it was never posted here, {}or it ended longer ago than the board \
-         remembers", if *has_peers { "or a Python service ended it, " } else { "" }
+        "the job is unknown: it was never posted here, {}or it ended before the history of the \
+         board begins", if *has_peers { "a Python service ended it, " } else { "" }
     )]
     NotKnown { has_peers: bool },
     #[error("{0}")]
@@ -113,7 +101,11 @@ impl CommandError {
                 message,
                 hint: untrusted.remedy(),
             },
-            None => Self::usage(message),
+            None => Self::Usage {
+                hint: (error.chain().any(|it| it.is::<InvalidUrl>()))
+                    .then(|| "`jobboard help boards` shows the URL of each kind of board".into()),
+                message,
+            },
         }
     }
 
@@ -124,7 +116,6 @@ impl CommandError {
         }
     }
 
-    /// Adds the way out, to an error that can tell one.
     pub(crate) fn hint(mut self, text: impl Into<Hint>) -> Self {
         if let Self::Usage { hint, .. } | Self::Refused { hint, .. } = &mut self {
             *hint = Some(text.into());
@@ -197,7 +188,6 @@ impl Teller {
         ExitCode::from(judge(&error).code)
     }
 
-    /// Tells of an error, without ending anything.
     pub(crate) fn tell(&self, error: &anyhow::Error) {
         let told = self.worded(error);
         if self.is_json {
@@ -223,7 +213,7 @@ impl Teller {
         } = judge(error);
         let way_out = way_out.or_else(|| {
             let command = self.command.as_deref().unwrap_or("COMMAND");
-            let hint = Hint::new("`jobboard help {}` tells all about it", [&[command]]);
+            let hint = Hint::new("`jobboard {} --help` lists the options", [&[command]]);
             (code == USAGE).then(|| WayOut::new(hint, None))
         });
         let board = error.chain().find_map(board_error);
@@ -283,7 +273,7 @@ fn message(error: &anyhow::Error) -> String {
     }
     let named = format!("the board {board}");
     match message.split_once(&named) {
-        Some((before, behind)) => format!("{before}{named}{}", behind.replace(&named, "it")),
+        Some((before, behind)) => format!("{before}{named}{}", behind.replace(&named, "the board")),
         None => message,
     }
 }

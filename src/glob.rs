@@ -6,11 +6,11 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub(crate) enum InvalidGlob {
-    #[error("`[` lacks its `]`; a `[` that is meant as such is written `[[]`")]
+    #[error("`[` has no matching `]`; write `[[]` for a literal `[`")]
     Unclosed,
-    #[error("the range `{0}-{1}` runs backwards; a `[` that is meant as such is written `[[]`")]
+    #[error("the range `{0}-{1}` is in reverse order; write `[[]` for a literal `[`")]
     Backwards(char, char),
-    #[error("it is too long")]
+    #[error("the text is too long")]
     TooLong,
 }
 

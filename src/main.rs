@@ -147,7 +147,7 @@ fn surroundings(cli: &Cli) -> anyhow::Result<()> {
     /// What a command has open at most, beside the pipes of those that it starts; and some more.
     const FILES: u64 = 32;
     if let Some(files) = getrlimit(Resource::Nofile).current.filter(|it| *it < FILES) {
-        bail!("no more than {files} files may be open here: allow more with `ulimit -n 1024`");
+        bail!("this process may open at most {files} files; raise the limit with `ulimit -n 1024`");
     }
     if cli.command.executes() && !Path::new("/proc/self/exe").exists() {
         bail!("/proc is missing, where commands are watched: `mount -t proc proc /proc` brings it");

@@ -2,7 +2,7 @@
 
 /// There is no such name in a set of them.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown {what} `{text}`: it is one of {}", names.join(", "))]
+#[error("unknown {what} `{text}` (valid: {})", names.join(", "))]
 pub(crate) struct UnknownName {
     pub(crate) what: &'static str,
     pub(crate) text: String,

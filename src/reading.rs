@@ -24,7 +24,7 @@ pub(crate) fn regular_file(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let found = file.metadata()?;
     if !found.is_file() && !found.is_dir() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("the path is not a regular file"));
     }
     to_end(file)
 }
@@ -83,12 +83,12 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 fn too_long(most: u64) -> io::Error {
-    io::Error::other(format!("it has more than {most} bytes"))
+    io::Error::other(format!("the input has more than {most} bytes"))
 }
 
 fn late(patience: Duration) -> io::Error {
     let patience = duration::exact(patience);
-    let problem = format!("it has not come to its end within {patience}");
+    let problem = format!("the input did not end within {patience}");
     io::Error::new(io::ErrorKind::TimedOut, problem)
 }
 
@@ -111,7 +111,7 @@ mod tests {
                 regular_file(path)
                     .unwrap_err()
                     .to_string()
-                    .contains("no regular")
+                    .contains("not a regular")
             );
             let told = file_or_pipe(path, LARGEST, LONG).unwrap_err().to_string();
             assert!(told.contains("more than 1048576 bytes"), "{told}");

@@ -155,18 +155,18 @@ fn tried_in_vain(history: &History) -> String {
         2 => "twice".to_owned(),
         count => format!("{count} times"),
     };
-    let unheard = "its conductor died or lost it";
+    let unheard = "the conductor died or lost the claim";
     let what = match failed {
         0 if tried == 1 => unheard.to_owned(),
         0 => format!("each time {unheard}"),
-        failed if failed >= tried => "it failed each time".to_owned(),
+        failed if failed >= tried => "every attempt failed".to_owned(),
         failed if history.failures.len() < History::FAILURES => {
             let rest = times(tried - failed);
-            format!("it failed {}, and {rest} {unheard}", times(failed))
+            format!("failed {}, and {rest} {unheard}", times(failed))
         }
-        failed => format!("it failed at least {}, or {unheard}", times(failed)),
+        failed => format!("failed at least {}; otherwise {unheard}", times(failed)),
     };
-    format!("it was tried {}: {what}", times(tried))
+    format!("attempted {}: {what}", times(tried))
 }
 
 fn failure(reason: String, ended: Option<Ended>, case: Case<'_>) -> Failure {
@@ -285,19 +285,19 @@ mod tests {
                 ..History::default()
             })
         };
-        let unheard = "its conductor died or lost it";
-        assert_eq!(reason(2, 0), format!("it was tried once: {unheard}"));
+        let unheard = "the conductor died or lost the claim";
+        assert_eq!(reason(2, 0), format!("attempted once: {unheard}"));
         assert_eq!(
             reason(4, 2),
-            format!("it was tried 3 times: it failed twice, and once {unheard}")
+            format!("attempted 3 times: failed twice, and once {unheard}")
         );
         assert_eq!(
             reason(4, 3),
-            "it was tried 3 times: it failed each time".to_owned()
+            "attempted 3 times: every attempt failed".to_owned()
         );
         assert_eq!(
             reason(9, 3),
-            format!("it was tried 8 times: it failed at least 3 times, or {unheard}")
+            format!("attempted 8 times: failed at least 3 times; otherwise {unheard}")
         );
     }
 

@@ -28,11 +28,11 @@ impl Secret {
     }
 
     fn of(bytes: Vec<u8>) -> io::Result<Self> {
-        let text = String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8 text"))?;
+        let text = String::from_utf8(bytes).map_err(|_| invalid("the file is not UTF-8 text"))?;
         let text = text.strip_suffix('\n').unwrap_or(&text);
         let text = text.strip_suffix('\r').unwrap_or(text);
         if text.is_empty() {
-            return Err(invalid("it is empty"));
+            return Err(invalid("the file is empty"));
         }
         Ok(Self::new(text))
     }

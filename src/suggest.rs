@@ -13,7 +13,7 @@ use crate::printable::judged;
 const LONGEST: usize = 1000;
 
 /// Printed instead of a command with a word that cannot be typed in a shell.
-const NOT_TYPABLE: &str = ": 'a word of this command cannot be typed: --json has its words'";
+const NOT_TYPABLE: &str = ": 'a word of this command cannot be typed; --json prints it'";
 
 /// The words of a command that a person may type, wherever they come from.
 ///

@@ -14,18 +14,16 @@ pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
 /// `Display` says what is the matter and never repeats the source, which the reporter prints.
 #[derive(Debug, Error)]
 pub(crate) enum BoardError {
-    /// The record is not there (any more).
-    #[error("there is no such job")]
+    #[error("the job does not exist")]
     NoSuchJob,
-    #[error("{wanted} could be any of {}", candidates.join(", "))]
+    #[error("{wanted} matches several jobs: {}", candidates.join(", "))]
     Ambiguous {
         wanted: String,
         candidates: Vec<String>,
     },
-    /// Somebody has the job, perhaps we ourselves.
     #[error("the job is claimed by {}", name_of(owner.as_ref()))]
     AlreadyClaimed { owner: Option<Owner> },
-    #[error("nobody has claimed the job")]
+    #[error("the job is not claimed")]
     NotClaimed,
     #[error("the job belongs to {}, not to {wanted}", name_of(owner.as_ref()))]
     NotOwner { owner: Option<Owner>, wanted: Owner },
@@ -33,37 +31,29 @@ pub(crate) enum BoardError {
     Postponed {
         until: chrono::DateTime<chrono::Utc>,
     },
-    /// The job is on the board to be tried already.
     #[error("the job is not delayed")]
     NotHeldBack,
-    /// The board is not as it was when the caller looked.
-    #[error("the job has changed meanwhile")]
+    #[error("the job changed in the meantime")]
     Changed,
-    /// The place that the job is to take is taken.
-    #[error("a job with the uuid {uuid} is already on the {place}")]
+    #[error("a job with the uuid {uuid} already exists on the {place}")]
     Exists { uuid: String, place: &'static str },
-    /// The number that the job would have again is another job's by now.
-    #[error("the board has another job at {node} by now")]
+    #[error("the board now has another job at {node}")]
     NumberTaken { node: String },
-    /// The place in the trash is taken, by a job of a board that shares it.
-    #[error("the trash has a job at {node} already, of a board beside this one")]
+    #[error("the trash already has a job at {node}, from another board that shares the trash")]
     TrashTaken { node: String },
-    /// Somebody has put nodes below the one that is to go, and they are not ours to remove.
-    #[error("the node {node} cannot go: somebody has put others below it ({below})")]
+    #[error("cannot delete the node {node}: another client created nodes below it ({below})")]
     Occupied {
         node: String,
         /// The names of the first few, and how many there are besides.
         below: String,
         remedy: Box<Hint>,
     },
-    #[error("a conductor named {name} is already at work")]
+    #[error("a conductor named {name} is already running")]
     NameTaken { name: String },
-    /// More conductors are registered than are read.
-    #[error("{} conductors are registered, too many to be read", known.len() + more)]
+    #[error("{} conductors are registered, too many to read", known.len() + more)]
     Crowded { known: Vec<Conductor>, more: usize },
-    #[error("the record {key} cannot be read: {problem}")]
+    #[error("the record {key} is unreadable: {problem}")]
     Malformed { key: JobKey, problem: String },
-    /// The job can be read, but not what is kept beside it, or not all of it.
     #[error("the job cannot be claimed: {problem}")]
     Unfit { problem: String },
     #[error("{board} cannot {operation}")]
@@ -72,27 +62,22 @@ pub(crate) enum BoardError {
         operation: &'static str,
         hint: Option<&'static str>,
     },
-    /// The file of the board has no folder to be made in, and none is made unasked.
-    #[error("cannot make the board {board}: there is no folder {}", folder.display())]
+    #[error("cannot create the board {board}: the directory {} does not exist", folder.display())]
     NoFolder { board: String, folder: PathBuf },
-    /// Its file is used by another name, which has a log of its own.
-    #[error("the board {board} is not opened by this name")]
+    #[error("the board {board} cannot be opened under this name")]
     OtherName {
         board: String,
         source: Cause,
         hint: Box<Hint>,
     },
-    /// The board did not answer, or is not there to answer.
-    #[error("the board {board} cannot be reached")]
+    #[error("the board {board} is unreachable")]
     Unreachable { board: String, source: Cause },
     /// There is no board at that address: no such name, or something else answers.
-    #[error("the board {board} cannot be reached")]
+    #[error("the board {board} is unreachable")]
     Misdirected { board: String, source: Cause },
-    /// The board answered that we may not.
     #[error("the board {board} denies access")]
     Denied { board: String, source: Cause },
-    /// The board was asked, and its answer was not heard.
-    #[error("the board {board} did not answer: whether it was done is unknown")]
+    #[error("the board {board} did not reply, so the outcome is unknown")]
     Unknown { board: String, source: Cause },
     /// The board did not do it, for a reason that repeating does not change.
     #[error("cannot {doing} the board {board}")]
@@ -145,7 +130,6 @@ impl BoardError {
 }
 
 impl From<&Malformed> for BoardError {
-    /// Says of a record why nothing can be done with it but to take it away.
     fn from(record: &Malformed) -> Self {
         Self::Malformed {
             key: record.key.clone(),
@@ -175,7 +159,7 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
 
 fn name_of(owner: Option<&Owner>) -> String {
     owner.map_or_else(
-        || "somebody whose name cannot be read".to_owned(),
+        || "an owner with an unreadable name".to_owned(),
         Owner::to_string,
     )
 }

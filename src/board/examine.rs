@@ -48,80 +48,84 @@ macro_rules! codes {
 
 codes! {
     Connection {
-        RightsMissing = "missing-rights", Error: "what needs these rights is refused";
-        ServerAway = "server-unreachable", Warning: "fewer servers may fail before the board is gone";
-        TlsExpires = "certificate-expires", Warning: "from then on nobody reaches the board";
+        RightsMissing = "missing-rights", Error: "operations that need these rights fail";
+        ServerAway = "server-unreachable", Warning: "the board tolerates fewer server failures";
+        TlsExpires = "certificate-expires", Warning: "after the expiry no client can connect";
     }
     Server {
         Evicts = "evicts-keys", Error:
-            "claims and jobs are removed when the server is full, and jobs are performed twice or \
-             never";
-        NotPersistent = "not-persistent", Warning: "all jobs are gone when the server starts again";
+            "a full server removes claims and jobs, so jobs run twice or never";
+        NotPersistent = "not-persistent", Warning: "a restart of the server loses all jobs";
         PersistenceFails = "persistence-failing", Error:
-            "what is posted is lost when the server starts again, or refused even now";
+            "a restart of the server loses new jobs, or the server already rejects them";
         WritableReplica = "writable-replica", Error:
-            "what is done here is undone by the master, and its users do not see it";
+            "the master overwrites every change made here, and its clients never see the change";
         ReplicaLags = "replica-lagging", Warning:
-            "if the master fails, what it has not got is lost, claims and jobs alike";
+            "if the master fails, claims and jobs that are not yet replicated are lost";
         WritableByOthers = "writable-by-others", Error:
-            "other users of this machine can post what your conductors run";
+            "other users of this machine can post commands that your conductors run";
         Damaged = "damaged-file", Error: "jobs are lost, and reading or writing fails";
-        DiskFull = "disk-full", Warning: "soon nothing can be posted or settled";
+        DiskFull = "disk-full", Warning: "soon jobs can be neither posted nor settled";
         LogLarge = "large-log", Warning:
-            "every process reads it when it starts, and the disk fills";
+            "every process reads the log when it starts, and the disk fills up";
     }
     Keys {
-        WrongType = "wrong-type", Error: "whoever uses this key fails";
+        WrongType = "wrong-type", Error: "every command that uses this key fails";
         StrayKeys = "stray-keys", Warning:
-            "they take room for ever, and a job that gets this key has them";
+            "the keys use space forever, and a new job with the same key inherits them";
         SequenceBehind = "sequence-behind", Warning:
-            "new jobs get the numbers of others, and come out of turn";
-        Malformed = "unreadable-record", Error: "nobody can claim it";
-        RecordUnreadable = "unreadable-sidecar", Warning: "no conductor can claim it";
+            "new jobs get the numbers of existing jobs and run out of order";
+        Malformed = "unreadable-record", Error: "no worker can claim the job";
+        RecordUnreadable = "unreadable-sidecar", Warning: "no conductor can claim the job";
         ForeignUuid = "uuid-mismatch", Warning:
-            "whoever names it by its uuid reaches another job, or none";
-        SharedTrash = "shared-trash", Note: "`list --trash` leaves them out without --shared";
+            "a reference by uuid finds another job, or none";
+        SharedTrash = "shared-trash", Note: "`list --trash` hides these jobs without --shared";
     }
     Claims {
         NeverLapsing = "claim-never-expires", Warning:
-            "if its owner is gone, the job waits for ever, and so does who waits for it";
-        HeldByDead = "owner-dead", Error: "the job is performed by nobody";
+            "if the owner is gone, the job waits forever, and so does every client that waits \
+             for it";
+        HeldByDead = "owner-dead", Error: "no process runs the job";
         NotRenewed = "claim-not-renewed", Warning:
-            "it lapses soon, and another one may perform the job a second time";
+            "the claim expires soon, and another worker may run the job a second time";
         UnfinishedMove = "unfinished-move", Warning:
-            "the copies on the target board stay claimed, and no one can run them";
+            "the copies on the target board stay claimed, and no worker can run them";
         BlocksPosters = "blocks-posters", Error:
-            "whoever posts waits for each job on the board: requests and failovers come to a stand";
+            "posters wait for every job on the board, so requests and failovers stop";
         LockBroken = "broken-lock", Error:
-            "it names nobody, so that nobody can claim the job or settle it";
-        Exhausted = "retries-exhausted", Warning: "whoever takes it next puts it into the trash";
-        ClockAhead = "clock-skew", Warning: "ages and delays are wrong by as much, here or there";
+            "the lock names no owner, so no worker can claim or settle the job";
+        Exhausted = "retries-exhausted", Warning: "the next conductor that claims the job moves \
+                                                   it to the trash";
+        ClockAhead = "clock-skew", Warning: "ages and delays are wrong by this amount";
     }
     Conductors {
-        NoConductor = "no-conductor", Note: "jobs wait until somebody claims them";
-        Silent = "conductor-silent", Warning: "its claims lapse, and its jobs are tried again";
+        NoConductor = "no-conductor", Note: "jobs wait until a worker claims them";
+        Silent = "conductor-silent", Warning: "the claims of the conductor expire, and other \
+                                               conductors retry its jobs";
         SameName = "duplicate-name", Error:
-            "they own each other's claims, and settle jobs that they do not perform";
+            "each conductor owns the claims of the other and settles jobs that it does not run";
         Unsettled = "unsettled-job", Error:
-            "the job was performed and is still on the board; it may be performed again";
+            "the job ran but is still on the board, so it may run again";
         CommandsAndPeers = "breaks-peers", Warning:
-            "Python conductors take commands, too, and trash what they cannot run";
+            "Python conductors also claim commands, and trash jobs that they cannot run";
     }
     Local {
         ConfigWritable = "writable-config", Error:
-            "others can choose which board you use, and what runs to get its password";
-        PasswordReadable = "readable-password", Error: "others can read the password of the board";
-        Kernel = "unsupported-kernel", Error: "commands are not watched as they should be, or not at all";
+            "other users can choose your board and the program that prints its password";
+        PasswordReadable = "readable-password", Error: "other users can read the password of the \
+                                                        board";
+        Kernel = "unsupported-kernel", Error: "jobboard supervises commands incompletely, or not \
+                                               at all";
     }
     Octavia {
         OddConfig = "suspicious-config", Note:
-            "Octavia does something else than its configuration seems to say, or jobboard does";
+            "Octavia or jobboard does not behave as its configuration suggests";
         ShortColumns = "short-columns", Warning:
-            "what does not fit is not written, and its job is tried for ever";
+            "values that do not fit are not stored, and their jobs are retried forever";
         BookWithoutJob = "logbook-without-job", Warning:
-            "what was to be done is not done by anybody, and its logbook stays for ever";
+            "no worker finishes the flow, and its logbook stays forever";
         PendingWithoutJob = "pending-without-job", Error:
-            "it stays as it is, and its users can do nothing about it";
+            "the object stays in this state, and its users cannot change it";
     }
 }
 

@@ -129,7 +129,7 @@ impl Follower<'_> {
     fn silence(&self) -> BoardError {
         BoardError::Unreachable {
             board: self.board.name().to_owned(),
-            source: "it tells no more of what happens".into(),
+            source: "the event stream ended".into(),
         }
     }
 }

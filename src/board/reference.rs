@@ -53,8 +53,8 @@ impl fmt::Display for JobRef {
 /// Says what a reference to a job looks like, to somebody who wrote something else.
 #[derive(Debug, Error)]
 #[error(
-    "`{0}` is not a reference to a job: give its uuid, the first {SHORTEST_PREFIX} or more hex \
-     digits of it, @SEQUENCE, key:TEXT, or unique:KEY"
+    "`{0}` is not a job reference; use the uuid, its first {SHORTEST_PREFIX} or more hex digits, \
+     @SEQUENCE, key:TEXT or unique:KEY"
 )]
 pub(crate) struct NotAReference(String);
 

@@ -31,7 +31,7 @@ pub(super) fn require_scratch(name: &str) -> Result<()> {
     match made_on(name) {
         Some(_) => Ok(()),
         None => Err(BoardError::Unsupported {
-            board: "a board that was not made to be thrown away",
+            board: "a board that is not a scratch board",
             operation: "be removed",
             hint: None,
         }),

@@ -21,7 +21,7 @@ pub(crate) fn contradiction(kind: BoardKind, raw: &[u8], said: &Draft) -> Option
     let differs = match kind {
         BoardKind::Embedded => match serde_json::from_slice::<Value>(raw) {
             Ok(stored) => (stored != *said.details.value()).then_some("details"),
-            Err(error) => return Some(format!("its stored details cannot be read: {error}")),
+            Err(error) => return Some(format!("the stored details are unreadable: {error}")),
         },
         BoardKind::Redis => match msgpack::decode(raw, Detail::Whole, Limit::USUAL) {
             Ok(stored) => difference(stored, said),
@@ -32,7 +32,7 @@ pub(crate) fn contradiction(kind: BoardKind, raw: &[u8], said: &Draft) -> Option
             Err(problem) => return Some(problem.to_string()),
         },
     };
-    differs.map(|member| format!("its stored bytes say another `{member}`"))
+    differs.map(|member| format!("the stored record has a different `{member}`"))
 }
 
 fn difference(stored: Posting, said: &Draft) -> Option<&'static str> {

@@ -96,7 +96,7 @@ impl Account {
 
     pub(crate) fn ailment(&self) -> Option<String> {
         let unheard = || match self.contact.last() {
-            Some(last) if last.elapsed() > SILENCE => Some("the board says nothing".to_owned()),
+            Some(last) if last.elapsed() > SILENCE => Some("the board does not reply".to_owned()),
             Some(_) if *self.registered.borrow() => None,
             _ => Some("not registered yet".to_owned()),
         };

@@ -198,7 +198,8 @@ impl Attempt {
         );
         if let Some(folder) = command.cwd.as_deref().filter(|it| !it.is_dir()) {
             // The kernel would say the same as of a program that is not there.
-            let source = io::Error::other(format!("there is no folder {}", folder.display()));
+            let source =
+                io::Error::other(format!("the directory {} does not exist", folder.display()));
             let program = command.program.clone();
             return Err(Ok(Course::NotRun(NotRun::Failed { program, source })));
         }

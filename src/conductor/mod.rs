@@ -121,9 +121,9 @@ impl Until {
 pub(crate) enum Halted {
     #[error(transparent)]
     Board(#[from] BoardError),
-    #[error("commands cannot be watched over")]
+    #[error("jobboard cannot supervise commands")]
     Unwatched(#[from] io::Error),
-    #[error("a part of the conductor has failed")]
+    #[error("a task of the conductor failed")]
     Broken,
 }
 

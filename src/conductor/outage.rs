@@ -214,8 +214,8 @@ impl Contact {
 
 fn instead(error: &BoardError) -> Lost {
     let does = match is_away(error) {
-        true => "is away",
-        false => "refuses",
+        true => "has been unreachable",
+        false => "has refused requests",
     };
     (Instant::now(), does)
 }
@@ -267,7 +267,7 @@ mod tests {
         assert!(
             contact
                 .trouble()
-                .is_some_and(|it| it.contains("is away for"))
+                .is_some_and(|it| it.contains("has been unreachable for"))
         );
         assert!(!contact.tell(&Ok(())) && contact.trouble().is_none());
     }

@@ -90,7 +90,7 @@ impl Reasons {
 
     fn reason(&mut self, mut text: String) -> &mut Reason {
         if self.0.len() >= MOST_REASONS && !self.0.contains_key(&text) {
-            text = "other reasons, too many to be told apart".to_owned();
+            text = "other reasons, too many to list".to_owned();
         }
         self.0.entry(text).or_default()
     }
@@ -252,7 +252,7 @@ mod tests {
                 };
                 let handled = name.starts_with('r');
                 let against = match handled {
-                    true => Against::Record("its handler is anybody's".to_owned()),
+                    true => Against::Record("its handler is writable by all".to_owned()),
                     false => Against::Policy(Unfit::NoCommand { has_handlers: true }),
                 };
                 reasons.add(&such, &against);

@@ -198,9 +198,9 @@ impl<'a> Service<'a> {
         let work = match *self.shared.shutdown.borrow() {
             _ if !is_registered => "not registered yet".to_owned(),
             Shutdown::NotYet => match (jobs, or_more) {
-                (0, _) => format!("{running}, nothing to do"),
-                (jobs, false) => format!("{running}, {jobs} to do"),
-                (jobs, true) => format!("{running}, {jobs} or more to do"),
+                (0, _) => format!("{running}, no runnable jobs"),
+                (jobs, false) => format!("{running}, {jobs} runnable"),
+                (jobs, true) => format!("{running}, {jobs} or more runnable"),
             },
             Shutdown::Quiet => format!("quiet, {running}"),
             Shutdown::Finish | Shutdown::Abort(_) => format!("ending, {running}"),

@@ -59,7 +59,7 @@ impl<'a> Chosen<'a> {
         let Sourced { value, source } = choice;
         ensure!(
             !value.is_empty(),
-            "{source} is empty: give a URL, or the NAME of a board"
+            "{source} is empty; give the URL or the name of a board"
         );
         if let Some(files) = value.strip_prefix(octavia::SCHEME) {
             let octavia = Octavia::read(files, Path::new(""), env);
@@ -70,7 +70,7 @@ impl<'a> Chosen<'a> {
             return Self::by_name(Sourced::new(value, source), files, env);
         }
         let url = value.parse();
-        let url = url.with_context(|| format!("{source} is not the URL of a board"))?;
+        let url = url.with_context(|| format!("{source} is not a board URL"))?;
         Ok(Self::by_url(Sourced::new(url, source), files, env))
     }
 
@@ -131,7 +131,7 @@ impl<'a> Chosen<'a> {
         let found = found.ok_or_else(|| unknown_board(&choice, files))?;
         let Sourced { value, source } = choice;
         let path = found.file.path.display();
-        let wrong = || format!("the url of [board.{value}] in {path} is wrong");
+        let wrong = || format!("the url of [board.{value}] in {path} is invalid");
         let (url, octavia, protected) = url_of(&found, env).with_context(wrong)?;
         found.require_trust(url.has_password())?;
         let board = BoardChoice {
@@ -183,14 +183,14 @@ fn unknown_board(choice: &Sourced<String>, files: &ConfigFiles) -> anyhow::Error
     let Sourced { value, source } = choice;
     let names: Vec<&str> = files.names().into_iter().collect();
     let known = if names.is_empty() {
-        "no configuration file has a [board.NAME]".to_owned()
+        "no configuration file has a [board.NAME] table".to_owned()
     } else {
-        format!("known are {}", names.join(", "))
+        format!("configured boards: {}", names.join(", "))
     };
     let hint = if value.contains(['/', '.']) {
-        format!("; a file is named sqlite:{value}")
+        format!("; for a file, use sqlite:{value}")
     } else {
         String::new()
     };
-    anyhow!("{source} names the board `{value}`, which is not known: {known}{hint}")
+    anyhow!("{source}: unknown board `{value}`; {known}{hint}")
 }

@@ -112,7 +112,7 @@ impl Environment {
         let text = text.with_context(|| format!("{name} is not UTF-8 text"))?;
         ensure!(
             !text.is_empty(),
-            "{name} is empty: unset it, or say what it is to be"
+            "{name} is empty; unset {name} or give a value"
         );
         Ok(Some(Sourced::new(text, Source::Variable(name))))
     }
@@ -131,9 +131,9 @@ impl Environment {
     }
 
     pub(super) fn default_board(&self) -> anyhow::Result<PathBuf> {
-        let state = self.folder("XDG_STATE_HOME", ".local/state").context(
-            "there is no home folder for the default board: set HOME, or name a board with --board",
-        )?;
+        let state = self
+            .folder("XDG_STATE_HOME", ".local/state")
+            .context("no home directory for the default board; set HOME or give --board")?;
         Ok(state.join("jobboard").join("board.db"))
     }
 

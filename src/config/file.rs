@@ -79,7 +79,7 @@ impl ConfigFiles {
     ) -> anyhow::Result<Self> {
         if let Some(Sourced { value, source }) = named {
             let file = ConfigFile::read(value).with_context(|| source.to_string())?;
-            let lacking = || format!("{source}: there is no {}", value.display());
+            let lacking = || format!("{source}: file {} does not exist", value.display());
             let file = file.with_context(lacking)?;
             return Ok(Self(vec![file]));
         }
@@ -139,7 +139,7 @@ impl ConfigFile {
                 Ok(None)
             }
             Err(error) if error.kind() == ErrorKind::InvalidData => {
-                bail!("cannot read {}: it is not UTF-8", path.display())
+                bail!("cannot read {}: the file is not UTF-8", path.display())
             }
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
@@ -151,7 +151,7 @@ impl ConfigFile {
         for name in content.board.keys() {
             ensure!(
                 !name.is_empty() && !name.contains(':'),
-                "{}: the name of a board is not empty and has no `:`, which tells URLs",
+                "{}: a board name must not be empty or contain `:`, which marks a URL",
                 path.display()
             );
         }
@@ -161,7 +161,8 @@ impl ConfigFile {
             .is_some_and(|name| name.contains(':'))
         {
             bail!(
-                "{}: `default` is the NAME of a board, not a URL: put the URL into a [board.NAME]",
+                "{}: `default` must be the name of a board, not a URL; put the URL into a \
+                 [board.NAME] table",
                 path.display()
             );
         }
@@ -194,7 +195,7 @@ impl FoundTable<'_> {
         }
         let path = &self.file.path;
         require_ours(path)
-            .with_context(|| format!("{} names a command or a password", path.display()))
+            .with_context(|| format!("{} sets a command or a password", path.display()))
     }
 
     pub(super) fn may_run(self) -> Option<Sourced<MayRun>> {
@@ -236,11 +237,10 @@ fn without_value(message: &str) -> String {
             // Nor are these the words of TOML.
             let wanted = match wanted {
                 "a map" => "a table",
-                "a string" => "a text",
                 "a boolean" => "true or false",
                 wanted => wanted,
             };
-            format!("the value is not {wanted}")
+            format!("the value must be {wanted}")
         }
         // The word of TOML, not of serde.
         _ => message.replacen(" field `", " key `", 1),
@@ -257,7 +257,7 @@ impl TryFrom<Value> for Timeout {
 
     fn try_from(value: Value) -> Result<Self, String> {
         let Value::String(text) = value else {
-            return Err("op_timeout is a text such as \"5s\"".to_owned());
+            return Err("op_timeout must be a string such as \"5s\"".to_owned());
         };
         let timeout = duration::parse(&text).map_err(|error| format!("op_timeout: {error}"))?;
         limit::check_op_timeout(timeout)
@@ -281,7 +281,8 @@ impl TryFrom<Value> for Size {
             _ => None,
         };
         bytes.filter(|bytes| *bytes > 0).map(Self).ok_or(
-            "max_details is a number of bytes, or a text such as \"512KiB\", \"1MiB\" or \"1GiB\"",
+            "max_details must be a number of bytes or a string such as \"512KiB\", \"1MiB\" or \
+             \"1GiB\"",
         )
     }
 }
@@ -300,18 +301,20 @@ impl TryFrom<Value> for Program {
     fn try_from(value: Value) -> Result<Self, &'static str> {
         let Value::Array(words) = value else {
             return Err(
-                "password_command is an array such as [\"pass\", \"show\", \"redis\"]: it is run \
-                 without a shell, which alone could take one text apart",
+                "password_command must be an array such as [\"pass\", \"show\", \"redis\"]; no \
+                 shell splits a string",
             );
         };
         let words: Option<Vec<String>> = words
             .into_iter()
             .map(|word| word.as_str().map(str::to_owned))
             .collect();
-        let mut words = words.ok_or("password_command has texts only")?.into_iter();
+        let mut words = words
+            .ok_or("password_command must contain only strings")?
+            .into_iter();
         let name = words.next().filter(|name| !name.is_empty());
         Ok(Self {
-            name: name.ok_or("password_command begins with a program")?,
+            name: name.ok_or("password_command must begin with a program")?,
             arguments: words.collect(),
         })
     }
@@ -350,7 +353,7 @@ mod tests {
                     let mut lines = text.lines().filter(|line| line.contains(PASSWORD));
                     let is_a_value = lines.all(|line| line.starts_with("url = \""));
                     return match told.contains(PASSWORD) && is_a_value {
-                        true => Err(format!("the password is told: {told}")),
+                        true => Err(format!("the password is shown: {told}")),
                         false => refused(&told),
                     };
                 }

@@ -22,9 +22,9 @@ const UNITS: [(&str, u64); 3] = [("GiB", 1024 * MIB), ("MiB", MIB), ("KiB", 1024
 /// Refuses times in which nothing could be done, or that no clock can count.
 pub(super) fn check_op_timeout(timeout: Duration) -> Result<Duration, &'static str> {
     if timeout.is_zero() {
-        Err("an operation cannot be done in no time: give 5s or so")
+        Err("the timeout must be longer than 0s, for example 5s")
     } else if timeout > LONGEST {
-        Err("an operation is given ten years at most: give 5s or so")
+        Err("the timeout must be at most ten years, for example 5s")
     } else {
         Ok(timeout)
     }

@@ -277,7 +277,7 @@ pub(crate) fn format(
             .map(Format::to_string)
             .collect();
         anyhow!(
-            "JOBBOARD_FORMAT is `{}`: it is one of {}",
+            "JOBBOARD_FORMAT is `{}`; use one of {}",
             said.value,
             forms.join(", ")
         )
@@ -294,7 +294,7 @@ fn config_file(flags: &Flags, env: &Environment) -> anyhow::Result<Option<Source
     ensure!(
         path.as_ref()
             .is_none_or(|path| !path.as_os_str().is_empty()),
-        "{name} is empty: unset it, or say what it is to be"
+        "{name} is empty; unset {name} or give a value"
     );
     Ok(path.map(|path| Sourced::new(path, Source::Variable(name))))
 }
@@ -312,8 +312,7 @@ fn who(
     let Sourced { value, source } = said
         .or_else(|| table?.value(|table| table.who.clone()))
         .unwrap_or_else(|| Sourced::default(env.user_at_host()));
-    let owner = Owner::new(&value)
-        .with_context(|| format!("cannot act under the name that {source} gives"))?;
+    let owner = Owner::new(&value).with_context(|| format!("invalid owner name in {source}"))?;
     Ok(Sourced::new(owner, source))
 }
 
@@ -357,7 +356,7 @@ fn truth(env: &Environment, name: &'static str) -> anyhow::Result<Option<Sourced
     let is_true = match value.to_string_lossy().to_ascii_lowercase().as_str() {
         "1" | "true" => true,
         "0" | "false" | "" => false,
-        other => bail!("{name} is `{other}`: it is 1 or true, 0 or false"),
+        other => bail!("{name} is `{other}`; use 1, true, 0 or false"),
     };
     Ok(Some(Sourced::new(is_true, Source::Variable(name))))
 }

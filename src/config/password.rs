@@ -52,7 +52,7 @@ pub(super) fn choose(
     if let Some(path) = env.variable(name).filter(|_| !flags.is_second) {
         ensure!(
             !path.is_empty(),
-            "{name} is empty: unset it, or name a file"
+            "{name} is empty; unset {name} or name a file"
         );
         return Ok(Sourced::new(file(path), Source::Variable(name)));
     }
@@ -108,7 +108,7 @@ impl Password {
             Self::Given(secret) => Ok(Some(secret.clone())),
             Self::Stdin => Secret::read(io::stdin().lock())
                 .map(Some)
-                .context("cannot read the password from stdin"),
+                .context("cannot read the password from standard input"),
             Self::File(path) => Secret::from_file(path, patience)
                 .map(Some)
                 .with_context(|| format!("cannot read the password from {}", path.display())),
@@ -135,7 +135,7 @@ fn run(command: &mut Command, patience: Duration) -> anyhow::Result<Secret> {
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()
-        .with_context(|| format!("cannot run `{program}`, the password_command"))?;
+        .with_context(|| format!("cannot run the password_command `{program}`"))?;
     let printed = printed(&mut child, (Instant::now(), patience));
     if printed.is_err()
         && let Some(group) = Group::led_by(Pid::from_child(&child))
@@ -144,13 +144,13 @@ fn run(command: &mut Command, patience: Duration) -> anyhow::Result<Secret> {
     }
     let status = child.wait()?;
     let printed =
-        printed.with_context(|| format!("`{program}`, the password_command, was killed"))?;
+        printed.with_context(|| format!("the password_command `{program}` was killed"))?;
     ensure!(
         status.success(),
-        "`{program}`, the password_command, ended with {status}"
+        "the password_command `{program}` exited with {status}"
     );
     Secret::read(&printed[..])
-        .with_context(|| format!("`{program}`, the password_command, printed no password"))
+        .with_context(|| format!("the password_command `{program}` printed no password"))
 }
 
 /// Returns what a program prints, once it has ended, which leaves it unreaped.
@@ -194,8 +194,8 @@ mod tests {
             let error = run(&mut command, Duration::from_millis(500)).unwrap_err();
             let told = format!("{error:#}");
             let why = match script.ends_with("yes") {
-                true => "was killed: it has more than 65536 bytes",
-                false => "was killed: it has not come to its end within 500ms",
+                true => "was killed: the sidecar has more than 65536 bytes",
+                false => "was killed: the input did not end within 500ms",
             };
             assert!(told.contains(why), "{told}");
             let pids = std::fs::read_to_string(&pids).unwrap();

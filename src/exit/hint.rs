@@ -8,7 +8,8 @@ use crate::{
     suggest::Hint,
 };
 
-pub(super) const LOOK_AT_IT: &str = "nothing was done; `jobboard show JOB` shows how it is now";
+pub(super) const LOOK_AT_IT: &str = "nothing changed; `jobboard show JOB` shows its current \
+                                     state";
 
 #[derive(Debug)]
 pub(super) struct WayOut {
@@ -29,29 +30,31 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
     let hint: Hint = match error {
         CommandError::Usage { hint, .. } | CommandError::Refused { hint, .. } => hint.clone()?,
         CommandError::Unheard { .. } => {
-            "`jobboard owner JOB` shows whether it is; `jobboard abandon --force JOB` frees it"
+            "`jobboard owner JOB` shows who holds the claim; `jobboard abandon --force JOB` \
+             releases the job"
                 .into()
         }
         CommandError::Yours { hint, .. } => hint.clone(),
         CommandError::Nothing(_) => match verb(trying) {
-            "claim" => "with --wait 1m as well it waits for one".into(),
-            "show the flow of" => "`jobboard explain JOB` says why it is where it is".into(),
-            "resume" => "`jobboard status` shows what is paused".into(),
-            _ => "`jobboard claim JOB` claims it".into(),
+            "claim" => "add `--wait 1m` to wait for a job".into(),
+            "show the flow of" => "`jobboard explain JOB` shows its state and the reason".into(),
+            "resume" => "`jobboard status` lists the pauses".into(),
+            _ => "`jobboard claim JOB` claims the job".into(),
         },
-        CommandError::UnreadableOwner => "`jobboard abandon --force JOB` frees it".into(),
+        CommandError::UnreadableOwner => "`jobboard abandon --force JOB` releases the job".into(),
         CommandError::NotHeldBy(_) => {
-            "nothing was done; `jobboard owner JOB` shows who holds it".into()
+            "nothing changed; `jobboard owner JOB` shows who holds the claim".into()
         }
-        CommandError::NoConductor => "`jobboard conductors` shows who is at work".into(),
+        CommandError::NoConductor => "`jobboard conductors` lists the running conductors".into(),
         CommandError::NotKnown { .. } => {
-            "with --gone-ok it counts as complete; `jobboard list --history` shows what is remembered"
+            "add `--gone-ok` to treat an unknown job as complete; `jobboard list --history` \
+             lists the jobs that ended"
                 .into()
         }
         CommandError::InVain(_) => {
-            "`jobboard list --trash` and `jobboard list --history` show how jobs ended".into()
+            "`jobboard list --trash` and `jobboard list --history` show how the jobs ended".into()
         }
-        CommandError::TimedOut(_) => "`jobboard list` shows what is on the board".into(),
+        CommandError::TimedOut(_) => "`jobboard list` shows the jobs on the board".into(),
         // Each of the several was told of by itself, and a command has said what there is to say.
         CommandError::Partly { .. } | CommandError::Command(_) | CommandError::Ours(_) => {
             return None;
@@ -82,40 +85,44 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         BoardError::Ambiguous { wanted, .. }
             if wanted.parse().is_ok_and(|it: JobRef| it.is_exact()) =>
         {
-            "several records have it; name one by its key; nothing was done"
+            "nothing changed; several records share this reference, so name one by its key, as \
+             in key:TEXT"
         }
-        BoardError::Ambiguous { .. } => "give more of the uuid; nothing was done",
-        BoardError::Postponed { .. } => "`jobboard claim JOB` claims it all the same",
+        BoardError::Ambiguous { .. } => "nothing changed; give more digits of the uuid",
+        BoardError::Postponed { .. } => "`jobboard claim JOB` claims the job now",
         BoardError::NotHeldBack => {
-            "nothing was done: it can be claimed already; `jobboard show JOB` shows it"
+            "nothing changed; the job is already claimable, as `jobboard show JOB` shows"
         }
         BoardError::Changed => LOOK_AT_IT,
-        BoardError::Exists { .. } => "nothing was done; `jobboard show JOB` shows the one there is",
+        BoardError::Exists { .. } => "nothing changed; `jobboard show JOB` shows the existing job",
         BoardError::TrashTaken { .. } => {
-            "nothing was done; `jobboard list --trash --shared` shows it: restore it on its board, or \
-             purge it, first"
+            "nothing changed; `jobboard list --trash --shared` shows the other job: restore it \
+             on its board, or purge it, then repeat"
         }
         BoardError::NumberTaken { .. } => {
-            "nothing was done; it can be restored once that one is gone from the board"
+            "nothing changed; repeat the command when the other job has left the board"
         }
         BoardError::NameTaken { .. } => {
-            "`jobboard conductors` shows who is at work; choose another --name"
+            "choose another --name; `jobboard conductors` lists the names in use"
         }
-        BoardError::Crowded { .. } => "`jobboard conductors` shows the first of them",
-        BoardError::Malformed { .. } => "`jobboard trash --force JOB` takes it off the board",
+        BoardError::Crowded { .. } => "`jobboard conductors` lists the first of them",
+        BoardError::Malformed { .. } => {
+            "`jobboard trash --force JOB` moves the record to the trash"
+        }
         BoardError::Unfit { .. } => {
-            "`jobboard claim JOB` alone claims it all the same; `jobboard trash --force JOB` takes it \
-             off the board"
+            "`jobboard claim JOB` without other options claims the job anyway; `jobboard trash \
+             --force JOB` moves the job to the trash"
         }
         BoardError::OtherName { hint, .. } => return Some(Hint::clone(hint)),
         BoardError::Occupied { remedy, .. } => return Some(Hint::clone(remedy)),
         BoardError::Unsupported { hint, .. } => (*hint)?,
-        BoardError::NoFolder { .. } => "with --create the folder is made, too",
-        BoardError::Denied { .. } => "`jobboard config` shows which board is used, and as whom",
-        BoardError::Failed { .. } => {
-            "`jobboard config` shows which board is used, and who chose it"
+        BoardError::NoFolder { .. } => "add `--create` to create the directory",
+        BoardError::Denied { .. } => {
+            "`jobboard config` shows the board, the user and the source of the password"
         }
-        // All of these depend on it.
+        BoardError::Failed { .. } => {
+            "`jobboard config` shows the board in use and where it is configured"
+        }
         BoardError::NoSuchJob
         | BoardError::AlreadyClaimed { .. }
         | BoardError::NotClaimed
@@ -134,46 +141,50 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     let has_job = trying.is_some_and(|trying| trying.job.is_some());
     let hint = match (error, word) {
         (BoardError::NoSuchJob, word) if has_job && !matches!(word, "show" | "wait") => {
-            "`jobboard show JOB` looks for it in the trash and in the history, too"
+            "`jobboard show JOB` also searches the trash and the history"
         }
         (BoardError::NoSuchJob, _) => {
-            "`jobboard list` shows the jobs on the board; --trash and --history, those that left it"
+            "`jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs \
+             that left it"
         }
         (BoardError::AlreadyClaimed { .. }, "retry") => {
-            "nothing was done; if whoever has it is gone, `jobboard abandon --force JOB` frees it"
+            "nothing changed; if the owner is gone, `jobboard abandon --force JOB` releases the \
+             claim"
         }
         (BoardError::AlreadyClaimed { .. }, _) => {
-            "`jobboard claim --next` claims the best job that is free; if the holder of this one is \
-             gone, `jobboard abandon --force JOB` frees it"
+            "`jobboard claim --next` claims the next claimable job; if the owner of this job is \
+             gone, `jobboard abandon --force JOB` releases the claim"
         }
         (BoardError::NotClaimed, "trash" | "consume") => {
             return Some(by_force(
                 verb,
-                "`jobboard {} --force JOB` does it though nobody has it",
+                "`jobboard {} --force JOB` works without a claim",
             ));
         }
-        (BoardError::NotClaimed, "abandon") => "it is free already: `jobboard show JOB` shows it",
-        (BoardError::NotClaimed, _) => "`jobboard claim JOB` claims it",
+        (BoardError::NotClaimed, "abandon") => {
+            "the job needs no release; `jobboard show JOB` shows its state"
+        }
+        (BoardError::NotClaimed, _) => "`jobboard claim JOB` claims the job",
         (BoardError::NotOwner { .. }, "trash" | "consume" | "abandon") => {
             return Some(by_force(
                 verb,
-                "`jobboard {} --force JOB` does it whoever has it; --who NAME acts as its owner",
+                "`jobboard {} --force JOB` overrides the owner; `--who NAME` acts as the owner",
             ));
         }
         (BoardError::NotOwner { .. }, _) => {
-            "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it"
+            "`--who NAME` acts as the owner; `jobboard abandon --force JOB` releases the claim"
         }
-        (BoardError::Malformed { .. }, "retry") => "nothing was done; `jobboard show JOB` shows it",
+        (BoardError::Malformed { .. }, "retry") => {
+            "nothing changed; `jobboard show JOB` shows the record"
+        }
         (BoardError::Unreachable { .. } | BoardError::Misdirected { .. }, "ping") => {
-            "`jobboard config` shows which board is used, and who chose it"
+            "`jobboard config` shows the board in use and where it is configured"
         }
         (BoardError::Unreachable { .. } | BoardError::Misdirected { .. }, _) => {
-            "`jobboard ping` shows whether the board answers"
+            "`jobboard ping` tests the connection"
         }
-        (BoardError::Unknown { .. }, _) if has_job => {
-            "`jobboard show JOB` shows whether it was done"
-        }
-        (BoardError::Unknown { .. }, _) => "`jobboard list` shows whether it was done",
+        (BoardError::Unknown { .. }, _) if has_job => "`jobboard show JOB` shows the outcome",
+        (BoardError::Unknown { .. }, _) => "`jobboard list` shows the outcome",
         _ => return None,
     };
     Some(hint.into())
@@ -183,7 +194,6 @@ fn verb(trying: Option<&Trying>) -> &'static str {
     trying.map_or("", |trying| trying.verb)
 }
 
-/// Fills in the command that was tried, with what follows it, as in `consume --failed`.
 fn by_force(verb: &str, text: &'static str) -> Hint {
     let words: Vec<_> = verb.split(' ').collect();
     Hint::new(text, [&words])

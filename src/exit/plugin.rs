@@ -69,7 +69,6 @@ impl Failed {
     }
 }
 
-/// Writes a line without the sign behind which performance data begins.
 pub(crate) fn without_bars(line: &str) -> String {
     line.replace('|', "/")
 }

@@ -8,7 +8,6 @@ pub(crate) struct Trying {
     pub(super) verb: &'static str,
     what: String,
     pub(super) board: Option<String>,
-    /// How to refer to the job that it was about.
     pub(super) job: Option<String>,
 }
 
@@ -28,7 +27,6 @@ impl Trying {
         self
     }
 
-    /// Says it without the board.
     pub(super) fn deed(&self) -> String {
         format!("cannot {} {}", self.verb, self.what)
     }

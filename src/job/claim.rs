@@ -16,14 +16,11 @@ pub(crate) struct Owner(Vec<u8>);
 
 #[derive(Debug, Error)]
 pub(crate) enum InvalidOwner {
-    #[error("the name of an owner must not be empty or blank")]
+    #[error("an owner name must not be empty or blank")]
     Empty,
-    #[error("the name of an owner must not contain control characters")]
+    #[error("an owner name must not contain control characters")]
     Control,
-    #[error(
-        "the name of an owner must not be longer than {} bytes",
-        Owner::LONGEST
-    )]
+    #[error("an owner name must not be longer than {} bytes", Owner::LONGEST)]
     TooLong,
 }
 

@@ -22,7 +22,7 @@ impl Edit {
             return Ok(self.details.clone());
         }
         let Some(Value::Object(members)) = self.details.as_ref().or(now) else {
-            return Err("its details are no object, or are too large to be read");
+            return Err("the details are not an object, or too large to read");
         };
         let mut members: Map<String, Value> = members.clone();
         for (name, value) in &self.facts {

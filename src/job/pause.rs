@@ -32,7 +32,7 @@ impl Pause {
     /// added: an unread one could apply to any job.
     pub(crate) fn bounded(mut first: Vec<Self>, count: usize) -> Vec<Self> {
         if count > MOST_PAUSES {
-            let reason = format!("the board has {count} pauses, too many to be read");
+            let reason = format!("the board has {count} pauses, too many to read");
             first.truncate(MOST_PAUSES);
             first.push(Self::of_all(&reason));
         }
@@ -83,7 +83,7 @@ impl Pauses {
         let (globs, mut lasting): (Vec<_>, Vec<_>) = read.unzip();
         let globs = RegexSetBuilder::new(globs).size_limit(GLOBS).build();
         let globs = globs.unwrap_or_else(|_| {
-            lasting = vec![Pause::of_all("the pauses are too long to be read")];
+            lasting = vec![Pause::of_all("the pauses are too long to read")];
             RegexSet::new(["^"]).unwrap_or_default()
         });
         Self {

@@ -15,7 +15,9 @@ const MOST_MEMBERS: usize = LONGEST / 2;
 pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Result<T> {
     if record.len() > LONGEST_RECORD {
         let length = record.len();
-        return Err(serde_json::Error::custom(format!("it has {length} bytes")));
+        return Err(serde_json::Error::custom(format!(
+            "the audit entry has {length} bytes"
+        )));
     }
     let read = serde_json::from_slice(record)?;
     // In a short record nothing is long.

@@ -39,7 +39,7 @@ pub(crate) enum NotPerformed {
     #[error(transparent)]
     NotRun(#[from] NotRun),
     /// It was killed, if it had been started at all.
-    #[error("the command cannot be watched over")]
+    #[error("jobboard cannot supervise the command")]
     Unwatched(#[from] io::Error),
 }
 

@@ -8,23 +8,22 @@ use crate::duration;
 
 #[derive(Debug, Error)]
 pub(crate) enum LogbookError {
-    #[error("the database did not answer within {}", duration::exact(*.0))]
+    #[error("the database did not reply within {}", duration::exact(*.0))]
     Slow(Duration),
     #[error(
-        "this program was built without the feature `{0}`: the packages have it, and so has what \
-         `cargo install --path . --features {0}` makes"
+        "this build of jobboard lacks the feature `{0}`; install a package, or build with `cargo \
+         install --path . --features {0}`"
     )]
     #[cfg_attr(all(feature = "mysql", feature = "postgres"), expect(dead_code))]
     LeftOut(&'static str),
-    #[error("the database cannot be reached: {0}")]
+    #[error("the database is unreachable: {0}")]
     Unreachable(String),
-    #[error("the database denies it: {0}")]
+    #[error("the database denies access: {0}")]
     Denied(String),
-    /// There are no such tables, or others than are known.
-    #[error("the database has no logbooks of TaskFlow as they are known here: {0}")]
+    #[error("the database has no TaskFlow logbooks of a supported version: {0}")]
     Schema(String),
-    #[error("the database refuses the question: {0}")]
+    #[error("the database rejects the query: {0}")]
     Refused(String),
-    #[error("what the database says of {0} makes no sense")]
+    #[error("the database returned invalid data for {0}")]
     Nonsense(&'static str),
 }

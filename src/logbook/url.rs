@@ -37,19 +37,19 @@ pub(crate) struct Server {
 /// password.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum InvalidLogbookUrl {
-    #[error("the URL of logbooks begins with one of mysql: postgresql: sqlite:")]
+    #[error("a logbook URL begins with mysql:, postgresql: or sqlite:")]
     Scheme,
-    #[error("it is written as {0}://USER:PASSWORD@HOST:PORT/DATABASE")]
+    #[error("the form is {0}://USER:PASSWORD@HOST:PORT/DATABASE")]
     Form(&'static str),
-    #[error("it is written as sqlite:FILE, or as sqlite:///FILE")]
+    #[error("the form is sqlite:FILE or sqlite:///FILE")]
     Path,
-    #[error("what is encoded in it with % is no text")]
+    #[error("a `%` escape in the URL is not valid text")]
     Encoding,
-    #[error("its port is no number from 1 to 65535")]
+    #[error("the port is not a number from 1 to 65535")]
     Port,
-    #[error("it needs both a certificate and its key")]
+    #[error("the URL needs both a certificate and its key")]
     HalfIdentity,
-    #[error("those logbooks are in the memory of each process: nobody else can read them")]
+    #[error("these logbooks stay in the memory of each process, so no other process can read them")]
     Memory,
 }
 
@@ -315,7 +315,7 @@ mod tests {
                 let password = server.password.as_ref().map(Secret::expose);
                 let is_told = password == Some("hunter2") && text.matches("hunter2").count() < 2;
                 match is_told && url.to_string().contains("hunter2") {
-                    true => Err(format!("the password is told: {url}")),
+                    true => Err(format!("the password is shown: {url}")),
                     false => Ok(Answer::Read),
                 }
             }

@@ -43,7 +43,7 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exit(code) => write!(f, "the command ended with code {code}"),
-            Self::Signal(signal) => write!(f, "the command was ended by signal {signal}"),
+            Self::Signal(signal) => write!(f, "the command was killed by signal {signal}"),
         }
     }
 }

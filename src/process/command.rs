@@ -18,16 +18,15 @@ use crate::{job::Fence, trace::Span};
 
 #[derive(Debug, Error)]
 pub(crate) enum NotRun {
-    #[error("there is no program {}", shown(program))]
+    #[error("program {} not found", shown(program))]
     NotFound { program: PathBuf },
-    #[error("{} cannot be executed", program.display())]
+    #[error("cannot execute {}", program.display())]
     NotExecutable { program: PathBuf, source: io::Error },
     /// The machine has no room for another process, or we may open no more files.
-    #[error("{} could not be started", program.display())]
+    #[error("cannot start {}", program.display())]
     Failed { program: PathBuf, source: io::Error },
 }
 
-/// Shows a name, be it an empty one.
 fn shown(program: &Path) -> std::path::Display<'_> {
     let is_empty = program.as_os_str().is_empty();
     if is_empty { Path::new("''") } else { program }.display()

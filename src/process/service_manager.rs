@@ -46,7 +46,7 @@ impl ServiceManager {
             [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
             _ => {
                 return Err(io::Error::other(
-                    "NOTIFY_SOCKET is no socket of this machine",
+                    "NOTIFY_SOCKET does not name a local socket",
                 ));
             }
         };

@@ -287,7 +287,7 @@ fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
 }
 
 fn text(bytes: impl Into<Vec<u8>>) -> io::Result<CString> {
-    CString::new(bytes).map_err(|_| io::Error::other("there is a NUL in it"))
+    CString::new(bytes).map_err(|_| io::Error::other("the argument contains a NUL byte"))
 }
 
 fn is_called(variable: &CStr, name: &OsStr) -> bool {

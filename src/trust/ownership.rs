@@ -12,13 +12,13 @@ use crate::suggest::Hint;
 
 #[derive(Debug, Error)]
 pub(crate) enum Untrusted {
-    #[error("{} belongs to the user {owner}, not to {}", path.display(), geteuid().as_raw())]
+    #[error("{} belongs to user {owner}, not to {}", path.display(), geteuid().as_raw())]
     Foreign { path: PathBuf, owner: u32 },
-    #[error("{} can be written by others (mode {mode:o})", path.display())]
+    #[error("other users can write to {} (mode {mode:o})", path.display())]
     Writable { path: PathBuf, mode: u32 },
     #[error("{} is not {wanted}", path.display())]
     Kind { path: PathBuf, wanted: &'static str },
-    #[error("{} cannot be looked at", path.display())]
+    #[error("cannot inspect {}", path.display())]
     Unseen { path: PathBuf, source: io::Error },
 }
 
@@ -27,15 +27,11 @@ impl Untrusted {
         let (text, words, path) = match self {
             Self::Foreign { path, .. } => {
                 let us = geteuid().as_raw().to_string();
-                ("`chown {}`, if what the file says is still right", us, path)
+                ("check the file, then run `chown {}`", us, path)
             }
             Self::Writable { path, .. } => {
                 let mode = "go-w".to_owned();
-                (
-                    "`chmod {}`, if what the file says is still right",
-                    mode,
-                    path,
-                )
+                ("check the file, then run `chmod {}`", mode, path)
             }
             Self::Kind { .. } | Self::Unseen { .. } => return None,
         };
@@ -49,7 +45,7 @@ pub(crate) enum Trust {
     UsAndRoot,
 }
 
-/// Whether no file can have that name here, which a poster may have chosen too long.
+/// A poster can choose a name that is too long for any file.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -61,7 +61,7 @@ impl Way {
             let target = target.map_err(|error| unseen(&next.path, error.into()))?;
             let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
             if links > MOST_LINKS {
-                let source = io::Error::other("there are too many links");
+                let source = io::Error::other("the path has too many symbolic links");
                 return Err(unseen(&path, source));
             }
             if target.is_absolute() {

@@ -34,7 +34,7 @@ fn nobody_else_can() {
     --- stdout
     --- stderr
     error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
-    hint: `jobboard abandon --force @1` does it whoever has it; --who NAME acts as its owner
+    hint: `jobboard abandon --force @1` overrides the owner; `--who NAME` acts as the owner
     ");
 }
 
@@ -134,7 +134,7 @@ fn jobs_of_a_filter_that_fail_alike_are_foreseen_and_told_together() {
       00000004 job-3
       00000005 job-4
       … and 1 more
-    error: cannot abandon 5 jobs (job-1, job-2, job-3 and 2 more) on sqlite:ROOT/state/jobboard/board.db: nobody has claimed the job
+    error: cannot abandon 5 jobs (job-1, job-2, job-3 and 2 more) on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
     hint: it is free already: `jobboard show 00000006-0000-0000-0000-000000000000` shows it
     -v tells of each
     error: 5 of 6 failed

@@ -113,7 +113,8 @@ fn where_not_even_the_folder_is_there_is_no_board_to_read() {
             .jobboard(&[call, &["--board", "sqlite:deep/er/jobs.db"]].concat())
             .run();
         assert!(
-            run.failed(5).contains("there is no folder deep/er"),
+            run.failed(5)
+                .contains("the directory deep/er does not exist"),
             "{run}"
         );
     }
@@ -187,8 +188,8 @@ fn a_board_by_url_is_that_file() {
     exit code 1
     --- stdout
     --- stderr
-    error: cannot post resize: cannot make the board sqlite:deep/er/jobs.db: there is no folder deep/er
-    hint: with --create the folder is made, too
+    error: cannot post resize: cannot create the board sqlite:deep/er/jobs.db: the directory deep/er does not exist
+    hint: add `--create` to create the directory
     ");
     post(&["--create"]).run().succeeded();
     env.jobboard(&["post", "resize", "--board", "sqlite:deep/jobs.db"])
@@ -247,7 +248,10 @@ fn what_is_no_file_is_no_board() {
         for call in CALLS {
             let url = format!("sqlite:{path}");
             let run = env.jobboard(&[call, &["--board", &url]].concat()).run();
-            assert!(run.failed(1).contains("it is no regular file"), "{run}");
+            assert!(
+                run.failed(1).contains("the path is not a regular file"),
+                "{run}"
+            );
         }
     }
 }

@@ -85,7 +85,7 @@ fn the_next_job_is_the_most_urgent_and_then_the_oldest() {
     --- stdout
     --- stderr
     error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: there is none that can be claimed
-    hint: with --wait 1m as well it waits for one
+    hint: add `--wait 1m` to wait for a job
     ");
 }
 
@@ -159,7 +159,7 @@ fn waiting_for_a_job_ends_at_the_timeout() {
     --- stdout
     --- stderr
     error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: waited 50ms for a job that can be claimed
-    hint: `jobboard list` shows what is on the board
+    hint: `jobboard list` shows the jobs on the board
     ");
 }
 

@@ -81,7 +81,7 @@ fn a_mistake_in_the_file_is_told_with_its_line() {
     --- stdout
     --- stderr
     error: ROOT/config/jobboard/config.toml, line 4: unknown key `readonly`, expected one of `url`, `who`, `read_only`, `protected`, `password_file`, `password_command`, `history`, `logbook`, `conduct`
-    hint: `jobboard help config` tells all about it
+    hint: `jobboard config --help` lists the options
     ");
 }
 
@@ -159,7 +159,7 @@ fn is_refused(env: &Env, why: &str, remedy: &str) {
     let told = |part: &str| error[part].as_str().unwrap_or_default().to_owned();
     assert_eq!(told("kind"), "refused", "{run}");
     assert!(
-        told("message").contains("names a command or a password"),
+        told("message").contains("sets a command or a password"),
         "{run}"
     );
     assert!(told("message").contains(why), "{run}");
@@ -205,11 +205,7 @@ fn a_file_with_a_command_or_a_password_that_others_can_write_is_refused() {
         assert_eq!(list(), code, "{names}");
         if geteuid().is_root() {
             chown(&file, Some(65534), None).unwrap();
-            is_refused(
-                &env,
-                "belongs to the user 65534",
-                &format!("`chown 0 {path}`"),
-            );
+            is_refused(&env, "belongs to user 65534", &format!("`chown 0 {path}`"));
         }
     }
 }
@@ -227,7 +223,7 @@ fn a_link_by_which_others_lead_to_a_configuration_is_refused() {
     let list = env.jobboard(&["list", "--board", "a"]);
     list.run().succeeded();
     std::os::unix::fs::lchown(&file, Some(65534), None).unwrap();
-    is_refused(&env, "belongs to the user 65534", "chown");
+    is_refused(&env, "belongs to user 65534", "chown");
 }
 
 #[test]

@@ -59,8 +59,8 @@ fn an_unclaimed_job_has_to_be_claimed_first() {
     exit code 4
     --- stdout
     --- stderr
-    error: cannot consume @1 on sqlite:ROOT/state/jobboard/board.db: nobody has claimed the job
-    hint: `jobboard consume --force @1` does it though nobody has it
+    error: cannot consume @1 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
+    hint: `jobboard consume --force @1` works without a claim
     ");
 }
 
@@ -92,6 +92,6 @@ fn the_jobs_to_consume_have_to_be_named() {
     --- stdout
     --- stderr
     error: no job is named, and none is chosen by --state, --name or --filter
-    hint: `jobboard help consume` tells all about it
+    hint: `jobboard consume --help` lists the options
     ");
 }

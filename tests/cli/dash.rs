@@ -181,7 +181,7 @@ fn a_job_that_changes_hands_while_somebody_is_asked_is_left_alone() {
     pane.shows("changed since");
     pane.press("Enter");
     pane.shows("abandoned 1 job");
-    pane.shows("the job has changed meanwhile");
+    pane.shows("the job changed in the meantime");
     assert_eq!(env.show("@1")["owner"], "bob");
     pane.press("Enter");
     // As it is now, it may be freed.

@@ -96,7 +96,7 @@ fn a_file_that_may_only_be_read_can_be_listed() {
     let guarded = Guarded::new(0o555, 0o444);
     assert_eq!(names(&guarded.run(&["list"])), ["resize"]);
     let told = guarded.run(&["ping"]).json()["history_problem"].to_string();
-    assert!(told.contains("it can only be read"), "{told}");
+    assert!(told.contains("the board file is not writable"), "{told}");
     guarded.is_unchanged();
 }
 

@@ -242,7 +242,7 @@ fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
     server        ok
     claims        error
       error: claims of ada:elsewhere.:7:00000001, which seems to be dead: 1  [owner-dead]
-        so: the job is performed by nobody
+        so: no process runs the job
         do: jobboard list --filter 'owner="ada:elsewhere.:7:00000001"'
 
     One thing is wrong.

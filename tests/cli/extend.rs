@@ -33,7 +33,7 @@ fn somebody_elses_claim_is_not_extended() {
     --- stdout
     --- stderr
     error: cannot extend @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
-    hint: --who NAME acts as its owner; `jobboard abandon --force @1` frees it
+    hint: `--who NAME` acts as the owner; `jobboard abandon --force @1` frees it
     ");
 }
 
@@ -96,7 +96,7 @@ fn an_operator_keeps_the_claim_of_somebody_alive_who_cannot() {
         };
         let unasked = extend("ada", &[]);
         assert!(
-            unasked.failed(8).contains("needs to be confirmed"),
+            unasked.failed(8).contains("confirmation is required"),
             "{unasked}"
         );
         let other = extend("bob", &["--yes"]);
@@ -116,7 +116,7 @@ fn an_operator_keeps_the_claim_of_somebody_alive_who_cannot() {
         assert!(
             extend("ada", &["--yes"])
                 .failed(4)
-                .contains("nobody has claimed")
+                .contains("is not claimed")
         );
     }
     let alone = Env::new();

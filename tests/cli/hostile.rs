@@ -247,7 +247,7 @@ fn jobs_whose_postings_do_not_fit_into_one_reply_are_all_claimed() {
     let conduct = ["conduct", "-j", "40", "--drain", "--allow-any"];
     let run = env.jobboard(&conduct).run();
     run.succeeded();
-    assert!(!run.stderr.contains("cannot be read"), "{run}");
+    assert!(!run.stderr.contains("is unreadable"), "{run}");
     let past = [
         "list",
         "--history",

@@ -145,7 +145,7 @@ fn no_time_for_a_job() {
 #[test]
 fn a_duration_without_a_unit() {
     let env = Env::new();
-    let bare = ["`5` lacks a unit", "`5s`", "d, h, m, s and ms"];
+    let bare = ["`5` has no unit", "`5s`", "d, h, m, s, ms"];
     is_refused(&env, &["claim", "@1", "--expiry", "5"], &bare);
     is_refused(&env, &["claim", "--next", "--wait", "5"], &bare);
     is_refused(&env, &["wait", "@1", "--timeout", "5"], &bare);

@@ -71,8 +71,8 @@ fn a_uuid_that_is_taken_is_told_with_its_line() {
     exit code 7
     --- stdout
     --- stderr
-    error: line 1: a job with the uuid 00000001-0000-0000-0000-000000000000 is already on the board
-    hint: nothing was done; `jobboard show 00000001-0000-0000-0000-000000000000` shows the one there is
+    error: line 1: a job with the uuid 00000001-0000-0000-0000-000000000000 already exists on the board
+    hint: nothing changed; `jobboard show 00000001-0000-0000-0000-000000000000` shows the existing job
     error: 1 of 1 failed
     ");
 }

@@ -170,10 +170,7 @@ fn a_filter_has_several_parts_and_never_takes_one_for_text() {
     let run = env
         .jobboard(&["list", "--filter", "name=a, owner=none"])
         .run();
-    assert!(
-        run.failed(2).contains("is left over behind `name=a`"),
-        "{run}"
-    );
+    assert!(run.failed(2).contains("after `name=a`"), "{run}");
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn a_job_that_was_tried_too_often_is_not_tried_again(stage: &Stage) {
     let command = ["--", "sh", "-c", PROCESS];
     let wait = [&["claim", "--next", "--wait", "5m"], &once[..], &command].concat();
     let waiting = stage.env.jobboard(&wait).spawn();
-    waiting.says("poison is in the trash: it was tried once: its conductor died or lost it");
+    waiting.says("poison is in the trash: attempted once: the conductor died or lost the claim");
     stage.env.post("good");
     waiting.ended().succeeded();
     assert_eq!(stage.log(), ["good"]);

@@ -66,7 +66,7 @@ fn one_that_somebody_claimed_shows_its_owner_and_can_be_freed_by_force() {
     // Nobody has it any more, and that is not what is the matter with it.
     for call in [&["owner", "@1"][..], &["abandon", "@1", "--force", "--yes"]] {
         let run = env.jobboard(call).run();
-        assert!(run.failed(4).contains("cannot be read: "), "{run}");
+        assert!(run.failed(4).contains("is unreadable: "), "{run}");
         assert!(run.stderr.contains("`jobboard trash --force key:"), "{run}");
     }
     let trashed = env.jobboard(&["trash", "@1", "--force", "--yes"]).run();

@@ -93,7 +93,9 @@ fn a_board_is_not_taken_for_a_broken_record_of_its_parent() {
     for verb in ["trash", "consume"] {
         let forced = on_parent(&[verb, "--filter", "state=MALFORMED", "--force", "--yes"]);
         assert!(
-            forced.failed(4).contains("the folder of another board"),
+            forced
+                .failed(4)
+                .contains("the parent node of another board"),
             "{forced}"
         );
     }
@@ -127,7 +129,7 @@ fn a_claim_whose_owner_cannot_be_read_is_no_claim_that_nobody_has() {
     create(&server, "/taskflow/jobs/job0000000000.lock", "{");
     let asked = env.jobboard(&["consume", "@0", "--force"]).run();
     assert!(
-        asked.failed(8).contains("whose name cannot be read"),
+        asked.failed(8).contains("with an unreadable name"),
         "{asked}"
     );
 }

@@ -101,7 +101,7 @@ impl Named {
     }
 }
 
-const LOG: &str = "whose log may have more of it";
+const LOG: &str = "whose log may contain more jobs";
 
 #[test]
 fn posts_by_two_hard_links_at_once_are_there_or_refused() {
@@ -136,14 +136,14 @@ fn a_hard_link_is_refused_while_the_first_name_is_in_use() {
     });
     named.is_refused(
         "two.db",
-        "is in use by another name",
-        "one.db` uses it by that name",
+        "another process uses the file under the name",
+        "one.db`",
     );
     watch.signal(Signal::TERM);
     let _ = watch.ended();
     assert_eq!(named.count("two.db"), "1");
     named.run("two.db", &["post", "second"]).succeeded();
-    named.is_refused("one.db", LOG, "two.db` uses it by that name");
+    named.is_refused("one.db", LOG, "two.db`");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_backup_by_links_harms_nothing_and_can_be_used_once_the_log_is_empty() {
     let named = Named::new();
     named.link();
     named.run("one.db", &["post", "second"]).succeeded();
-    named.is_refused("two.db", LOG, "one.db` uses it by that name");
+    named.is_refused("two.db", LOG, "one.db`");
     assert_eq!(named.count("one.db"), "2");
     named.empty_log("one.db");
     assert_eq!(named.count("two.db"), "2");
@@ -188,7 +188,7 @@ fn a_name_that_was_left_behind_by_a_crash_keeps_its_log() {
     });
     claim.kill();
     named.link();
-    named.is_refused("two.db", LOG, "one.db` uses it by that name");
+    named.is_refused("two.db", LOG, "one.db`");
     assert_eq!(named.count("one.db"), "1");
 }
 
@@ -212,14 +212,11 @@ fn a_file_is_moved_with_its_log_or_refused_without() {
     let named = Named::new();
     fs::create_dir(named.file("there")).unwrap();
     fs::rename(named.file("one.db"), named.file("there/two.db")).unwrap();
-    named.is_refused("there/two.db", LOG, "brings its log along");
+    named.is_refused("there/two.db", LOG, "keeps the jobs in the log");
     // A board made here would overwrite the log.
     let run = named.run("one.db", &["post", "other"]);
     let told = run.failed(8);
-    assert!(
-        told.contains("may have jobs of a board that was moved"),
-        "{run}"
-    );
+    assert!(told.contains("may contain jobs of a moved board"), "{run}");
     let log = |name: &str| named.file(&format!("{name}-wal"));
     fs::rename(log("one.db"), log("there/two.db")).unwrap();
     assert_eq!(named.count("there/two.db"), "1");
@@ -257,7 +254,7 @@ fn a_board_of_an_earlier_release_has_no_name_yet() {
     forget();
     assert_eq!(named.count("one.db"), "1");
     named.link();
-    named.is_refused("two.db", LOG, "one.db` uses it by that name");
+    named.is_refused("two.db", LOG, "one.db`");
 }
 
 #[test]

@@ -279,7 +279,7 @@ fn what_was_made_of_its_configuration_is_shown_without_secrets() {
         "task_flow.jobboard_enabled\tTrue",
         "task_flow.jobboard_backend_password\tset",
         "mysql://octavia@db:3306/octavia_persistence",
-        "only the first is used",
+        "Octavia uses only the first host",
         "octavia.conf:6",
         "?namespace=octavia_jobboard",
     ] {
@@ -294,7 +294,9 @@ fn what_was_made_of_its_configuration_is_shown_without_secrets() {
         .jobboard(&["list", "--board", "octavia:/nowhere/o.conf"])
         .run();
     assert!(
-        missing.failed(2).contains("there is no /nowhere/o.conf"),
+        missing
+            .failed(2)
+            .contains("file /nowhere/o.conf does not exist"),
         "{missing}"
     );
 }

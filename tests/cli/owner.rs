@@ -28,7 +28,7 @@ fn without_an_owner_nothing_is_printed() {
     --- stdout
     --- stderr
     error: cannot tell the owner of resize on sqlite:ROOT/state/jobboard/board.db: nobody has claimed it
-    hint: `jobboard claim @1` claims it
+    hint: `jobboard claim @1` claims the job
     ");
 }
 

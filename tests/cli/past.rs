@@ -264,7 +264,7 @@ fn what_is_not_there_keeps_no_other_from_being_waited_for(stage: &Stage) {
     assert_eq!(waited.stdout, format!("{job}\tresize\tcomplete\n"));
     for told in [
         "@99 cannot be waited for; the others are",
-        "there is no such job",
+        "the job does not exist",
         "nothing is known of it",
     ] {
         assert!(waited.stderr.contains(told), "{told}: {waited:?}");

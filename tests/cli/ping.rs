@@ -36,5 +36,5 @@ fn a_board_that_cannot_be_used_fails() {
     let env = Env::new();
     std::fs::create_dir(env.file("folder")).unwrap();
     let run = env.jobboard(&["ping", "--board", "sqlite:folder"]).run();
-    assert!(run.failed(1).contains("it is a folder"), "{run}");
+    assert!(run.failed(1).contains("the path is a directory"), "{run}");
 }

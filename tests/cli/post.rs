@@ -76,8 +76,8 @@ fn a_uuid_that_is_taken_is_refused() {
     exit code 4
     --- stdout
     --- stderr
-    error: cannot post other on sqlite:ROOT/state/jobboard/board.db: a job with the uuid 00000001-0000-0000-0000-000000000000 is already on the board
-    hint: nothing was done; `jobboard show 00000001-0000-0000-0000-000000000000` shows the one there is
+    error: cannot post other on sqlite:ROOT/state/jobboard/board.db: a job with the uuid 00000001-0000-0000-0000-000000000000 already exists on the board
+    hint: nothing changed; `jobboard show 00000001-0000-0000-0000-000000000000` shows the existing job
     ");
 }
 
@@ -180,7 +180,7 @@ fn with_check_first_nothing_is_posted_if_a_line_is_bad() {
     --- stdout
     --- stderr
     error: standard input, line 2: a line must be a JSON object such as {"name": "resize"}, and this is an array
-    hint: `jobboard help post` tells all about it
+    hint: `jobboard post --help` lists the options
     nothing was posted
     error: 1 of 2 failed
     "#);
@@ -213,7 +213,7 @@ fn waiting_ends_at_the_timeout_with_the_job_posted() {
     00000001-0000-0000-0000-000000000000
     --- stderr
     error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to be finished
-    hint: `jobboard list` shows what is on the board
+    hint: `jobboard list` shows the jobs on the board
     ");
 }
 
@@ -295,5 +295,8 @@ fn what_is_listed_can_be_posted_again() {
         .jobboard(&["post", "--from", "-"])
         .stdin(again.succeeded())
         .run();
-    assert!(run.failed(7).contains("is already on the board"), "{run}");
+    assert!(
+        run.failed(7).contains("already exists on the board"),
+        "{run}"
+    );
 }

@@ -292,7 +292,10 @@ fn on_a_terminal_the_name_is_asked_for() {
     };
     let refused = purge("yes");
     assert_eq!(refused.code, 8, "{refused}");
-    assert!(refused.stdout.contains("type its name"), "{refused}");
+    assert!(
+        refused.stdout.contains("type the name of the board"),
+        "{refused}"
+    );
     assert_eq!(env.state("@3"), "TRASHED");
     let run = purge("prod");
     assert_eq!(run.code, 0, "{run}");

@@ -40,8 +40,8 @@ fn without_anybody_to_ask_it_needs_yes() {
     --- stdout
     --- stderr
       00000001 job-0
-    error: cannot purge 1 job for good on sqlite:ROOT/state/jobboard/board.db: it needs to be confirmed, and there is nobody to ask
-    hint: --yes does it without asking
+    error: cannot purge 1 job for good on sqlite:ROOT/state/jobboard/board.db: confirmation is required, and standard input is not a terminal
+    hint: add `--yes` to confirm in advance
     ");
 }
 

@@ -168,13 +168,16 @@ fn a_server_that_lets_us_in_only_with_a_password_says_so() {
     let list = |url: &str| env.jobboard(&["list"]).env("JOBBOARD_URL", url);
     let host = server.host();
     let url = server.url("");
-    denied(&list(&url).run(), &format!("{host} wants a password"));
+    denied(
+        &list(&url).run(),
+        &format!("{host} requires a password; give --password-file FILE"),
+    );
     let wrong = list(&url).env("JOBBOARD_PASSWORD", "hunter2").run();
-    denied(&wrong, &format!("{host} refuses the password"));
+    denied(&wrong, &format!("{host} rejects the password"));
     let as_ada = format!("redis://ada@{host}");
     let wrong = list(&as_ada).env("JOBBOARD_PASSWORD", "hunter2").run();
-    assert!(wrong.stderr.contains("refuses the user ada"), "{wrong}");
-    denied(&wrong, "or switched off");
+    assert!(wrong.stderr.contains("rejects the user ada"), "{wrong}");
+    denied(&wrong, "or disabled user");
     let right = list(&as_ada).env("JOBBOARD_PASSWORD", "secret").run();
     right.succeeded();
 }
@@ -209,7 +212,10 @@ fn a_command_that_the_user_may_not_run_is_named() {
             .env("JOBBOARD_URL", &url)
             .env("JOBBOARD_PASSWORD", "hunter2")
             .run();
-        denied(&run, &format!("does not let the user eve run `{command}`"));
+        denied(
+            &run,
+            &format!("does not allow the user eve to run `{command}`"),
+        );
         assert_eq!(server.everything(), before, "{arguments}");
     }
 }

@@ -41,8 +41,8 @@ fn an_ambiguous_beginning_lists_what_it_could_be() {
     exit code 3
     --- stdout
     --- stderr
-    error: cannot show 5f3a on sqlite:ROOT/state/jobboard/board.db: 5f3a could be any of 00000001-0000-0000-0000-000000000000 (resize), 00000002-0000-0000-0000-000000000000 (grow)
-    hint: give more of the uuid; nothing was done
+    error: cannot show 5f3a on sqlite:ROOT/state/jobboard/board.db: 5f3a matches several jobs: 00000001-0000-0000-0000-000000000000 (resize), 00000002-0000-0000-0000-000000000000 (grow)
+    hint: nothing changed; give more digits of the uuid
     ");
 }
 
@@ -132,10 +132,10 @@ fn of_several_jobs_each_is_reported_and_those_that_can_be_are_done() {
     00000001-0000-0000-0000-000000000000	job-0	consumed
     --- stderr
     error: cannot consume @2 on sqlite:ROOT/state/jobboard/board.db: the job belongs to bob, not to ada
-    hint: `jobboard consume --force @2` does it whoever has it; --who NAME acts as its owner
-    error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: nobody has claimed the job
-    hint: `jobboard consume --force @3` does it though nobody has it
-    error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: there is no such job
+    hint: `jobboard consume --force @2` overrides the owner; `--who NAME` acts as the owner
+    error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
+    hint: `jobboard consume --force @3` works without a claim
+    error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist
     hint: `jobboard show @99` looks for it in the trash and in the history, too
     error: 3 of 4 failed
     ");

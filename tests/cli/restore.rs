@@ -49,8 +49,8 @@ fn a_job_whose_uuid_is_on_the_board_again_stays_in_the_trash() {
     exit code 4
     --- stdout
     --- stderr
-    error: cannot restore @1 on sqlite:ROOT/state/jobboard/board.db: a job with the uuid 00000001-0000-0000-0000-000000000000 is already on the board
-    hint: nothing was done; `jobboard show 00000001-0000-0000-0000-000000000000` shows the one there is
+    error: cannot restore @1 on sqlite:ROOT/state/jobboard/board.db: a job with the uuid 00000001-0000-0000-0000-000000000000 already exists on the board
+    hint: nothing changed; `jobboard show 00000001-0000-0000-0000-000000000000` shows the existing job
     ");
 }
 

@@ -137,7 +137,7 @@ fn a_command_that_does_not_exist_is_no_reason_to_post() {
     exit code 127
     --- stdout
     --- stderr
-    error: there is no program nosuch
+    error: program nosuch not found
     ");
 }
 
@@ -156,7 +156,7 @@ fn a_command_that_is_no_program_does_not_cost_an_attempt() {
     exit code 126
     --- stdout
     --- stderr
-    error: /etc/passwd cannot be executed: Permission denied (os error 13)
+    error: cannot execute /etc/passwd: Permission denied (os error 13)
     ");
 }
 

@@ -83,7 +83,7 @@ fn a_job_that_is_nowhere_is_not_found() {
     exit code 3
     --- stdout
     --- stderr
-    error: cannot show @99 on sqlite:ROOT/state/jobboard/board.db: there is no such job
-    hint: `jobboard list` shows the jobs on the board; --trash and --history, those that left it
+    error: cannot show @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist
+    hint: `jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs that left it
     ");
 }

@@ -129,7 +129,7 @@ fn a_hint_names_the_board_and_the_job_that_were_meant() {
     exit code 4
     --- stdout
     --- stderr
-    error: cannot trash @1 on sqlite:it's.db: nobody has claimed the job
-    hint: `jobboard --board 'sqlite:it'"'"'s.db' trash --force @1` does it though nobody has it
+    error: cannot trash @1 on sqlite:it's.db: the job is not claimed
+    hint: `jobboard --board 'sqlite:it'"'"'s.db' trash --force @1` works without a claim
     "#);
 }

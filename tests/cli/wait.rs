@@ -76,7 +76,7 @@ fn a_job_that_ends_in_the_trash_is_told_by_the_exit_code() {
     00000001-0000-0000-0000-000000000000	resize	trashed
     --- stderr
     error: resize ended in the trash
-    hint: `jobboard list --trash` and `jobboard list --history` show how jobs ended
+    hint: `jobboard list --trash` and `jobboard list --history` show how the jobs ended
     ");
 }
 
@@ -99,8 +99,8 @@ fn a_whole_uuid_of_which_nothing_is_known_is_complete_only_if_that_is_asked_for(
     exit code 3
     --- stdout
     --- stderr
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: nothing is known of it: it was never posted here, or it ended longer ago than the board remembers
-    hint: with --gone-ok it counts as complete; `jobboard list --history` shows what is remembered
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job is unknown: it was never posted here, or it ended before the history of the board begins
+    hint: add `--gone-ok` to treat an unknown job as complete; `jobboard list --history` lists the jobs that ended
     ");
     let run = env.jobboard(&["wait", gone, "--gone-ok"]).run();
     insta::assert_snapshot!(run, @"
@@ -147,7 +147,7 @@ fn why_a_job_is_in_the_trash_is_told() {
       boom
       password=********
     error: resize ended in the trash; the last failure: the command ended with code 3
-    hint: `jobboard list --trash` and `jobboard list --history` show how jobs ended
+    hint: `jobboard list --trash` and `jobboard list --history` show how the jobs ended
     ");
     let json = env.jobboard(&["wait", "@1", "--json", "-q"]).run();
     assert_eq!(json.values()[0]["last_failure"]["exit_code"], 3);
@@ -214,7 +214,7 @@ fn the_timeout_ends_it() {
     --- stdout
     --- stderr
     error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to be finished
-    hint: `jobboard list` shows what is on the board
+    hint: `jobboard list` shows the jobs on the board
     ");
 }
 

@@ -102,7 +102,7 @@ fn the_timeout_is_a_failure_only_if_events_were_counted_on() {
     --- stdout
     --- stderr
     error: watched for 50ms, and --count 1 was not reached
-    hint: `jobboard list` shows what is on the board
+    hint: `jobboard list` shows the jobs on the board
     ");
     env.jobboard(&["watch", "--timeout", "50ms"])
         .run()

@@ -31,7 +31,7 @@ pub(super) async fn next_event(events: &mut Events<'_>) -> Event {
     tokio::time::timeout(Duration::from_secs(90), events.next())
         .await
         .expect("an event")
-        .expect("the stream goes on")
+        .expect("the stream continues")
         .unwrap()
 }
 
@@ -310,7 +310,7 @@ impl Followed {
                 self.holders = holders(board).await;
                 self.resyncs += 1;
             }
-            (kind, _) => panic!("nobody did that: {kind}"),
+            (kind, _) => panic!("unexpected event: {kind}"),
         }
     }
 }

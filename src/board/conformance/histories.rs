@@ -358,7 +358,7 @@ impl<'a> History<'a> {
             .unwrap();
         for (it, told) in self.jobs.iter().zip(told) {
             if !is_told(&told, &it.model.told) {
-                return Err(format!("{told:?} was told, and not {:?}", it.model.told));
+                return Err(format!("reported {told:?} instead of {:?}", it.model.told));
             }
         }
         Ok(())

@@ -58,7 +58,7 @@ impl Embedded {
     fn rights(&self, seen: &mut Examined) -> Result<()> {
         match self.file.is_writable() {
             Err(BoardError::Denied { .. }) => {
-                let summary = "the file of the board can only be read";
+                let summary = "the board file is not writable";
                 let remedy = Remedy::Elsewhere(Suggestion::of("ls -l").with([self.path()]));
                 let finding = Finding::new(Code::RightsMissing, summary, remedy);
                 seen.add(finding.seen("denied", "posting, claiming and settling jobs"));
@@ -81,7 +81,7 @@ impl Embedded {
             if is_open || !is_ours {
                 let name = place.display();
                 let summary =
-                    format!("{name} can be written by others (mode {mode:o}, user {owner})");
+                    format!("other users can write to {name} (mode {mode:o}, user {owner})");
                 let command = Suggestion::of("chmod go-w").with([place.to_string_lossy()]);
                 let remedy = Remedy::Elsewhere(command);
                 seen.add(Finding::new(Code::WritableByOthers, summary, remedy));
@@ -93,8 +93,8 @@ impl Embedded {
         let log =
             fs::metadata(with_suffix(&self.file.options.path, "-wal")).map_or(0, |log| log.len());
         if log > LARGE_LOG {
-            let summary =
-                "the log of the board is large: a process that reads for long keeps it so";
+            let summary = "the write-ahead log of the board is large, because a long read blocks \
+                           its truncation";
             let command = Suggestion::of("sqlite3").with([self.path()]);
             let command = command.with(["PRAGMA wal_checkpoint(TRUNCATE)"]);
             let finding = Finding::new(Code::LogLarge, summary, Remedy::Elsewhere(command));
@@ -104,7 +104,7 @@ impl Embedded {
             let free = system.f_bavail.saturating_mul(system.f_frsize);
             if free < ROOM {
                 let command = Suggestion::of("df -h").with([folder.to_string_lossy()]);
-                let summary = format!("the disk of the board has {} MiB left", free >> 20);
+                let summary = format!("the disk of the board has only {} MiB free", free >> 20);
                 seen.add(Finding::new(
                     Code::DiskFull,
                     summary,
@@ -119,7 +119,7 @@ impl Embedded {
         let problems = match found.await {
             Ok(Some(None)) => {
                 seen.unseen(
-                    "damage of the file: checking it takes longer than 10s",
+                    "damage of the board file: the check takes longer than 10s",
                     None,
                 );
                 return Ok(());
@@ -141,7 +141,7 @@ impl Embedded {
                     command.with([self.path(), mended.to_string_lossy()])
                 }
             };
-            let summary = "the file of the board is damaged";
+            let summary = "the board file is damaged";
             let finding = Finding::new(Code::Damaged, summary, Remedy::Elsewhere(command));
             seen.add(finding.seen("problem", problem));
         }

@@ -89,7 +89,7 @@ fn read(row: &Row<'_>, view: &View, owners: &HashMap<i64, Owner>) -> rusqlite::R
         return malformed(
             row,
             (view, Detail::Brief),
-            &format!("it ended as {:?}, which is not known", shortened(&outcome)),
+            &format!("the job has the unknown outcome {:?}", shortened(&outcome)),
         );
     };
     let mut entry = entry(row, view, Detail::Brief)?;

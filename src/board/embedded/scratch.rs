@@ -116,9 +116,8 @@ impl Testable for Embedded {
         require_scratch(name.rsplit('.').next().unwrap_or_default())?;
         let path = &self.file.options.path;
         let folders = match self.file.options.makes_folder {
-            true => {
-                make_folders(&folder).map_err(|error| self.failed("make a folder for", error))?
-            }
+            true => make_folders(&folder)
+                .map_err(|error| self.failed("create the directory of", error))?,
             false => 0,
         };
         let made = make_file(path, false).and_then(|()| Ok(mark(path, folders)?));
@@ -135,7 +134,7 @@ impl Testable for Embedded {
         let (folder, name) = self.place();
         let files = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            files => files.map_err(|error| self.failed("look beside", error))?,
+            files => files.map_err(|error| self.failed("list the directory of", error))?,
         };
         let prefix = format!("{name}.{MARK}");
         let marked = |file: fs::DirEntry| {
@@ -164,7 +163,7 @@ impl Testable for Embedded {
         {
             match fs::remove_file(file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(self.failed("remove what is left of", error));
+                    return Err(self.failed("remove the remains of", error));
                 }
                 _ => {}
             }
@@ -181,8 +180,8 @@ impl Testable for Embedded {
     async fn loss(&self) -> Result<Option<Loss>> {
         Ok(
             (self.file.options.durability == Durability::Process).then_some(Loss {
-                what: "what came last may be lost if the power fails, and by nothing less",
-                remedy: "`?sync=full` behind the path of the board, where that is too much to lose",
+                what: "only a power failure can lose the last writes",
+                remedy: "add `?sync=full` to the board URL to prevent this",
             }),
         )
     }

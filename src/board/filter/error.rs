@@ -5,10 +5,8 @@ use thiserror::Error;
 use crate::{duration::InvalidDuration, glob::InvalidGlob, names::UnknownName};
 
 /// Says why an expression is not a filter.
-///
-/// Its message holds everything there is to say; there is no source to go on reading.
 #[derive(Debug, Error)]
-#[error("{} is not a filter: {fault}", quoted(text))]
+#[error("invalid filter `{text}`: {fault}")]
 pub(crate) struct InvalidFilter {
     text: String,
     fault: Fault,
@@ -27,14 +25,14 @@ impl InvalidFilter {
 pub(super) enum Fault {
     #[error("a field needs an operator and a value: FIELD OP VALUE with one of {operators}")]
     NoOperator { operators: String },
-    #[error("write FIELD OP VALUE, such as held>10m")]
+    #[error("write FIELD OP VALUE, for example held>10m")]
     Nothing,
-    #[error("nothing stands behind its last `and`")]
+    #[error("the condition after the last `and` is missing")]
     Dangling,
-    #[error("the quotes of `{0}` are not closed: a quote that is meant as such is doubled in them")]
+    #[error("`{0}` has no closing quote; double a quote to include it in the value")]
     OpenQuote(String),
     #[error(
-        "`{rest}` is left over behind `{part}`: `and` joins two parts{}",
+        "unexpected `{rest}` after `{part}`; join two conditions with `and`{}",
         alternatively(whole.as_deref())
     )]
     LeftOver {
@@ -43,28 +41,28 @@ pub(super) enum Fault {
         /// The part with all of it in its value.
         whole: Option<String>,
     },
-    #[error("it lacks a field before `{operator}`: write one of {fields}")]
+    #[error("the field before `{operator}` is missing; use one of {fields}")]
     NoField { operator: String, fields: String },
-    #[error("unknown field `{name}`{perhaps}: it is one of {fields}")]
+    #[error("unknown field `{name}`{perhaps}; use one of {fields}")]
     UnknownField {
         name: String,
         perhaps: String,
         fields: String,
     },
-    #[error("`details.{0}` has an empty part: write names and array indexes with dots between")]
+    #[error("`details.{0}` has an empty part; separate names and array indexes with single dots")]
     BrokenPath(String),
     #[error(
-        "unknown operator `{name}`: it is one of {operators}; a value that begins with such a \
-         character takes a space before it"
+        "unknown operator `{name}`; use one of {operators}, and put a space before a value that \
+         begins with such a character"
     )]
     UnknownOperator { name: String, operators: String },
-    #[error("`{operator}` does not go with {field}: use {fitting}")]
+    #[error("`{operator}` does not work with {field}; use {fitting}")]
     Unfit {
         field: &'static str,
         operator: &'static str,
         fitting: &'static str,
     },
-    #[error("it lacks a value behind `{0}`")]
+    #[error("the value after `{0}` is missing")]
     NoValue(&'static str),
     #[error(transparent)]
     Name(#[from] UnknownName),
@@ -72,25 +70,16 @@ pub(super) enum Fault {
     Duration(#[from] InvalidDuration),
     #[error("`{0}` is not a whole number")]
     Number(String),
-    #[error("`{0}` is not a size: write bytes, or whole kB, MB, GB, KiB, MiB or GiB")]
+    #[error("`{0}` is not a size; use bytes, or whole kB, MB, GB, KiB, MiB or GiB")]
     Size(String),
-    #[error("the glob is wrong: {0}")]
+    #[error("invalid glob: {0}")]
     Glob(#[from] InvalidGlob),
-    #[error("the regular expression is wrong: {0}")]
+    #[error("invalid regular expression: {0}")]
     Regex(String),
 }
 
-/// Repeats an expression, if there is any.
-fn quoted(text: &str) -> String {
-    match text {
-        "" => "an empty text".to_owned(),
-        text => format!("`{text}`"),
-    }
-}
-
-/// Says how a value is written that has spaces or commas.
 fn alternatively(whole: Option<&str>) -> String {
     whole.map_or_else(String::new, |whole| {
-        format!(", and if it belongs to the value, write {whole}")
+        format!(", or write {whole} if it belongs to the value")
     })
 }

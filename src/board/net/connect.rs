@@ -62,7 +62,7 @@ async fn try_all<C: Reason>(server: &Server, deadline: Deadline) -> Result<TcpSt
         .await
         .map_err(|error| unresolved(&error.to_string()))?
         .collect();
-    let mut last = unresolved("it has no address");
+    let mut last = unresolved("the name has no address");
     for (tried, address) in addresses.iter().enumerate() {
         let patience = deadline.share(addresses.len() - tried);
         let obstacle = match time::timeout(patience, try_one(*address)).await {

@@ -28,16 +28,13 @@ pub(crate) async fn examine<C: Reason>(
             continue;
         };
         let Some(end) = not_after(&certificate) else {
-            seen.unseen(
-                format!("how long the certificate of {server} is good"),
-                None,
-            );
+            seen.unseen(format!("the expiry of the certificate of {server}"), None);
             continue;
         };
         let left = end - Utc::now();
         if left < SOON {
             let days = left.num_days();
-            let summary = format!("the certificate of {server} is good for {days} more days");
+            let summary = format!("the certificate of {server} expires in {days} days");
             let show = Suggestion::of("openssl s_client -connect").with([server.to_string()]);
             let finding = Finding::new(Code::TlsExpires, summary, Remedy::Elsewhere(show));
             seen.add(finding.seen("until", end.format("%F %TZ")));

@@ -41,7 +41,11 @@ pub(crate) fn perhaps_posted(board: &str, draft: &Draft, error: &BoardError) -> 
     let uuid = draft.uuid;
     BoardError::Unknown {
         board: board.to_owned(),
-        source: format!("{}; if it was, its uuid is {uuid}", cause(error)).into(),
+        source: format!(
+            "{}; if the job was posted, its uuid is {uuid}",
+            cause(error)
+        )
+        .into(),
     }
 }
 

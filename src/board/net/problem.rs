@@ -39,34 +39,36 @@ pub(crate) enum Kind {
 pub(crate) enum Obstacle {
     #[error("refused the connection")]
     RefusedConnection,
-    #[error("did not answer within {}", duration::exact(*.0))]
+    #[error("did not reply within {}", duration::exact(*.0))]
     Silent(Duration),
-    #[error("did not answer in TLS within {}; perhaps it does not speak TLS", duration::exact(*.0))]
+    #[error("did not complete the TLS handshake within {}; perhaps the server does not use TLS", duration::exact(*.0))]
     SilentInTls(Duration),
-    #[error("cannot be reached: {0}")]
+    #[error("is unreachable: {0}")]
     NoWay(String),
-    #[error("broke off the connection before it answered")]
+    #[error("closed the connection before it replied")]
     BrokenOff,
 
     #[error("does not resolve: {0}")]
     Unresolved(String),
-    #[error("wants TLS")]
+    #[error("requires TLS; use rediss:// or zks://")]
     WantsTls,
-    #[error("does not speak TLS")]
+    #[error("does not use TLS; use redis:// or zk://")]
     NotTls,
 
-    #[error("refuses to let us in ({0})")]
+    #[error("denies access ({0})")]
     NoEntry(String),
     #[error("has a certificate {0}")]
     Certificate(String),
-    #[error("wants a certificate from us")]
+    #[error("requires a client certificate; add cert=FILE&key=FILE to the URL")]
     NoCertificate,
-    #[error("refuses our certificate ({0})")]
+    #[error("rejects the client certificate ({0})")]
     RefusedCertificate(String),
 
-    #[error("cannot be used: {0}")]
+    #[error("is not usable: {0}")]
     File(String),
-    #[error("cannot be verified: this system trusts no certificate authority at all")]
+    #[error(
+        "cannot be verified: this system trusts no certificate authority; add ca=FILE to the URL"
+    )]
     NoAuthorities,
 }
 
@@ -134,7 +136,6 @@ impl Obstacle {
     }
 }
 
-/// What the system says when there is no connection.
 impl From<io::Error> for Obstacle {
     fn from(error: io::Error) -> Self {
         match error.kind() {

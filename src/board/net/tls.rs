@@ -52,8 +52,8 @@ pub(crate) fn config<C: Reason>(
     let Some(Identity { cert, key }) = &files.identity else {
         return Ok(Arc::new(config.with_no_client_auth()));
     };
-    let secret =
-        PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| unusable(key, "it holds no key"))?;
+    let secret = PrivateKeyDer::from_pem_slice(&read(key)?)
+        .map_err(|_| unusable(key, "the file contains no key"))?;
     let config = config.with_client_auth_cert(certificates(cert)?, secret);
     config.map(Arc::new).map_err(|error| unusable(cert, error))
 }
@@ -81,9 +81,9 @@ pub(crate) fn read<C: Reason>(path: &Path) -> Result<Vec<u8>, Problem<C>> {
 fn certificates<C: Reason>(path: &Path) -> Result<Vec<CertificateDer<'static>>, Problem<C>> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&read(path)?)
         .collect::<Result<_, _>>()
-        .map_err(|_| unusable(path, "it is not in PEM form"))?;
+        .map_err(|_| unusable(path, "the file is not in PEM format"))?;
     if certificates.is_empty() {
-        return Err(unusable(path, "it holds no certificate"));
+        return Err(unusable(path, "the file contains no certificate"));
     }
     Ok(certificates)
 }
@@ -156,7 +156,7 @@ fn flaw(error: &CertificateError) -> String {
     match error {
         // The latter is what an authority gets that bears the name of one that is trusted.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "from an authority that is not trusted here".into()
+            "from an untrusted authority".into()
         }
         CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => {
             let names: Vec<_> = presented.iter().map(|name| bare(name)).collect();
@@ -171,6 +171,6 @@ fn flaw(error: &CertificateError) -> String {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "that is not valid yet".into()
         }
-        error => format!("that is not accepted: {error}"),
+        error => format!("that is not acceptable: {error}"),
     }
 }

@@ -60,8 +60,8 @@ impl Redis {
             "memory",
             "persistence",
             "replication",
-            "whether it saves",
-            "whether a replica can be written to",
+            "the snapshot settings",
+            "whether replicas accept writes",
         ]) {
             if let Err(error) = &answer {
                 seen.unseen(what, self.client.refusal("read", error));
@@ -88,7 +88,7 @@ impl Redis {
             .is_some_and(|it| text(it).ends_with("no\n"));
         if fact("role") == Some("slave") && is_writable {
             let [host, port] = ["master_host", "master_port"].map(|it| fact(it).unwrap_or("?"));
-            let summary = format!("the server is a replica of {host}:{port} that takes writes");
+            let summary = format!("the server is a replica of {host}:{port} and accepts writes");
             let remedy = self.cli(Suggestion::of("CONFIG SET replica-read-only yes"));
             seen.add(Finding::new(Code::WritableReplica, summary, remedy));
         }
@@ -103,7 +103,7 @@ impl Redis {
     ) {
         let is_appended = fact("aof_enabled") == Some("1");
         if !is_appended && saves == Some(false) {
-            let summary = "the server keeps nothing on its disk";
+            let summary = "the server stores nothing on disk";
             let remedy = self.cli(Suggestion::of("CONFIG SET appendonly yes"));
             seen.add(Finding::new(Code::NotPersistent, summary, remedy));
         }
@@ -112,7 +112,7 @@ impl Redis {
             ("aof_last_write_status", is_appended),
         ] {
             if is_used && fact(what).is_some_and(|status| status != "ok") {
-                let summary = "the server cannot write what it has to its disk";
+                let summary = "the server cannot save its data to disk";
                 let remedy = self.cli(Suggestion::of("BGSAVE"));
                 let finding = Finding::new(Code::PersistenceFails, summary, remedy);
                 seen.add(finding.seen(what, fact(what).unwrap_or_default()));
@@ -136,7 +136,7 @@ impl Redis {
             let lag = fact("lag").parse().unwrap_or(0_u64);
             if lag > LAG || fact("state") != "online" {
                 let (host, port) = (fact("ip"), fact("port"));
-                let summary = format!("the replica {host}:{port} does not keep up");
+                let summary = format!("the replica {host}:{port} lags behind");
                 let remedy = self.cli(Suggestion::of("INFO replication"));
                 let finding = Finding::new(Code::ReplicaLags, summary, remedy);
                 seen.add(finding.seen("state", fact("state")).seen("seconds", lag));
@@ -197,7 +197,7 @@ impl Redis {
         if last.is_none_or(|last: i64| last < highest) {
             let (key, summary) = (
                 self.keys.sequence(),
-                "the number of the last job is behind the jobs",
+                "the sequence counter is behind the numbers of existing jobs",
             );
             // It may have grown by then, and is never to be set back, nor so far that it ends.
             let remedy = match last.and_then(|last| highest.checked_sub(last)) {
@@ -208,7 +208,7 @@ impl Redis {
                 None => self.cli(Suggestion::of("GET").with([key])),
             };
             let finding = Finding::new(Code::SequenceBehind, summary, remedy);
-            let last = last.map_or("no number".to_owned(), |last| last.to_string());
+            let last = last.map_or("not a number".to_owned(), |last| last.to_string());
             seen.add(finding.seen("stored", last).seen("highest", highest));
         }
         Ok(())
@@ -232,7 +232,7 @@ impl Redis {
             return Ok(());
         }
         let remedy = self.cli(Suggestion::of("DEL").with(strays.iter().take(NAMED)));
-        let summary = format!("keys of no job: {}", strays.len());
+        let summary = format!("keys that belong to no job: {}", strays.len());
         let finding = Finding::new(Code::StrayKeys, summary, remedy);
         seen.add(finding.seen("key", &strays[0]));
         Ok(())
@@ -304,9 +304,8 @@ pub(super) fn eviction(info: &Value) -> Option<String> {
     let is_limited = fact("maxmemory")?.trim() != "0";
     (is_limited && policy != "noeviction").then(|| {
         format!(
-            "the server removes keys when it is full (maxmemory-policy {policy}): a claim that is \
-             removed has ended, and two may perform its job; a board needs `maxmemory-policy \
-             noeviction`"
+            "a full server removes keys (maxmemory-policy {policy}), so a claim can vanish and \
+             its job can run twice; a board needs `maxmemory-policy noeviction`"
         )
     })
 }

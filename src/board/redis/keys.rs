@@ -323,7 +323,7 @@ mod tests {
             let key = key_of(field);
             if field.len() > LONGEST {
                 same("its size", &field_of(&key), &stand_in(field.len()))?;
-                return refused("it is too long");
+                return refused("the text is too long");
             }
             same("it leads back", &field_of(&key), &field.to_vec())?;
             for keys in &all {

@@ -228,7 +228,7 @@ impl Board for Redis {
             return Err(BoardError::Failed {
                 doing: DOING,
                 board: self.name().to_owned(),
-                source: "the server answered something else".into(),
+                source: "the server sent an unexpected reply".into(),
             });
         };
         Ok(Health {

@@ -76,7 +76,7 @@ impl Redis {
             }
             Err(error) if error.is_retryable() => return Err(error),
             Err(_) => {
-                seen.unseen("rights, of which only Redis 7 tells", None);
+                seen.unseen("rights, which only Redis 7 or later reports", None);
                 return Ok(());
             }
         };
@@ -113,10 +113,7 @@ impl Redis {
         let keys = &self.keys;
         let (job, past, none) = (keys.beside(b"x"), keys.past(), String::new());
         let owner = String::from_utf8_lossy(&job.owner).into_owned();
-        let (telling, hearing) = (
-            "telling whoever watches at once",
-            "hearing of changes at once",
-        );
+        let (telling, hearing) = ("sending events to subscribers", "receiving events");
         let all = [
             (
                 "HGET @ x",
@@ -133,18 +130,18 @@ impl Redis {
             ("HSET @ x x", keys.listings(), "posting jobs"),
             ("HDEL @ x", keys.listings(), "settling jobs"),
             ("INCRBY @ 1", keys.sequence(), "posting and claiming jobs"),
-            ("GET @", owner.clone(), "seeing who has a job"),
-            ("MGET @", owner.clone(), "seeing who has a job"),
-            ("PTTL @", owner.clone(), "seeing how long a claim lasts"),
+            ("GET @", owner.clone(), "reading the owner of a job"),
+            ("MGET @", owner.clone(), "reading the owner of a job"),
+            ("PTTL @", owner.clone(), "reading the expiry of a claim"),
             ("SET @ x", owner.clone(), "claiming jobs"),
-            ("PEXPIRE @ 1", owner.clone(), "keeping claims alive"),
-            ("DEL @", owner, "giving jobs back"),
+            ("PEXPIRE @ 1", owner.clone(), "renewing claims"),
+            ("DEL @", owner, "releasing jobs"),
             ("TIME", none.clone(), "claiming and settling jobs"),
             ("HSET @ x x", keys.trash(), "trashing jobs"),
             (
                 "XADD @ * x x",
                 past.clone(),
-                "remembering jobs that have ended",
+                "recording ended jobs in the history",
             ),
             ("XREVRANGE @ + -", past, "`list --history`"),
             ("SCAN 0", none.clone(), "`conductors`"),
@@ -183,7 +180,7 @@ impl Redis {
             }
         }
         let grant = Suggestion::of("ACL SETUSER").with([user]).with(rights);
-        let summary = format!("{user} may not use {}", objects.join(", "));
+        let summary = format!("the user {user} has no right to use {}", objects.join(", "));
         Finding::new(Code::RightsMissing, summary, self.cli(grant))
     }
 }

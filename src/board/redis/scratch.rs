@@ -18,7 +18,7 @@ use crate::{
     job::Shelf,
 };
 
-const REMOVING: &str = "remove what is left of";
+const REMOVING: &str = "remove the remains of";
 
 /// How long all keys of a server are walked over, and how many at once.
 const WALK: Duration = Duration::from_secs(3);
@@ -120,16 +120,16 @@ impl Testable for Redis {
         let told: Vec<_> = told.iter().map(String::as_str).collect();
         let (what, remedy) = match told[..] {
             ["no", _] => (
-                "what came since the last snapshot is lost if the server fails",
-                "CONFIG SET appendonly yes, and in its configuration",
+                "a failure of the server loses all changes since the last snapshot",
+                "set `appendonly yes`, now and in the configuration of the server",
             ),
             ["yes", "everysec"] => (
-                "what came in the last second or two is lost if the machine of the server fails",
-                "CONFIG SET appendfsync always, where that is too much to lose",
+                "a failure of the server machine loses the changes of the last two seconds",
+                "set `appendfsync always` to prevent this",
             ),
             ["yes", "no"] => (
-                "what came in the last half minute or so is lost if the machine of the server fails",
-                "CONFIG SET appendfsync everysec, or always",
+                "a failure of the server machine loses the changes of about the last 30 seconds",
+                "set `appendfsync everysec` or `always`",
             ),
             _ => return Ok(None),
         };

@@ -188,7 +188,7 @@ async fn small_and_large_boards_are_ranked_alike() {
             .iter()
             .map(|entry| entry.job().map(Job::rank))
             .collect();
-        assert_eq!(ranks.pop(), Some(None), "what cannot be read comes last");
+        assert_eq!(ranks.pop(), Some(None), "unreadable records come last");
         assert_eq!(ranks.iter().flatten().count(), posted);
         assert!(ranks.is_sorted(), "{posted}");
     }

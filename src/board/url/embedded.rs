@@ -33,7 +33,7 @@ pub(super) fn parse(rest: &str) -> Result<EmbeddedUrl, InvalidUrl> {
     check_path(path)?;
     let mut query = Query::parse(query, &["sync"])?;
     let choices = [("normal", false), ("full", true)];
-    let sync_full = query.choice("sync", "it is one of full, normal", &choices)?;
+    let sync_full = query.choice("sync", "use full or normal", &choices)?;
     Ok(EmbeddedUrl {
         sync_full: sync_full.unwrap_or_default(),
         ..EmbeddedUrl::new(path)

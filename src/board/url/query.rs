@@ -32,7 +32,7 @@ impl Query {
                 .map_or((pair, None), |(key, value)| (key, Some(value)));
             query.check_key(key, known)?;
             let value = value.ok_or_else(|| InvalidUrl::NoValue(key.to_owned()))?;
-            let value = decode(value, "a value behind the `?`")?;
+            let value = decode(value, "a value after the `?`")?;
             query.pairs.push((key.to_owned(), value));
         }
         Ok(query)
@@ -88,7 +88,7 @@ impl Query {
     /// Takes a yes or no out.
     pub(super) fn is_true(&mut self, key: &'static str) -> Result<Option<bool>, InvalidUrl> {
         let words = [("true", true), ("false", false)];
-        self.choice(key, "it is true or false", &words)
+        self.choice(key, "use true or false", &words)
     }
 
     pub(super) fn tls_files(&mut self, keys: [&'static str; 3]) -> Result<TlsFiles, InvalidUrl> {

@@ -82,7 +82,7 @@ impl RedisUrl {
 }
 
 pub(super) fn parse_tcp(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
-    let form = "write it as //HOST:PORT/DB";
+    let form = "write //HOST:PORT/DB";
     let parts = Parts::parse(scheme, form, rest)?;
     let mut servers = parts.servers(PORT)?;
     let (Some(server), true) = (servers.pop(), servers.is_empty()) else {
@@ -96,7 +96,7 @@ pub(super) fn parse_tcp(scheme: &'static str, rest: &str) -> Result<BoardUrl, In
 }
 
 pub(super) fn parse_unix(rest: &str) -> Result<BoardUrl, InvalidUrl> {
-    let (scheme, form) = ("redis+unix", "the path of a socket: write it as ///PATH");
+    let (scheme, form) = ("redis+unix", "write ///PATH");
     let parts = Parts::parse(scheme, form, rest)?;
     if !parts.hosts.is_empty() {
         return Err(InvalidUrl::Form { scheme, form });
@@ -111,7 +111,7 @@ pub(super) fn parse_unix(rest: &str) -> Result<BoardUrl, InvalidUrl> {
 }
 
 pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
-    let parts = Parts::parse(scheme, "write it as //HOST,HOST/MASTER", rest)?;
+    let parts = Parts::parse(scheme, "write //HOST,HOST/MASTER", rest)?;
     let servers = parts.servers(SENTINEL_PORT)?;
     let path = parts.path.strip_prefix('/').unwrap_or_default();
     let (master, db) = path.split_once('/').unwrap_or((path, ""));

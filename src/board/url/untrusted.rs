@@ -40,7 +40,7 @@ fn is_printed_as_it_is_read(text: &str) -> Tried {
     let printed = url.to_string();
     let has_it = (url.password()).is_some_and(|it| it.expose().contains(PASSWORD));
     let is_told = has_it && printed.contains(PASSWORD) && text.matches(PASSWORD).count() < 2;
-    same("the password is told", &is_told, &false)?;
+    same("the password is shown", &is_told, &false)?;
     let again: BoardUrl = printed
         .parse()
         .map_err(|invalid: InvalidUrl| format!("{printed} is refused: {invalid}"))?;

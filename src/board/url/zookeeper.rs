@@ -48,7 +48,7 @@ pub(crate) enum Acl {
 }
 
 pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
-    let parts = Parts::parse(scheme, "write it as //HOST,HOST/PATH", rest)?;
+    let parts = Parts::parse(scheme, "write //HOST,HOST/PATH", rest)?;
     let servers = parts.servers(PORT)?;
     let path = node_path(decode(parts.path, "the path")?)?;
     if let Some(path) = path.as_ref().filter(|path| path.ends_with("/.trash")) {
@@ -87,11 +87,11 @@ fn node_path(path: String) -> Result<Option<String>, InvalidUrl> {
     } else if path.ends_with('/') {
         "ends with `/`"
     } else if path.contains("//") {
-        "has nothing between two `/`"
+        "has an empty part between two `/`"
     } else if path.split('/').any(is_dots) {
-        "has `.` or `..` for a node"
+        "contains `.` or `..`"
     } else if path.contains(is_forbidden) {
-        "has a character that ZooKeeper does not allow"
+        "contains a character that ZooKeeper forbids"
     } else {
         return Ok(Some(path));
     };
@@ -110,7 +110,7 @@ fn session(text: String) -> Result<Duration, InvalidUrl> {
         return Err(InvalidUrl::Value {
             key,
             value: text,
-            wanted: "it is longer than nothing and at most 24d",
+            wanted: "use a duration from 1ms to 24d",
         });
     }
     Ok(length)
@@ -118,7 +118,7 @@ fn session(text: String) -> Result<Duration, InvalidUrl> {
 
 fn acl(query: &mut Query) -> Result<Acl, InvalidUrl> {
     let choices = [("world", Acl::World), ("creator", Acl::Creator)];
-    let acl = query.choice("acl", "it is one of world, creator", &choices)?;
+    let acl = query.choice("acl", "use world or creator", &choices)?;
     Ok(acl.unwrap_or_default())
 }
 

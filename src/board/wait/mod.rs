@@ -267,7 +267,7 @@ impl<'a> Waiter<'a> {
         let news = self.news.next().await.unwrap_or_else(|| {
             Err(BoardError::Unreachable {
                 board: self.board.name().to_owned(),
-                source: "it tells no more of what happens".into(),
+                source: "the event stream ended".into(),
             })
         })?;
         self.note(&news);

@@ -120,13 +120,13 @@ pub(crate) fn entry(
         Ok(read) if read.v == VERSION => read,
         read => {
             let problem = match read {
-                Ok(read) => format!("it has version {}, which is not known", read.v),
+                Ok(read) => format!("the record has the unknown version {}", read.v),
                 Err(error) => shortened(&error.to_string()),
             };
             return Entry::Malformed(Malformed {
                 is_denied: false,
                 key: JobKey::new(key),
-                problem: format!("what is remembered of it cannot be read: {problem}"),
+                problem: format!("the history record is unreadable: {problem}"),
                 size: 0,
                 raw: Vec::new(),
                 holding: None,

@@ -77,10 +77,8 @@ impl Limit {
     pub(crate) fn problem(self, length: usize) -> String {
         let most = self.details;
         match length > most {
-            true => format!(
-                "its details are too large to be read: they have {length} bytes, and max_details is {most}"
-            ),
-            false => "its details have too many values to be read".to_owned(),
+            true => format!("the details have {length} bytes, more than max_details ({most})"),
+            false => "the details have too many values".to_owned(),
         }
     }
 
@@ -145,23 +143,23 @@ impl Notes {
 pub(crate) enum Problem {
     #[error("the record is empty")]
     Empty,
-    #[error("the record breaks off in the middle")]
+    #[error("the record is truncated")]
     Truncated,
-    #[error("the record is followed by bytes that do not belong to it")]
+    #[error("extra bytes follow the record")]
     Trailing,
-    #[error("the record contains the byte c1, which begins no value")]
+    #[error("the record contains the invalid byte c1")]
     Reserved,
-    #[error("the record contains a value of type {0}, which is undefined")]
+    #[error("the record contains a value of the undefined type {0}")]
     Code(i8),
-    #[error("the record contains a text that is not UTF-8")]
+    #[error("the record contains a string that is not UTF-8")]
     NotUtf8,
     #[error("the record begins with a byte order mark")]
     ByteOrderMark,
     #[error("the record is not JSON: {0} at byte {1}")]
     NotJson(&'static str, usize),
-    #[error("the record is an empty map, by which TaskFlow understands that the job is gone")]
+    #[error("the record is an empty map, which TaskFlow treats as a removed job")]
     Gone,
-    #[error("the record contains a map with {0} for a key")]
+    #[error("the record contains a map with {0} as a key")]
     Key(&'static str),
     #[error("the record is nested deeper than {} levels", Problem::DEEPEST)]
     TooDeep,
@@ -169,25 +167,25 @@ pub(crate) enum Problem {
     NotMap(&'static str),
     #[error("the record has no `{0}`")]
     Missing(&'static str),
-    #[error("the `{0}` of the record is too large to be read")]
+    #[error("the `{0}` of the record is too large")]
     TooLarge(&'static str),
-    #[error("the priority is {0}, not a text")]
+    #[error("the priority is {0}, not a string")]
     PriorityType(&'static str),
     #[error(transparent)]
     Priority(UnknownName),
-    #[error("the record is of the kind `{0}`")]
+    #[error("the record has the unknown kind `{0}`")]
     Kind(String),
-    #[error("the pid is not the number of a process")]
+    #[error("the pid is not a process number")]
     Pid,
-    #[error("{0} stands where a time should be")]
+    #[error("the record has {0} in place of a time")]
     NotTime(&'static str),
     #[error("a time has no `{0}`")]
     TimeLacks(&'static str),
-    #[error("the `{0}` of a time is no number")]
+    #[error("the `{0}` of a time is not a number")]
     TimeType(&'static str),
-    #[error("the zone of a time is no text")]
+    #[error("the zone of a time is not a string")]
     ZoneType,
-    #[error("there is no such time as {0}")]
+    #[error("{0} is not a valid time")]
     NoSuchTime(String),
     #[error("a time is in the unknown zone `{0}`")]
     UnknownZone(String),

@@ -102,12 +102,12 @@ impl Sidecar {
             return (Self::default(), None);
         };
         let side = match bytes.len() {
-            0 => Err("it is empty, or no text".to_owned()),
+            0 => Err("the sidecar is empty or not text".to_owned()),
             1..=LONGEST => {
                 // What stands where a number should may be long.
                 from_json::<Self>(bytes).map_err(|error| shortened(&error.to_string()))
             }
-            length => Err(format!("it has {length} bytes")),
+            length => Err(format!("the sidecar has {length} bytes")),
         };
         let version = match &side {
             Ok(side) => Some(side.v),
@@ -116,10 +116,10 @@ impl Sidecar {
         let problem = match (side, version) {
             (Ok(side), Some(VERSION)) => return (side, None),
             (_, Some(version)) if version > VERSION => {
-                format!("the record beside it has version {version}, which is not known")
+                format!("the sidecar has the unknown version {version}")
             }
-            (Err(error), _) => format!("the record beside it cannot be read: {error}"),
-            (Ok(_), _) => "the record beside it cannot be read: it has no version".to_owned(),
+            (Err(error), _) => format!("the sidecar is unreadable: {error}"),
+            (Ok(_), _) => "the sidecar is unreadable: the version is missing".to_owned(),
         };
         (Self::default(), Some(problem))
     }
@@ -127,7 +127,7 @@ impl Sidecar {
     /// Says what is wrong with a record that was found to be none of ours.
     pub(crate) fn problem(bytes: &[u8]) -> String {
         let problem = Self::read(Some(bytes)).1;
-        problem.unwrap_or_else(|| "the record beside it cannot be changed by us".to_owned())
+        problem.unwrap_or_else(|| "the sidecar cannot be changed".to_owned())
     }
 
     /// Returns the record of a job that is posted as it is claimed, which is its first attempt.
@@ -266,7 +266,7 @@ fn time<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<DateTime<Utc>>, D
     let time = DateTime::parse_from_rfc3339(&text)
         .ok()
         .filter(|_| is_in_form);
-    let time = time.ok_or_else(|| D::Error::custom(format!("`{text}` is no time")))?;
+    let time = time.ok_or_else(|| D::Error::custom(format!("`{text}` is not a time")))?;
     Ok(Some(time.to_utc()))
 }
 

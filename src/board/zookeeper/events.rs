@@ -122,7 +122,7 @@ impl Watcher<'_> {
             None => heard.await,
             Some(since) => time::timeout_at(since + GRACE, heard)
                 .await
-                .map_err(|_| unreachable(self.board, "the connection is gone"))?,
+                .map_err(|_| unreachable(self.board, "the connection was lost"))?,
         };
         self.hear(heard)
     }

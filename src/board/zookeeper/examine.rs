@@ -23,11 +23,7 @@ use crate::{
 const RIGHTS: [(Permission, &str, &str); 3] = [
     (Permission::READ, "read", "listing jobs"),
     (Permission::CREATE, "create", "posting and claiming jobs"),
-    (
-        Permission::DELETE,
-        "delete",
-        "settling jobs and giving them back",
-    ),
+    (Permission::DELETE, "delete", "settling and releasing jobs"),
 ];
 
 const LETTERS: [(Permission, char); 5] = [
@@ -47,7 +43,7 @@ impl Target<'_> {
         match part {
             Part::Connection => {
                 for problem in self.client.problems().await {
-                    let summary = format!("of the servers of the board one is away: {problem}");
+                    let summary = format!("a server of the board is unreachable: {problem}");
                     let remedy = Remedy::Elsewhere(Suggestion::of("systemctl restart zookeeper"));
                     seen.add(Finding::new(Code::ServerAway, summary, remedy));
                 }
@@ -55,7 +51,7 @@ impl Target<'_> {
                 self.rights(&mut seen).await;
             }
             Part::Server => seen.unseen(
-                "how the servers are set up, which they do not tell us",
+                "the settings of the servers, which ZooKeeper does not report",
                 None,
             ),
             Part::Keys { .. } => self.strays(&mut seen).await?,
@@ -95,7 +91,7 @@ impl Target<'_> {
             .iter()
             .any(|acl| !matches!(acl.scheme(), "world" | "digest"))
         {
-            seen.unseen("rights, which depend on more than the login", None);
+            seen.unseen("rights that depend on more than the user name", None);
             return;
         }
         let ours = acls.iter().filter(|acl| is_ours(acl.scheme(), acl.id()));
@@ -104,7 +100,7 @@ impl Target<'_> {
         let lacking: Vec<_> = lacking.collect();
         if !lacking.is_empty() {
             let names: Vec<_> = lacking.iter().map(|(_, name, _)| *name).collect();
-            let summary = format!("we may not {} at {path}", names.join(", "));
+            let summary = format!("jobboard has no right to {} at {path}", names.join(", "));
             // It replaces all there are: those of others are kept as they are.
             let scheme = user.as_ref().map_or("world", |_| "digest");
             let is_widened = |acl: &Acl| acl.scheme() == scheme && is_ours(acl.scheme(), acl.id());
@@ -180,7 +176,7 @@ impl Target<'_> {
             let each = r#"for node do zkCli.sh -server "$0" delete "$node"; done"#;
             let remedy = Suggestion::of("sh -c").with([each, &self.client.servers()]);
             let remedy = Remedy::Elsewhere(remedy.with(strays.iter().take(NAMED)));
-            let summary = format!("nodes of no job: {}", strays.len());
+            let summary = format!("nodes that belong to no job: {}", strays.len());
             seen.add(Finding::new(Code::StrayKeys, summary, remedy).seen("node", first));
         }
         Ok(())

@@ -60,7 +60,7 @@ impl Found {
                 .steps(scene)
                 .into_iter()
                 .find(|(_, it)| it.unnamed() == next);
-            let (step, after) = found.expect("a world that was found so");
+            let (step, after) = found.expect("a world on the found path");
             steps.push(step);
             world = after;
         }

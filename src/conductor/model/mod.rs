@@ -27,7 +27,7 @@ const SCENE: Scene = Scene {
 
 fn keeps_its_promises(scene: Scene) {
     match explore(&scene) {
-        Ok(worlds) => eprintln!("faults: {worlds} worlds keep what is promised in {scene:?}"),
+        Ok(worlds) => eprintln!("faults: {worlds} worlds keep the guarantees in {scene:?}"),
         Err(course) => panic!("{scene:?}: {course}"),
     }
 }

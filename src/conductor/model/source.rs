@@ -25,7 +25,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a8dce4dd",
     ),
     (
-        "who has the job, and by which claim",
+        "owner and claim of the job",
         "board/redis/write/scripts/prelude.lua",
         &[
             "last_fence",
@@ -61,25 +61,25 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "13f9dd4d",
     ),
     (
-        "a conductor counts what is left of a claim",
+        "the conductor counts the remaining lease",
         "lease/ledger.rs",
         &["renew_at", "limits", "add", "expire", "confirm", "refuse"],
         "02dbd7b4",
     ),
     (
-        "before its deadline a command is ended",
+        "the command ends before its deadline",
         "process/guard/line.rs",
         &["before"],
         "dcf71a1b",
     ),
     (
-        "the guard is told, and the command is started",
+        "the guard is informed and the command starts",
         "conductor/attempt.rs",
         &["carry_out", "start"],
         "54f5f958",
     ),
     (
-        "what is left of earlier attempts is ended",
+        "remains of earlier attempts are ended",
         "process/guard/leftover.rs",
         &["end", "end_left_over", "left_over"],
         "5e9e3f74",
@@ -97,13 +97,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "73fa37c1",
     ),
     (
-        "what may be ours is given back",
+        "possible claims are released",
         "board/ext.rs",
         &["give_back"],
         "fb03bc2e",
     ),
     (
-        "a claim is noticed of which nothing was heard",
+        "an unconfirmed claim is noticed",
         "conductor/picker/claim.rs",
         &["unanswered", "let_slip", "heed_claim"],
         "bf7399ec",
@@ -158,8 +158,8 @@ fn the_steps_of_the_model_are_those_of_the_program() {
     let changed: Vec<_> = changed.collect();
     assert!(
         changed.is_empty(),
-        "these are not as they were when the model was made from them. See whether its steps are still theirs, then write \
-         down their digests:\n{}",
+        "these functions changed since the model was derived. Check that the model still has \
+         their steps, then update the digests:\n{}",
         changed.join("\n")
     );
 }

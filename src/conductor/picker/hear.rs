@@ -86,7 +86,7 @@ impl Pick<'_> {
         let event = event.unwrap_or_else(|| {
             Err(BoardError::Unreachable {
                 board: self.board.name().to_owned(),
-                source: "it tells no more of what happens".into(),
+                source: "the event stream ended".into(),
             })
         })?;
         if let Some(subject) = &event.subject {

@@ -27,11 +27,11 @@ impl Glob {
         };
         if !text.starts_with('/') {
             return Err(invalid(
-                "is no absolute path: programs are allowed by where they are, such as /usr/bin/make",
+                "is not an absolute path; allow a program by its path, for example /usr/bin/make",
             ));
         }
         if text.contains("**") {
-            return Err(invalid("has a `**`: no `*` goes beyond a slash"));
+            return Err(invalid("contains `**`; a `*` never matches a slash"));
         }
         text.parse()
     }

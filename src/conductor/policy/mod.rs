@@ -92,29 +92,28 @@ pub(crate) struct Plan {
 
 #[derive(Debug, Error)]
 pub(crate) enum Unfit {
-    #[error("it has no command{}", if *has_handlers { ", and there is no handler of its name" } else { "" })]
+    #[error("the job has no command{}", if *has_handlers { ", and no handler has its name" } else { "" })]
     NoCommand { has_handlers: bool },
-    #[error("there is no handler of its name, and commands are not allowed here")]
+    #[error("no handler has its name, and commands are not allowed here")]
     NotHandled,
-    #[error("its `{field}` is not {wanted}")]
+    #[error("the `{field}` of the job is not {wanted}")]
     Malformed {
         field: &'static str,
         wanted: &'static str,
     },
     #[error("the program `{}` is neither a plain name nor an absolute path without `..`", excerpt(.0))]
     Relative(String),
-    #[error("the program `{}` is not among those that are allowed here", excerpt(.0))]
+    #[error("the program `{}` is not allowed here", excerpt(.0))]
     NotAllowed(String),
-    #[error("there is no program `{}` here that could be allowed", excerpt(.0))]
+    #[error("the program `{}` is not installed here", excerpt(.0))]
     Absent(String),
-    #[error("it sets the variable `{}`, which is not allowed here", excerpt(.0))]
+    #[error("the job sets the variable `{}`, which is not allowed here", excerpt(.0))]
     Variable(String),
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
-    /// As another conductor has told.
     #[error("{0}")]
     Refused(String),
-    #[error("it has more handlers than it tells of, and may have one of its name")]
+    #[error("the conductor does not publish all its handlers and may have one with this name")]
     Untold,
 }
 

@@ -29,7 +29,7 @@ impl Limits {
         let timeout = read(details, "timeout", "a duration such as 5m", |value| {
             duration::parse(value.as_str()?).ok()
         })?;
-        let wanted = "a number from 1 on";
+        let wanted = "a positive number";
         let max_attempts = read(details, "max_attempts", wanted, retry::max_attempts)?;
         Ok(Self {
             timeout,

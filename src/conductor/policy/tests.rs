@@ -47,7 +47,7 @@ fn a_command_is_found_by_our_path_whatever_its_folder() {
 #[test]
 fn what_is_not_quite_a_command_is_none() {
     for (details, reason) in [
-        (json!({}), "it has no command"),
+        (json!({}), "the job has no command"),
         (json!({"command": "rm -rf /"}), "array of strings"),
         (json!({"command": []}), "array of strings"),
         (json!({"command": ["true", 1]}), "array of strings"),
@@ -72,7 +72,7 @@ fn what_is_not_quite_a_command_is_none() {
             json!({"command": ["true"], "env": {"A=B": "1"}}),
             "object of strings",
         ),
-        (json!(["true"]), "it has no command"),
+        (json!(["true"]), "the job has no command"),
     ] {
         let refusal = refusal(&open(), details.clone());
         assert!(refusal.contains(reason), "{details}: {refusal}");
@@ -115,11 +115,11 @@ fn only_allowed_programs_run_by_where_they_are() {
     let env = || json!({"command": ["env"]});
     let found = path_of(&open(), env());
     path_of(&of(found.to_str().unwrap()), env());
-    assert!(refusal(&of("/opt/*/env"), env()).contains("not among"));
-    assert!(refusal(&of("/*"), env()).contains("not among"));
+    assert!(refusal(&of("/opt/*/env"), env()).contains("is not allowed here"));
+    assert!(refusal(&of("/*"), env()).contains("is not allowed here"));
     // One that is not there cannot be at an allowed place.
     let absent = json!({"command": ["no-such-program"]});
-    assert!(refusal(&of("/usr/bin/*"), absent.clone()).contains("there is no program"));
+    assert!(refusal(&of("/usr/bin/*"), absent.clone()).contains("is not installed here"));
     let plan = open().plan(&job("a", absent)).unwrap();
     assert!(matches!(plan.command, Err(NotRun::NotFound { .. })));
 }

@@ -37,10 +37,11 @@ pub(super) fn find(named: &str, folder: &Path, env: &Environment) -> anyhow::Res
             continue;
         }
         let exists = path.try_exists();
-        let exists = exists.with_context(|| format!("cannot look for {}", path.display()))?;
+        let exists = exists.with_context(|| format!("cannot access {}", path.display()))?;
         ensure!(
             exists,
-            "there is no {}: octavia:FILE names another, and several have commas between",
+            "file {} does not exist; name the configuration as octavia:FILE, or several as \
+             octavia:FILE,FILE",
             path.display()
         );
         files.push(path);
@@ -49,7 +50,7 @@ pub(super) fn find(named: &str, folder: &Path, env: &Environment) -> anyhow::Res
 }
 
 fn inside(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let trying = || format!("cannot look into {}", folder.display());
+    let trying = || format!("cannot read the directory {}", folder.display());
     let entries = fs::read_dir(folder).with_context(trying)?;
     let paths = entries.map(|entry| Ok(entry.with_context(trying)?.path()));
     let mut paths = paths.collect::<anyhow::Result<Vec<_>>>()?;

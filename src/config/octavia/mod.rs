@@ -168,14 +168,15 @@ impl Reader<'_> {
         let (url, password) = match self.required("jobboard_backend_driver")?.text.as_str() {
             "redis_taskflow_driver" => self.redis()?,
             "zookeeper_taskflow_driver" => (self.zookeeper()?, None),
-            "etcd_taskflow_driver" => bail!(
-                "Octavia has its board on etcd here, and jobboard knows boards on Redis and ZooKeeper"
-            ),
-            _ => bail!("jobboard_backend_driver names a driver that Octavia does not have"),
+            "etcd_taskflow_driver" => {
+                bail!("Octavia uses a board on etcd; jobboard supports Redis and ZooKeeper")
+            }
+            _ => bail!("jobboard_backend_driver names an unknown driver"),
         };
         let expiry = self.number(EXPIRY)?;
         if !(1..=3600).contains(&expiry) {
-            let problem = "claims lapse at once, or a job whose worker dies waits for hours";
+            let problem = "claims expire immediately, or a job waits for hours after its worker \
+                           dies";
             self.remark(EXPIRY, problem);
         }
         self.is_true("jobboard_save_logbook")?;
@@ -185,8 +186,8 @@ impl Reader<'_> {
         }
         let logbook = self.logbook()?;
         if logbook.is_none() {
-            let problem =
-                "it is in the memory of each process: what one began no other can go on with";
+            let problem = "logbooks stay in the memory of each process, so no other process can \
+                           resume a flow";
             self.remark(LOGBOOK, problem);
         }
         let database = self.oslo.value(DATABASE.0, DATABASE.1)?;
@@ -252,8 +253,7 @@ impl Reader<'_> {
 
     fn number<T: std::str::FromStr>(&self, option: &str) -> anyhow::Result<T> {
         let Said { text, place } = self.required(option)?;
-        oslo::number(&text)
-            .with_context(|| format!("{place}: {option} is no such number as it should be"))
+        oslo::number(&text).with_context(|| format!("{place}: {option} is not a valid number"))
     }
 
     fn is_true(&self, option: &str) -> anyhow::Result<bool> {

@@ -71,11 +71,11 @@ impl<'a> Oslo<'a> {
         self.size += bytes.len();
         ensure!(
             self.size <= LARGEST,
-            "{}: with those before it it is too long",
+            "{}: the configuration files are too large together",
             trying()
         );
         let text = String::from_utf8(bytes).ok();
-        let text = text.with_context(|| format!("{}: it is not UTF-8", trying()))?;
+        let text = text.with_context(|| format!("{}: the file is not UTF-8", trying()))?;
         self.take_in(path, &text)
     }
 
@@ -89,7 +89,7 @@ impl<'a> Oslo<'a> {
                 return Ok(());
             };
             let Some(group) = group else {
-                bail!("{place}: it stands before any [GROUP]");
+                bail!("{place}: the option comes before any [GROUP]");
             };
             let text = lines.join("\n");
             said.insert((group_key(group), key), Said { text, place });
@@ -97,7 +97,7 @@ impl<'a> Oslo<'a> {
         };
         ensure!(
             !text.starts_with('\u{feff}'),
-            "{}:1: it begins with a byte order mark, which Octavia cannot read either",
+            "{}:1: the file begins with a byte order mark, which Octavia cannot read either",
             path.display()
         );
         let text = text.replace("\r\n", "\n");
@@ -106,7 +106,7 @@ impl<'a> Oslo<'a> {
             let line = line.trim_end();
             if line.starts_with([' ', '\t']) {
                 let Some(open) = &mut open else {
-                    bail!("{place}: it goes on with what was not begun");
+                    bail!("{place}: the continuation line follows no option");
                 };
                 open.lines.push(line.trim_start().to_owned());
                 continue;
@@ -114,15 +114,16 @@ impl<'a> Oslo<'a> {
             close(&mut open, &group)?;
             if let Some(rest) = line.strip_prefix('[') {
                 let name = rest.strip_suffix(']').filter(|name| !name.is_empty());
-                let name = name.with_context(|| format!("{place}: write it as [GROUP]"))?;
+                let name =
+                    name.with_context(|| format!("{place}: a group has the form [GROUP]"))?;
                 group = Some(name.to_owned());
             } else if !line.is_empty() && !line.starts_with(['#', ';']) {
                 let (key, value) = line
                     .split_once([':', '='])
-                    .with_context(|| format!("{place}: write it as KEY = VALUE"))?;
+                    .with_context(|| format!("{place}: an option has the form KEY = VALUE"))?;
                 ensure!(
                     !key.trim().is_empty(),
-                    "{place}: nothing stands before the `=`"
+                    "{place}: the key before `=` is missing"
                 );
                 open = Some(Open {
                     key: key.trim().to_owned(),
@@ -174,7 +175,7 @@ impl<'a> Oslo<'a> {
     }
 
     fn substitute(&self, text: &str, group: &str, depth: usize) -> anyhow::Result<String> {
-        ensure!(depth < DEEPEST, "it stands in itself");
+        ensure!(depth < DEEPEST, "the value refers to itself");
         let text = text.replace("\\$", "$$");
         let (mut whole, mut rest) = (String::new(), text.as_str());
         while let Some((before, behind)) = rest.split_once('$') {
@@ -199,7 +200,7 @@ impl<'a> Oslo<'a> {
         self.names.update(|names| names + 1);
         ensure!(
             self.names.get() <= MOST_NAMES,
-            "too many names stand for values in it"
+            "the value contains too many references"
         );
         let places = match name.split_once('.') {
             // Its name is that of no group.
@@ -217,12 +218,11 @@ impl<'a> Oslo<'a> {
             }
         }
         // It may be a part of a password.
-        bail!("a `$` in it stands for a value that is set nowhere; a `$` as such is written `$$`")
+        bail!("a `$` refers to an option without a value; write `$$` for a literal `$`")
     }
 }
 
 enum Reference<'t> {
-    /// Nothing but itself; and what follows.
     Dollar(&'t str),
     Name(&'t str, &'t str),
 }
@@ -261,7 +261,6 @@ struct Open {
     place: String,
 }
 
-/// Takes the quotes off a value that begins and ends with the same ones.
 fn unquoted(value: &str) -> &str {
     let quote = value
         .chars()
@@ -296,14 +295,14 @@ pub(super) fn dict(text: &str) -> anyhow::Result<BTreeMap<String, String>> {
             continue;
         };
         let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
-        ensure!(!key.is_empty(), "nothing stands before a colon");
-        ensure!(!pairs.contains_key(&key), "{key} stands there twice");
+        ensure!(!key.is_empty(), "a key before `:` is missing");
+        ensure!(!pairs.contains_key(&key), "{key} is given twice");
         pairs.insert(key, value);
         pending.clear();
     }
     ensure!(
         pending.is_empty(),
-        "write it as KEY:VALUE, with commas between"
+        "the option has the form KEY:VALUE,KEY:VALUE"
     );
     Ok(pairs)
 }

@@ -30,8 +30,9 @@ impl Reader<'_> {
         };
         if sentinel.is_none() && servers.len() > 1 {
             let first = servers.first().map(Server::to_string).unwrap_or_default();
-            let problem =
-                format!("without jobboard_redis_sentinel only the first is used: {first}");
+            let problem = format!(
+                "without jobboard_redis_sentinel, Octavia uses only the first host: {first}"
+            );
             self.remark(HOSTS, problem);
         }
         let namespace = self.required("jobboard_backend_namespace")?.text;
@@ -54,7 +55,8 @@ impl Reader<'_> {
     fn sentinel(&mut self, master: String, servers: Vec<Server>) -> anyhow::Result<Sentinel> {
         if servers.iter().any(|server| server.port == PORT) {
             let problem = format!(
-                "{PORT} is where Redis listens by default; Sentinel does on {SENTINEL_PORT}"
+                "{PORT} is the default port of Redis; the default port of Sentinel is \
+                 {SENTINEL_PORT}"
             );
             self.remark("jobboard_backend_port", problem);
         }
@@ -85,7 +87,8 @@ impl Reader<'_> {
             file("ssl_keyfile"),
         );
         if ca.is_none() {
-            let problem = "without ssl_ca_certs those are trusted whom the system trusts";
+            let problem = "without ssl_ca_certs, the certificate authorities of the system are \
+                           trusted";
             self.remark(option, problem);
         }
         Ok(Some(TlsFiles {
@@ -97,8 +100,8 @@ impl Reader<'_> {
     pub(super) fn zookeeper(&mut self) -> anyhow::Result<BoardUrl> {
         let servers = self.servers(true)?;
         if servers.iter().any(|server| server.host.contains(':')) {
-            let problem = "Octavia puts its port behind an IPv6 address without brackets, which its \
-                           ZooKeeper client does not understand; here it is understood";
+            let problem = "Octavia appends the port to an IPv6 address without brackets, which \
+                           its ZooKeeper client cannot parse; jobboard can";
             self.remark(HOSTS, problem);
         }
         let namespace = self.required("jobboard_backend_namespace")?.text;
@@ -125,7 +128,7 @@ impl Reader<'_> {
             self.remark_verification(ZOOKEEPER_TLS);
         }
         if options.remove("keyfile_password").and_then(path).is_some() {
-            let problem = "a private key with a password cannot be read here";
+            let problem = "jobboard cannot read a private key with a password";
             self.remark(ZOOKEEPER_TLS, problem);
         }
         let mut file = |key| options.remove(key).and_then(path);
@@ -137,7 +140,7 @@ impl Reader<'_> {
     }
 
     fn remark_verification(&mut self, option: &'static str) {
-        let problem = "Octavia does not verify who the server is; here it is verified all the same";
+        let problem = "Octavia does not verify the certificate of the server; jobboard does";
         self.remark(option, problem);
     }
 
@@ -149,7 +152,7 @@ impl Reader<'_> {
         let is_named = !names.is_empty() && names.iter().take(used).all(|name| !name.is_empty());
         ensure!(
             is_named,
-            "{}: {HOSTS} names no host, or one without a name",
+            "{}: {HOSTS} lists no host, or an empty name",
             hosts.place
         );
         Ok(names
@@ -167,7 +170,6 @@ impl Reader<'_> {
         oslo::dict(&said.text).with_context(|| format!("{}: {option}", said.place))
     }
 
-    /// Returns a text that is not empty.
     fn given(&self, option: &str) -> anyhow::Result<Option<String>> {
         let said = self.text(option)?;
         Ok(said.map(|said| said.text).filter(|text| !text.is_empty()))
@@ -180,22 +182,19 @@ pub(super) fn is_yes(text: String) -> bool {
     YES.contains(&text.trim().to_lowercase().as_str())
 }
 
-/// Some write out that there is none.
 fn path(text: String) -> Option<PathBuf> {
     let is_none = text.is_empty() || text.eq_ignore_ascii_case("none");
     (!is_none).then(|| text.into())
 }
 
-/// A certificate may have its key in the same file.
 fn identity(cert: Option<PathBuf>, key: Option<PathBuf>) -> Option<Identity> {
     let cert = cert?;
     let key = key.unwrap_or_else(|| cert.clone());
     Some(Identity { cert, key })
 }
 
-/// Has everything refused that no URL may have.
 fn check(url: &BoardUrl) -> anyhow::Result<()> {
     let read = url.to_string().parse::<BoardUrl>();
     read.map(drop)
-        .with_context(|| format!("it makes {url}, which is not the URL of a board"))
+        .with_context(|| format!("the options result in {url}, which is not a board URL"))
 }

@@ -229,15 +229,14 @@ fn unknown_boards_are_told_the_known_ones() {
     let machine = Machine::new();
     assert_eq!(
         machine.refusal(board("prud"), &[]),
-        "--board names the board `prud`, which is not known: no configuration file has a \
-         [board.NAME]"
+        "--board: unknown board `prud`; no configuration file has a [board.NAME] table"
     );
     let machine = machine
         .user_file("default = \"gone\"\n[board.prod]\nurl = \"redis://a\"")
         .system_file("[board.prod]\nurl = \"redis://b\"\n[board.lab]\nurl = \"redis://c\"");
     assert_eq!(
         machine.refusal(Flags::default(), &[("JOBBOARD_URL", "prud")]),
-        "JOBBOARD_URL names the board `prud`, which is not known: known are lab, prod"
+        "JOBBOARD_URL: unknown board `prud`; configured boards: lab, prod"
     );
     let refusal = machine.refusal(Flags::default(), &[]);
     assert!(
@@ -246,7 +245,7 @@ fn unknown_boards_are_told_the_known_ones() {
     );
     let refusal = machine.refusal(board("./jobs.db"), &[]);
     assert!(
-        refusal.ends_with("; a file is named sqlite:./jobs.db"),
+        refusal.ends_with("; for a file, use sqlite:./jobs.db"),
         "{refusal}"
     );
 }
@@ -258,13 +257,13 @@ fn wrong_urls_are_told_where_they_stand() {
     assert_eq!(
         refusal,
         format!(
-            "the url of [board.a] in {} is wrong: `x` is not the number of a database: write one \
-             such as redis://HOST/0",
+            "the url of [board.a] in {} is invalid: `x` is not a database number; use for \
+             example redis://HOST/0",
             machine.text(USER)
         )
     );
     let refusal = machine.refusal(Flags::default(), &[("JOBBOARD_URL", "x://:hunter2@h")]);
-    assert!(refusal.starts_with("JOBBOARD_URL is not the URL of a board: unknown scheme `x`"));
+    assert!(refusal.starts_with("JOBBOARD_URL is not a board URL: unknown scheme `x`"));
     // Nobody needs a board that is not used to be right.
     machine.load(board("redis://host"), &[]);
 }
@@ -278,7 +277,7 @@ fn what_is_empty_is_not_taken_for_unset() {
     };
     assert_eq!(
         machine.refusal(who, &[]),
-        "cannot act under the name that --who gives: the name of an owner must not be empty or blank"
+        "invalid owner name in --who: an owner name must not be empty or blank"
     );
     assert!(
         machine

@@ -18,15 +18,15 @@ const MISTAKES: &[(&str, usize, &str)] = &[
     (
         "[board]\n\na = \"hunter2\"",
         3,
-        "the value is not a table with at least a `url`",
+        "the value must be a table with at least a `url`",
     ),
     (
         "[board.a]\nurl = \"x:\"\nread_only = \"hunter2\"",
         3,
-        "the value is not true or false",
+        "the value must be true or false",
     ),
-    ("board = 3", 1, "the value is not a table"),
-    ("\ndefault = 3", 2, "the value is not a text"),
+    ("board = 3", 1, "the value must be a table"),
+    ("\ndefault = 3", 2, "the value must be a string"),
     ("[board.a]\nurl = \"redis://:hunter2@h\" x", 2, "unexpected"),
     (
         "[board.a]\nurl = \"redis://:hunter2@h",
@@ -38,8 +38,12 @@ const MISTAKES: &[(&str, usize, &str)] = &[
         3,
         "duplicate key",
     ),
-    ("op_timeout = 5", 1, "op_timeout is a text such as \"5s\""),
-    ("op_timeout = \"5\"", 1, "op_timeout: `5` lacks a unit"),
+    (
+        "op_timeout = 5",
+        1,
+        "op_timeout must be a string such as \"5s\"",
+    ),
+    ("op_timeout = \"5\"", 1, "op_timeout: `5` has no unit"),
     (
         "op_timeout = \"0s\"",
         1,

@@ -89,11 +89,11 @@ fn a_password_that_cannot_be_fetched_is_not_repeated() {
         ),
         (
             "password_command = [\"true\"]",
-            "`true`, the password_command, printed no password",
+            "the password_command `true` printed no password",
         ),
         (
             "password_command = [\"printf\", \"hunter2\\\\377\"]",
-            "it is not UTF-8 text",
+            "the file is not UTF-8 text",
         ),
         (
             "password_command = [\"/gone/program\"]",

@@ -61,7 +61,7 @@ fn nobody_lifts_another_s_read_only() {
     let refusal = machine.refusal(board("ro"), &[("JOBBOARD_READ_ONLY", "yes")]);
     assert_eq!(
         refusal,
-        "JOBBOARD_READ_ONLY is `yes`: it is 1 or true, 0 or false"
+        "JOBBOARD_READ_ONLY is `yes`; use 1, true, 0 or false"
     );
 }
 
@@ -251,7 +251,7 @@ fn a_variable_that_makes_no_sense_is_named() {
         (
             "JOBBOARD_OP_TIMEOUT",
             "10",
-            ": `10` lacks a unit: write `10s` or `10m`",
+            ": `10` has no unit; use for example `10s` or `10m`",
         ),
         (
             "JOBBOARD_OP_TIMEOUT",

@@ -137,8 +137,8 @@ fn a_job_that_cannot_be_started_has_failed(stage: &Stage) {
     let run = stage.conduct(&["--drain", "--max-attempts", "1"]).run();
     assert_eq!(run.code, 7, "{run:?}");
     let reason = |job: &str| stage.env.show(job)["last_failure"]["reason"].to_string();
-    assert!(reason(&absent).contains("there is no program no-such-program"));
-    assert!(reason(&nowhere).contains("there is no folder /no/such/folder"));
+    assert!(reason(&absent).contains("program no-such-program not found"));
+    assert!(reason(&nowhere).contains("the directory /no/such/folder does not exist"));
 }
 
 fn a_failure_can_be_final(stage: &Stage) {
@@ -174,7 +174,7 @@ fn a_job_that_was_tried_too_often_is_not_tried_again(stage: &Stage) {
     assert_eq!(job["state"], "TRASHED");
     // The claim for giving it up was no attempt.
     assert_eq!(job["attempts"], 2);
-    let reason = "it was tried twice: each time its conductor died or lost it";
+    let reason = "attempted twice: each time the conductor died or lost the claim";
     assert_eq!(job["last_failure"]["reason"], reason);
 }
 

@@ -234,7 +234,10 @@ fn a_conductor_whose_board_is_away_is_not_well() {
         get(address, "/healthz").contains("503 Service Unavailable")
     });
     let told = get(address, "/healthz");
-    assert!(told.contains("the board is away for "), "{told}");
+    assert!(
+        told.contains("the board has been unreachable for "),
+        "{told}"
+    );
     wait_until("the board is told to be down", || {
         figure_of(&figures(address), "jobboard_up", &[]) == Some(0.0)
     });

@@ -161,8 +161,11 @@ fn each_reason_for_leaving_a_job_alone_is_told_and_counted(stage: &Stage) {
             .collect();
         told.sort_by_key(|(reason, _)| *reason);
         let expected = [
-            ("it has no command", 1),
-            ("it sets the variable `PATH`, which is not allowed here", 1),
+            ("the job has no command", 1),
+            (
+                "the job sets the variable `PATH`, which is not allowed here",
+                1,
+            ),
             (
                 "its `command` is not an array of strings, the program first",
                 2,

@@ -48,12 +48,12 @@ fn what_it_is_at_is_shown_and_what_it_cannot_do_without_is_not_handed_down(stage
     let manager = Manager::start(&stage.env);
     let conduct = manager.over(stage.conduct(&["-j2"]));
     let conductor = conduct.env("WATCHDOG_USEC", "60000000").spawn();
-    manager.shows("0 of 2 running, nothing to do");
+    manager.shows("0 of 2 running, no runnable jobs");
     let own = Pid::from_raw(conductor.pid().try_into().unwrap()).unwrap();
     for _ in 0..3 {
         stage.post("waits", &format!("env >> seen; {WAITS}"));
     }
-    manager.shows("2 of 2 running, 1 to do");
+    manager.shows("2 of 2 running, 1 runnable");
     let guard = guards(own)[0].as_raw_nonzero();
     let seen = fs::read_to_string(stage.env.file("seen")).unwrap()
         + &fs::read_to_string(format!("/proc/{guard}/environ")).unwrap();
@@ -81,22 +81,22 @@ fn lives_by_its_board(run: Invocation, manager: &Manager, go: impl FnOnce(), bac
     let lives = || manager.count("WATCHDOG=1");
     wait_until("it lives, with nothing to do", || lives() > 2);
     go();
-    manager.shows("the board is away for ");
+    manager.shows("the board has been unreachable for ");
     let before = lives();
     let is_long = |it: &str| {
-        let (_, rest) = it.split_once("the board is away for ")?;
+        let (_, rest) = it.split_once("the board has been unreachable for ")?;
         rest.split_once('s')?
             .0
             .parse::<u32>()
             .ok()
             .filter(|it| *it >= 5)
     };
-    wait_until("it is away for long", || {
+    wait_until("it has been unreachable for long", || {
         is_long(&manager.status()).is_some()
     });
     assert_eq!(lives(), before, "{:?}", manager.heard());
     back();
-    manager.shows("0 of 1 running, nothing to do");
+    manager.shows("0 of 1 running, no runnable jobs");
     wait_until("it lives again", || lives() > before);
     wait_until("it is over", || !manager.status().contains("away"));
     conductor.signal(Signal::TERM);

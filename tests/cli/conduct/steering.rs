@@ -177,7 +177,7 @@ fn what_may_be_run_is_what_the_configuration_says_by_now() {
     );
     reads_again(&conductor, r#"reloaded needs_restart="[\"who\"]""#);
     wait_until("it is run", || stage.env.names().is_empty());
-    manager.shows("nothing to do");
+    manager.shows("no runnable jobs");
     assert!(
         !manager.status().contains("reloaded"),
         "{}",

@@ -74,7 +74,7 @@ fn the_registry_knows_what_is_left_to_others_and_why(stage: &Stage) {
     let told = conductor(stage);
     assert_eq!(
         told["skipped"],
-        json!([{"reason": "it has no command", "jobs": 1, "example": "flow", "job": flow}])
+        json!([{"reason": "the job has no command", "jobs": 1, "example": "flow", "job": flow}])
     );
     assert_eq!(told["accepts"]["filters"], json!(["name!=z"]));
     assert_eq!(told["accepts"]["programs"], Value::Null);
@@ -148,7 +148,7 @@ fn no_reason_hides_behind_another_one() {
     running.signal(Signal::TERM);
     let ended = running.ended();
     let summary = ended.stderr.lines().last().unwrap();
-    for reason in ["no handler of its name", "resize can be written by others"] {
+    for reason in ["no handler has its name", "resize can be written by others"] {
         assert!(summary.contains(reason), "{ended}");
     }
 }

@@ -73,7 +73,7 @@ fn jobs_are_run_by_what_the_unit_starts_with_what_it_allows() {
     manager.hears("READY=1");
     let read = |name: &str| fs::read_to_string(state.join(name)).unwrap_or_default();
     wait_until("all have run", || read("log").lines().count() == 20);
-    manager.shows("0 of 4 running, nothing to do");
+    manager.shows("0 of 4 running, no runnable jobs");
     manager.hears("WATCHDOG=1");
     assert!(setting("ExecReload").contains("-HUP $MAINPID"));
     conductor.signal(Signal::HUP);

@@ -166,10 +166,10 @@ fn on_a_terminal_it_asks() {
     screen.line("jobboard doctor --fix");
     screen.shows(r"do this step\? \[y/N\]");
     screen.line("n");
-    screen.shows("not confirmed, and nothing was done");
+    screen.shows("not confirmed; nothing changed");
     assert_eq!(env.state("@1"), "CLAIMED");
     screen.line("jobboard doctor --fix");
-    screen.shows(r"(?s)nothing was done.*do this step\? \[y/N\]");
+    screen.shows(r"(?s)nothing changed.*do this step\? \[y/N\]");
     screen.line("y");
     screen.shows("abandoned ");
     screen.shows("The board is sound");

@@ -189,7 +189,7 @@ fn stored_bytes_that_contradict_what_is_told_of_them_are_refused() {
         let loaded = boards.run(&to, &["load", "forged"]);
         assert_eq!(loaded.code, 7, "{loaded:?}");
         assert!(
-            loaded.stderr.contains("its stored bytes say another"),
+            loaded.stderr.contains("the stored record has a different"),
             "{loaded:?}"
         );
         assert_eq!(boards.dumped(&to).len(), 0);

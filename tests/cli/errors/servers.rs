@@ -139,7 +139,11 @@ fn tls(errors: &mut Errors) -> Option<()> {
     let board = format!("redis://{host}/0");
     let mut told = errors.of(&env, Some(&board));
     // On a busy machine it may not show in time that it speaks TLS: then it is only said to hang up.
-    told.expect_saying("wants TLS", "unreachable", &["--board", &board, "list"]);
+    told.expect_saying(
+        "requires TLS; use rediss:// or zks://; use rediss:// or zks://",
+        "unreachable",
+        &["--board", &board, "list"],
+    );
     for (kind, board) in [
         ("denied", format!("rediss://{host}/0?ca=ca.pem")),
         ("denied", format!("rediss://{host}/0?{with_key}")),

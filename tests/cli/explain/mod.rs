@@ -151,7 +151,11 @@ fn without_a_conductor_one_is_missed_and_with_one_its_settings_are_told(stage: &
         .run()
         .posted();
     let told = is(stage, &flow, "no-matching-conductor");
-    assert!(told.text().contains("it has no command"), "{}", told.run);
+    assert!(
+        told.text().contains("the job has no command"),
+        "{}",
+        told.run
+    );
     ends(conductor);
     is(stage, &job, "no-conductor");
 }

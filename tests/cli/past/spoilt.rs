@@ -14,7 +14,7 @@ fn what_is_spoilt_of_the_past_stands_in_its_own_columns() {
     let columns: Vec<_> = listed.succeeded().trim_end().split('\t').collect();
     assert_eq!(columns.len(), 9, "{columns:?}");
     assert_eq!((columns[1], columns[2]), ("", "MALFORMED"));
-    assert!(columns[8].contains("cannot be read"), "{columns:?}");
+    assert!(columns[8].contains("is unreadable"), "{columns:?}");
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_past_that_cannot_be_read_hides_no_job() {
     run(&stage, &["wait", gone, "--gone-ok"]).succeeded();
     assert_ne!(run(&stage, &["list", "--history"]).code, 0);
     let ping = run(&stage, &["ping", "--json"]);
-    let problem = "has something else under taskflow:past";
+    let problem = "stores a value of the wrong type under taskflow:past";
     assert!(ping.stderr.contains(problem), "{ping:?}");
     let told = ping.json()["history_problem"].clone();
     assert!(told.as_str().unwrap().contains(problem), "{told}");

@@ -278,7 +278,7 @@ fn jobs_of_one_uuid_are_named_by_their_keys() {
     let references = format!("{uuid}\nkey:{twin}\n");
     let trashed = shared.env.jobboard(&trash).stdin(references).run();
     assert_eq!(trashed.code, 7, "{trashed}");
-    assert!(trashed.stderr.contains("could be any of"), "{trashed}");
+    assert!(trashed.stderr.contains("matches several jobs"), "{trashed}");
     assert_eq!(run(&["list", "--count"]).stdout, "1\n");
     assert_eq!(shared.env.state(&uuid), "UNCLAIMED");
     assert_eq!(run(&["doctor", "--only", "uuid-mismatch"]).code, 0);

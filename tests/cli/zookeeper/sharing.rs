@@ -136,7 +136,10 @@ fn what_a_peer_has_trashed_is_listed_and_asked_about() {
     let refused = site.run(&["restore", &job]);
     let told = refused.failed(8);
     assert!(told.contains("--yes"), "{told}");
-    assert!(told.contains("may be of a board beside this one"), "{told}");
+    assert!(
+        told.contains("may belong to another board that shares this trash"),
+        "{told}"
+    );
     site.run(&["restore", &job, "--yes"]).succeeded();
     assert_eq!(site.shared.env.names(), ["peers"]);
 }

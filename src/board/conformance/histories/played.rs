@@ -103,7 +103,7 @@ impl Played {
         match found == *known {
             true => Ok(()),
             false => Err(format!(
-                "on the shelf {shelf:?} there is {found:?}, and not {known:?}"
+                "the shelf {shelf:?} has {found:?} instead of {known:?}"
             )),
         }
     }

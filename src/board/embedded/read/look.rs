@@ -59,7 +59,7 @@ pub(crate) fn page(
     while let Some(row) = rows.next()? {
         let found = match unreadable.contains(&row.get(0)?) {
             false => entry(row, view, query.detail)?,
-            true => malformed(row, (view, query.detail), "its details are not valid JSON")?,
+            true => malformed(row, (view, query.detail), "the details are not valid JSON")?,
         };
         cursor.last = (row.get(4)?, row.get(0)?);
         bytes += match (&found, query.detail) {

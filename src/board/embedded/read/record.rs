@@ -150,7 +150,7 @@ fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
         priority: usize::try_from(priority)
             .ok()
             .and_then(|at| Priority::ALL.get(at).copied())
-            .ok_or_else(|| format!("{priority} is no priority"))?,
+            .ok_or_else(|| format!("{priority} is not a priority"))?,
         sequence: Some(row.get(0)?),
         created_on: Some(from_micros(row.get(5)?)),
         last_modified: time(6)?,
@@ -227,13 +227,13 @@ pub(crate) fn failures_of(
         ValueRef::Text(text) => {
             serde_json::from_slice(text).map_err(|error| shortened(&error.to_string()))
         }
-        _ => Err("they are no text".to_owned()),
+        _ => Err("the stored value is not text".to_owned()),
     };
     Ok(match read {
         Ok(failures) => (failures, None),
         Err(error) => (
             Vec::new(),
-            Some(format!("its failures cannot be read: {error}")),
+            Some(format!("the failures are unreadable: {error}")),
         ),
     })
 }

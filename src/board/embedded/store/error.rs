@@ -11,35 +11,37 @@ pub(super) const SCHEMA_VERSION: i32 = 4;
 
 #[derive(Debug, ThisError)]
 pub(crate) enum OpenError {
-    #[error("it has layout {found}, and this jobboard knows layouts up to {SCHEMA_VERSION}")]
+    #[error(
+        "the file has layout {found}; this version of jobboard supports layouts up to \
+         {SCHEMA_VERSION}"
+    )]
     Newer { found: i32 },
     #[error("the file is a database of another program")]
     Foreign,
-    #[error("it is a folder")]
+    #[error("the path is a directory")]
     Folder,
-    #[error("it is no regular file")]
+    #[error("the path is not a regular file")]
     NoFile,
-    #[error("its file was removed, or another one was put in its place")]
+    #[error("the board file was removed or replaced")]
     Replaced,
     #[error(
-        "another file was put in its place, which belongs to somebody else or can be written by others"
+        "the board file was replaced by one that belongs to another user or that other users can \
+         write to"
     )]
     Loosened,
-    /// A file was to be made there.
-    #[error("there is no folder {}", .0.display())]
+    #[error("the directory {} does not exist", .0.display())]
     NoFolder(PathBuf),
-    /// A board was looked for there.
-    #[error("there is no folder {}", .0.display())]
+    #[error("the directory {} does not exist", .0.display())]
     Nowhere(PathBuf),
-    #[error("the file is in use by another name, {}", .0.display())]
+    #[error("another process uses the file under the name {}", .0.display())]
     InUse(PathBuf),
-    #[error("the file was last used as {}, whose log may have more of it", .0.display())]
+    #[error("the file was last used as {}, whose log may contain more jobs", .0.display())]
     OtherLog(PathBuf),
-    #[error("there is no such file, but {}, which may have jobs of a board that was moved", .0.display())]
+    #[error("the file does not exist, but {} does and may contain jobs of a moved board", .0.display())]
     LeftLog(PathBuf),
-    #[error("it is on a network file system, which cannot be shared safely")]
+    #[error("the file is on a network file system, where SQLite cannot lock safely")]
     NetworkFileSystem,
-    #[error("cannot get at {}", path.display())]
+    #[error("cannot access {}", path.display())]
     Inaccessible {
         path: PathBuf,
         source: std::io::Error,
@@ -79,9 +81,9 @@ pub(crate) fn limit_behind(error: &rusqlite::Error) -> Option<String> {
         ffi::SQLITE_CANTOPEN => too_many_open_files(),
         ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_TRUNCATE | ffi::SQLITE_IOERR_SHMSIZE => {
             let most = getrlimit(Resource::Fsize).current?;
-            let allow = "allow more with `ulimit -f unlimited`";
+            let allow = "raise the limit with `ulimit -f unlimited`";
             Some(format!(
-                "no file may have more than {most} bytes here: {allow}"
+                "this process may write at most {most} bytes per file; {allow}"
             ))
         }
         _ => None,
@@ -94,8 +96,8 @@ fn too_many_open_files() -> Option<String> {
         .map(|_| File::open("/dev/null"))
         .collect();
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let allow = "allow more with `ulimit -n 1024`";
+    let allow = "raise the limit with `ulimit -n 1024`";
     opened
         .is_err()
-        .then(|| format!("no more than {most} files may be open here: {allow}"))
+        .then(|| format!("this process may open at most {most} files; {allow}"))
 }

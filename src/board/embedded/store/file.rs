@@ -173,7 +173,11 @@ impl File {
         let writable = rustix::fs::access(&self.options.path, rustix::fs::Access::WRITE_OK);
         writable.map_err(|error| BoardError::Denied {
             board: self.name.clone(),
-            source: format!("it can only be read: {}", std::io::Error::from(error)).into(),
+            source: format!(
+                "the board file is not writable: {}",
+                std::io::Error::from(error)
+            )
+            .into(),
         })
     }
 
@@ -184,10 +188,10 @@ impl File {
         match name.exists() {
             true => {
                 let board = format!("sqlite:{other}");
-                Hint::new("`--board {}` uses it by that name", [&[&board]])
+                Hint::new("use `--board {}`", [&[&board]])
             }
             false => Hint::new(
-                "`mv {} {}` brings its log along; `cp {} COPY` makes a board without it",
+                "`mv {} {}` keeps the jobs in the log; `cp {} COPY` makes a board without them",
                 [&[&log], &[&own], &[&file]],
             ),
         }
@@ -204,7 +208,7 @@ impl File {
             OpenError::InUse(_) | OpenError::OtherLog(_) | OpenError::LeftLog(_) => {
                 let hint = Box::new(match &error {
                     OpenError::InUse(name) | OpenError::OtherLog(name) => self.way_out(name),
-                    _ => "move this file to the board, or remove it".into(),
+                    _ => "move this file next to the board file, or remove it".into(),
                 });
                 let (board, source) = (board.to_owned(), error.into());
                 return BoardError::OtherName {
@@ -229,7 +233,7 @@ impl File {
                 _ => Kind::Failed,
             },
             OpenError::Sqlite(error) if is_busy(error) => {
-                let why = "another process keeps it locked";
+                let why = "another process holds the lock of the board file";
                 return Kind::Unreachable.error(doing, board, why.into());
             }
             OpenError::Sqlite(error) => {

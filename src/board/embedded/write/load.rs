@@ -27,7 +27,7 @@ pub(crate) fn load(
     if former.malformed.is_some() {
         return Ok(Err(BoardError::Unsupported {
             board: "an embedded board",
-            operation: "keep a record that cannot be read",
+            operation: "store an unreadable record",
             hint: None,
         }));
     }

@@ -79,7 +79,7 @@ fn what_is_left_over_is_refused() {
         "name=\"a\"and owner=none",
     ] {
         let refusal = text.parse::<Filter>().unwrap_err().to_string();
-        assert!(refusal.contains("is left over behind"), "{refusal}");
+        assert!(refusal.contains("after"), "{refusal}");
     }
 }
 
@@ -88,24 +88,27 @@ fn what_is_refused_is_told_what_would_be_right() {
     for (text, told) in [
         (
             "name=a, owner=none",
-            "`, owner=none` is left over behind `name=a`: `and` joins two parts, and if it belongs \
-             to the value, write name=\"a, owner=none\"",
+            "unexpected `, owner=none` after `name=a`; join two conditions with `and`, or write \
+             name=\"a, owner=none\" if it belongs to the value",
         ),
         (
             "owner=none and name=say \"x\"",
-            "`\"x\"` is left over behind `name=say`: `and` joins two parts, and if it belongs to \
-             the value, write name=\"say \"\"x\"\"\"",
+            "unexpected `\"x\"` after `name=say`; join two conditions with `and`, or write \
+             name=\"say \"\"x\"\"\" if it belongs to the value",
         ),
         (
             "name='a' b",
-            "`b` is left over behind `name='a'`: `and` joins two parts",
+            "unexpected `b` after `name='a'`; join two conditions with `and`",
         ),
-        ("name=a and", "nothing stands behind its last `and`"),
+        (
+            "name=a and",
+            "the condition after the last `and` is missing",
+        ),
         (
             "name=\"a",
-            "the quotes of `\"a` are not closed: a quote that is meant as such is doubled in them",
+            "`\"a` has no closing quote; double a quote to include it in the value",
         ),
-        ("name=a and resize", "it lacks an operator"),
+        ("name=a and resize", "a field needs an operator"),
     ] {
         let refusal = text.parse::<Filter>().unwrap_err().to_string();
         assert!(refusal.contains(told), "{refusal}");

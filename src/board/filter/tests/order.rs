@@ -130,7 +130,7 @@ fn values_are_told_in_words() {
 fn an_unknown_field_is_told_the_known_ones() {
     let refusal = FieldOrder::read("-atempts").unwrap_err();
     assert!(
-        refusal.starts_with("unknown field `atempts` (perhaps `attempts`): it is one of name"),
+        refusal.starts_with("unknown field `atempts` (perhaps `attempts`); use one of name"),
         "{refusal}"
     );
 }

@@ -10,13 +10,13 @@ fn refusal(expression: &str) -> String {
 fn an_expression_needs_an_operator() {
     assert_eq!(
         refusal("resize"),
-        "`resize` is not a filter: it lacks an operator: write FIELD OP VALUE with one of \
-         = != ~ !~ < <= > >="
+        "invalid filter `resize`: a field needs an operator and a value: FIELD OP VALUE with one \
+         of = != ~ !~ < <= > >="
     );
     for text in ["", " "] {
         assert_eq!(
             refusal(text),
-            "an empty text is not a filter: write FIELD OP VALUE, such as held>10m"
+            "invalid filter ``: write FIELD OP VALUE, for example held>10m"
         );
     }
 }
@@ -25,8 +25,8 @@ fn an_expression_needs_an_operator() {
 fn unknown_operators_are_told_the_known_ones() {
     assert_eq!(
         refusal("name==a"),
-        "`name==a` is not a filter: unknown operator `==`: it is one of = != ~ !~ < <= > >=; a \
-         value that begins with such a character takes a space before it"
+        "invalid filter `name==a`: unknown operator `==`; use one of = != ~ !~ < <= > >=, and \
+         put a space before a value that begins with such a character"
     );
     for (text, operator) in [
         ("name=~a", "=~"),
@@ -47,8 +47,9 @@ fn unknown_operators_are_told_the_known_ones() {
 fn unknown_fields_are_told_the_known_ones() {
     assert_eq!(
         refusal("onwer=bob"),
-        "`onwer=bob` is not a filter: unknown field `onwer` (perhaps `owner`): it is one of name \
-         state owner priority sequence age held expires attempts size trashed ended outcome by action reason waited took exit_code lb amphora details.PATH"
+        "invalid filter `onwer=bob`: unknown field `onwer` (perhaps `owner`); use one of name \
+         state owner priority sequence age held expires attempts size trashed ended outcome by \
+         action reason waited took exit_code lb amphora details.PATH"
     );
     for (text, nearest) in [
         ("status=claimed", "state"),
@@ -75,8 +76,9 @@ fn unknown_fields_are_told_the_known_ones() {
 fn an_expression_needs_a_field() {
     assert_eq!(
         refusal("!=bob"),
-        "`!=bob` is not a filter: it lacks a field before `!=`: write one of name state owner \
-         priority sequence age held expires attempts size trashed ended outcome by action reason waited took exit_code lb amphora details.PATH"
+        "invalid filter `!=bob`: the field before `!=` is missing; use one of name state owner \
+         priority sequence age held expires attempts size trashed ended outcome by action reason \
+         waited took exit_code lb amphora details.PATH"
     );
 }
 
@@ -84,8 +86,8 @@ fn an_expression_needs_a_field() {
 fn paths_have_no_empty_parts() {
     assert_eq!(
         refusal("details.a..b=1"),
-        "`details.a..b=1` is not a filter: `details.a..b` has an empty part: write names and \
-         array indexes with dots between"
+        "invalid filter `details.a..b=1`: `details.a..b` has an empty part; separate names and \
+         array indexes with single dots"
     );
     assert!(refusal("details.=1").contains("empty part"));
     assert!(refusal("name.x=1").contains("unknown field `name.x`"));
@@ -95,18 +97,22 @@ fn paths_have_no_empty_parts() {
 fn operators_that_make_no_sense_are_told_those_that_do() {
     assert_eq!(
         refusal("age~5m"),
-        "`age~5m` is not a filter: `~` does not go with age: use < <= > >=, or = and != with `none`"
+        "invalid filter `age~5m`: `~` does not work with age; use < <= > >=, or = and != with \
+         `none`"
     );
     for (text, part) in [
-        ("held=5m", "`=` does not go with held: use < <= > >="),
-        ("expires!~5m", "`!~` does not go with expires"),
-        ("state>CLAIMED", "`>` does not go with state: use = != ~ !~"),
+        ("held=5m", "`=` does not work with held; use < <= > >="),
+        ("expires!~5m", "`!~` does not work with expires"),
+        (
+            "state>CLAIMED",
+            "`>` does not work with state; use = != ~ !~",
+        ),
         (
             "priority~HIGH",
-            "`~` does not go with priority: use = != < <= > >=",
+            "`~` does not work with priority; use = != < <= > >=",
         ),
-        ("sequence~1", "`~` does not go with sequence"),
-        ("size!~1", "`!~` does not go with size"),
+        ("sequence~1", "`~` does not work with sequence"),
+        ("size!~1", "`!~` does not work with size"),
     ] {
         let refusal = refusal(text);
         assert!(refusal.contains(part), "{refusal}");
@@ -117,7 +123,7 @@ fn operators_that_make_no_sense_are_told_those_that_do() {
 fn only_texts_may_be_empty() {
     assert_eq!(
         refusal("held>"),
-        "`held>` is not a filter: it lacks a value behind `>`"
+        "invalid filter `held>`: the value after `>` is missing"
     );
     for text in [
         "name~",
@@ -129,34 +135,34 @@ fn only_texts_may_be_empty() {
         "details.x>=",
     ] {
         let refusal = refusal(text);
-        assert!(refusal.contains("it lacks a value"), "{refusal}");
+        assert!(refusal.contains("the value after"), "{refusal}");
     }
 }
 
 #[test]
 fn values_of_the_wrong_type_are_told_what_would_be_right() {
     for (text, part) in [
-        ("held>10", "`10` lacks a unit: write `10s` or `10m`"),
+        (
+            "held>10",
+            "`10` has no unit; use for example `10s` or `10m`",
+        ),
         ("age>soon", "`soon` is not a duration"),
         ("sequence=x", "`x` is not a whole number"),
         ("attempts>1.5", "`1.5` is not a whole number"),
         ("sequence<none", "`none` is not a whole number"),
-        (
-            "size>5k",
-            "`5k` is not a size: write bytes, or whole kB, MB",
-        ),
+        ("size>5k", "`5k` is not a size; use bytes, or whole kB, MB"),
         ("size>1.5MiB", "`1.5MiB` is not a size"),
         ("size>-1", "`-1` is not a size"),
         ("size>MB", "`MB` is not a size"),
         (
             "state=claim",
-            "unknown state `claim`: it is one of UNCLAIMED, CLAIMED",
+            "unknown state `claim` (valid: UNCLAIMED, CLAIMED",
         ),
-        ("state=CLAIMED,TRASHED", "`,TRASHED` is left over"),
+        ("state=CLAIMED,TRASHED", "unexpected `,TRASHED`"),
         ("state=none", "unknown state `none`"),
         (
             "priority>=URGENT",
-            "unknown priority `URGENT`: it is one of VERY_HIGH",
+            "unknown priority `URGENT` (valid: VERY_HIGH",
         ),
         ("priority=*HIGH", "unknown priority `*HIGH`"),
     ] {
@@ -168,22 +174,22 @@ fn values_of_the_wrong_type_are_told_what_would_be_right() {
 #[test]
 fn wrong_patterns_are_told_what_is_wrong() {
     for (text, part) in [
-        ("name~(", "the regular expression is wrong: unclosed group"),
+        ("name~(", "invalid regular expression: unclosed group"),
         (
             "state~[z-a]",
-            "the regular expression is wrong: invalid character class range",
+            "invalid regular expression: invalid character class range",
         ),
         (
             "name~(?:x{1000}){1000}{1000}",
-            "the regular expression is wrong: Compiled regex exceeds",
+            "invalid regular expression: Compiled regex exceeds",
         ),
         (
             "name=a[",
-            "the glob is wrong: `[` lacks its `]`; a `[` that is meant as such",
+            "invalid glob: `[` has no matching `]`; write `[[]` for a literal `[`",
         ),
-        ("name=[]", "`[` lacks its `]`"),
-        ("name=[!]", "`[` lacks its `]`"),
-        ("owner=[z-a]*", "the range `z-a` runs backwards"),
+        ("name=[]", "`[` has no matching `]`"),
+        ("name=[!]", "`[` has no matching `]`"),
+        ("owner=[z-a]*", "the range `z-a` is in reverse order"),
     ] {
         let refusal = refusal(text);
         assert!(refusal.contains(part), "{refusal}");

@@ -24,7 +24,7 @@ use self::watcher::Watcher;
 use super::{Redis, link::Listener};
 use crate::board::{BoardError, Events, Onlooker, Result};
 
-const DOING: &str = "listen to";
+const DOING: &str = "subscribe to";
 
 struct Subscription {
     /// `None` where the server pushes nothing at all.
@@ -68,7 +68,7 @@ impl Subscription {
                 return Ok(Self {
                     listener: None,
                     is_tracking: false,
-                    lack: Some(lacking("is looked at again and again", refused(error)?)),
+                    lack: Some(lacking("is polled", refused(error)?)),
                 });
             }
         };
@@ -84,8 +84,8 @@ impl Subscription {
         let tracked = asked(&listener, &track).await?;
         let lack = match (&subscribed, &tracked) {
             (None, None) => None,
-            (_, Some(error)) => Some(lacking("is looked at again and again", error)),
-            (Some(error), None) => Some(lacking("is not heard when claims are extended", error)),
+            (_, Some(error)) => Some(lacking("is polled", error)),
+            (Some(error), None) => Some(lacking("sends no events for extended claims", error)),
         };
         Ok(Self {
             listener: Some(listener),
@@ -96,7 +96,7 @@ impl Subscription {
 }
 
 fn lacking(what: &str, error: impl std::fmt::Display) -> String {
-    format!("the board {what}, as the server pushes no changes to us: {error}")
+    format!("the board {what}, because the server pushes no changes: {error}")
 }
 
 async fn asked(listener: &Listener, command: &Cmd) -> Result<Option<String>> {

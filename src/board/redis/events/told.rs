@@ -169,10 +169,10 @@ mod tests {
         Corpus::of(bounds, told.iter().map(msgpack::message)).hold(|input| {
             let heard = events(Some(Value::BulkString(input.to_vec())));
             if heard.iter().any(|event| event.kind == EventKind::Resync) {
-                return refused("somebody has to look");
+                return refused("a check is needed");
             }
             if heard.len() > input.len() {
-                return Err(format!("{} events come of so few bytes", heard.len()));
+                return Err(format!("{} events from too few bytes", heard.len()));
             }
             for subject in heard.iter().filter_map(|event| event.subject.as_ref()) {
                 let again = key_of(&field_of(&subject.key));

@@ -11,71 +11,71 @@ pub(crate) type Problem = problem::Problem<Cause>;
 pub(crate) enum Cause {
     #[error(transparent)]
     Any(#[from] Obstacle),
-    #[error("is not there")]
+    #[error("does not exist")]
     NoSocket,
-    #[error("closed the connection without an answer")]
+    #[error("closed the connection without a reply")]
     Closed,
-    #[error("breaks off the connection again and again")]
+    #[error("keeps closing the connection")]
     Unsteady,
-    #[error("does not speak Redis")]
+    #[error("is not a Redis server")]
     NotRedis,
-    #[error("takes no more connections")]
+    #[error("accepts no more connections")]
     Full,
     #[error("is still loading its data")]
     Loading,
-    #[error("is busy with a script that takes long")]
+    #[error("is busy with a long-running script")]
     Busy,
     #[error("is a replica that has lost its master")]
     Orphaned,
     #[error("belongs to a cluster that is down")]
     ClusterDown,
-    #[error("has too few replicas to take writes")]
+    #[error("has too few replicas to accept writes")]
     TooFewReplicas,
-    #[error("does not know a master named {0}")]
+    #[error("knows no master named {0}")]
     UnknownMaster(String),
-    #[error("is called the master by Sentinel, but is not (any more)")]
+    #[error("is no longer the master that Sentinel names")]
     NotMaster,
 
-    #[error("wants a password")]
+    #[error("requires a password; give --password-file FILE")]
     NoPassword,
-    #[error("refuses the password")]
+    #[error("rejects the password")]
     WrongPassword,
-    #[error("refuses the user {0}: no such user, a wrong password, or switched off")]
+    #[error("rejects the user {0}: unknown user, wrong password or disabled user")]
     WrongUser(String),
-    #[error("has no password, but one was given")]
+    #[error("needs no password, but one was given")]
     NeedlessPassword,
-    #[error("is older than Redis 6 and knows no users")]
+    #[error("is older than Redis 6 and does not support users")]
     NoUsers,
-    #[error("is in protected mode and lets in only its own machine")]
+    #[error("is in protected mode and accepts only local connections")]
     ProtectedMode,
-    #[error("does not let the user {user} run `{command}`")]
+    #[error("does not allow the user {user} to run `{command}`")]
     ForbiddenCommand { user: String, command: String },
-    #[error("does not let the user {user} use the {what} of the board")]
+    #[error("does not allow the user {user} to use the {what} of the board")]
     Forbidden { user: String, what: &'static str },
-    #[error("cannot be used by us: permission denied")]
+    #[error("is not accessible: permission denied")]
     ForbiddenSocket,
 
     #[error("has no database {0}")]
     NoDatabase(u32),
-    #[error("is a Sentinel and not a server with data: write redis-sentinel://{0}/MASTER")]
+    #[error("is a Sentinel, not a data server; use redis-sentinel://{0}/MASTER")]
     Sentinel(String),
     #[error("is not a Sentinel")]
     NotSentinel,
-    #[error("is a replica and takes no writes")]
+    #[error("is a read-only replica")]
     Replica,
-    #[error("has reached the limit of its memory")]
+    #[error("has reached its memory limit")]
     OutOfMemory,
-    #[error("cannot save its data to disk and takes no writes until it can")]
+    #[error("cannot save its data to disk and rejects writes until it can")]
     CannotSave,
-    #[error("has something else under {} than a board has there: rename that key or remove it", name_of(.0))]
+    #[error("stores a value of the wrong type under {}; rename or delete that key", name_of(.0))]
     OtherType(String),
-    #[error("has no count under {0}; put the highest number there that it ever gave out")]
+    #[error("has no counter under {0}; set the key to the highest number ever assigned")]
     NoCount(String),
-    #[error("counts only up to 2^53 under {0}; put the highest number there that it ever gave out")]
+    #[error("has a counter above 2^53 under {0}; set the key to the highest number ever assigned")]
     TooMany(String),
-    #[error("gave an answer of a kind that makes no sense here")]
+    #[error("sent a reply of an unexpected type")]
     Strange,
-    #[error("said: {0}")]
+    #[error("replied: {0}")]
     Said(String),
 
     #[error("is part of a cluster")]
@@ -91,7 +91,6 @@ fn name_of(key: &str) -> &str {
 }
 
 impl Cause {
-    /// Adds which key it is about, if it may be about one.
     pub(crate) fn under(self, key: &str) -> Self {
         match self {
             Self::OtherType(_) => Self::OtherType(key.to_owned()),
@@ -121,12 +120,12 @@ impl Reason for Cause {
             | OtherType(_) | NoCount(_) | TooMany(_) | Strange | Said(_) => Kind::Failed,
             Cluster => unsupported(
                 "Redis Cluster",
-                "hold a board: TaskFlow's scripts touch keys of several slots",
+                "store a board: TaskFlow's scripts use keys of several slots",
                 "use a Redis server that is not part of a cluster",
             ),
             Old(_) => unsupported(
                 "a Redis server older than 5",
-                "hold a board",
+                "store a board",
                 "use Redis 5 or later",
             ),
             NoPushes => unsupported("this Redis server", "push messages", "use Redis 6 or later"),

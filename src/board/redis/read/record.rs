@@ -47,9 +47,9 @@ pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
     let unread = size_unread(posting);
     let read = match (size_unread(field), unread) {
         (Some(size), _) => Err(format!(
-            "the name of its field has {size} bytes, too many to be read"
+            "the name of its field has {size} bytes, too many to read"
         )),
-        (_, Some(size)) => Err(format!("it has {size} bytes, too many to be read")),
+        (_, Some(size)) => Err(format!("the record has {size} bytes, too many to read")),
         _ => msgpack::decode(posting, detail, limit).map_err(|problem| problem.to_string()),
     };
     match read {
@@ -140,7 +140,7 @@ fn complete_job(job: &mut Job, beside: Sidecars) {
     let modified_problem = modified
         .as_ref()
         .and_then(|time| time.as_ref().err())
-        .map(|problem| format!("its time of modification cannot be read: {problem}"));
+        .map(|problem| format!("the modification time is unreadable: {problem}"));
     job.last_modified = modified
         .and_then(std::result::Result::ok)
         .max(job.created_on.filter(|_| beside.last_modified.is_some()));
@@ -154,7 +154,7 @@ fn complete_job(job: &mut Job, beside: Sidecars) {
     }
     let owner_problem = (job.holding.as_ref())
         .filter(|holding| holding.owner.is_none())
-        .map(|_| "it is claimed, and the key of its owner holds no name".to_owned());
+        .map(|_| "the job is claimed, but its owner key contains no name".to_owned());
     job.is_unfit |= side_problem.is_some();
     job.history = side.history();
     job.problem = together([

@@ -267,15 +267,15 @@ mod tests {
         let mut error = None;
         for _ in 0..100 {
             match scan.next(&client).await {
-                Ok(page) => assert!(page.is_some(), "it is read to its end"),
+                Ok(page) => assert!(page.is_some(), "the scan reaches its end"),
                 Err(refused) => error = Some(refused),
             }
             client.close().await;
         }
-        let error = error.expect("it does not go on for ever");
+        let error = error.expect("the endless scan fails");
         assert!(matches!(error, BoardError::Unreachable { .. }), "{error:?}");
         let reason = std::error::Error::source(&error).unwrap().to_string();
-        assert!(reason.contains("again and again"), "{reason}");
+        assert!(reason.contains("keeps closing"), "{reason}");
     }
 
     #[tokio::test]

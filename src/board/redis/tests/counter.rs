@@ -103,7 +103,8 @@ async fn what_scripts_cannot_count_is_refused_and_nothing_is_done() {
             panic!("{key} {last}: {refused:?}");
         };
         let expected = format!(
-            "{} counts only up to 2^53 under {key}; put the highest number there that it ever gave out",
+            "{} has a counter above 2^53 under {key}; set the key to the highest number ever \
+             assigned",
             server.host()
         );
         assert_eq!(source.to_string(), expected);
@@ -170,7 +171,7 @@ async fn a_counter_that_cannot_count_is_named_and_nothing_is_done() {
                 panic!("{key} {value}: {refused:?}");
             };
             let expected = format!(
-                "{} has no count under {key}; put the highest number there that it ever gave out",
+                "{} has no counter under {key}; set the key to the highest number ever assigned",
                 server.host()
             );
             assert_eq!(source.to_string(), expected);

@@ -72,7 +72,7 @@ impl Given {
         if jobs > 1 {
             let each = self.names.len() - self.shared;
             let at = self.shared + (self.values.len() - self.shared) % each;
-            debug_assert_eq!(name, self.names[at], "the names of each job are the same");
+            debug_assert_eq!(name, self.names[at], "each job has different names");
         } else {
             self.names.push(name);
             self.shared += usize::from(jobs == 0);
@@ -167,7 +167,7 @@ impl Call {
             Failure::Lost(BoardError::Failed {
                 doing,
                 board: client.name().to_owned(),
-                source: "the script gave an answer of another kind".into(),
+                source: "the script returned an unexpected reply".into(),
             })
         })
     }

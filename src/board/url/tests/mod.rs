@@ -88,35 +88,35 @@ fn a_file_is_an_embedded_board() {
 #[test]
 fn a_file_must_be_one() {
     refused(&[
-        ("sqlite:", "write sqlite:PATH"),
-        ("sqlite:?sync=full", "write sqlite:PATH"),
+        ("sqlite:", "use sqlite:PATH"),
+        ("sqlite:?sync=full", "use sqlite:PATH"),
         ("sqlite::memory:", "in memory"),
-        ("sqlite:///srv/jobs.db", "as in sqlite:/srv/jobs.db"),
-        ("sqlite:~/jobs.db", "`~` is not replaced"),
+        ("sqlite:///srv/jobs.db", "for example sqlite:/srv/jobs.db"),
+        ("sqlite:~/jobs.db", "does not expand `~`"),
         (
             "sqlite:x?sync=off",
-            "`sync=off` is not understood: it is one of full, normal",
+            "`sync=off` is invalid; use full or normal",
         ),
         (
             "sqlite:x?mode=ro",
-            "unknown key `mode` behind the `?`: known are sync",
+            "unknown key `mode` after the `?`; use one of sync",
         ),
-        ("sqlite:x?ca=y", "`ca` is for TLS"),
+        ("sqlite:x?ca=y", "`ca` needs TLS"),
     ]);
 }
 
 #[test]
 fn what_has_no_known_scheme_is_told_the_known_ones() {
     refused(&[
-        ("", "is sqlite:PATH"),
-        ("jobs.db", "is sqlite:PATH"),
-        ("/srv/a:b.db", "is sqlite:PATH"),
-        ("./a:b", "is sqlite:PATH"),
-        (":x", "is sqlite:PATH"),
-        ("file:/srv/jobs.db", "is sqlite:PATH"),
+        ("", "use sqlite:PATH"),
+        ("jobs.db", "use sqlite:PATH"),
+        ("/srv/a:b.db", "use sqlite:PATH"),
+        ("./a:b", "use sqlite:PATH"),
+        (":x", "use sqlite:PATH"),
+        ("file:/srv/jobs.db", "use sqlite:PATH"),
         (
             "etcd://host",
-            "unknown scheme `etcd`: it is one of sqlite, redis, rediss, redis+unix, \
+            "unknown scheme `etcd`; use one of sqlite, redis, rediss, redis+unix, \
              redis-sentinel, rediss-sentinel, zk, zks, octavia",
         ),
         ("localhost:6379", "unknown scheme `localhost`"),

@@ -54,7 +54,7 @@ fn a_namespace_may_be_empty_or_none_at_all() {
         ("redis://host?namespace=&bare=true", "exclude each other"),
         (
             "redis://host?bare=yes",
-            "`bare=yes` is not understood: it is true or false",
+            "`bare=yes` is invalid; use true or false",
         ),
         ("redis://host?bare", "the key `bare` has no value"),
     ]);
@@ -65,37 +65,49 @@ fn redis_refuses_what_it_cannot_mean() {
     refused(&[
         (
             "redis:host",
-            "behind `redis:` comes write it as //HOST:PORT/DB",
+            "the address after `redis:` is invalid; write //HOST:PORT/DB",
         ),
         ("redis://", "the host is missing"),
         ("redis:///0", "the host is missing"),
         ("redis://:6379", "the host is missing"),
         (
             "redis://host/notanumber",
-            "`notanumber` is not the number of a database",
+            "`notanumber` is not a database number",
         ),
-        ("redis://host/+1", "`+1` is not the number"),
-        ("redis://host/-1", "`-1` is not the number"),
-        ("redis://host/1/", "`1/` is not the number"),
-        ("redis://host//1", "`/1` is not the number"),
-        ("redis://host/4294967296", "`4294967296` is not the number"),
+        ("redis://host/+1", "`+1` is not a database number"),
+        ("redis://host/-1", "`-1` is not a database number"),
+        ("redis://host/1/", "`1/` is not a database number"),
+        ("redis://host//1", "`/1` is not a database number"),
+        (
+            "redis://host/4294967296",
+            "`4294967296` is not a database number",
+        ),
         ("redis://a,b/0", "a `redis` board has one host"),
         ("rediss://a,b/0", "a `rediss` board has one host"),
-        ("redis://ho st", "`ho st` is not the name of a host"),
-        ("redis://h%6fst", "`h%6fst` is not the name of a host"),
+        (
+            "redis://ho st",
+            "`ho st` is neither a host name nor an address",
+        ),
+        (
+            "redis://h%6fst",
+            "`h%6fst` is neither a host name nor an address",
+        ),
         (
             "redis://host?db=1",
-            "unknown key `db` behind the `?`: known are namespace, bare",
+            "unknown key `db` after the `?`; use one of namespace, bare",
         ),
         (
             "redis://host?namespace=a&namespace=b",
-            "the key `namespace` is there twice",
+            "the key `namespace` is given twice",
         ),
         (
             "redis://host?namespace=%zz",
-            "a value behind the `?` has a `%`",
+            "a value after the `?` has a `%`",
         ),
-        ("redis://host?namespace=%ff", "escape of UTF-8 text"),
+        (
+            "redis://host?namespace=%ff",
+            "contains an invalid `%` escape",
+        ),
         ("redis://%4@host", "the user has a `%`"),
         ("redis://host#x", "no fragment"),
         ("redis://host?Namespace=x", "unknown key `Namespace`"),
@@ -112,8 +124,8 @@ fn ports_and_addresses_are_checked() {
         );
     }
     refused(&[
-        ("redis://::1", "stands in brackets"),
-        ("redis://fe80::1/0", "stands in brackets"),
+        ("redis://::1", "needs brackets"),
+        ("redis://fe80::1/0", "needs brackets"),
         ("redis://[::1", "not an IPv6 address"),
         ("redis://[host]", "not an IPv6 address"),
         ("redis://[::1]x", "not an IPv6 address"),
@@ -135,14 +147,11 @@ fn tls_is_a_matter_of_the_scheme() {
         })
     );
     refused(&[
-        (
-            "redis://host?ca=x",
-            "`ca` is for TLS, which this is without: use rediss://",
-        ),
-        ("redis+unix:///s?cert=x", "`cert` is for TLS"),
-        ("zk://host?key=x", "`key` is for TLS"),
-        ("redis-sentinel://host/m?ca=x", "`ca` is for TLS"),
-        ("redis-sentinel://host/m?cert=x&key=y", "`cert` is for TLS"),
+        ("redis://host?ca=x", "`ca` needs TLS; use rediss://"),
+        ("redis+unix:///s?cert=x", "`cert` needs TLS"),
+        ("zk://host?key=x", "`key` needs TLS"),
+        ("redis-sentinel://host/m?ca=x", "`ca` needs TLS"),
+        ("redis-sentinel://host/m?cert=x&key=y", "`cert` needs TLS"),
         ("rediss://host?cert=x", "`cert` needs `key` as well"),
         ("rediss://host?key=x", "`key` needs `cert` as well"),
         ("zks://host?cert=x&ca=y", "`cert` needs `key` as well"),
@@ -159,12 +168,9 @@ fn redis_listens_on_sockets_too() {
     refused(&[
         ("redis+unix://", "the path of the socket is missing"),
         ("redis+unix:///", "the path of the socket is missing"),
-        ("redis+unix:/run/s", "write it as ///PATH"),
-        ("redis+unix://run/s", "write it as ///PATH"),
-        (
-            "redis+unix:///s?db=x",
-            "`x` is not the number of a database",
-        ),
+        ("redis+unix:/run/s", "write ///PATH"),
+        ("redis+unix://run/s", "write ///PATH"),
+        ("redis+unix:///s?db=x", "`x` is not a database number"),
     ]);
 }
 
@@ -230,21 +236,12 @@ fn sentinels_without_a_master_are_refused() {
         ),
         ("redis-sentinel:///m", "the host is missing"),
         ("redis-sentinel://s1,,s2/m", "the host is missing"),
-        (
-            "redis-sentinel://s1/m/x",
-            "`x` is not the number of a database",
-        ),
-        (
-            "redis-sentinel://s1/m/0/",
-            "`0/` is not the number of a database",
-        ),
-        (
-            "redis-sentinel://s1/m?sentinel_tls=1",
-            "it is true or false",
-        ),
+        ("redis-sentinel://s1/m/x", "`x` is not a database number"),
+        ("redis-sentinel://s1/m/0/", "`0/` is not a database number"),
+        ("redis-sentinel://s1/m?sentinel_tls=1", "use true or false"),
         (
             "redis-sentinel://s1/m?x=1",
-            "known are namespace, bare, sentinel_user",
+            "use one of namespace, bare, sentinel_user",
         ),
     ]);
 }

@@ -29,11 +29,11 @@ pub(crate) enum Lock {
 
 #[derive(Debug, Error)]
 pub(crate) enum Flaw {
-    #[error("the lock cannot be read, on which TaskFlow fails: {0}")]
+    #[error("the lock is unreadable, and TaskFlow fails on it: {0}")]
     Malformed(Problem),
-    #[error("the lock names no owner: the job counts as unclaimed, but nobody can claim it")]
+    #[error("the lock names no owner, so the job counts as unclaimed, but no worker can claim it")]
     Nobody,
-    #[error("the owner in the lock is {0}, not a text")]
+    #[error("the owner in the lock is {0}, not a string")]
     NotText(&'static str),
 }
 

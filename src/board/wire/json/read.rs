@@ -105,7 +105,7 @@ fn text_of(
     let item = require(member, item)?;
     match item.head {
         Token::Text(text) if text.read().is_some() => {}
-        Token::Text(_) => notes.add(format!("the {member} has half of a surrogate pair")),
+        Token::Text(_) => notes.add(format!("the {member} contains half of a surrogate pair")),
         other => notes.add(format!("the {member} is {}", other.kind())),
     }
     words(member, item)

@@ -21,10 +21,10 @@ impl Token<'_> {
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
-            Self::Bool(_) => "a truth value",
+            Self::Bool(_) => "a boolean",
             Self::Integer(_) => "a number",
             Self::Float(_) => "a floating-point number",
-            Self::Text(_) => "a text",
+            Self::Text(_) => "a string",
             Self::List => "a list",
             Self::Map => "a map",
         }
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
                     has_escapes = true;
                     self.escape()?;
                 }
-                _ => return Err(self.wrong("a text has a control character")),
+                _ => return Err(self.wrong("a string contains a control character")),
             }
         }
         let literal = &self.text[start..self.at];
@@ -276,11 +276,11 @@ impl<'a> Reader<'a> {
             b'u' => {
                 let digits = rest.get(1..5).ok_or(Problem::Truncated)?;
                 if !digits.iter().all(u8::is_ascii_hexdigit) {
-                    return Err(self.wrong("a text has an escape that is no number"));
+                    return Err(self.wrong("a string contains an invalid \\u escape"));
                 }
                 5
             }
-            _ => return Err(self.wrong("a text has an unknown escape")),
+            _ => return Err(self.wrong("a string contains an unknown escape")),
         };
         self.at += 1 + length;
         Ok(())

@@ -35,7 +35,7 @@ pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
     let mut serializer = Serializer::with_formatter(&mut bytes, Python);
     value
         .serialize(&mut serializer)
-        .expect("every key is a text, and memory takes what is written");
+        .expect("every key is a string, and memory takes what is written");
     bytes
 }
 

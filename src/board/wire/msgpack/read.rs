@@ -107,7 +107,7 @@ pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8
 fn add(posting: &mut Vec<u8>, member: Member, value: &[u8]) -> Result<(), String> {
     let 0x80..=0x8e = posting[0] else {
         return Err(format!(
-            "it has no `{}`, and no room for one",
+            "the record has no `{}`, and no room to add it",
             member.name()
         ));
     };

@@ -26,10 +26,10 @@ impl<'a> Token<'a> {
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
-            Self::Bool(_) => "a truth value",
+            Self::Bool(_) => "a boolean",
             Self::Unsigned(_) | Self::Signed(_) => "a number",
             Self::Float(_) => "a floating-point number",
-            Self::Text(_) => "a text",
+            Self::Text(_) => "a string",
             Self::Bytes(_) => "bytes",
             Self::List(_) => "a list",
             Self::Map(_) => "a map",

@@ -62,13 +62,16 @@ fn what_a_later_version_adds_survives_and_what_is_forgotten_does_not() {
 #[test]
 fn a_record_that_is_not_understood_says_nothing_but_why() {
     for (text, expected) in [
-        ("", "empty, or no text"),
-        ("{}", "no version"),
-        (r#"{"v":0}"#, "no version"),
+        ("", "empty or not text"),
+        ("{}", "version is missing"),
+        (r#"{"v":0}"#, "version is missing"),
         (r#"{"v":3}"#, "version 3"),
         (r#"{"v":3,"attempts":"x"}"#, "version 3"),
-        (r#"{"v":1,"attempts":"x"}"#, "cannot be read"),
-        (r#"{"v":1,"not_before":"2026-01-01 00:00:00Z"}"#, "no time"),
+        (r#"{"v":1,"attempts":"x"}"#, "is unreadable"),
+        (
+            r#"{"v":1,"not_before":"2026-01-01 00:00:00Z"}"#,
+            "is not a time",
+        ),
     ] {
         let (side, problem) = Sidecar::read(Some(text.as_bytes()));
         assert_eq!(side, Sidecar::default());
@@ -137,7 +140,7 @@ fn untrusted_records_beside_a_job_are_written_as_they_were_read() {
                     .filter(|(name, _)| is_other(name))
                     .collect::<Vec<_>>()
             };
-            same("what is not ours stays", &others(former), &others(now))?;
+            same("foreign members stay", &others(former), &others(now))?;
         }
         Ok(Answer::Read)
     });

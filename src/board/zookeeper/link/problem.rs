@@ -12,42 +12,42 @@ pub(crate) enum Cause {
     #[error(transparent)]
     Any(#[from] Obstacle),
     #[error(
-        "closed the connection when it was asked for a session: it is without its ensemble, has \
-         too many connections, or is no ZooKeeper"
+        "closed the connection instead of opening a session: it has lost its ensemble, has too \
+         many connections, or is not a ZooKeeper server"
     )]
     Closed,
-    #[error("does not speak ZooKeeper")]
+    #[error("is not a ZooKeeper server")]
     NotZooKeeper,
-    #[error("answers, but gives us no session")]
+    #[error("replies, but opens no session")]
     NoSession,
     #[error("ended the session")]
     SessionEnded,
     #[error("is too busy")]
     Throttled,
-    #[error("cannot be reached: {0}")]
+    #[error("is unreachable: {0}")]
     All(String),
 
-    #[error("does not let {user} {doing} the nodes of {path}{hint}")]
+    #[error("does not allow {user} to {doing} the nodes of {path}{hint}")]
     Forbidden {
         user: String,
         doing: &'static str,
         path: String,
         hint: &'static str,
     },
-    #[error("has no password: without one anybody could come in under that name")]
+    #[error("has no password, so any client could use that name")]
     NoPassword,
-    #[error("does not know who we are, and `acl=creator` wants that it does")]
+    #[error("does not know the user, but `acl=creator` requires one")]
     Nobody,
-    #[error("refuses to let us in")]
+    #[error("denies access")]
     NoEntry,
 
-    #[error("cannot be verified: no certificate can be for such a name")]
+    #[error("cannot be verified: a certificate cannot contain such a name")]
     NoName,
-    #[error("takes no writes")]
+    #[error("accepts no writes")]
     ReadOnly,
-    #[error("has reached the quota that is set for these nodes")]
+    #[error("has reached the quota of these nodes")]
     Quota,
-    #[error("said: {0}")]
+    #[error("replied: {0}")]
     Said(String),
 
     #[error("is older than ZooKeeper 3.6")]
@@ -78,7 +78,7 @@ impl Reason for Cause {
             NoName | ReadOnly | Quota | Said(_) => Kind::Failed,
             Old => Kind::Unsupported {
                 board: "a ZooKeeper server older than 3.6",
-                operation: "hold a board",
+                operation: "store a board",
                 hint: "use ZooKeeper 3.6 or later",
             },
         }

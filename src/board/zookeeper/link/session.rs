@@ -144,18 +144,18 @@ impl Session {
         let first = below.first().map_or("", String::as_str);
         let first = format!("{node}/{first}");
         let text = match (&self.about.user, below.len()) {
-            (None, 1) => "`zkCli.sh -server {} deleteall {}` removes it; then try again",
+            (None, 1) => "run `zkCli.sh -server {} deleteall {}`, then try again",
             (None, _) => {
-                "`zkCli.sh -server {} deleteall {}` removes the first, with all below it; likewise the others; \
-                 then try again"
+                "run `zkCli.sh -server {} deleteall {}` for the first node, likewise for the \
+                 others, then try again"
             }
             (Some(_), 1) => {
-                "`zkCli.sh -server {}` removes it by `deleteall` and {}, behind `addauth digest \
-                 USER:PASSWORD`; then try again"
+                "in `zkCli.sh -server {}`, enter `addauth digest USER:PASSWORD`, then \
+                 `deleteall` {}; then try again"
             }
             (Some(_), _) => {
-                "`zkCli.sh -server {}` removes the first by `deleteall` and {}, behind `addauth digest \
-                 USER:PASSWORD`; likewise the others; then try again"
+                "in `zkCli.sh -server {}`, enter `addauth digest USER:PASSWORD`, then \
+                 `deleteall` {} for the first node, likewise for the others; then try again"
             }
         };
         BoardError::Occupied {
@@ -209,9 +209,12 @@ impl Session {
         let (user, hint) = match &self.about.user {
             Some(user) => (
                 format!("the user {user}"),
-                ": the password is wrong, or they belong to somebody else",
+                ": the password is wrong, or another user owns the nodes",
             ),
-            None => ("us".to_owned(), ", who name no user"),
+            None => (
+                "anonymous clients".to_owned(),
+                ": the board URL names no user",
+            ),
         };
         Cause::Forbidden {
             user,

@@ -97,5 +97,5 @@ fn system_authorities() -> String {
 
 fn read(path: &Path) -> Result<String, Problem> {
     let text = String::from_utf8(tls::read(path)?);
-    text.map_err(|_| tls::unusable(path, "it is not in PEM form"))
+    text.map_err(|_| tls::unusable(path, "the file is not in PEM format"))
 }

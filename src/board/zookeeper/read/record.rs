@@ -114,7 +114,7 @@ impl Record {
     fn beside(&self) -> (Sidecar, Option<String>) {
         let node = self.side.as_ref().filter(|node| self.is_ours(node));
         if node.is_some_and(Node::is_denied) {
-            let problem = "we may not read the record beside it";
+            let problem = "no right to read the sidecar";
             return (Sidecar::default(), Some(problem.to_owned()));
         }
         Sidecar::read(node.map(|node| node.data.as_slice()))
@@ -180,10 +180,10 @@ impl Record {
 
 pub(crate) fn decode(key: &JobKey, posting: &Node, detail: Detail) -> Result<Posting, String> {
     if posting.is_denied() {
-        return Err("we may not read it".to_owned());
+        return Err("no right to read the record".to_owned());
     }
     if !is_numbered(key) {
-        let problem = "its name has no number, which ends every listing of TaskFlow's";
+        let problem = "its name has no number, and every TaskFlow listing fails on it";
         return Err(problem.to_owned());
     }
     json::decode(&posting.data, detail, Limit::USUAL).map_err(|problem| problem.to_string())
@@ -203,7 +203,7 @@ pub(crate) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
         fence: (!lock.is_denied()).then(|| fence(lock)),
     };
     if lock.is_denied() {
-        let problem = "we may not read its lock";
+        let problem = "no right to read its lock";
         return (Some(held_by(None)), Some(problem.to_owned()));
     }
     match json::read_lock(&lock.data) {
@@ -227,12 +227,12 @@ fn unconfirmed(origin: &Origin) -> Option<String> {
     match origin {
         Origin::Here => None,
         Origin::Unknown => Some(
-            "whether it is of this board or of one beside it is not known: somebody else than \
-             jobboard has trashed it"
+            "another client trashed the job, so it may belong to another board that shares this \
+             trash"
                 .to_owned(),
         ),
         Origin::Beside(board) => Some(format!(
-            "it is of the board {board}, which shares this trash"
+            "the job belongs to the board {board}, which shares this trash"
         )),
     }
 }

@@ -95,7 +95,9 @@ async fn whoever_posts_in_whatever_way_no_two_jobs_have_one_number() {
     let there = list(&site.board(), WHOLE_BOARD).await;
     let there: HashSet<_> = there.into_iter().map(|job| job.key).collect();
     assert!(there == all, "a job is missing");
-    eprintln!("faults: {count} jobs were posted in five ways at once, each under its own number");
+    eprintln!(
+        "faults: {count} jobs were posted in five ways concurrently, each under its own number"
+    );
 }
 
 #[tokio::test]

@@ -37,7 +37,10 @@ async fn who_may_not_have_jobs_remembered_ends_them_all_the_same() {
         nodes.0.set_acl(path, &closed, None).await.unwrap();
         for why in forgotten(&board).await {
             let why = why.unwrap();
-            assert!(why.contains("does not let us write to"), "{why}");
+            assert!(
+                why.contains("does not allow anonymous clients to write to"),
+                "{why}"
+            );
         }
         assert_eq!(list(&board, PAST).await, []);
         let before = nodes.below(&past).await;

@@ -82,14 +82,14 @@ async fn a_node_that_we_may_not_read_hides_no_other() {
         let of = |key: &JobKey| found.iter().find(|entry| entry.key() == key).unwrap();
         assert_eq!(found.len(), 4);
         match of(&keys[0]) {
-            Entry::Malformed(record) => assert_eq!(record.problem, "we may not read it"),
+            Entry::Malformed(record) => assert_eq!(record.problem, "no right to read the record"),
             other => panic!("{other:?}"),
         }
         let locked = of(&keys[1]).job().unwrap();
         assert_eq!(locked.holding.as_ref().unwrap().owner, None);
-        assert_eq!(locked.problem.as_deref(), Some("we may not read its lock"));
+        assert_eq!(locked.problem.as_deref(), Some("no right to read its lock"));
         let side = of(&keys[2]).job().unwrap().problem.as_deref();
-        assert_eq!(side, Some("we may not read the record beside it"));
+        assert_eq!(side, Some("no right to read the sidecar"));
         assert_eq!(of(&keys[3]).job().unwrap().problem, None);
     }
     let consume = keys.iter().map(|key| Settlement {

@@ -59,8 +59,8 @@ pub(crate) fn session_of(term: Term, session: &Session) -> Option<u64> {
 fn no_expiry() -> BoardError {
     BoardError::Unsupported {
         board: "a ZooKeeper board",
-        operation: "let a claim lapse at a given time",
-        hint: Some("--hold keeps a claim for as long as the command runs"),
+        operation: "expire claims at a given time",
+        hint: Some("`--hold` keeps a claim for as long as the command runs"),
     }
 }
 

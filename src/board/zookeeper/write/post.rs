@@ -172,7 +172,8 @@ impl Target<'_> {
     }
 
     pub(crate) fn too_large(self, size: usize) -> BoardError {
-        let source = format!("the posting takes {size} bytes, and a node of ZooKeeper hardly 1 MB");
+        let source =
+            format!("the posting has {size} bytes, but a ZooKeeper node holds less than 1 MB");
         BoardError::Failed {
             doing: WRITING,
             board: self.client.name().to_owned(),

@@ -236,7 +236,9 @@ fn permit(record: &Record, settlement: &Settlement) -> Result<()> {
     if number_of(&record.key).is_none() && record.posting.data.is_empty() {
         return Err(BoardError::Malformed {
             key: record.key.clone(),
-            problem: "it has neither a number nor data, as the folder of another board".to_owned(),
+            problem: "the node has neither a number nor data, like the parent node of another \
+                      board"
+                .to_owned(),
         });
     }
     match &settlement.authority {

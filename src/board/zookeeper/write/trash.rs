@@ -223,7 +223,8 @@ fn exists(record: &Record) -> BoardError {
 fn no_number() -> BoardError {
     BoardError::Unsupported {
         board: "a ZooKeeper board",
-        operation: "have a job whose name has no number, which ends every listing of TaskFlow's",
+        operation: "restore a job whose name has no number, because every TaskFlow listing would \
+                    fail on it",
         hint: Some("`jobboard purge key:TEXT` removes it from the trash"),
     }
 }

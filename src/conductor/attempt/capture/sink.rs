@@ -84,7 +84,9 @@ impl Sink {
                 text.push(b'\n');
                 *length += text.len() as u64;
                 if *length > LARGEST_FILE {
-                    text.extend_from_slice(b"(what followed was too much, and is not kept)\n");
+                    text.extend_from_slice(
+                        b"(the rest of the output exceeds the limit and is not kept)\n",
+                    );
                 }
                 match waiting.back_mut() {
                     // Handed over line by line it would leave no room for what is to be told.
@@ -122,7 +124,7 @@ fn open(path: &Path) -> io::Result<File> {
     let is_ours = found.is_file() && found.uid() == geteuid().as_raw() && found.nlink() == 1;
     match is_ours {
         true => Ok(file),
-        false => Err(io::Error::other("what is there is no file of ours alone")),
+        false => Err(io::Error::other("the path is not a private regular file")),
     }
 }
 

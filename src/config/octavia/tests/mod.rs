@@ -136,7 +136,7 @@ fn what_has_no_counterpart_or_is_hardly_meant_is_said() {
         ("", "in the memory of each process"),
         (
             "jobboard_backend_hosts = a,b",
-            "only the first is used: a:6379",
+            "Octavia uses only the first host: a:6379",
         ),
         ("jobboard_redis_sentinel = m", "Sentinel does on 26379"),
         (
@@ -176,20 +176,23 @@ fn what_has_no_counterpart_or_is_hardly_meant_is_said() {
 const MISTAKES: &[(&str, &str)] = &[
     (
         "jobboard_enabled = True",
-        "octavia.conf:1: it stands before any [GROUP]",
+        "octavia.conf:1: the option comes before any [GROUP]",
     ),
-    ("[task_flow\n", "octavia.conf:1: write it as [GROUP]"),
+    (
+        "[task_flow\n",
+        "octavia.conf:1: a group has the form [GROUP]",
+    ),
     (
         "[task_flow]\nhunter2\n",
-        "octavia.conf:2: write it as KEY = VALUE",
+        "octavia.conf:2: an option has the form KEY = VALUE",
     ),
     (
         "[task_flow]\n hunter2\n",
-        "octavia.conf:2: it goes on with what was not begun",
+        "octavia.conf:2: the continuation line follows no option",
     ),
     (
         "[task_flow]\n= hunter2\n",
-        "octavia.conf:2: nothing stands before the `=`",
+        "octavia.conf:2: the key before `=` is missing",
     ),
     (
         "[task_flow]\njobboard_backend_port = hunter2",
@@ -202,7 +205,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("[task_flow]\njobboard_backend_hosts = ,", "names no host"),
     (
         "[task_flow]\njobboard_backend_hosts = ,a",
-        "octavia.conf:2: jobboard_backend_hosts names no host, or one without a name",
+        "octavia.conf:2: jobboard_backend_hosts lists no host, or an empty name",
     ),
     (
         "\u{feff}[task_flow]\n",
@@ -316,7 +319,7 @@ fn untrusted_configurations_make_a_board_or_are_refused_without_telling_a_passwo
                     && told.contains(PASSWORD)
                     && text.matches(PASSWORD).count() < 2
                 {
-                    true => Err(format!("the password is told: {told}")),
+                    true => Err(format!("the password is shown: {told}")),
                     false => Ok(Answer::Read),
                 }
             }

@@ -173,7 +173,7 @@ fn a_server_that_sleeps_longer_than_we_wait_is_told() {
     let (ended, listed) = list_through(&env, &words, || nap = Some(Nap::begin(&server, "2")));
     assert_eq!(ended.code, 5, "{ended}");
     assert!(
-        ended.stderr.contains("did not answer within 300ms"),
+        ended.stderr.contains("did not reply within 300ms"),
         "{ended}"
     );
     assert!(listed.len() < COUNT);

@@ -27,7 +27,7 @@ fn is_unknown(run: &Outcome) {
     let error = run.error();
     assert_eq!(error["kind"], "unknown", "{run}");
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("whether it was done is unknown"), "{run}");
+    assert!(message.contains("the outcome is unknown"), "{run}");
     assert!(error["hint"].as_str().unwrap().contains("show"), "{run}");
 }
 

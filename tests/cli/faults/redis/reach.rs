@@ -47,19 +47,28 @@ fn a_board_over_tls_is_open_to_those_with_a_certificate() {
         list.env("JOBBOARD_PASSWORD", "hunter2").run()
     };
     let without = list(&secured(&server, &ca, None));
-    denied(&without, &format!("{host} wants a certificate from us"));
+    denied(
+        &without,
+        &format!("{host} requires a client certificate; add cert=FILE&key=FILE to the URL"),
+    );
     let stranger = Authority::new().unwrap();
     let distrusted = list(&secured(&server, &stranger.ca(), Some(&ours)));
-    denied(&distrusted, "from an authority that is not trusted here");
+    denied(&distrusted, "from an untrusted authority");
     // On a busy machine it may not show in time that it speaks TLS.
     let mut plain = list(&server.url(""));
     wait_until("it shows that", || {
-        plain.stderr.contains("wants TLS") || {
-            plain = list(&server.url(""));
-            false
-        }
+        plain
+            .stderr
+            .contains("requires TLS; use rediss:// or zks://; use rediss:// or zks://")
+            || {
+                plain = list(&server.url(""));
+                false
+            }
     });
-    denied(&plain, &format!("{host} wants TLS"));
+    denied(
+        &plain,
+        &format!("{host} requires TLS; use rediss:// or zks://; use rediss:// or zks://"),
+    );
 }
 
 #[test]
@@ -92,7 +101,7 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
     let list = env.jobboard(&["list"]);
     let list = list.env("JOBBOARD_URL", format!("redis://{host}"));
     let run = list.env("JOBBOARD_PASSWORD", "hunter2").run();
-    denied(&run, &format!("{host} did not answer within 3s"));
+    denied(&run, &format!("{host} did not reply within 3s"));
     assert!(start.elapsed() < Duration::from_secs(10));
     // Whoever has less time than that is told so in his time.
     for scheme in ["redis", "zk"] {
@@ -100,7 +109,7 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
         let list = list.env("JOBBOARD_URL", format!("{scheme}://{host}"));
         let run = list.run();
         assert!(
-            run.failed(5).contains("did not answer within 600ms"),
+            run.failed(5).contains("did not reply within 600ms"),
             "{run}"
         );
     }
@@ -116,7 +125,7 @@ fn a_host_that_nobody_knows_is_named() {
     let said = run.failed(5);
     let is_named = said.contains("nobody.invalid does not resolve");
     assert!(
-        is_named || said.contains("nobody.invalid did not answer"),
+        is_named || said.contains("nobody.invalid did not reply"),
         "{run}"
     );
     assert!(!said.contains("hunter2"), "{run}");
@@ -156,7 +165,7 @@ fn a_failover_is_followed() {
         if run.code == 0 {
             break run.posted();
         }
-        assert!(run.failed(5).contains("cannot be reached"), "{run}");
+        assert!(run.failed(5).contains("is unreachable"), "{run}");
         assert!(start.elapsed() < SOON, "{run}");
     };
     assert_eq!(env.names(), ["before", "after"]);

@@ -26,7 +26,7 @@ fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
     let explained = cloud.told(&["explain", &job, "--op-timeout", "3s"]);
     database.signal(Signal::CONT);
     let unseen = explained["unseen"].to_string();
-    assert!(unseen.contains("did not answer within 3s"), "{explained}");
+    assert!(unseen.contains("did not reply within 3s"), "{explained}");
     assert!(explained["verdict"].is_string(), "{explained}");
     let refused = cloud.run(&["flow", &job, "--logbook", &database.url("nowhere")]);
     assert!(!refused.to_string().contains("hunter2"), "{refused}");

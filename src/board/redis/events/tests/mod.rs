@@ -58,7 +58,7 @@ async fn mark(board: &Arc<Redis>) -> JobKey {
 
 async fn in_time<T>(work: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(PATIENCE, work).await;
-    done.expect("it does not take for ever")
+    done.expect("the exchange ends")
 }
 
 async fn next(events: &mut Events<'_>) -> Event {
@@ -89,7 +89,7 @@ fn calls(server: &Server, command: &str) -> u32 {
 async fn until_so(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {
-        assert!(Instant::now() < end, "waited in vain until {what}");
+        assert!(Instant::now() < end, "timed out waiting until {what}");
         tokio::task::yield_now().await;
     }
 }

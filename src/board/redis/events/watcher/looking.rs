@@ -145,7 +145,7 @@ impl Watcher<'_> {
         BoardError::Failed {
             doing: DOING,
             board: self.board.name().to_owned(),
-            source: "the server answered something else".into(),
+            source: "the server sent an unexpected reply".into(),
         }
     }
 }

@@ -16,12 +16,12 @@ async fn a_password_opens_and_nothing_else_does() {
     ping(&client(&format!("redis://default:hunter2@{peer}"))).await;
     assert_eq!(
         failure(&link_with(&url, "hunter3")).await,
-        format!("denied: {peer} refuses the password")
+        format!("denied: {peer} rejects the password")
     );
     for tail in ["", "/2"] {
         assert_eq!(
             failure(&Client::new(&server.url(tail), None, OP_TIMEOUT)).await,
-            format!("denied: {peer} wants a password")
+            format!("denied: {peer} requires a password; give --password-file FILE")
         );
     }
 }
@@ -34,7 +34,7 @@ async fn a_password_that_nobody_wants_is_said() {
     assert_eq!(
         failure(&link_with(&server.url(""), "hunter2")).await,
         format!(
-            "denied: 127.0.0.1:{} has no password, but one was given",
+            "denied: 127.0.0.1:{} needs no password, but one was given",
             server.port()
         )
     );
@@ -60,8 +60,8 @@ async fn users_have_passwords_of_their_own() {
         assert_eq!(
             failure(&link_with(&of(user), password)).await,
             format!(
-                "denied: {peer} refuses the user {user}: no such user, a wrong password, or \
-                 switched off"
+                "denied: {peer} rejects the user {user}: unknown user, wrong password or \
+                 disabled user"
             )
         );
     }
@@ -74,10 +74,7 @@ async fn a_login_that_the_server_does_not_know_repeats_no_password() {
     };
     assert_eq!(
         failure(&link_with(&server.url(""), "hunter2")).await,
-        format!(
-            "denied: 127.0.0.1:{} refuses to let us in (ERR)",
-            server.port()
-        )
+        format!("denied: 127.0.0.1:{} denies access (ERR)", server.port())
     );
 }
 
@@ -116,10 +113,10 @@ async fn what_a_user_may_not_do_is_said() {
     assert_eq!(
         texts,
         [
-            format!("denied: {peer} does not let the user alice run `get`"),
-            format!("denied: {peer} does not let the user alice use the keys of the board"),
+            format!("denied: {peer} does not allow the user alice to run `get`"),
+            format!("denied: {peer} does not allow the user alice to use the keys of the board"),
             "ok".to_owned(),
-            format!("denied: {peer} does not let the user alice use the scripts of the board"),
+            format!("denied: {peer} does not allow the user alice to use the scripts of the board"),
         ]
     );
 }
@@ -142,7 +139,8 @@ async fn a_command_that_is_refused_disturbs_no_other() {
     assert_eq!(
         told(client.refusal("read", wrong)),
         format!(
-            "failed: 127.0.0.1:{port} has something else under a key than a board has there: rename that key or remove it"
+            "failed: 127.0.0.1:{port} stores a value of the wrong type under a key; rename or \
+             delete that key"
         )
     );
     assert_eq!(answers[2].as_ref().unwrap_err().code(), "NOSCRIPT");
@@ -170,13 +168,13 @@ async fn a_server_that_cannot_write_says_why() {
     server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     assert_eq!(
         refused().await,
-        format!("failed: {peer} has reached the limit of its memory")
+        format!("failed: {peer} has reached its memory limit")
     );
     server.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
     server.run::<()>(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
     assert_eq!(
         refused().await,
-        format!("unreachable: {peer} has too few replicas to take writes")
+        format!("unreachable: {peer} has too few replicas to accept writes")
     );
 }
 
@@ -191,7 +189,7 @@ async fn a_server_that_is_busy_says_so() {
     let mut script = cmd("EVAL");
     script.arg("while true do end").arg(0);
     let expected = format!(
-        "unreachable: 127.0.0.1:{} is busy with a script that takes long",
+        "unreachable: 127.0.0.1:{} is busy with a long-running script",
         server.port()
     );
     let busy = async {

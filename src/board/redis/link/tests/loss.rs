@@ -40,8 +40,8 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
     let client = Client::new(&url, None, Duration::from_millis(500));
     let peer = format!("127.0.0.1:{}", proxy.port);
     let cases = [
-        (Mood::Silent, "did not answer within 500ms"),
-        (Mood::HangUp, "broke off the connection before it answered"),
+        (Mood::Silent, "did not reply within 500ms"),
+        (Mood::HangUp, "closed the connection before it replied"),
     ];
     for (mood, expected) in cases {
         ping(&client).await;
@@ -86,7 +86,7 @@ async fn whether_a_server_that_hung_up_speaks_tls_is_not_asked_for_long() {
     let told = failure(&client(&format!("redis://127.0.0.1:{port}"))).await;
     assert_eq!(
         told,
-        format!("unreachable: 127.0.0.1:{port} closed the connection without an answer")
+        format!("unreachable: 127.0.0.1:{port} closed the connection without a reply")
     );
     assert!(start.elapsed() < PATIENCE / 2);
     serving.join().unwrap();

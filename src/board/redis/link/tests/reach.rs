@@ -85,7 +85,7 @@ async fn where_nobody_listens_the_connection_is_refused() {
     );
     assert_eq!(
         failure(&client("redis+unix:///nowhere/redis.sock")).await,
-        "unreachable: /nowhere/redis.sock is not there"
+        "unreachable: /nowhere/redis.sock does not exist"
     );
 }
 
@@ -103,7 +103,7 @@ async fn a_silent_server_is_given_up_in_time_by_all_who_wait() {
     let client = client(&format!("redis://127.0.0.1:{port}"));
     let start = Instant::now();
     let told = tokio::join!(failure(&client), failure(&client), failure(&client));
-    let expected = format!("unreachable: 127.0.0.1:{port} did not answer within 3s");
+    let expected = format!("unreachable: 127.0.0.1:{port} did not reply within 3s");
     assert_eq!(told, (expected.clone(), expected.clone(), expected));
     assert!(start.elapsed() < 3 * PATIENCE);
 }
@@ -113,30 +113,30 @@ async fn what_is_no_redis_server_is_recognised() {
     let cases: [(&'static [&'static str], &str); 6] = [
         (
             &["HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"],
-            "unreachable: PEER does not speak Redis",
+            "unreachable: PEER is not a Redis server",
         ),
         (
             &["220 mail.example ESMTP\r\n"],
-            "unreachable: PEER does not speak Redis",
+            "unreachable: PEER is not a Redis server",
         ),
         (
             &[""],
-            "unreachable: PEER closed the connection without an answer",
+            "unreachable: PEER closed the connection without a reply",
         ),
         (
             &["-ERR max number of clients reached\r\n"],
-            "unreachable: PEER takes no more connections",
+            "unreachable: PEER accepts no more connections",
         ),
         (
             &["-DENIED Redis is running in protected mode because. 1) 2)\r\n"],
-            "denied: PEER is in protected mode and lets in only its own machine",
+            "denied: PEER is in protected mode and accepts only local connections",
         ),
         (
             &[
                 "-ERR unknown command `HELLO`\r\n+OK\r\n",
                 "$21\r\nredis_version:3.2.12\n\r\n",
             ],
-            "unsupported: a Redis server older than 5 cannot hold a board",
+            "unsupported: a Redis server older than 5 cannot store a board",
         ),
     ];
     for (answers, expected) in cases {
@@ -189,7 +189,7 @@ async fn a_cluster_is_refused() {
     for tail in ["", "/1"] {
         assert_eq!(
             failure(&Client::new(&server.url(tail), None, OP_TIMEOUT)).await,
-            "unsupported: Redis Cluster cannot hold a board: TaskFlow's scripts touch keys of \
+            "unsupported: Redis Cluster cannot store a board: TaskFlow's scripts use keys of \
              several slots"
         );
     }
@@ -208,7 +208,7 @@ async fn a_replica_can_be_read_and_says_why_it_takes_no_writes() {
     let port = server.port();
     assert_eq!(
         told(refused.unwrap_err()),
-        format!("failed: 127.0.0.1:{port} is a replica and takes no writes")
+        format!("failed: 127.0.0.1:{port} is a read-only replica")
     );
 }
 

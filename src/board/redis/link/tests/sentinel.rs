@@ -89,7 +89,7 @@ async fn a_sentinel_that_names_a_replica_is_not_believed() {
             stale.host()
         )))
         .await,
-        format!("unreachable: {peer} is called the master by Sentinel, but is not (any more)")
+        format!("unreachable: {peer} is no longer the master that Sentinel names")
     );
     let fresh = Server::start_sentinel(master.port(), "").unwrap();
     let hosts = format!("{},{}", stale.host(), fresh.host());
@@ -127,21 +127,23 @@ async fn sentinels_have_users_and_certificates_of_their_own() {
         file.display()
     );
     let told = failure(&client(&with_user)).await;
-    let expected = format!("failed: {} cannot be used: no such file", file.display());
+    let expected = format!("failed: {} is not usable: no such file", file.display());
     assert!(told.starts_with(&expected), "{told}");
     std::fs::write(&file, "hunter2\n").unwrap();
     ping(&client(&with_user)).await;
     std::fs::write(&file, "hunter3\n").unwrap();
-    let refused = format!("denied: {peer} refuses the user watcher: ");
+    let refused = format!("denied: {peer} rejects the user watcher: ");
     let told = failure(&client(&with_user)).await;
     assert!(told.starts_with(&refused), "{told}");
     assert_eq!(
         failure(&client(&url)).await,
-        format!("denied: {peer} wants a password")
+        format!("denied: {peer} requires a password; give --password-file FILE")
     );
     assert_eq!(
         failure(&client(&format!("redis-sentinel://{peer}/mymaster"))).await,
-        format!("unreachable: {peer} wants TLS")
+        format!(
+            "unreachable: {peer} requires TLS; use rediss:// or zks://; use rediss:// or zks://"
+        )
     );
 }
 
@@ -155,12 +157,12 @@ async fn a_master_that_nobody_knows_is_said() {
     let cases = [
         (
             format!("redis-sentinel://{sentinel}/other"),
-            format!("unreachable: {sentinel} does not know a master named other"),
+            format!("unreachable: {sentinel} knows no master named other"),
         ),
         (
             format!("redis://{sentinel}"),
             format!(
-                "failed: {sentinel} is a Sentinel and not a server with data: write \
+                "failed: {sentinel} is a Sentinel, not a data server; use \
                  redis-sentinel://{sentinel}/MASTER"
             ),
         ),
@@ -185,8 +187,8 @@ async fn sentinels_that_are_all_dead_are_given_up_in_time() {
         )))
         .await,
         format!(
-            "unreachable: the master mymaster cannot be reached: 127.0.0.1:1 refused the \
-             connection, {peer} did not answer within 3s"
+            "unreachable: the master mymaster is unreachable: 127.0.0.1:1 refused the \
+             connection, {peer} did not reply within 3s"
         )
     );
     assert!(start.elapsed() < 2 * PATIENCE);

@@ -39,9 +39,7 @@ async fn a_server_with_a_certificate_from_the_authority_is_trusted() {
     )))
     .await;
     let stranger = Authority::new().unwrap();
-    let unknown = format!(
-        "denied: 127.0.0.1:{port} has a certificate from an authority that is not trusted here"
-    );
+    let unknown = format!("denied: 127.0.0.1:{port} has a certificate from an untrusted authority");
     assert_eq!(
         failure(&secured(&server, &stranger.ca(), None)).await,
         unknown
@@ -49,13 +47,16 @@ async fn a_server_with_a_certificate_from_the_authority_is_trusted() {
     // The system does not know our authority either, if it knows any.
     let told = failure(&client(&format!("rediss://127.0.0.1:{port}"))).await;
     let none = format!(
-        "failed: 127.0.0.1:{port} cannot be verified: this system trusts no certificate authority \
-         at all"
+        "failed: 127.0.0.1:{port} cannot be verified: this system trusts no certificate \
+         authority; add ca=FILE to the URL"
     );
     assert!(told == unknown || told == none, "{told}");
     assert_eq!(
         failure(&client(&format!("redis://127.0.0.1:{port}"))).await,
-        format!("unreachable: 127.0.0.1:{port} wants TLS")
+        format!(
+            "unreachable: 127.0.0.1:{port} requires TLS; use rediss:// or zks://; use rediss:// \
+             or zks://"
+        )
     );
 }
 
@@ -112,12 +113,14 @@ async fn a_server_that_wants_to_know_us_gets_our_certificate() {
         ping(&secured(&server, &ca, Some(&us))).await;
         assert_eq!(
             failure(&secured(&server, &ca, None)).await,
-            format!("denied: {peer} wants a certificate from us")
+            format!(
+                "denied: {peer} requires a client certificate; add cert=FILE&key=FILE to the URL"
+            )
         );
         let others = Authority::new().unwrap();
         let stranger = others.issue("DNS:us", 2);
         let told = failure(&secured(&server, &ca, Some(&stranger))).await;
-        let expected = format!("denied: {peer} refuses our certificate (");
+        let expected = format!("denied: {peer} rejects the client certificate (");
         assert!(told.starts_with(&expected), "{told}");
     }
 }
@@ -135,9 +138,10 @@ async fn what_does_not_speak_tls_is_recognised() {
     let told = failure(&secured(&server, &ca, None)).await;
     let peer = server.host();
     let answers = [
-        format!("unreachable: {peer} does not speak TLS"),
+        format!("unreachable: {peer} does not use TLS; use redis:// or zk://"),
         format!(
-            "unreachable: {peer} did not answer in TLS within 3s; perhaps it does not speak TLS"
+            "unreachable: {peer} did not complete the TLS handshake within 3s; perhaps the \
+             server does not use TLS; use redis:// or zk://"
         ),
     ];
     assert!(answers.contains(&told), "{told}");
@@ -146,7 +150,8 @@ async fn what_does_not_speak_tls_is_recognised() {
     assert_eq!(
         failure(&client(&format!("rediss://{peer}?ca={}", ca.display()))).await,
         format!(
-            "unreachable: {peer} did not answer in TLS within 3s; perhaps it does not speak TLS"
+            "unreachable: {peer} did not complete the TLS handshake within 3s; perhaps the \
+             server does not use TLS; use redis:// or zk://"
         )
     );
 }
@@ -161,11 +166,11 @@ async fn files_that_are_of_no_use_are_named() {
     std::fs::write(path("empty"), "").unwrap();
     let cases = [
         ("absent", "no such file or directory"),
-        ("empty", "it holds no certificate"),
+        ("empty", "the file contains no certificate"),
     ];
     for (name, cause) in cases {
         let told = failure(&secured(&server, &path(name), None)).await;
         let path = path(name).display().to_string();
-        assert_eq!(told, format!("failed: {path} cannot be used: {cause}"));
+        assert_eq!(told, format!("failed: {path} is not usable: {cause}"));
     }
 }

@@ -35,7 +35,7 @@ fn other_entities_are_refused() {
         (text("{}"), "the record has no `kind`"),
         (
             text(r#"{"kind": "worker"}"#),
-            "the record is of the kind `worker`",
+            "the record has the unknown kind `worker`",
         ),
         (text(r#"{"kind": "conductor"}"#), "the record has no `name`"),
         (with("5"), "the record is a number, not a map"),
@@ -43,11 +43,11 @@ fn other_entities_are_refused() {
         (with(r#"{"hostname": "h"}"#), "the record has no `pid`"),
         (
             with(r#"{"hostname": "h", "pid": "7"}"#),
-            "the pid is not the number of a process",
+            "the pid is not a process number",
         ),
         (
             with(r#"{"hostname": "h", "pid": -7}"#),
-            "the pid is not the number of a process",
+            "the pid is not a process number",
         ),
     ] {
         assert_eq!(

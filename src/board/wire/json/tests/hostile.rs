@@ -105,7 +105,7 @@ fn every_beginning_of_a_posting_is_refused() {
             let problem = read(&bytes[..end]).unwrap_err().to_string();
             let expected = match end {
                 0 => "the record is empty",
-                _ => "the record breaks off in the middle",
+                _ => "the record is truncated",
             };
             assert_eq!(problem, expected);
         }
@@ -119,11 +119,11 @@ fn nothing_may_stand_around_a_posting_but_space() {
     for tail in ["x", "{}", "\0", "\u{a0}"] {
         let bytes = [&posting[..], tail.as_bytes()].concat();
         let problem = read(&bytes).unwrap_err().to_string();
-        let expected = "the record is followed by bytes that do not belong to it";
+        let expected = "extra bytes follow the record";
         assert_eq!(problem, expected);
     }
     let problem = read(b" \n").unwrap_err().to_string();
-    assert_eq!(problem, "the record breaks off in the middle");
+    assert_eq!(problem, "the record is truncated");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_lock_without_an_owner_is_nobodys() {
             panic!("{text}: {read:?}");
         };
         let expected =
-            "the lock names no owner: the job counts as unclaimed, but nobody can claim it";
+            "the lock names no owner, so the job counts as unclaimed, but no worker can claim it";
         assert_eq!(problem.to_string(), expected);
     }
 }
@@ -70,22 +70,22 @@ fn a_lock_without_an_owner_is_nobodys() {
 #[test]
 fn an_owner_that_cannot_be_told_is_one() {
     let broken = |problem: &str| {
-        format!("the lock cannot be read, on which TaskFlow fails: the record {problem}")
+        format!("the lock is unreadable, and TaskFlow fails on it: the record {problem}")
     };
-    let typed = |kind: &str| format!("the owner in the lock is {kind}, not a text");
+    let typed = |kind: &str| format!("the owner in the lock is {kind}, not a string");
     for (bytes, expected) in [
         (&br#"{"owner": 5}"#[..], typed("a number")),
         (br#"{"owner": NaN}"#, typed("a floating-point number")),
-        (br#"{"owner": true}"#, typed("a truth value")),
+        (br#"{"owner": true}"#, typed("a boolean")),
         (br#"{"owner": ["ada"]}"#, typed("a list")),
         (br#"{"owner": {"a": 1}}"#, typed("a map")),
         (b"", broken("is empty")),
         (b"ada", broken("is not JSON: a value is missing at byte 0")),
         (b"[]", broken("is a list, not a map")),
-        (br#"{"owner": "ada"#, broken("breaks off in the middle")),
+        (br#"{"owner": "ada"#, broken("is truncated")),
         (
             b"{\"owner\": \"\xff\"}",
-            broken("contains a text that is not UTF-8"),
+            broken("contains a string that is not UTF-8"),
         ),
         (b"\xef\xbb\xbf{}", broken("begins with a byte order mark")),
     ] {

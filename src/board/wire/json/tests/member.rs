@@ -28,7 +28,7 @@ fn names_and_uuids_that_are_no_texts_are_shown_as_json() {
         ("7", "7", "a number"),
         ("1e16", "1e+16", "a floating-point number"),
         ("NaN", r#"{"$float":"nan"}"#, "a floating-point number"),
-        ("false", "false", "a truth value"),
+        ("false", "false", "a boolean"),
         ("{}", "{}", "a map"),
     ] {
         let posting = read(&with(&format!(r#""name": {value}"#))).unwrap();
@@ -45,7 +45,7 @@ fn names_and_uuids_that_are_no_texts_are_shown_as_json() {
 fn names_with_half_of_a_pair_are_shown_as_they_are_escaped() {
     let posting = read(&with(r#""name": "a\uD800é\"""#)).unwrap();
     assert_eq!(posting.name, r#"a\ud800\u00e9\""#);
-    let problem = "the name has half of a surrogate pair";
+    let problem = "the name contains half of a surrogate pair";
     assert_eq!(posting.problem.as_deref(), Some(problem));
 }
 
@@ -58,11 +58,11 @@ fn priorities_are_names_in_any_case() {
     }
     assert_eq!(
         problem(r#""priority": null"#),
-        "the priority is null, not a text"
+        "the priority is null, not a string"
     );
     assert_eq!(
         problem(r#""priority": 1"#),
-        "the priority is a number, not a text"
+        "the priority is a number, not a string"
     );
     let unknown = problem(r#""priority": "\ud800""#);
     assert!(unknown.starts_with(r"unknown priority `\ud800`"));
@@ -98,7 +98,7 @@ fn books_may_be_incomplete() {
     }
     let posting = read(&with(r#""book": "b""#)).unwrap();
     assert_eq!(posting.book, None);
-    assert_eq!(posting.problem.as_deref(), Some("the book is a text"));
+    assert_eq!(posting.problem.as_deref(), Some("the book is a string"));
 }
 
 #[test]

@@ -67,11 +67,14 @@ fn what_is_wrong_is_said() {
         ("[1 2]", "a comma is missing at byte 41"),
         ("{1: 2}", "a key is missing at byte 39"),
         ("{\"a\" 1}", "a colon is missing at byte 43"),
-        ("\"\n\"", "a text has a control character at byte 39"),
-        ("\"\\x41\"", "a text has an unknown escape at byte 39"),
+        ("\"\n\"", "a string contains a control character at byte 39"),
+        (
+            "\"\\x41\"",
+            "a string contains an unknown escape at byte 39",
+        ),
         (
             "\"\\u00g0\"",
-            "a text has an escape that is no number at byte 39",
+            "a string contains an invalid \\u escape at byte 39",
         ),
     ] {
         let said = show(literal).unwrap_err().to_string();

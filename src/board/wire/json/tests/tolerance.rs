@@ -7,19 +7,22 @@ use crate::board::wire::posting::Posting;
 const REFUSED: [(&str, &str); 9] = [
     (
         "priority unknown",
-        "unknown priority `X`: it is one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW",
+        "unknown priority `X`; use one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW",
     ),
     ("no uuid", "the record has no `uuid`"),
     ("no name", "the record has no `name`"),
     ("BOM", "the record begins with a byte order mark"),
     (
         "empty object",
-        "the record is an empty map, by which TaskFlow understands that the job is gone",
+        "the record is an empty map, which TaskFlow treats as a removed job",
     ),
     ("list root", "the record is a list, not a map"),
     ("empty data", "the record is empty"),
-    ("not json", "the record breaks off in the middle"),
-    ("not utf-8", "the record contains a text that is not UTF-8"),
+    ("not json", "the record is truncated"),
+    (
+        "not utf-8",
+        "the record contains a string that is not UTF-8",
+    ),
 ];
 
 /// What TaskFlow makes nothing of for the name of its node, in which there is no number.

@@ -48,7 +48,7 @@ fn is_a_posting(decode: impl Fn(&[u8], Detail) -> Result<Posting, Problem>, inpu
         &Some(input),
     )?;
     if let Some(problem) = whole.problem.as_ref().filter(|it| it.len() > 4096) {
-        return Err(format!("there are {} bytes of problems", problem.len()));
+        return Err(format!("the problem takes {} bytes", problem.len()));
     }
     if let Some(details) = &details {
         are_stored_as_shown(&details.value())?;
@@ -68,7 +68,7 @@ fn is_a_posting(decode: impl Fn(&[u8], Detail) -> Result<Posting, Problem>, inpu
             whole.priority = Priority::Low;
             same("an edit leaves the rest", &whole, &again)?;
         }
-        Err(problem) if problem.contains("no room for one") || whole.is_oversized => {}
+        Err(problem) if problem.contains("no room to add it") || whole.is_oversized => {}
         Err(problem) => return Err(format!("it cannot be edited: {problem}")),
     }
     Ok(Answer::Read)
@@ -79,7 +79,7 @@ fn are_stored_as_shown(details: &Value) -> Result<(), String> {
     let stored = bytes(&Stored(details));
     let mut reader = Reader::new(&stored);
     let checked = reader.item().and_then(|_| reader.end());
-    checked.map_err(|problem| format!("what is stored of {details} is refused: {problem}"))?;
+    checked.map_err(|problem| format!("the stored {details} are rejected: {problem}"))?;
     let shown = Viewer::new(false).show(&mut Reader::new(&stored));
     let shown = shown.map_err(|problem| format!("{details} is not shown: {problem}"))?;
     same("stored again", &stored, &bytes(&Stored(&shown)))?;
@@ -182,7 +182,7 @@ fn lengths_are_not_believed() {
         "81a161ddffffffffc0",
     ] {
         let problem = read(&unhex(text)).unwrap_err().to_string();
-        assert_eq!(problem, "the record breaks off in the middle");
+        assert_eq!(problem, "the record is truncated");
     }
 }
 
@@ -213,7 +213,7 @@ fn details_that_would_fill_the_memory_are_left_unread_and_the_rest_is_known() {
     }
     for member in ["name", "uuid"] {
         let problem = read(&with(member, &list("c0", 100_000))).unwrap_err();
-        let expected = format!("the `{member}` of the record is too large to be read");
+        let expected = format!("the `{member}` of the record is too large");
         assert_eq!(problem.to_string(), expected);
     }
 }

@@ -95,7 +95,7 @@ fn other_sequences_are_noted() {
             "cb3ff0000000000000",
             "the sequence is a floating-point number",
         ),
-        ("c3", "the sequence is a truth value"),
+        ("c3", "the sequence is a boolean"),
         ("80", "the sequence is a map"),
     ] {
         let posting = read(&with("sequence", value)).unwrap();
@@ -110,7 +110,7 @@ fn several_problems_are_all_noted() {
     members[1].1 = "05".to_owned();
     members[3].1 = "c0".to_owned();
     let posting = read(&record(&members, 0xa0)).unwrap();
-    let problem = "the name is a number; created_on: null stands where a time should be";
+    let problem = "the name is a number; created_on: the record has null in place of a time";
     assert_eq!(posting.problem.as_deref(), Some(problem));
 }
 
@@ -145,7 +145,7 @@ fn books_may_be_incomplete() {
     }
     let posting = read(&with("book", "a162")).unwrap();
     assert_eq!(posting.book, None);
-    assert_eq!(posting.problem.as_deref(), Some("the book is a text"));
+    assert_eq!(posting.problem.as_deref(), Some("the book is a string"));
 }
 
 #[test]
@@ -153,10 +153,10 @@ fn members_without_meaning_are_checked_and_ignored() {
     assert!(read(&with("extra", "81a16191c0")).is_ok());
     assert_eq!(
         problem(&with("extra", "8105c0")),
-        "the record contains a map with a number for a key",
+        "the record contains a map with a number as a key",
     );
     assert_eq!(
         problem(&with("extra", "a1ff")),
-        "the record contains a text that is not UTF-8",
+        "the record contains a string that is not UTF-8",
     );
 }

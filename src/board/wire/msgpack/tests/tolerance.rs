@@ -14,9 +14,9 @@ const REFUSED: [(&str, &str); 19] = [
     ("missing sequence", "the record has no `sequence`"),
     (
         "priority unknown",
-        "unknown priority `BOGUS`: it is one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW",
+        "unknown priority `BOGUS`; use one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW",
     ),
-    ("priority null", "the priority is null, not a text"),
+    ("priority null", "the priority is null, not a string"),
     (
         "created_on without microsecond",
         "a time has no `microsecond`",
@@ -27,27 +27,24 @@ const REFUSED: [(&str, &str); 19] = [
     ),
     (
         "created_on month 13",
-        "there is no such time as 2024-13-01T03:04:05.000006",
+        "2024-13-01T03:04:05.000006 is not a valid time",
     ),
     (
         "details int keys",
-        "the record contains a map with a number for a key",
+        "the record contains a map with a number as a key",
     ),
-    (
-        "trailing byte",
-        "the record is followed by bytes that do not belong to it",
-    ),
-    ("truncated", "the record breaks off in the middle"),
+    ("trailing byte", "extra bytes follow the record"),
+    ("truncated", "the record is truncated"),
     (
         "reserved byte c1",
-        "the record contains the byte c1, which begins no value",
+        "the record contains the invalid byte c1",
     ),
     ("json text", "the record is a number, not a map"),
     ("list root", "the record is a list, not a map"),
     ("empty value", "the record is empty"),
     (
         "invalid utf-8 name",
-        "the record contains a text that is not UTF-8",
+        "the record contains a string that is not UTF-8",
     ),
     // These two are jobs to us: what they mean is plain.
     ("priority bin", ""),
@@ -58,21 +55,21 @@ const REFUSED: [(&str, &str); 19] = [
 const NOTED: [(&str, &str); 5] = [
     (
         "created_on string",
-        "created_on: a text stands where a time should be",
+        "created_on: the record has a string in place of a time",
     ),
     (
         "created_on null",
-        "created_on: null stands where a time should be",
+        "created_on: the record has null in place of a time",
     ),
     (
         "created_on msgpack timestamp -1",
-        "created_on: a value of a special type stands where a time should be",
+        "created_on: the record has a value of a special type in place of a time",
     ),
     (
         "created_on unknown ext 99",
-        "created_on: a value of a special type stands where a time should be",
+        "created_on: the record has a value of a special type in place of a time",
     ),
-    ("sequence string", "the sequence is a text"),
+    ("sequence string", "the sequence is a string"),
 ];
 
 fn of<'a>(table: &[(&str, &'a str)], case: &str) -> Option<&'a str> {

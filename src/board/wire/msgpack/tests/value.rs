@@ -92,7 +92,7 @@ fn other_types_and_broken_ones_are_shown_in_hex() {
         assert_eq!(show_extension(code, payload), expected);
     }
     let undefined = read(&with("details", "d4fe00")).unwrap_err().to_string();
-    let problem = "the record contains a value of type -2, which is undefined";
+    let problem = "the record contains a value of the undefined type -2";
     assert_eq!(undefined, problem);
     let timestamp = json!({ "$ext": -1, "hex": "6553f100" });
     assert_eq!(show("d6ff6553f100"), timestamp);

@@ -36,8 +36,8 @@ async fn what_a_creator_keeps_for_himself_opens_to_his_password_alone() {
     let peer = server.host();
     for (user, password) in [("ada", "hunter3"), ("bob", "hunter2")] {
         let expected = format!(
-            "denied: {peer} does not let the user {user} read the nodes of /taskflow/jobs: the \
-             password is wrong, or they belong to somebody else"
+            "denied: {peer} does not allow the to user {user} read the nodes of /taskflow/jobs: \
+             the password is wrong, or another user owns the nodes"
         );
         let told = look(&of(server, user, password), &path).await;
         assert_eq!(told, Err(expected));
@@ -46,7 +46,8 @@ async fn what_a_creator_keeps_for_himself_opens_to_his_password_alone() {
     assert_eq!(
         look(&stranger, &path).await,
         Err(format!(
-            "denied: {peer} does not let us read the nodes of /taskflow/jobs, who name no user"
+            "denied: {peer} does not allow us to read the nodes of /taskflow/jobs: the board URL \
+             names no user"
         ))
     );
 }
@@ -67,6 +68,6 @@ async fn nothing_shows_a_password() {
 async fn a_user_without_a_password_is_nobody() {
     assert_eq!(
         failure(&client("zk://ada@127.0.0.1:1")).await,
-        "denied: the user ada has no password: without one anybody could come in under that name"
+        "denied: the user ada has no password, so any client could use that name"
     );
 }

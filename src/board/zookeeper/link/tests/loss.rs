@@ -12,8 +12,8 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
     let proxy = Proxy::start(server.port());
     let peer = format!("127.0.0.1:{}", proxy.port);
     let cases = [
-        (Mood::Silent, "did not answer within 500ms"),
-        (Mood::HangUp, "broke off the connection before it answered"),
+        (Mood::Silent, "did not reply within 500ms"),
+        (Mood::HangUp, "closed the connection before it replied"),
     ];
     for (mood, expected) in cases {
         let url = zookeeper_url(&format!("zk://{peer}"));
@@ -85,21 +85,21 @@ async fn what_a_server_cannot_or_may_not_do_has_not_happened() {
     let options = CreateMode::Persistent.with_acls(Acls::creator_all());
     let created = session.client().create("/ours", b"", &options);
     let Err(Failure::NotSent(error)) = session.ask("write to", created).await else {
-        panic!("nobody has created it");
+        panic!("no client created the node");
     };
     assert_eq!(
         told(error),
-        format!("denied: {peer} does not know who we are, and `acl=creator` wants that it does")
+        format!("denied: {peer} does not know the user, but `acl=creator` requires one")
     );
     let cases = [
         (
             Error::Unimplemented,
-            "unsupported: a ZooKeeper server older than 3.6 cannot hold a board",
+            "unsupported: a ZooKeeper server older than 3.6 cannot store a board",
         ),
         (Error::Throttled, "unreachable: PEER is too busy"),
         (
             Error::QuotaExceeded,
-            "failed: PEER has reached the quota that is set for these nodes",
+            "failed: PEER has reached the quota of these nodes",
         ),
     ];
     for (error, expected) in cases {

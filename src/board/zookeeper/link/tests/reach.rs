@@ -59,13 +59,13 @@ async fn a_server_without_its_ensemble_is_recognised() {
     };
     let hosts = ensemble.hosts();
     ensemble.leader().unwrap().stop();
-    wait_until("there is another leader", || ensemble.leader().is_some());
+    wait_until("a new leader is elected", || ensemble.leader().is_some());
     ensemble.leader().unwrap().stop();
     let client = client(&format!("zk://{hosts}"));
     let end = Instant::now() + Duration::from_secs(20);
     loop {
         let told = failure(&client).await;
-        if told.contains("it is without its ensemble") {
+        if told.contains("it has lost its ensemble") {
             assert!(told.contains("refused the connection"), "{told}");
             break;
         }
@@ -83,8 +83,8 @@ async fn where_nobody_listens_the_connection_is_refused() {
     assert_eq!(
         failure(&client(&format!("zk://127.0.0.1:{port},127.0.0.1:{other}"))).await,
         format!(
-            "unreachable: the ensemble cannot be reached: 127.0.0.1:{port} refused the \
-             connection, 127.0.0.1:{other} refused the connection"
+            "unreachable: the ensemble is unreachable: 127.0.0.1:{port} refused the connection, \
+             127.0.0.1:{other} refused the connection"
         )
     );
 }
@@ -103,7 +103,7 @@ async fn a_silent_server_is_given_up_in_time_by_all_who_wait() {
     let client = client(&format!("zk://{peer}"));
     let start = Instant::now();
     let told = tokio::join!(failure(&client), failure(&client), failure(&client));
-    let expected = format!("unreachable: {peer} did not answer within 3s");
+    let expected = format!("unreachable: {peer} did not reply within 3s");
     assert_eq!(told, (expected.clone(), expected.clone(), expected));
     assert!(start.elapsed() < IN_TIME);
 }
@@ -131,24 +131,24 @@ async fn what_is_no_zookeeper_server_is_recognised() {
     let cases: [(&'static [&'static str], &str); 5] = [
         (
             &["HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"],
-            "misdirected: PEER does not speak ZooKeeper",
+            "misdirected: PEER is not a ZooKeeper server",
         ),
         (
             // Redis says nothing before the line ends.
             &["-ERR unknown command
 "],
-            "misdirected: PEER does not speak ZooKeeper",
+            "misdirected: PEER is not a ZooKeeper server",
         ),
         (
             &[""],
-            "unreachable: PEER closed the connection when it was asked for a session: it is without \
-             its ensemble, has too many connections, or is no ZooKeeper",
+            "unreachable: PEER closed the connection instead of opening a session: it has lost \
+             its ensemble, has too many connections, or is not a ZooKeeper server",
         ),
         (
             &["\0\0\0\u{25}\0\0\0\u{7} but nothing that a session has in its beginning"],
-            "misdirected: PEER does not speak ZooKeeper",
+            "misdirected: PEER is not a ZooKeeper server",
         ),
-        (&["\0\0\0"], "misdirected: PEER does not speak ZooKeeper"),
+        (&["\0\0\0"], "misdirected: PEER is not a ZooKeeper server"),
     ];
     for (answers, expected) in cases {
         let (port, impostor) = impostor(answers).await;

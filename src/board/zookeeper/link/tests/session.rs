@@ -185,7 +185,7 @@ async fn the_session_moves_on_when_the_leader_dies() {
     let session = client.bearing("write to", Some(SHORT)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     ensemble.leader().unwrap().stop();
-    wait_until("there is another leader", || ensemble.leader().is_some());
+    wait_until("a new leader is elected", || ensemble.leader().is_some());
     let again = lasting(&client).await;
     assert_eq!(again.id(), session.id());
     assert!(is_there(&client, &ephemeral).await);

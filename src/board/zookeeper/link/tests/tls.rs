@@ -39,27 +39,28 @@ async fn a_server_is_trusted_by_its_authority_and_by_the_names_in_its_certificat
     assert!(told.starts_with(&expected), "{told}");
 
     let stranger = Authority::new().unwrap();
-    let unknown = format!(
-        "denied: 127.0.0.1:{port} has a certificate from an authority that is not trusted here"
-    );
+    let unknown = format!("denied: 127.0.0.1:{port} has a certificate from an untrusted authority");
     let told = failure(&secured("127.0.0.1", port, &stranger.ca(), None)).await;
     assert_eq!(told, unknown);
     // The system does not know our authority either, if it knows any.
     let told = failure(&client(&format!("zks://127.0.0.1:{port}"))).await;
     let none = format!(
-        "failed: 127.0.0.1:{port} cannot be verified: this system trusts no certificate authority \
-         at all"
+        "failed: 127.0.0.1:{port} cannot be verified: this system trusts no certificate \
+         authority; add ca=FILE to the URL"
     );
     assert!(told == unknown || told == none, "{told}");
 
     assert_eq!(
         failure(&client(&format!("zk://127.0.0.1:{port}"))).await,
-        format!("misdirected: 127.0.0.1:{port} wants TLS")
+        format!(
+            "misdirected: 127.0.0.1:{port} requires TLS; use rediss:// or zks://; use rediss:// \
+             or zks://"
+        )
     );
     let plain = server.port();
     assert_eq!(
         failure(&secured("127.0.0.1", plain, &ca, None)).await,
-        format!("misdirected: 127.0.0.1:{plain} does not speak TLS")
+        format!("misdirected: 127.0.0.1:{plain} does not use TLS; use redis:// or zk://")
     );
 }
 
@@ -78,12 +79,15 @@ async fn a_server_that_wants_to_know_us_gets_our_certificate() {
     ping(&link_as(Some(&us))).await;
     assert_eq!(
         failure(&link_as(None)).await,
-        format!("denied: 127.0.0.1:{port} wants a certificate from us")
+        format!(
+            "denied: 127.0.0.1:{port} requires a client certificate; add cert=FILE&key=FILE to \
+             the URL"
+        )
     );
     let others = Authority::new().unwrap();
     let stranger = others.issue("DNS:us", 2);
     let told = failure(&link_as(Some(&stranger))).await;
-    let expected = format!("denied: 127.0.0.1:{port} refuses our certificate (");
+    let expected = format!("denied: 127.0.0.1:{port} rejects the client certificate (");
     assert!(told.starts_with(&expected), "{told}");
 }
 
@@ -91,7 +95,7 @@ async fn a_server_that_wants_to_know_us_gets_our_certificate() {
 async fn a_name_that_no_certificate_can_have_is_said() {
     assert_eq!(
         failure(&client("zks://a..b:1")).await,
-        "failed: a..b:1 cannot be verified: no certificate can be for such a name"
+        "failed: a..b:1 cannot be verified: a certificate cannot contain such a name"
     );
 }
 
@@ -102,11 +106,11 @@ async fn files_that_are_of_no_use_are_named() {
     std::fs::write(path("empty"), "").unwrap();
     let cases = [
         ("absent", "no such file or directory"),
-        ("empty", "it holds no certificate"),
+        ("empty", "the file contains no certificate"),
     ];
     for (name, cause) in cases {
         let told = failure(&secured("127.0.0.1", 1, &path(name), None)).await;
         let path = path(name).display().to_string();
-        assert_eq!(told, format!("failed: {path} cannot be used: {cause}"));
+        assert_eq!(told, format!("failed: {path} is not usable: {cause}"));
     }
 }
