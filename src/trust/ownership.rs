@@ -14,7 +14,7 @@ use crate::suggest::Hint;
 pub(crate) enum Untrusted {
     #[error("{} belongs to user {owner}, not to {}", path.display(), geteuid().as_raw())]
     Foreign { path: PathBuf, owner: u32 },
-    #[error("other users can write to {} (mode {mode:o})", path.display())]
+    #[error("{} is writable by other users (mode {mode:o})", path.display())]
     Writable { path: PathBuf, mode: u32 },
     #[error("{} is not {wanted}", path.display())]
     Kind { path: PathBuf, wanted: &'static str },

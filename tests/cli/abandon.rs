@@ -81,7 +81,7 @@ fn force_acts_only_on_the_owner_that_was_stated() {
     --- stderr
       00000001 resize (claimed by ada)
     error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed by bob
-    hint: nothing was done; `jobboard owner @1` shows who holds it
+    hint: nothing changed; `jobboard owner @1` shows who holds the claim
     ");
 }
 
@@ -135,7 +135,7 @@ fn jobs_of_a_filter_that_fail_alike_are_foreseen_and_told_together() {
       00000005 job-4
       … and 1 more
     error: cannot abandon 5 jobs (job-1, job-2, job-3 and 2 more) on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
-    hint: it is free already: `jobboard show 00000006-0000-0000-0000-000000000000` shows it
+    hint: the job needs no release; `jobboard show 00000006-0000-0000-0000-000000000000` shows its state
     -v tells of each
     error: 5 of 6 failed
     ");

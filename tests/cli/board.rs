@@ -136,7 +136,7 @@ fn a_board_that_is_removed_is_not_taken_for_an_empty_one() {
     for file in fs::read_dir(env.board().parent().unwrap()).unwrap() {
         fs::remove_file(file.unwrap().path()).unwrap();
     }
-    waiting.says("its file was removed");
+    waiting.says("the board file was removed");
     // It looks for it ten times a second at first.
     let long = std::time::Duration::from_millis(600);
     stays("it waits", long, || {

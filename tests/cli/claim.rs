@@ -41,7 +41,7 @@ fn a_claimed_job_is_refused_to_everybody() {
         error["message"]
             .as_str()
             .unwrap()
-            .contains("you have claimed it already"),
+            .contains("you already hold the claim"),
         "{own}"
     );
     // The hint works when it is typed.
@@ -65,7 +65,7 @@ fn a_claimed_job_is_refused_to_everybody() {
     --- stdout
     --- stderr
     error: cannot claim resize on sqlite:ROOT/state/jobboard/board.db: the job is claimed by ada
-    hint: `jobboard claim --next` claims the best job that is free; if the holder of this one is gone, `jobboard abandon --force 00000001-0000-0000-0000-000000000000` frees it
+    hint: `jobboard claim --next` claims the next claimable job; if the owner of this job is gone, `jobboard abandon --force 00000001-0000-0000-0000-000000000000` releases the claim
     ");
 }
 

@@ -192,14 +192,14 @@ fn a_file_with_a_command_or_a_password_that_others_can_write_is_refused() {
             set_mode(&file, mode);
             is_refused(
                 &env,
-                "can be written by others",
+                "is writable by other users",
                 &format!("`chmod go-w {path}`"),
             );
         }
         set_mode(&file, 0o600);
         let folder = file.parent().unwrap();
         set_mode(folder, 0o777);
-        is_refused(&env, "can be written by others", "`chmod go-w ");
+        is_refused(&env, "is writable by other users", "`chmod go-w ");
         // In a sticky directory, only the owner can replace a file.
         set_mode(folder, 0o1777);
         assert_eq!(list(), code, "{names}");

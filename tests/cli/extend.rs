@@ -33,7 +33,7 @@ fn somebody_elses_claim_is_not_extended() {
     --- stdout
     --- stderr
     error: cannot extend @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
-    hint: `--who NAME` acts as the owner; `jobboard abandon --force @1` frees it
+    hint: `--who NAME` acts as the owner; `jobboard abandon --force @1` releases the claim
     ");
 }
 

@@ -201,7 +201,7 @@ fn a_filter_that_is_none() {
     is_refused(&env, &filter("name==x"), &["`==`", "= != ~ !~ < <= > >="]);
     is_refused(&env, &filter("priority~HIGH"), &["`~`", "priority", "<="]);
     is_refused(&env, &filter("name"), &["FIELD OP VALUE"]);
-    is_refused(&env, &filter("age>"), &["lacks a value"]);
+    is_refused(&env, &filter("age>"), &["the value after `>` is missing"]);
     is_refused(&env, &filter("name~("), &["regular expression"]);
     is_refused(&env, &filter("priority=urgent"), &["`urgent`", "VERY_HIGH"]);
 }

@@ -136,7 +136,7 @@ fn of_several_jobs_each_is_reported_and_those_that_can_be_are_done() {
     error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
     hint: `jobboard consume --force @3` works without a claim
     error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist
-    hint: `jobboard show @99` looks for it in the trash and in the history, too
+    hint: `jobboard show @99` also searches the trash and the history
     error: 3 of 4 failed
     ");
 }

@@ -35,7 +35,7 @@ fn assert_unproven(run: &Outcome) {
     let said = if run.code == 9 {
         "may have lost it"
     } else {
-        "nothing is known"
+        "the job is unknown"
     };
     assert!(run.stderr.contains(said), "{run}");
 }
@@ -122,7 +122,7 @@ fn where_nothing_was_ever_posted_that_is_said_too() {
     let env = Env::new();
     let run = env.jobboard(&["wait", "unique:nightly"]).run();
     assert_eq!(run.code, 3, "{run}");
-    for said in ["nothing is known of it", "nothing was ever posted on"] {
+    for said in ["the job is unknown", "nothing was ever posted on"] {
         assert!(run.stderr.contains(said), "{run}");
     }
     assert!(!env.board().exists());

@@ -81,7 +81,7 @@ impl Embedded {
             if is_open || !is_ours {
                 let name = place.display();
                 let summary =
-                    format!("other users can write to {name} (mode {mode:o}, user {owner})");
+                    format!("{name} is writable by other users (mode {mode:o}, user {owner})");
                 let command = Suggestion::of("chmod go-w").with([place.to_string_lossy()]);
                 let remedy = Remedy::Elsewhere(command);
                 seen.add(Finding::new(Code::WritableByOthers, summary, remedy));

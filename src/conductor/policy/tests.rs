@@ -184,12 +184,12 @@ fn a_handler_that_others_could_change_is_not_run() {
             .to_string()
     };
     let (_folder, policy) = handlers("resize", 0o775);
-    assert!(refused(&policy).contains("can be written by others"));
+    assert!(refused(&policy).contains("is writable by other users"));
     let (_folder, policy) = handlers("resize", 0o644);
     assert!(refused(&policy).contains("not executable"));
     let (folder, policy) = handlers("resize", 0o755);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(refused(&policy).contains("can be written by others"));
+    assert!(refused(&policy).contains("is writable by other users"));
     let (folder, policy) = handlers("other", 0o755);
     std::os::unix::fs::symlink("/bin/sh", folder.path().join("resize")).unwrap();
     assert!(refused(&policy).contains("not a regular file"));

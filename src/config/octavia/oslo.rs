@@ -187,7 +187,7 @@ impl<'a> Oslo<'a> {
                 }
                 Reference::Name(name, rest) => {
                     whole.push_str(&self.referred(name, group, depth)?);
-                    ensure!(whole.len() <= LARGEST, "it is too long");
+                    ensure!(whole.len() <= LARGEST, "the value is too long");
                     rest
                 }
             };

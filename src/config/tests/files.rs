@@ -47,35 +47,43 @@ const MISTAKES: &[(&str, usize, &str)] = &[
     (
         "op_timeout = \"0s\"",
         1,
-        "op_timeout: an operation cannot be done in no time",
+        "op_timeout: the timeout must be longer than 0s",
     ),
     (
         "max_details = \"1MB\"",
         1,
-        "max_details is a number of bytes, or a text such as",
+        "max_details must be a number of bytes or a string such as",
     ),
     (
         "max_details = \"KiB\"",
         1,
-        "max_details is a number of bytes",
+        "max_details must be a number of bytes",
     ),
     (
         "max_details = \"+1KiB\"",
         1,
-        "max_details is a number of bytes",
+        "max_details must be a number of bytes",
     ),
     (
         "max_details = \"99999999999GiB\"",
         1,
-        "max_details is a number of bytes",
+        "max_details must be a number of bytes",
     ),
-    ("max_details = 0", 1, "max_details is a number of bytes"),
-    ("max_details = -1", 1, "max_details is a number of bytes"),
+    (
+        "max_details = 0",
+        1,
+        "max_details must be a number of bytes",
+    ),
+    (
+        "max_details = -1",
+        1,
+        "max_details must be a number of bytes",
+    ),
     (
         "[board.a]\nurl = \"x:\"\npassword_command = \"echo hunter2\"",
         3,
-        "password_command is an array such as [\"pass\", \"show\", \"redis\"]: it is run \
-         without a shell",
+        "password_command must be an array such as [\"pass\", \"show\", \"redis\"]; no shell \
+         splits a string",
     ),
     (
         "[board.a]\nurl = \"x:\"\npassword_command = []",
@@ -85,7 +93,7 @@ const MISTAKES: &[(&str, usize, &str)] = &[
     (
         "[board.a]\nurl = \"x:\"\npassword_command = [1]",
         3,
-        "has texts only",
+        "must contain only strings",
     ),
 ];
 
@@ -106,12 +114,12 @@ fn names_of_boards_are_no_urls() {
     for (content, message) in [
         (
             "[board.\"\"]\nurl = \"x:\"",
-            "the name of a board is not empty",
+            "a board name must not be empty",
         ),
         ("[board.\"redis://:hunter2@h\"]\nurl = \"x:\"", "has no `:`"),
         (
             "default = \"redis://:hunter2@h\"",
-            "`default` is the NAME of a board",
+            "`default` must be the name of a board",
         ),
     ] {
         let machine = Machine::new().user_file(content);

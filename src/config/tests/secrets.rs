@@ -78,10 +78,10 @@ fn a_password_that_cannot_be_fetched_is_not_repeated() {
     };
     for (setting, message) in [
         ("password_file = \"gone\"", "cannot read the password from"),
-        ("password_file = \"empty\"", "empty: it is empty"),
+        ("password_file = \"empty\"", "empty: the file is empty"),
         (
             "password_command = [\"./fail\"]",
-            "fail`, the password_command, ended with exit status: 3",
+            "fail` exited with exit status: 3",
         ),
         (
             "password_command = [\"sh\", \"-c\", \"echo hunter2; kill -9 $$\"]",

@@ -106,7 +106,7 @@ fn handlers_run_by_the_name_of_the_job_and_by_nothing_else() {
     assert_eq!(stage.log(), ["{\"size\":4,\"command\":[\"false\"]}"]);
     set_mode(&folder, 0o777);
     let run = stage.env.jobboard(&conduct).run();
-    assert!(run.failed(8).contains("can be written by others"));
+    assert!(run.failed(8).contains("is writable by other users"));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn handlers_are_where_somebody_put_them_and_nobody_else_can() {
     set_mode(&parent, 0o777);
     for folder in ["parent/handlers", "link"] {
         let told = refused(folder);
-        assert!(told.contains("work/parent can be written by others (mode 777)"));
+        assert!(told.contains("work/parent is writable by other users (mode 777)"));
     }
     fs::write(parent.join("file"), "").unwrap();
     for mistyped in ["nowhere", "parent/file"] {
@@ -214,7 +214,7 @@ fn handlers_are_where_somebody_put_them_and_nobody_else_can() {
     assert_eq!(stage.log(), [handler.to_str().unwrap()]);
     set_mode(&parent, 0o777);
     post(&stage, "a", &json!({}));
-    stage.says(&conductor, "can be written by others");
+    stage.says(&conductor, "is writable by other users");
     conductor.kill();
     assert_eq!(stage.log().len(), 1);
 }
@@ -232,18 +232,18 @@ fn an_embedded_board_that_others_can_write_is_not_conducted() {
         told
     };
     set_mode(&stage.env.board(), 0o620);
-    assert!(refused().contains("can be written by others (mode 620)"));
+    assert!(refused().contains("is writable by other users (mode 620)"));
     set_mode(&stage.env.board(), 0o600);
     let signal = stage.env.root().join("state/jobboard/board.db-signal");
     set_mode(&signal, 0o602);
-    assert!(refused().contains("board.db-signal can be written"));
+    assert!(refused().contains("board.db-signal is writable"));
     set_mode(&signal, 0o600);
     set_mode(stage.env.board().parent().unwrap(), 0o770);
     assert!(refused().contains("mode 770"));
     let state = stage.env.root().join("state");
     set_mode(stage.env.board().parent().unwrap(), 0o700);
     set_mode(&state, 0o777);
-    assert!(refused().contains("state can be written by others (mode 777)"));
+    assert!(refused().contains("state is writable by other users (mode 777)"));
 }
 
 #[test]

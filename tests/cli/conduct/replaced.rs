@@ -24,7 +24,7 @@ fn a_conductor_goes_on_with_the_board_that_is_there() {
     let conductor = stage.start(&["-j2", "--lease", "9s"]);
     stage.logged(1);
     remove(&stage);
-    stage.says(&conductor, "its file was removed");
+    stage.says(&conductor, "the board file was removed");
     stage.post("b", "echo ran >> log");
     stage.logged(2);
     // What it had belongs to a board that is gone.
@@ -58,7 +58,10 @@ fn a_conductor_runs_nothing_of_a_board_that_others_can_write() {
     fs::rename(&other, stage.env.board()).unwrap();
     wait_until("it has ended", || conductor.has_ended());
     let run = conductor.ended();
-    assert!(run.failed(5).contains("can be written by others"), "{run}");
+    assert!(
+        run.failed(5).contains("is writable by other users"),
+        "{run}"
+    );
     assert!(!stage.env.file("ran").exists());
 }
 
@@ -71,7 +74,7 @@ fn whoever_watches_is_told() {
     let watching = stage.env.jobboard(&["watch", "--count", "2"]).spawn();
     watching.says("watching ");
     remove(&stage);
-    watching.says("its file was removed");
+    watching.says("the board file was removed");
     stage.post("b", "true");
     assert!(watching.prints(1)[0].contains("resync"));
     stage.post("c", "true");

@@ -153,7 +153,7 @@ fn what_may_be_run_is_what_the_configuration_says_by_now() {
     stage.says(&conductor, "example=other");
     // What is wrong changes nothing, and jobs go on.
     for (wrong, told) in [
-        ("conduct = { allow = [\"sh\"] }", "is no absolute path"),
+        ("conduct = { allow = [\"sh\"] }", "is not an absolute path"),
         ("conduct = { allow = [\"/*\"], allow_any = true }", "both"),
         ("conduct = { allw = [] }", "unknown key `allw`"),
         ("conduct = { handlers = \"nowhere\" }", "there is no folder"),

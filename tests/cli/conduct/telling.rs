@@ -137,18 +137,21 @@ fn no_reason_hides_behind_another_one() {
     }
     let conduct = ["conduct", "--handlers", "handlers", "--name", "w1"];
     let running = stage.env.jobboard(&conduct).spawn();
-    stage.says(&running, "resize can be written by others");
+    stage.says(&running, "resize is writable by other users");
     stage.says(&running, "example=other");
     stage.env.post("another");
     stage.says(&running, "example=another");
     let handlers = &conductor(&stage)["accepts"]["handlers"];
     assert_eq!(handlers["fine"], Value::Null);
     let refused = handlers["resize"].as_str().unwrap();
-    assert!(refused.contains("can be written by others"), "{handlers}");
+    assert!(refused.contains("is writable by other users"), "{handlers}");
     running.signal(Signal::TERM);
     let ended = running.ended();
     let summary = ended.stderr.lines().last().unwrap();
-    for reason in ["no handler has its name", "resize can be written by others"] {
+    for reason in [
+        "no handler has its name",
+        "resize is writable by other users",
+    ] {
         assert!(summary.contains(reason), "{ended}");
     }
 }

@@ -209,7 +209,7 @@ fn what_nobody_can_run_is_told_from_what_one_must_not_run(stage: &Stage) {
     let (resize, fine) = (post("resize", "{}"), post("fine", "{}"));
     let told = is(stage, &resize, "conductor-refuses");
     assert!(
-        told.text().contains("can be written by others"),
+        told.text().contains("is writable by other users"),
         "{}",
         told.run
     );

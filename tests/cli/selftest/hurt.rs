@@ -140,7 +140,10 @@ fn rights_that_only_whoever_watches_needs_are_rights() {
         let rights = &promises(&told)["rights"];
         assert_eq!(rights["grade"], "weak", "{told:#}");
         let why = rights["why"].as_str().unwrap();
-        assert!(why.contains(&format!("may not use {right}")), "{told:#}");
+        assert!(
+            why.contains(&format!("has no right to use {right}")),
+            "{told:#}"
+        );
         server.run(&["ACL", "SETUSER", "default", &format!("+{right}")]);
     }
     // Where it is the keys that one may not use, the commands are no remedy.

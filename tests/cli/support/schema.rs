@@ -165,7 +165,7 @@ impl<'a> Part<'a> {
                 | "description"
                 | "x-printed-by"
                 | "additionalProperties" => {}
-                other => panic!("{at}: `{other}` is invalid here"),
+                other => panic!("{at}: `{other}` is not understood here"),
             }
         }
         Ok(())

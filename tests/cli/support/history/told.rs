@@ -103,7 +103,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Done => "done",
-            Self::NoSuchJob => "the job does not exist",
+            Self::NoSuchJob => "there is no such job",
             Self::Exists => "it is there already",
             Self::Claimed(None) => "somebody has it",
             Self::Claimed(Some(owner)) => return write!(f, "{owner} has it"),
