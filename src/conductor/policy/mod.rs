@@ -92,9 +92,9 @@ pub(crate) struct Plan {
 
 #[derive(Debug, Error)]
 pub(crate) enum Unfit {
-    #[error("the job has no command{}", if *has_handlers { ", and no handler has its name" } else { "" })]
+    #[error("the job has no command{}", if *has_handlers { ", and no handler matches its name" } else { "" })]
     NoCommand { has_handlers: bool },
-    #[error("no handler has its name, and commands are not allowed here")]
+    #[error("no handler matches its name, and commands are not allowed here")]
     NotHandled,
     #[error("the `{field}` of the job is not {wanted}")]
     Malformed {
@@ -113,7 +113,10 @@ pub(crate) enum Unfit {
     Untrusted(#[from] Untrusted),
     #[error("{0}")]
     Refused(String),
-    #[error("the conductor does not publish all its handlers and may have one with this name")]
+    #[error(
+        "the conductor publishes only some of its handlers, so another one may match this \
+             name"
+    )]
     Untold,
 }
 

@@ -149,7 +149,7 @@ fn no_reason_hides_behind_another_one() {
     let ended = running.ended();
     let summary = ended.stderr.lines().last().unwrap();
     for reason in [
-        "no handler has its name",
+        "no handler matches its name",
         "resize is writable by other users",
     ] {
         assert!(summary.contains(reason), "{ended}");

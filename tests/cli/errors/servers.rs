@@ -140,7 +140,7 @@ fn tls(errors: &mut Errors) -> Option<()> {
     let mut told = errors.of(&env, Some(&board));
     // On a busy machine it may not show in time that it speaks TLS: then it is only said to hang up.
     told.expect_saying(
-        "requires TLS; use rediss:// or zks://; use rediss:// or zks://",
+        "requires TLS; use rediss:// or zks://",
         "unreachable",
         &["--board", &board, "list"],
     );

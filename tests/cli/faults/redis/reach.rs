@@ -59,7 +59,7 @@ fn a_board_over_tls_is_open_to_those_with_a_certificate() {
     wait_until("it shows that", || {
         plain
             .stderr
-            .contains("requires TLS; use rediss:// or zks://; use rediss:// or zks://")
+            .contains("requires TLS; use rediss:// or zks://")
             || {
                 plain = list(&server.url(""));
                 false
@@ -67,7 +67,7 @@ fn a_board_over_tls_is_open_to_those_with_a_certificate() {
     });
     denied(
         &plain,
-        &format!("{host} requires TLS; use rediss:// or zks://; use rediss:// or zks://"),
+        &format!("{host} requires TLS; use rediss:// or zks://"),
     );
 }
 

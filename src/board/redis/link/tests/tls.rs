@@ -53,10 +53,7 @@ async fn a_server_with_a_certificate_from_the_authority_is_trusted() {
     assert!(told == unknown || told == none, "{told}");
     assert_eq!(
         failure(&client(&format!("redis://127.0.0.1:{port}"))).await,
-        format!(
-            "unreachable: 127.0.0.1:{port} requires TLS; use rediss:// or zks://; use rediss:// \
-             or zks://"
-        )
+        format!("unreachable: 127.0.0.1:{port} requires TLS; use rediss:// or zks://")
     );
 }
 
@@ -141,7 +138,7 @@ async fn what_does_not_speak_tls_is_recognised() {
         format!("unreachable: {peer} does not use TLS; use redis:// or zk://"),
         format!(
             "unreachable: {peer} did not complete the TLS handshake within 3s; perhaps the \
-             server does not use TLS; use redis:// or zk://"
+             server does not use TLS"
         ),
     ];
     assert!(answers.contains(&told), "{told}");
@@ -151,7 +148,7 @@ async fn what_does_not_speak_tls_is_recognised() {
         failure(&client(&format!("rediss://{peer}?ca={}", ca.display()))).await,
         format!(
             "unreachable: {peer} did not complete the TLS handshake within 3s; perhaps the \
-             server does not use TLS; use redis:// or zk://"
+             server does not use TLS"
         )
     );
 }
