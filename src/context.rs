@@ -231,7 +231,7 @@ impl Context {
                 Err(CommandError::refused(message).hint("y agrees").into())
             }
             None => {
-                let why = "confirmation is required, and standard input is not a terminal";
+                let why = "confirmation is required, but jobboard cannot ask for it here";
                 let message = format!("{}: {why}", self.cannot(question));
                 let hint = "add `--yes` to confirm in advance";
                 Err(CommandError::refused(message).hint(hint).into())

@@ -42,7 +42,7 @@ fn a_conductor_leaves_alone_what_is_paused_and_takes_the_rest(stage: &Stage) {
     assert_eq!(stage.log(), ["resize"]);
     leaves_alone(stage, "the volume is full");
     let told = run(stage, &["conductors"]).stderr;
-    assert!(told.contains("backup-* paused by "), "{told}");
+    assert!(told.contains("backup-* is paused by "), "{told}");
     assert_eq!(stage.env.state(&paused), "UNCLAIMED");
     assert_eq!(stage.env.show(&paused)["attempts"], 0);
     run(stage, &["resume"]).succeeded();
@@ -143,7 +143,7 @@ fn what_is_paused_is_shown_and_told(stage: &Stage) {
     let listed = run(stage, &[&["list"], &table[..]].concat());
     assert!(listed.succeeded().contains("paused"), "{listed:?}");
     let shown = run(stage, &[&["show", &job], &table[..]].concat());
-    let words = "backup-* paused by olga: no room";
+    let words = "backup-* is paused by olga: no room";
     assert!(shown.succeeded().contains(words), "{shown:?}");
     let status = run(stage, &[&["status"], &table[..]].concat());
     let status = status.succeeded();

@@ -79,7 +79,7 @@ fn what_is_left_over_is_refused() {
         "name=\"a\"and owner=none",
     ] {
         let refusal = text.parse::<Filter>().unwrap_err().to_string();
-        assert!(refusal.contains("after"), "{refusal}");
+        assert!(refusal.contains("unexpected `"), "{refusal}");
     }
 }
 

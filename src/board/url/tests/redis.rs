@@ -102,7 +102,7 @@ fn redis_refuses_what_it_cannot_mean() {
         ),
         (
             "redis://host?namespace=%zz",
-            "a value after the `?` has a `%`",
+            "a value after the `?` contains an invalid `%` escape",
         ),
         (
             "redis://host?namespace=%ff",

@@ -51,7 +51,7 @@ fn zookeeper_refuses_what_it_cannot_mean() {
         ("zk://h?acl=none", "use world or creator"),
         ("zk://h?acl=creator", "needs a user"),
         ("zks://h?acl=creator", "needs a user"),
-        ("zk://:pw@h", "needs a user"),
+        ("zk://:pw@h", "needs a user with the password"),
         ("zk://h?namespace=x", "use one of chroot, session, acl"),
         (
             "zks://h?x=y",

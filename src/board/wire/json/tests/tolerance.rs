@@ -7,7 +7,7 @@ use crate::board::wire::posting::Posting;
 const REFUSED: [(&str, &str); 9] = [
     (
         "priority unknown",
-        "unknown priority `X`; use one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW",
+        "unknown priority `X` (valid: VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW)",
     ),
     ("no uuid", "the record has no `uuid`"),
     ("no name", "the record has no `name`"),

@@ -14,7 +14,7 @@ const REFUSED: [(&str, &str); 19] = [
     ("missing sequence", "the record has no `sequence`"),
     (
         "priority unknown",
-        "unknown priority `BOGUS`; use one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW",
+        "unknown priority `BOGUS` (valid: VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW)",
     ),
     ("priority null", "the priority is null, not a string"),
     (
