@@ -1,12 +1,12 @@
-# Completion for bash. It asks jobboard, which knows its commands and what is on the board.
+# Completion for bash. It asks jobboard for the commands and the jobs on the board.
 
 _jobboard() {
     local rest=${COMP_LINE:0:COMP_POINT} words=() helps=() word gap at value help head width=0
-    # bash takes words apart at = and :, which belong to them here.
+    # bash splits words at = and :, but here they belong to the word.
     for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
         gap=${rest%%[![:space:]]*}
         rest=${rest#"$gap"}
-        # Of the last word only what is before the cursor counts.
+        # Of the last word, only the part before the cursor counts.
         [[ $rest == "$word"* ]] || word=$rest
         rest=${rest#"$word"}
         if [[ -n $gap || ${#words[@]} -eq 0 ]]; then
@@ -15,7 +15,7 @@ _jobboard() {
             words[-1]+=$word
         fi
     done
-    # Behind -- stands a command of any kind.
+    # Any command can follow --.
     [[ " ${words[*]} " != *" -- "* ]] || compopt -o default
     head=${words[-1]%"$2"}
     head=${head//[\"\']/}
@@ -32,7 +32,7 @@ _jobboard() {
     if ((${#COMPREPLY[@]} == 1)); then
         [[ ${COMPREPLY[0]} != *[=:/.] ]] || compopt -o nospace
     elif ((COMP_TYPE != 37)); then
-        # Only what they have in common is taken; a menu (37) takes one of them as it is.
+        # bash inserts only the common prefix; a menu (37) inserts a candidate unchanged.
         for at in "${!COMPREPLY[@]}"; do
             [[ -n ${helps[at]} ]] || continue
             printf -v value '%-*s  (%s)' "$width" "${COMPREPLY[at]}" "${helps[at]}"

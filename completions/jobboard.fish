@@ -1,5 +1,5 @@
-# Completion for fish. It asks jobboard, which knows its commands and what is on the board.
+# Completion for fish. It asks jobboard for the commands and the jobs on the board.
 
 complete -c jobboard -kxa '(COMPLETE=fish jobboard -- (commandline -opc) (commandline -ct))'
-# Behind -- stands a command of any kind.
+# Any command can follow --.
 complete -c jobboard -n 'contains -- -- (commandline -opc)' -F

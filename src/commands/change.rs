@@ -77,7 +77,7 @@ impl ChangeArgs {
         }
         match edit == Edit::default() {
             true => Err(CommandError::usage(
-                "nothing is to be changed: say it by --priority, --name, --details, --set or --unset",
+                "nothing to change: use --priority, --name, --details, --set or --unset",
             )
             .into()),
             false => Ok(edit),
@@ -114,7 +114,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<(
     act(ctx, verb, chosen, change, |(), done| (done, None)).await?;
     if board.capabilities().has_peers() {
         ctx.out
-            .note("Python services that have listed it before may still go by what it was");
+            .note("Python services may use the old version until they list the board again");
     }
     Ok(())
 }

@@ -89,7 +89,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
         let mut twice =
             metrics.filter(|(at, it)| thresholds[..*at].iter().any(|one| one.metric == *it));
         if let Some((_, metric)) = twice.next() {
-            let message = format!("{option} has two ranges for {metric}");
+            let message = format!("{option} sets {metric} twice");
             return Err(CommandError::usage(message).into());
         }
     }
@@ -222,11 +222,11 @@ fn usual(
     let forgotten = measured.figures.forgotten;
     let forgotten = (forgotten > 0).then(|| {
         let command = Suggestion::of("list --filter expires=none --filter held>1h");
-        let summary = format!("claim_never_expires for more than 1h {forgotten}");
+        let summary = format!("claims without expiry, held for more than 1h: {forgotten}");
         (summary, (command, true))
     });
-    let unused = (!health.is_used).then(|| "nothing was ever posted there".to_owned());
-    let conductors = problem.map(|why| format!("conductors cannot be seen: {why}"));
+    let unused = (!health.is_used).then(|| "no job was ever posted on this board".to_owned());
+    let conductors = problem.map(|why| format!("cannot read the conductors: {why}"));
     let others = [unused, conductors].into_iter().flatten();
     let others = others.map(|what| (what, (Suggestion::of("ping"), false)));
     let server = server.into_iter().map(|Finding { code, summary, .. }| {
@@ -240,7 +240,8 @@ fn usual(
 fn in_the_way(measured: &Measured, expiry: Expiry) -> Option<(String, (Suggestion, bool))> {
     let oldest = measured.figures.oldest.as_ref()?;
     let age = duration::brief(expiry.in_the_way(oldest.since, measured.now)?);
-    let summary = format!("blocks-posters: a job of {age} is in the way of all who post");
+    let summary =
+        format!("blocks-posters: Octavia refuses new jobs because of a job that is {age} old");
     let command = (Suggestion::of("doctor --only blocks-posters"), false);
     Some((summary, command))
 }

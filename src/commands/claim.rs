@@ -88,9 +88,9 @@ impl ClaimArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     if args.job.is_none() && !args.next {
-        let message = "no job is named, and the best one is not asked for";
-        let hint = "`jobboard claim --next` claims the best job that is free, `jobboard list` shows \
-                    which there are";
+        let message = "no job given: name one or use --next";
+        let hint = "`jobboard claim --next` claims the first claimable job; `jobboard list \
+            --unclaimed` lists all of them";
         return Err(CommandError::usage(message).hint(hint).into());
     }
     let if_none = args.if_none;
@@ -124,7 +124,7 @@ fn is_none(error: &anyhow::Error) -> bool {
 
 async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     if args.lease.is_some() && !args.hold {
-        let message = "--lease is for --hold and for a command; a claim by hand has an --expiry";
+        let message = "--lease needs --hold or a command; use --expiry for a claim by hand";
         return Err(CommandError::usage(message).into());
     }
     let board = ctx.writable_board()?;
@@ -134,13 +134,14 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     } else {
         args.expiry
     };
-    let hint = "with --expiry 5m it lapses by itself; --hold keeps it only as long as you stay";
+    let hint =
+        "--expiry 5m ends the claim after 5 minutes; --hold keeps the claim until you press Ctrl-C";
     refuse_to_hold(ctx, time, hint)?;
     if args.hold {
         return hold(ctx, board, args).await;
     }
     if args.expiry.is_some() && !board.capabilities().has_expiring_claims {
-        return Err(no_expiry()).with_context(|| ctx.trying("claim", "a job for a time"));
+        return Err(no_expiry()).with_context(|| ctx.trying("claim", "a job with an expiry"));
     }
     let by = Claimant {
         owner: ctx.who().clone(),
@@ -156,7 +157,7 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     ctx.out.report(&report(&claimed, &by)).with_context(|| {
         let (name, uuid) = (&claimed.job.name, claimed.job.reference());
         let back = Suggestion::of("abandon").with([uuid]).on(&ctx.program());
-        format!("{name} is claimed now (`{back}` gives it back), and that could not be told")
+        format!("{name} is claimed, but printing that failed; `{back}` releases the claim")
     })
 }
 
@@ -210,7 +211,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let told = ctx.out.report(&report(&claimed, &by));
     if told.is_ok() {
         ctx.out.remark(format!(
-            "holding {} until Ctrl-C gives it back; if this is killed, it lapses within {}",
+            "holding {}; Ctrl-C releases the claim. If this process is killed, the claim expires within {}",
             claimed.job.name,
             duration::exact(term)
         ));
@@ -245,11 +246,10 @@ fn yours(ctx: &Context, board: &dyn Board, by: &Claimant, error: anyhow::Error) 
     };
     let hint = match board.capabilities().has_expiring_claims {
         true => Hint::new(
-            "`jobboard extend JOB --expiry 15m {}` lets it last longer, `jobboard consume JOB {}` says that it is \
-             done",
+            "`jobboard extend JOB --expiry 15m {}` extends the claim; `jobboard consume JOB {}` completes the job",
             [&who, &who],
         ),
-        false => Hint::new("`jobboard consume JOB {}` says that it is done", [&who]),
+        false => Hint::new("`jobboard consume JOB {}` completes the job", [&who]),
     };
     let owner = by.owner.clone();
     CommandError::Yours { owner, hint }.into()
@@ -258,8 +258,8 @@ fn yours(ctx: &Context, board: &dyn Board, by: &Claimant, error: anyhow::Error) 
 fn no_expiry() -> BoardError {
     BoardError::Unsupported {
         board: "this kind of board",
-        operation: "let a claim lapse after a time",
-        hint: Some("--hold keeps a claim for as long as the command runs"),
+        operation: "let a claim expire",
+        hint: Some("--hold keeps the claim until you press Ctrl-C"),
     }
 }
 
@@ -307,7 +307,7 @@ async fn win(
         return Ok(won);
     }
     let Some(wait) = args.wait else {
-        let nothing = CommandError::Nothing("there is none that can be claimed".to_owned());
+        let nothing = CommandError::Nothing("no job is claimable".to_owned());
         return Err(nothing).with_context(trying);
     };
     limits.end_after(wait);

@@ -172,7 +172,7 @@ impl Report for Seen {
         page.fact(
             "attempts",
             format!(
-                "{} done, {} failed, {} postponed, {} lost",
+                "{} succeeded, {} failed, {} postponed, {} lost",
                 counters.done, counters.failed, counters.postponed, counters.lost
             ),
         );
@@ -189,11 +189,11 @@ impl Seen {
         if let (Some(running), Some(slots)) = (told.running, told.slots) {
             let course = match told.course {
                 Course::Working => "",
-                Course::Draining => ", until none is left",
-                Course::Quiet => ", and is quiet: takes no more until SIGUSR1 ends that",
-                Course::Ending => ", and takes no more",
+                Course::Draining => ", draining",
+                Course::Quiet => ", quiet: claims nothing until SIGUSR1",
+                Course::Ending => ", stopping: claims nothing more",
             };
-            page.fact("runs", format!("{running} of {slots} at once{course}"));
+            page.fact("runs", format!("{running} of {slots} slots{course}"));
         }
         for run in &told.runs {
             let (uuid, age) = (short(&run.uuid), self.age(run.since));
@@ -203,11 +203,14 @@ impl Seen {
             ));
         }
         if !told.passed_over.is_empty() {
-            page.heading("leaves to others");
+            page.heading("skipped jobs");
         }
         for left in &told.passed_over {
             let (jobs, such_as, job) = (left.jobs, &left.such_as, short(&left.job));
-            page.block(&format!("{jobs} such as {job} {such_as}: {}", left.reason));
+            page.block(&format!(
+                "{jobs}, for example {job} {such_as}: {}",
+                left.reason
+            ));
         }
         if !told.unsettled.is_empty() {
             page.heading("cannot settle");
@@ -235,8 +238,8 @@ fn human_takes(takes: &Takes, page: &mut Page) {
         let patterns = patterns.as_deref();
         patterns.map_or_else(|| "any".to_owned(), |patterns| listed(patterns, none))
     };
-    page.fact("programs", any(&takes.programs, "none that jobs name"));
-    page.fact("variables", any(&takes.variables, "none that jobs set"));
+    page.fact("programs", any(&takes.programs, "no program from a job"));
+    page.fact("variables", any(&takes.variables, "no variable from a job"));
     if let Some(handlers) = &takes.handlers {
         let usable = handlers.iter().filter(|(_, problem)| problem.is_none());
         let names: Vec<_> = usable.map(|(name, _)| name.clone()).collect();
@@ -255,8 +258,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
     let board = ctx.board()?;
     let conductors = match board.conductors().await {
         Err(BoardError::Crowded { known, more }) => {
-            ctx.out
-                .note(format!("{more} more are registered, too many to be read"));
+            ctx.out.note(format!(
+                "{more} more conductors are registered but not shown"
+            ));
             known
         }
         conductors => conductors.with_context(|| ctx.trying("list", "the conductors"))?,
@@ -277,7 +281,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
         };
     }
     if seen.is_empty() {
-        unused::say_none(ctx, &*board, "no conductor is at work").await?;
+        unused::say_none(ctx, &*board, "no conductor is running").await?;
     }
     let mut rows = ctx.out.rows(COLUMNS);
     seen.iter().try_for_each(|it| rows.push(it))?;

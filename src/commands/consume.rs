@@ -37,7 +37,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConsumeArgs) -> anyhow::Result<
     let outcome = match args.failed {
         true => {
             let reason = args.settle.reason.given();
-            let reason = reason.as_deref().unwrap_or("somebody said so");
+            let reason = reason.as_deref().unwrap_or("marked as failed by hand");
             Outcome::GiveUp(Failure::told(reason, &ctx.who().text()))
         }
         false => Outcome::Consume,

@@ -107,8 +107,8 @@ pub(crate) struct CopyArgs {
 }
 
 /// A copy is claimed without an expiry until its job is consumed.
-const OCTAVIA: &str = "cannot move jobs to a board of Octavia: a claim without an expiry blocks \
-                       everyone who posts there";
+const OCTAVIA: &str =
+    "cannot move jobs to an Octavia board: a claim without an expiry blocks all its posters";
 
 pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()> {
     let is_move = args.is_move && !args.dry_run;
@@ -319,7 +319,7 @@ impl Copy<'_> {
             return Ok(None);
         };
         if self.mover.is_some() && job.is_misnamed {
-            return Err("another record has its uuid".to_owned());
+            return Err("another record has the same uuid".to_owned());
         }
         let kinds = (Some(self.kinds.0), self.kinds.1);
         let mut draft = record::draft(job, job.raw.clone(), kinds)?;
@@ -381,7 +381,12 @@ impl Copy<'_> {
 
     /// Reads both boards again, and reports what was posted there and is missing or differs.
     async fn verify(&mut self, ctx: &mut Context, progress: &Progress) -> anyhow::Result<()> {
-        let trying = || format!("cannot compare it with the board {}", self.route.to.name());
+        let trying = || {
+            format!(
+                "cannot compare the copy with the board {}",
+                self.route.to.name()
+            )
+        };
         let mut loader = Loader::new(self.route.to, self.kinds.1, true)
             .await
             .with_context(trying)?;
@@ -398,7 +403,7 @@ impl Copy<'_> {
                 let missing = batch.iter().zip(known).filter(|(_, it)| is_missing(it));
                 let missing: Vec<_> = missing.map(|(it, _)| it).collect();
                 for (entry, _) in self.unperformed(missing).await? {
-                    let message = "it was posted there, and is missing or another job now";
+                    let message = "the copy was posted, but it is now missing or a different job";
                     self.fail(ctx, entry, CommandError::refused(message).into(), progress);
                 }
             }
@@ -439,8 +444,8 @@ fn borrowed(batch: &[Passenger]) -> Vec<(&Entry, &Draft)> {
 }
 
 fn same() -> anyhow::Error {
-    let message = "both are the same board; nothing changed";
+    let message = "source and target are the same board; nothing changed";
     CommandError::refused(message)
-        .hint("--board and --to name two boards")
+        .hint("use different boards for --board and --to")
         .into()
 }

@@ -101,7 +101,7 @@ impl Chosen {
     fn read(text: &str) -> Result<Self, String> {
         let group = text.parse().map(Self::Group);
         let chosen = group.or_else(|_| text.parse().map(Self::Code));
-        chosen.map_err(|_| "`jobboard doctor --list` shows groups and codes".to_owned())
+        chosen.map_err(|_| "`jobboard doctor --list` lists groups and codes".to_owned())
     }
 
     fn means(self, code: Code) -> bool {
@@ -313,7 +313,7 @@ async fn look(
     let of_conductors = tells.then(|| conductors.as_deref().map(of_entries).map_err(Clone::clone));
     let parts = [
         (Group::Connection, "rights", connection),
-        (Group::Server, "how it is set up", server),
+        (Group::Server, "configuration", server),
         (Group::Keys, "keys", keys),
         (Group::Conductors, "conductors", of_conductors),
     ];
@@ -351,6 +351,6 @@ async fn within<T>(
 ) -> Result<T, String> {
     match time::timeout(most, check).await {
         Ok(seen) => seen.map_err(|error| chain(&error)),
-        Err(_) => Err(format!("it took longer than {}s", most.as_secs())),
+        Err(_) => Err(format!("no answer within {}s", most.as_secs())),
     }
 }

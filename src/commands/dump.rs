@@ -86,8 +86,8 @@ impl Report for Dumped {
 
 pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()> {
     if ctx.hides_secrets() && !args.secrets {
-        let message = "a dump has postings as they are, and those of Octavia hold private keys";
-        let hint = "--secrets writes them; the file can be read by its owner alone";
+        let message = "a dump contains complete postings, and those of Octavia hold private keys";
+        let hint = "--secrets includes them; only you can read the file";
         return Err(CommandError::refused(message).hint(hint).into());
     }
     let board = ctx.board()?;
@@ -149,7 +149,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
         return Ok(());
     }
     ctx.out
-        .note(format!("left out, too large to read: {unread}"));
+        .note(format!("skipped, too large to read: {unread}"));
     let (failed, total) = (unread, seen as usize);
     Err(CommandError::Partly { failed, total }.into())
 }

@@ -93,8 +93,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
         several => ctx.out.reports(several)?,
     }
     if asks_for_all && explanations.is_empty() && ctx.out.format() == Format::Table {
-        ctx.out
-            .note("each job on the board runs, or will without help");
+        ctx.out.note("no job on the board needs help");
     }
     let has = |code| explanations.iter().any(|it| it.verdict == code);
     if explanations
@@ -121,8 +120,8 @@ pub(super) async fn explained(
 
 impl Scene {
     async fn of(ctx: &Context, board: &dyn Board, now: DateTime<Utc>) -> anyhow::Result<Self> {
-        let trying = |what| move || ctx.trying("look at", what);
-        let (pauses, conductors) = ("what is paused", "the conductors");
+        let trying = |what| move || ctx.trying("read", what);
+        let (pauses, conductors) = ("the pauses", "the conductors");
         let (paused, problem) = apart(board.pauses().await).with_context(trying(pauses))?;
         let mut unseen: Vec<_> = problem
             .map(|why| format!("{pauses}: {why}"))
@@ -178,7 +177,7 @@ async fn explain(
     for (shelf, name) in [
         (Shelf::Board, "the board"),
         (Shelf::Trash, "the trash"),
-        (Shelf::Past, "what is remembered"),
+        (Shelf::Past, "the history"),
     ] {
         match board.resolve_one(shelf, wanted).await {
             Ok(mut entry) => {
@@ -202,7 +201,7 @@ async fn explain(
         true => (Code::NotKnown, not_known(scene)),
         false => (
             Code::Unseen,
-            "it was not found where we may look".to_owned(),
+            "the job was not found in the readable parts of the board".to_owned(),
         ),
     };
     Ok(Explanation {
@@ -218,13 +217,10 @@ async fn explain(
 
 fn not_known(scene: &Scene) -> String {
     let peers = match scene.has_peers {
-        true => ", a Python service ended it,",
+        true => ", a Python service consumed it,",
         false => "",
     };
-    format!(
-        "nothing is known of it: it was never posted here{peers} or it ended longer ago than the board \
-         remembers"
-    )
+    format!("no such job: it was never posted here{peers} or it left the history")
 }
 
 /// Explains a job that was found, after another look where one does not say it all.
@@ -258,8 +254,10 @@ async fn look_closer(
         match time::timeout(PATIENCE, count_before(board, job.rank(), scene)).await {
             Ok(Ok(before)) => case.before = Some(before),
             Ok(Err(error)) if error.is_retryable() => return Err(error),
-            Ok(Err(error)) => unseen_here = Some(unseen("the jobs before it", &error)),
-            Err(_) => unseen_here = Some("the jobs before it: counting them takes too long".into()),
+            Ok(Err(error)) => unseen_here = Some(unseen("the jobs that come first", &error)),
+            Err(_) => {
+                unseen_here = Some("the jobs that come first: counting takes too long".into())
+            }
         }
     }
     let mut explanation = scene.explain(&case);
@@ -289,7 +287,7 @@ async fn worst(
     board: &dyn Board,
     scene: &Scene,
 ) -> anyhow::Result<Vec<Explanation>> {
-    let trying = || ctx.trying("look at", "the board");
+    let trying = || ctx.trying("read", "the board");
     let mut worst = Worst::default();
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await.with_context(trying)? {

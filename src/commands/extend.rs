@@ -48,7 +48,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
     let stated = stated_owner(args.owner.as_deref())?;
     let wanted = references(ctx, &args.jobs)?;
     let board = ctx.writable_board()?;
-    refuse_to_hold(ctx, Some(args.expiry), "an --expiry of 1h is the longest")?;
+    refuse_to_hold(ctx, Some(args.expiry), "use an --expiry of at most 1h")?;
     let chosen = Chosen {
         jobs: named(ctx, &*board, &[Shelf::Board], &wanted).await?,
         is_bulk: false,

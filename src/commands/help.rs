@@ -91,7 +91,7 @@ fn subject(name: Option<&str>) -> anyhow::Result<Subject<'_>> {
         Some(_) => Ok(Subject::Command(name)),
         None => {
             let topics = TOPICS.map(|topic| topic.name);
-            let message = format!("there is no command and no topic `{name}`");
+            let message = format!("no command or topic `{name}`");
             let text = "`jobboard help` lists the commands; the topics are {}";
             let hint = Hint::new(text, [&[&topics[..], &[OPTIONS]].concat()]);
             Err(CommandError::usage(message).hint(hint).into())

@@ -157,11 +157,11 @@ impl ListArgs {
     /// Says what of it does not go together with this form of the output.
     fn misfit(&self, format: Format) -> Option<&'static str> {
         match format {
-            Format::Uuid if self.count => Some("--count prints a number, and -o uuid prints uuids"),
-            _ if self.columns(format).is_empty() => Some("--columns leaves none"),
+            Format::Uuid if self.count => Some("--count and -o uuid exclude each other"),
+            _ if self.columns(format).is_empty() => Some("--columns removes every column"),
             Format::Table | Format::Tsv => None,
             _ if self.columns.is_empty() => None,
-            _ => Some("--columns is for -o table and -o tsv: the other forms have no columns"),
+            _ => Some("--columns needs -o table or -o tsv"),
         }
     }
 
@@ -172,8 +172,8 @@ impl ListArgs {
         match (is_any, self.shelf()) {
             (true, _) if self.failed => "no job has failed",
             (false, _) => "no job matches",
-            (true, Shelf::Trash) => "no jobs are in the trash",
-            (true, Shelf::Past) => "no job that left the board is remembered",
+            (true, Shelf::Trash) => "the trash is empty",
+            (true, Shelf::Past) => "the history is empty",
             (true, Shelf::Board) => "no jobs",
         }
     }
@@ -213,8 +213,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
 fn no_peers() -> BoardError {
     BoardError::Unsupported {
         board: "an embedded board",
-        operation: "be listed in TaskFlow's order, which has no readers there",
-        hint: Some("--sort rank lists jobs as they are offered"),
+        operation: "list jobs in TaskFlow's order, because no TaskFlow service can read it",
+        hint: Some("--sort rank lists jobs in claiming order"),
     }
 }
 

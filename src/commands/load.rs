@@ -181,18 +181,18 @@ impl Tally {
         let would = if args.dry_run { "would be " } else { "" };
         if self.left_out > 0 {
             ctx.out.note(format!(
-                "left out, since they cannot be read: {} (--malformed takes them in)",
+                "unreadable records skipped: {} (--malformed loads them)",
                 self.left_out
             ));
         }
         if self.were_claimed > 0 {
             ctx.out.note(format!(
-                "{} of these had somebody, whose claims are not restored",
+                "{} of these were claimed; claims are not restored",
                 count(self.were_claimed)
             ));
         }
         ctx.out.note(format!(
-            "{would}posted: {}, to the trash: {}, there already: {}",
+            "{would}posted: {}, to the trash: {}, already there: {}",
             self.posted, self.trashed, self.exist
         ));
     }
@@ -265,7 +265,7 @@ impl Load<'_> {
                 return Ok(None);
             }
             if self.kinds.0 != Some(self.kinds.1) || malformed.raw.is_empty() {
-                let message = "what cannot be read goes only to the kind of board that it is from";
+                let message = "an unreadable record can only go to the same kind of board";
                 return Err(CommandError::refused(message).into());
             }
         }
@@ -287,7 +287,7 @@ impl Load<'_> {
                 .first()
                 .and_then(|record| record.line)
                 .unwrap_or_default();
-            ctx.trying("load", format!("jobs, from line {line} on"))
+            ctx.trying("load", format!("jobs from line {line} on"))
         })?;
         for (record, answer) in batch.iter().zip(answers) {
             self.tally.total += 1;
@@ -341,11 +341,14 @@ impl Load<'_> {
 pub(super) fn refusal(entry: &Entry, found: Loaded) -> anyhow::Error {
     let message = match (found, entry.job().map(|job| job.shelf)) {
         (Loaded::Shelved, Some(Shelf::Trash)) => {
-            "it is on the board there, and not in the trash; it was left alone"
+            "the job is on the board already, not in the trash; skipped"
         }
-        (Loaded::Shelved, _) => "it is in the trash there, and not on the board; it was left alone",
-        _ => "the board has another job of this uuid, which was left alone",
+        (Loaded::Shelved, _) => "the job is in the trash already, not on the board; skipped",
+        _ => "the board has a different job with this uuid; skipped",
     };
-    let hint = Hint::new("`jobboard show {}` shows that one", [&[&entry.reference()]]);
+    let hint = Hint::new(
+        "`jobboard show {}` prints the existing job",
+        [&[&entry.reference()]],
+    );
     CommandError::refused(message).hint(hint).into()
 }

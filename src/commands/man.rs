@@ -87,11 +87,11 @@ fn page_of_command(command: &Command) -> io::Result<Vec<u8>> {
         }
     } else {
         rest.control("PP", []).text([
-            roman("The options of every command, such as "),
+            roman("Global options, for example "),
             bold("--board"),
             roman(" and "),
             bold("--json"),
-            roman(", are in "),
+            roman(", are described in "),
             bold(PROGRAM),
             roman("(1)."),
         ]);
@@ -172,6 +172,6 @@ impl Record for Written {
 impl Report for Written {
     fn human(&self, page: &mut Page) {
         let dir = self.dir.to_string_lossy();
-        page.line().plain("the manual pages are in ").plain(dir);
+        page.line().plain("wrote the manual pages to ").plain(dir);
     }
 }

@@ -43,7 +43,9 @@ fn textfile(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().is_some_and(|it| it == "prom") {
         true => Ok(path),
-        false => Err("node_exporter reads only files whose names end in .prom".to_owned()),
+        false => {
+            Err("use a file name that ends in .prom: node_exporter reads no others".to_owned())
+        }
     }
 }
 
@@ -62,14 +64,14 @@ impl Record for Written {
 impl Report for Written {
     fn human(&self, page: &mut Page) {
         let file = self.file.display();
-        page.line().plain(format!("the figures are in {file}"));
+        page.line().plain(format!("wrote the metrics to {file}"));
     }
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<()> {
     if args.textfile.is_none() && ctx.out.is_json() {
-        let message = "metrics are text for Prometheus";
-        let hint = "`jobboard status --json` has figures as JSON";
+        let message = "metrics have no JSON output";
+        let hint = "use `jobboard status --json`";
         return Err(CommandError::usage(message).hint(hint).into());
     }
     let board = ctx.board()?;
@@ -80,10 +82,10 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
     let Some(file) = args.textfile else {
         ctx.out.pass(text.as_bytes())?;
         ctx.out.flush()?;
-        return seen.with_context(|| ctx.trying("look at", "the board"));
+        return seen.with_context(|| ctx.trying("read", "the board"));
     };
     Target::put(&file, text.as_bytes())?;
-    seen.with_context(|| ctx.trying("look at", "the board"))?;
+    seen.with_context(|| ctx.trying("read", "the board"))?;
     let bytes = text.len();
     ctx.out.report(&Written { file, bytes })
 }

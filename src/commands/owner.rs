@@ -73,7 +73,7 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
         let name = entry
             .as_ref()
             .map_or(name, |entry| entry.name().into_owned());
-        let trying = ctx.trying("tell the owner of", name).with(reference);
+        let trying = ctx.trying("show the owner of", name).with(reference);
         match entry.and_then(|entry| ownership(&entry, total > 1)) {
             Ok(ownership) => ctx.out.say(&ownership)?,
             Err(error) if total == 1 => return Err(error.context(trying)),
@@ -95,7 +95,7 @@ fn ownership(entry: &Entry, is_one_of_several: bool) -> anyhow::Result<Ownership
         if let Entry::Malformed(record) = entry {
             return Err(BoardError::from(record).into());
         }
-        return Err(CommandError::Nothing("nobody has claimed it".to_owned()).into());
+        return Err(CommandError::Nothing("the job is not claimed".to_owned()).into());
     };
     let Some(owner) = &holding.owner else {
         return Err(CommandError::UnreadableOwner.into());

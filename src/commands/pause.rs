@@ -105,7 +105,7 @@ async fn list(ctx: &mut Context) -> anyhow::Result<()> {
 
 fn glob(text: &str) -> Result<String, String> {
     match text {
-        "" => Err("it is empty; `*` is for all names".to_owned()),
+        "" => Err("the pattern is empty; use `*` for all names".to_owned()),
         text if text.len() > LONGEST => Err(InvalidGlob::TooLong.to_string()),
         text => translate(text)
             .map(|_| text.to_owned())
@@ -116,11 +116,16 @@ fn glob(text: &str) -> Result<String, String> {
 fn end(now: DateTime<Utc>, lasting: Duration) -> Result<DateTime<Utc>, CommandError> {
     let lasting = TimeDelta::from_std(lasting).ok();
     let end = lasting.and_then(|lasting| now.checked_add_signed(lasting));
-    end.ok_or_else(|| CommandError::usage("--for is too long: leave it out, and `resume` ends it"))
+    end.ok_or_else(|| {
+        CommandError::usage(
+            "--for is too long; leave it out and use `jobboard resume` \
+        to end the pause",
+        )
+    })
 }
 
 fn note_peers(ctx: &Context, board: &dyn Board) {
     if board.capabilities().has_peers() {
-        ctx.out.note("Python services take such jobs all the same");
+        ctx.out.note("Python services ignore pauses");
     }
 }

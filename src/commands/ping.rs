@@ -69,7 +69,7 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
     let round_trip = start.elapsed();
     if !health.is_used {
         ctx.out
-            .note(format!("nothing was ever posted on {}", board.name()));
+            .note(format!("no job was ever posted on {}", board.name()));
     }
     if let Some(warning) = health.warning {
         ctx.out.note(warning);
@@ -81,7 +81,7 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
     };
     if let Some(problem) = &history_problem {
         ctx.out.note(format!(
-            "warning: what ends here is not remembered, or cannot be looked up: {problem}"
+            "warning: the history cannot be written or read: {problem}"
         ));
     }
     ctx.out.report(&Pong {

@@ -154,8 +154,8 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     if args.command.is_empty() && name.contains(' ') && draft.details.get("command").is_none() {
         let words: Vec<_> = name.split(' ').collect();
         let hint = Hint::new(
-            "conductors run a job that has a command, or whose name has a handler; \
-             `jobboard post {} -- {}` posts one with a command",
+            "conductors run only jobs that have a command or a handler; `jobboard post {} -- {}` \
+                posts a job with a command",
             [&words[..1], &words],
         );
         ctx.out.note(hint.to_string());
@@ -180,7 +180,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     // Whoever gets no uuid may well post it again.
     ctx.out.report(&report).with_context(|| {
         let uuid = &report.uuid;
-        format!("{name} is on the board as {uuid}, and that could not be told")
+        format!("{name} is posted as {uuid}, but printing that failed")
     })?;
     let Some(waiter) = waiter else { return Ok(()) };
     let job = match report.posted {
@@ -207,8 +207,12 @@ fn kept_trace(ctx: &Context) -> Vec<(String, Value)> {
         .map(|it| trace::kept(it, state.as_deref()));
     match kept {
         Some(Some(kept)) => return kept,
-        Some(None) => ctx.out.note("TRACEPARENT is of no trace, and none is kept"),
-        None => ctx.out.note("TRACEPARENT is not set, and no trace is kept"),
+        Some(None) => ctx
+            .out
+            .note("TRACEPARENT is invalid; the job has no trace context"),
+        None => ctx
+            .out
+            .note("TRACEPARENT is not set; the job has no trace context"),
     }
     Vec::new()
 }

@@ -76,7 +76,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     if selection.dry_run {
         return dry_run(ctx, verb.now, chosen);
     }
-    confirm(ctx, &args.consent, "purge {} for good?", &chosen)?;
+    confirm(ctx, &args.consent, "purge {} permanently?", &chosen)?;
     let remark = args.reason.who_and_why(ctx, verb);
     let purge = async |entries: &[&Entry]| {
         let purges = entries.iter().map(|entry| Purge {

@@ -45,7 +45,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
         past: "resumed",
     };
     let board = ctx.writable_board()?;
-    let what = args.names.as_deref().unwrap_or("what is paused");
+    let what = args.names.as_deref().unwrap_or("all pauses");
     let trying = || ctx.trying(verb.now, what);
     let paused = board.pauses().await.with_context(trying)?;
     let paused: Vec<_> = paused.into_iter().map(|pause| pause.names).collect();
@@ -54,7 +54,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
         Some(_) => {
             let message = match paused.as_slice() {
                 [] => "nothing is paused".to_owned(),
-                paused => format!("paused are {}", paused.join(", ")),
+                paused => format!("paused names: {}", paused.join(", ")),
             };
             return Err(CommandError::Nothing(message)).with_context(trying);
         }

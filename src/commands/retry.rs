@@ -90,7 +90,7 @@ fn refuse_others(ctx: &Context, chosen: &mut Chosen, keeps_attempts: bool) {
         let left_out = all - chosen.jobs.len();
         if left_out > 0 {
             ctx.out.note(format!(
-                "left alone, since somebody has them or nothing holds them back: {left_out} of {}",
+                "skipped because they are claimed or not delayed: {left_out} of {}",
                 count(all as u64)
             ));
         }

@@ -180,14 +180,14 @@ async fn claim_left(
     match claim_one(board, &entry, by, rules).await {
         Ok(claimed) => {
             ctx.out.note(format!(
-                "{name} remains from an earlier run, and runs again"
+                "retrying {name}, which an earlier run left on the board"
             ));
             Ok(Some(Held::new(claimed, asked)))
         }
         Err(error) => match error.downcast_ref() {
             Some(reason @ (BoardError::AlreadyClaimed { .. } | BoardError::Postponed { .. })) => {
                 ctx.out.note(format!(
-                    "nothing ran, {name} is still on the board: {reason}"
+                    "did not run {name}, which is still on the board: {reason}"
                 ));
                 Ok(None)
             }

@@ -75,10 +75,9 @@ pub(crate) fn run(out: &mut Output, args: &SchemaArgs) -> anyhow::Result<()> {
         return rows.finish();
     };
     let Some(schema) = own(name).or_else(|| of_command(name)) else {
-        let message =
-            format!("there is no schema `{name}`, and no command that prints such a thing");
+        let message = format!("no schema or command `{name}` with JSON output");
         return Err(CommandError::usage(message)
-            .hint("`jobboard schema` lists them")
+            .hint("`jobboard schema` lists the schemas")
             .into());
     };
     let schema = bundled(schema);
@@ -119,7 +118,7 @@ fn of_command(command: &str) -> Option<Value> {
     (!kinds.is_empty()).then(|| {
         json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "title": format!("What `jobboard {command}` prints"),
+            "title": format!("Output of `jobboard {command}`"),
             "anyOf": [{ "anyOf": kinds }, { "type": "array", "items": { "anyOf": kinds } }],
         })
     })

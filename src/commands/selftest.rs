@@ -76,7 +76,7 @@ fn bounded(text: &str) -> Result<Duration, String> {
     let bound = duration::parse(text).map_err(|error| error.to_string())?;
     match (SHORTEST..=LONGEST).contains(&bound) {
         true => Ok(bound),
-        false => Err("it takes 2s to 1h".to_owned()),
+        false => Err("use a duration from 2s to 1h".to_owned()),
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
     let is_writable = ctx.require_writable();
     if is_writable.is_ok() {
         let question = match args.clean {
-            true => "remove what earlier tests left?".to_owned(),
+            true => "remove leftovers of earlier tests?".to_owned(),
             false => format!("test the server for {}?", duration::exact(args.bound)),
         };
         ctx.consent(&args.consent, &question)?;
@@ -153,11 +153,11 @@ async fn act(scratch: &Scratch, board: &dyn Testable, last: Instant, findings: &
             let why = chain(&error);
             findings
                 .unseen
-                .push(format!("what earlier tests left: {why}"));
+                .push(format!("leftovers of earlier tests: {why}"));
         }
         Err(_) => findings
             .unseen
-            .push("what earlier tests left: no time left".to_owned()),
+            .push("leftovers of earlier tests: out of time".to_owned()),
     }
     match time::timeout_at(last, Trial::begin(scratch, last)).await {
         Ok(Ok(trial)) => trial.run(findings).await,
@@ -177,18 +177,18 @@ async fn conclude(
     // A second signal does not wait.
     let cleaned = tokio::select! {
         cleaned = scratch.clean_up() => cleaned,
-        _ = signals.next(), if interrupted.is_some() => Err("it was interrupted".to_owned()),
+        _ = signals.next(), if interrupted.is_some() => Err("interrupted".to_owned()),
     };
     if let Err(why) = cleaned {
         let command = Suggestion::of("selftest --clean -y").on(&ctx.program());
         let place = scratch.url.to_string();
         ctx.out.note(format!(
-            "warning: {place} is left behind: {why}; `{command}` removes it"
+            "warning: {place} was not removed: {why}; `{command}` removes the test board"
         ));
         findings.left = Some(Left { place, command });
     }
     if let Some(signal) = interrupted {
-        ctx.out.note("interrupted, and nothing is told");
+        ctx.out.note("interrupted; no result");
         return Err(under_claim::code(128 + signal.as_raw()));
     }
     findings.conclude();
@@ -215,7 +215,7 @@ async fn tidy(
         None => scratch.sweep(board).await,
     };
     let (names, failed) =
-        found.with_context(|| ctx.trying("look for", "what earlier tests left"))?;
+        found.with_context(|| ctx.trying("look for", "leftovers of earlier tests"))?;
     for why in &failed {
         ctx.out.note(format!("warning: {why}"));
     }

@@ -42,7 +42,7 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
         return super::explain::jobs(ctx, args.jobs).await;
     }
     let board = ctx.board()?;
-    let trying = || ctx.trying("look at", "the board");
+    let trying = || ctx.trying("read", "the board");
     let health = board.health().await.with_context(trying)?;
     unused::note_if_unused(ctx, &*board, &health);
     if let Some(warning) = &health.warning {
@@ -60,13 +60,13 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     let (conductors, conductors_problem) = apart(board.conductors().await).with_context(trying)?;
     let pauses = board.lasting_pauses(now).await.with_context(trying)?;
     for (what, problem) in [
-        ("what has left the board", &history_problem),
+        ("the history", &history_problem),
         ("the conductors", &conductors_problem),
-        ("what is paused", &pauses.unseen().map(str::to_owned)),
+        ("the pauses", &pauses.unseen().map(str::to_owned)),
     ] {
         if let Some(problem) = problem {
             ctx.out
-                .note(format!("warning: {what} cannot be seen: {problem}"));
+                .note(format!("warning: cannot read {what}: {problem}"));
         }
     }
     let (figures, names, owners) = tally.finish(conductors.as_deref().unwrap_or_default());

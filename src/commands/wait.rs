@@ -61,16 +61,16 @@ pub(crate) struct WaitArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()> {
     if args.jobs.is_empty() && !args.empty && !args.any {
-        let message = "no job is named, and neither --empty nor --any is given";
+        let message = "no job given: name one or use --empty or --any";
         return Err(CommandError::usage(message).into());
     }
     let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
     if args.empty {
         let empty = async { waiter(ctx, &*board).await?.until_empty().await };
-        within(args.timeout, "the board to be empty", empty)
+        within(args.timeout, "an empty board", empty)
             .await
-            .with_context(|| ctx.trying("wait for", "the end of all jobs"))?;
+            .with_context(|| ctx.trying("wait for", "an empty board"))?;
         return ctx.out.report(&Emptied { done: "empty" });
     }
     if args.any {
@@ -80,7 +80,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
             let mut waiter = waiter(ctx, &*board).await?;
             waiter.until_claimable(&filters, &nothing).await
         };
-        let job = within(args.timeout, "a job that can be claimed", claimable)
+        let job = within(args.timeout, "a claimable job", claimable)
             .await
             .with_context(|| ctx.trying("wait for", "a job"))?;
         return ctx.out.report(&Done::of_job("claimable", &job));
@@ -98,9 +98,9 @@ pub(super) async fn waiter<'a>(
 
 pub(super) fn say(ctx: &Context, board: &dyn Board, news: &News) {
     match news {
-        News::Lost(error) => ctx.out.note(format!("{}; trying again", chain(error))),
+        News::Lost(error) => ctx.out.note(format!("{}; retrying", chain(error))),
         News::Back(lack) => {
-            ctx.out.note(format!("{} is back", board.name()));
+            ctx.out.note(format!("reconnected to {}", board.name()));
             lack.iter().for_each(|lack| ctx.out.note(lack));
         }
         News::Listening(Some(lack)) => ctx.out.note(lack),
@@ -171,8 +171,8 @@ async fn finished(
     timeout: Option<Duration>,
 ) -> anyhow::Result<Vec<Option<Ending>>> {
     let (whom, what) = match awaited {
-        [job] => (job.key.text(), "the job to be finished"),
-        _ => ("the jobs".into(), "the jobs to be finished"),
+        [job] => (job.key.text(), "the job to finish"),
+        _ => ("the jobs".into(), "the jobs to finish"),
     };
     let mut waiter = waiter.telling(|news| say(ctx, board, news));
     within(timeout, what, waiter.until_finished(awaited))
@@ -281,7 +281,7 @@ async fn look_up(
             }
             (Err(BoardError::NoSuchJob), JobRef::Uuid(uuid)) if wanted.is_exact() && gone_ok => {
                 ctx.out.note(format!(
-                    "nothing is known of {uuid} on {name}, and it counts as complete"
+                    "no record of {uuid} on {name}; counting the job as complete"
                 ));
                 jobs.push(Found::Unknown(uuid.clone()));
                 continue;
@@ -295,8 +295,9 @@ async fn look_up(
         let error = error.context(ctx.trying("wait for", wanted).with(wanted));
         // Told now, too: it may be long until the others have ended.
         if is_any_there {
-            ctx.out
-                .note(format!("{wanted} cannot be waited for; the others are"));
+            ctx.out.note(format!(
+                "cannot wait for {wanted}; waiting for the other jobs"
+            ));
         }
         jobs.push(Found::Missing(error));
     }

@@ -53,7 +53,7 @@ const BUFFER: usize = 64 << 10;
 
 /// The reader of our output went away, which is no failure.
 #[derive(Debug, Error)]
-#[error("the reader of the output has closed it")]
+#[error("the reader closed the output")]
 pub(crate) struct Closed;
 
 #[derive(Debug)]

@@ -214,7 +214,7 @@ fn broken(line: Pieces, columns: usize, hang: usize) -> Vec<Pieces> {
     let columns = columns.max(1);
     let width = |line: &Pieces| line.iter().map(|(_, text)| text.width()).sum::<usize>();
     if hang == WHOLE && width(&line) > columns {
-        let text = "    (`jobboard explain` prints this command, which is too wide here)";
+        let text = "    (too wide; `jobboard explain` prints this command)";
         return broken(vec![(Tone::Faint, Text::from(text))], columns, 4);
     }
     let hang = hang.min(columns / 2);

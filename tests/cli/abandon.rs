@@ -127,7 +127,7 @@ fn jobs_of_a_filter_that_fail_alike_are_foreseen_and_told_together() {
     --- stdout
     00000001-0000-0000-0000-000000000000	job-0	abandoned
     --- stderr
-    not claimed by ada, and so left alone without --force: 5 of 6 jobs
+    not claimed by ada, skipped without --force: 5 of 6 jobs
       00000001 job-0 (claimed by ada)
       00000002 job-1
       00000003 job-2

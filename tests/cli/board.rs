@@ -92,7 +92,7 @@ fn reading_a_board_that_does_not_exist_creates_nothing_and_says_so() {
     exit code 0
     --- stdout
     --- stderr
-    nothing was ever posted on sqlite:ROOT/state/jobboard/board.db
+    no job was ever posted on sqlite:ROOT/state/jobboard/board.db
     ");
 }
 
@@ -140,10 +140,10 @@ fn a_board_that_is_removed_is_not_taken_for_an_empty_one() {
     // It looks for it ten times a second at first.
     let long = std::time::Duration::from_millis(600);
     stays("it waits", long, || {
-        !waiting.has_ended() && !waiting.stderr().contains("is back")
+        !waiting.has_ended() && !waiting.stderr().contains("reconnected to")
     });
     fs::rename(copy, env.board()).unwrap();
-    waiting.says("is back");
+    waiting.says("reconnected to");
     let consume = ["consume", "@1", "--force", "--yes"];
     env.jobboard(&consume).run().succeeded();
     waiting.ended().succeeded();

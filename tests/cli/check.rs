@@ -156,7 +156,7 @@ fn without_times(text: &str) -> String {
 fn one_line_says_it_and_those_below_what_to_look_at() {
     let env = Env::new();
     let run = check(&env, &[]);
-    let nothing = "WARNING - nothing was ever posted there | unclaimed=0;;;0 ";
+    let nothing = "WARNING - no job was ever posted on this board | unclaimed=0;;;0 ";
     assert!(run.code == 1 && run.stdout.starts_with(nothing), "{run}");
     let jobs = env.post_many(4);
     env.trash(&jobs[0]);
@@ -174,8 +174,8 @@ fn one_line_says_it_and_those_below_what_to_look_at() {
     exit code 2
     --- stdout
     CRITICAL - unclaimed 3, trashed 1 | unclaimed=3;;2;0 oldest_unclaimed=SPANs;;@3600:;0 claimed=0;;;0 longest_claim=SPANs;;;0 claim_never_expires=0;;;0 owner_dead=0;;;0 claim_not_renewed=0;;;0 retries_exhausted=0;;;0 backing_off=0;;;0 unreadable_record=0;;;0 trashed=1;0;;0 conductors=0;;;0 rtt=SPANs;;;0
-    CRITICAL: unclaimed is 3, outside of 2: jobboard list --unclaimed
-    WARNING: trashed is 1, outside of 0: jobboard list --trash
+    CRITICAL: unclaimed is 3, outside 2: jobboard list --unclaimed
+    WARNING: trashed is 1, outside 0: jobboard list --trash
     --- stderr
     ");
     let run = check(&env, &["-v"]);
@@ -187,7 +187,7 @@ fn one_line_says_it_and_those_below_what_to_look_at() {
     // A filter may have the sign behind which monitoring looks for figures.
     let run = check(&env, &["--filter", "name~a|job", "-w", "unclaimed=0"]);
     assert_eq!(run.stdout.matches('|').count(), 1, "{run}");
-    let (_, command) = run.stdout.split_once("outside of 0: jobboard ").unwrap();
+    let (_, command) = run.stdout.split_once("outside 0: jobboard ").unwrap();
     let shell = format!("\"$0\" {command}");
     let words = ["-c", &shell, env!("CARGO_BIN_EXE_jobboard")];
     let listed = env.program(std::path::Path::new("bash"), &words).run();

@@ -55,12 +55,12 @@ fn that_there_is_none_is_said_as_other_listings_say_it() {
     };
     for listing in [&["conductors"][..], &["list"], &["list", "--trash"]] {
         assert!(
-            said(listing).starts_with("nothing was ever posted on "),
+            said(listing).starts_with("no job was ever posted on "),
             "{listing:?}"
         );
     }
     env.post("resize");
-    assert_eq!(said(&["conductors"]), "no conductor is at work\n");
-    assert_eq!(said(&["list", "--trash"]), "no jobs are in the trash\n");
+    assert_eq!(said(&["conductors"]), "no conductor is running\n");
+    assert_eq!(said(&["list", "--trash"]), "the trash is empty\n");
     assert_eq!(said(&["list", "--filter", "name=x"]), "no job matches\n");
 }

@@ -139,7 +139,7 @@ fn what_nobody_has_is_moved_and_the_rest_is_left_and_told() {
             assert!(reason.starts_with("moved to "), "{reason}");
             // It is not done: whoever waits for it must not go on.
             let waited = boards.run(&one, &["wait", past[0]["uuid"].as_str().unwrap()]);
-            let why = "goes on elsewhere, by ";
+            let why = "continues on another board, by ";
             assert!(
                 waited.code == 9 && waited.stderr.contains(why),
                 "{waited:?}"
@@ -598,7 +598,7 @@ fn a_job_is_not_taken_off_the_board_for_one_in_the_trash_of_the_other() {
         let moved = copy(&boards, &one, &other, &["--move"]);
         assert_eq!(moved.code, 7, "{moved:?}");
         assert!(
-            moved.stderr.contains("already in the trash there"),
+            moved.stderr.contains("already in the trash of the target"),
             "{moved:?}"
         );
         assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 1, "{kind}");

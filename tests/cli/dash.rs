@@ -172,7 +172,7 @@ fn a_job_that_changes_hands_while_somebody_is_asked_is_left_alone() {
     pane.shows("> .*resize +CLAIMED");
     pane.text("xxxA");
     pane.shows("abandon 2 jobs by force");
-    pane.shows("1 left out: nobody has claimed that");
+    pane.shows("1 skipped: the job is not claimed");
     pane.shows("claimed by ada");
     env.jobboard(&["abandon", "@1", "--who", "ada"])
         .run()
@@ -191,11 +191,11 @@ fn a_job_that_changes_hands_while_somebody_is_asked_is_left_alone() {
     pane.shows("abandoned 1 job");
     assert_eq!(env.state("@1"), "UNCLAIMED");
     pane.text("qA");
-    pane.shows("nobody has claimed that");
+    pane.shows("the job is not claimed");
     // Once they are paused, the same key ends that.
     for (question, done) in [
-        ("leave all jobs named resize alone", "paused resize"),
-        ("have jobs named resize taken again", "resumed resize"),
+        ("pause all jobs named resize", "paused resize"),
+        ("resume jobs named resize", "resumed resize"),
     ] {
         pane.text("P");
         pane.shows(question);

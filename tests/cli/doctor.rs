@@ -113,7 +113,7 @@ fn a_board_in_ordinary_use_is_sound(stage: &Stage) {
     let unused = doctor(&stage.env, &USUAL);
     assert!(unused.succeeded().contains("\"findings\":[]"), "{unused}");
     assert!(
-        unused.stderr.contains("nothing was ever posted on"),
+        unused.stderr.contains("no job was ever posted on"),
         "{unused}"
     );
     use_it(stage);
@@ -135,7 +135,7 @@ fn a_board_in_ordinary_use_is_sound(stage: &Stage) {
         .iter()
         .map(|it| &it["state"])
         .collect();
-    // ZooKeeper does not tell how it is set up.
+    // ZooKeeper does not tell configuration.
     assert!(
         states.iter().all(|it| **it == "ok" || **it == "unknown"),
         "{told}"
@@ -245,7 +245,7 @@ fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
         so: no process runs the job
         do: jobboard list --filter 'owner="ada:elsewhere.:7:00000001"'
 
-    One thing is wrong.
+    1 problem found.
     --- stderr
     "#);
     let run = env.jobboard(&["doctor", "--only", "owner-dead"]).run();

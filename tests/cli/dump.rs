@@ -100,7 +100,7 @@ fn what_is_dumped_is_loaded_as_it_was_on_every_kind_of_board() {
             assert!(
                 loaded
                     .stderr
-                    .contains("posted: 6, to the trash: 2, there already: 0"),
+                    .contains("posted: 6, to the trash: 2, already there: 0"),
                 "{loaded:?}"
             );
             let after = boards.dumped(&board);

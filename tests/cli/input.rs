@@ -56,7 +56,7 @@ fn details_that_are_not_json() {
         &["`word`", "KEY=TEXT", "KEY:=JSON"],
     );
     is_refused(&env, &["post", "resize", "a=1", "a=2"], &["`a` twice"]);
-    is_refused(&env, &["post", "resize", "a:="], &["`a`", "it is empty"]);
+    is_refused(&env, &["post", "resize", "a:="], &["`a`", "empty input"]);
     is_refused(&env, &["post", "resize", "=b"], &["`=b` lacks a key"]);
     is_refused(
         &env,
@@ -121,7 +121,7 @@ fn unknown_words_where_there_is_a_choice() {
 #[test]
 fn a_number_that_is_too_small() {
     let env = Env::new();
-    let least = ["`0` will not do: it is 1 or more"];
+    let least = ["invalid value `0`: use 1 or more"];
     is_refused(&env, &["conduct", "--max-jobs", "0"], &least);
     is_refused(&env, &["conduct", "--max-attempts", "0"], &least);
 }

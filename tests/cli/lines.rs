@@ -26,17 +26,17 @@ fn a_bad_line_is_told_with_its_number_and_the_others_are_posted() {
         ("{\"name\":", "not valid JSON"),
         (
             "{\"nam\":\"b\"}",
-            "unknown member `nam`: a line has name, details",
+            "unknown member `nam`; known members are name, details",
         ),
-        ("{\"name\":7}", "`name` is a text, and this is a number"),
+        ("{\"name\":7}", "`name` must be a text, not a number"),
         ("{\"details\":{}}", "a job needs a name"),
         (
             "{\"name\":\"b\",\"details\":[]}",
-            "`details` is an object, and this is an array",
+            "`details` must be an object, not an array",
         ),
         (
             "{\"name\":\"b\",\"book\":{\"name\":\"c\"}}",
-            "`book` lacks the text `uuid`",
+            "`book` needs the string `uuid`",
         ),
         ("{\"name\":\"b\",\"priority\":\"urgent\"}", "VERY_HIGH"),
         ("{\"name\":\"b\",\"uuid\":\"5f3a\"}", "`5f3a` is not a uuid"),

@@ -210,7 +210,7 @@ fn that_nothing_is_there_can_have_a_code_of_its_own() {
     exit code 0
     --- stdout
     --- stderr
-    there is none that can be claimed
+    no job is claimable
     ");
     let quiet = claim(&["-q", "--json", "--if-none", "200"]);
     assert_eq!((quiet.code, quiet.stderr.as_str()), (200, ""), "{quiet:?}");

@@ -1,4 +1,4 @@
-//! Records that cannot be read, as no release of ours would write them.
+//! Records that unreadable, as no release of ours would write them.
 
 use crate::support::env::Env;
 
@@ -127,7 +127,7 @@ fn one_among_the_lines_of_a_bulk_post_is_a_bad_line() {
     assert!(run.stderr.contains(told), "{run}");
     assert!(
         run.stderr
-            .contains(" is malformed, and there is no job in it"),
+            .contains(" is malformed and holds no readable job"),
         "{run}"
     );
 }

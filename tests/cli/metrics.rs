@@ -93,7 +93,7 @@ fn figures_are_those_of_status(stage: &Stage) {
         assert_eq!(figure(text, name), Some(f64::from(count)), "{name}: {told}");
         assert_eq!(status[key], count, "{key} of {status}");
     }
-    // Of the six that nobody has one waits, and one was tried too often.
+    // Of the six that nobody has one waits, and one retry limit reached.
     assert_eq!(figure(text, "jobboard_jobs_claimable"), Some(4.0));
     assert_eq!(figure(text, "jobboard_up"), Some(1.0));
     let oldest = figure(text, "jobboard_oldest_unclaimed_seconds").unwrap();

@@ -252,9 +252,9 @@ fn the_oldest_job_is_told_when_it_is_in_the_way_of_all_who_post() {
     let checked = told(&["check"]);
     assert_eq!(checked.code, 2, "{checked}");
     assert!(
-        checked
-            .stdout
-            .contains("CRITICAL: blocks-posters: a job of "),
+        checked.stdout.contains(
+            "CRITICAL: blocks-posters: Octavia refuses new jobs because of a job that is "
+        ),
         "{checked}"
     );
     let ranged = told(&["check", "--warn", "trashed=1"]);

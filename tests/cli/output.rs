@@ -154,7 +154,7 @@ fn what_was_done_and_cannot_be_written_is_told_in_the_error() {
     let posted = unwritten(&["post", "urgent", "--priority", "VERY_HIGH"]);
     let uuid = env.show("@4")["uuid"].as_str().unwrap().to_owned();
     assert!(
-        posted.contains(&format!("urgent is on the board as {uuid}")),
+        posted.contains(&format!("urgent is posted as {uuid}")),
         "{posted}"
     );
     let claimed = unwritten(&["claim", "--next"]);

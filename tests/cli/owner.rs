@@ -56,5 +56,5 @@ fn of_several_jobs_each_is_named_before_its_owner() {
     assert_eq!(run.code, 7, "{run}");
     let told = json!({"uuid": jobs[1], "name": "job-1", "owner": "bob"});
     assert_eq!(run.values(), [told]);
-    assert!(run.stderr.contains("nobody has claimed it"), "{run}");
+    assert!(run.stderr.contains("the job is not claimed"), "{run}");
 }

@@ -182,8 +182,7 @@ fn a_job_that_is_posted_and_waited_for_tells_how_it_ended(stage: &Stage) {
     run(stage, &claim).failed(7);
     let posted = posting.ended();
     assert_eq!(posted.code, 9, "{posted:?}");
-    let why =
-        "resize was consumed although it failed; the last failure: the command ended with code 7";
+    let why = "resize was consumed as failed; last failure: the command ended with code 7";
     assert!(posted.stderr.contains(why), "{}", posted.stderr);
 }
 
@@ -201,7 +200,7 @@ fn what_is_consumed_as_failed_is_told_as_such(stage: &Stage) {
         (&json!("consumed"), &json!("failed"))
     );
     let posted = posting.ended();
-    let why = "resize was consumed although it failed; the last failure: no such volume";
+    let why = "resize was consumed as failed; last failure: no such volume";
     assert!(
         posted.code == 9 && posted.stderr.contains(why),
         "{posted:?}"
@@ -222,7 +221,11 @@ fn what_is_consumed_as_failed_is_told_as_such(stage: &Stage) {
     let force = ["consume", &other, "--failed", "--force", "--yes"];
     run(stage, &force).succeeded();
     let waited = run(stage, &["wait", &other]);
-    assert!(waited.stderr.contains("the last failure: somebody said so"));
+    assert!(
+        waited
+            .stderr
+            .contains("last failure: marked as failed by hand")
+    );
     assert_eq!(past(stage, &["--filter", "outcome=failed"]).len(), 2);
 }
 
@@ -244,8 +247,7 @@ fn what_is_given_up_is_told_alike_whoever_performed_it(stage: &Stage) {
     assert_eq!(listed.len(), 3);
     for job in listed {
         let waited = run(stage, &["wait", job["uuid"].as_str().unwrap()]);
-        let why =
-            "was consumed although it failed; the last failure: the command ended with code 7";
+        let why = "was consumed as failed; last failure: the command ended with code 7";
         assert!(
             waited.code == 9 && waited.stderr.contains(why),
             "{waited:?}"
@@ -282,7 +284,7 @@ fn what_is_not_there_keeps_no_other_from_being_waited_for(stage: &Stage) {
 }
 
 fn where_others_end_jobs_that_is_said_to_whoever_looks_back(stage: &Stage) {
-    const UNSEEN: &str = "what Python services end on this board is not remembered";
+    const UNSEEN: &str = "jobs that Python services end on this board are not in the history";
     let job = stage.env.post("resize");
     run(stage, &["consume", "--force", "--yes", &job]).succeeded();
     let says = |told: Outcome| told.stderr.contains(UNSEEN);

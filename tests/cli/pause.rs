@@ -180,13 +180,20 @@ fn what_cannot_be_paused_or_resumed_is_said() {
             .failed(2)
             .contains("`[` has no matching `]`")
     );
-    assert!(refused(&["pause", ""]).failed(2).contains("it is empty"));
+    assert!(
+        refused(&["pause", ""])
+            .failed(2)
+            .contains("the pattern is empty")
+    );
     let none = refused(&["resume", "backup"]);
     assert!(none.failed(6).contains("nothing is paused"), "{none:?}");
     assert!(refused(&["resume"]).succeeded().is_empty());
     refused(&["pause", "backup-*"]).succeeded();
     let other = refused(&["resume", "backup"]);
-    assert!(other.failed(6).contains("paused are backup-*"), "{other:?}");
+    assert!(
+        other.failed(6).contains("paused names: backup-*"),
+        "{other:?}"
+    );
     assert!(
         refused(&["--read-only", "pause"])
             .failed(8)

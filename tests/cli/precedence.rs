@@ -225,8 +225,8 @@ fn more_jobs_than_were_allowed_for_are_left_alone() {
     exit code 8
     --- stdout
     --- stderr
-    error: 7 jobs chosen, --max is 6, and nothing was done
-    hint: --dry-run shows which they are; a larger --max admits them all
+    error: 7 jobs selected, but --max is 6; nothing changed
+    hint: --dry-run lists them; a larger --max allows them
     ");
 }
 

@@ -104,7 +104,7 @@ fn a_dry_run_lists_what_would_go_even_where_nothing_may_be_changed() {
         assert_eq!((told.as_str(), names), ("", vec!["job-2".to_owned()]));
         let (told, _) = dry(&[verb, "--filter", "name=*"]);
         assert!(
-            told.contains("left alone without --force: 1 of 1 job"),
+            told.contains("skipped without --force: 1 of 1 job"),
             "{told}"
         );
     }
@@ -126,7 +126,11 @@ fn what_is_too_young_does_not_count_against_the_most() {
         env.jobboard(&words).run()
     };
     assert!(purge("1h").succeeded().is_empty());
-    assert!(purge("1ms").failed(8).contains("2 jobs chosen, --max is 1"));
+    assert!(
+        purge("1ms")
+            .failed(8)
+            .contains("2 jobs selected, but --max is 1")
+    );
     assert_eq!(trash(&env).len(), 2);
 }
 
@@ -140,6 +144,6 @@ fn a_limit_counts_only_what_is_due() {
     assert!(!purge(&["--older-than", "1h"]).stderr.contains("--limit"));
     assert_eq!(trash(&env).len(), 2);
     let run = purge(&["--all"]);
-    assert!(run.stderr.contains("left alone (--limit): 1 job"), "{run}");
+    assert!(run.stderr.contains("skipped (--limit): 1 job"), "{run}");
     assert_eq!(trash(&env).len(), 1);
 }

@@ -197,7 +197,7 @@ fn a_page_is_written_whole_for_its_owner_alone() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["report", "board.html", "-o", "table"]).run();
-    assert!(run.succeeded().contains("the report is in"), "{run}");
+    assert!(run.succeeded().contains("wrote the report to"), "{run}");
     let page = fs::read_to_string(env.file("board.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\"><head><meta http-equiv="));
     assert!(page.ends_with("</html>\n"));
@@ -234,7 +234,7 @@ fn the_same_time_is_the_same_page() {
 fn what_makes_no_sense_is_refused() {
     let env = Env::new();
     let run = env.jobboard(&["report", "--at", "yesterday"]).run();
-    let told = "--at: `yesterday` will not do: it is no time such as 2026-11-20T18:00:00Z";
+    let told = "--at: invalid value `yesterday`: use a time such as 2026-11-20T18:00:00Z";
     assert!(run.failed(2).contains(told), "{run}");
     let run = env
         .jobboard(&["report", "-", "-o", "table", "--json"])
@@ -295,7 +295,7 @@ fn records_of_the_past_that_cannot_be_read_are_told() {
     stage.redis_server().unwrap().run(&["EVAL", spoil, "0"]);
     let told = report(&stage.env)["unseen"].to_string();
     assert!(
-        told.contains("records of what has left the board that cannot be read: 1"),
+        told.contains("unreadable records in the history: 1"),
         "{told}"
     );
 }
@@ -317,7 +317,7 @@ fn a_terminal_gets_text() {
     for words in [&["report"][..], &["report", "-"]] {
         let run = env.jobboard(words).at_terminal(80).run();
         let text = run.succeeded();
-        assert!(text.contains("Age of the jobs that nobody has"), "{run}");
+        assert!(text.contains("Age of unclaimed jobs"), "{run}");
         assert!(!text.contains("<html"), "{run}");
     }
     let fields = env.jobboard(&["report"]).run();
@@ -341,5 +341,5 @@ fn where_the_past_cannot_be_read_the_rest_is_told() {
         (&json!(1), &json!(null))
     );
     let unseen = told["unseen"].to_string();
-    assert!(unseen.contains("what has left the board"), "{told}");
+    assert!(unseen.contains("the history"), "{told}");
 }

@@ -143,12 +143,14 @@ fn many_are_tried_again_by_a_filter(stage: &Stage) {
     };
     let (refused, _) = retry(&["--max", "3"]);
     assert!(
-        refused.failed(8).contains("4 jobs chosen, --max is 3"),
+        refused
+            .failed(8)
+            .contains("4 jobs selected, but --max is 3"),
         "{refused:?}"
     );
     let (first, _) = retry(&["--limit", "1"]);
     assert_eq!(first.succeeded(), format!("{}\ta-2\tretried\n", jobs[1]));
-    let left = "left alone, since somebody has them or nothing holds them back: 1 of 5 jobs";
+    let left = "skipped because they are claimed or not delayed: 1 of 5 jobs";
     assert!(first.stderr.contains(left), "{first:?}");
     let (rest, took) = retry(&["--rate", "5/s"]);
     let told = rest

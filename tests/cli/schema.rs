@@ -33,15 +33,12 @@ fn schemas_are_listed_and_printed_by_name_and_by_command() {
     );
     assert_eq!(list["$defs"]["job"], SCHEMAS["job"]);
     let table = env.jobboard(&["schema"]).at_terminal(100).run();
-    assert!(
-        table
-            .succeeded()
-            .contains("Something that happened on a board"),
-        "{table}"
-    );
+    assert!(table.succeeded().contains("An event on a board"), "{table}");
     let unknown = env.jobboard(&["schema", "jop"]).run();
     assert!(
-        unknown.failed(2).contains("`jobboard schema` lists them"),
+        unknown
+            .failed(2)
+            .contains("`jobboard schema` lists the schemas"),
         "{unknown}"
     );
 }

@@ -130,7 +130,7 @@ fn selftest(env: &Env, words: &[&str]) -> Outcome {
 fn with_time(run: impl Fn(&str) -> Outcome) -> Outcome {
     let mut told = run(LONG);
     for long in LONGER {
-        if !told.stdout.contains("no time left") {
+        if !told.stdout.contains("out of time") {
             break;
         }
         told = run(long);

@@ -24,7 +24,7 @@ fn people_see_all_that_is_known() {
     modified      TIME
     owner         ada
     claimed       TIME
-    expires       never by itself
+    expires       never
     fence         1
     book          flows 00000002-0000-0000-0000-000000000000
     details

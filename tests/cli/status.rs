@@ -144,7 +144,7 @@ fn a_board_that_never_was_has_nothing_and_that_is_said() {
     last 1d       nothing ended
     conductors    none
     --- stderr
-    nothing was ever posted on sqlite:ROOT/state/jobboard/board.db
+    no job was ever posted on sqlite:ROOT/state/jobboard/board.db
     ");
     assert!(!env.board().exists());
     env.post("resize");
@@ -227,5 +227,5 @@ fn a_server_that_is_gone_is_told() {
     stage.env.post("resize");
     stage.stop_server();
     let run = stage.env.jobboard(&["status"]).run();
-    assert!(run.failed(5).contains("cannot look at the board"), "{run}");
+    assert!(run.failed(5).contains("cannot read the board"), "{run}");
 }

@@ -59,7 +59,7 @@ fn a_namesake_in_the_trash_gives_way() {
     trashed 00000001 again
     --- stderr
       00000001 again
-    a job of the same uuid was in the trash and has been replaced
+    replaced a job with the same uuid in the trash
     ");
 }
 
@@ -97,7 +97,7 @@ fn jobs_are_chosen_by_name_and_state_and_some_of_them_first() {
     00000001-0000-0000-0000-000000000000	backup-a	trashed
     00000002-0000-0000-0000-000000000000	backup-b	trashed
     --- stderr
-    left alone (--limit): 1 job
+    skipped (--limit): 1 job
       00000001 backup-a
       00000002 backup-b (claimed by ada)
     ");

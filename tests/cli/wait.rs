@@ -108,7 +108,7 @@ fn a_whole_uuid_of_which_nothing_is_known_is_complete_only_if_that_is_asked_for(
     --- stdout
     00000001-0000-0000-0000-000000000000		complete
     --- stderr
-    nothing is known of 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db, and it counts as complete
+    no record of 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db; counting the job as complete
     ");
     let json = env
         .jobboard(&["wait", gone, "--gone-ok", "--json"])
@@ -143,7 +143,7 @@ fn why_a_job_is_in_the_trash_is_told() {
     --- stdout
     00000001-0000-0000-0000-000000000000	resize	trashed
     --- stderr
-    the last that resize wrote to stdout:
+    last lines of resize on stdout:
       boom
       password=********
     error: resize ended in the trash; the last failure: the command ended with code 3

@@ -289,9 +289,9 @@ fn a_server_that_goes_away_is_waited_for() {
     let watching = watch(&env, &["--json"]);
     env.post("before");
     server.kill();
-    watching.says("trying again");
+    watching.says("retrying");
     server.start_again();
-    watching.says("is back");
+    watching.says("reconnected to");
     env.post("after");
     let lines = watching.prints(3);
     let expected = [("posted", "before"), ("resync", ""), ("posted", "after")];
@@ -301,7 +301,7 @@ fn a_server_that_goes_away_is_waited_for() {
     );
     watching.signal(Signal::INT);
     let run = watching.ended();
-    assert_eq!(run.stderr.matches("trying again").count(), 1, "{run}");
+    assert_eq!(run.stderr.matches("retrying").count(), 1, "{run}");
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn a_server_that_is_not_there_yet_is_waited_for_and_a_wrong_address_is_not() {
     server.serves(&env, "");
     server.kill();
     let watching = env.jobboard(&["watch", "--json"]).spawn();
-    watching.says("trying again");
+    watching.says("retrying");
     server.start_again();
     watching.says("watching ");
     env.post("first");

@@ -91,7 +91,7 @@ fn refusal(text: &str, is_span: bool) -> String {
         true => "`15m` (0 to 15m is good), `5m:`, `~:15m`, `5m:15m` or `@5m:15m`",
         false => "`10` (0 to 10 is good), `10:`, `~:10`, `10:20` or `@10:20`",
     };
-    format!("`{text}` is no range: write one such as {forms}")
+    format!("`{text}` is not a range: use, for example, {forms}")
 }
 
 #[cfg(test)]

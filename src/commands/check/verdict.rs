@@ -23,7 +23,7 @@ impl Threshold {
     /// Reads `METRIC=RANGE`.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let Some((name, range)) = text.split_once('=') else {
-            return Err("it is METRIC=RANGE, such as `oldest_unclaimed=15m`".to_owned());
+            return Err("use METRIC=RANGE, for example `oldest_unclaimed=15m`".to_owned());
         };
         let metric: Metric = name.parse().map_err(|error| format!("{error}"))?;
         let range = Range::read(range, metric.is_span())?;
@@ -82,7 +82,7 @@ struct Value {
 }
 
 /// Writes a count without a fraction.
-#[expect(clippy::ref_option, reason = "so it is called by what derives")]
+#[expect(clippy::ref_option, reason = "serde's derive passes a reference")]
 fn number<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) if value.fract() == 0.0 => serializer.serialize_u64(*value as u64),
@@ -131,7 +131,7 @@ impl Verdict {
             Value {
                 name: metric,
                 value,
-                words: value.map_or("not to be seen".to_owned(), |it| metric.words(it)),
+                words: value.map_or("unknown".to_owned(), |it| metric.words(it)),
                 unit: if metric.is_span() { "s" } else { "" },
                 warn: warn.map(Range::numbers),
                 crit: crit.map(Range::numbers),
@@ -210,8 +210,8 @@ impl Value {
         let (state, name, words) = (self.state, self.name, &self.words);
         let outside = self.outside.as_ref();
         let outside = outside.map(|range| match range.strip_prefix('@') {
-            Some(range) => format!(", inside of {range}"),
-            None => format!(", outside of {range}"),
+            Some(range) => format!(", inside {range}"),
+            None => format!(", outside {range}"),
         });
         let outside = outside.unwrap_or_default();
         format!("{state}: {name} is {words}{outside}: {}", self.command)

@@ -66,7 +66,7 @@ impl<'a> Limits<'a> {
             answer = wait => Ok(answer?),
             () = is_over => {
                 let waited = end.map_or(Duration::ZERO, |(_, wait)| wait);
-                Err(out_of_time(waited, "a job that can be claimed"))
+                Err(out_of_time(waited, "a claimable job"))
             }
         }
     }

@@ -57,9 +57,7 @@ pub(super) fn place(text: &str) -> Result<Place, String> {
     }
     match Path::new(text).extension().is_some_and(|it| it == "prom") {
         true => Ok(Place::File(PathBuf::from(text))),
-        false => {
-            Err("it is ADDRESS:PORT, unix:PATH, or a file whose name ends in .prom".to_owned())
-        }
+        false => Err("use ADDRESS:PORT, unix:PATH or a file name that ends in .prom".to_owned()),
     }
 }
 
@@ -80,7 +78,9 @@ pub(super) async fn start(
             return Ok(JoinSet::from_iter([file.keep(metrics, reporter)]));
         }
         Place::Address(address) if !(address.ip().is_loopback() || is_public) => {
-            let message = format!("whoever reaches {address} could read how this conductor is");
+            let message = format!(
+                "everyone who can reach {address} could read the metrics of this conductor"
+            );
             let hint = "listen on 127.0.0.1, or add --metrics-public";
             return Err(CommandError::refused(message).hint(hint).into());
         }
@@ -194,24 +194,24 @@ impl Metrics {
         for (name, help, value) in [
             (
                 "jobboard_conductor_running",
-                "Jobs that are being performed.",
+                "Jobs that run now.",
                 running as f64,
             ),
             (
                 "jobboard_conductor_slots",
-                "How many jobs may be performed at once.",
+                "Maximum number of jobs that run concurrently.",
                 slots,
             ),
             (
                 "jobboard_conductor_start_time_seconds",
-                "When the conductor began.",
+                "Start time of the conductor.",
                 timestamp(self.since),
             ),
         ] {
             own.gauge(name, help, value);
         }
         if let Some(reached) = self.account.reached() {
-            let help = "When the board last did as it was asked.";
+            let help = "Time of the last successful request to the board.";
             let name = "jobboard_conductor_last_board_contact_timestamp_seconds";
             own.gauge(name, help, timestamp(reached));
         }
@@ -245,10 +245,10 @@ impl Site for Metrics {
 }
 
 fn add_work(measured: &Measured, exposition: &mut Exposition) {
-    let help = "Jobs that were claimed.";
+    let help = "Claimed jobs.";
     let claims = exposition.family(Kind::Counter, "jobboard_conductor_claims_total", help);
     claims.add(&[], measured.claims as f64);
-    let help = "Attempts that have ended, by how and by the names of their jobs.";
+    let help = "Finished attempts by outcome and job name.";
     let runs = exposition.family(Kind::Counter, "jobboard_conductor_runs_total", help);
     for (name, ends) in &measured.ends {
         let name = name.as_deref().unwrap_or(OTHERS);
@@ -259,12 +259,12 @@ fn add_work(measured: &Measured, exposition: &mut Exposition) {
     for (name, help, histogram) in [
         (
             "jobboard_conductor_run_duration_seconds",
-            "How long commands ran.",
+            "Run time of commands.",
             &measured.runs,
         ),
         (
             "jobboard_conductor_wait_seconds",
-            "How long jobs had been on the board when they were claimed for the first time.",
+            "Time from posting to the first claim.",
             &measured.waits,
         ),
     ] {
@@ -273,7 +273,7 @@ fn add_work(measured: &Measured, exposition: &mut Exposition) {
         let family = exposition.family(Kind::Histogram, name, help);
         family.histogram(&within, count, sum);
     }
-    let help = "Exchanges in which claims were to be renewed.";
+    let help = "Requests to renew claims, by result.";
     let name = "jobboard_conductor_renewals_total";
     let renewals = exposition.family(Kind::Counter, name, help);
     for (result, count) in [
@@ -282,10 +282,10 @@ fn add_work(measured: &Measured, exposition: &mut Exposition) {
     ] {
         renewals.add(&[("result", result)], count as f64);
     }
-    let help = "How long after it was due the last renewal was answered.";
+    let help = "Delay of the last renewal after its due time.";
     let late = measured.lateness.as_secs_f64();
     exposition.gauge("jobboard_conductor_renewal_lateness_seconds", help, late);
-    let help = "How often the board was away and came back.";
+    let help = "Reconnections to the board.";
     let name = "jobboard_conductor_board_reconnects_total";
     let reconnects = exposition.family(Kind::Counter, name, help);
     reconnects.add(&[], measured.reconnects as f64);
@@ -293,18 +293,18 @@ fn add_work(measured: &Measured, exposition: &mut Exposition) {
 
 fn add_process(exposition: &mut Exposition) {
     let usage = Usage::now();
-    let help = "For how long the conductor itself was computing.";
+    let help = "CPU time of the conductor, without its commands.";
     let processor = exposition.family(Kind::Counter, "process_cpu_seconds_total", help);
     processor.add(&[], usage.processor.as_secs_f64());
     for (name, help, value) in [
         (
             "process_resident_memory_bytes",
-            "How much memory the conductor itself has.",
+            "Resident memory of the conductor, without its commands.",
             usage.memory.map(|bytes| bytes as f64),
         ),
         (
             "process_open_fds",
-            "How many files the conductor has open.",
+            "Open files of the conductor.",
             usage.files.map(|files| files as f64),
         ),
     ] {

@@ -147,7 +147,7 @@ pub(crate) struct ConductArgs {
 
 fn time_limit(text: &str) -> Result<Duration, String> {
     match duration::parse(text).map_err(|error| error.to_string())? {
-        Duration::ZERO => Err("no job can be done in no time".to_owned()),
+        Duration::ZERO => Err("a timeout must be longer than 0s".to_owned()),
         limit => Ok(limit),
     }
 }
@@ -155,7 +155,7 @@ fn time_limit(text: &str) -> Result<Duration, String> {
 fn jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(jobs @ 1..=10_000) => Ok(jobs),
-        _ => Err("it is a number from 1 to 10000".to_owned()),
+        _ => Err("use a number from 1 to 10000".to_owned()),
     }
 }
 
@@ -167,7 +167,7 @@ fn output(text: &str) -> Result<Destination, String> {
         folder => {
             let folder = PathBuf::from(folder);
             if !folder.is_dir() {
-                let message = "it is prefix, inherit, discard, or a folder that exists";
+                let message = "use prefix, inherit, discard or an existing directory";
                 return Err(message.to_owned());
             }
             Destination::Folder(folder)
@@ -176,7 +176,7 @@ fn output(text: &str) -> Result<Destination, String> {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<()> {
-    refuse_to_perform(ctx, "run the jobs")?;
+    refuse_to_perform(ctx, "run jobs")?;
     let mut settings = settings(ctx, &args)?;
     ctx.create_folder(&args.creation);
     let board = ctx.writable_board()?;
@@ -229,7 +229,7 @@ fn reload(ctx: &Context, args: &PolicyArgs) -> anyhow::Result<Reloaded> {
     let (url, ours) = (&config.board.value.url, &ctx.config.board.value.url);
     ensure!(
         url.to_string() == ours.to_string(),
-        "the board is {url} by now, which takes a restart"
+        "the configured board is now {url}; restart the conductor to use it"
     );
     let changed = config.entries().into_iter();
     let changed = changed.filter(|it| it.key != "conduct" && !before.contains(it));

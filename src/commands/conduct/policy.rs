@@ -15,7 +15,7 @@ use crate::{
 
 /// The execution policy.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "What may be run")]
+#[command(next_help_heading = "Execution policy")]
 pub(super) struct PolicyArgs {
     /// Run each job by the program of its name in DIR; the program gets the details on standard input
     #[arg(long, value_name = "DIR")]
@@ -59,7 +59,7 @@ impl PolicyArgs {
             allow_env,
         } = value;
         if *allow_any && !allow.is_empty() {
-            return Err(wrong("it has both `allow` and `allow_any`".to_owned()));
+            return Err(wrong("use either `allow` or `allow_any`".to_owned()));
         }
         let paths = allow.iter().map(|text| Glob::of_path(text));
         let variables = allow_env.iter().map(|text| text.parse());
@@ -83,8 +83,9 @@ impl PolicyArgs {
         };
         let has_any = self.handlers.is_some() || !self.allow.is_empty() || self.allow_any;
         if !is_ours_alone && !has_any {
-            let message = "whoever can post to this board could have anything executed here";
-            let hint = "say what may be run: --handlers DIR, --allow PATTERN, or --allow-any";
+            let message = "without an execution policy, everyone who can post to this board could \
+                run any program here";
+            let hint = "set an execution policy: --handlers DIR, --allow PATTERN or --allow-any";
             return Err(CommandError::refused(message).hint(hint).into());
         }
         let search = absolute_search(env.variable("PATH").as_deref());
@@ -113,30 +114,29 @@ impl PolicyArgs {
         };
         // Whoever has no folder there has mistyped it.
         if !folder.is_dir() && folder.try_exists().is_ok() {
-            let message = format!("--handlers: there is no folder {}", folder.display());
+            let message = format!("--handlers: no directory {}", folder.display());
             return Err(CommandError::usage(message).into());
         }
         let handlers = Folder::new(folder).map_err(|error| refusal(&error, OUR_HANDLERS))?;
         if !self.allow_any && handlers.are_for_everybody(search) {
             let message = format!(
-                "each program in {} would be a handler, for whoever can post",
+                "every program in {} would be a handler that every poster can run",
                 folder.display()
             );
-            let hint = "make a folder that has nothing but handlers; or say --allow-any, if any \
-                        program may be run";
+            let hint = "use a directory that contains only handlers, or --allow-any to allow every program";
             return Err(CommandError::refused(message).hint(hint).into());
         }
         Ok(Some(Handlers::Folder(handlers)))
     }
 }
 
-const OUR_BOARD: &str = "the board and its folder must belong to the user who conducts, all on the \
-                         way to it to that user or root, and nobody else may write there";
-const OUR_HANDLERS: &str = "the folder and all on the way to it must belong to the user who \
-                            conducts or to root, and nobody else may write there";
+const OUR_BOARD: &str = "the board and its directory must belong to the conductor's user, every \
+    parent directory to that user or root, and no other user may have write access";
+const OUR_HANDLERS: &str = "the directory and its parents must belong to the conductor's user or to \
+    root, and no other user may have write access";
 
 fn refusal(error: &Untrusted, hint: &'static str) -> anyhow::Error {
-    let mut message = format!("what jobs say is not executed: {error}");
+    let mut message = format!("refusing to run commands from jobs: {error}");
     if let Some(source) = std::error::Error::source(error) {
         message = format!("{message}: {source}");
     }

@@ -44,7 +44,7 @@ impl Route<'_> {
         match records.len() < MOST_RECORDS {
             true => Ok(records),
             false => Err(BoardError::Failed {
-                doing: "read all records of moves on",
+                doing: "read the records of all moves on",
                 board: self.source.clone(),
                 source: format!("there are more than {MOST_RECORDS}").into(),
             }),
@@ -228,27 +228,27 @@ impl Mover<'_> {
         let end = match (ours, posted) {
             (Ok(Some(Entry::Job(copy))), _) => {
                 let is_same = trip.entry.job().map(fingerprint) == Some(fingerprint(copy));
-                let differs = CommandError::refused("its copy there differs from the job");
+                let differs = CommandError::refused("the copy on the target differs from the job");
                 let end = (!is_same).then(|| End::Stays(differs.into()));
                 return (Some((**copy).clone()), end);
             }
             (Ok(Some(Entry::Malformed(copy))), _) => self.unresolved(
                 BoardError::from(copy).into(),
-                "it stays here, and a copy is there",
+                "the job stays here; a copy is on the target",
             ),
             (Err(error), _) => self.unresolved(
                 repeated(self.route.to, error).into(),
-                "it stays here, and a claimed copy may be there",
+                "the job stays here; a claimed copy may be on the target",
             ),
             (Ok(None), Err(BoardError::Exists { .. })) => self.conflict(None),
             // The request may still arrive.
             (Ok(None), Err(error @ BoardError::Unknown { .. })) => self.unresolved(
                 error.into(),
-                "it stays here, and a claimed copy may be there",
+                "the job stays here; a claimed copy may be on the target",
             ),
             (Ok(None), Err(error)) => End::Stays(error.into()),
             (Ok(None), Ok(_)) => {
-                let message = "its copy was posted there and is gone";
+                let message = "the copy on the target was posted and has disappeared";
                 End::Stays(CommandError::refused(message).into())
             }
         };
@@ -298,7 +298,7 @@ impl Mover<'_> {
                 // A job that is gone may have moved: peers can delete its commit record.
                 _ => self.unresolved(
                     error.into(),
-                    "it may still be here, with a claimed copy there",
+                    "the job may still be here; a claimed copy is on the target",
                 ),
             });
         }
@@ -321,8 +321,8 @@ impl Mover<'_> {
                 continue;
             };
             let what = match is_committed(trip) {
-                true => "it was moved, and its copy there is still claimed",
-                false => "it stays here, and a claimed copy is there",
+                true => "the job was moved, but its copy on the target is still claimed",
+                false => "the job stays here; a claimed copy is on the target",
             };
             trip.end = Some(self.unresolved(error.into(), what));
         }
@@ -369,10 +369,10 @@ impl Mover<'_> {
     /// Says why a job stays whose uuid is taken on the target board.
     fn conflict(&self, found: Option<&Entry>) -> End {
         let place = match found {
-            Some(Entry::Job(job)) if job.shelf == Shelf::Trash => "in the trash there",
+            Some(Entry::Job(job)) if job.shelf == Shelf::Trash => "in the trash of the target",
             _ => "there",
         };
-        let message = format!("a job with this uuid is already {place}; both are unchanged");
+        let message = format!("a job with this uuid is already {place}; both jobs are unchanged");
         End::Stays(CommandError::refused(message).into())
     }
 

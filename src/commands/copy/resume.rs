@@ -163,14 +163,17 @@ fn has_moved(
 
 /// Reports a copy that is left alone, because another board decides about it.
 fn of_another(route: &Route<'_>) -> anyhow::Error {
-    let message = format!("no readable record says that it came from {}", route.source);
-    let hint = "`jobboard explain JOB` on the target names the board that it came from";
+    let message = format!(
+        "no readable record shows that the job came from {}",
+        route.source
+    );
+    let hint = "`jobboard explain JOB` on the target prints the source board";
     CommandError::refused(message).hint(hint).into()
 }
 
 fn still_busy(owner: &Owner) -> anyhow::Error {
     let message =
         format!("the move {owner} may still be running: it holds the claim on the source");
-    let hint = "run `copy --resume` again when that claim has expired";
+    let hint = "run `copy --resume` again after that claim expires";
     CommandError::refused(message).hint(hint).into()
 }

@@ -34,9 +34,9 @@ impl Operation {
     /// Says why it cannot be done to a job on this shelf that somebody has or not; none, if it can.
     pub(super) fn problem(self, shelf: Shelf, is_claimed: bool) -> Option<&'static str> {
         match (self, shelf) {
-            (Self::Abandon, Shelf::Board) if !is_claimed => Some("nobody has claimed that"),
+            (Self::Abandon, Shelf::Board) if !is_claimed => Some("the job is not claimed"),
             (Self::Abandon | Self::Trash | Self::Consume, Shelf::Trash) => {
-                Some("that is in the trash: R has it tried again")
+                Some("the job is in the trash; press R to retry it")
             }
             _ => None,
         }
@@ -114,8 +114,8 @@ impl Dialog {
             Operation::Pause | Operation::Resume if self.names.is_empty() => {
                 format!("{} the names of {jobs}?", self.operation.words().0)
             }
-            Operation::Pause => format!("leave all jobs named {names} alone?"),
-            Operation::Resume => format!("have jobs named {names} taken again?"),
+            Operation::Pause => format!("pause all jobs named {names}?"),
+            Operation::Resume => format!("resume jobs named {names}?"),
             Operation::Retry => format!("retry {jobs}?"),
             operation => format!("{} {jobs} by force?", operation.words().0),
         }
@@ -184,7 +184,7 @@ pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> Stag
             Stage::Done(format!("{past} {jobs}"), notes.collect())
         }
         Err(error) => Stage::Done(
-            "it may not have been done: look at the jobs".to_owned(),
+            "the outcome is unknown; check the jobs".to_owned(),
             vec![chain(&error)],
         ),
     }
@@ -216,7 +216,7 @@ async fn retry(board: &dyn Board, jobs: &[Entry], remark: &Remark) -> board::Res
         Origin::Here => retry::judge(entry, now, false)
             .err()
             .map(|error| chain(&error)),
-        _ => Some("nobody knows of which board it is: `jobboard retry` takes its uuid".to_owned()),
+        _ => Some("the board of this job is unknown; use `jobboard retry UUID`".to_owned()),
     };
     let refused: Vec<_> = jobs.iter().map(judge).collect();
     let fit = jobs
@@ -255,12 +255,12 @@ async fn pause(board: &dyn Board, task: &Task, remark: Remark) -> Stage {
         }
     }
     if done.is_empty() {
-        return Stage::Done(format!("nothing is {past}"), notes);
+        return Stage::Done(format!("nothing {past}"), notes);
     }
     if task.operation == Operation::Pause {
-        notes.push("P, or `jobboard resume`, ends it".to_owned());
+        notes.push("press P or run `jobboard resume` to resume".to_owned());
         if board.capabilities().has_peers() {
-            notes.push("Python services take such jobs all the same".to_owned());
+            notes.push("Python services ignore pauses".to_owned());
         }
     }
     Stage::Done(format!("{past} {}", done.join(", ")), notes)

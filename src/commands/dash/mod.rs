@@ -124,25 +124,22 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
 
 /// Says why nobody would see anything, and what shows it.
 fn problem(ctx: &Context, args: &DashArgs) -> Option<(&'static str, &'static str)> {
-    let once = "`jobboard dash --once` prints one frame of it";
+    let once = "`jobboard dash --once` prints one screen";
     let is_dumb = |term: OsString| term == "dumb" || term.is_empty();
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     match args.once {
         true if args.view == View::Events => Some((
-            "--once reads the board, and has heard of no event",
-            "`jobboard watch` tells them as they come",
+            "--once cannot show events: it prints the board at one moment",
+            "`jobboard watch` prints events",
         )),
-        false if !is_terminal => Some((
-            "dash needs a terminal, to be read from and written to",
-            once,
-        )),
+        false if !is_terminal => Some(("dash needs a terminal for its input and output", once)),
         false if ctx.environment.variable("TERM").is_none_or(is_dumb) => Some((
-            "dash needs a terminal that can move its cursor, and TERM names none",
+            "dash needs a terminal that can move its cursor; TERM names none",
             once,
         )),
         _ if ctx.out.is_json() => Some((
-            "dash draws, and programs cannot read that",
-            "`jobboard status --json` and `jobboard list --json` are for them",
+            "dash has no JSON output",
+            "use `jobboard status --json` or `jobboard list --json`",
         )),
         _ => None,
     }
@@ -161,7 +158,7 @@ fn is_utf8(ctx: &Context) -> bool {
 async fn once(questions: Questions<'_>, mut state: State, look: Look) -> anyhow::Result<String> {
     state.is_once = true;
     let filters = state.picture.filters.clone();
-    let trying = || questions.ctx.trying("look at", "the board");
+    let trying = || questions.ctx.trying("read", "the board");
     let mut take = |input| {
         let input = match input {
             Input::Unread(why) | Input::Hidden(Shelf::Board, why) => {

@@ -19,7 +19,7 @@ use crate::{
     output::{Text, Tone},
 };
 
-const NO_JOB: &str = "choose a job in 1 Jobs or 4 Trash, or open one";
+const NO_JOB: &str = "select a job in 1 Jobs or 4 Trash, or open one";
 
 pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
     state.message = None;
@@ -293,12 +293,12 @@ fn prepare(state: &mut State, operation: Operation) -> Vec<Effect> {
         (places.into_iter()).partition(|place| problem(place).is_none());
     if !fit.is_empty() {
         let mut dialog = Dialog::new(operation, fit.clone());
-        let left_out = |problem| format!("{} left out: {problem}", unfit.len());
+        let left_out = |problem| format!("{} skipped: {problem}", unfit.len());
         dialog.left_out = unfit.first().and_then(problem).map(left_out);
         state.overlay = Overlay::Dialog(Box::new(dialog));
         return vec![Effect::Prepare(operation, fit)];
     }
-    let hidden = "what is marked is not shown here: Esc unmarks it";
+    let hidden = "the marked jobs are not in this view; Esc clears the marks";
     let problem = match unfit.first().and_then(problem) {
         Some(problem) => problem,
         None if !state.marks.is_empty() => hidden,
@@ -324,10 +324,7 @@ fn answer(state: &mut State, key: KeyEvent) -> Vec<Effect> {
             KeyCode::Enter if dialog.typed == *name => return agree(state),
             KeyCode::Enter => {
                 state.overlay = Overlay::None;
-                state.say(
-                    Tone::Busy,
-                    "that is not the name of the board: nothing was done",
-                );
+                state.say(Tone::Busy, "wrong board name; nothing changed");
             }
             _ => {}
         },
@@ -347,6 +344,9 @@ fn agree(state: &mut State) -> Vec<Effect> {
         return vec![Effect::Perform(task)];
     }
     state.overlay = Overlay::None;
-    state.say(Tone::Busy, "all of it has changed since, and is left alone");
+    state.say(
+        Tone::Busy,
+        "all selected jobs changed meanwhile; nothing changed",
+    );
     Vec::new()
 }

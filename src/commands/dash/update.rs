@@ -175,7 +175,7 @@ fn ask(
     }
     let problem = match found {
         Ok(jobs) if !jobs.is_empty() => return dialog.ask(jobs, &state.pauses, state.now),
-        Ok(_) => "they are not there any more".to_owned(),
+        Ok(_) => "the selected jobs no longer exist".to_owned(),
         Err(why) => why,
     };
     state.overlay = Overlay::None;

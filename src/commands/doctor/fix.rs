@@ -134,8 +134,7 @@ pub(super) async fn fix(
 ) -> anyhow::Result<Option<Fixed>> {
     let mut plan = Plan::of(found);
     if plan.plan.is_empty() {
-        ctx.out
-            .note("there is nothing that jobboard can mend by itself");
+        ctx.out.note("nothing to fix automatically");
     }
     // One answer is one document, and the plan a part of it.
     let is_document = ctx.out.format() == Format::Json;
@@ -151,8 +150,8 @@ pub(super) async fn fix(
     }
     let board = ctx.writable_board()?;
     let question = match plan.plan.len() {
-        1 => "do this step?".to_owned(),
-        steps => format!("do these {steps} steps?"),
+        1 => "run this step?".to_owned(),
+        steps => format!("run these {steps} steps?"),
     };
     ctx.consent(&args.consent, &question)?;
     let mut failed = 0;
@@ -179,11 +178,11 @@ async fn perform(
     step: &Step,
 ) -> anyhow::Result<()> {
     let left = step.left(board).await;
-    let left = left.with_context(|| ctx.trying("look again at", "what is to be mended"))?;
+    let left = left.with_context(|| ctx.trying("read", "the affected jobs"))?;
     if left.len() < step.jobs.len() {
         let by_now = step.jobs.len() - left.len();
         ctx.out.note(format!(
-            "no longer so, and left alone: {by_now} of {}",
+            "no longer affected, skipped: {by_now} of {}",
             step.jobs.len()
         ));
     }
@@ -198,6 +197,7 @@ async fn perform(
     let words = step.command.words().iter().cloned().chain(left);
     let words = words.chain(yes).chain(reason);
     let words = words.chain(confirmed.into_iter().flatten());
-    let cli = Cli::try_parse_from(words).with_context(|| format!("cannot do `{}`", step.text()))?;
+    let cli =
+        Cli::try_parse_from(words).with_context(|| format!("cannot run `{}`", step.text()))?;
     Box::pin(dispatch(ctx, cli.command)).await
 }

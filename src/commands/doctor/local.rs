@@ -42,7 +42,7 @@ pub(super) fn examine(config: &Config) -> Examined {
         ),
     ];
     for (what, _, remedy) in lacking.into_iter().filter(|(_, lacks, _)| *lacks) {
-        let summary = format!("the kernel, or this container, has no {what}");
+        let summary = format!("the kernel or this container lacks {what}");
         let remedy = Remedy::Elsewhere(Suggestion::of(remedy));
         seen.add(Finding::new(Code::Kernel, summary, remedy));
     }
@@ -62,7 +62,7 @@ fn look_at(
     // A pipe that a shell has made is read once, and by whoever has it open.
     if found & forbidden != 0 && path.is_file() {
         let name = path.display();
-        let summary = format!("{name} can be {what} by others (mode {found:o})");
+        let summary = format!("{name} can be {what} by other users (mode {found:o})");
         let command = Suggestion::of("chmod").with([mode, &path.to_string_lossy()]);
         seen.add(Finding::new(code, summary, Remedy::Elsewhere(command)));
     }

@@ -99,9 +99,8 @@ async fn without_job(
         .unwrap_or_default();
     let unknown = jobs.unnamed + untold.iter().filter(|it| !told.contains_key(**it)).count();
     if unknown > 0 {
-        let what = format!(
-            "whether load balancers wait for no job: what {unknown} jobs are about nobody says"
-        );
+        let what =
+            format!("cannot check all pending load balancers: {unknown} jobs do not name theirs");
         seen.unseen(what, None);
         return Vec::new();
     }
@@ -157,7 +156,7 @@ impl Database {
 /// Tells of columns that somebody has to have made longer.
 fn short_columns(columns: Vec<String>) -> Finding {
     let summary = format!(
-        "the logbooks' tables are of an older TaskFlow: {} of their columns are short",
+        "the logbook tables are from an older TaskFlow: {} columns are too short",
         columns.len()
     );
     let remedy = Remedy::Elsewhere(Suggestion::of("octavia-db-manage upgrade_persistence"));
@@ -169,7 +168,7 @@ fn short_columns(columns: Vec<String>) -> Finding {
 
 fn pending_without_job(balancer: &Pending) -> Finding {
     let Pending { id, status, since } = balancer;
-    let summary = format!("load balancer {id} is {status} and no job is about it");
+    let summary = format!("load balancer {id} is {status}, but no job refers to it");
     let then = match status.as_str() {
         "PENDING_DELETE" => {
             r#"mysql octavia -e "$0" && openstack loadbalancer delete --cascade "$1""#
@@ -207,12 +206,12 @@ impl Jobs {
         let jobs = match time::timeout(WHOLE, Self::of(board)).await {
             Ok(Ok(jobs)) => jobs,
             Ok(Err(error)) => {
-                seen.unseen("what the jobs are about", error);
+                seen.unseen("the load balancers of the jobs", error);
                 return None;
             }
             Err(_) => {
                 seen.unseen(
-                    "what the jobs are about: it took too long to read them",
+                    "the load balancers of the jobs: reading took too long",
                     None,
                 );
                 return None;
@@ -220,7 +219,7 @@ impl Jobs {
         };
         if jobs.unreadable > 0 {
             let what = format!(
-                "what {} records are about, which cannot be read",
+                "the load balancers of {} unreadable records",
                 jobs.unreadable
             );
             seen.unseen(what, None);

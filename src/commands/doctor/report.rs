@@ -151,7 +151,7 @@ impl Report for Diagnosis {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         if let Some(server) = &self.server {
-            page.fact("served by", server);
+            page.fact("server", server);
         }
         if let Some(round_trip) = self.round_trip {
             page.fact("round trip", format!("{:.2} ms", round_trip * 1e3));
@@ -161,22 +161,22 @@ impl Report for Diagnosis {
             let of = self.findings.iter().filter(|it| it.group == *group);
             of.for_each(|it| it.human(page));
             for it in self.unseen.iter().filter(|it| it.group == *group) {
-                page.sentence(4).plain("  not seen: ").plain(&it.what);
+                page.sentence(4).plain("  not checked: ").plain(&it.what);
             }
         }
         let (all, notes) = (self.findings.len(), self.findings.iter());
         let notes = notes.filter(|it| it.severity == Severity::Note).count();
         let fixable = self.findings.iter().filter(|it| it.remedy.fix).count();
         let wrong = match all - notes {
-            0 => "The board is sound, as far as it was seen.".to_owned(),
-            1 => "One thing is wrong.".to_owned(),
-            wrong => format!("{wrong} things are wrong."),
+            0 => "No problems found.".to_owned(),
+            1 => "1 problem found.".to_owned(),
+            wrong => format!("{wrong} problems found."),
         };
         let fix = match fixable {
             0 => String::new(),
             _ => {
                 let fix = Suggestion::of("doctor --fix").on(&self.program);
-                format!(" `{fix}` mends what jobboard can.")
+                format!(" `{fix}` fixes what it can.")
             }
         };
         page.line();
@@ -197,12 +197,12 @@ impl Told {
                 .plain(value);
         }
         page.sentence(6)
-            .add(Tone::Faint, "    so: ")
+            .add(Tone::Faint, "    impact: ")
             .plain(self.impact);
         let word = if self.remedy.fix {
-            "    mend: "
+            "    fix: "
         } else {
-            "    do: "
+            "    run: "
         };
         page.command(word, &self.remedy.command);
     }

@@ -205,7 +205,7 @@ impl Report for Explanation {
                 let line = page.line().add(Tone::Strong, self.title()).plain("  ");
                 let line = line.add(tone, finding.code.name());
                 if let Some(like) = &self.like {
-                    line.add(Tone::Faint, format!("  as {like}"));
+                    line.add(Tone::Faint, format!("  like {like}"));
                     return;
                 }
                 drop(line);
@@ -223,12 +223,12 @@ impl Report for Explanation {
                 page.fact(&format!("  {}", evidence.what), &value);
             }
             if let Some(remedy) = &finding.remedy {
-                page.fact("  to do", &remedy.text);
+                page.fact("  next", &remedy.text);
                 page.command("  ", &remedy.command);
             }
         }
         for unseen in &self.unseen {
-            page.fact("  not seen", unseen);
+            page.fact("  not checked", unseen);
         }
     }
 }

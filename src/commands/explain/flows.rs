@@ -95,7 +95,7 @@ async fn add_unclaimed(
 
 fn unseen(explanations: &mut [&mut Explanation], why: &str) {
     for explanation in explanations {
-        explanation.unseen.push(format!("its logbook: {why}"));
+        explanation.unseen.push(format!("the logbook: {why}"));
     }
 }
 
@@ -108,9 +108,9 @@ fn tell(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: Date
     let said = match (flow, job.shelf) {
         (Some(flow), _) => position(flow, now),
         (None, Shelf::Trash) => {
-            "its logbook is gone: restored, it would be trashed again at once".to_owned()
+            "the logbook is gone; a restored job would return to the trash immediately".to_owned()
         }
-        (None, _) => "there is no record of its flow: who claims it can only trash it".to_owned(),
+        (None, _) => "the flow record is gone; a worker can only trash the job".to_owned(),
     };
     // Whatever else was said alike of another one, their flows differ.
     explanation.like = None;
@@ -139,13 +139,14 @@ fn changed_unclaimed(
 }
 
 fn runs_unclaimed(scene: &Scene, job: &Job, changed: DateTime<Utc>) -> Finding {
-    let summary = "its flow went on lately, and nobody has claimed the job: who performs it has lost the claim, or \
-                   has just given the job back; in the first case whoever claims it does the same a second time";
-    let text = "see whether it goes on; if so, stop who performs it";
+    let summary = "the flow advanced recently, but the job is unclaimed. Either the worker just \
+        released the job, or it lost the claim and still runs; the next worker would then repeat \
+        its work";
+    let text = "check whether the flow still advances; if so, stop its worker";
     let command = scene.command(&["flow", &job.reference()]);
     let finding = Finding::new(Code::RunsUnclaimed, Severity::Warning, summary);
     finding
-        .at("went on", Some(changed), scene.now)
+        .at("advanced", Some(changed), scene.now)
         .mend(text, command)
 }
 

@@ -15,31 +15,30 @@ impl Scene {
         let why = reason
             .map(|reason| format!(": {reason}"))
             .unwrap_or_default();
-        let mut finding = self.bad(
-            Code::Trashed,
-            format!("it was given up, and is in the trash{why}"),
-        );
+        let mut finding = self.bad(Code::Trashed, format!("the job is in the trash{why}"));
         finding = finding.at("trashed", job.trashed_on, self.now);
         if let Some(remark) = remark {
             finding = finding.seen("by", &remark.by);
         }
         finding = with_attempts(finding, job, self.now);
-        let text = "once the cause is mended, have it tried anew";
+        let text = "fix the cause, then retry the job";
         (self.mend(finding, case, text, &["retry"]), false)
     }
 
     pub(super) fn ended(&self, job: &Job) -> (Finding, bool) {
         let Some(ended) = &job.ended else {
             return (
-                Finding::new(Code::Ended, Severity::Ok, "it has left the board"),
+                Finding::new(Code::Ended, Severity::Ok, "the job has left the board"),
                 true,
             );
         };
         let (severity, how) = match ended.departure {
-            Departure::Consumed if job.is_moved() => (Severity::Ok, "it goes on elsewhere"),
-            Departure::Consumed => (Severity::Ok, "it is done"),
-            Departure::Failed => (Severity::Warning, "it was ended as failed"),
-            Departure::Purged => (Severity::Ok, "it was removed for good"),
+            Departure::Consumed if job.is_moved() => {
+                (Severity::Ok, "the job continues on another board")
+            }
+            Departure::Consumed => (Severity::Ok, "the job is complete"),
+            Departure::Failed => (Severity::Warning, "the job was consumed as failed"),
+            Departure::Purged => (Severity::Ok, "the job was purged"),
         };
         let mut finding =
             Finding::new(Code::Ended, severity, how).at("ended", Some(ended.on), self.now);

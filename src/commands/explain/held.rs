@@ -22,9 +22,9 @@ const OCTAVIA: &str = "octavia-task-flow-conductor-";
 impl Scene {
     pub(super) fn held(&self, job: &Job, holding: &Holding, case: &Case<'_>) -> (Finding, bool) {
         let Some(owner) = &holding.owner else {
-            let problem = job.problem.as_deref().unwrap_or("its owner cannot be read");
+            let problem = job.problem.as_deref().unwrap_or("the owner cannot be read");
             let finding = self.bad(Code::LockBroken, problem);
-            let text = "if nobody performs it, free it";
+            let text = "if no worker runs the job, release the claim";
             return (
                 self.mend(finding, case, text, &["abandon", "--force"]),
                 false,
@@ -41,11 +41,11 @@ impl Scene {
             .seen("owner", owner.text())
             .at("held", job.held_since(), self.now);
         let finding = match (holding.lease, holding.expires_in) {
-            (Lease::None, _) => finding.seen("lapses", "never"),
-            (Lease::Session, _) => finding.seen("lapses", "with the session of its holder"),
+            (Lease::None, _) => finding.seen("expires", "never"),
+            (Lease::Session, _) => finding.seen("expires", "with the owner's session"),
             (Lease::Timed, left) => {
                 let left = left.map(duration::brief).unwrap_or_default();
-                finding.seen("lapses", format!("in {left}, unless it is renewed"))
+                finding.seen("expires", format!("in {left} unless renewed"))
             }
         };
         let lapses = holding.lease != Lease::None;
@@ -58,7 +58,7 @@ impl Scene {
     }
 
     fn unfinished_move(&self, job: &Job) -> Finding {
-        let summary = "a move from another board holds it, and has not finished";
+        let summary = "an unfinished move from another board holds the claim";
         let finding = self.bad(Code::UnfinishedMove, summary);
         let Some(from) = job.moved_from() else {
             return finding;
@@ -77,32 +77,35 @@ impl Scene {
         let free = &["abandon", "--force"][..];
         match finding.code {
             Code::HeldForever => {
-                let text = format!("if {owner} is gone, free it");
+                let text = format!("if {owner} is gone, release the claim");
                 self.mend(finding, case, &text, free)
             }
-            Code::HeldByDead if lapses => {
-                self.mend(finding, case, "it is free when it lapses; at once by", free)
-            }
-            Code::HeldByDead => self.mend(finding, case, "free it", free),
+            Code::HeldByDead if lapses => self.mend(
+                finding,
+                case,
+                "wait until the claim expires, or release it now",
+                free,
+            ),
+            Code::HeldByDead => self.mend(finding, case, "release the claim", free),
             Code::NotRenewed => match taker {
                 Some(taker) => {
                     let command = self.command(&["conductors"]).operand(&taker.conductor.name);
-                    finding.mend("restart it; what it does", command)
+                    finding.mend("restart the conductor; this shows its state", command)
                 }
                 None if owner.text().starts_with(OCTAVIA) => {
-                    let text = "restart the octavia-worker in whose log that name is; when it lapses \
-                                another one performs it as well";
+                    let text = "restart the octavia-worker whose log contains that name; after the \
+                        claim expires, a second worker runs the job too";
                     self.mend(finding, case, text, &["show"])
                 }
                 None => {
-                    let text = "restart its holder; when it lapses another one performs it as well";
+                    let text = "restart the owner; after the claim expires, a second worker runs the job too";
                     self.mend(finding, case, text, &["show"])
                 }
             },
             Code::Unsettled => self.mend(
                 finding,
                 case,
-                "mend what keeps it; to be rid of the job",
+                "fix the cause; to remove the job",
                 &["consume", "--force"],
             ),
             _ => finding,
@@ -120,7 +123,7 @@ impl Scene {
         if taker.is_silent {
             let silence = taker.conductor.silence.map(duration::brief);
             let summary = format!(
-                "the conductor that has it is silent{}",
+                "the conductor that holds the claim is silent{}",
                 silence.map(|it| format!(" for {it}")).unwrap_or_default()
             );
             return Finding::new(Code::HeldByDead, Severity::Warning, summary);
@@ -128,7 +131,7 @@ impl Scene {
         if let Some(stuck) = told.unsettled.iter().find(|it| it.uuid == job.reference()) {
             let reason = &stuck.reason;
             let summary =
-                format!("it was performed, and the board does not let it be settled: {reason}");
+                format!("the conductor ran the job but could not record its end: {reason}");
             return self.bad(Code::Unsettled, summary);
         }
         let least = taker.lease().map(|lease| lease / 3);
@@ -137,15 +140,15 @@ impl Scene {
         }
         match told.runs.iter().find(|run| run.uuid == job.reference()) {
             Some(run) => {
-                let summary = "it is being performed";
+                let summary = "its command is running";
                 let finding = Finding::new(Code::Held, Severity::Ok, summary);
-                let finding = finding.at("runs since", Some(run.since), self.now);
+                let finding = finding.at("started", Some(run.since), self.now);
                 finding.seen("attempt", run.attempt.to_string())
             }
             None => Finding::new(
                 Code::Held,
                 Severity::Ok,
-                "a conductor that is at work has it",
+                "a running conductor holds the claim",
             ),
         }
     }
@@ -154,14 +157,14 @@ impl Scene {
         // Its name is that of a process of this machine.
         let process = process_of(&owner.text()).map(|(host, pid)| has_ended(host, pid, None));
         if process == Some(Some(true)) {
-            let summary = "the process that has it has ended on this machine";
+            let summary = "the owner's process on this machine no longer exists";
             return match holding.lease {
                 Lease::None => self.bad(Code::HeldByDead, summary),
                 _ => Finding::new(Code::HeldByDead, Severity::Warning, summary),
             };
         }
         if holding.lease == Lease::None {
-            let summary = "its claim never expires, and who has it is no conductor that is at work";
+            let summary = "the claim has no expiry and its owner is not a running conductor";
             return self.bad(Code::HeldForever, summary);
         }
         let quarter = self.octavia_expiry.unwrap_or_default().quarter();
@@ -173,18 +176,14 @@ impl Scene {
             Some(left) if left < SOON && case.has_aged != Some(false) => {
                 let left = duration::brief(left);
                 let summary =
-                    format!("its claim lapses in {left}, unless it is renewed; then it is free");
+                    format!("the claim ends in {left} unless renewed; the job is then claimable");
                 Finding::new(Code::Lapsing, Severity::Ok, summary)
             }
             _ if is_of_octavia => {
-                let summary = "a worker of Octavia has it";
+                let summary = "an Octavia worker holds the claim";
                 Finding::new(Code::Held, Severity::Ok, summary)
             }
-            _ => Finding::new(
-                Code::Held,
-                Severity::Ok,
-                "somebody has it who is no conductor",
-            ),
+            _ => Finding::new(Code::Held, Severity::Ok, "the owner is not a conductor"),
         }
     }
 
@@ -200,7 +199,8 @@ impl Scene {
         is_late.then(|| {
             let (left, least) = (duration::brief(left), duration::brief(least));
             let summary = format!(
-                "its claim is not renewed: {left} are left of it, and there should always be {least}"
+                "the owner stopped renewing: the claim ends in {left}, and a renewed claim never has \
+                    less than {least}"
             );
             self.bad(Code::NotRenewed, summary)
         })

@@ -56,14 +56,14 @@ impl Scene {
     pub(super) fn explain(&self, case: &Case<'_>) -> Explanation {
         let (finding, will_run) = match (case.entry, case.shelf) {
             (Entry::Malformed(record), shelf) => {
-                let summary = format!("it cannot be read: {}", record.problem);
+                let summary = format!("the record cannot be read: {}", record.problem);
                 let finding = self.bad(Code::Malformed, summary);
                 let finding = finding.seen("size", format!("{} bytes", record.size));
                 let verb = match shelf {
                     Shelf::Board => &["trash", "--force"][..],
                     _ => &["purge"],
                 };
-                let mend = "what can be read of it, show tells; to be rid of it";
+                let mend = "`jobboard show` prints the readable part; to remove the record";
                 (self.mend(finding, case, mend, verb), false)
             }
             (Entry::Job(job), Shelf::Trash) => self.trashed(job, case),
@@ -90,15 +90,14 @@ impl Scene {
     fn beside(&self, case: &Case<'_>, verdict: Code) -> Vec<Finding> {
         let mut findings = Vec::new();
         let problem = match case.entry {
-            Entry::Malformed(_) => {
-                Some("they fail at it, or delete it when they read it".to_owned())
-            }
+            Entry::Malformed(_) => Some("they fail on this record or delete it".to_owned()),
             Entry::Job(job) if job.is_unfit || job.is_blocked => None,
             Entry::Job(job) if job.holding.is_some() && job.owner().is_none() => None,
             Entry::Job(job) => job.problem.clone(),
         };
         if let Some(problem) = problem.filter(|_| self.has_peers && case.shelf == Shelf::Board) {
-            let summary = format!("readers of TaskFlow do not see it as we do: {problem}");
+            let summary =
+                format!("Python services fail on this record or may destroy it: {problem}");
             let finding = Finding::new(Code::HiddenFromPeers, Severity::Warning, summary);
             findings.push(finding);
         }
@@ -106,23 +105,21 @@ impl Scene {
             return findings;
         };
         if job.is_misnamed && case.shelf == Shelf::Board {
-            let summary =
-                "its uuid is that of another record: as a reference only its key means it";
+            let summary = "the posting carries the uuid of another record; refer to it by key";
             let finding = Finding::new(Code::ForeignUuid, Severity::Warning, summary);
             let finding = finding.seen("uuid", &job.uuid).seen("key", job.key.text());
-            let text = "if nobody wants it, take it off the board";
+            let text = "if the job is not needed, move it to the trash";
             findings.push(self.mend(finding, case, text, &["trash", "--force"]));
         }
         let is_not_taken = matches!(verdict, Code::NoConductor | Code::NoTaker);
         if is_not_taken && is_exhausted(job) {
-            let summary =
-                "it was tried as often as it may be: whoever takes it puts it in the trash";
+            let summary = "the retry limit is reached; the next conductor to claim the job moves it to the trash";
             let finding = Finding::new(Code::Exhausted, Severity::Warning, summary);
-            let text = "once the cause is mended, have its attempts begin anew";
+            let text = "fix the cause, then reset the attempts";
             findings.push(self.mend(finding, case, text, &["retry"]));
         }
         let is_free = job.state() == State::Unclaimed && verdict != Code::Paused;
-        if let Some((finding, _)) = self.paused(job, "it can be taken").filter(|_| is_free) {
+        if let Some((finding, _)) = self.paused(job, "the job is claimable").filter(|_| is_free) {
             findings.push(finding);
         }
         findings.extend(self.in_the_way(job, case));
@@ -139,7 +136,7 @@ impl Scene {
                 continue;
             };
             let by = duration::between(self.now, time);
-            let summary = format!("it was {what} {by} ahead of this machine's clock");
+            let summary = format!("the job was {what} {by} ahead of this machine's clock");
             let finding = Finding::new(Code::ClockSkew, Severity::Warning, summary);
             findings.push(finding.at(what, Some(time), self.now));
             break;
@@ -153,10 +150,9 @@ impl Scene {
             return None;
         }
         self.octavia_expiry?.in_the_way(job.created_on?, self.now)?;
-        let summary = "whoever posts on a board of Octavia waits for each job that is on it, and so for this one";
+        let summary = "Octavia refuses new jobs because of this one";
         let finding = self.bad(Code::BlocksPosters, summary);
-        let text =
-            "once `flow` shows that nothing comes of it any more, and its worker was restarted";
+        let text = "if `jobboard flow` shows no progress, restart the worker, then remove the job";
         let finding = self.mend(finding, case, text, &["trash", "--force"]);
         Some(finding.at("posted", job.created_on, self.now))
     }

@@ -71,8 +71,8 @@ impl Taker {
     pub(super) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> Answer {
         let takes_none = match self.conductor.told.course {
             Course::Working | Course::Draining => None,
-            Course::Quiet => Some("it is quiet, and takes no more until SIGUSR1 ends that"),
-            Course::Ending => Some("it is ending, and takes no more"),
+            Course::Quiet => Some("the conductor is quiet and claims nothing until SIGUSR1"),
+            Course::Ending => Some("the conductor is stopping and claims nothing more"),
         };
         if let Some(reason) = takes_none {
             return Answer::Leaves(reason.to_owned());
@@ -84,7 +84,7 @@ impl Taker {
             Err(unknown) => return Answer::Unknown(unknown.clone()),
         };
         if !filters.matches(entry, now) {
-            return Answer::Leaves(format!("it takes only {filters}"));
+            return Answer::Leaves(format!("the conductor accepts only {filters}"));
         }
         match admit(policy, job) {
             Ok(()) => Answer::Takes {
@@ -112,7 +112,7 @@ impl Taker {
 
 fn decides_by(conductor: &Conductor) -> Result<(Policy, Filters), String> {
     let Some(takes) = &conductor.told.takes else {
-        return Err("it does not tell what it takes".to_owned());
+        return Err("the conductor does not publish its execution policy".to_owned());
     };
     let policy = Policy::of(takes).map_err(|error| error.to_string())?;
     let filters = takes.filters.iter().map(|text| text.parse::<Filter>());

@@ -19,16 +19,19 @@ impl Scene {
     pub(super) fn waiting(&self, job: &Job, case: &Case<'_>) -> (Finding, bool) {
         let problem = || job.problem.clone().unwrap_or_default();
         if job.is_blocked {
-            let summary = format!("nobody has it, and nobody can claim it: {}", problem());
+            let summary = format!(
+                "the job is unclaimed, but no client can claim it: {}",
+                problem()
+            );
             let finding = Finding::new(Code::LockBroken, Severity::Error, summary);
-            let text = "remove what is left of its lock";
+            let text = "remove the broken lock";
             let finding = self.mend(finding, case, text, &["abandon", "--force"]);
             return (finding.at("posted", job.created_on, self.now), false);
         }
         if job.is_unfit {
-            let summary = format!("what is kept beside it cannot be read: {}", problem());
+            let summary = format!("the sidecar cannot be read: {}", problem());
             let finding = Finding::new(Code::Unfit, Severity::Error, summary);
-            let text = "conductors leave it alone, and you can claim it; to be rid of it";
+            let text = "conductors skip the job, but you can claim it by name; to remove it";
             let finding = self.mend(finding, case, text, &["trash", "--force"]);
             return (finding.at("posted", job.created_on, self.now), false);
         }
@@ -57,28 +60,28 @@ impl Scene {
         takers: &[(&Taker, Option<u32>)],
     ) -> (Finding, bool) {
         let names = names(takers.iter().map(|(taker, _)| *taker));
-        let by = format!("{names} would take it");
+        let by = format!("{names} accepts the job");
         if let Some((finding, ends)) = self.paused(job, &by) {
             return (finding, ends);
         }
         if let Some(most) = takers.iter().map(|(_, spent)| *spent).min().flatten() {
             let tried = job.history.attempts;
             let summary = format!(
-                "it was tried as often as it may be ({tried} of {most}): whoever claims it puts it in the \
-                 trash"
+                "the retry limit is reached ({tried} of {most} attempts); the next conductor to \
+                    claim the job moves it to the trash"
             );
             let finding = Finding::new(Code::Exhausted, Severity::Error, summary);
             let finding = with_attempts(finding, job, self.now);
-            let text = "once the cause is mended, have its attempts begin anew";
+            let text = "fix the cause, then reset the attempts";
             return (self.mend(finding, case, text, &["retry"]), false);
         }
         if let Some(until) = job.history.not_before.filter(|time| *time > self.now) {
             let left = duration::between(self.now, until);
-            let summary = format!("it is backing off for {left} more; then {by}");
+            let summary = format!("backing off for {left} more; {by} after that");
             let finding = Finding::new(Code::Postponed, Severity::Ok, summary);
             let finding = finding.at("until", Some(until), self.now);
             let finding = with_attempts(finding, job, self.now);
-            let text = "to have it tried now";
+            let text = "retry the job now";
             return (self.mend(finding, case, text, &["retry"]), true);
         }
         let free = takers.iter().map(|(taker, _)| taker.conductor.free());
@@ -89,16 +92,16 @@ impl Scene {
         let finding = match (free, case.before) {
             (1.., _) => Finding::new(Code::Claimable, Severity::Ok, by),
             (0, Some(0)) => {
-                let summary = format!("it is the next one; {by} when a slot is free");
+                let summary = format!("the job is next; {by} when a slot is free");
                 Finding::new(Code::Claimable, Severity::Ok, summary)
             }
             (0, before) => {
-                let jobs = before.map_or_else(|| "others".to_owned(), |jobs| jobs.to_string());
-                let summary = format!("{by}; all slots are taken, and {jobs} go before it");
+                let jobs = before.map_or_else(|| "unknown".to_owned(), |jobs| jobs.to_string());
+                let summary = format!("{by}, but all slots are busy; jobs ahead: {jobs}");
                 Finding::new(Code::Outranked, Severity::Ok, summary)
             }
         };
-        let finding = finding.seen("slots taken", busy);
+        let finding = finding.seen("busy slots", busy);
         let runs = takers.iter();
         let runs = runs.flat_map(|(taker, _)| &taker.conductor.told.runs);
         let longest = runs.min_by_key(|run| run.since).filter(|_| free == 0);
@@ -115,7 +118,7 @@ impl Scene {
         let finding = Finding::new(Code::Paused, Severity::Warning, pause.to_string());
         let finding = finding.at("paused", pause.remark.on, self.now);
         let command = self.command(&["resume"]).operand(&pause.names);
-        let finding = finding.mend(format!("{who} once it is resumed"), command);
+        let finding = finding.mend(format!("{who} after resuming"), command);
         Some((finding, pause.until.is_some()))
     }
 
@@ -130,8 +133,8 @@ impl Scene {
         let is_unknown = is(|answer| matches!(answer, Answer::Unknown(_)));
         let new = |code, summary: &str| Finding::new(code, Severity::Error, summary);
         let finding = if let Some(flaw) = flaw {
-            let summary = format!("no conductor ever runs it as it is posted: {flaw}");
-            let text = "post it anew as it should be, and be rid of this one";
+            let summary = format!("no conductor can run the job as posted: {flaw}");
+            let text = "post a corrected job, then remove this one";
             self.mend(
                 new(Code::NotRunnable, &summary),
                 case,
@@ -139,40 +142,43 @@ impl Scene {
                 &["trash", "--force"],
             )
         } else if is_for_peers && !is_refused {
-            let summary = "it is a flow of TaskFlow, whose conductors do not register here: whether one \
-                           is there cannot be seen";
+            let summary = "the job is a TaskFlow flow; TaskFlow conductors do not register, so \
+                jobboard cannot see whether one is running";
             Finding::new(Code::Unseen, Severity::Warning, summary)
         } else if !self.unseen.is_empty() && answers.is_empty() {
             new(
                 Code::Unseen,
-                "nobody has it, and who would take it cannot be seen",
+                "the job is unclaimed; jobboard cannot see which conductors are running",
             )
         } else if answers.is_empty() {
             let summary = match self.takers.len() {
-                0 => "no conductor is at work on this board",
-                _ => "no conductor is at work on this board: those that are registered are silent",
+                0 => "no conductor is running on this board",
+                _ => "no conductor is running on this board; all registered ones are silent",
             };
             self.start(new(Code::NoConductor, summary), job)
         } else if is_refused {
             let finding = new(
                 Code::PolicyRefuses,
-                "a conductor is there for it, and must not run it",
+                "the execution policy of the conductor refuses the command",
             );
             self.conductors(
                 finding,
-                "change what it may run, and start it again; what it may now:",
+                "change the execution policy and restart the conductor; its current policy:",
             )
         } else if is_unknown {
-            let finding = new(Code::Unseen, "whether a conductor takes it cannot be told");
-            self.conductors(finding, "look who is at work:")
+            let finding = new(
+                Code::Unseen,
+                "jobboard cannot see whether a conductor accepts this job",
+            );
+            self.conductors(finding, "list the running conductors:")
         } else {
             let finding = new(
                 Code::NoTaker,
-                "conductors are at work, and none of them takes it",
+                "conductors are running, but none accepts this job",
             );
             self.conductors(
                 finding,
-                "start one that does, or change what one takes; what each takes:",
+                "start a conductor that accepts the job, or change one; what each accepts:",
             )
         };
         self.with_answers(finding, job, answers)
@@ -207,12 +213,12 @@ impl Scene {
                     false => format!("/usr/bin/{program}"),
                 };
                 command = command.with(["--allow".to_owned(), program]);
-                "start one that may run it"
+                "start a conductor that may run the program"
             }
-            Some(_) => "start one",
+            Some(_) => "start a conductor",
             None => {
                 command = command.with(["--handlers", "DIR"]);
-                "start one with a folder that has a program of its name"
+                "start a conductor with a directory that has a handler of this name"
             }
         };
         finding.mend(text, command)

@@ -44,17 +44,16 @@ pub(crate) async fn run(ctx: &mut Context, args: FlowArgs) -> anyhow::Result<()>
         .ok_or(BoardError::NoSuchJob)
         .with_context(trying)?;
     let Some(logbook) = args.logbook.open(ctx).await.with_context(trying)? else {
-        let message = "nobody says which database has the logbooks of this board";
-        let hint = "--logbook mysql://USER@HOST/DATABASE names it, as does `logbook` of the board in \
-                    the configuration";
+        let message = "the logbook database of this board is not configured";
+        let hint = "use --logbook mysql://USER@HOST/DATABASE, or set `logbook` for the board in the configuration";
         return Err(CommandError::usage(message).hint(hint).into());
     };
     let Some(flow) = logbook.flow(job).await.with_context(trying)? else {
         let message = match &job.book {
             Some(_) => {
-                "the database has no flow of it: whoever ran the job may have removed it at its end"
+                "the database has no flow for this job; its worker may have removed the flow at the end"
             }
-            None => "it names no logbook, so that it has no flow",
+            None => "the job refers to no logbook and so has no flow",
         };
         return Err(CommandError::Nothing(message.to_owned())).with_context(trying);
     };

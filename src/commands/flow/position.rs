@@ -14,7 +14,7 @@ pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
         reverting: goes_back,
     } = flow.progress();
     let counted = match goes_back {
-        true => format!("{done} of {all} undone"),
+        true => format!("{done} of {all} reverted"),
         false => format!("{done} of {all} done"),
     };
     let because = match flow.failed() {
@@ -25,18 +25,18 @@ pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
         None => String::new(),
     };
     match flow.state.as_deref() {
-        None | Some("PENDING") if flow.atoms.is_empty() => "its flow has not begun".to_owned(),
+        None | Some("PENDING") if flow.atoms.is_empty() => "the flow has not started".to_owned(),
         Some("RUNNING") if flow.atoms.is_empty() => {
-            "its flow has begun, and none of its tasks yet".to_owned()
+            "the flow has started, but none of its tasks".to_owned()
         }
-        Some("SUCCESS") => format!("its flow has succeeded, {counted}"),
-        Some("REVERTED") => format!("its flow was undone{because}"),
-        Some("FAILURE") => format!("its flow has failed, {counted}{because}"),
-        Some("SUSPENDED" | "SUSPENDING") => format!("its flow is suspended, {counted}{because}"),
+        Some("SUCCESS") => format!("the flow has succeeded, {counted}"),
+        Some("REVERTED") => format!("the flow was reverted{because}"),
+        Some("FAILURE") => format!("the flow has failed, {counted}{because}"),
+        Some("SUSPENDED" | "SUSPENDING") => format!("the flow is suspended, {counted}{because}"),
         _ if goes_back => {
-            format!("its flow goes back{}, {counted}{because}", at(flow, now))
+            format!("the flow is reverting{}, {counted}{because}", at(flow, now))
         }
-        _ => format!("its flow is{}, {counted}{because}", at(flow, now)),
+        _ => format!("the flow is{}, {counted}{because}", at(flow, now)),
     }
 }
 
@@ -49,8 +49,7 @@ fn at(flow: &Flow, now: DateTime<Utc>) -> String {
         .lasts(now)
         .map(|long| format!(" for {}", duration::brief(long)));
     let doing = match first.state {
-        AtomState::Reverting => " at undoing ",
-        AtomState::Retrying => " at trying again ",
+        AtomState::Retrying => " at retrying ",
         _ => " at ",
     };
     let more = match others.len() {

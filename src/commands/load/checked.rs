@@ -46,7 +46,7 @@ pub(super) fn header(line: &[u8]) -> anyhow::Result<Option<Header>> {
         .map_err(|words| CommandError::usage(format!("the header of the dump: {words}")))?;
     if header.jobboard_dump != VERSION {
         let message = format!(
-            "the dump has version {}, and {VERSION} is known here",
+            "the dump has version {}; this jobboard reads version {VERSION}",
             header.jobboard_dump
         );
         return Err(CommandError::usage(message).into());
@@ -64,7 +64,7 @@ pub(super) async fn whole(
 ) -> anyhow::Result<(LineReader, Trailer)> {
     let mut spool = match lines.is_file() {
         true => None,
-        false => Some(nameless().context("cannot keep the dump while it is checked")?),
+        false => Some(nameless().context("cannot store the dump while checking it")?),
     };
     let mut hash = Hash::default();
     let mut last = header.to_vec();
@@ -81,13 +81,10 @@ pub(super) async fn whole(
         .ok()
         .filter(|trailer| trailer.end);
     let Some(trailer) = trailer else {
-        return Err(refused(&lines, "was cut off: it has no trailer"));
+        return Err(refused(&lines, "is truncated: the trailer is missing"));
     };
     if hash.hex() != trailer.sha256 {
-        return Err(refused(
-            &lines,
-            "is not what was written: its hash is another one",
-        ));
+        return Err(refused(&lines, "is damaged: its hash does not match"));
     }
     let spool = spool.map(|spool| spool.into_inner().map_err(|error| error.into_error()));
     let mut records = lines.again(spool.transpose()?)?;
@@ -97,8 +94,7 @@ pub(super) async fn whole(
 
 fn refused(lines: &LineReader, what: &str) -> anyhow::Error {
     let message = format!("the dump {} {what}; nothing was loaded", lines.source());
-    let hint = "`tail -n +2 FILE | jobboard load -` loads the records that are in it, as far as they \
-                can be read";
+    let hint = "`tail -n +2 FILE | jobboard load -` loads the readable records";
     CommandError::refused(message).hint(hint).into()
 }
 

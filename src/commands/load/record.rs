@@ -59,7 +59,7 @@ fn time<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<DateTime<Utc>>, D
     if !is_of_calendar(&time) {
         let year = time.year();
         return Err(D::Error::custom(format!(
-            "no board keeps a time of the year {year}"
+            "boards cannot store a time in the year {year}"
         )));
     }
     // What is a leap second to us is none to Python.
@@ -72,8 +72,8 @@ fn is_of_calendar(time: &DateTime<Utc>) -> bool {
 }
 
 /// What was listed without its secrets would be a job that nobody posted.
-const COVERED: &str = "its details lack secrets, which were covered where it was listed; \
-                       `dump --secrets` has them";
+const COVERED: &str =
+    "the details have masked secrets; `jobboard dump --secrets` writes them in full";
 
 const LONGEST_KEY: usize = 1024;
 
@@ -101,7 +101,7 @@ fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadab
     let members = json::object(line)?;
     let line: Line = serde_json::from_value(members.into()).map_err(|error| error.to_string())?;
     if line.key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
-        return Err(format!("its key has more than {LONGEST_KEY} bytes"));
+        return Err(format!("the key is longer than {LONGEST_KEY} bytes"));
     }
     let shelf = match (line.kind.as_deref(), line.state.as_deref()) {
         (_, Some("COMPLETE")) => return Err(NO_DETAILS.to_owned()),
@@ -138,12 +138,7 @@ pub(crate) fn draft(
     raw: Vec<u8>,
     (from, to): (Option<BoardKind>, BoardKind),
 ) -> Result<Draft, String> {
-    let uuid = Uuid::try_parse(&job.uuid).map_err(|_| {
-        format!(
-            "its uuid `{}` is none, and so nothing tells it from others",
-            job.uuid
-        )
-    })?;
+    let uuid = Uuid::try_parse(&job.uuid).map_err(|_| format!("`{}` is not a uuid", job.uuid))?;
     let is_stored = from == Some(to) && !raw.is_empty();
     let details = match (&job.details, is_stored) {
         (Some(details), _) => details.clone(),
@@ -176,10 +171,8 @@ pub(crate) fn draft(
 }
 
 fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
-    let uuid = line
-        .uuid
-        .ok_or("it has no uuid, and so nothing tells it from others")?;
-    let name = line.name.ok_or("it has no name")?;
+    let uuid = line.uuid.ok_or("the record has no uuid")?;
+    let name = line.name.ok_or("the record has no name")?;
     let waited = line.waited.and_then(|waited| {
         let micros = (waited * 1e6).round();
         line.created_on?

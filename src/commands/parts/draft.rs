@@ -77,7 +77,7 @@ impl DraftArgs {
             let command = Value::from(command.to_vec());
             if details.insert("command".to_owned(), command).is_some() {
                 return Err(usage(
-                    "the details have a command, and so has the command line",
+                    "the details already have a command; remove one of the two",
                 ));
             }
         }
@@ -95,9 +95,7 @@ impl DraftArgs {
         // Facts nest what was read by itself, and nobody reads what is nested too deeply.
         match serde_json::from_str::<Value>(&draft.details.value().to_string()) {
             Ok(_) => Ok(draft),
-            Err(_) => Err(usage(
-                "the details are nested too deeply, and nobody could read them",
-            )),
+            Err(_) => Err(usage("the details are nested too deeply")),
         }
     }
 }
@@ -130,7 +128,7 @@ pub(crate) fn check_length(what: &str, name: &str) -> Result<(), String> {
     match name.chars().map(length).sum::<usize>() {
         0..=LONGEST_NAME => Ok(()),
         length => Err(format!(
-            "the name of a {what} must not be longer than {LONGEST_NAME} bytes, and this one takes {length}"
+            "the name of a {what} may have at most {LONGEST_NAME} bytes; this one has {length}"
         )),
     }
 }
@@ -141,7 +139,7 @@ pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
     }
     if let Some(character) = name.chars().find(|character| character.is_control()) {
         return Err(usage(format!(
-            "the name of a job must not contain control characters, and this one has {}",
+            "the name of a job may not contain control characters; this one has {}",
             character.escape_unicode()
         )));
     }
@@ -152,8 +150,8 @@ pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
 /// Refuses details that are larger than the configuration allows, or not what they were.
 pub(crate) fn check_size(details: &Value, max: u64) -> anyhow::Result<()> {
     if crate::secret::has_cover(details) {
-        let message = "the details lack secrets, which were covered where they come from";
-        let hint = "`jobboard show --reveal --json JOB` shows them";
+        let message = "the details have masked secrets";
+        let hint = "`jobboard show --reveal --json JOB` prints them in full";
         return Err(CommandError::usage(message).hint(hint).into());
     }
     let size = details.to_string().len() as u64;
@@ -164,15 +162,15 @@ pub(crate) fn check_size(details: &Value, max: u64) -> anyhow::Result<()> {
 }
 
 fn too_large(size: impl Display, max: u64) -> anyhow::Error {
-    let message = format!("the details take {size} bytes, and the limit is {max}");
-    let hint = "put what is large into a file and its name into the details, or set max_details \
-                in the configuration";
+    let message = format!("the details have {size} bytes; the limit is {max}");
+    let hint = "put large values into a file and its path into the details, or raise max_details in \
+        the configuration";
     CommandError::usage(message).hint(hint).into()
 }
 
 /// Reads `NAME:UUID`; the name may have colons too.
 fn book(text: &str) -> Result<Book, String> {
-    let wrong = || "a book is given as NAME:UUID".to_owned();
+    let wrong = || "use NAME:UUID for a book".to_owned();
     let (name, uuid) = text.rsplit_once(':').ok_or_else(wrong)?;
     let uuid = self::uuid(uuid).map_err(|error| format!("{}: {error}", wrong()))?;
     check_length("book", name)?;
@@ -184,24 +182,26 @@ fn book(text: &str) -> Result<Book, String> {
 
 /// Reads a uuid, or says what one looks like.
 pub(crate) fn uuid(text: &str) -> Result<Uuid, String> {
-    let wrong = |_| format!("`{text}` is not a uuid, such as 1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b");
+    let wrong = |_| {
+        format!("`{text}` is not a uuid; a uuid looks like 1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b")
+    };
     text.parse().map_err(wrong)
 }
 
 /// Reads `KEY=TEXT` or `KEY:=JSON`.
 fn fact(text: &str) -> anyhow::Result<(String, Value)> {
-    let wanted = "write KEY=TEXT or KEY:=JSON, and a command behind --";
+    let wanted = "use KEY=TEXT or KEY:=JSON; a command goes after --";
     if text.is_empty() {
-        return Err(usage(format!("an empty word is no fact: {wanted}")));
+        return Err(usage(format!("a detail must not be empty: {wanted}")));
     }
     let (key, value) = text
         .split_once('=')
-        .ok_or_else(|| usage(format!("`{text}` is no fact: {wanted}")))?;
+        .ok_or_else(|| usage(format!("`{text}` is not a detail: {wanted}")))?;
     let (key, value) = match key.strip_suffix(':') {
         None => (key, Value::from(value)),
         Some(key) => {
             let value = json::parse(value)
-                .map_err(|error| usage(format!("`{key}`: {error}; {key}=TEXT is for text")))?;
+                .map_err(|error| usage(format!("`{key}`: {error}; use {key}=TEXT for text")))?;
             (key, value)
         }
     };
@@ -228,7 +228,7 @@ pub(crate) fn details(text: &str, max: u64) -> anyhow::Result<Map<String, Value>
     match json::parse(&text) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(other) => Err(usage(format!(
-            "{source}: the details must be a JSON object, and this is {}",
+            "{source}: the details must be a JSON object, not {}",
             json::kind(&other)
         ))),
         Err(error) => Err(usage(format!("{source}: {error}"))),
@@ -247,9 +247,7 @@ fn limited(name: &str, source: io::Result<impl Read>, max: u64) -> anyhow::Resul
         return Err(too_large(format!("more than {most}"), max));
     }
     if is_too_heavy(text.as_bytes(), max) {
-        return Err(usage(format!(
-            "{name}: the details have too many values to be read"
-        )));
+        return Err(usage(format!("{name}: the details have too many values")));
     }
     Ok(text)
 }

@@ -96,7 +96,7 @@ impl fmt::Display for Trailer {
         write!(f, "{jobs} on the board, {trash} in the trash")?;
         match malformed {
             0 => Ok(()),
-            _ => write!(f, ", {malformed} that cannot be read"),
+            _ => write!(f, ", {malformed} unreadable"),
         }
     }
 }

@@ -111,7 +111,7 @@ impl Failures {
                 .note(format!("{others} more failed for other reasons"));
         }
         if is_any_unnamed || others > 0 {
-            ctx.out.note("-v tells of each");
+            ctx.out.note("-v prints each failure");
         }
     }
 }

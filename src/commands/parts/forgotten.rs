@@ -17,5 +17,5 @@ impl Forgotten {
 }
 
 pub(crate) fn warning(why: &str) -> String {
-    format!("warning: what ends here is not remembered: {why}")
+    format!("warning: the history is not recorded: {why}")
 }

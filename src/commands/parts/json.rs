@@ -22,13 +22,13 @@ pub(crate) fn parse(text: &str) -> Result<Value, String> {
 /// Reads a line that is to be an object, or says what is wrong with it and what would be right.
 pub(crate) fn object(line: &[u8]) -> Result<Map<String, Value>, String> {
     let text = std::str::from_utf8(line)
-        .map_err(|error| format!("not UTF-8, from byte {} on", error.valid_up_to() + 1))?;
+        .map_err(|error| format!("not UTF-8 at byte {}", error.valid_up_to() + 1))?;
     // The number of the line is told by whoever knows it.
     let value = parse(text).map_err(|error| error.replace("line 1 column", "column"))?;
     match value {
         Value::Object(members) => Ok(members),
         other => Err(format!(
-            "a line must be a JSON object such as {{\"name\": \"resize\"}}, and this is {}",
+            "a line must be a JSON object such as {{\"name\": \"resize\"}}, not {}",
             kind(&other)
         )),
     }
@@ -36,16 +36,16 @@ pub(crate) fn object(line: &[u8]) -> Result<Map<String, Value>, String> {
 
 fn worded(text: &str, error: &serde_json::Error) -> String {
     if text.trim().is_empty() {
-        return "it is empty".to_owned();
+        return "empty input".to_owned();
     }
     let told = error.to_string();
     let place = format!("line {} column {}", error.line(), error.column());
     let what = told.strip_suffix(&format!(" at {place}")).unwrap_or(&told);
     let what = match what {
-        "expected value" | "expected ident" => "no value begins with this",
-        "trailing characters" => "there is more behind its end",
-        "recursion limit exceeded" => "it is nested too deeply",
-        _ if error.is_eof() => "it ends too early",
+        "expected value" | "expected ident" => "expected a value",
+        "trailing characters" => "unexpected text after the value",
+        "recursion limit exceeded" => "nested too deeply",
+        _ if error.is_eof() => "unexpected end",
         what => what,
     };
     format!("{what}, at {place}")
@@ -54,9 +54,9 @@ fn worded(text: &str, error: &serde_json::Error) -> String {
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "a truth value",
+        Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     }

@@ -140,12 +140,12 @@ impl LineReader {
         self.number += u64::from(is_any);
         if length > longest {
             let error = CommandError::usage(format!(
-                "the line has {length} bytes, and the limit is {longest}"
+                "the line has {length} bytes; the limit is {longest}"
             ));
             return Ok(Some(Err(error.into())));
         }
         if is_too_heavy(&line, self.max_details) {
-            let error = CommandError::usage("the line has too many values to be read");
+            let error = CommandError::usage("the line has too many values");
             return Ok(Some(Err(error.into())));
         }
         Ok(is_any.then_some(Ok(line)))

@@ -88,11 +88,10 @@ impl BooklessArgs {
             Ok(books) => books,
             // Who says where they are wants them to be looked at.
             Err(error) if self.logbook.logbook.is_some() => {
-                return Err(error.context("cannot tell whether the logbooks are there"));
+                return Err(error.context("cannot check the logbooks"));
             }
             Err(error) => {
-                let unknown =
-                    format!("warning: nobody knows whether their logbooks are there: {error:#}");
+                let unknown = format!("warning: cannot check the logbooks: {error:#}");
                 ctx.out.note(unknown);
                 return Ok(());
             }
@@ -100,8 +99,8 @@ impl BooklessArgs {
         for named in &mut chosen.jobs {
             let uuid = named.entry.as_ref().ok().and_then(book);
             if uuid.is_some_and(|uuid| !books.contains(uuid)) {
-                let message = "its logbook is gone, and who claims it would trash it again at once";
-                let hint = "--without-book puts it back all the same";
+                let message = "the logbook is gone; the next worker would return the job to the trash immediately";
+                let hint = "--without-book restores the job anyway";
                 named.entry = Err(CommandError::refused(message).hint(hint).into());
             }
         }

@@ -20,10 +20,10 @@ pub(crate) fn misuse(error: &clap::Error, early: &EarlyFormat) -> Option<Command
     }
     let message = match (error.kind(), source(error)) {
         (ErrorKind::InvalidSubcommand, _) => match text(error, ContextKind::InvalidSubcommand) {
-            Some(word) => format!("there is no command `{word}`"),
+            Some(word) => format!("no command `{word}`"),
             None => folded(error),
         },
-        (ErrorKind::MissingSubcommand, _) => "no command is given".to_owned(),
+        (ErrorKind::MissingSubcommand, _) => "no command given".to_owned(),
         (ErrorKind::ValueValidation, Some(reason)) => of_value(error, &reason),
         _ => folded(error),
     };
@@ -57,7 +57,7 @@ fn of_value(error: &clap::Error, reason: &str) -> String {
     let argument = argument.split(' ').next().unwrap_or_default();
     match reason.contains(&format!("`{value}`")) {
         true => format!("{argument}: {reason}"),
-        false => format!("{argument}: `{value}` will not do: {reason}"),
+        false => format!("{argument}: invalid value `{value}`: {reason}"),
     }
 }
 
@@ -84,7 +84,7 @@ fn suggestion(error: &clap::Error) -> Option<String> {
 fn source(error: &clap::Error) -> Option<String> {
     let source = std::error::Error::source(error)?;
     Some(match source.is::<ParseIntError>() {
-        true => "it is a whole number".to_owned(),
+        true => "use a whole number".to_owned(),
         false => {
             let text = source.to_string();
             // What the largest number is that fits is of no use to anybody.
@@ -93,7 +93,7 @@ fn source(error: &clap::Error) -> Option<String> {
                 let to = to.trim_start_matches('=').parse().unwrap_or(u64::MAX);
                 (to >= u64::from(u32::MAX)).then_some(from)
             });
-            from.map(|from| format!("it is {from} or more"))
+            from.map(|from| format!("use {from} or more"))
                 .unwrap_or(text)
         }
     })

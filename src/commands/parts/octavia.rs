@@ -37,7 +37,7 @@ fn id(text: &str) -> Result<String, String> {
         .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     match is_id && !text.is_empty() {
         true => Ok(text.to_ascii_lowercase()),
-        false => Err("an id, or the beginning of one, has hex digits and `-`".to_owned()),
+        false => Err("use an id or its first characters: hex digits and `-`".to_owned()),
     }
 }
 
@@ -70,7 +70,7 @@ impl AboutArgs {
                 Ok(flows) => filter.or_of_flows(&flows),
                 Err(why) => {
                     ctx.out.note(format!(
-                        "warning: jobs are missing whose posting does not say what they are about: {why}"
+                        "warning: jobs that do not name their load balancer are missing: {why}"
                     ));
                     filter
                 }
@@ -104,7 +104,7 @@ impl AboutArgs {
         }
         match jobs.is_empty() {
             true => {
-                let message = format!("no job here is about that: {filters}");
+                let message = format!("no job on this board matches {filters}");
                 Err(CommandError::Nothing(message).into())
             }
             false => Ok(jobs),
@@ -118,7 +118,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// Warns whoever puts a job there that those who find it have no flow for.
 pub(crate) fn warn_of_workers(ctx: &Context) {
     if ctx.config.board.value.is_of_octavia() {
-        let warning = "warning: this is a board of Octavia, whose workers trash each job that it did not post";
+        let warning = "warning: this is an Octavia board; its workers trash every job that Octavia did not post";
         ctx.out.note(warning);
     }
 }
@@ -130,18 +130,18 @@ pub(crate) fn refuse_to_hold(
     hint: &'static str,
 ) -> anyhow::Result<()> {
     match time.is_none_or(|time| time > LONGEST) {
-        true => refuse(ctx, "have a job for longer than an hour", IN_THE_WAY, hint),
+        true => refuse(ctx, "hold a claim for more than an hour", IN_THE_WAY, hint),
         false => Ok(()),
     }
 }
 
 const IN_THE_WAY: &str =
-    "where whoever posts waits for each job on it, so that one which never ends stops them all";
+    "its posters wait for every job, so one job that never ends blocks them all";
 
 pub(crate) fn refuse_to_perform(ctx: &Context, deed: &str) -> anyhow::Result<()> {
-    let why = "whose jobs are flows, which no command performs";
-    let hint = "its own conductors run its jobs; jobboard works on them by `explain`, `flow`, `abandon`, \
-                `trash` and `restore`";
+    let why = "its jobs are flows, not commands";
+    let hint = "Octavia's own conductors run its jobs; inspect and repair them with `explain`, \
+        `flow`, `abandon`, `trash` and `restore`";
     refuse(ctx, deed, why, hint)
 }
 
@@ -150,6 +150,6 @@ fn refuse(ctx: &Context, deed: &str, why: &str, hint: &'static str) -> anyhow::R
         return Ok(());
     }
     let board = &ctx.config.board.value.url;
-    let message = format!("cannot {deed} on {board}: it is a board of Octavia, {why}");
+    let message = format!("cannot {deed} on {board}: this is an Octavia board; {why}");
     Err(CommandError::refused(message).hint(hint).into())
 }

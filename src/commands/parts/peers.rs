@@ -3,7 +3,7 @@
 use crate::{board::Board, context::Context, output::Format};
 
 /// What is to be known of the past of a board that has peers.
-const UNSEEN: &str = "what Python services end on this board is not remembered";
+const UNSEEN: &str = "jobs that Python services end on this board are not in the history";
 
 /// Says to whoever reads of the past what is not in it.
 pub(crate) fn remark(ctx: &Context, board: &dyn Board) {

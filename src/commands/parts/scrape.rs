@@ -69,12 +69,12 @@ pub(crate) async fn scrape(
 ) -> Result<(), BoardError> {
     let start = Instant::now();
     let seen = look(board).await;
-    let help = "Whether the board could be looked at.";
+    let help = "1 if the board could be read, otherwise 0.";
     exposition.gauge("jobboard_up", help, f64::from(u8::from(seen.is_ok())));
-    let help = "How long it took to look at the board.";
+    let help = "Time it took to read the board.";
     let took = start.elapsed().as_secs_f64();
     exposition.gauge("jobboard_scrape_duration_seconds", help, took);
-    let help = "When the board was looked at.";
+    let help = "Time at which the board was read.";
     let name = "jobboard_scrape_timestamp_seconds";
     exposition.gauge(name, help, timestamp(Utc::now()));
     seen?.add_to(exposition, by_name);
@@ -112,7 +112,7 @@ impl Seen {
             ("version", env!("CARGO_PKG_VERSION")),
             ("server", &self.health.server),
         ];
-        let help = "Which program has looked, and what serves the board.";
+        let help = "Version of jobboard and of the server; always 1.";
         let info = exposition.family(Kind::Gauge, "jobboard_info", help);
         info.add(&labels, 1.0);
         self.add_jobs(exposition, by_name);
@@ -122,7 +122,7 @@ impl Seen {
     }
 
     fn add_jobs(&self, exposition: &mut Exposition, by_name: bool) {
-        let help = "Jobs on the board and in its trash, and records that are no jobs.";
+        let help = "Jobs on the board and in the trash, and unreadable records, by state.";
         let jobs = exposition.family(Kind::Gauge, "jobboard_jobs", help);
         let Figures {
             unclaimed, claimed, ..
@@ -159,70 +159,70 @@ impl Seen {
         for (name, help, value) in [
             (
                 "jobboard_jobs_claimable",
-                "Jobs that nobody has and that could be claimed now.",
+                "Unclaimed jobs that can be claimed now.",
                 jobs,
             ),
             (
                 "jobboard_jobs_paused",
-                "Jobs that could be claimed now if their names were not paused.",
+                "Unclaimed jobs with a paused name.",
                 paused,
             ),
             (
                 "jobboard_jobs_backing_off",
-                "Jobs that nobody has and that wait for a time that has not come.",
+                "Unclaimed jobs that are backing off.",
                 backing_off,
             ),
             (
                 "jobboard_jobs_retries_exhausted",
-                "Jobs that nobody has and that were tried as often as they may be.",
+                "Unclaimed jobs that reached their retry limit.",
                 retries_exhausted,
             ),
         ] {
             exposition.gauge(name, help, value as f64);
         }
-        let help =
-            "Jobs that could be claimed now and were posted longer ago than so many seconds.";
+        let help = "Claimable jobs older than the given number of seconds.";
         let older = exposition.family(Kind::Gauge, "jobboard_jobs_older_than", help);
         for (age, count) in AGES.iter().zip(aged) {
             older.add(&[("seconds", &age.to_string())], count as f64);
         }
-        let help = "How long ago the oldest job was posted that nobody has; 0 without one.";
+        let help = "Age of the oldest unclaimed job; 0 without one.";
         let oldest = age(self.figures.oldest_unclaimed.as_ref(), self.now).as_secs_f64();
         exposition.gauge("jobboard_oldest_unclaimed_seconds", help, oldest);
     }
 
     fn add_claims(&self, exposition: &mut Exposition) {
-        let help = "For how long the claim is held that is held longest; 0 without one.";
+        let help = "Age of the oldest claim; 0 without one.";
         let longest = age(self.figures.longest_held.as_ref(), self.now).as_secs_f64();
         exposition.gauge("jobboard_longest_claim_seconds", help, longest);
-        let help = "Claims that never expire.";
+        let help = "Claims without an expiry.";
         let never = self.figures.claim_never_expires as f64;
         exposition.gauge("jobboard_jobs_claim_never_expires", help, never);
         if self.conductors.is_some() {
-            let help = "Claims of processes that are dead.";
+            let help = "Claims of processes that no longer exist.";
             let owner_dead = self.figures.owner_dead as f64;
             exposition.gauge("jobboard_jobs_owner_dead", help, owner_dead);
         }
     }
 
     fn add_conductors(&self, exposition: &mut Exposition) {
-        let help = "Whether the registry of conductors could be read; without it their figures are missing.";
+        let help = "1 if the registry of conductors could be read, otherwise 0; the metrics of \
+            conductors are then missing.";
         let is_seen = f64::from(u8::from(self.conductors.is_some()));
         exposition.gauge("jobboard_conductors_seen", help, is_seen);
         let Some(conductors) = &self.conductors else {
             return;
         };
         let (silent, alive): (Vec<_>, Vec<_>) = conductors.iter().partition(|it| is_silent(it));
-        let help = "Conductors that are registered, by whether they say that they are alive.";
+        let help = "Registered conductors by state: alive or silent.";
         let family = exposition.family(Kind::Gauge, "jobboard_conductors", help);
         family.add(&[("state", "alive")], alive.len() as f64);
         family.add(&[("state", "silent")], silent.len() as f64);
         let slots = alive.iter().filter(|it| it.told.slots.is_some());
         let free: usize = slots.map(|it| it.free()).sum();
-        let help = "How many more jobs the conductors that are alive could perform now.";
+        let help = "Free slots of all live conductors.";
         exposition.gauge("jobboard_slots_free", help, free as f64);
         let unsettled: usize = conductors.iter().map(|it| it.told.unsettled.len()).sum();
-        let help = "Jobs that were performed and that their conductors cannot settle.";
+        let help = "Finished jobs that a conductor could not record.";
         exposition.gauge("jobboard_jobs_unsettled", help, unsettled as f64);
     }
 }

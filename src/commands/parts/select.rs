@@ -93,7 +93,7 @@ impl Selection {
     /// Refuses it where jobs can be chosen by these options.
     pub(crate) fn require_by(&self, options: &str) -> anyhow::Result<()> {
         if self.jobs.is_empty() && self.filters().is_empty() {
-            let message = format!("no job is named, and none is chosen by {options}");
+            let message = format!("no job given: name one or use {options}");
             return Err(CommandError::usage(message).into());
         }
         Ok(())
@@ -140,15 +140,15 @@ impl Selection {
         let jobs = &mut chosen.jobs;
         if let Some(limit) = self.limit.filter(|limit| jobs.len() > *limit) {
             let left_out = count((jobs.len() - limit) as u64);
-            let note = format!("left alone (--limit): {left_out}");
+            let note = format!("skipped (--limit): {left_out}");
             ctx.out.note(note);
             jobs.truncate(limit);
         }
         match self.max {
             Some(max) if jobs.len() > max => {
                 let chosen = count(jobs.len() as u64);
-                let message = format!("{chosen} chosen, --max is {max}, and nothing was done");
-                let hint = "--dry-run shows which they are; a larger --max admits them all";
+                let message = format!("{chosen} selected, but --max is {max}; nothing changed");
+                let hint = "--dry-run lists them; a larger --max allows them";
                 Err(CommandError::refused(message).hint(hint).into())
             }
             _ => Ok(chosen),
@@ -240,7 +240,7 @@ pub(crate) fn describe(entry: &Entry) -> String {
         Entry::Job(job) => {
             let claim = match (&job.holding, job.owner()) {
                 (_, Some(owner)) => format!(" (claimed by {owner})"),
-                (Some(_), None) => " (claimed by somebody whose name cannot be read)".to_owned(),
+                (Some(_), None) => " (claimed by an unreadable owner)".to_owned(),
                 (None, None) => String::new(),
             };
             let name = octavia::title(job).unwrap_or_else(|| job.name.clone());
@@ -266,8 +266,8 @@ pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<
                 if !line.trim().is_empty() {
                     size += line.len() + MOST_REFERENCES.1;
                     if size > MOST_REFERENCES.0 {
-                        let message = "standard input names too many jobs at once";
-                        let hint = "hand them on in parts: `xargs -n 1000 jobboard COMMAND`";
+                        let message = "standard input names too many jobs";
+                        let hint = "split the input: `xargs -n 1000 jobboard COMMAND`";
                         return Err(CommandError::usage(message).hint(hint).into());
                     }
                     references.push(parse(line.trim())?);
@@ -331,10 +331,10 @@ fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     input.take(LONGEST_LINE + 1).read_until(b'\n', &mut line)?;
     if line.len() as u64 > LONGEST_LINE {
-        let problem = format!("a line has more than {LONGEST_LINE} bytes, and is no reference");
+        let problem = format!("a line has more than {LONGEST_LINE} bytes and is not a reference");
         return Err(io::Error::other(problem));
     }
-    let text = String::from_utf8(line).map_err(|_| io::Error::other("it is not UTF-8"))?;
+    let text = String::from_utf8(line).map_err(|_| io::Error::other("the input is not UTF-8"))?;
     Ok((!text.is_empty()).then_some(text))
 }
 
@@ -344,7 +344,7 @@ pub(crate) fn reference(ctx: &Context, typed: &str) -> anyhow::Result<JobRef> {
         (Some(reference), true) => Ok(reference),
         (None, _) => Err(CommandError::usage("standard input names no job").into()),
         (Some(_), false) => {
-            Err(CommandError::usage("standard input names several jobs, and one is needed").into())
+            Err(CommandError::usage("standard input names several jobs; name one").into())
         }
     }
 }

@@ -91,7 +91,7 @@ pub(crate) async fn settle(
     let forgotten = Forgotten::default();
     act(ctx, verb, chosen, settle, |settled: &Settled, done| {
         let replaced = || {
-            let note = "a job of the same uuid was in the trash and has been replaced";
+            let note = "replaced a job with the same uuid in the trash";
             settled.replaced_namesake.then(|| note.to_owned())
         };
         let note = forgotten.warning(settled).or_else(replaced);
@@ -195,7 +195,7 @@ fn aftermath(entry: &Entry) -> Aftermath {
     };
     let owner = entry.holding().and_then(|it| it.owner.as_ref());
     let owner = owner.map_or_else(String::new, Owner::to_string);
-    let failure = Failure::told("its claim was ended by force", &owner);
+    let failure = Failure::told("the claim was released by force", &owner);
     Aftermath::Failed {
         not_before: failure.time.checked_add_signed(lapses_in),
         failure,
@@ -218,7 +218,7 @@ fn foresee_refusals(ctx: &Context, chosen: &Chosen) {
     let others = all - chosen.entries().filter(is_ours).count();
     if chosen.is_bulk && others > 0 {
         ctx.out.note(format!(
-            "not claimed by {}, and so left alone without --force: {others} of {}",
+            "not claimed by {}, skipped without --force: {others} of {}",
             ctx.who(),
             count(all as u64)
         ));

@@ -50,8 +50,8 @@ impl SharedArgs {
         match all - chosen.jobs.len() {
             0 => {}
             others => ctx.out.note(format!(
-                "left alone, since they are of other boards or nobody knows of which: {others} of \
-                 {all} (name them, or take in all with --shared)"
+                "skipped because they belong to another or an unknown board: {others} of {all} (name \
+                    them, or use --shared)"
             )),
         }
     }
@@ -67,7 +67,8 @@ impl SharedArgs {
         match !self.shared && entries.any(|entry| *entry.origin() == Origin::Unknown) {
             true => {
                 ctx.out.note(
-                    "somebody else than jobboard has trashed it: it may be of a board beside this one",
+                    "a Python service moved the job to the trash; the job may belong to another \
+                        board that shares this trash",
                 );
                 confirm(ctx, consent, "restore {} here?", chosen)
             }
@@ -77,8 +78,9 @@ impl SharedArgs {
 }
 
 fn not_ours(here: &str, path: &str) -> anyhow::Error {
-    let message = format!("the job is of the board {path}, which shares the trash with this one");
-    let text = "--board {} is that board; --shared does it here";
+    let message =
+        format!("the job belongs to the board {path}, which shares its trash with this one");
+    let text = "use --board {}, or --shared to act here";
     let hint = Hint::new(text, [&[&with_path(here, path)]]);
     CommandError::refused(message).hint(hint).into()
 }

@@ -92,7 +92,7 @@ pub(crate) struct ByOwner {
     pub(crate) is_dead: bool,
 }
 
-#[expect(clippy::ref_option, reason = "so it is called by what derives")]
+#[expect(clippy::ref_option, reason = "serde's derive passes a reference")]
 fn seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     span.map(|span| span.as_secs_f64()).serialize(serializer)
 }

@@ -46,7 +46,11 @@ impl Target {
     pub(crate) fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<Metadata> {
         let is_other =
             fs::symlink_metadata(path).is_ok_and(|it| !(it.is_file() || it.is_symlink()));
-        anyhow::ensure!(!is_other, "cannot write {}: it is no file", path.display());
+        anyhow::ensure!(
+            !is_other,
+            "cannot write {}: not a regular file",
+            path.display()
+        );
         let mut target = Self::at(path.to_owned(), false)?;
         target.write(bytes)?;
         let permissions = fs::Permissions::from_mode(0o644);

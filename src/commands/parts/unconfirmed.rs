@@ -135,7 +135,7 @@ async fn perhaps_claimed(
 /// Says of a job, by a reference to it, that it may be claimed.
 pub(crate) fn may_have(job: &str, name: &str, owner: &Owner, source: BoardError) -> CommandError {
     CommandError::Unheard {
-        what: format!("{name} ({job}) may be claimed by {owner} now"),
+        what: format!("{name} ({job}) may now be claimed by {owner}"),
         job: job.to_owned(),
         source,
     }

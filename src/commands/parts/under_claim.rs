@@ -47,7 +47,7 @@ const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     match expiry(text)? {
-        lease if lease < SHORTEST_LEASE => Err("a lease lasts at least 1s".to_owned()),
+        lease if lease < SHORTEST_LEASE => Err("a lease must last at least 1s".to_owned()),
         lease => Ok(lease),
     }
 }
@@ -214,7 +214,7 @@ impl Performer {
             },
             Ok(Performed::Lost(lost)) => {
                 let name = &job.identity.name;
-                let what = format!("{name} was taken from us, and its command was ended");
+                let what = format!("{name} was claimed by another client; its command was stopped");
                 Err(anyhow::Error::from(lost).context(what))
             }
             Ok(Performed::NotStarted(signal)) => Err(code(128 + signal.as_raw())),
@@ -278,7 +278,7 @@ fn is_by_hand(ended: Ended, interrupted: Option<Signal>) -> bool {
 fn tell(ctx: &Context, job: &Held, outcome: &Outcome, ended: Option<Ended>) {
     let fate = match outcome {
         Outcome::Consume => return,
-        Outcome::GiveUp(_) => "is consumed anyway".to_owned(),
+        Outcome::GiveUp(_) => "is consumed as failed".to_owned(),
         Outcome::Trash(_) | Outcome::Spent(_) => "is in the trash".to_owned(),
         Outcome::Abandon(_) => format!("is back on the board{}", until(outcome.not_before())),
     };
@@ -297,7 +297,7 @@ fn until(not_before: Option<DateTime<Utc>>) -> String {
         None | Some(0) => String::new(),
         Some(seconds) => {
             let wait = duration::exact(Duration::from_secs(seconds));
-            format!(", backing off for {wait}")
+            format!("; retry in {wait}")
         }
     }
 }
@@ -335,7 +335,7 @@ pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
 pub(crate) fn expiry(text: &str) -> Result<Duration, String> {
     let expiry = duration::parse(text).map_err(|error| error.to_string())?;
     if expiry < EXPIRY.0 || expiry > EXPIRY.1 {
-        return Err("a claim lasts from 1ms to 3650d".to_owned());
+        return Err("a claim can last from 1ms to 3650d".to_owned());
     }
     Ok(expiry)
 }

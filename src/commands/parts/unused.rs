@@ -29,6 +29,6 @@ pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::R
 pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) {
     if !health.is_used {
         ctx.out
-            .note(format!("nothing was ever posted on {}", board.name()));
+            .note(format!("no job was ever posted on {}", board.name()));
     }
 }

@@ -55,7 +55,7 @@ impl Pace {
             Some((count, unit))
         });
         let (count, unit) =
-            rate.ok_or("a rate is a number a second, minute or hour: 5/s, 100/m")?;
+            rate.ok_or("use a number per second, minute or hour, for example 5/s or 100/m")?;
         let each = unit / count;
         // Not more exchanges with the board than are of use to anybody.
         let batch = (TICK.as_nanos() / each.as_nanos().max(1)).clamp(1, BATCH as u128) as u32;
@@ -91,7 +91,7 @@ pub(crate) async fn act_at<T, E: Into<anyhow::Error>>(
     ctx.out.outlive_reader();
     let total = chosen.jobs.len();
     if total == 0 {
-        ctx.out.note("no job matches, and nothing was done");
+        ctx.out.note("no job matches; nothing changed");
     }
     let mut failures = Failures::new(ctx, verb.now, chosen.is_bulk);
     let progress = ctx.out.progress(verb.now, Some(total as u64));

@@ -148,7 +148,7 @@ impl Input {
             let is_twin = !uuids.insert(line.draft.uuid) && !line.is_unique;
             if is_twin {
                 let (number, uuid) = (line.number, line.draft.uuid);
-                let twice = format!("line {number}: the uuid {uuid} is in another line as well");
+                let twice = format!("line {number}: the uuid {uuid} is also on another line");
                 mistakes.push(CommandError::usage(twice).into());
             }
             !is_twin

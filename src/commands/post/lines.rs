@@ -21,12 +21,12 @@ const SWELLING: u64 = 8;
 
 /// What a line may have, and what each of that is.
 const MEMBERS: [(&str, &str); 6] = [
-    ("name", "a text"),
+    ("name", "a string"),
     ("details", "an object"),
-    ("priority", "a text such as \"HIGH\""),
-    ("book", "an object with the texts `name` and `uuid`"),
-    ("uuid", "a text"),
-    ("unique", "a text"),
+    ("priority", "a string such as \"HIGH\""),
+    ("book", "an object with the strings `name` and `uuid`"),
+    ("uuid", "a string"),
+    ("unique", "a string"),
 ];
 
 /// What `list -o jsonl` says of a job beside that, which a new job has no use for.
@@ -67,12 +67,11 @@ const OF_LISTINGS: [&str; 30] = [
 pub(crate) const DUMP: &str = "jobboard_dump";
 
 /// Says of a line of `list --history` why it is no job.
-pub(crate) const NO_DETAILS: &str =
-    "the job is of the history, whose details nobody keeps: there is nothing left to be posted";
+pub(crate) const NO_DETAILS: &str = "the job is from the history, which keeps no details to post";
 
 /// Says of a line of a listing why it is no job, though one was listed.
 pub(crate) const TOO_LARGE: &str =
-    "the details of the job are not in the line: they were too large to be read";
+    "the line lacks the details of the job: they were too large to read";
 
 #[derive(Debug, Default)]
 struct Line {
@@ -93,12 +92,12 @@ impl Line {
         {
             let key = members.get("key").and_then(Value::as_str);
             return Err(format!(
-                "the record key:{} is malformed, and there is no job in it",
+                "the record key:{} is malformed and holds no readable job",
                 key.unwrap_or_default()
             ));
         }
         if members.contains_key(DUMP) {
-            return Err("this is a dump, which `jobboard load` reads".to_owned());
+            return Err("this is a dump: use `jobboard load`".to_owned());
         }
         if members
             .get("state")
@@ -133,10 +132,10 @@ fn misfit(member: &str, value: &Value) -> String {
     let known = MEMBERS.into_iter().find(|(name, _)| *name == member);
     match known {
         Some((name, wanted)) => {
-            format!("`{name}` is {wanted}, and this is {}", json::kind(value))
+            format!("`{name}` must be {wanted}, not {}", json::kind(value))
         }
         None => format!(
-            "unknown member `{member}`: a line has {}",
+            "unknown member `{member}`; known members are {}",
             MEMBERS.map(|(name, _)| name).join(", ")
         ),
     }
@@ -145,7 +144,7 @@ fn misfit(member: &str, value: &Value) -> String {
 fn book(members: &Map<String, Value>) -> Result<Book, String> {
     let text = |name| match members.get(name) {
         Some(Value::String(text)) => Ok(text),
-        _ => Err(format!("`book` lacks the text `{name}`")),
+        _ => Err(format!("`book` needs the string `{name}`")),
     };
     draft::check_length("book", text("name")?)?;
     Ok(Book {

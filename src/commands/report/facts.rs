@@ -7,7 +7,7 @@ use super::{
     guard::tell,
     lanes::Timeline,
     measure::{Bucket, Interval, Percentiles},
-    words::{More, are, jobs},
+    words::{More, jobs},
 };
 use crate::{
     commands::{
@@ -98,21 +98,21 @@ impl Facts {
             _ => "and",
         };
         let wrong = match wrong {
-            0 => "Nothing is wrong with the board, as far as it was seen".to_owned(),
-            1 => "One thing is wrong with the board".to_owned(),
-            wrong => format!("{wrong} things are wrong with the board"),
+            0 => "No problems found on the board".to_owned(),
+            1 => "1 problem found on the board".to_owned(),
+            wrong => format!("{wrong} problems found on the board"),
         };
         let trouble = match trouble {
-            0 => "each job on it runs, or will without help".to_owned(),
-            1 => format!("one job will not run without help{}", self.reason(": ", "")),
+            0 => "no job needs help".to_owned(),
+            1 => format!("1 job needs help{}", self.reason(": ", "")),
             count => {
                 let reason = self.reason(" (each: ", ")");
-                format!("{} will not run without help{reason}", jobs(count))
+                format!("{} need help{reason}", jobs(count))
             }
         };
         let lost = match self.lost {
             0 => String::new(),
-            count => format!(" In the trash {} that failed.", are(count)),
+            count => format!(" The trash holds {} that failed.", jobs(count)),
         };
         format!("{wrong}, {and} {trouble}.{lost}")
     }

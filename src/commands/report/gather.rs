@@ -173,10 +173,10 @@ impl Gathered {
     }
 
     fn unread(&self) -> impl Iterator<Item = String> + use<> {
-        let places = ["of what has left the board", "in the trash"];
+        let places = ["in the history", "in the trash"];
         let counts = self.unreadable.into_iter().zip(places);
         let counts = counts.filter(|(count, _)| *count > 0);
-        counts.map(|(count, place)| format!("records {place} that cannot be read: {count}"))
+        counts.map(|(count, place)| format!("unreadable records {place}: {count}"))
     }
 
     pub(super) fn into_facts(mut self, conductors: &[Conductor]) -> Facts {
@@ -252,7 +252,7 @@ impl Surroundings {
             guard::conductor(it);
             it.silence = it.silence.map(|silence| lengthened(silence, at - now));
         }
-        let pauses = seen(&mut unseen, "what is paused", board.pauses().await)?;
+        let pauses = seen(&mut unseen, "the pauses", board.pauses().await)?;
         Ok(Self {
             health,
             conductors,
@@ -285,7 +285,7 @@ pub(super) async fn gather(
 
     let mut gathered = Gathered::new(around.at);
     let past = gathered.add_past(board, ctx.config.history.value).await;
-    let past = seen(unseen, "what has left the board", past);
+    let past = seen(unseen, "the history", past);
     let is_past_seen = past.with_context(trying)?.is_some();
     let read = ctx
         .out

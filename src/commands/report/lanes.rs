@@ -95,7 +95,7 @@ impl Lane {
         match (&self.conductor, &self.owner) {
             (Some(conductor), _) => conductor.clone(),
             (None, Some(owner)) => owner.to_string(),
-            (None, None) => "not remembered by whom".to_owned(),
+            (None, None) => "unknown".to_owned(),
         }
     }
 
@@ -112,8 +112,8 @@ impl Timeline {
             .flat_map(|end| self.lanes.iter().map(move |it| it.count(end)));
         let (shown, all) = (ends.sum::<u64>(), grouped(self.performed));
         match shown < self.performed {
-            true => format!("{shown} of {all} jobs that ended, the last ones"),
-            false => format!("all {shown} jobs that ended"),
+            true => format!("latest {shown} of {all} ended jobs"),
+            false => format!("all {shown} ended jobs"),
         }
     }
 

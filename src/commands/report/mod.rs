@@ -47,7 +47,7 @@ pub(crate) struct ReportArgs {
 
 fn time(text: &str) -> Result<DateTime<Utc>, String> {
     let time = DateTime::parse_from_rfc3339(text);
-    let time = time.map_err(|_| "it is no time such as 2026-11-20T18:00:00Z".to_owned())?;
+    let time = time.map_err(|_| "use a time such as 2026-11-20T18:00:00Z".to_owned())?;
     Ok(time.to_utc())
 }
 
@@ -78,7 +78,7 @@ impl Report for Written {
         let size = self.bytes.div_ceil(1000);
         page.line().plain(&self.verdict);
         page.line()
-            .plain(format!("the report is in {file} ({size} kB)"));
+            .plain(format!("wrote the report to {file} ({size} kB)"));
     }
 }
 
@@ -86,12 +86,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<(
     let is_dash = args.file.as_ref().is_some_and(|it| it.as_os_str() == "-");
     let refusal = match ctx.out.format() {
         Format::Uuid => Some((
-            "-o uuid prints uuids, and a report is about all jobs",
-            "leave it out, or ask `jobboard list -o uuid`",
+            "a report has no -o uuid output",
+            "omit -o uuid, or use `jobboard list -o uuid`",
         )),
         _ if args.file.is_some() && ctx.out.is_json() => Some((
-            "a page is written as HTML, and figures go to standard output",
-            "leave out FILE for the figures alone: report --json >FILE",
+            "a report file is always HTML; JSON goes to standard output",
+            "omit FILE for JSON: `jobboard report --json`",
         )),
         _ => None,
     };

@@ -142,7 +142,7 @@ pub(super) fn columns(
         drawn.add(&label("text.middle.soft", (x, floor + 16.0), text));
     }
     drawn.add(&baseline(floor));
-    let told = format!("{}; the table below has all numbers", words::jobs(all));
+    let told = format!("{}; the table below lists all numbers", words::jobs(all));
     figure((id, title, &told), floor + BELOW, &drawn)
 }
 

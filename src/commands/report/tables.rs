@@ -72,16 +72,16 @@ impl Facts {
         let figures = &self.figures;
         let some = |what, count: u64| (count > 0).then(|| (what, grouped(count)));
         let standing = |what, of: &Option<Standing>| Some((what, of.as_ref()?.told(self.at)));
-        let poison = "the next attempt is the last, or none is left".to_owned();
+        let poison = "the next attempt is the last one, or the retry limit is reached".to_owned();
         let held = [
-            standing("the longest", &figures.longest_held),
+            standing("longest", &figures.longest_held),
             some("no expiry", figures.claim_never_expires),
             some("owner dead", figures.owner_dead),
         ];
-        let oldest = standing("the oldest", &figures.oldest_unclaimed);
+        let oldest = standing("oldest", &figures.oldest_unclaimed);
         let waiting = [oldest, some("backing off", figures.backing_off), None];
         let poisonous = [
-            (figures.poison > 0).then_some(("that is", poison)),
+            (figures.poison > 0).then_some(("meaning", poison)),
             None,
             None,
         ];
@@ -106,7 +106,7 @@ impl Facts {
         ];
         let counts = counts.map(|(name, number, more)| Count {
             name,
-            number: number.map_or_else(|| "not seen".to_owned(), grouped),
+            number: number.map_or_else(|| "unknown".to_owned(), grouped),
             more: more.into_iter().flatten().collect(),
         });
         counts.into()
@@ -116,22 +116,22 @@ impl Facts {
         [
             Histogram {
                 id: "ages-figure",
-                title: "Age of the jobs that nobody has",
-                kinds: ["waiting for their turn", "backing off until a later time"],
+                title: "Age of unclaimed jobs",
+                kinds: ["waiting", "backing off"],
                 buckets: &self.ages,
                 name: words::span,
             },
             Histogram {
                 id: "held-figure",
-                title: "How long the others are held",
-                kinds: ["the claim expires", "the claim never expires"],
+                title: "Age of claims",
+                kinds: ["with expiry", "without expiry"],
                 buckets: &self.held,
                 name: words::span,
             },
             Histogram {
                 id: "tries-figure",
-                title: "How often jobs on the board were tried",
-                kinds: ["may be tried again, or is", "was tried too often"],
+                title: "Attempts of jobs on the board",
+                kinds: ["below the retry limit", "retry limit reached"],
                 buckets: &self.attempts,
                 name: words::attempts,
             },
@@ -141,7 +141,7 @@ impl Facts {
     pub(super) fn names_table(&self) -> Table {
         let rows = self.names.iter().map(|it| name_cells(it, self.at));
         Table {
-            title: "The names of the most jobs; failed are those that have failed before",
+            title: "Most frequent job names; `failed` counts jobs with at least one failed attempt",
             columns: NAMES.to_vec(),
             rows: rows.collect(),
         }
@@ -150,7 +150,7 @@ impl Facts {
     pub(super) fn owners_table(&self) -> Table {
         let rows = self.owners.iter().map(|it| owner_cells(it, self.at));
         Table {
-            title: "The owners of the most claims, when the next expires, and how many never do",
+            title: "Owners with the most claims, their next expiry, and claims without expiry",
             columns: OWNERS.to_vec(),
             rows: rows.collect(),
         }
@@ -164,14 +164,14 @@ impl Facts {
             cells.map(Cell::new).into()
         });
         let columns = ["#failures", "#jobs", "#last", "how"];
-        Table::new("How jobs failed", &columns, rows)
+        Table::new("Failures by cause", &columns, rows)
     }
 
     pub(super) fn course_table(&self) -> Table {
         let rows = self.course.iter();
         let rows = rows.filter(|it| it.counts().iter().any(|count| *count > 0));
         let rows = rows.map(|it| row(words::time(it.from), &it.counts()));
-        let title = "What happened when; empty times are left out";
+        let title = "Events over time, without empty intervals";
         Table::new(title, &["from", "#posted", "#finished", "#failed"], rows)
     }
 
@@ -184,8 +184,8 @@ impl Facts {
         };
         let waited = self.waited.iter().map(|of| cells("waited", of));
         let took = self.took.iter().map(|of| cells("took", of));
-        let title = "From the posting to the first claim, and from the last claim to the end: \
-            half, 90 and 99 of 100 jobs took no longer";
+        let title = "Waiting time from posting to the first claim, and run time from the last claim \
+            to the end (percentiles)";
         let columns = ["how long", "#jobs", "#p50", "#p90", "#p99", "#longest"];
         Table::new(title, &columns, waited.chain(took))
     }
@@ -196,15 +196,15 @@ impl Facts {
             let numbers = [sums.finished, sums.failed, sums.attempts, running];
             row(lane.name(), &numbers)
         });
-        let title = "How many jobs are remembered, by who performed them";
-        let columns = ["by", "#finished", "#failed", "#failed tries", "#running"];
+        let title = "Jobs in the history by conductor or owner";
+        let columns = ["by", "#finished", "#failed", "#failed attempts", "#running"];
         Table::new(title, &columns, rows)
     }
 
     pub(super) fn runs_table(&self) -> Table {
         let lanes = self.timeline.lanes.iter();
         let rows = lanes.flat_map(|lane| self.runs_of(lane));
-        let title = "Each run and each failed attempt, by who performed it";
+        let title = "Runs and failed attempts by conductor or owner";
         Table::new(title, &["job", "by", "from", "#took", "outcome"], rows)
     }
 

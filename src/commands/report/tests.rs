@@ -73,7 +73,7 @@ fn an_empty_board_has_a_page_too() {
     };
     let page = html::page(&facts);
     tokens(page.as_str());
-    assert!(page.as_str().contains("Nothing was found."));
+    assert!(page.as_str().contains("No problems found."));
     assert!(facts.lines().len() > 20);
 }
 
@@ -186,7 +186,7 @@ fn a_run_that_begins_at_the_end_of_time_has_a_page() {
     assert!(
         html::page(&facts)
             .as_str()
-            .contains("Who performed what when")
+            .contains("Runs by conductor and owner")
     );
 }
 
@@ -204,7 +204,7 @@ fn jobs_in_the_trash_that_failed_are_in_the_verdict() {
     assert!(
         facts
             .verdict()
-            .ends_with(" In the trash are 2 jobs that failed."),
+            .ends_with(" The trash holds are 2 jobs that failed."),
         "{}",
         facts.verdict()
     );
@@ -231,10 +231,7 @@ fn of_more_runs_than_are_shown_it_is_said() {
         gathered.add_left(&told(job));
     }
     let facts = gathered.into_facts(&[]);
-    assert_eq!(
-        facts.timeline.extent(),
-        "120 of 300 jobs that ended, the last ones"
-    );
+    assert_eq!(facts.timeline.extent(), "latest 120 of 300 ended jobs");
     assert_eq!(
         (
             facts.timeline.more.count,
@@ -364,10 +361,10 @@ fn the_verdict_says_why_if_that_is_the_same_for_all() {
         explained: vec![explained],
         ..Gathered::new(at()).into_facts(&[])
     };
-    let well = "Nothing is wrong with the board, as far as it was seen";
+    let well = "No problems found on the board";
     for (jobs, told) in [
-        (1, "one job will not run without help: it waits."),
-        (3, "3 jobs will not run without help (each: it waits)."),
+        (1, "one job need help: it waits."),
+        (3, "3 jobs need help (each: it waits)."),
     ] {
         let facts = with(jobs, explained(&mut strangers));
         assert_eq!(facts.verdict(), format!("{well}, but {told}"));

@@ -22,7 +22,7 @@ const HISTOGRAM: &[Column] = &[
 impl Report for Facts {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
-        page.fact("served by", &self.server);
+        page.fact("server", &self.server);
         page.fact("as of", rfc3339(self.at));
         page.line();
         page.sentence(0).plain(self.verdict());
@@ -36,7 +36,7 @@ impl Report for Facts {
             page.fact(it.code.name(), words::jobs(it.jobs));
         }
         for what in &self.unseen {
-            page.fact("not seen", what);
+            page.fact("not checked", what);
         }
         page.line();
         for of in self.counts() {
@@ -69,7 +69,7 @@ impl Facts {
         page.line();
         let (from, each) = (rfc3339(first.from), duration::brief(length));
         page.heading(&format!(
-            "From {from} on, each bar {each}, each row to its own scale"
+            "Since {from}; one bar per {each}; rows have separate scales"
         ));
         for (at, kind) in KINDS.into_iter().enumerate() {
             let counts = self.course.iter().map(|it| it.counts()[at]);
@@ -80,10 +80,13 @@ impl Facts {
         table(page, self.spans_table());
         if !self.timeline.lanes.is_empty() {
             page.line();
-            page.heading(&format!("Who performed what: {}", self.timeline.extent()));
+            page.heading(&format!(
+                "Runs by conductor and owner: {}",
+                self.timeline.extent()
+            ));
         }
         table(page, self.lanes_table());
-        more(page, self.timeline.more, "who performed jobs");
+        more(page, self.timeline.more, "conductors and owners");
     }
 }
 

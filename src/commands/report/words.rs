@@ -15,11 +15,6 @@ pub(super) fn jobs(count: u64) -> String {
     }
 }
 
-pub(super) fn are(count: u64) -> String {
-    let verb = if count == 1 { "is" } else { "are" };
-    format!("{verb} {}", jobs(count))
-}
-
 /// Writes a number so that thousands can be seen: `1,234,567`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -63,7 +58,7 @@ pub(super) fn span(bucket: &Bucket) -> String {
     match (bucket.from, bucket.to) {
         (0, Some(to)) => format!("below {}", name(to)),
         (from, Some(to)) => format!("{} to {}", name(from), name(to)),
-        (from, None) => format!("{} and more", name(from)),
+        (from, None) => format!("{} or more", name(from)),
     }
 }
 
@@ -72,7 +67,7 @@ pub(super) fn attempts(bucket: &Bucket) -> String {
         (0, _) => "never".to_owned(),
         (1, Some(_)) => "once".to_owned(),
         (times, Some(_)) => format!("{times} times"),
-        (times, None) => format!("{times} times and more"),
+        (times, None) => format!("{times} times or more"),
     }
 }
 

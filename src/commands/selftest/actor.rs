@@ -78,7 +78,7 @@ impl Trial<'_> {
         match self.settle(board, claim, outcome).await {
             Err(error) if error.is_about_the_claim() => Ok(()),
             Err(error) => Err(error.into()),
-            Ok(_) => broken("whoever had lost a claim settled the job all the same"),
+            Ok(_) => broken("a client settled a job after losing its claim"),
         }
     }
 
@@ -93,7 +93,10 @@ impl Trial<'_> {
         let posted = self.ada.post(&drafts, None).await?;
         let keys = posted.into_iter().map(|it| it.map(|it| it.key));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
-        let why = format_args!("{count} jobs were posted, and {} acknowledged", keys.len());
+        let why = format_args!(
+            "posted {count} jobs, but the board acknowledged {}",
+            keys.len()
+        );
         require(keys.len() == count, why)?;
         Ok(keys)
     }
@@ -111,7 +114,7 @@ impl Trial<'_> {
                 None => Ok(None),
                 Some(Entry::Job(job)) => Ok(Some(*job)),
                 Some(Entry::Malformed(record)) => broken(format!(
-                    "a record that was written cannot be read: {}",
+                    "a written record cannot be read: {}",
                     record.problem
                 )),
             });

@@ -51,7 +51,7 @@ impl Trial<'_> {
         let since = Instant::now();
         loop {
             match self.find_one(Shelf::Board, &key).await? {
-                None => return broken("a job went with the claim on it"),
+                None => return broken("a job disappeared together with its claim"),
                 Some(job) if job.holding.is_none() => break,
                 Some(_) => time::sleep(PACE).await,
             }
@@ -59,7 +59,7 @@ impl Trial<'_> {
         let (lasted, late) = (before.elapsed(), since.elapsed().saturating_sub(term));
         let [seconds, before] = [term, lasted].map(|it| it.as_secs_f64());
         let why = format_args!(
-            "a claim for {seconds:.1} s was over after {before:.1} s: a job may be performed twice"
+            "a claim for {seconds:.1} s ended after {before:.1} s: a job may run twice"
         );
         require(lasted + STEP >= term, why)?;
         self.settles_nothing(&self.ada, &claim, Outcome::Consume)
@@ -70,10 +70,10 @@ impl Trial<'_> {
         self.settle(&self.bob, &heir, Outcome::Consume).await?;
         self.figures.borrow_mut().expiry = Some(late.as_secs_f64());
         let why = format!(
-            "{} ms after its {seconds:.1} s, and who had lost it settled nothing",
+            "claims ended {} ms after their {seconds:.1} s; their former owners could not settle the jobs",
             late.as_millis()
         );
-        let remedy = "jobs of a machine that died wait for that long besides";
+        let remedy = "jobs of a crashed machine wait this much longer";
         Ok(match late > Duration::from_secs(1).max(term * 2 / 3) {
             false => Seen::ok(why),
             true => Seen::weak(why, remedy),
@@ -97,7 +97,7 @@ impl Trial<'_> {
                 matches!(it, BoardError::AlreadyClaimed { .. })
             })?;
             let why = format_args!(
-                "two claimed a job at the same time, and {} of them won it",
+                "two clients claimed a job at the same time, and {} of them won",
                 won.len()
             );
             require(won.len() == 1, why)?;
@@ -115,16 +115,16 @@ impl Trial<'_> {
             wrong += usize::from(winners(answers, BoardError::is_about_the_claim)?.len() != 1);
         }
         let why = format_args!(
-            "of {RACED} jobs {wrong} were not settled just once, by two who tried at once"
+            "two clients settled {RACED} jobs concurrently; {wrong} jobs were not settled exactly once"
         );
         require(wrong == 0, why)?;
         let mut why = format!(
-            "each of {RACED} jobs that two claimed at once went to one of them, and was settled once"
+            "two clients claimed {RACED} jobs concurrently; each job had one winner and was settled once"
         );
         if let BoardUrl::Embedded(_) = &self.scratch.url {
             self.processes_race().await?;
             let (processes, rounds) = PROCESSES;
-            why += &format!("; of {processes} processes one won, {rounds} times");
+            why += &format!("; in {rounds} races of {processes} processes, one process won");
         }
         Ok(Seen::ok(why))
     }
@@ -144,7 +144,7 @@ impl Trial<'_> {
         for key in &keys {
             let claimed = self.cut_short(&cutter, key, &by, usual).await?;
             let Some(job) = self.find_one(Shelf::Board, key).await? else {
-                return broken("a job was lost with a connection");
+                return broken("a broken connection lost a job");
             };
             let holding = job.holding;
             let owner = holding.as_ref().and_then(|it| it.owner.as_ref());
@@ -152,14 +152,14 @@ impl Trial<'_> {
             match claimed {
                 Ok(claimed) => require(
                     holding.is_some_and(|it| it.fence.as_ref() == Some(&claimed.fence)),
-                    "a claim was acknowledged that is not there",
+                    "the board acknowledged a claim and then lost it",
                 )?,
                 Err(BoardError::Unknown { .. } | BoardError::Unreachable { .. }) => {
                     unheard += 1;
                     done += usize::from(is_ours);
                     require(
                         holding.is_none_or(|it| it.fence.is_some()),
-                        "a claim was done by half when the connection broke",
+                        "a broken connection left half a claim",
                     )?;
                 }
                 Err(error) => return Err(error.into()),
@@ -172,11 +172,10 @@ impl Trial<'_> {
         }
         require(
             self.gone(&keys).await? == CUTS,
-            "a job was consumed and came back when a connection broke",
+            "a consumed job came back after a broken connection",
         )?;
         Ok(Seen::ok(format!(
-            "of {CUTS} claims that were cut short {unheard} had no answer, of which {done} were made; none was lost \
-             or doubled"
+            "cut {CUTS} claims: {unheard} got no reply, {done} of those took effect; none lost, none duplicated"
         )))
     }
 
@@ -272,6 +271,6 @@ fn desert(
     // What drives the connection goes first, so that nobody can say goodbye.
     runtime.shutdown_background();
     drop(board);
-    let claimed = claimed.map_err(|_| Trouble::Ours("no time left".to_owned()))?;
+    let claimed = claimed.map_err(|_| Trouble::Ours("out of time".to_owned()))?;
     Ok(claimed?)
 }

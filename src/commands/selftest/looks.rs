@@ -29,18 +29,18 @@ pub(super) async fn settings(board: &dyn Testable, end: Instant, findings: &mut 
         (
             Part::Server,
             Promise::Durable,
-            "nothing is seen that would lose what is acknowledged",
+            "the server settings keep acknowledged data",
         ),
         (
             Part::Connection,
             Promise::Rights,
-            "all that a board needs is allowed",
+            "the user has all permissions that a board needs",
         ),
     ] {
         match time::timeout_at(end, board.examine(part)).await {
             Ok(Ok(seen)) => judge(seen, promise, sound, findings),
             Ok(Err(error)) => findings.judge(promise, Seen::untried(chain(&error))),
-            Err(_) => findings.judge(promise, Seen::untried("no time left")),
+            Err(_) => findings.judge(promise, Seen::untried("out of time")),
         }
     }
     // Who may not ask has been told so above.
@@ -73,7 +73,7 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
     let unseen: Vec<_> = unseen.collect();
     let seen = match &unseen[..] {
         [] => Seen::ok(sound),
-        all => Seen::untried(format!("not seen: {}", all.join("; "))),
+        all => Seen::untried(format!("not checked: {}", all.join("; "))),
     };
     findings.judge(promise, seen);
 }
@@ -112,7 +112,7 @@ impl Spread {
     fn told(self) -> String {
         let Self { median, p99, count } = self;
         format!(
-            "{:.2} ms at the median, {:.2} ms at p99, of {count}",
+            "{:.2} ms median, {:.2} ms p99 of {count} samples",
             median * 1e3,
             p99 * 1e3
         )
@@ -138,20 +138,20 @@ impl Figures {
     pub(super) fn told(&self) -> Vec<(&'static str, String)> {
         let rates = self.rates.map(|it| {
             format!(
-                "{:.0} posts, {:.0} claims, {:.0} consumes a second, in bulk",
+                "{:.0} posts, {:.0} claims, {:.0} consumes per second, in batches",
                 it.post, it.claim, it.consume
             )
         });
         let clock = self.clock.map(|Clock { offset, drift }| {
             format!(
-                "{:.2} ms {} ours, {:.3} % apart in pace",
+                "{:.2} ms {} ours, {:.3} % drift",
                 offset.abs() * 1e3,
                 if offset < 0.0 { "behind" } else { "ahead of" },
                 drift.abs() * 1e2
             )
         });
         let expiry = self.expiry;
-        let expiry = expiry.map(|late| format!("{:.0} ms after its time", late * 1e3));
+        let expiry = expiry.map(|late| format!("{:.0} ms late", late * 1e3));
         let all = [
             ("latency", self.latency.map(Spread::told)),
             ("rates", rates),
@@ -203,19 +203,21 @@ impl Tick {
         let seen = if clock.drift.abs() > DRIFT + doubt {
             Seen::weak(
                 format!(
-                    "in {passed:.0} s it gained {changed:+.2} s there: claims lapse too soon or too late"
+                    "the server clock drifted {changed:+.2} s in {passed:.0} s; claims expire too early or too late"
                 ),
-                "see to what sets the clocks; a virtual machine may have been stopped",
+                "check the time synchronization; a virtual machine may have been paused",
             )
         } else if offset.abs() > APART {
             Seen::weak(
-                format!("it is {offset:+.1} s later there: ages and delays are wrong by as much"),
-                "set the clocks by NTP; claims lapse by one clock and are safe",
+                format!(
+                    "the server clock differs by {offset:+.1} s; ages and delays are wrong by that much"
+                ),
+                "synchronize the clocks with NTP; claims use one clock and are safe",
             )
         } else {
             let apart = offset.abs().max(later.doubt) * 1e3;
             Seen::ok(format!(
-                "it agrees with ours to {apart:.1} ms, and goes on to do so"
+                "the server clock agrees with ours within {apart:.1} ms"
             ))
         };
         (clock, seen)

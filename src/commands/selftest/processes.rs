@@ -49,16 +49,15 @@ impl Trial<'_> {
             let owner = job.as_ref().and_then(Job::owner);
             match (won, owner) {
                 (1, Some(owner)) => self.consume_of(&key, owner).await?,
-                (1, None) => return broken("a claim is gone that was won"),
+                (1, None) => return broken("a won claim disappeared"),
                 // This machine may have had no room for them.
                 (0, _) if codes != [Some(TAKEN); PROCESSES.0] => {
-                    let why =
-                        format!("of {count} processes of ours none came as far as to claim a job");
+                    let why = format!("none of {count} test processes reached the claim");
                     return Err(Trouble::Ours(why));
                 }
                 (won, _) => {
                     return broken(format!(
-                        "of {count} processes that claimed one job at once {won} won"
+                        "{count} processes claimed one job concurrently; {won} of them won"
                     ));
                 }
             }
@@ -103,14 +102,14 @@ impl Trial<'_> {
             time::sleep(Duration::from_micros(noise * 100)).await;
             drop(rival);
             let Some(job) = self.find_one(Shelf::Board, key).await? else {
-                return broken("a job was lost with a process");
+                return broken("a killed process lost a job");
             };
             match job.holding {
                 Some(holding) => {
                     done += 1;
                     require(
                         holding.fence.is_some(),
-                        "a claim was done by half when its process died",
+                        "a killed process left half a claim",
                     )?;
                     self.consume_of(key, &Owner::from_stored("killed")).await?;
                 }
@@ -119,8 +118,8 @@ impl Trial<'_> {
         }
         self.locked_out(url).await?;
         Ok(Seen::ok(format!(
-            "of {KILLS} processes that were killed as they claimed {done} had done so; a lock that one had kept \
-             others out, and nothing of what it was doing was left"
+            "killed {KILLS} processes during a claim: {done} claims took effect; the file lock \
+                worked, and no partial write remained"
         )))
     }
 
@@ -137,7 +136,7 @@ impl Trial<'_> {
         let said = holder.child.stdout.take().map(BufReader::new);
         let said = spawn_blocking(move || said.and_then(|it| it.lines().next()?.ok())).await;
         if !matches!(said, Ok(Some(word)) if word == HELD) {
-            let why = "another process of ours could not lock the file";
+            let why = "another test process could not lock the file";
             return Err(Trouble::Ours(why.to_owned()));
         }
         // Who is locked out once is told so: how busy this machine is makes no difference.
@@ -149,14 +148,14 @@ impl Trial<'_> {
             Err(error) => return Err(error.into()),
             Ok(_) => {
                 return broken(
-                    "the file was written while another process had it locked: the file system does not keep locks",
+                    "one process wrote the file while another held the lock: the file system does not honor locks",
                 );
             }
         }
         drop(holder);
         let gone = self.gone(&keys).await?;
         let why = format_args!(
-            "of {} jobs {gone} are gone with a process that was killed before it was done",
+            "of {} jobs, {gone} disappeared when a process was killed during a write",
             keys.len()
         );
         require(gone == 0, why)?;

@@ -29,19 +29,19 @@ named! {
 impl Promise {
     pub(super) fn meaning(self) -> &'static str {
         match self {
-            Self::Answers => "every request is answered, and soon",
-            Self::Keeps => "what is posted is there, as it was posted",
-            Self::OneWinner => "of all who claim or settle a job at once one succeeds",
-            Self::Renewal => "a claim lasts as long as it is renewed",
-            Self::Lapse => "a claim that nobody renews ends at its time, and no sooner",
-            Self::Fence => "whoever has lost a claim settles nothing by it",
-            Self::Ends => "a job ends as it was said: consumed, trashed, restored, purged",
-            Self::Whole => "whoever looks while a job changes sees it before or after that",
-            Self::BrokenOff => "where an exchange breaks off nothing is lost or doubled",
-            Self::Events => "whoever listens is told at once",
-            Self::Clock => "time passes alike here and there",
-            Self::Durable => "what was acknowledged is still there after a failure",
-            Self::Rights => "we may do what a board needs",
+            Self::Answers => "the server answers every request quickly",
+            Self::Keeps => "posted jobs are stored unchanged",
+            Self::OneWinner => "of several concurrent claims of a job, one succeeds",
+            Self::Renewal => "a renewed claim does not expire",
+            Self::Lapse => "a claim without renewal expires on time and not earlier",
+            Self::Fence => "a former owner cannot settle the job",
+            Self::Ends => "consume, trash, restore and purge take effect exactly once",
+            Self::Whole => "readers never see a half-made change",
+            Self::BrokenOff => "broken connections lose and duplicate nothing",
+            Self::Events => "subscribers receive events immediately",
+            Self::Clock => "the clocks of client and server run at the same rate",
+            Self::Durable => "acknowledged data survives a crash",
+            Self::Rights => "the user has the permissions that a board needs",
         }
     }
 
@@ -131,11 +131,11 @@ impl From<Trouble> for Seen {
             ) => Self::untried(chain(&error)),
             // Another promise is to answer.
             Trouble::Board(error) if is_unanswered(&error) => {
-                Self::untried(format!("a request had no answer: {}", chain(&error)))
+                Self::untried(format!("a request got no reply: {}", chain(&error)))
             }
             Trouble::Board(error) => Self::new(
                 Grade::Broken,
-                format!("what has to succeed was refused: {}", chain(&error)),
+                format!("the server rejected a necessary request: {}", chain(&error)),
             ),
         }
     }

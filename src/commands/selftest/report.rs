@@ -111,7 +111,10 @@ impl Findings {
         let why = chain(&error);
         match error {
             BoardError::Denied { .. } => {
-                self.judge(Promise::Rights, Seen::weak(&why, "grant it to the user"));
+                self.judge(
+                    Promise::Rights,
+                    Seen::weak(&why, "grant this permission to the user"),
+                );
                 self.denied = Some(error);
             }
             _ => self.judge(Promise::Answers, Seen::new(Grade::Broken, &why)),
@@ -120,7 +123,7 @@ impl Findings {
     }
 
     pub(super) fn conclude(&mut self) {
-        self.nothing_tried("no time left: --for gives it more");
+        self.nothing_tried("out of time; allow more with --for");
         self.promises.sort_by_key(|it| it.promise as usize);
         let named = |grade: Grade| {
             let of = self.promises.iter().filter(|it| it.seen.grade == grade);
@@ -134,21 +137,21 @@ impl Findings {
         (self.verdict, self.guarantee) = match [&*broken, &*weak, &*untried] {
             ["", "", ""] => (
                 Verdict::Sound,
-                "A job that is posted here stays until it is done, one at a time has it, and whoever loses it \
-                 settles nothing: also when connections break and processes die."
+                "You can trust this board with jobs: no job is lost, each has one owner at a time, \
+                    and former owners cannot settle it, even after broken connections and crashes."
                     .to_owned(),
             ),
             ["", _, ""] => (
                 Verdict::Weak,
-                format!("Jobs are safe here with reservations: see {weak}. All else is kept."),
+                format!("Jobs are safe here with limits: see {weak}. Every other promise holds."),
             ),
             ["", _, _] => (
                 Verdict::Unknown,
-                format!("Nothing is broken as far as it was tried; nobody knows of {untried}."),
+                format!("No broken promise found, but these were not tested: {untried}."),
             ),
             _ => (
                 Verdict::Broken,
-                format!("Do not trust this board with jobs before this is mended: {broken}."),
+                format!("Do not trust this board with jobs until this is fixed: {broken}."),
             ),
         };
     }
@@ -183,9 +186,9 @@ impl Report for Findings {
         const HANG: usize = 22;
         page.line().add(Tone::Strong, &self.board);
         if let Some(server) = &self.server {
-            page.fact("served by", server);
+            page.fact("server", server);
         }
-        page.fact("tried for", format!("{:.1} s", self.seconds));
+        page.fact("duration", format!("{:.1} s", self.seconds));
         page.line();
         let (untried, tried): (Vec<_>, Vec<_>) =
             (self.promises.iter()).partition(|it| it.seen.grade == Grade::Untried);
@@ -222,10 +225,10 @@ impl Report for Findings {
             page.fact(name, text);
         }
         for what in &self.unseen {
-            page.fact("not seen", what);
+            page.fact("not checked", what);
         }
         for name in &self.removed {
-            page.fact("removed", format!("{name}, which an earlier test had left"));
+            page.fact("removed", format!("{name}, from an earlier test"));
         }
         page.line();
         let tone = match self.verdict {
@@ -269,7 +272,7 @@ impl Report for Leavings {
             page.fact(&fields[0], &fields[1]);
         }
         if self.left.is_empty() && self.removed.is_empty() {
-            page.line().plain("Earlier tests have left nothing.");
+            page.line().plain("Earlier tests left nothing behind.");
         }
     }
 }

@@ -62,10 +62,11 @@ impl Scratch {
         match name.len().saturating_sub(LONGEST) {
             0 => Ok(()),
             over => Err(CommandError::usage(format!(
-                "cannot test the board {}: the name of its file is too long by {over} letters for one beside it",
+                "cannot test the board {}: the file name is {over} characters too long for a test \
+                    board in the same directory",
                 self.base
             ))
-            .hint("a board of a shorter name in the same folder is on the same disk: --board sqlite:PATH")),
+            .hint("test a board with a shorter name in the same directory: --board sqlite:PATH")),
         }
     }
 
@@ -124,9 +125,7 @@ impl Scratch {
                 Ok(_) => {}
                 Err(error) => {
                     let why = chain(&error);
-                    doubtful.push(format!(
-                        "whether somebody uses {name} cannot be told: {why}"
-                    ));
+                    doubtful.push(format!("cannot check whether {name} is in use: {why}"));
                 }
             }
         }
@@ -144,7 +143,7 @@ impl Scratch {
             let other = self.opener.open(&self.base.beside(&name))?;
             match other.erase().await {
                 Ok(()) => removed.push(name),
-                Err(error) => failed.push(format!("{name} is still there: {}", chain(&error))),
+                Err(error) => failed.push(format!("cannot remove {name}: {}", chain(&error))),
             }
             other.close().await;
         }
@@ -176,7 +175,7 @@ impl Scratch {
         };
         match time::timeout(CLEANING, erased).await {
             Ok(erased) => erased.map_err(|error| chain(&error)),
-            Err(_) => Err(format!("it took longer than {}s", CLEANING.as_secs())),
+            Err(_) => Err(format!("no answer within {}s", CLEANING.as_secs())),
         }
     }
 }

@@ -108,7 +108,7 @@ impl<'a> Trial<'a> {
             }
         }
         if self.is_gone.get() {
-            findings.nothing_tried("nobody answered any more");
+            findings.nothing_tried("the server stopped answering");
         }
     }
 
@@ -140,7 +140,7 @@ impl<'a> Trial<'a> {
             Promise::BrokenOff => self.broken_off().await,
             Promise::Events => self.events().await,
             Promise::Clock => self.clock().await,
-            Promise::Durable | Promise::Rights => Ok(Seen::untried("it is only looked at")),
+            Promise::Durable | Promise::Rights => Ok(Seen::untried("not tested")),
         }
     }
 
@@ -158,7 +158,7 @@ impl<'a> Trial<'a> {
                         continue;
                     }
                     self.judge(promise, Trouble::Board(error).into());
-                    let why = format!("a request had no answer: {why}");
+                    let why = format!("a request got no reply: {why}");
                     self.judge(Promise::Answers, Seen::new(Grade::Broken, why));
                 }
                 Ok(tried) => self.judge(promise, tried.unwrap_or_else(Seen::from)),
@@ -177,8 +177,8 @@ impl<'a> Trial<'a> {
     }
 
     fn stumble(&self, why: &str) {
-        let why = format!("a request had no answer, and the next one had: {why}");
-        let remedy = "look whether the server was started again, or the way to it was broken";
+        let why = format!("one request got no reply, the next one did: {why}");
+        let remedy = "check whether the server restarted or the network failed";
         self.judge(Promise::Answers, Seen::weak(why, remedy));
     }
 
@@ -210,7 +210,7 @@ impl<'a> Trial<'a> {
                 self.figures.borrow_mut().clock = Some(clock);
                 Ok(seen)
             }
-            _ => Ok(Seen::ok("there is but one clock, that of this machine")),
+            _ => Ok(Seen::ok("the board uses the clock of this machine")),
         }
     }
 
@@ -232,25 +232,24 @@ impl<'a> Trial<'a> {
             lost = settled.into_iter().find_map(Result::err);
         }
         if let Some(error) = lost {
-            let why =
-                "claims were not renewed in time: this machine was too busy, or nobody answered";
+            let why = "claims were not renewed in time: this machine was too busy, or the server did not answer";
             return match since.elapsed() > self.term {
                 true => Ok(Seen::untried(why)),
                 false => broken(format!(
-                    "a claim was lost though it was renewed in time: {error}"
+                    "a claim was lost although it was renewed in time: {error}"
                 )),
             };
         }
         let gone = self.gone(&keys[WATCHED..]).await?;
-        let why = format_args!("of {WATCHED} jobs that nobody touched {gone} are gone");
+        let why = format_args!("{gone} of {WATCHED} untouched jobs disappeared");
         require(gone == 0, why)?;
         let [passed, term] = [begun.elapsed(), self.term].map(|it| it.as_secs_f64());
         Ok(match passed > term {
             true => Seen::ok(format!(
-                "{WATCHED} claims were kept for {passed:.1} s, renewed {renewed} times"
+                "held {WATCHED} claims for {passed:.1} s and renewed them {renewed} times"
             )),
             false => Seen::untried(format!(
-                "no time left to keep claims for longer than the {term:.1} s that they last"
+                "out of time: claims must be held for more than their {term:.1} s"
             )),
         })
     }
@@ -296,7 +295,7 @@ impl<'a> Trial<'a> {
         let health = self.bob.health().await?;
         let (jobs, trashed, left) = (health.jobs, health.trashed, WATCHED as u64);
         let why = format_args!(
-            "{left} jobs were left alone, and in the end {jobs} are on the board and {trashed} in the trash"
+            "{left} jobs should remain; {jobs} are on the board and {trashed} in the trash"
         );
         require(
             jobs >= left && (!is_done || (jobs, trashed) == (left, 0)),

@@ -51,19 +51,17 @@ impl Trial<'_> {
             drafts.len(),
             drafts.iter().filter(|it| !is_there(it)).count(),
         );
-        let why =
-            format_args!("of {count} jobs {missing} are not listed once, as they were posted");
+        let why = format_args!(
+            "{missing} of {count} posted jobs are not listed exactly once and unchanged"
+        );
         require(missing == 0, why)?;
         let is_in_order = posted.is_sorted_by(|one, next| one.sequence < next.sequence);
-        require(is_in_order, "jobs are not numbered as they were posted")?;
+        require(is_in_order, "jobs are not numbered in posting order")?;
         let keys: Vec<_> = posted.into_iter().map(|it| it.key).collect();
-        require(
-            self.gone(&keys).await? == 0,
-            "a job that was listed was not found",
-        )?;
+        require(self.gone(&keys).await? == 0, "a listed job was not found")?;
         self.consume_all(&keys).await?;
         Ok(Seen::ok(format!(
-            "{count} jobs were listed and found as they were posted"
+            "{count} posted jobs were listed and found unchanged"
         )))
     }
 
@@ -83,7 +81,7 @@ impl Trial<'_> {
         settled.into_iter().collect::<Result<Vec<_>, _>>()?;
         let consuming = start.elapsed();
         let left = keys.len() - self.gone(keys).await?;
-        let why = format_args!("{left} jobs are still there that were consumed");
+        let why = format_args!("{left} consumed jobs are still on the board");
         require(left == 0, why)?;
         Ok([claiming, consuming])
     }
@@ -95,7 +93,7 @@ impl Trial<'_> {
         let second = self.win(&self.ada, &key, &by).await?;
         require(
             first.fence != second.fence,
-            "two claims of one job have one number",
+            "two claims of one job have the same fencing token",
         )?;
         for outcome in [RELEASE, Outcome::Consume, Outcome::Trash(None)] {
             self.settles_nothing(&self.bob, &first, outcome).await?;
@@ -103,11 +101,11 @@ impl Trial<'_> {
         let renewed = self.ada.renew(std::slice::from_ref(&first)).await?;
         require(
             renewed.iter().all(Result::is_err),
-            "a claim that was over was renewed",
+            "an ended claim could be renewed",
         )?;
         self.settle(&self.ada, &second, Outcome::Consume).await?;
         Ok(Seen::ok(
-            "late settlements and renewals were refused, and the present claim stood",
+            "late settlements and renewals were rejected; the current claim was unchanged",
         ))
     }
 
@@ -119,7 +117,7 @@ impl Trial<'_> {
         ] {
             let is_there = self.find_one(shelf, key).await?.is_some();
             let not = if is_there { "" } else { "not " };
-            let why = format_args!("a job that was {verb} is {not}{place}");
+            let why = format_args!("a job was {verb} but is {not}{place}");
             require(is_there == (wanted == Some(shelf)), why)?;
         }
         Ok(())
@@ -132,7 +130,7 @@ impl Trial<'_> {
             let claim = self.win(&self.ada, key, &by).await?;
             self.settle(&self.ada, &claim, outcome.clone()).await?;
             let again = self.settle(&self.ada, &claim, outcome).await;
-            require(again.is_err(), "a job was settled twice by one claim")?;
+            require(again.is_err(), "one claim settled a job twice")?;
         }
         self.is(&keys[0], None, "consumed").await?;
         let key = &keys[1];
@@ -150,7 +148,7 @@ impl Trial<'_> {
         the_answer(self.ada.purge(&purged).await?)?;
         self.is(key, None, "purged").await?;
         Ok(Seen::ok(
-            "jobs were consumed, trashed, restored and purged, and none of it happened twice",
+            "jobs were consumed, trashed, restored and purged exactly once",
         ))
     }
 
@@ -177,7 +175,7 @@ impl Trial<'_> {
                 });
                 require(
                     is_whole,
-                    "somebody saw a job in the middle of a change: half a claim, or no job",
+                    "a reader saw a half-made change: half a claim or no job",
                 )?;
                 looks.set(looks.get() + 1);
                 tokio::task::yield_now().await;
@@ -189,7 +187,7 @@ impl Trial<'_> {
         }
         self.consume_all(std::slice::from_ref(&key)).await?;
         Ok(Seen::ok(format!(
-            "in {} looks at a job that went from hand to hand",
+            "{} reads of a job that changed owners",
             looks.get()
         )))
     }
@@ -218,14 +216,14 @@ impl Trial<'_> {
         }
         let (posts, spread) = (late.len() + missed, Spread::of(late));
         self.figures.borrow_mut().event = spread;
-        let remedy = "whoever waits for jobs looks by itself now and then, and is only slower";
+        let remedy = "clients also poll, so they only notice jobs later";
         let why = match (&events.lack, spread) {
-            (Some(lack), _) => format!("not all is told at once: {lack}"),
-            (None, _) if missed > 0 => format!("of {posts} posts {missed} were not told of"),
+            (Some(lack), _) => format!("not all events arrive immediately: {lack}"),
+            (None, _) if missed > 0 => format!("{missed} of {posts} posts caused no event"),
             (None, Some(spread)) if spread.p99 > LATE.as_secs_f64() => {
-                format!("told as late as {:.1} s behind", spread.p99)
+                format!("events arrive up to {:.1} s late", spread.p99)
             }
-            (None, _) => return Ok(Seen::ok(format!("each of {posts} posts was told of"))),
+            (None, _) => return Ok(Seen::ok(format!("each of {posts} posts caused an event"))),
         };
         Ok(Seen::weak(why, remedy))
     }
@@ -272,16 +270,14 @@ impl Trial<'_> {
             consume,
         });
         let Some(Spread { p99, .. }) = spread else {
-            return Ok(Seen::untried("no time left to measure"));
+            return Ok(Seen::untried("out of time"));
         };
         let ms = p99 * 1e3;
         Ok(match p99 > SLOW {
-            false => Seen::ok(format!(
-                "of {count} requests 99 of 100 took at most {ms:.1} ms"
-            )),
+            false => Seen::ok(format!("99% of {count} requests took at most {ms:.1} ms")),
             true => Seen::weak(
-                format!("one request of a hundred takes longer than {ms:.0} ms"),
-                "look what else the server and the way to it are busy with; have claims last 30 s or more",
+                format!("1% of requests take longer than {ms:.0} ms"),
+                "check the load of the server and the network; use leases of 30 s or more",
             ),
         })
     }

@@ -104,27 +104,27 @@ impl Status {
     fn facts(&self, page: &mut Page) {
         let figures = &self.figures;
         let some = |count: u64| (count > 0).then(|| count.to_string());
-        let backing_off =
-            some(figures.backing_off).map(|count| format!(", {count} of them backing off"));
+        let backing_off = some(figures.backing_off).map(|count| format!(", {count} backing off"));
         let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.told(self.now));
         let poison = figures.poison_attempts;
-        let poison = poison.map(|least| format!("{}, tried {least} times or more", figures.poison));
+        let poison =
+            poison.map(|least| format!("{} with {least} or more attempts", figures.poison));
         let lately = self.history.as_ref().map(|past| self.age(past.since));
         let lately = format!("last {}", lately.unwrap_or_default());
-        let unsettled = some(self.unsettled).map(|jobs| format!(", not settled: {jobs}"));
+        let unsettled = some(self.unsettled).map(|jobs| format!(", unsettled jobs: {jobs}"));
         let conductors = self.conductors.map(|count| match count {
             0 => "none".to_owned(),
             count => {
                 let (free, unsettled) = (self.slots_free, unsettled.unwrap_or_default());
-                format!("{count}{unsettled}, slots free: {free}")
+                format!("{count}{unsettled}, free slots: {free}")
             }
         });
         let unclaimed = format!("{}{}", figures.unclaimed, backing_off.unwrap_or_default());
         let facts = [
             ("unclaimed", "", Some(unclaimed)),
-            ("  the oldest", "", standing(&figures.oldest_unclaimed)),
+            ("  oldest", "", standing(&figures.oldest_unclaimed)),
             ("claimed", "", Some(figures.claimed.to_string())),
-            ("  the longest", "", standing(&figures.longest_held)),
+            ("  longest", "", standing(&figures.longest_held)),
             ("  owner dead", "owner-dead", some(figures.owner_dead)),
             (
                 "  no expiry",

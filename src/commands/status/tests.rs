@@ -125,18 +125,18 @@ fn shown(status: &Status, size: Option<(usize, usize)>) -> String {
 fn a_bad_night_is_one_screen() {
     insta::assert_snapshot!(shown(&night(), Some((80, 40))), @r#"
     redis://h7:6379/0?namespace=octavia
-    unclaimed     312, 20 of them backing off
+    unclaimed     312, 20 backing off
       the oldest  3d4h  b7e6a1c2 resize\u{1b}[31m
     claimed       184
       the longest 5h12m  b7e6a1c2 backup by ada\u{202e}@h7
       no expiry   2  jobboard --board 'night shift' list --filter expires=none
-    poison        4, tried 4 times or more
+    poison        4 with 4 or more attempts
       jobboard --board 'night shift' list --filter 'attempts>=4' --sort -attempts
     malformed     3  jobboard --board 'night shift' list --state MALFORMED
     in the trash  7  jobboard --board 'night shift' list --trash
     last 1d       3 failed, 340 consumed, 2 purged
       jobboard --board 'night shift' list --history --filter 'ended<1d' --filter outcome=failed
-    conductors    2, not settled: 1, slots free: 3
+    conductors    2, unsettled jobs: 1, free slots: 3
       jobboard --board 'night shift' conductors
 
     NAME                 JOBS  UNCLAIMED  CLAIMED  FAILED  OLDEST
@@ -169,7 +169,7 @@ fn a_narrow_terminal_cuts_facts_and_no_command() {
       the longest 5h12m  b7e6a1c2 backup by…
       no expiry   2
       jobboard --board 'night shift' list --filter expires=none
-    poison        4, tried 4 times or more
+    poison        4 with 4 or more attempts
       jobboard --board 'night shift' list --filter 'attempts>=4' --sort -attempts
     malformed     3
       jobboard --board 'night shift' list --state MALFORMED
@@ -177,7 +177,7 @@ fn a_narrow_terminal_cuts_facts_and_no_command() {
       jobboard --board 'night shift' list --trash
     last 1d       3 failed, 340 consumed, 2…
       jobboard --board 'night shift' list --history --filter 'ended<1d' --filter outcome=failed
-    conductors    2, not settled: 1, slots …
+    conductors    2, unsettled jobs: 1, slots …
       jobboard --board 'night shift' conductors
 
     NAME                JOBS  FAILED  OLDEST

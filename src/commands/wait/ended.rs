@@ -36,8 +36,7 @@ impl InVain {
         }
         if let Some(failure) = failure {
             for (stream, said) in failure.said() {
-                ctx.out
-                    .note(format!("the last that {name} wrote to {stream}:"));
+                ctx.out.note(format!("last lines of {name} on {stream}:"));
                 for line in covered_text(said).lines() {
                     ctx.out.note(format!("  {line}"));
                 }
@@ -57,7 +56,7 @@ impl InVain {
             .collect();
         let why = match self.reasons.as_slice() {
             [] => String::new(),
-            reasons => format!("; the last failure: {}", reasons.join("; ")),
+            reasons => format!("; last failure: {}", reasons.join("; ")),
         };
         let by = match self.remarks.as_slice() {
             [] => String::new(),
@@ -92,18 +91,18 @@ pub(super) async fn learn(
         let outcome = found.and_then(|job| Some(job.ended.as_ref()?.departure));
         let is_moved = found.is_some_and(Job::is_moved);
         let (word, how) = match (ending, outcome) {
-            (_, Some(_)) if is_moved => ("moved", Some("goes on elsewhere")),
+            (_, Some(_)) if is_moved => ("moved", Some("continues on another board")),
             (Ending::Trashed, _) => ("trashed", Some("ended in the trash")),
             (Ending::Vanished, None) => (
                 "vanished",
-                Some("is gone, and nothing shows that it ended: the board may have lost it"),
+                Some("disappeared without a record of its end; the board may have lost the job"),
             ),
             (_, None) => {
                 unknown.push(*name);
                 ("complete", None)
             }
             (_, Some(Departure::Consumed)) => ("complete", None),
-            (_, Some(Departure::Failed)) => ("failed", Some("was consumed although it failed")),
+            (_, Some(Departure::Failed)) => ("failed", Some("was consumed as failed")),
             (_, Some(Departure::Purged)) => ("purged", Some("was purged")),
         };
         let failure = found.and_then(|job| job.history.failures.last());
@@ -124,16 +123,13 @@ pub(super) async fn learn(
 }
 
 fn note_unknown(ctx: &Context, board: &dyn Board, names: &[&str]) {
-    let gone = match names {
-        [name] => format!("{name} is gone, and how it ended"),
-        names => format!("{} are gone, and how they ended", names.join(", ")),
-    };
-    let others = match board.capabilities().has_peers() {
-        true => "a Python service did it, or ",
+    let peers = match board.capabilities().has_peers() {
+        true => "a Python service ended it, or ",
         false => "",
     };
     ctx.out.note(format!(
-        "{gone} is not known: {others}nothing is remembered here"
+        "{} left the board; the outcome is unknown: {peers}the board keeps no history",
+        names.join(", ")
     ));
 }
 
@@ -160,7 +156,7 @@ async fn found(
         Err(error) => {
             let (names, why) = (names.join(", "), chain(&error));
             ctx.out
-                .note(format!("how {names} ended cannot be read: {why}"));
+                .note(format!("cannot read the outcome of {names}: {why}"));
             Ok(Vec::new())
         }
     }

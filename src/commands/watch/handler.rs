@@ -105,7 +105,7 @@ impl Handler {
         if let Some(wrong) = wrong {
             self.failed += 1;
             complain(&Text::from(format!(
-                "error: an event was not handled: {wrong}"
+                "error: the event handler failed: {wrong}"
             )));
         }
     }

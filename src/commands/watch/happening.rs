@@ -126,7 +126,7 @@ impl Report for Happening {
             .plain("  ")
             .add(tone(self.event), format!("{:<16}", self.event));
         if self.event == EventKind::Resync {
-            line.plain("  something may have been missed");
+            line.plain("  events may be missing");
             return;
         }
         if self.key.is_some() {

@@ -144,7 +144,7 @@ fn ago(since: Duration) -> DateTime<Utc> {
 fn out_of_time(count: Option<u64>, timeout: Option<Duration>) -> anyhow::Error {
     let waited = duration::exact(timeout.unwrap_or_default());
     let count = count.unwrap_or_default();
-    let message = format!("watched for {waited}, and --count {count} was not reached");
+    let message = format!("watched for {waited} without reaching --count {count}");
     CommandError::TimedOut(message).into()
 }
 

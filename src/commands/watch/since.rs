@@ -81,7 +81,7 @@ pub(super) async fn happened(
     for shelf in [Shelf::Board, Shelf::Trash, Shelf::Past] {
         match read(board, shelf, choice, since, &mut jobs).await {
             Err(error) if shelf == Shelf::Past && !error.is_retryable() => {
-                ctx.out.note(format!("the history cannot be read: {error}"));
+                ctx.out.note(format!("cannot read the history: {error}"));
             }
             read => read?,
         }

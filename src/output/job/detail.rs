@@ -95,15 +95,15 @@ impl JobView<'_> {
     fn holding(&self, page: &mut Page, holding: &Holding) {
         match &holding.owner {
             Some(owner) => page.fact("owner", owner.text()),
-            None => page.fact("owner", "cannot be read"),
+            None => page.fact("owner", "unreadable"),
         }
         self.moment(page, "claimed", holding.claimed_on);
         page.fact(
             "expires",
             match (holding.lease, holding.expires_in) {
                 (Lease::Timed, Some(left)) => format!("in {}", duration::brief(left)),
-                (Lease::Session, _) => "with its holder's session".to_owned(),
-                _ => "never by itself".to_owned(),
+                (Lease::Session, _) => "with the owner's session".to_owned(),
+                _ => "never".to_owned(),
             },
         );
         if let Some(fence) = &holding.fence {
@@ -123,7 +123,10 @@ impl JobView<'_> {
         if let Some(time) = history.not_before.filter(|time| *time > self.now) {
             let ahead = (time - self.now).to_std().unwrap_or_default();
             let ahead = duration::brief(ahead);
-            page.fact("not before", format!("{} (in {ahead})", rfc3339(time)));
+            page.fact(
+                "backing off",
+                format!("until {} (in {ahead})", rfc3339(time)),
+            );
         }
         for failure in &history.failures {
             page.fact(
@@ -176,7 +179,7 @@ impl JobView<'_> {
             page.block(&String::from_utf8_lossy(&record.raw));
         } else {
             // Nobody can tell what in it is a secret.
-            page.fact("raw", "--reveal shows it");
+            page.fact("raw", "hidden; use --reveal");
         }
     }
 }

@@ -97,7 +97,7 @@ impl ColumnChange {
         };
         let column = find(name).ok_or_else(|| {
             let names = Self::names().join(" ");
-            format!("there is no column `{name}`: the columns are {names}")
+            format!("no column `{name}`; the columns are {names}")
         })?;
         Ok(Self { sign, column })
     }

@@ -230,7 +230,7 @@ fn the_trash_tells_who_put_a_job_there_and_why() {
         trashed("failed", None, vec![failure()]),
         Entry::Job(Box::new(Job {
             shelf: Shelf::Trash,
-            problem: Some("nobody knows of which board it is".to_owned()),
+            problem: Some("the board of the job is unknown".to_owned()),
             ..job("2f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", "strange")
         })),
         malformed(),
@@ -239,7 +239,7 @@ fn the_trash_tells_who_put_a_job_there_and_why() {
     UUID      NAME     TRASHED  TRIES  BY           REASON
     1f0c9a58  told          1m      0  olga@desk-4  no such volume
     1f0c9a58  failed        1m      0  -            the command ended with code 3
-    2f0c9a58  strange        -      0  -            nobody knows of which board it …
+    2f0c9a58  strange        -      0  -            the board of the job is unknown
     -         key:job0000000012-abcdef  its posting is no map
     ");
 }
@@ -302,7 +302,7 @@ fn columns_are_chosen_added_and_taken_away() {
     assert!(changed(&["name", "-name"]).is_empty());
     let refusal = ColumnChange::read("+colour").unwrap_err();
     assert!(
-        refusal.starts_with("there is no column `colour`: the columns are uuid name"),
+        refusal.starts_with("no column `colour`; the columns are uuid name"),
         "{refusal}"
     );
     assert!(ColumnChange::read("").is_err());

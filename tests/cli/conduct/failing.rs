@@ -65,8 +65,7 @@ fn what_a_command_wrote_last_is_told_but_for_secrets(stage: &Stage) {
         assert!(shown.contains(&told), "{shown}");
     }
     let waited = stage.env.jobboard(&["wait", &job]).run();
-    let told =
-        "wrote to stdout:\n  token=******** of 2\nthe last that resize wrote to stderr:\n  a";
+    let told = "on stdout:\n  token=******** of 2\nlast lines of resize on stderr:\n  a";
     assert!(
         waited.code == 9 && waited.stderr.contains(told),
         "{waited:?}"

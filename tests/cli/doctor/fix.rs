@@ -198,6 +198,6 @@ fn what_comes_after_the_question_was_not_agreed_to() {
     put(25, 27);
     server.run(&["HDEL", "taskflow:listings", "bad-0"]);
     screen.line("y");
-    screen.shows("records that cannot be read: 2;");
+    screen.shows("unreadable records: 2;");
     assert_eq!(server.run(&["HLEN", "taskflow:listings"]).trim(), "2");
 }

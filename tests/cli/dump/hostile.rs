@@ -153,7 +153,7 @@ fn lines_that_are_no_jobs_are_told_one_by_one() {
             "{line}: {loaded:?}"
         );
     }
-    assert!(loaded.stderr.contains("left out"), "{loaded:?}");
+    assert!(loaded.stderr.contains("skipped"), "{loaded:?}");
     assert_eq!(boards.dumped("embedded-1").len(), 1);
 }
 
@@ -223,7 +223,7 @@ fn records_that_cannot_be_read_go_to_the_same_kind_of_board_if_that_is_wanted() 
     assert!(text.contains("\"malformed\":2"), "{text}");
     let left_out = boards.run(&to, &["load", "it"]);
     left_out.succeeded();
-    assert!(left_out.stderr.contains("left out"), "{left_out:?}");
+    assert!(left_out.stderr.contains("skipped"), "{left_out:?}");
     let loaded = boards.run(&to, &["load", "it", "--malformed", "-o", "jsonl"]);
     let done: Vec<_> = loaded
         .values()

@@ -123,7 +123,7 @@ const MISTAKES: &[&str] = &[
     "list --config nothing.toml",
 ];
 
-/// Configurations that cannot be read, or that say what makes no sense.
+/// Configurations that unreadable, or that say what makes no sense.
 const CONFIGURATIONS: &[&str] = &[
     "default",
     "colour = 1",

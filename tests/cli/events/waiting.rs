@@ -151,10 +151,10 @@ fn waits_on<H: Told>() {
     // It looks once before it waits, and a server that is away by then is an error.
     thread::sleep(QUIET * 5);
     server.stop();
-    waiting.says("trying again");
+    waiting.says("retrying");
     server.start_again();
     let uuid = env.post("resize");
     let run = waiting.ended();
     assert!(run.succeeded().starts_with(&uuid), "{run}");
-    assert_eq!(run.stderr.matches("trying again").count(), 1, "{run}");
+    assert_eq!(run.stderr.matches("retrying").count(), 1, "{run}");
 }

@@ -110,10 +110,10 @@ fn a_server_that_is_away_is_waited_for_at_the_start_and_later() {
     env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
     server.process().stop();
     let watching = env.jobboard(&["watch", "--json"]).spawn();
-    watching.says("trying again");
+    watching.says("retrying");
     // Whoever has enough of it is not kept.
     let impatient = env.jobboard(&["watch"]).spawn();
-    impatient.says("trying again");
+    impatient.says("retrying");
     impatient.signal(Signal::INT);
     assert_eq!(impatient.ended().code, 130);
     server.process().start_again();
@@ -124,13 +124,13 @@ fn a_server_that_is_away_is_waited_for_at_the_start_and_later() {
     // Its session cannot outlive that.
     thread::sleep(Duration::from_secs(2));
     server.process().start_again();
-    watching.says("is back");
+    watching.says("reconnected to");
     watching.prints(2);
     assert_eq!(kinds_in(&watching.stdout()), ["posted", "resync"]);
     watching.signal(Signal::INT);
     let run = watching.ended();
     assert_eq!(run.code, 130);
-    assert_eq!(run.stderr.matches("trying again").count(), 2, "{run}");
+    assert_eq!(run.stderr.matches("retrying").count(), 2, "{run}");
 }
 
 #[test]

@@ -104,12 +104,12 @@ fn who_is_next_and_who_is_not_is_told_from_who_is_at_it(stage: &Stage) {
     wait_until("it is next", || explain(stage, &next).verdict() == "ready");
     let next = is(stage, &next, "ready");
     assert!(
-        next.text().contains("it is the next one; night would"),
+        next.text().contains("the job is next; night accepts"),
         "{}",
         next.run
     );
     let last = is(stage, &last, "waiting");
-    assert!(last.text().contains("1 go before it"), "{}", last.run);
+    assert!(last.text().contains("jobs ahead: 1"), "{}", last.run);
     for told in [held, next, last] {
         assert_eq!(told.codes().len(), 1, "{}", told.run);
     }
@@ -141,7 +141,8 @@ fn without_a_conductor_one_is_missed_and_with_one_its_settings_are_told(stage: &
     let conductor = stage.start(&["--name", "night", "--filter", "name=backup-*"]);
     let told = is(stage, &job, "no-matching-conductor");
     assert!(
-        told.text().contains("it takes only name=backup-*"),
+        told.text()
+            .contains("the conductor accepts only name=backup-*"),
         "{}",
         told.run
     );
@@ -168,7 +169,7 @@ fn what_waits_for_its_time_does_not_wait_for_anybody(stage: &Stage) {
     });
     let told = is(stage, &job, "backing-off");
     assert!(
-        told.text().contains("then night would take it"),
+        told.text().contains("night accepts the job after that"),
         "{}",
         told.run
     );

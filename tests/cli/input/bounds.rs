@@ -84,8 +84,8 @@ fn details_may_take_a_mebibyte() {
     exit code 2
     --- stdout
     --- stderr
-    error: the details take 1048577 bytes, and the limit is 1048576
-    hint: put what is large into a file and its name into the details, or set max_details in the configuration
+    error: the details have 1048577 bytes; the limit is 1048576
+    hint: put large values into a file and its path into the details, or raise max_details in the configuration
     ");
 }
 

@@ -59,7 +59,7 @@ fn each_flow_is_listed_by_what_it_is_about_and_found_in_the_logbook<S: Driver>()
         assert!(found.contains(job), "{posted}: {found:?}");
         let shown = cloud.run(&["flow", job, "--json"]).json();
         assert_eq!(shown["flow"], posted["flow_uuid"], "{posted}: {shown}");
-        assert_eq!(shown["summary"], "its flow has not begun", "{posted}");
+        assert_eq!(shown["summary"], "the flow has not started", "{posted}");
         let factory = text(&shown, "factory");
         assert!(
             text(&posted, "name").starts_with(factory.rsplit('.').next().unwrap()),
@@ -71,7 +71,7 @@ fn each_flow_is_listed_by_what_it_is_about_and_found_in_the_logbook<S: Driver>()
         }
         let explained = cloud.told(&["explain", job]);
         let said = explained["findings"][0]["evidence"].to_string();
-        assert!(said.contains("its flow has not begun"), "{explained}");
+        assert!(said.contains("the flow has not started"), "{explained}");
         let dumped = cloud.run(&["show", job]);
         assert_eq!(dumped.code, 0, "{dumped}");
     }
@@ -149,7 +149,7 @@ fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
         "{shown}"
     );
     assert!(
-        text(&shown, "summary").starts_with("its flow is at "),
+        text(&shown, "summary").starts_with("the flow is at "),
         "{shown}"
     );
     assert!(shown["progress"]["done"].as_u64() > Some(0), "{shown}");
@@ -161,7 +161,7 @@ fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
     let balancer = text(&posted, "loadbalancer");
     let explained = cloud.run(&["explain", "--lb", balancer, "-o", "table"]);
     assert!(
-        explained.succeeded().contains("its flow is at "),
+        explained.succeeded().contains("the flow is at "),
         "{explained}"
     );
     // What it builds fails, and while it goes back it stands still again.
@@ -180,10 +180,7 @@ fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
     });
     let shown = cloud.run(&["flow", &job, "--json"]).json();
     let summary = text(&shown, "summary");
-    assert!(
-        summary.starts_with("its flow goes back at undoing "),
-        "{shown}"
-    );
+    assert!(summary.starts_with("the flow is reverting at "), "{shown}");
     assert!(
         summary.contains("undone, since ") && summary.contains("no host has room"),
         "{shown}"
@@ -212,7 +209,7 @@ fn a_job_that_was_trashed_with_its_logbook_is_not_restored<S: Driver>() {
         .ask(&json!({"do": "outgrow", "factory": text(&posted, "factory")}));
     cloud.conduct();
     cloud.waits_for("trashed", &posted["job"]);
-    let gone = "its logbook is gone";
+    let gone = "the logbook is gone";
     wait_until(gone, || {
         cloud.told(&["explain", &job]).to_string().contains(gone)
     });

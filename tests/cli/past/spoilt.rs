@@ -1,4 +1,4 @@
-//! A past that cannot be read.
+//! A past that unreadable.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn a_past_that_cannot_be_read_hides_no_job() {
     // The job is done all the same, and it is said that nothing is remembered of it.
     let consumed = run(&stage, &["consume", "--force", "--yes", &job]);
     consumed.succeeded();
-    let warning = "warning: what ends here is not remembered: WRONGTYPE";
+    let warning = "warning: the history is not recorded: WRONGTYPE";
     assert!(consumed.stderr.contains(warning), "{consumed:?}");
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
     let said_once = |told: Outcome| {

@@ -120,8 +120,8 @@ fn counts(state: &State) -> Pieces {
         ]
     });
     let hidden = state.hidden.iter().map(|shelf| match shelf {
-        Shelf::Trash => "the trash may not be read",
-        _ => "the board may not be read",
+        Shelf::Trash => "no permission to read the trash",
+        _ => "no permission to read the board",
     });
     told.chain(hidden.map(|what| (Tone::Bad, Text::from(what))))
         .collect()
@@ -205,7 +205,7 @@ fn tabs(state: &State, y: u16, canvas: &mut Canvas<'_>) {
 
 fn narrowed(state: &State) -> Option<Text> {
     let within = state.within.as_ref().map(|within| match within {
-        Which::Of(owner) => format!("of {}", owner.as_deref().unwrap_or("somebody unreadable")),
+        Which::Of(owner) => format!("of {}", owner.as_deref().unwrap_or("an unreadable owner")),
         Which::Failed(signature) => format!("failed: {signature}"),
         Which::On(_) => String::new(),
     });
@@ -213,7 +213,7 @@ fn narrowed(state: &State) -> Option<Text> {
     let judges = !matches!(state.view, View::Conductors | View::Events);
     let filter = (!filters.is_empty()).then(|| match judges {
         true => format!("filter: {filters}"),
-        false => format!("filter: {filters} (not of this view)"),
+        false => format!("filter: {filters} (ignored in this view)"),
     });
     let parts: Vec<_> = within.into_iter().chain(filter).collect();
     (!parts.is_empty()).then(|| Text::from(parts.join("; ")))

@@ -65,7 +65,7 @@ pub(super) fn draw(state: &State, look: Look, buffer: &mut Buffer) {
     let (least_columns, least_rows) = SMALLEST;
     if columns < least_columns || (rows < least_rows && !state.is_once) {
         let text = format!(
-            "jobboard dash takes a terminal of {least_columns}x{least_rows}; this one has {columns}x{rows}."
+            "jobboard dash needs a terminal of {least_columns}x{least_rows}; this one has {columns}x{rows}."
         );
         let lines = page::said(usize::from(columns), &[(Tone::Plain, &text)]);
         for (line, y) in lines.iter().zip(0..rows) {
@@ -132,7 +132,7 @@ fn keys(state: &State) -> Vec<[(Tone, Text); 2]> {
     if !state.marks.is_empty() && !is_page {
         let hidden = match state.marks.len() - state.marked().len() {
             0 => String::new(),
-            hidden => format!(" ({hidden} not shown here)"),
+            hidden => format!(" ({hidden} hidden)"),
         };
         let marked = format!("{} marked{hidden}  ", state.marks.len());
         told.push([
@@ -154,7 +154,7 @@ fn keys(state: &State) -> Vec<[(Tone, Text); 2]> {
         let first = keys.split(' ').next().unwrap_or_default();
         let does = match (*keys, is_page) {
             ("Esc Left", false) if !state.marks.is_empty() => "unmark",
-            ("Esc Left", false) => "no filter",
+            ("Esc Left", false) => "clear filter",
             _ => does.split(';').next().unwrap_or_default(),
         };
         let does = Text::from(format!(" {does}  "));

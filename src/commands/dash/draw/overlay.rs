@@ -85,7 +85,7 @@ pub(super) fn under(state: &State, field: &Field) -> Vec<Pieces> {
         Some(error) => (Tone::Bad, error.as_str()),
         None => (
             Tone::Faint,
-            "such as held>10m and name=backup-*; Enter looks for it, Esc leaves it, Ctrl-U empties it",
+            "for example held>10m and name=backup-*; Enter applies, Esc cancels, Ctrl-U clears",
         ),
     };
     let mut lines = said(usize::from(state.size.0) - 2, &[(tone, under)]);
@@ -122,7 +122,7 @@ fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
         if problems.len() > sample {
             told.push((Tone::Bad, more(problems.len())));
         }
-        told.push((Tone::Faint, "any key goes on".to_owned()));
+        told.push((Tone::Faint, "press any key".to_owned()));
     } else {
         told.push((Tone::Strong, dialog.question()));
         told.push((Tone::Faint, format!("on {}", board(state))));
@@ -131,7 +131,7 @@ fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
             told.push(match has_changed {
                 true => (
                     Tone::Bad,
-                    format!("{described}: changed since, and left alone"),
+                    format!("{described}: changed meanwhile, skipped"),
                 ),
                 false => (Tone::Plain, described),
             });
@@ -141,18 +141,18 @@ fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
         }
         told.extend(dialog.left_out.clone().map(|why| (Tone::Busy, why)));
         if dialog.gone() > 0 {
-            told.push((Tone::Busy, format!("{} gone meanwhile", dialog.gone())));
+            told.push((Tone::Busy, format!("{} no longer there", dialog.gone())));
         }
         told.push(match (&dialog.stage, &state.protected) {
-            (Stage::Looking, _) => (Tone::Busy, "looking at the jobs…".to_owned()),
+            (Stage::Looking, _) => (Tone::Busy, "reading the jobs…".to_owned()),
             (Stage::Acting, _) => (Tone::Busy, "…".to_owned()),
             (_, Some(_)) => {
-                let ask = "This board is protected; type its name and Enter to go on:";
+                let ask = "This board is protected; type its name and press Enter:";
                 (Tone::Strong, format!("{ask} {}", dialog.typed))
             }
             (_, None) => (
                 Tone::Strong,
-                "Enter does it, any other key does not".to_owned(),
+                "Enter confirms, any other key cancels".to_owned(),
             ),
         });
     }

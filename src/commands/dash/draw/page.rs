@@ -52,7 +52,7 @@ fn columns(state: &State) -> Vec<Vec<Pieces>> {
             let known = state.conductors.iter().find(|it| it.name == *name);
             vec![match known {
                 Some(known) => lines(whole, |page| conductor(state, known).human(page)),
-                None => said(whole, &[(Tone::Faint, "it is not at work any more")]),
+                None => said(whole, &[(Tone::Faint, "this conductor no longer runs")]),
             }]
         }
         _ => Vec::new(),

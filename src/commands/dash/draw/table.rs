@@ -145,20 +145,20 @@ fn failed(state: &State, of: &Alike) -> Vec<Cell> {
 
 fn nothing(state: &State) -> &'static str {
     match state.view {
-        View::Events => "nothing has happened since",
+        View::Events => "no events yet",
         _ if !state.has_read => "reading the board…",
         View::Jobs | View::Claims if state.hidden.contains(&Shelf::Board) => {
-            "the board may not be read"
+            "no permission to read the board"
         }
-        View::Trash if state.hidden.contains(&Shelf::Trash) => "the trash may not be read",
+        View::Trash if state.hidden.contains(&Shelf::Trash) => "no permission to read the trash",
         View::History if state.past.is_none() => "reading the history…",
-        View::Conductors => "no conductor is at work",
+        View::Conductors => "no conductor is running",
         _ if !state.picture.filters.is_empty() => "no job matches",
-        _ if state.within.is_some() => "none is left",
+        _ if state.within.is_some() => "no jobs left",
         View::Jobs => "no jobs",
-        View::Claims => "nobody holds a job",
+        View::Claims => "no job is claimed",
         View::Failures => "no job on the board or in the trash has failed",
-        View::Trash => "no jobs are in the trash",
-        View::History => "no job that left the board is remembered",
+        View::Trash => "the trash is empty",
+        View::History => "the history is empty",
     }
 }

@@ -116,7 +116,7 @@ fn what_cannot_be_done_is_said_at_once() {
     let mut state = state(View::Jobs, jobs);
     state.may_act = true;
     for (keys, problem) in [
-        ("A", "nobody has claimed that"),
+        ("A", "the job is not claimed"),
         ("4C", "that is in the trash"),
         ("2y", "choose a job"),
         ("6x", "choose a job"),
@@ -148,16 +148,8 @@ fn what_is_paused_is_resumed_by_the_same_key() {
         now(),
     );
     for (keys, operation, asked) in [
-        (
-            "P",
-            Operation::Resume,
-            "have jobs named backup-* taken again?",
-        ),
-        (
-            "\u{1b}jP",
-            Operation::Pause,
-            "leave all jobs named resize alone?",
-        ),
+        ("P", Operation::Resume, "resume jobs named backup-*?"),
+        ("\u{1b}jP", Operation::Pause, "pause all jobs named resize?"),
     ] {
         let effects = press(&mut state, keys);
         assert!(matches!(effects[..], [Effect::Prepare(it, _)] if it == operation));

@@ -38,26 +38,26 @@ impl Look {
         let [mended, held] = &self.malformed;
         let remedies = [
             ("", mended, Remedy::mends("trash --force", &mended.first)),
-            (", of which somebody has each", held, shows("show", held)),
+            (", each claimed", held, shows("show", held)),
         ];
         for (which, malformed, remedy) in remedies.into_iter().filter(|(_, all, _)| all.count > 0) {
             let summary = match peers {
                 None => "",
                 Some(PeerOrder::NewestOfTheMostUrgent) => {
-                    "; the next Python service that looks deletes them, or stops there"
+                    "; the next Python service that lists the board deletes them or stops"
                 }
                 Some(PeerOrder::OldestOfTheLeastUrgent) => {
-                    "; they end each listing of every Python service"
+                    "; every listing by a Python service stops at them"
                 }
             };
             let count = malformed.count;
-            let summary = format!("records that cannot be read: {count}{which}{summary}");
+            let summary = format!("unreadable records: {count}{which}{summary}");
             let finding = Finding::new(Code::Malformed, summary, remedy);
             seen.add(named(finding, "record", &malformed.first));
         }
         let Noted { count, first } = &self.unreadable;
         if *count > 0 {
-            let what = format!("jobs beside which something cannot be read: {count}");
+            let what = format!("jobs with an unreadable sidecar: {count}");
             // It may be one that a later jobboard wrote, or one that is too large for us.
             let remedy = shows("show", &self.unreadable);
             let finding = Finding::new(Code::RecordUnreadable, what, remedy);
@@ -66,7 +66,7 @@ impl Look {
         }
         if self.misnamed.count > 0 {
             let summary = format!(
-                "jobs that have the uuid of another record: {}",
+                "jobs with the uuid of another record: {}",
                 self.misnamed.count
             );
             let remedy = shows("explain", &self.misnamed);
@@ -78,7 +78,11 @@ impl Look {
             let remedy = Remedy::shows("list --trash --shared");
             seen.add(Finding::new(Code::SharedTrash, summary, remedy));
         }
-        unseen(&mut seen, "records that we may not read", &self.denied[0]);
+        unseen(
+            &mut seen,
+            "records without read permission",
+            &self.denied[0],
+        );
         seen
     }
 
@@ -89,13 +93,13 @@ impl Look {
             self.of_octavia(expiry, &mut seen);
         }
         let figures = &self.figures;
-        unseen(&mut seen, "locks that we may not read", &self.denied[1]);
+        unseen(&mut seen, "locks without read permission", &self.denied[1]);
         self.of_the_dead(&mut seen);
         let dead = self.owners.iter().filter(|of| of.is_dead);
         let of_dead = dead.map(|of| of.claim_never_expires).sum::<u64>();
         if figures.forgotten > of_dead {
             let summary = format!(
-                "claims that never expire, held for more than 1h: {}",
+                "claims without expiry, held for more than 1h: {}",
                 figures.forgotten
             );
             let remedy = Remedy::shows("list --filter expires=none --filter held>1h --sort held");
@@ -108,7 +112,7 @@ impl Look {
         }
         if !self.late.is_empty() {
             let summary = format!(
-                "claims that are not renewed by whoever keeps them: {}",
+                "claims that their owner stopped renewing: {}",
                 self.late.len()
             );
             let remedy = Remedy::shows("list --filter expires<10s --sort expires");
@@ -129,7 +133,7 @@ impl Look {
         self.of_locks(&mut seen);
         if self.exhausted.count > 0 {
             let count = self.exhausted.count;
-            let summary = format!("jobs that were tried as often as they may be: {count}");
+            let summary = format!("jobs at their retry limit: {count}");
             // Whether it is worth while somebody has to decide.
             let remedy = shows("retry", &self.exhausted);
             let finding = Finding::new(Code::Exhausted, summary, remedy);
@@ -137,7 +141,7 @@ impl Look {
         }
         if let Some((ahead, job)) = &self.furthest {
             let ahead = duration::brief(ahead.to_std().unwrap_or_default());
-            let summary = format!("jobs with times that have not come: {}", self.ahead);
+            let summary = format!("jobs with timestamps in the future: {}", self.ahead);
             let remedy = Remedy::Shows(Suggestion::of("show").with([job]));
             let finding = Finding::new(Code::ClockAhead, summary, remedy);
             seen.add(finding.seen("job", job).seen("ahead", ahead));
@@ -153,7 +157,10 @@ impl Look {
         let now = self.at.unwrap_or_else(Utc::now);
         if expiry.in_the_way(job.since, now).is_some() {
             let age = duration::between(job.since, now);
-            let summary = format!("the oldest job is on the board for {age}: {}", job.name);
+            let summary = format!(
+                "the oldest job has been on the board for {age}: {}",
+                job.name
+            );
             let remedy = Remedy::Shows(Suggestion::of("explain").with([&job.reference]));
             let finding = Finding::new(Code::BlocksPosters, summary, remedy);
             let finding = finding.seen("job", &job.reference);
@@ -166,7 +173,7 @@ impl Look {
 
     fn of_moves(&self, seen: &mut Examined) {
         for (from, copies) in &self.moves {
-            let summary = format!("copies that an unfinished move holds: {}", copies.count);
+            let summary = format!("copies held by an unfinished move: {}", copies.count);
             let remedy = match from.as_str() {
                 "" => Remedy::shows("list --filter owner=move:*"),
                 from => resumes("--from", from),
@@ -180,12 +187,12 @@ impl Look {
         let [vacant, unknown] = &self.blocked;
         let remedies = [
             (
-                "jobs whose lock names nobody",
+                "jobs with a lock but no owner",
                 vacant,
                 Remedy::mends("abandon --force", &vacant.first),
             ),
             (
-                "claimed jobs of which it cannot be read who has them",
+                "claimed jobs with an unreadable owner",
                 unknown,
                 shows("show", unknown),
             ),
@@ -207,7 +214,8 @@ impl Look {
             (owners + 1, claims + of.claims)
         });
         if owners > 0 {
-            let summary = format!("claims of {owners} more owners that seem to be dead: {claims}");
+            let summary =
+                format!("claims of {owners} more processes that seem to be gone: {claims}");
             let remedy = Remedy::shows("list --count --by owner");
             seen.add(Finding::new(Code::HeldByDead, summary, remedy));
         }
@@ -221,14 +229,17 @@ impl Look {
         let nothing = Noted::default();
         let sure = self.nobody_s.get(&owner).unwrap_or(&nothing);
         if sure.count > 0 {
-            let summary = format!("claims of {owner}, which is dead: {}", sure.count);
+            let summary = format!(
+                "claims of {owner}, a process that no longer exists: {}",
+                sure.count
+            );
             let words = Suggestion::of("abandon --force").with([format!("--owner={owner}")]);
             let remedy = Remedy::Mends(words, sure.first.clone());
             seen.add(Finding::new(Code::HeldByDead, summary, remedy));
         }
         let rest = of.claims.saturating_sub(sure.count as u64);
         if rest > 0 {
-            let summary = format!("claims of {owner}, which seems to be dead: {rest}");
+            let summary = format!("claims of {owner}, a process that seems to be gone: {rest}");
             let filter = format!("owner={}", quoted(&owner));
             let remedy = Remedy::Shows(Suggestion::of("list --filter").with([filter]));
             seen.add(Finding::new(Code::HeldByDead, summary, remedy));
@@ -239,7 +250,7 @@ impl Look {
         let mut seen = Examined::default();
         if conductors.is_empty() && self.figures.unclaimed > self.figures.backing_off {
             let summary = format!(
-                "no conductor is at work; jobs that wait: {}",
+                "no conductor is running; waiting jobs: {}",
                 self.figures.unclaimed
             );
             let remedy = Remedy::shows("conductors");
@@ -248,8 +259,7 @@ impl Look {
         let peers = conductors.iter().find(|it| it.told.version.is_none());
         let peer = peers.map(|it| it.name.clone()).or(self.peer.clone());
         if let Some(peer) = peer.filter(|_| self.has_commands) {
-            let summary =
-                "there are jobs with commands, and somebody else than jobboard takes jobs";
+            let summary = "some jobs have commands, but another kind of client also claims jobs";
             let remedy = Remedy::shows("list --count --by owner");
             let finding = Finding::new(Code::CommandsAndPeers, summary, remedy);
             seen.add(finding.seen("peer", peer));
@@ -265,23 +275,20 @@ pub(in crate::commands::doctor) fn of_entries(conductors: &[Conductor]) -> Exami
         let whole = |name: &str| Remedy::Shows(Suggestion::of("conductors").operand(name));
         by_owner.entry(&it.owner).or_default().push(it);
         if is_silent(it) {
-            let summary = format!("{} on {} says nothing", it.name, it.host);
+            let summary = format!("{} on {} stopped its heartbeat", it.name, it.host);
             let heard = it.silence.map(duration::brief);
             let finding = Finding::new(Code::Silent, summary, whole(&it.name));
-            seen.add(finding.seen("heard", heard.unwrap_or_default() + " ago"));
+            seen.add(finding.seen("last heartbeat", heard.unwrap_or_default() + " ago"));
         }
         if let Some(job) = it.told.unsettled.first() {
             let count = it.told.unsettled.len();
-            let summary = format!(
-                "{} has performed jobs that it cannot settle: {count}",
-                it.name
-            );
+            let summary = format!("{} could not record the end of jobs: {count}", it.name);
             let finding = Finding::new(Code::Unsettled, summary, whole(&it.name));
             seen.add(finding.seen("job", &job.uuid).seen("reason", &job.reason));
         }
     }
     for (owner, all) in by_owner.into_iter().filter(|(_, all)| all.len() > 1) {
-        let summary = format!("conductors that claim as {owner}: {}", all.len());
+        let summary = format!("conductors that share the name {owner}: {}", all.len());
         let finding = Finding::new(Code::SameName, summary, Remedy::shows("conductors"));
         let places = all.iter().map(|it| format!("{}:{}", it.host, it.pid));
         seen.add(named(finding, "conductor", &places.collect::<Vec<_>>()));
@@ -305,7 +312,7 @@ fn shows(word: &'static str, jobs: &Noted) -> Remedy {
 
 fn unseen(seen: &mut Examined, what: &str, jobs: &Noted) {
     if let Some(first) = jobs.first.first() {
-        seen.unseen(format!("{what}: {}, such as {first}", jobs.count), None);
+        seen.unseen(format!("{what}: {}, for example {first}", jobs.count), None);
     }
 }
 
@@ -357,7 +364,7 @@ mod tests {
         let told = look.of_claims(None).findings;
         assert_eq!(told.len(), MOST_DEAD + 1);
         let claims = (870..900).sum::<u64>() + 30;
-        let rest = format!("claims of 30 more owners that seem to be dead: {claims}");
+        let rest = format!("claims of 30 more processes that seem to be gone: {claims}");
         assert_eq!(told[MOST_DEAD].summary, rest);
     }
 }

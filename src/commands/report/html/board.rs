@@ -17,7 +17,7 @@ pub(super) fn counts(facts: &Facts) -> Html {
         ("rect.gone", facts.trashed),
         ("rect.failed", figures.malformed),
     ];
-    let told = ("states", "Jobs by state", "the numbers stand below");
+    let told = ("states", "Jobs by state", "the numbers are below");
     let drawn = match states.iter().any(|(_, count)| *count > 0) {
         true => svg::parts(told, &states),
         false => Html::default(),
@@ -76,7 +76,7 @@ fn histogram(of: &Histogram<'_>, label: svg::Label) -> Html {
 
 pub(super) fn names(facts: &Facts) -> Html {
     let Some(most) = facts.names.iter().map(|it| it.jobs).max() else {
-        return tag("p", &[&"There is no job."]);
+        return tag("p", &[&"No jobs."]);
     };
     let bars = facts.names.iter().map(|it| {
         let parts = [
@@ -100,7 +100,7 @@ pub(super) fn names(facts: &Facts) -> Html {
 
 pub(super) fn owners(facts: &Facts) -> Html {
     let Some(most) = facts.owners.iter().map(|it| it.claims).max() else {
-        return tag("p", &[&"Nobody has a job."]);
+        return tag("p", &[&"No job is claimed."]);
     };
     let bars = facts.owners.iter();
     let bars = bars.map(|it| svg::bar(&[("rect.claimed", it.claims)], most));

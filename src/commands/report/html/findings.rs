@@ -21,18 +21,18 @@ const SAMPLE: (usize, usize) = (6, 160);
 
 pub(super) fn findings(facts: &Facts) -> Html {
     if facts.findings.is_empty() && facts.explained.is_empty() && facts.lost == 0 {
-        return tag("p", &[&"Nothing was found."]);
+        return tag("p", &[&"No problems found."]);
     }
     let mut html = list("ol.findings", facts.findings.iter().map(told));
     html.add(&more(facts.more_findings, "findings", "jobboard doctor"));
     if facts.lost > 0 {
-        let lost = format!("In the trash {} that failed: ", words::are(facts.lost));
+        let lost = format!("The trash holds {} that failed: ", words::jobs(facts.lost));
         let command = code("jobboard list --trash");
-        html.add(&tag("p.gap-above", &[&lost, &command, &" shows them."]));
+        html.add(&tag("p.gap-above", &[&lost, &command, &" lists them."]));
     }
     let blocks = facts.explained.iter().filter(|it| it.like.is_none());
     let blocks = list("ol.findings", blocks.filter_map(|it| explained(facts, it)));
-    let title = (!facts.explained.is_empty()).then_some("Jobs that will not run without help");
+    let title = (!facts.explained.is_empty()).then_some("Jobs that need help");
     html.add(&list(
         "h3.gap-above",
         title.map(|title| Html::of(&[&title])),
@@ -51,7 +51,7 @@ fn block((severity, called): (&'static str, &str), about: &Html, says: &[Html]) 
 fn told(it: &Told) -> Html {
     let evidence = it.evidence.iter();
     let evidence = pairs(evidence.map(|it| (it.what, it.value.as_str())));
-    let word = if it.remedy.fix { "Mend" } else { "To do" };
+    let word = if it.remedy.fix { "Fix" } else { "Run" };
     let remedy = command(word, &it.remedy.command);
     let about = shown(&it.summary, LONG);
     let says = [tag("p.soft", &[&it.impact]), evidence, remedy];
@@ -65,7 +65,7 @@ fn explained(facts: &Facts, it: &Explanation) -> Option<Html> {
     let count = facts.stuck_jobs.iter().find(|of| of.code == it.verdict);
     let mut about = Html::default();
     if let Some(of) = count.filter(|of| is_first && of.jobs > 1) {
-        about.add(&words::jobs(of.jobs)).add(&", such as ");
+        about.add(&words::jobs(of.jobs)).add(&", for example ");
     }
     let title = it.title();
     let like = facts.explained.iter();
@@ -105,10 +105,10 @@ fn command(what: &str, command: &Suggestion) -> Html {
 
 pub(super) fn failures(facts: &Facts) -> Html {
     let Some(most) = facts.failures.iter().map(|it| it.failures).max() else {
-        return tag("p", &[&"No failure is remembered."]);
+        return tag("p", &[&"No failures in the history."]);
     };
-    let rule = "Failures are alike that ended in the same way with the same last line, whatever numbers (#), ids \
-        (H) and quoted texts are in it. Of each job the last three are remembered.";
+    let rule = "Failures are grouped by exit code or signal and last line of output, ignoring \
+        numbers (#), ids (H) and quoted text. The board keeps the last three failures of each job.";
     let all = facts.failures.iter().map(|it| failure(facts, it, most));
     let more = more(facts.more_failures, "kinds of failures", "");
     Html::of(&[&tag("p.soft", &[&rule]), &list("ol.failures", all), &more])
@@ -134,7 +134,7 @@ fn failure(facts: &Facts, of: &Alike, most: u64) -> Html {
     let names = Html::of(&[&names.collect::<Html>(), &others]);
     let jobs = format!("in {}, last ", words::jobs(of.jobs));
     let line = tag("p.soft", &[&jobs, last, &first, &": ", &names]);
-    let about = ("The last one", of.signature.as_str());
+    let about = ("Latest failure", of.signature.as_str());
     let sample = folded("details", about, &sample(&of.sample));
     let told = tag("div", &[&title, &line, &sample]);
     tag("li", &[&tag("div.share", &[&count, &share]), &told])

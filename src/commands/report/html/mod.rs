@@ -39,13 +39,13 @@ const HEAD: &str = "\n<meta charset=\"utf-8\">\n\
 type Section = (&'static str, &'static str, fn(&Facts) -> Html);
 
 const SECTIONS: [Section; 7] = [
-    ("Findings", "What is wrong", findings::findings),
-    ("Counts", "How many jobs", board::counts),
-    ("Ages", "How long they wait and are held", board::ages),
+    ("Findings", "Problems", findings::findings),
+    ("Counts", "Jobs", board::counts),
+    ("Ages", "Waiting and claim times", board::ages),
     ("Names", "By name", board::names),
     ("Owners", "By owner", board::owners),
-    ("Failures", "How they failed", findings::failures),
-    ("History", "What has left the board", past::past),
+    ("Failures", "Failures by cause", findings::failures),
+    ("History", "History", past::past),
 ];
 
 pub(super) fn page(facts: &Facts) -> Html {
@@ -91,16 +91,16 @@ fn header(facts: &Facts) -> Html {
 
 fn footer(facts: &Facts) -> Html {
     let made = format!(
-        " {}: from one look at each record; jobs that came or went meanwhile may be in it or not. Ages, and what \
-         is left of claims, are as of ",
+        " {}, which read each record once; jobs posted or removed meanwhile may be missing or \
+            included. Ages and expiries are as of ",
         facts.version
     );
-    let what = ". Of names and of what commands wrote the beginning and the end is shown, and what looks \
-        like a secret is covered; details of jobs are not in it.";
+    let what = ". Long names and command output are shortened, and text that looks like a secret is \
+        masked. Details of jobs are not included.";
     let program = tag("code", &[&"jobboard report"]);
     let made = tag("p", &[&"Made by ", &program, &made, &time(facts.at), &what]);
     let unseen = facts.unseen.iter().map(|what| shown(what, 400));
-    let unseen = unseen.map(|what| tag("p", &[&"Not seen: ", &what]));
+    let unseen = unseen.map(|what| tag("p", &[&"Not checked: ", &what]));
     tag("footer", &[&made, &unseen.collect::<Html>()])
 }
 
@@ -172,7 +172,7 @@ fn folded(name: &'static str, (title, about): (&str, &str), content: &Html) -> H
 }
 
 fn numbers(of: &Table, about: &str) -> Html {
-    folded("details", ("The numbers", about), &table(of, &[]))
+    folded("details", ("Numbers", about), &table(of, &[]))
 }
 
 fn legend(marks: &[(&'static str, &'static str)]) -> Html {
@@ -190,7 +190,7 @@ fn legend(marks: &[(&'static str, &'static str)]) -> Html {
 fn more(more: More, what: &str, command: &str) -> Html {
     let command = match command {
         "" => Html::default(),
-        command => Html::of(&[&": ", &code(command), &" has all"]),
+        command => Html::of(&[&": ", &code(command), &" lists all"]),
     };
     let more_told = format!("And {more} more {what}");
     list(

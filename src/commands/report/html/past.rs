@@ -11,11 +11,11 @@ use crate::{
 
 pub(super) fn past(facts: &Facts) -> Html {
     let Some(remembered) = &facts.remembered else {
-        return tag("p", &[&"It cannot be seen."]);
+        return tag("p", &[&"The history cannot be read."]);
     };
     let sums = match remembered.count() {
         0 if facts.course.is_empty() && facts.timeline.lanes.is_empty() => {
-            return tag("p", &[&"Nothing is remembered."]);
+            return tag("p", &[&"The history is empty."]);
         }
         0 => Html::default(),
         _ => tag(
@@ -38,7 +38,7 @@ fn course(facts: &Facts) -> Html {
     };
     let length = (first.to - first.from).to_std().unwrap_or_default();
     let remark = format!(
-        "each bar is {}, each row has its own scale; what is in the trash has failed, too",
+        "one bar per {}; rows have separate scales; trashed jobs count as failed",
         duration::exact(length)
     );
     let mut drawn = svg::course(("course-figure", TITLE), &facts.course);
@@ -51,35 +51,35 @@ fn spans(facts: &Facts) -> Html {
     match spans.rows.is_empty() {
         true => Html::default(),
         false => {
-            let title = ("How long jobs waited, and took", "");
+            let title = ("How long jobs waited and ran", "");
             figure("figure.wide", title, &table(&spans, &[]))
         }
     }
 }
 
 fn timeline(facts: &Facts) -> Html {
-    const TITLE: &str = "Who performed what when";
+    const TITLE: &str = "Runs by conductor and owner";
     let (timeline, lanes) = (&facts.timeline, &facts.timeline.lanes);
     let Some(from) = timeline.from.filter(|_| !lanes.is_empty()) else {
         return Html::default();
     };
-    let remark = format!("{}, from a claim to its end", timeline.extent());
+    let remark = format!("{}, from claim to end", timeline.extent());
     let least = from.checked_add_signed(TimeDelta::seconds(1));
     let to = timeline.to.max(least).unwrap_or(from);
     let mut html = svg::lanes(("lanes-figure", TITLE), lanes, (from, to));
     let has = |outcome| lanes.iter().any(|it| it.count(outcome) > 0);
     let marks = [
         ("rect.main", "finished", has(RunOutcome::Finished)),
-        ("rect.failed", "ended as failed", has(RunOutcome::Failed)),
-        ("rect.running", "is running", has(RunOutcome::Running)),
-        ("cross", "an attempt that failed", has(RunOutcome::Attempt)),
+        ("rect.failed", "consumed as failed", has(RunOutcome::Failed)),
+        ("rect.running", "running", has(RunOutcome::Running)),
+        ("cross", "failed attempt", has(RunOutcome::Attempt)),
     ];
     let marks = marks.into_iter().filter(|(.., is_there)| *is_there);
     let marks: Vec<_> = marks.map(|(mark, meaning, _)| (mark, meaning)).collect();
     html.add(&legend(&marks));
     html.add(&table(&facts.lanes_table(), &[]));
-    html.add(&more(timeline.more, "who performed jobs", ""));
+    html.add(&more(timeline.more, "conductors and owners", ""));
     let runs = table(&facts.runs_table(), &[]);
-    html.add(&folded("details.long", ("Each run", TITLE), &runs));
+    html.add(&folded("details.long", ("All runs", TITLE), &runs));
     figure("figure.wide", (TITLE, &remark), &html)
 }

@@ -115,7 +115,7 @@ fn a_server_that_is_gone_when_the_candidates_are_read_is_waited_for() {
     // After the event the job is looked up; then the candidates are read, and that fails.
     let words = ["--wait", "60s", "--op-timeout", "1s"];
     let (running, job) = stage.wait(&words, ("HSCAN", Mood::HangUp));
-    running.says("trying again");
+    running.says("retrying");
     stage.proxy.set(Mood::PassOn);
     assert!(running.ended().succeeded().starts_with(&job));
 }

@@ -47,7 +47,7 @@ pub(super) struct Report {
     pub(super) wrong: Vec<String>,
     /// Jobs of which too much can be true to tell.
     pub(super) undecided: usize,
-    /// What else is wrong.
+    /// Other problems.
     pub(super) complaints: Vec<String>,
 }
 
