@@ -10,7 +10,7 @@ pub(crate) enum InvalidGlob {
     Unclosed,
     #[error("the range `{0}-{1}` is in reverse order; write `[[]` for a literal `[`")]
     Backwards(char, char),
-    #[error("the text is too long")]
+    #[error("the glob is too long")]
     TooLong,
 }
 

@@ -99,7 +99,7 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
     );
     // Where a script's own variable was to hold a command, nothing would be something else.
     if std::env::args_os().last().is_some_and(|last| last == "--") {
-        let mistake = CommandError::usage("there is no command behind --");
+        let mistake = CommandError::usage("the command after `--` is missing");
         return teller.conclude(Err(mistake.into()));
     }
     // However wrong the configuration is; and a variable turns no script for a shell into JSON.
@@ -150,7 +150,9 @@ fn surroundings(cli: &Cli) -> anyhow::Result<()> {
         bail!("this process may open at most {files} files; raise the limit with `ulimit -n 1024`");
     }
     if cli.command.executes() && !Path::new("/proc/self/exe").exists() {
-        bail!("/proc is missing, where commands are watched: `mount -t proc proc /proc` brings it");
+        bail!(
+            "/proc is not mounted, so jobboard cannot supervise commands; run `mount -t proc proc /proc`"
+        );
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ fn the_claims_the_failures_and_the_trash() {
 #[test]
 fn an_empty_board_that_is_away() {
     let mut state = state(View::Jobs, Vec::new());
-    let refused = Input::Lost("redis://localhost is unreachable: refused".to_owned());
+    let refused = Input::Lost("redis://localhost cannot be reached: refused".to_owned());
     update(&mut state, refused, now() - TimeDelta::seconds(12));
     state.now = now();
     insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
@@ -135,7 +135,7 @@ fn what_is_to_be_done_and_what_came_of_it() {
     insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
     state.protected = Some("prod".to_owned());
     insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
-    let problems = vec!["1f0c9a58 resize: the job changed in the meantime".to_owned()];
+    let problems = vec!["1f0c9a58 resize: the job has changed meanwhile".to_owned()];
     let done = Stage::Done("trashed 6 jobs".to_owned(), problems);
     if let Overlay::Dialog(dialog) = &mut state.overlay {
         dialog.stage = done;
