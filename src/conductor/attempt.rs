@@ -109,7 +109,7 @@ impl Attempt {
             end,
             has_run,
             took,
-            max_attempts: shared.patience.most(max_attempts),
+            max_attempts: shared.settings.patience.most(max_attempts),
         });
         if let Some(capture) = performed.remains {
             tokio::select! {

@@ -5,9 +5,17 @@ use crate::support::env::Env;
 /// Returns an environment with a failed job in the trash, and one job on the board.
 fn stocked() -> Env {
     let env = Env::new();
-    let fail = ["post", "backup", "max_attempts:=1", "--", "sh", "-c", "echo disk full >&2; exit 3"];
+    let fail = [
+        "post",
+        "backup",
+        "max_attempts:=1",
+        "--",
+        "sh",
+        "-c",
+        "echo disk full >&2; exit 3",
+    ];
     env.jobboard(&fail).run().succeeded();
-    env.jobboard(&["conduct", "--drain"]).run();
+    let _ = env.jobboard(&["conduct", "--drain"]).run();
     env.post("deploy");
     env
 }
@@ -105,7 +113,10 @@ fn post_of_a_command_line_as_a_name_shows_how_to_post_a_command() {
     let env = Env::new();
     let run = env.jobboard(&["post", "echo hi"]).run();
     run.succeeded();
-    assert!(run.stderr.contains("`jobboard post echo -- echo hi`"), "{run}");
+    assert!(
+        run.stderr.contains("`jobboard post echo -- echo hi`"),
+        "{run}"
+    );
     let run = env.jobboard(&["post", "echo hi", "--", "echo", "hi"]).run();
     run.succeeded();
     assert_eq!(run.stderr, "");
@@ -117,5 +128,8 @@ fn ambiguous_name_lists_the_jobs_that_have_it() {
     let uuids = [env.post("twin"), env.post("twin")];
     let run = env.jobboard(&["show", "twin"]).run();
     let answer = run.failed(3);
-    assert!(uuids.iter().all(|uuid| answer.contains(&uuid.to_string())), "{run}");
+    assert!(
+        uuids.iter().all(|uuid| answer.contains(&uuid.to_string())),
+        "{run}"
+    );
 }

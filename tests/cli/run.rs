@@ -89,7 +89,7 @@ fn a_job_whose_command_fails_is_back_on_the_board() {
         &["retry", uuid][..],
         &["conduct", "--drain", "--max-attempts", "2"],
     ] {
-        env.jobboard(words).run();
+        let _ = env.jobboard(words).run();
     }
     assert_eq!(env.show(uuid)["state"], "TRASHED");
     env.jobboard(&["purge", uuid, "--yes"]).run().succeeded();
