@@ -118,7 +118,7 @@ fn of_command(command: &str) -> Option<Value> {
     (!kinds.is_empty()).then(|| {
         json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "title": format!("Output of `jobboard {command}`"),
+            "title": format!("Output of {command}"),
             "anyOf": [{ "anyOf": kinds }, { "type": "array", "items": { "anyOf": kinds } }],
         })
     })

@@ -265,7 +265,7 @@ mod tests {
             });
             such_as.collect::<Vec<_>>()
         };
-        assert_eq!(look(&["a", "a", "resize"]), ["a", "resize"]);
+        assert_eq!(look(&["a", "a", "resize"]), ["resize", "a"]);
         assert_eq!(look(&["a", "resize"]), [""; 0]);
         assert_eq!(look(&["a", "b", "resize"]), ["b"]);
         assert_eq!(look(&["a", "b", "resize", "rotate"]), ["rotate"]);

@@ -194,7 +194,7 @@ mod tests {
             let error = run(&mut command, Duration::from_millis(500)).unwrap_err();
             let told = format!("{error:#}");
             let why = match script.ends_with("yes") {
-                true => "was killed: the sidecar has more than 65536 bytes",
+                true => "was killed: the input has more than 65536 bytes",
                 false => "was killed: the input did not end within 500ms",
             };
             assert!(told.contains(why), "{told}");

@@ -282,7 +282,7 @@ mod tests {
                 r#""not_before":"-0001-01-01T00:00:00Z""#,
                 Some("the year -1"),
             ),
-            (&long, Some("takes 60006")),
+            (&long, Some("this one has 60006")),
             (&long[..long.len() - 3], None),
             (second, None),
         ] {

@@ -102,7 +102,7 @@ mod tests {
         let Some(CommandError::Refused { hint, .. }) = error.downcast_ref() else {
             panic!("{error:?}");
         };
-        let word = r#"--board 'zk://h/b'"'"' $(touch c)x' is"#;
+        let word = r#"use --board 'zk://h/b'"'"' $(touch c)x'"#;
         let hint = hint.as_ref().unwrap().to_string();
         assert!(hint.starts_with(word), "{hint}");
     }

@@ -204,7 +204,7 @@ fn jobs_in_the_trash_that_failed_are_in_the_verdict() {
     assert!(
         facts
             .verdict()
-            .ends_with(" The trash holds are 2 jobs that failed."),
+            .ends_with(" The trash holds 2 jobs that failed."),
         "{}",
         facts.verdict()
     );
@@ -363,7 +363,7 @@ fn the_verdict_says_why_if_that_is_the_same_for_all() {
     };
     let well = "No problems found on the board";
     for (jobs, told) in [
-        (1, "one job need help: it waits."),
+        (1, "1 job needs help: it waits."),
         (3, "3 jobs need help (each: it waits)."),
     ] {
         let facts = with(jobs, explained(&mut strangers));

@@ -76,7 +76,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "the guard is informed and the command starts",
         "conductor/attempt.rs",
         &["carry_out", "start"],
-        "54f5f958",
+        "76955215",
     ),
     (
         "remains of earlier attempts are ended",

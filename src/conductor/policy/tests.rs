@@ -59,7 +59,10 @@ fn what_is_not_quite_a_command_is_none() {
         ),
         (json!({"command": ["true"], "stdin": 5}), "a text"),
         (json!({"command": ["true"], "timeout": 5}), "a duration"),
-        (json!({"command": ["true"], "max_attempts": 0}), "from 1 on"),
+        (
+            json!({"command": ["true"], "max_attempts": 0}),
+            "a positive number",
+        ),
         (
             json!({"command": ["true"], "env": ["A"]}),
             "object of strings",

@@ -88,7 +88,7 @@ const MISTAKES: &[(&str, usize, &str)] = &[
     (
         "[board.a]\nurl = \"x:\"\npassword_command = []",
         3,
-        "begins with a program",
+        "must begin with a program",
     ),
     (
         "[board.a]\nurl = \"x:\"\npassword_command = [1]",
@@ -116,7 +116,10 @@ fn names_of_boards_are_no_urls() {
             "[board.\"\"]\nurl = \"x:\"",
             "a board name must not be empty",
         ),
-        ("[board.\"redis://:hunter2@h\"]\nurl = \"x:\"", "has no `:`"),
+        (
+            "[board.\"redis://:hunter2@h\"]\nurl = \"x:\"",
+            "contain `:`",
+        ),
         (
             "default = \"redis://:hunter2@h\"",
             "`default` must be the name of a board",

@@ -97,7 +97,7 @@ fn a_password_that_cannot_be_fetched_is_not_repeated() {
         ),
         (
             "password_command = [\"/gone/program\"]",
-            "cannot run `/gone/program`",
+            "cannot run the password_command `/gone/program`",
         ),
     ] {
         let refusal = refusal(setting);

@@ -119,7 +119,7 @@ fn what_has_no_known_scheme_is_told_the_known_ones() {
             "unknown scheme `etcd`; use one of sqlite, redis, rediss, redis+unix, \
              redis-sentinel, rediss-sentinel, zk, zks, octavia",
         ),
-        ("localhost:6379", "unknown scheme `localhost`"),
+        ("localhost:6379", "use redis://localhost:6379"),
         ("redis-cluster://host", "different slots"),
         ("rediss-cluster://host", "different slots"),
     ]);

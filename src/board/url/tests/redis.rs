@@ -82,8 +82,8 @@ fn redis_refuses_what_it_cannot_mean() {
             "redis://host/4294967296",
             "`4294967296` is not a database number",
         ),
-        ("redis://a,b/0", "a `redis` board has one host"),
-        ("rediss://a,b/0", "a `rediss` board has one host"),
+        ("redis://a,b/0", "a `redis` board takes one host"),
+        ("rediss://a,b/0", "a `rediss` board takes one host"),
         (
             "redis://ho st",
             "`ho st` is neither a host name nor an address",
@@ -152,9 +152,9 @@ fn tls_is_a_matter_of_the_scheme() {
         ("zk://host?key=x", "`key` needs TLS"),
         ("redis-sentinel://host/m?ca=x", "`ca` needs TLS"),
         ("redis-sentinel://host/m?cert=x&key=y", "`cert` needs TLS"),
-        ("rediss://host?cert=x", "`cert` needs `key` as well"),
-        ("rediss://host?key=x", "`key` needs `cert` as well"),
-        ("zks://host?cert=x&ca=y", "`cert` needs `key` as well"),
+        ("rediss://host?cert=x", "`cert` also needs `key`"),
+        ("rediss://host?key=x", "`key` also needs `cert`"),
+        ("zks://host?cert=x&ca=y", "`cert` also needs `key`"),
         ("rediss://host?ca=", "the key `ca` has no value"),
     ]);
 }

@@ -38,7 +38,7 @@ fn zookeeper_refuses_what_it_cannot_mean() {
         ("zk://h/jobs/", "the path `/jobs/` ends with `/`"),
         ("zk://h//", "ends with `/`"),
         ("zk://h/a//b", "an empty part between two `/`"),
-        ("zk://h/a/../b", "has `.` or `..`"),
+        ("zk://h/a/../b", "contains `.` or `..`"),
         ("zk://h/a%00b", "a character that ZooKeeper forbids"),
         ("zk://h/a?chroot=x", "the path `x` does not begin with `/`"),
         ("zk://h/a?chroot=/x/", "the path `/x/` ends with `/`"),

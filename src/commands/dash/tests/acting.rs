@@ -106,7 +106,7 @@ fn only_what_is_shown_and_fit_for_it_is_acted_on() {
         state
             .message
             .as_ref()
-            .is_some_and(|it| it.1.as_str().contains("not shown here"))
+            .is_some_and(|it| it.1.as_str().contains("not in this view"))
     );
 }
 
@@ -117,7 +117,7 @@ fn what_cannot_be_done_is_said_at_once() {
     state.may_act = true;
     for (keys, problem) in [
         ("A", "the job is not claimed"),
-        ("4C", "that is in the trash"),
+        ("4C", "is in the trash"),
         ("2y", "choose a job"),
         ("6x", "choose a job"),
         ("3T", "choose a job"),

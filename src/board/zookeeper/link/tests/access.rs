@@ -36,7 +36,7 @@ async fn what_a_creator_keeps_for_himself_opens_to_his_password_alone() {
     let peer = server.host();
     for (user, password) in [("ada", "hunter3"), ("bob", "hunter2")] {
         let expected = format!(
-            "denied: {peer} does not allow the to user {user} read the nodes of /taskflow/jobs: \
+            "denied: {peer} does not allow the user {user} to read the nodes of /taskflow/jobs: \
              the password is wrong, or another user owns the nodes"
         );
         let told = look(&of(server, user, password), &path).await;
