@@ -282,8 +282,8 @@ fn no_code_formats_values_into_a_command() {
                     // These are the title of a schema, and a sentence.
                     let mut lines = text
                         .lines()
-                        .filter(|it| !it.contains("What `jobboard {command}`"))
-                        .filter(|it| !it.contains("jobboard dash takes"));
+                        .filter(|it| !it.contains("Output of `jobboard {command}`"))
+                        .filter(|it| !it.contains("jobboard dash needs"));
                     let found = lines.find(|line| spells_a_command(line));
                     assert_eq!(
                         found,

@@ -84,7 +84,7 @@ fn the_next_job_is_the_most_urgent_and_then_the_oldest() {
     exit code 6
     --- stdout
     --- stderr
-    error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: there is none that can be claimed
+    error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: no job is claimable
     hint: add `--wait 1m` to wait for a job
     ");
 }
@@ -158,7 +158,7 @@ fn waiting_for_a_job_ends_at_the_timeout() {
     exit code 124
     --- stdout
     --- stderr
-    error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: waited 50ms for a job that can be claimed
+    error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: waited 50ms for a claimable job
     hint: `jobboard list` shows the jobs on the board
     ");
 }

@@ -91,7 +91,7 @@ fn the_jobs_to_consume_have_to_be_named() {
     exit code 2
     --- stdout
     --- stderr
-    error: no job is named, and none is chosen by --state, --name or --filter
+    error: no job given: name one or use --state, --name or --filter
     hint: `jobboard consume --help` lists the options
     ");
 }

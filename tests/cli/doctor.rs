@@ -237,13 +237,13 @@ fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
     exit code 7
     --- stdout
     sqlite:ROOT/state/jobboard/board.db
-    served by     SQLite VERSION
+    backend       SQLite VERSION
     round trip    SPAN
     server        ok
     claims        error
-      error: claims of ada:elsewhere.:7:00000001, which seems to be dead: 1  [owner-dead]
-        so: no process runs the job
-        do: jobboard list --filter 'owner="ada:elsewhere.:7:00000001"'
+      error: claims of ada:elsewhere.:7:00000001, a process that seems to be gone: 1  [owner-dead]
+        impact: no process runs the job
+        run: jobboard list --filter 'owner="ada:elsewhere.:7:00000001"'
 
     1 problem found.
     --- stderr

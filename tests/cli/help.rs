@@ -51,7 +51,7 @@ fn a_misspelt_command_is_answered_with_those_that_are_alike() {
     exit code 2
     --- stdout
     --- stderr
-    error: there is no command `clam`
+    error: no command `clam`
     hint: did you mean claim? `jobboard help` lists the commands
     ");
 }

@@ -27,7 +27,7 @@ fn without_an_owner_nothing_is_printed() {
     exit code 6
     --- stdout
     --- stderr
-    error: cannot tell the owner of resize on sqlite:ROOT/state/jobboard/board.db: nobody has claimed it
+    error: cannot show the owner of resize on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
     hint: `jobboard claim @1` claims the job
     ");
 }

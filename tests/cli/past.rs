@@ -265,7 +265,7 @@ fn what_is_not_there_keeps_no_other_from_being_waited_for(stage: &Stage) {
     assert_eq!(waited.code, 3, "{waited:?}");
     assert_eq!(waited.stdout, format!("{job}\tresize\tcomplete\n"));
     for told in [
-        "@99 cannot be waited for; the others are",
+        "cannot wait for @99; waiting for the other jobs",
         "the job does not exist",
         "the job is unknown",
     ] {

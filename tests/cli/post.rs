@@ -179,7 +179,7 @@ fn with_check_first_nothing_is_posted_if_a_line_is_bad() {
     exit code 7
     --- stdout
     --- stderr
-    error: standard input, line 2: a line must be a JSON object such as {"name": "resize"}, and this is an array
+    error: standard input, line 2: a line must be a JSON object such as {"name": "resize"}, not an array
     hint: `jobboard post --help` lists the options
     nothing was posted
     error: 1 of 2 failed
@@ -212,7 +212,7 @@ fn waiting_ends_at_the_timeout_with_the_job_posted() {
     --- stdout
     00000001-0000-0000-0000-000000000000
     --- stderr
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to be finished
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to finish
     hint: `jobboard list` shows the jobs on the board
     ");
 }

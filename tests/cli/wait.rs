@@ -122,7 +122,7 @@ fn where_nothing_was_ever_posted_that_is_said_too() {
     let env = Env::new();
     let run = env.jobboard(&["wait", "unique:nightly"]).run();
     assert_eq!(run.code, 3, "{run}");
-    for said in ["the job is unknown", "nothing was ever posted on"] {
+    for said in ["the job is unknown", "no job was ever posted on"] {
         assert!(run.stderr.contains(said), "{run}");
     }
     assert!(!env.board().exists());
@@ -146,7 +146,7 @@ fn why_a_job_is_in_the_trash_is_told() {
     last lines of resize on stdout:
       boom
       password=********
-    error: resize ended in the trash; the last failure: the command ended with code 3
+    error: resize ended in the trash; last failure: the command ended with code 3
     hint: `jobboard list --trash` and `jobboard list --history` show how the jobs ended
     ");
     let json = env.jobboard(&["wait", "@1", "--json", "-q"]).run();
@@ -213,7 +213,7 @@ fn the_timeout_ends_it() {
     exit code 124
     --- stdout
     --- stderr
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to be finished
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to finish
     hint: `jobboard list` shows the jobs on the board
     ");
 }

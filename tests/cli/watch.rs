@@ -101,7 +101,7 @@ fn the_timeout_is_a_failure_only_if_events_were_counted_on() {
     exit code 124
     --- stdout
     --- stderr
-    error: watched for 50ms, and --count 1 was not reached
+    error: watched for 50ms without reaching --count 1
     hint: `jobboard list` shows the jobs on the board
     ");
     env.jobboard(&["watch", "--timeout", "50ms"])

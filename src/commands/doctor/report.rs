@@ -151,7 +151,7 @@ impl Report for Diagnosis {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         if let Some(server) = &self.server {
-            page.fact("server", server);
+            page.fact("backend", server);
         }
         if let Some(round_trip) = self.round_trip {
             page.fact("round trip", format!("{:.2} ms", round_trip * 1e3));

@@ -22,7 +22,7 @@ const HISTOGRAM: &[Column] = &[
 impl Report for Facts {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
-        page.fact("server", &self.server);
+        page.fact("backend", &self.server);
         page.fact("as of", rfc3339(self.at));
         page.line();
         page.sentence(0).plain(self.verdict());

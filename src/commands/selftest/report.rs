@@ -186,7 +186,7 @@ impl Report for Findings {
         const HANG: usize = 22;
         page.line().add(Tone::Strong, &self.board);
         if let Some(server) = &self.server {
-            page.fact("server", server);
+            page.fact("backend", server);
         }
         page.fact("duration", format!("{:.1} s", self.seconds));
         page.line();

@@ -126,9 +126,9 @@ fn a_bad_night_is_one_screen() {
     insta::assert_snapshot!(shown(&night(), Some((80, 40))), @r#"
     redis://h7:6379/0?namespace=octavia
     unclaimed     312, 20 backing off
-      the oldest  3d4h  b7e6a1c2 resize\u{1b}[31m
+      oldest      3d4h  b7e6a1c2 resize\u{1b}[31m
     claimed       184
-      the longest 5h12m  b7e6a1c2 backup by ada\u{202e}@h7
+      longest     5h12m  b7e6a1c2 backup by ada\u{202e}@h7
       no expiry   2  jobboard --board 'night shift' list --filter expires=none
     poison        4 with 4 or more attempts
       jobboard --board 'night shift' list --filter 'attempts>=4' --sort -attempts
@@ -163,10 +163,10 @@ fn a_bad_night_is_one_screen() {
 fn a_narrow_terminal_cuts_facts_and_no_command() {
     insta::assert_snapshot!(shown(&night(), Some((40, 30))), @r#"
     redis://h7:6379/0?namespace=octavia
-    unclaimed     312, 20 of them backing o…
-      the oldest  3d4h  b7e6a1c2 resize\u{1…
+    unclaimed     312, 20 backing off
+      oldest      3d4h  b7e6a1c2 resize\u{1…
     claimed       184
-      the longest 5h12m  b7e6a1c2 backup by…
+      longest     5h12m  b7e6a1c2 backup by…
       no expiry   2
       jobboard --board 'night shift' list --filter expires=none
     poison        4 with 4 or more attempts
