@@ -49,6 +49,10 @@ pub(crate) struct ClaimArgs {
     #[arg(long, value_name = "EXPR", requires = "next", conflicts_with = "job")]
     filter: Vec<Filter>,
 
+    /// With --next: consider only jobs with this name, for example 'backup-*'
+    #[arg(long, value_name = "GLOB", value_parser = Filter::by_name, requires = "next", conflicts_with = "job")]
+    name: Option<Filter>,
+
     /// With --next: wait up to this long for a claimable job
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "next",
           conflicts_with = "job")]
@@ -301,7 +305,12 @@ async fn win(
         respects_not_before: true,
         ..ClaimRules::BY_HAND
     };
-    let mut search = Search::new(board, Filters::new(args.filter.clone()), by, rules);
+    let mut search = Search::new(
+        board,
+        Filters::new(args.filter.iter().chain(&args.name).cloned().collect()),
+        by,
+        rules,
+    );
     let trying = || ctx.trying("claim", "the next job");
     if let Some(won) = search.win(&mut limits).await.with_context(trying)? {
         return Ok(won);

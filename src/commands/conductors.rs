@@ -281,7 +281,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
         };
     }
     if seen.is_empty() {
-        unused::say_none(ctx, &*board, "no conductor is running").await?;
+        unused::say_none(ctx, &*board, "no conductor is running", false).await?;
     }
     let mut rows = ctx.out.rows(COLUMNS);
     seen.iter().try_for_each(|it| rows.push(it))?;

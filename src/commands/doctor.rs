@@ -49,8 +49,7 @@ const WHOLE: Duration = Duration::from_secs(60);
 /// impact, and the command that fixes it or shows more. If a check fails or is forbidden, the others still run,
 /// and the report lists what could not be checked.
 ///
-/// In a pipe, each line has these tab-separated fields: group, code, state or severity, summary, impact,
-/// command. `jobboard help troubleshooting` explains each code.
+/// With -o tsv, each line has these fields: group, code, state or severity, summary, impact, command. `jobboard help troubleshooting` explains each code.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct DoctorArgs {
     /// Check only these groups or codes, for example claims

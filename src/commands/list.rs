@@ -26,9 +26,10 @@ use crate::{
 
 /// List the jobs on the board
 ///
-/// A terminal gets a table; its NOTE column explains unusual jobs. In a pipe, each line has these tab-separated
-/// fields: uuid, name, state, priority, age, owner, held, expires, key. With --history the fields are uuid,
-/// name, outcome, priority, ended, waited, took, by, reason. Times are in seconds. --columns selects others.
+/// A terminal gets a table; its NOTE column explains unusual jobs. In a pipe, each line has the same columns in
+/// full, separated by tabs: uuid, name, state, priority, age, owner, held, expires, attempts, note. With --trash:
+/// uuid, name, trashed, attempts, by, reason. With --history: uuid, name, outcome, ended, waited, took, by,
+/// reason. Times are in seconds; expires may also be `never` or `session`. --columns selects others.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// List only jobs with this name; the same as --name
@@ -110,8 +111,12 @@ pub(crate) struct ListArgs {
     )]
     columns: Vec<ColumnChange>,
 
+    /// Print the column names as the first line of tab-separated output
+    #[arg(long)]
+    header: bool,
+
     /// Print only the number of jobs
-    #[arg(long, conflicts_with_all = ["sort", "reverse", "limit", "columns"])]
+    #[arg(long, conflicts_with_all = ["sort", "reverse", "limit", "columns", "header"])]
     count: bool,
 
     /// With --count: count by these fields, for example 'name' or 'state,owner'
@@ -146,10 +151,10 @@ impl ListArgs {
         }
     }
 
-    fn columns(&self, format: Format) -> JobColumns {
+    fn columns(&self) -> JobColumns {
         let columns = match self.failed {
             true => JobColumns::of("uuid name state attempts reason"),
-            false => JobColumns::usual(self.shelf(), format),
+            false => JobColumns::usual(self.shelf()),
         };
         columns.but(&self.columns)
     }
@@ -158,11 +163,16 @@ impl ListArgs {
     fn misfit(&self, format: Format) -> Option<&'static str> {
         match format {
             Format::Uuid if self.count => Some("--count and -o uuid exclude each other"),
-            _ if self.columns(format).is_empty() => Some("--columns removes every column"),
+            _ if self.columns().is_empty() => Some("--columns removes every column"),
             Format::Table | Format::Tsv => None,
             _ if self.columns.is_empty() => None,
             _ => Some("--columns needs -o table or -o tsv"),
         }
+    }
+
+    /// Whether jobs in the trash could be the ones that are looked for.
+    fn skips_trash(&self) -> bool {
+        self.shelf() == Shelf::Board && !self.failed && self.state.is_none() && !self.unclaimed
     }
 
     fn nothing(&self) -> &'static str {
@@ -205,7 +215,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         peers::remark(ctx, &*board);
     }
     match seen {
-        0 => unused::say_none(ctx, &*board, args.nothing()).await,
+        0 => unused::say_none(ctx, &*board, args.nothing(), args.skips_trash()).await,
         _ => Ok(()),
     }
 }
@@ -298,9 +308,12 @@ async fn stream(
     let tried = trying(ctx);
     let limit = args.limit.map_or(u64::MAX, |limit| limit as u64);
     let pauses = pauses(ctx, board, args.shelf()).await;
-    let columns = args.columns(ctx.out.format());
+    let columns = args.columns();
     let hides = ctx.hides_secrets();
     let mut rows = ctx.out.rows(&columns.shapes());
+    if args.header {
+        rows.titles(&columns.names())?;
+    }
     let (mut seen, now) = (0, wanted.now);
     loop {
         let next = match entries.try_next().now_or_never() {
@@ -365,9 +378,12 @@ async fn sorted(
     }
     let limit = args.limit.unwrap_or(usize::MAX);
     let pauses = pauses(ctx, board, args.shelf()).await;
-    let columns = args.columns(ctx.out.format());
+    let columns = args.columns();
     let hides = ctx.hides_secrets();
     let mut rows = ctx.out.rows(&columns.shapes());
+    if args.header {
+        rows.titles(&columns.names())?;
+    }
     for entry in found.iter().take(limit) {
         let view = JobView::of(entry, wanted.now).under(&pauses);
         rows.push(&columns.row(view.covered(hides)))?;
@@ -380,7 +396,9 @@ async fn sorted(
 /// Reads what is paused, for people; that it cannot be read keeps nobody from the list.
 async fn pauses(ctx: &Context, board: &dyn Board, shelf: Shelf) -> Pauses {
     match (ctx.out.format(), shelf) {
-        (Format::Table, Shelf::Board) => board.lasting_pauses(Utc::now()).await.unwrap_or_default(),
+        (Format::Table | Format::Tsv, Shelf::Board) => {
+            board.lasting_pauses(Utc::now()).await.unwrap_or_default()
+        }
         _ => Pauses::default(),
     }
 }

@@ -17,10 +17,10 @@ macro_rules! schemas {
     };
 }
 
-pub(super) const SCHEMAS: [(&str, &str); 26] = schemas![
+pub(super) const SCHEMAS: [(&str, &str); 27] = schemas![
     "check" "common" "conductor" "count" "diagnosis" "draft" "dump" "error" "event" "explanation"
-    "file" "flow" "help" "job" "note" "owner" "pause" "ping" "posted" "report" "result" "schema" "selftest"
-    "setting" "status" "text"
+    "failure" "file" "flow" "help" "job" "note" "owner" "pause" "ping" "posted" "report" "result" "schema"
+    "selftest" "setting" "status" "text"
 ];
 
 /// Print the JSON Schema of a command's output

@@ -14,9 +14,10 @@ use crate::{
 
 /// Show everything known about jobs
 ///
-/// Looks on the board, in the trash and in the history, in this order. In a pipe, prints a line as `list` does;
-/// -o table and --json print everything. Text output masks secrets in details and in command output. JSON does
-/// so only for Octavia boards.
+/// Looks on the board, in the trash and in the history, in this order. Prints the same text in a pipe; -o tsv
+/// prints a line for each job: uuid, name, state, priority, age, owner, held, expires, key. With --json, each job
+/// is one object on its own line. Text output masks secrets in details and in command output. JSON does so only
+/// for Octavia boards.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
@@ -26,6 +27,10 @@ pub(crate) struct ShowArgs {
 
     #[command(flatten)]
     about: AboutArgs,
+
+    /// Print the output of the last failed attempts; with --json, their array
+    #[arg(long)]
+    output: bool,
 
     /// Show secrets, too
     #[arg(long)]
@@ -76,14 +81,26 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         })
         .map(|view| view.under(&pauses))
         .collect();
-    match views.as_slice() {
-        [view] if total == 1 => ctx.out.report(view)?,
-        views => ctx.out.reports(views)?,
+    match args.output {
+        true => output(ctx, &views)?,
+        false => views.iter().try_for_each(|view| ctx.out.say(view))?,
     }
+    ctx.out.flush()?;
     match total - entries.len() {
         0 => Ok(()),
         failed => Err(CommandError::Partly { failed, total }.into()),
     }
+}
+
+fn output(ctx: &mut Context, views: &[JobView<'_>]) -> anyhow::Result<()> {
+    for view in views.iter().filter(|it| it.attempts().next().is_none()) {
+        let name = view.entry.name();
+        ctx.out.note(format!(
+            "{name}: no failed attempt; successful attempts keep no output"
+        ));
+    }
+    let attempts: Vec<_> = views.iter().flat_map(|view| view.attempts()).collect();
+    ctx.out.reports(&attempts)
 }
 
 fn is_past(entry: &Entry) -> bool {

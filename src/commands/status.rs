@@ -28,8 +28,8 @@ use crate::{
 /// most frequent names (FAILED counts jobs with a failed attempt), and the owners with the most claims (HELD is
 /// the longest claim, EXPIRES the next expiry, NEVER the number of claims without expiry). Each problem ends
 /// with the command that lists its jobs. A poison job has failed so often that at most one attempt remains; the
-/// limit is max_attempts in its details, or 5. In a pipe, prints the JSON values, one per line: the name and
-/// the tab-separated values.
+/// limit is max_attempts in its details, or 5. -o tsv prints the JSON values, one per line: the name and the
+/// tab-separated values.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
     /// Explain these jobs instead, as `explain` does.

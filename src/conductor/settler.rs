@@ -187,7 +187,7 @@ impl Settler {
                         .of(&finished.attempt.tag)
                         .with("seconds", took);
                     if let Some(failure) = outcome.failure() {
-                        note = note.with("failure", failure.summary());
+                        note = note.with("failure", failure.headline());
                     }
                     self.shared.reporter.tell(note);
                 }
@@ -356,7 +356,7 @@ impl Settler {
         if let Some(failure) = failure {
             note = note.with("attempt", attempt.job.history.attempts);
             note = note.with("max_attempts", max_attempts);
-            note = note.with("reason", failure.summary());
+            note = note.with("reason", failure.headline());
         }
         // Line by line it has been shown.
         if self.shared.settings.output != Destination::Prefix {

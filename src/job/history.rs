@@ -1,5 +1,7 @@
 //! What happened to a job before.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,9 @@ pub(crate) struct Failure {
     pub(crate) conductor: String,
     pub(crate) time: DateTime<Utc>,
 }
+
+/// How many bytes of a failure fit into one line.
+const HEADLINE: usize = 160;
 
 /// How many bytes are kept of a text that people or peers chose the length of.
 pub(crate) const LONGEST: usize = 1024;
@@ -65,23 +70,33 @@ impl Failure {
         failures.drain(..surplus);
     }
 
-    /// Returns how the attempt ended and the last line of its output, with secrets masked.
-    pub(crate) fn summary(&self) -> String {
-        const LONGEST: usize = 200;
-        let end = match (self.exit_code, self.signal) {
-            (Some(code), _) => format!("exit {code}"),
-            (None, Some(signal)) => format!("signal {signal}"),
-            (None, None) => self.reason.clone(),
-        };
-        let last = [&self.stderr, &self.stdout].into_iter().find_map(|text| {
-            let text = covered_text(text);
-            let last = text.lines().rev().map(str::trim).find(|it| !it.is_empty());
-            last.map(str::to_owned)
-        });
-        cut(
-            &last.map_or_else(|| end.clone(), |last| format!("{end}: {last}")),
-            LONGEST,
-        )
+    /// Returns the failure in one line, secrets masked: `exit 3: disk full`.
+    pub(crate) fn headline(&self) -> String {
+        let how = self.how().unwrap_or_else(|| covered_text(&self.reason));
+        match self.last_line() {
+            Some(line) => cut(&format!("{how}: {line}"), HEADLINE),
+            None => how,
+        }
+    }
+
+    /// Returns how the command ended; `None` if only the reason describes it, as for a timeout.
+    pub(crate) fn how(&self) -> Option<String> {
+        let signal = self.signal.map(|signal| format!("signal {signal}"));
+        self.exit_code.map(|code| format!("exit {code}")).or(signal)
+    }
+
+    /// Returns the last line of standard error, or else of standard output, secrets masked.
+    pub(crate) fn last_line(&self) -> Option<String> {
+        [&self.stderr, &self.stdout].into_iter().find_map(|text| {
+            // A line inside a private key shows only by its neighbours that it is secret.
+            let text = match text.contains("-----") {
+                true => Cow::Owned(covered_text(text)),
+                false => Cow::Borrowed(text.as_str()),
+            };
+            let mut lines = text.lines().rev().map(str::trim);
+            let last = lines.find(|line| !line.is_empty())?;
+            Some(covered_text(&shortened(last)))
+        })
     }
 
     /// Returns what the command wrote last, each under the name of the stream, if it wrote anything.
@@ -110,6 +125,13 @@ pub(crate) struct History {
 impl History {
     pub(crate) const FAILURES: usize = 3;
 
+    /// Returns the reason of the last action; if that is a failure, its headline.
+    pub(crate) fn reason(&self) -> Option<Cow<'_, str>> {
+        let reason = self.remark.as_ref()?.reason.as_deref()?;
+        let failure = self.failures.last().filter(|it| it.reason == reason);
+        Some(failure.map_or(reason.into(), |it| it.headline().into()))
+    }
+
     /// Whether conductors leave the job alone for a time that is not over.
     pub(crate) fn is_held_back(&self, now: DateTime<Utc>) -> bool {
         self.not_before.is_some_and(|time| time > now)
@@ -127,27 +149,60 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summary_has_the_last_line_of_standard_error() {
+    fn headline_is_the_end_and_the_last_line_with_secrets_masked() {
+        let key = "-----BEGIN RSA PRIVATE KEY-----\nhunter2";
+        for (exit_code, signal, stdout, stderr, headline) in [
+            (
+                Some(3),
+                None,
+                "out",
+                "first\ndisk full\n\n",
+                "exit 3: disk full",
+            ),
+            (None, Some(9), "out\n", " \n", "signal 9: out"),
+            (Some(1), None, "", "", "exit 1"),
+            (None, None, "", "", "it took longer than 5s"),
+            (None, None, "", "locked", "it took longer than 5s: locked"),
+            (
+                Some(1),
+                None,
+                "",
+                "password=hunter2",
+                "exit 1: password=********",
+            ),
+            (Some(1), None, "", key, "exit 1: ********"),
+        ] {
+            let failure = Failure {
+                exit_code,
+                signal,
+                stdout: stdout.to_owned(),
+                stderr: stderr.to_owned(),
+                ..Failure::told("it took longer than 5s", "night")
+            };
+            assert_eq!(failure.headline(), headline);
+            let long = Failure {
+                stderr: "é".repeat(5_000),
+                ..failure
+            };
+            assert!(long.headline().len() <= HEADLINE + "…".len());
+        }
+    }
+
+    #[test]
+    fn reason_of_a_failure_is_its_headline() {
         let failure = Failure {
             exit_code: Some(3),
-            stdout: "ah\n".to_owned(),
-            stderr: "oh\npassword=abc disk full\n\n".to_owned(),
-            ..Failure::told("the command ended with code 3", "ada")
+            ..Failure::told("the command ended with code 3", "night")
         };
-        assert_eq!(failure.summary(), "exit 3: password=******** disk full");
-        let quiet = Failure {
-            stderr: "\n".to_owned(),
-            ..failure.clone()
+        let reason = |reason: &str| {
+            let history = History {
+                remark: Some(Remark::now("trashed", "night", Some(reason))),
+                failures: vec![failure.clone()],
+                ..History::default()
+            };
+            history.reason().map(Cow::into_owned)
         };
-        assert_eq!(quiet.summary(), "exit 3: ah");
-        assert_eq!(
-            Failure::told("it took too long", "ada").summary(),
-            "it took too long"
-        );
-        let long = Failure {
-            stderr: "x".repeat(999),
-            ..failure
-        };
-        assert!(long.summary().len() < 210);
+        assert_eq!(reason(&failure.reason).as_deref(), Some("exit 3"));
+        assert_eq!(reason("no use").as_deref(), Some("no use"));
     }
 }

@@ -128,6 +128,13 @@ impl Job {
         remark.filter(|remark| remark.is_of(action) || self.is_moved())
     }
 
+    /// Returns how many of its attempts have failed: all but a running one and a successful one.
+    pub(crate) fn failed_attempts(&self) -> u32 {
+        let has_succeeded = self.ended.as_ref().is_some_and(|it| it.has_succeeded);
+        let not_failed = u32::from(self.holding.is_some() || has_succeeded);
+        self.history.attempts.saturating_sub(not_failed)
+    }
+
     /// Whether it left its board for another one, where it goes on.
     pub(crate) fn is_moved(&self) -> bool {
         let remark = self

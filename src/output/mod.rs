@@ -163,14 +163,14 @@ impl Output {
         }
     }
 
-    fn write_report(&mut self, report: &impl Report) -> anyhow::Result<()> {
-        match self.format() {
-            Format::Table => {
+    fn write_report<R: Report>(&mut self, report: &R) -> anyhow::Result<()> {
+        match self.format.is_none() && R::IS_TEXT || self.format() == Format::Table {
+            true => {
                 let mut page = Page::new(self.is_coloured, size_of(io::stdout()));
                 report.human(&mut page);
                 self.write(&page.into_text())
             }
-            _ => self.record(report),
+            false => self.record(report),
         }
     }
 

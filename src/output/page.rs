@@ -12,6 +12,9 @@ use crate::suggest::Suggestion;
 
 const INDENT: usize = 14;
 
+/// Where sentences wrap without a terminal; facts stay on one line there, for `grep`.
+const PROSE: usize = 100;
+
 const GAP: &str = "  ";
 
 const WHOLE: usize = usize::MAX;
@@ -98,8 +101,11 @@ impl Page {
     }
 
     pub(crate) fn fact(&mut self, name: &str, fact: impl Into<Text>) {
-        self.sentence(INDENT)
-            .add(Tone::Faint, format!("{name:<INDENT$}"))
+        let line = match self.size {
+            Some(_) => self.sentence(INDENT),
+            None => self.line(),
+        };
+        line.add(Tone::Faint, format!("{name:<INDENT$}"))
             .add(Tone::Plain, fact);
     }
 
@@ -120,11 +126,11 @@ impl Page {
         let line = line.add(tone, fact);
         match command {
             Some(command) if behind + command.width() <= room => {
-                line.plain(GAP).add(Tone::Faint, command);
+                line.plain(GAP).add(Tone::Strong, command);
             }
             Some(command) => {
                 drop(line);
-                self.line().plain(GAP).add(Tone::Faint, command);
+                self.line().plain(GAP).add(Tone::Strong, command);
             }
             None => {}
         }
@@ -135,7 +141,7 @@ impl Page {
         drop(
             self.line()
                 .add(Tone::Faint, before)
-                .plain(command.to_string()),
+                .add(Tone::Strong, command.to_string()),
         );
         if let Some((hang, _)) = self.lines.last_mut() {
             *hang = WHOLE;
@@ -159,6 +165,14 @@ impl Page {
     pub(crate) fn rows_left(&self) -> Option<usize> {
         let (_, rows) = self.size?;
         Some(rows.saturating_sub(self.rows + 1))
+    }
+
+    /// Adds a line about the rows that a table leaves out, with the command that lists them.
+    pub(crate) fn more(&mut self, text: String, command: &str) {
+        let line = self.line().add(Tone::Faint, text);
+        if !command.is_empty() {
+            line.plain(" (").add(Tone::Strong, command).plain(")");
+        }
     }
 
     pub(crate) fn heading(&mut self, name: &str) {
@@ -187,7 +201,8 @@ impl Page {
         if let Some((_, line)) = self.lines.last_mut() {
             line.push((tone, text.clone()));
         }
-        let (Some(hang), Some((columns, _))) = (self.hang, self.size) else {
+        let columns = self.size.map_or(PROSE, |(columns, _)| columns);
+        let Some(hang) = self.hang else {
             self.text.push_str(&format!("{style}{text}{style:#}"));
             self.width += text.width();
             return;
@@ -215,7 +230,7 @@ fn broken(line: Pieces, columns: usize, hang: usize) -> Vec<Pieces> {
     let width = |line: &Pieces| line.iter().map(|(_, text)| text.width()).sum::<usize>();
     if hang == WHOLE && width(&line) > columns {
         let text = "    (too wide; `jobboard explain` prints this command)";
-        return broken(vec![(Tone::Faint, Text::from(text))], columns, 4);
+        return broken(vec![(Tone::Strong, Text::from(text))], columns, 4);
     }
     let hang = hang.min(columns / 2);
     let (mut rows, mut row, mut width) = (Vec::new(), Pieces::new(), 0);

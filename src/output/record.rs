@@ -23,6 +23,9 @@ pub(crate) trait Record: Serialize {
 
 /// A record that people read as sentences.
 pub(crate) trait Report: Record {
+    /// Whether a pipe gets the text, too, unless a format is chosen.
+    const IS_TEXT: bool = false;
+
     fn human(&self, page: &mut Page);
 }
 

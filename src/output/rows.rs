@@ -1,6 +1,6 @@
 //! Lists whose rows are written as they come.
 
-use super::{Column, Format, Output, Row, table::Layout};
+use super::{Column, Format, Output, Row, Text, table::Layout};
 
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
@@ -17,6 +17,14 @@ impl<'a> Rows<'a> {
             out,
             layout,
             count: 0,
+        }
+    }
+
+    /// Adds a line of titles to tab-separated lines.
+    pub(crate) fn titles(&mut self, titles: &[&str]) -> anyhow::Result<()> {
+        match self.out.format() {
+            Format::Tsv => self.out.write(&format!("{}\n", Text::line(titles))),
+            _ => Ok(()),
         }
     }
 

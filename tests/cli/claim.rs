@@ -104,6 +104,20 @@ fn the_next_job_is_one_for_which_the_filters_hold() {
 }
 
 #[test]
+fn next_job_has_a_matching_name() {
+    let env = Env::new();
+    ["nap", "backup-1"].map(|name| env.post(name));
+    let claim = |words: &[&str]| env.jobboard(&[&["claim", "--next", "--name"], words].concat());
+    claim(&["nap", "--filter", "name=backup-1"]).run().failed(6);
+    claim(&["backup-*"]).run().succeeded();
+    assert_eq!([env.state("@1"), env.state("@2")], ["UNCLAIMED", "CLAIMED"]);
+    claim(&["backup-*"]).run().failed(6);
+    env.jobboard(&["claim", "@1", "--name", "nap"])
+        .run()
+        .failed(2);
+}
+
+#[test]
 fn each_claim_has_a_greater_fence_than_the_last() {
     let env = Env::new();
     env.post("resize");

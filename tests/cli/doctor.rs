@@ -248,7 +248,8 @@ fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
     1 problem found.
     --- stderr
     "#);
-    let run = env.jobboard(&["doctor", "--only", "owner-dead"]).run();
+    let words = ["doctor", "--only", "owner-dead", "-o", "tsv"];
+    let run = env.jobboard(&words).run();
     let line = run.stdout.lines().nth(1).unwrap();
     assert_eq!(line.split('\t').count(), 6, "{run}");
     let list = env

@@ -42,19 +42,39 @@ fn people_see_a_table_of_the_jobs_best_first() {
 }
 
 #[test]
-fn in_a_pipe_each_job_is_a_line_of_nine_fields() {
+fn pipe_gets_the_columns_of_the_table() {
     let run = three().jobboard(&["list"]).run();
     for line in run.succeeded().lines() {
-        assert_eq!(line.split('\t').count(), 9, "{line}");
+        assert_eq!(line.split('\t').count(), 10, "{line}");
     }
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
-    00000001-0000-0000-0000-000000000000	first	UNCLAIMED	VERY_HIGH	SECONDS				00000001-0000-0000-0000-000000000000
-    00000002-0000-0000-0000-000000000000	middle	CLAIMED	NORMAL	SECONDS	ada	SECONDS		00000002-0000-0000-0000-000000000000
-    00000003-0000-0000-0000-000000000000	late	UNCLAIMED	LOW	SECONDS				00000003-0000-0000-0000-000000000000
+    00000001-0000-0000-0000-000000000000	first	UNCLAIMED	VERY_HIGH	SECONDS				0
+    00000002-0000-0000-0000-000000000000	middle	CLAIMED	NORMAL	SECONDS	ada	SECONDS	never	0	never expires
+    00000003-0000-0000-0000-000000000000	late	UNCLAIMED	LOW	SECONDS				0
     --- stderr
     ");
+}
+
+#[test]
+fn header_names_the_columns_of_tab_separated_lines() {
+    let env = three();
+    let list = |words: &[&str]| {
+        let words = [&["list", "--header"], words].concat();
+        env.jobboard(&words).run().succeeded().to_owned()
+    };
+    let titles = "uuid\tname\tstate\tpriority\tage\towner\theld\texpires\tattempts\tnote\n";
+    assert!(list(&[]).starts_with(titles));
+    assert_eq!(list(&["--limit", "0"]), titles);
+    let narrow = list(&["--columns", "name,key", "--limit", "1"]);
+    assert!(narrow.starts_with("name\tkey\nfirst\t"), "{narrow}");
+    assert_eq!(
+        list(&["--trash"]),
+        "uuid\tname\ttrashed\tattempts\tby\treason\n"
+    );
+    assert!(list(&["-o", "table"]).starts_with("UUID "));
+    assert!(list(&["--json"]).starts_with("[\n{"));
 }
 
 #[test]
@@ -145,12 +165,17 @@ fn a_count_is_a_number() {
 }
 
 #[test]
-fn an_empty_board_says_so_to_people_only() {
+fn only_a_table_notes_that_it_is_empty_and_skips_the_trash() {
     let env = Env::new();
     env.post("resize");
     env.trash("@1");
     let told = |arguments: &[&str]| env.jobboard(arguments).run();
-    assert_eq!(told(&["list", "-o", "table"]).stderr, "no jobs\n");
+    let noted = |words: &[&str]| told(&[&["list", "-o", "table"], words].concat()).stderr;
+    let trash = "1 in the trash: `jobboard list --trash`";
+    assert_eq!(noted(&[]), format!("no jobs; {trash}\n"));
+    assert_eq!(noted(&["resize"]), format!("no job matches; {trash}\n"));
+    assert_eq!(noted(&["--state", "CLAIMED"]), "no job matches\n");
+    assert_eq!(noted(&["-q"]), "");
     assert_eq!(told(&["list"]).stderr, "");
     assert_eq!(told(&["list", "--json"]).stdout, "[]\n");
 }
@@ -240,7 +265,7 @@ fn what_is_the_matter_with_a_job_is_noted(stage: &Stage) {
             .succeeded()
             .split('\t')
             .count(),
-        9
+        10
     );
     drop(holding);
 }
@@ -333,7 +358,10 @@ fn the_trash_and_the_past_have_columns_of_their_own(stage: &Stage) {
     // What would be done to the trash is shown as the trash is.
     let purge = run(&["purge", "--all", "--dry-run", "-o", "table"]);
     assert!(purge.succeeded().contains("REASON"), "{purge}");
-    assert_eq!(run(&["list", "--trash"]).succeeded().split('\t').count(), 9);
+    let trash = run(&["list", "--trash"]);
+    let fields: Vec<_> = trash.succeeded().trim_end().split('\t').collect();
+    assert_eq!(fields[..2], [&*given_up, "given-up"]);
+    assert_eq!(fields[3..], ["0", "olga", "no such volume"]);
     let old = run(&["list", "--trash", "--filter", "trashed>1h", "--count"]);
     assert_eq!(old.succeeded(), "0\n");
 }

@@ -97,7 +97,7 @@ fn each_end_is_told_alike_wherever_it_is_asked_for(stage: &Stage) {
         .lines()
         .map(|row| row.split('\t').count())
         .collect();
-    assert_eq!(columns, [9, 9, 9]);
+    assert_eq!(columns, [8, 8, 8]);
 }
 
 fn who_overrides_is_known_and_why(stage: &Stage) {
@@ -182,7 +182,7 @@ fn a_job_that_is_posted_and_waited_for_tells_how_it_ended(stage: &Stage) {
     run(stage, &claim).failed(7);
     let posted = posting.ended();
     assert_eq!(posted.code, 9, "{posted:?}");
-    let why = "resize was consumed as failed; last failure: the command ended with code 7";
+    let why = "resize was consumed although it failed; the last failure: exit 7";
     assert!(posted.stderr.contains(why), "{}", posted.stderr);
 }
 
@@ -247,7 +247,7 @@ fn what_is_given_up_is_told_alike_whoever_performed_it(stage: &Stage) {
     assert_eq!(listed.len(), 3);
     for job in listed {
         let waited = run(stage, &["wait", job["uuid"].as_str().unwrap()]);
-        let why = "was consumed as failed; last failure: the command ended with code 7";
+        let why = "was consumed although it failed; the last failure: exit 7";
         assert!(
             waited.code == 9 && waited.stderr.contains(why),
             "{waited:?}"

@@ -249,7 +249,7 @@ fn waiting_for_a_job_that_fails_tells_why_it_did() {
     assert_eq!(env.jobboard(&conduct).run().code, 7);
     let run = waiting.ended();
     assert_eq!(run.code, 9, "{run}");
-    for said in ["  boom", "; last failure: the command ended with code 3"] {
+    for said in ["  boom", "; the last failure: exit 3: boom"] {
         assert!(run.stderr.contains(said), "{run}");
     }
 }

@@ -311,7 +311,7 @@ fn a_board_that_never_was_has_a_report_too() {
 }
 
 #[test]
-fn a_terminal_gets_text() {
+fn terminal_and_pipe_get_the_same_text() {
     let env = Env::new();
     env.post("resize");
     for words in [&["report"][..], &["report", "-"]] {
@@ -320,7 +320,14 @@ fn a_terminal_gets_text() {
         assert!(text.contains("Age of unclaimed jobs"), "{run}");
         assert!(!text.contains("<html"), "{run}");
     }
-    let fields = env.jobboard(&["report"]).run();
+    let piped = env.jobboard(&["report"]).run();
+    assert!(
+        piped
+            .succeeded()
+            .contains("Age of the jobs that nobody has"),
+        "{piped}"
+    );
+    let fields = env.jobboard(&["report", "-o", "tsv"]).run();
     let mut lines = fields.succeeded().lines();
     assert!(lines.any(|line| line == "unclaimed\t1"), "{fields}");
 }

@@ -64,6 +64,7 @@ fn printed(env: &Env) -> Vec<(&'static str, Value)> {
     print("pause", &["pause", "night-*", "--json"]);
     print("job", &["list", "--json"]);
     print("job", &["list", "--trash", "--json"]);
+    print("failure", &["show", "@2", "--output", "--json"]);
     print("count", &["list", "--count", "--json"]);
     print("count", &["list", "--count", "--by", "name", "--json"]);
     print("explanation", &["explain", "@1", "--json"]);

@@ -5,14 +5,14 @@ use serde_json::json;
 use crate::support::env::Env;
 
 #[test]
-fn people_see_all_that_is_known() {
+fn text_has_all_facts_also_in_a_pipe() {
     let env = Env::new();
     let book = "flows:00000000-0000-4000-8000-000000000001";
     let posted = env
         .jobboard(&["post", "resize", "lb=5f3a", "--book", book])
         .run();
     env.claim(&posted.posted(), "ada");
-    let run = env.jobboard(&["show", "@1", "-o", "table"]).run();
+    let run = env.jobboard(&["show", "@1"]).run();
     insta::assert_snapshot!(run, @r#"
     exit code 0
     --- stdout
@@ -45,13 +45,83 @@ fn a_job_in_the_trash_is_found_too() {
 }
 
 #[test]
-fn one_job_is_an_object_and_several_are_an_array() {
+fn each_job_is_an_object_on_its_own_line() {
     let env = Env::new();
     env.post_many(2);
     assert_eq!(env.show("@1")["name"], "job-0");
-    let both = env.jobboard(&["show", "@2", "@1", "--json"]).run().json();
-    assert_eq!(both[0]["name"], "job-1");
-    assert_eq!(both[1]["name"], "job-0");
+    let both = env.jobboard(&["show", "@2", "@1", "--json"]).run().values();
+    let names: Vec<_> = both.iter().map(|job| &job["name"]).collect();
+    assert_eq!(names, ["job-1", "job-0"]);
+}
+
+/// Posts a job, runs it once, and leaves it in the trash.
+fn fail(env: &Env, script: &str) {
+    let post = ["post", "resize", "--", "sh", "-c", script];
+    env.jobboard(&post).run().succeeded();
+    let conduct = ["conduct", "--drain", "--max-attempts", "1"];
+    assert_eq!(env.jobboard(&conduct).run().code, 7);
+}
+
+#[test]
+fn output_of_failed_attempts_is_printed_with_secrets_masked() {
+    let env = Env::new();
+    let script = "echo step 1; echo password=hunter2 >&2; echo disk full >&2; exit 3";
+    fail(&env, script);
+    let logs = |words: &[&str]| env.jobboard(&[&["logs", "@1"], words].concat()).run();
+    let text = logs(&[]);
+    let lines: Vec<_> = text.succeeded().lines().collect();
+    assert!(
+        lines[0].starts_with("resize  attempt 1  exit 3: disk full  "),
+        "{text}"
+    );
+    let said = [
+        "  stdout:",
+        "    step 1",
+        "  stderr:",
+        "    password=********",
+        "    disk full",
+    ];
+    assert_eq!(lines[1..], said);
+    assert!(logs(&["--reveal"]).succeeded().contains("password=hunter2"));
+    let failures = logs(&["--json"]).json();
+    assert_eq!(failures, env.show("@1")["failures"]);
+    let fields = logs(&["-o", "tsv"]);
+    let fields: Vec<_> = fields.succeeded().trim_end().split('\t').collect();
+    assert_eq!(fields[1..3], ["1", "exit 3: disk full"]);
+    assert_eq!(
+        fields[5..],
+        ["step 1\\n", "password=********\\ndisk full\\n"]
+    );
+    env.post("other");
+    let none = env.jobboard(&["logs", "@2"]).run();
+    assert_eq!(none.succeeded(), "");
+    assert!(none.stderr.contains("other: no failed attempt"), "{none}");
+}
+
+#[test]
+fn failure_reads_the_same_in_all_listings() {
+    let env = Env::new();
+    let script = "echo disk full >&2; exit 3";
+    fail(&env, script);
+    for words in [
+        &["list", "--trash"][..],
+        &["list", "--trash", "-o", "table", "--filter", "reason~disk"],
+        &["list", "--failed"],
+        &["show", "@1"],
+        &["explain", "@1"],
+        &["report"],
+    ] {
+        let run = env.jobboard(words).run();
+        assert!(run.stdout.contains("exit 3: disk full"), "{run}");
+        assert!(!run.stdout.contains("ended with code"), "{run}");
+    }
+    let waited = env.jobboard(&["wait", "@1"]).run();
+    assert!(
+        waited
+            .stderr
+            .contains("the last failure: exit 3: disk full"),
+        "{waited}"
+    );
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn findings_can_be_listed(stage: &Stage, told: &Value) {
         let more = u64::from(finding["code"] == "poison");
         assert_eq!(finding["count"], listed - more, "{finding}");
     }
-    let fields = run(&["status"]);
+    let fields = run(&["status", "-o", "tsv"]);
     let line = |text: &str| fields.stdout.lines().any(|line| line.starts_with(text));
     assert!(
         line("unclaimed\t490") && line("names\tlast\t1\t1\t0\t0"),

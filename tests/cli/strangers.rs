@@ -102,7 +102,7 @@ fn a_row_stays_a_line_and_a_field_stays_a_field() {
         .lines()
         .map(|line| line.split('\t').count())
         .collect();
-    assert_eq!(fields, [9, 9]);
+    assert_eq!(fields, [10, 10]);
     let conductors = env.jobboard(&["conductors"]).run();
     assert_eq!(conductors.succeeded().split('\t').count(), 9);
 }

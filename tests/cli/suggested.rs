@@ -192,9 +192,9 @@ fn suggested_commands_are_the_same_words_in_every_form() {
             }
             "check" => vec![hostile.jobboard(&[verb]).run().stdout],
             _ => {
-                let fields = hostile.jobboard(&[verb]).run().stdout;
                 vec![
-                    fields,
+                    hostile.jobboard(&[verb, "-o", "tsv"]).run().stdout,
+                    hostile.jobboard(&[verb]).run().stdout,
                     hostile.jobboard(&[verb]).at_terminal(2000).run().stdout,
                 ]
             }

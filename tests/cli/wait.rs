@@ -146,14 +146,14 @@ fn why_a_job_is_in_the_trash_is_told() {
     last lines of resize on stdout:
       boom
       password=********
-    error: resize ended in the trash; last failure: the command ended with code 3
-    hint: `jobboard list --trash` and `jobboard list --history` show how the jobs ended
+    error: resize ended in the trash; the last failure: exit 3: password=********
+    hint: `jobboard list --trash` and `jobboard list --history` show how jobs ended
     ");
     let json = env.jobboard(&["wait", "@1", "--json", "-q"]).run();
     assert_eq!(json.values()[0]["last_failure"]["exit_code"], 3);
     let message = json.error()["message"].as_str().unwrap().to_owned();
     assert!(
-        message.ends_with("the command ended with code 3"),
+        message.ends_with("the last failure: exit 3: password=********"),
         "{message}"
     );
     let shown = env.jobboard(&["show", "@1", "-o", "table"]).run();

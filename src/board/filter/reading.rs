@@ -67,7 +67,7 @@ pub(super) fn read<'a>(field: &Field, entry: &'a Entry, now: DateTime<Utc>) -> O
         FieldName::Outcome => entry.job()?.ended.as_ref()?.departure.name().into(),
         FieldName::By => remark(entry)?.by.as_str().into(),
         FieldName::Action => remark(entry)?.action.as_deref()?.into(),
-        FieldName::Reason => remark(entry)?.reason.as_deref()?.into(),
+        FieldName::Reason => Value::Text(entry.job()?.history.reason()?),
         FieldName::Waited => Value::Span(entry.job()?.waited()?.to_std().ok()?),
         FieldName::Took => Value::Span(entry.job()?.took()?.to_std().ok()?),
         // A command that a signal ended has none.
@@ -86,7 +86,7 @@ pub(super) fn searched(entry: &Entry) -> impl Iterator<Item = Cow<'_, str>> {
         job.map(|job| job.name.as_str().into()),
         Some(entry.reference()),
         job.and_then(Job::owner).map(|owner| owner.text()),
-        remark(entry).and_then(|remark| remark.reason.as_deref().map(Cow::Borrowed)),
+        job.and_then(|job| job.history.reason()),
         failure.map(|failure| failure.reason.as_str().into()),
         failure.map(|failure| failure.stderr.as_str().into()),
     ];

@@ -1,6 +1,6 @@
 //! A record as the dashboard remembers it: all that a list shows; there may be a hundred thousand.
 
-use std::{collections::HashSet, hash::Hash, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, hash::Hash, sync::Arc};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use compact_str::CompactString;
@@ -228,8 +228,11 @@ impl Extras {
             not_before: job.history.not_before,
             trashed_on: job.trashed_on,
             problem: job.problem.clone(),
-            remark: job.history.remark.clone(),
-            reason: failures.last().map(|last| last.reason.as_str().into()),
+            remark: job.history.remark.clone().map(|remark| Remark {
+                reason: job.history.reason().map(Cow::into_owned),
+                ..remark
+            }),
+            reason: failures.last().map(|last| last.headline().into()),
             failures: failed.collect(),
             size: 0,
         };

@@ -116,6 +116,8 @@ impl Record for Plan {
 }
 
 impl Report for Plan {
+    const IS_TEXT: bool = true;
+
     fn human(&self, page: &mut Page) {
         for (at, step) in self.plan.iter().enumerate() {
             page.line().plain(format!("{}. {}", at + 1, step.title()));

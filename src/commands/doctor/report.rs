@@ -148,6 +148,8 @@ impl Record for Diagnosis {
 }
 
 impl Report for Diagnosis {
+    const IS_TEXT: bool = true;
+
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         if let Some(server) = &self.server {
@@ -172,15 +174,13 @@ impl Report for Diagnosis {
             1 => "1 problem found.".to_owned(),
             wrong => format!("{wrong} problems found."),
         };
-        let fix = match fixable {
-            0 => String::new(),
-            _ => {
-                let fix = Suggestion::of("doctor --fix").on(&self.program);
-                format!(" `{fix}` fixes what it can.")
-            }
-        };
         page.line();
-        page.line().plain(wrong).plain(fix);
+        let line = page.line().plain(wrong);
+        if fixable > 0 {
+            let fix = Suggestion::of("doctor --fix").on(&self.program);
+            let line = line.plain(" ").add(Tone::Strong, format!("`{fix}`"));
+            line.plain(" fixes what it can.");
+        }
     }
 }
 

@@ -194,6 +194,8 @@ impl Record for Explanation {
 const MOST_FACTS: usize = 4;
 
 impl Report for Explanation {
+    const IS_TEXT: bool = true;
+
     fn human(&self, page: &mut Page) {
         for (at, finding) in self.findings.iter().enumerate() {
             let tone = match finding.severity {

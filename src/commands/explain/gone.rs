@@ -10,8 +10,8 @@ impl Scene {
     pub(super) fn trashed(&self, job: &Job, case: &Case<'_>) -> (Finding, bool) {
         let remark = job.history.remark.as_ref();
         let last = job.history.failures.last();
-        let reason = remark.and_then(|it| it.reason.clone());
-        let reason = reason.or_else(|| last.map(|it| it.reason.clone()));
+        let reason = job.history.reason();
+        let reason = reason.or_else(|| last.map(|it| it.headline().into()));
         let why = reason
             .map(|reason| format!(": {reason}"))
             .unwrap_or_default();
@@ -44,7 +44,7 @@ impl Scene {
             Finding::new(Code::Ended, severity, how).at("ended", Some(ended.on), self.now);
         if let Some(remark) = &job.history.remark {
             finding = finding.seen("by", &remark.by);
-            finding = match &remark.reason {
+            finding = match job.history.reason() {
                 Some(reason) => finding.seen("reason", reason),
                 None => finding,
             };

@@ -203,7 +203,10 @@ pub(super) fn with_attempts(finding: Finding, job: &Job, now: DateTime<Utc>) -> 
     let finding = finding.seen("attempts", job.history.attempts.to_string());
     match job.history.failures.last() {
         Some(last) => {
-            let finding = finding.seen("failed", format!("{}, by {}", last.reason, last.conductor));
+            let finding = finding.seen(
+                "failed",
+                format!("{}, by {}", last.headline(), last.conductor),
+            );
             finding.at("failed on", Some(last.time), now)
         }
         None => finding,

@@ -30,7 +30,7 @@ pub(crate) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> 
         true => Shelf::Trash,
         false => Shelf::Board,
     };
-    let columns = JobColumns::usual(shelf, ctx.out.format());
+    let columns = JobColumns::usual(shelf);
     let hides = ctx.hides_secrets();
     let mut rows = ctx.out.rows(&columns.shapes());
     for entry in &entries {

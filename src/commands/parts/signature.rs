@@ -39,18 +39,9 @@ const SAMPLE: usize = 2_000;
 /// secret is covered; of quoted text `"…"` is left, of a path its last part, of what looks like an id `H`, of a
 /// number `#`.
 pub(crate) fn signature(failure: &Failure) -> String {
-    let how = match (failure.exit_code, failure.signal) {
-        (Some(code), _) => format!("exit {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => alike(&failure.reason),
-    };
-    let last = |text: &str| {
-        let line = text.lines().rev().find(|line| !line.trim().is_empty());
-        line.map(|line| alike(line.trim()))
-    };
-    let said = last(&failure.stderr).or_else(|| last(&failure.stdout));
-    match said {
-        Some(said) => begin(&format!("{how}: {said}"), LONGEST),
+    let how = failure.how().unwrap_or_else(|| alike(&failure.reason));
+    match failure.last_line() {
+        Some(line) => begin(&format!("{how}: {}", alike(&line)), LONGEST),
         None => begin(&how, LONGEST),
     }
 }
@@ -131,7 +122,7 @@ impl Sample {
             job: job.reference().into_owned(),
             name: job.name.clone(),
             conductor: told(&failure.conductor),
-            reason: told(&failure.reason),
+            reason: told(&failure.headline()),
             stdout: told(&failure.stdout),
             stderr: told(&failure.stderr),
         }
@@ -140,11 +131,8 @@ impl Sample {
 
 /// Whether a job failed more often than is remembered of it.
 fn has_forgotten(job: &Job) -> bool {
-    let has_succeeded = job.ended.as_ref().is_some_and(|it| it.has_succeeded);
-    let not_failed = u32::from(job.holding.is_some() || has_succeeded);
     let kept = job.history.failures.len();
-    kept >= History::FAILURES
-        && (job.history.attempts - not_failed.min(job.history.attempts)) as usize > kept
+    kept >= History::FAILURES && job.failed_attempts() as usize > kept
 }
 
 /// Sorts failures by what they have in common, in bounded memory.

@@ -282,7 +282,7 @@ fn tell(ctx: &Context, job: &Held, outcome: &Outcome, ended: Option<Ended>) {
         Outcome::Trash(_) | Outcome::Spent(_) => "is in the trash".to_owned(),
         Outcome::Abandon(_) => format!("is back on the board{}", until(outcome.not_before())),
     };
-    let failed = outcome.failure().map(|failure| failure.summary());
+    let failed = outcome.failure().map(|failure| failure.headline());
     let reason = failed.or_else(|| Some(ended?.to_string()));
     if let Some(reason) = reason {
         ctx.out

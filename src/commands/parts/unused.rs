@@ -6,24 +6,39 @@ use crate::{
     board::{Board, Health},
     context::Context,
     output::Format,
+    suggest::Suggestion,
 };
 
-/// Says that a listing is empty, and why that may be.
-pub(crate) async fn say_none(ctx: &Context, board: &dyn Board, what: &str) -> anyhow::Result<()> {
-    if !say_if_unused(ctx, board).await? && ctx.out.format() == Format::Table {
-        ctx.out.note(what);
+/// Notes that a listing is empty, and whether the trash that it skips has jobs.
+pub(crate) async fn say_none(
+    ctx: &Context,
+    board: &dyn Board,
+    what: &str,
+    skips_trash: bool,
+) -> anyhow::Result<()> {
+    let health = look(ctx, board).await?;
+    if health.is_used && ctx.out.format() == Format::Table {
+        ctx.out.note(match health.trashed {
+            trashed if skips_trash && trashed > 0 => {
+                let trash = Suggestion::of("list --trash").on(&ctx.program());
+                format!("{what}; {trashed} in the trash: `{trash}`")
+            }
+            _ => what.to_owned(),
+        });
     }
     Ok(())
 }
 
 /// Tells an empty board from one that never was, such as a misspelt one.
 pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<bool> {
-    let health = board
-        .health()
-        .await
-        .with_context(|| ctx.trying("list", "the jobs"))?;
+    Ok(!look(ctx, board).await?.is_used)
+}
+
+async fn look(ctx: &Context, board: &dyn Board) -> anyhow::Result<Health> {
+    let trying = || ctx.trying("list", "the jobs");
+    let health = board.health().await.with_context(trying)?;
     note_if_unused(ctx, board, &health);
-    Ok(!health.is_used)
+    Ok(health)
 }
 
 pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) {

@@ -20,6 +20,8 @@ const HISTOGRAM: &[Column] = &[
 ];
 
 impl Report for Facts {
+    const IS_TEXT: bool = true;
+
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         page.fact("backend", &self.server);
@@ -27,7 +29,7 @@ impl Report for Facts {
         page.line();
         page.sentence(0).plain(self.verdict());
         self.findings.iter().for_each(|it| it.human(page));
-        more(page, self.more_findings, "findings (doctor)");
+        more(page, self.more_findings, "findings", "doctor");
         for explanation in &self.explained {
             page.line();
             explanation.human(page);
@@ -48,14 +50,14 @@ impl Report for Facts {
         for pause in &self.pauses {
             page.fact("paused", pause.to_string());
         }
-        more(page, self.more_pauses, "pauses (resume)");
+        more(page, self.more_pauses, "pauses", "resume");
         self.histograms().iter().for_each(|it| histogram(page, it));
         table(page, self.names_table());
-        more(page, self.more_names, "names (list --count --by name)");
+        more(page, self.more_names, "names", "list --count --by name");
         table(page, self.owners_table());
-        more(page, self.more_owners, "owners (list --count --by owner)");
+        more(page, self.more_owners, "owners", "list --count --by owner");
         table(page, self.failures_table());
-        more(page, self.more_failures, "kinds of failures");
+        more(page, self.more_failures, "kinds of failures", "");
         self.past(page);
     }
 }
@@ -86,7 +88,7 @@ impl Facts {
             ));
         }
         table(page, self.lanes_table());
-        more(page, self.timeline.more, "conductors and owners");
+        more(page, self.timeline.more, "conductors and owners", "");
     }
 }
 
@@ -101,9 +103,9 @@ fn table(page: &mut Page, table: Table) {
     page.table(&table.columns, table.rows.into_iter());
 }
 
-fn more(page: &mut Page, count: More, what: &str) {
+fn more(page: &mut Page, count: More, what: &str, command: &str) {
     if count.count > 0 {
-        page.line().add(Tone::Faint, format!("{count} more {what}"));
+        page.more(format!("{count} more {what}"), command);
     }
 }
 

@@ -248,8 +248,7 @@ fn shares(left: Option<usize>, names: usize, owners: usize) -> (usize, usize) {
 
 fn more(page: &mut Page, count: usize, by: &str) {
     if count > 0 {
-        let more = format!("{count} more (list --count --by {by})");
-        page.line().add(Tone::Faint, more);
+        page.more(format!("{count} more"), &format!("list --count --by {by}"));
     }
 }
 
@@ -264,6 +263,8 @@ impl Record for Status {
 }
 
 impl Report for Status {
+    const IS_TEXT: bool = true;
+
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         self.facts(page);

@@ -41,7 +41,7 @@ impl InVain {
                     ctx.out.note(format!("  {line}"));
                 }
             }
-            self.reasons.push(covered_text(&failure.reason));
+            self.reasons.push(failure.headline());
         }
         self.names.entry(how).or_default().push(name.to_owned());
     }

@@ -50,8 +50,8 @@ pub(super) static COLUMNS: [JobColumn; 22] = [
     column("expires", Fit::Number, Some(0), |_, job| {
         match job.holding.as_ref().map(|it| (it.lease, it.expires_in)) {
             Some((Lease::Timed, left)) => Fact::span(left),
-            Some((Lease::Session, _)) => Fact::Aside(Cell::new("session")),
-            Some((Lease::None, _)) => Fact::Aside(Cell::new("never")),
+            Some((Lease::Session, _)) => Fact::Text("session".into()),
+            Some((Lease::None, _)) => Fact::Text("never".into()),
             None => Fact::Nothing,
         }
     }),
@@ -139,6 +139,8 @@ impl JobColumn {
 
     pub(super) fn of_malformed<'a>(&self, record: &'a Malformed) -> Fact<'a> {
         match self.name {
+            // In a table, the name column shows the key.
+            "uuid" => Fact::Both(Fact::Nothing.cell(), format!("key:{}", record.key).into()),
             "name" => Fact::Aside(Cell::vital(Tone::Bad, format!("key:{}", record.key))),
             "state" | "outcome" => state(State::Malformed),
             "key" => Fact::Text(record.key.text()),
@@ -159,7 +161,7 @@ pub(super) enum Fact<'a> {
     Span(Duration),
     /// What people are told, and what programs are.
     Both(Cell, Cow<'a, str>),
-    /// What programs are told by other means, or not at all.
+    /// Only for people.
     Aside(Cell),
 }
 
@@ -198,23 +200,22 @@ fn positive(span: TimeDelta) -> Option<Duration> {
     span.to_std().ok()
 }
 
-/// Says why somebody did the last thing to it, and people what that was, if it is not what brought the
-/// job here; where nobody gave a reason, they are told what it failed of, or what is the matter with
-/// the record.
+/// Returns the reason of the last action, for people with the action if it is not what brought the job
+/// here; without one, the last failure or the problem of the record.
 fn reason(job: &Job) -> Fact<'_> {
-    let remark = job.history.remark.as_ref();
-    if let Some((remark, reason)) = remark.and_then(|it| Some((it, it.reason.as_ref()?))) {
+    if let (Some(remark), Some(reason)) = (&job.history.remark, job.history.reason()) {
         return match &remark.action {
             Some(action) if job.sent_by().is_none() => {
-                Fact::Both(Cell::new(format!("{action}: {reason}")), reason.into())
+                Fact::Both(Cell::new(format!("{action}: {reason}")), reason)
             }
-            _ => Fact::Text(reason.into()),
+            _ => Fact::Text(reason),
         };
     }
     let has_failed = job.ended.as_ref().map(|ended| ended.departure) != Some(Departure::Consumed);
     let failure = job.history.failures.last().filter(|_| has_failed);
-    let failure = failure.map(|failure| Cell::new(&failure.reason));
-    let problem = job.problem.as_ref();
-    let problem = problem.map(|problem| Cell::toned(Tone::Bad, problem));
-    failure.or(problem).map_or(Fact::Nothing, Fact::Aside)
+    match (failure, &job.problem) {
+        (Some(failure), _) => Fact::Text(failure.headline().into()),
+        (None, Some(problem)) => Fact::Marked(Tone::Bad, problem.into()),
+        (None, None) => Fact::Nothing,
+    }
 }

@@ -8,12 +8,14 @@ use serde_json::Value;
 use super::{JobView, rfc3339};
 use crate::{
     duration,
-    job::{Entry, Holding, Job, Lease, Malformed},
+    job::{Entry, Failure, Holding, Job, Lease, Malformed},
     output::{Page, Report, Tone},
     secret::{covered, covered_text},
 };
 
 impl Report for JobView<'_> {
+    const IS_TEXT: bool = true;
+
     fn human(&self, page: &mut Page) {
         match self.entry {
             Entry::Job(job) => self.job(job, page),
@@ -86,7 +88,7 @@ impl JobView<'_> {
                     _ => remark.by.clone(),
                 },
             );
-            if let Some(reason) = &remark.reason {
+            if let Some(reason) = job.history.reason() {
                 page.fact("reason", reason);
             }
         }
@@ -135,18 +137,27 @@ impl JobView<'_> {
                     "{} on {}: {}",
                     rfc3339(failure.time),
                     failure.conductor,
-                    failure.reason
+                    failure.headline()
                 ),
             );
-            for (stream, said) in failure.said() {
-                page.block(&format!("{stream}:"));
-                let said = match self.is_revealed {
-                    true => Cow::Borrowed(said),
-                    false => Cow::Owned(covered_text(said)),
-                };
-                said.lines()
-                    .for_each(|line| page.block(&format!("  {line}")));
-            }
+            self.said(page, failure);
+        }
+    }
+
+    /// Adds the kept output of an attempt.
+    pub(super) fn said(&self, page: &mut Page, failure: &Failure) {
+        for (stream, said) in failure.said() {
+            page.block(&format!("{stream}:"));
+            let said = self.masked(said);
+            said.lines()
+                .for_each(|line| page.block(&format!("  {line}")));
+        }
+    }
+
+    pub(super) fn masked<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.is_revealed {
+            true => Cow::Borrowed(text),
+            false => Cow::Owned(covered_text(text)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A job as people and programs see it.
 
+mod attempt;
 mod columns;
 mod detail;
 mod json;
@@ -13,8 +14,8 @@ use std::{borrow::Cow, time::Duration};
 use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
 
 pub(crate) use self::row::{ColumnChange, JobColumns};
-use super::{Format, Record, table::SHORT};
-use crate::job::{Entry, Pause, Pauses, Shelf, State};
+use super::{Record, table::SHORT};
+use crate::job::{Entry, Pause, Pauses, State};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobView<'a> {
@@ -78,7 +79,7 @@ pub(crate) fn rfc3339(time: DateTime<Utc>) -> String {
 
 impl Record for JobView<'_> {
     fn fields(&self) -> Vec<String> {
-        let columns = JobColumns::usual(Shelf::Board, Format::Tsv);
+        let columns = JobColumns::of("uuid name state priority age owner held expires key");
         columns.row(*self).fields()
     }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     job::{Entry, Shelf},
-    output::{Cell, Column, Format, Record, Row},
+    output::{Cell, Column, Record, Row},
 };
 
 /// The columns of a listing, and whether each was asked for.
@@ -18,20 +18,13 @@ use crate::{
 pub(crate) struct JobColumns(Vec<(&'static JobColumn, bool)>);
 
 impl JobColumns {
-    /// The columns for programs are a contract.
-    pub(crate) fn usual(shelf: Shelf, format: Format) -> Self {
-        let names = match (format, shelf) {
-            (Format::Table, Shelf::Board) => {
-                "uuid name state priority age owner held expires attempts note"
-            }
-            (Format::Table, Shelf::Trash) => "uuid name trashed attempts by reason",
-            (Format::Table, Shelf::Past) => "uuid name outcome ended waited took by reason",
-            (_, Shelf::Board | Shelf::Trash) => {
-                "uuid name state priority age owner held expires key"
-            }
-            (_, Shelf::Past) => "uuid name outcome priority ended waited took by reason",
-        };
-        Self::of(names)
+    /// Returns the default columns of a shelf. They are a contract: scripts read them by their place.
+    pub(crate) fn usual(shelf: Shelf) -> Self {
+        Self::of(match shelf {
+            Shelf::Board => "uuid name state priority age owner held expires attempts note",
+            Shelf::Trash => "uuid name trashed attempts by reason",
+            Shelf::Past => "uuid name outcome ended waited took by reason",
+        })
     }
 
     /// Returns columns by their names.
@@ -61,6 +54,10 @@ impl JobColumns {
             view,
             columns: self,
         }
+    }
+
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.0.iter().map(|(column, _)| column.name).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -187,7 +187,7 @@ fn what_was_tried_too_often_is_spent_for_some_and_not_for_others(stage: &Stage) 
     ends(conductor);
     let conductor = stage.start(&["--max-attempts", "1"]);
     let told = is(stage, &job, "retries-exhausted");
-    assert!(told.text().contains("code 3"), "{}", told.run);
+    assert!(told.text().contains("exit 3"), "{}", told.run);
     assert_eq!(told.remedy(), ["retry", &job]);
     ends(conductor);
 }

@@ -21,7 +21,7 @@ fn people_read_the_verdict_first_and_then_why_and_what_to_type() {
         lines.last().unwrap().contains("jobboard abandon --force"),
         "{run}"
     );
-    let fields = env.jobboard(&["explain", &job]).run();
+    let fields = env.jobboard(&["explain", &job, "-o", "tsv"]).run();
     let line: Vec<_> = fields.stdout.trim_end().split('\t').collect();
     assert_eq!(
         line[..3],

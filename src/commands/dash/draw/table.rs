@@ -17,8 +17,8 @@ use crate::{
     duration,
     job::{Conductor, Entry, Shelf},
     output::{
-        Cell, Column, Fit, Format, JobColumns, JobView, Page, Pieces, Report as _, Row as _, Text,
-        Tone, laid_out,
+        Cell, Column, Fit, JobColumns, JobView, Page, Pieces, Report as _, Row as _, Text, Tone,
+        laid_out,
     },
 };
 
@@ -56,7 +56,7 @@ pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
 fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>) {
     let now = state.now;
     let jobs = |shelf, entries: &mut dyn Iterator<Item = Entry>| {
-        let columns = JobColumns::usual(shelf, Format::Table);
+        let columns = JobColumns::usual(shelf);
         let rows = entries.map(|entry| {
             let view = JobView::of(&entry, now).under(&state.pauses);
             columns.row(view).cells()

@@ -75,7 +75,7 @@ fn fields(line: &str) -> String {
         .split('\t')
         .enumerate()
         .map(|(at, field)| match (at, field) {
-            (4 | 6 | 7, seconds) if !seconds.is_empty() => "SECONDS",
+            (4 | 6 | 7, seconds) if seconds.parse::<u64>().is_ok() => "SECONDS",
             (_, field) => field,
         })
         .collect();
