@@ -9,7 +9,7 @@ use std::{cell::Cell, collections::HashMap, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use chrono::Utc;
-use futures_util::TryStreamExt;
+use futures_util::{TryStreamExt, stream::BoxStream};
 use uuid::Uuid;
 
 use self::moving::{Mover, Route};
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     board::{
-        Board, Detail, JobRef, Order, Query, Which,
+        self, Board, Detail, JobRef, Order, Query, Which,
         filter::{Filter, Filters},
         url::BoardKind,
     },
@@ -251,6 +251,24 @@ async fn between(
     ended.and(copy.failures.end(ctx, copy.total))
 }
 
+/// Reads the next records, few enough to be kept; none at the end.
+async fn next_batch(
+    entries: &mut BoxStream<'_, board::Result<Entry>>,
+) -> board::Result<Vec<Entry>> {
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    while batch.len() < BATCH
+        && bytes < BYTES
+        && let Some(entry) = entries.try_next().await?
+    {
+        bytes += match &entry {
+            Entry::Job(job) => job.raw.len(),
+            Entry::Malformed(record) => record.raw.len(),
+        };
+        batch.push(entry);
+    }
+    Ok(batch)
+}
+
 struct Copy<'a> {
     route: &'a Route<'a>,
     kinds: (BoardKind, BoardKind),
@@ -278,17 +296,10 @@ impl Copy<'_> {
                 detail: Detail::Stored,
             });
             loop {
-                let mut batch = Vec::new();
-                let (mut seen, mut bytes) = (0, 0);
-                while seen < BATCH
-                    && bytes < BYTES
-                    && let Some(entry) = entries
-                        .try_next()
-                        .await
-                        .with_context(|| ctx.trying("copy", "the jobs"))?
-                {
-                    seen += 1;
-                    bytes += entry.job().map_or(0, |job| job.raw.len());
+                let read = next_batch(&mut entries).await;
+                let read = read.with_context(|| ctx.trying("copy", "the jobs"))?;
+                let (seen, mut batch) = (read.len(), Vec::new());
+                for entry in read {
                     match self.draft(&entry) {
                         Ok(Some(draft)) => batch.push((entry, draft)),
                         Ok(None) => self.unreadable += u64::from(entry.job().is_none()),
@@ -391,9 +402,12 @@ impl Copy<'_> {
             .await
             .with_context(trying)?;
         for shelf in SHELVES {
-            let entries = self.route.from.entries(Query::all(shelf, Detail::Stored));
-            let mut entries = entries.try_chunks(BATCH);
-            while let Some(chunk) = entries.try_next().await? {
+            let mut entries = self.route.from.entries(Query::all(shelf, Detail::Stored));
+            loop {
+                let chunk = next_batch(&mut entries).await?;
+                if chunk.is_empty() {
+                    break;
+                }
                 let with_draft = |entry| Some((self.draft(&entry).ok()??, entry));
                 let batch = chunk.into_iter().filter_map(with_draft);
                 let batch = batch.filter(|(draft, _)| self.posted.contains_key(&draft.uuid));

@@ -187,8 +187,8 @@ fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
     })
 }
 
-/// Details of so many bytes may be decoded; how heavy they are is not looked at.
-const LIGHT: usize = 256;
+/// Details of so many bytes are kept decoded; how heavy they are is not looked at.
+const LIGHT: usize = 2048;
 
 /// Reads the details, if they were asked for and can be read; also says if they are too large.
 fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<String>), Problem> {
@@ -204,12 +204,10 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<Strin
         return Ok((None, Some(limit.problem(length))));
     }
     let details: Value = serde_json::from_str(text)?;
-    let decode = |text: &[u8], member: Option<&str>| {
-        let mut details: Value = serde_json::from_slice(text).ok()?;
-        match member {
-            Some(member) => details.get_mut(member).map(Value::take),
-            None => Some(details),
-        }
+    let decode = |text: &[u8], name: Option<&str>| {
+        let text = std::str::from_utf8(text).ok()?;
+        let text = name.map_or(Some(text), |name| json::member(text, name))?;
+        serde_json::from_str(text).ok()
     };
     Ok(match length > LIGHT {
         true => (Some(Details::Stored(text.as_bytes().into(), decode)), None),

@@ -17,19 +17,22 @@ pub(super) fn show(item: Item<'_>) -> Result<Value, Problem> {
 }
 
 /// Shows a text of JSON that was checked before, or of a map only this member.
-pub(super) fn shown(text: &[u8], member: Option<&str>) -> Option<Value> {
-    let mut reader = Reader::new(std::str::from_utf8(text).ok()?);
-    let Some(member) = member else {
-        return next(&mut reader).ok();
-    };
+pub(super) fn shown(text: &[u8], name: Option<&str>) -> Option<Value> {
+    let text = std::str::from_utf8(text).ok()?;
+    let text = name.map_or(Some(text), |name| member(text, name))?;
+    next(&mut Reader::new(text)).ok()
+}
+
+/// Returns the text of a member, if this text of JSON is a map that has it.
+pub(crate) fn member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let (mut reader, mut found) = (Reader::new(text), None);
     let Token::Map = reader.token().ok()? else {
         return None;
     };
-    let mut found = None;
-    let find = |reader: &mut Reader<'_>, name: Text<'_>| {
+    let find = |reader: &mut Reader<'a>, it: Text<'a>| {
         let value = reader.item()?.text;
-        if key(name) == member {
-            found = Some(next(&mut Reader::new(value))?);
+        if key(it) == name {
+            found = Some(value);
         }
         Ok(())
     };
