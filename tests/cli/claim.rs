@@ -106,7 +106,7 @@ fn the_next_job_is_one_for_which_the_filters_hold() {
 #[test]
 fn next_job_has_a_matching_name() {
     let env = Env::new();
-    ["nap", "backup-1"].map(|name| env.post(name));
+    let _ = ["nap", "backup-1"].map(|name| env.post(name));
     let claim = |words: &[&str]| env.jobboard(&[&["claim", "--next", "--name"], words].concat());
     claim(&["nap", "--filter", "name=backup-1"]).run().failed(6);
     claim(&["backup-*"]).run().succeeded();
