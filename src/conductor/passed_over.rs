@@ -274,7 +274,7 @@ mod tests {
             .iter()
             .map(|it| (it.jobs, it.such_as.as_str()))
             .collect();
-        assert_eq!(all, [(2, "a"), (2, "resize")]);
+        assert_eq!(all, [(2, "resize"), (2, "a")]);
     }
 
     #[test]

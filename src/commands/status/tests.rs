@@ -161,7 +161,7 @@ fn a_bad_night_is_one_screen() {
 
 #[test]
 fn a_narrow_terminal_cuts_facts_and_no_command() {
-    insta::assert_snapshot!(shown(&night(), Some((40, 30))), @r#"
+    insta::assert_snapshot!(shown(&night(), Some((40, 30))), @r"
     redis://h7:6379/0?namespace=octavia
     unclaimed     312, 20 backing off
       oldest      3d4h  b7e6a1c2 resize\u{1…
@@ -177,7 +177,7 @@ fn a_narrow_terminal_cuts_facts_and_no_command() {
       jobboard --board 'night shift' list --trash
     last 1d       3 failed, 340 consumed, 2…
       jobboard --board 'night shift' list --history --filter 'ended<1d' --filter outcome=failed
-    conductors    2, unsettled jobs: 1, slots …
+    conductors    2, unsettled jobs: 1, fre…
       jobboard --board 'night shift' conductors
 
     NAME                JOBS  FAILED  OLDEST
@@ -190,7 +190,7 @@ fn a_narrow_terminal_cuts_facts_and_no_command() {
     ops@h7:h7…1:c0ffee     181     1m      -
     ada                      2  5h12m      2
     ?                        1      -      -
-    "#);
+    ");
 }
 
 #[test]

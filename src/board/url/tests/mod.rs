@@ -120,8 +120,8 @@ fn what_has_no_known_scheme_is_told_the_known_ones() {
              redis-sentinel, rediss-sentinel, zk, zks, octavia",
         ),
         ("localhost:6379", "use redis://localhost:6379"),
-        ("redis-cluster://host", "different slots"),
-        ("rediss-cluster://host", "different slots"),
+        ("redis-cluster://host", "several slots"),
+        ("rediss-cluster://host", "several slots"),
     ]);
 }
 

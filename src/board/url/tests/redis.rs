@@ -108,7 +108,7 @@ fn redis_refuses_what_it_cannot_mean() {
             "redis://host?namespace=%ff",
             "contains an invalid `%` escape",
         ),
-        ("redis://%4@host", "the user has a `%`"),
+        ("redis://%4@host", "the user contains an invalid `%` escape"),
         ("redis://host#x", "no fragment"),
         ("redis://host?Namespace=x", "unknown key `Namespace`"),
     ]);

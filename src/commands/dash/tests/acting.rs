@@ -118,9 +118,9 @@ fn what_cannot_be_done_is_said_at_once() {
     for (keys, problem) in [
         ("A", "the job is not claimed"),
         ("4C", "is in the trash"),
-        ("2y", "choose a job"),
-        ("6x", "choose a job"),
-        ("3T", "choose a job"),
+        ("2y", "select a job"),
+        ("6x", "select a job"),
+        ("3T", "select a job"),
     ] {
         assert!(press(&mut state, &keys[..keys.len() - 1]).len() < 2);
         assert!(press(&mut state, &keys[keys.len() - 1..]).is_empty());

@@ -46,7 +46,7 @@ async fn what_a_creator_keeps_for_himself_opens_to_his_password_alone() {
     assert_eq!(
         look(&stranger, &path).await,
         Err(format!(
-            "denied: {peer} does not allow us to read the nodes of /taskflow/jobs: the board URL \
+            "denied: {peer} does not allow anonymous clients to read the nodes of /taskflow/jobs: the board URL \
              names no user"
         ))
     );
