@@ -213,7 +213,7 @@ impl Teller {
         } = judge(error);
         let way_out = way_out.or_else(|| {
             let command = self.command.as_deref().unwrap_or("COMMAND");
-            let hint = Hint::new("`jobboard {} --help` lists the options", [&[command]]);
+            let hint = Hint::new("`jobboard help {}` lists the options", [&[command]]);
             (code == USAGE).then(|| WayOut::new(hint, None))
         });
         let board = error.chain().find_map(board_error);

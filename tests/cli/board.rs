@@ -79,7 +79,7 @@ fn reading_a_board_that_does_not_exist_creates_nothing_and_says_so() {
     };
     let listed = told(&["list"]);
     assert_eq!(listed.succeeded(), "");
-    assert!(told(&["ping"]).stderr.contains("nothing was ever posted"));
+    assert!(told(&["ping"]).stderr.contains("no job was ever posted"));
     assert_eq!(told(&["list", "--json"]).json(), serde_json::json!([]));
     assert_eq!(told(&["list", "--count"]).succeeded(), "0\n");
     told(&["show", "@1"]).failed(3);

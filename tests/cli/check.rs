@@ -203,7 +203,7 @@ fn whatever_fails_ends_with_a_code_of_monitoring() {
         (3, "check -w none=1"),
         (3, "check -w trashed=5m"),
         (3, "check -w trashed=1 -w trashed=2"),
-        (3, "check --filter nonsense"),
+        (3, "check --filter name"),
         (3, "--board nonsense: check"),
         (3, "check --config none.toml"),
         (3, "check --password-file none --board redis://127.0.0.1:1"),

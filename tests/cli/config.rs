@@ -81,7 +81,7 @@ fn a_mistake_in_the_file_is_told_with_its_line() {
     --- stdout
     --- stderr
     error: ROOT/config/jobboard/config.toml, line 4: unknown key `readonly`, expected one of `url`, `who`, `read_only`, `protected`, `password_file`, `password_command`, `history`, `logbook`, `conduct`
-    hint: `jobboard config --help` lists the options
+    hint: `jobboard help config` lists the options
     ");
 }
 

@@ -92,6 +92,6 @@ fn the_jobs_to_consume_have_to_be_named() {
     --- stdout
     --- stderr
     error: no job given: name one or use --state, --name or --filter
-    hint: `jobboard consume --help` lists the options
+    hint: `jobboard help consume` lists the options
     ");
 }

@@ -91,7 +91,7 @@ fn another_job_of_the_same_uuid_is_told_and_left_on_both_boards() {
             let copied = copy(&boards, &one, &other, words);
             assert_eq!(copied.code, 7, "{copied:?}");
             let why = match words {
-                [] => "another job of this uuid",
+                [] => "a different job with this uuid",
                 _ => "a job with this uuid is already there",
             };
             assert!(copied.stderr.contains(why), "{copied:?}");
@@ -239,7 +239,7 @@ fn nothing_stays_claimed_where_the_other_board_is_gone() {
     );
     assert_eq!(gone.code, 5, "{gone:?}");
     assert!(gone.stderr.contains("127.0.0.1:1"), "{gone:?}");
-    let ping = "`jobboard --board redis://127.0.0.1:1 ping` shows whether the board answers";
+    let ping = "`jobboard --board redis://127.0.0.1:1 ping` tests the connection";
     assert!(gone.stderr.contains(ping), "{gone:?}");
     let copied = boards.run(&one, &["copy", "--to", "redis://127.0.0.1:1"]);
     assert!(copied.stderr.contains(ping), "{copied:?}");

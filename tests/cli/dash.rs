@@ -178,7 +178,7 @@ fn a_job_that_changes_hands_while_somebody_is_asked_is_left_alone() {
         .run()
         .succeeded();
     env.claim("@1", "bob");
-    pane.shows("changed since");
+    pane.shows("changed meanwhile");
     pane.press("Enter");
     pane.shows("abandoned 1 job");
     pane.shows("the job changed in the meantime");

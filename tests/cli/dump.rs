@@ -314,7 +314,7 @@ fn another_job_of_the_same_uuid_is_left_alone_and_told() {
                 let loaded = boards.run(&other, &["load", "it"]);
                 assert_eq!(loaded.code, 7, "{loaded:?}");
                 assert!(
-                    loaded.stderr.contains("another job of this uuid"),
+                    loaded.stderr.contains("a different job with this uuid"),
                     "{loaded:?}"
                 );
                 let job = boards.run(&other, &["show", uuid, "--json"]).json();

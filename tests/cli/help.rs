@@ -66,7 +66,7 @@ fn a_misspelt_option_is_answered_with_the_one_that_was_meant() {
     --- stdout
     --- stderr
     error: unexpected argument '--prioritty' found
-    hint: did you mean --priority? `jobboard post --help` lists the options
+    hint: did you mean --priority? `jobboard help post` lists the options
     ");
 }
 

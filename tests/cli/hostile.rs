@@ -222,7 +222,7 @@ fn are_counted(env: &Env, pauses: usize, conductors: usize) {
     assert_ne!(next.code, 0, "{next}");
     let told = env.jobboard(&["conductors"]).run();
     assert_eq!(told.succeeded().lines().count(), 500);
-    let more = format!("{} more are registered", conductors - 500);
+    let more = format!("{} more conductors are registered", conductors - 500);
     assert!(told.stderr.contains(&more), "{told}");
     let many = format!("the board has {pauses} pauses");
     assert!(told.stderr.contains(&many), "{told}");

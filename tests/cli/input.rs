@@ -61,7 +61,7 @@ fn details_that_are_not_json() {
     is_refused(
         &env,
         &["post", "resize", ""],
-        &["an empty word", "KEY=TEXT"],
+        &["must not be empty", "KEY=TEXT"],
     );
 }
 
@@ -131,14 +131,14 @@ fn nothing_that_is_chosen() {
     let env = Env::new();
     is_refused(&env, &["purge"], &["--older-than or --all"]);
     is_refused(&env, &["trash"], &["--state, --name or --filter"]);
-    is_refused(&env, &["wait"], &["no job is named", "--empty nor --any"]);
+    is_refused(&env, &["wait"], &["no job given", "--empty or --any"]);
 }
 
 #[test]
 fn no_time_for_a_job() {
     for option in ["--job-timeout", "--job-timeout-max"] {
         let conduct = ["conduct", "--drain", option, "0s"];
-        is_refused(&Env::new(), &conduct, &[option, "no time"]);
+        is_refused(&Env::new(), &conduct, &[option, "longer than 0s"]);
     }
 }
 
@@ -179,7 +179,7 @@ fn a_board_that_is_none() {
     is_refused(
         &env,
         &board("sqlite:x?sync=often"),
-        &["often", "full, normal"],
+        &["often", "full or normal"],
     );
     is_refused(&env, &board("sqlite:"), &["sqlite:PATH"]);
     is_refused(&env, &board("etcd://host"), &["`etcd`", "redis", "zk"]);
@@ -255,10 +255,10 @@ fn a_book_or_a_uuid_that_is_none() {
 fn a_reference_that_is_none() {
     let env = Env::new();
     let forms = ["`resize`", "uuid", "@SEQUENCE", "key:TEXT"];
-    for verb in ["show", "owner", "claim", "consume", "wait", "restore"] {
+    for verb in ["claim", "consume", "wait", "restore"] {
         is_refused(&env, &[verb, "resize"], &forms);
     }
-    is_refused(&env, &["show", "5f3"], &["`5f3`", "4 or more"]);
+    is_refused(&env, &["claim", "5f3"], &["`5f3`", "4 or more"]);
 }
 
 #[test]

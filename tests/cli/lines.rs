@@ -28,7 +28,7 @@ fn a_bad_line_is_told_with_its_number_and_the_others_are_posted() {
             "{\"nam\":\"b\"}",
             "unknown member `nam`; known members are name, details",
         ),
-        ("{\"name\":7}", "`name` must be a text, not a number"),
+        ("{\"name\":7}", "`name` must be a string, not a number"),
         ("{\"details\":{}}", "a job needs a name"),
         (
             "{\"name\":\"b\",\"details\":[]}",

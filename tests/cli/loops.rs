@@ -96,7 +96,7 @@ fn a_command_that_asks_for_later_costs_no_attempt(stage: &Stage) {
     ];
     let run = next(stage, &words, "exit 75");
     assert_eq!(run.code, 75, "{run:?}");
-    let note = "later is back on the board, backing off for ";
+    let note = "later is back on the board; retry in ";
     assert!(run.stderr.starts_with(note), "{run:?}");
     let listed = stage.env.everything()[0][0].clone();
     assert_eq!(
@@ -157,7 +157,7 @@ fn a_failure_can_be_final() {
     stage.env.post_many(2);
     let of = |fate| next(&stage, &["--on-failure", fate], "exit 3");
     let consumed = of("consume");
-    let note = "job-0 is consumed anyway: exit 3\n";
+    let note = "job-0 is consumed as failed: exit 3\n";
     assert_eq!((consumed.code, consumed.stderr.as_str()), (3, note));
     assert_eq!(of("trash").code, 3);
     let [board, trash] = stage.env.everything();

@@ -117,7 +117,7 @@ fn a_board_that_nobody_used_is_told_from_one_whose_trash_it_shares() {
     let mistyped = format!("zk://127.0.0.1:{}/taskflow/job", server.port());
     let list = env.jobboard(&["list", "--board", &mistyped]).run();
     list.succeeded();
-    assert!(list.stderr.contains("nothing was ever posted"), "{list}");
+    assert!(list.stderr.contains("no job was ever posted"), "{list}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_claim_whose_owner_cannot_be_read_is_no_claim_that_nobody_has() {
     create(&server, "/taskflow/jobs/job0000000000.lock", "{");
     let asked = env.jobboard(&["consume", "@0", "--force"]).run();
     assert!(
-        asked.failed(8).contains("with an unreadable name"),
+        asked.failed(8).contains("by an unreadable owner"),
         "{asked}"
     );
 }

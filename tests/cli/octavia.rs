@@ -175,7 +175,7 @@ fn it_is_protected_and_nobody_holds_its_jobs_without_an_end() {
         .failed(8);
     let refused = octavia.run(&["claim", &job]).run();
     assert!(
-        refused.failed(8).contains("waits for each job on it"),
+        refused.failed(8).contains("wait for every job"),
         "{refused}"
     );
     for words in [
@@ -188,7 +188,7 @@ fn it_is_protected_and_nobody_holds_its_jobs_without_an_end() {
     // Its own codes are those of the command.
     let refused = octavia.run(&["claim", &job, "--", "true"]).run();
     assert!(
-        refused.failed(125).contains("whose jobs are flows"),
+        refused.failed(125).contains("its jobs are flows"),
         "{refused}"
     );
     let refused = octavia.run(&["conduct", "--allow-any", "--drain"]).run();

@@ -270,7 +270,7 @@ fn new_default_board_is_named_once_on_a_terminal() {
         ));
     }
     let env = Env::new();
-    let url = format!("sqlite:{}", env.board().display());
+    let url = format!("sqlite:{}", env.file("chosen.db").display());
     assert!(!names_the_board(
         env.jobboard(&post).env("JOBBOARD_URL", &url)
     ));

@@ -163,7 +163,7 @@ fn what_was_done_long_before_the_end_is_not_taken_for_its_cause(stage: &Stage) {
         [(&abandoned, &json!("olga")), (&consumed, &Value::Null)]
     );
     let wrong = run(stage, &["list", "--history", "--filter", "outcome=bogus"]);
-    assert!(wrong.failed(2).contains("one of consumed, failed, purged"));
+    assert!(wrong.failed(2).contains("consumed, failed, purged"));
 }
 
 fn a_job_that_is_posted_and_waited_for_tells_how_it_ended(stage: &Stage) {
@@ -182,7 +182,7 @@ fn a_job_that_is_posted_and_waited_for_tells_how_it_ended(stage: &Stage) {
     run(stage, &claim).failed(7);
     let posted = posting.ended();
     assert_eq!(posted.code, 9, "{posted:?}");
-    let why = "resize was consumed although it failed; the last failure: exit 7";
+    let why = "resize was consumed as failed; last failure: exit 7";
     assert!(posted.stderr.contains(why), "{}", posted.stderr);
 }
 
@@ -247,7 +247,7 @@ fn what_is_given_up_is_told_alike_whoever_performed_it(stage: &Stage) {
     assert_eq!(listed.len(), 3);
     for job in listed {
         let waited = run(stage, &["wait", job["uuid"].as_str().unwrap()]);
-        let why = "was consumed although it failed; the last failure: exit 7";
+        let why = "was consumed as failed; last failure: exit 7";
         assert!(
             waited.code == 9 && waited.stderr.contains(why),
             "{waited:?}"

@@ -70,7 +70,7 @@ fn what_a_conductor_knew_of_already_is_left_alone_too(stage: &Stage) {
 
 fn a_pause_ends_by_itself(stage: &Stage) {
     let _conductor = stage.start(&[]);
-    let paused = run(stage, &["pause", "--for", "1500ms", "--json", "--yes"]).json();
+    let paused = run(stage, &["pause", "*", "--for", "1500ms", "--json", "--yes"]).json();
     assert_eq!(
         (&paused["done"], &paused["names"]),
         (&json!("paused"), &json!("*"))
@@ -195,7 +195,7 @@ fn what_cannot_be_paused_or_resumed_is_said() {
         "{other:?}"
     );
     assert!(
-        refused(&["--read-only", "pause"])
+        refused(&["--read-only", "pause", "x"])
             .failed(8)
             .contains("read")
     );
@@ -210,7 +210,7 @@ fn to_pause_everything_is_asked_for_and_a_protected_board_by_its_name() {
         told["paused"].as_array().map_or(0, Vec::len)
     };
     env.post("a");
-    for all in [&[][..], &["*"], &["**"], &["?*"]] {
+    for all in [&["*"][..], &["**"], &["?*"]] {
         let refused = pause(all);
         assert_eq!(refused.code, 8, "{refused}");
         assert!(
@@ -219,7 +219,7 @@ fn to_pause_everything_is_asked_for_and_a_protected_board_by_its_name() {
         );
     }
     assert_eq!(paused(), 0);
-    pause(&["--yes"]).succeeded();
+    pause(&["*", "--yes"]).succeeded();
     pause(&["*-a"]).succeeded();
     let url = format!("sqlite:{}", env.board().display());
     env.configure(&format!(

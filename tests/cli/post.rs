@@ -180,7 +180,7 @@ fn with_check_first_nothing_is_posted_if_a_line_is_bad() {
     --- stdout
     --- stderr
     error: standard input, line 2: a line must be a JSON object such as {"name": "resize"}, not an array
-    hint: `jobboard post --help` lists the options
+    hint: `jobboard help post` lists the options
     nothing was posted
     error: 1 of 2 failed
     "#);
@@ -249,7 +249,7 @@ fn waiting_for_a_job_that_fails_tells_why_it_did() {
     assert_eq!(env.jobboard(&conduct).run().code, 7);
     let run = waiting.ended();
     assert_eq!(run.code, 9, "{run}");
-    for said in ["  boom", "; the last failure: exit 3: boom"] {
+    for said in ["  boom", "; last failure: exit 3: boom"] {
         assert!(run.stderr.contains(said), "{run}");
     }
 }

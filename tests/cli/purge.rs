@@ -40,7 +40,7 @@ fn without_anybody_to_ask_it_needs_yes() {
     --- stdout
     --- stderr
       00000001 job-0
-    error: cannot purge 1 job for good on sqlite:ROOT/state/jobboard/board.db: confirmation is required, but jobboard cannot ask for it here
+    error: cannot purge 1 job permanently on sqlite:ROOT/state/jobboard/board.db: confirmation is required, but jobboard cannot ask for it here
     hint: add `--yes` to confirm in advance
     ");
 }

@@ -80,9 +80,9 @@ fn a_job_whose_command_fails_is_back_on_the_board() {
     exit code 7
     --- stdout
     --- stderr
-    resize is back on the board, backing off for 1s: exit 7
-    nothing retries resize until a conductor runs; to retry resize now: `jobboard retry UUID`, then `jobboard conduct`
-    to remove resize: `jobboard trash UUID`
+    resize is back on the board; retry in 1s: exit 7
+    nothing retries resize until a conductor runs; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct`
+    to remove resize: `jobboard trash 00000001-0000-0000-0000-000000000000`
     ");
     let uuid = job["uuid"].as_str().unwrap();
     for words in [
@@ -123,8 +123,8 @@ fn a_job_whose_command_fails_can_end_in_the_trash() {
     --- stdout
     --- stderr
     resize is in the trash: signal 9
-    nothing retries resize until you restore it; to retry resize now: `jobboard retry UUID`, then `jobboard conduct`
-    to remove resize: `jobboard purge UUID`
+    nothing retries resize until you restore it; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct`
+    to remove resize: `jobboard purge 00000001-0000-0000-0000-000000000000`
     ");
 }
 
@@ -345,10 +345,10 @@ fn a_job_that_an_earlier_run_has_left_is_tried_again() {
     --- stdout
     2
     --- stderr
-    resize remains from an earlier run, and runs again
+    retrying resize, which an earlier run left on the board
     resize is back on the board: exit 3
-    nothing retries resize until a conductor or the same `run --unique` runs; to retry resize now: `jobboard retry UUID`, then the same command
-    to remove resize: `jobboard trash UUID`
+    nothing retries resize until a conductor or the same `run --unique` runs; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then the same command
+    to remove resize: `jobboard trash 00000001-0000-0000-0000-000000000000`
     ");
     let job = env.show("@1");
     assert_eq!(job["attempts"], 2);
@@ -370,7 +370,7 @@ fn a_job_that_somebody_has_is_not_run_again() {
     exit code 0
     --- stdout
     --- stderr
-    nothing ran, resize is still on the board: the job is claimed by ada
+    did not run resize, which is still on the board: the job is claimed by ada
     ");
     assert_eq!(env.everything(), before);
 }

@@ -117,9 +117,7 @@ fn failure_reads_the_same_in_all_listings() {
     }
     let waited = env.jobboard(&["wait", "@1"]).run();
     assert!(
-        waited
-            .stderr
-            .contains("the last failure: exit 3: disk full"),
+        waited.stderr.contains("last failure: exit 3: disk full"),
         "{waited}"
     );
 }

@@ -216,7 +216,7 @@ fn where_the_past_cannot_be_read_the_rest_is_told() {
         (&json!(1), &json!(null))
     );
     assert!(told["history_problem"].is_string(), "{told}");
-    assert!(run.stderr.contains("warning: what has left"), "{run}");
+    assert!(run.stderr.contains("warning: ca"), "{run}");
 }
 
 #[test]

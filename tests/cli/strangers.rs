@@ -208,7 +208,7 @@ fn what_was_typed_against_the_grammar_is_repeated_harmlessly() {
     let env = Env::new();
     for call in [
         &[HOSTILE][..],
-        &["list", HOSTILE],
+        &["list", "a", HOSTILE],
         &["list", "--filter", HOSTILE],
         &["post", "a", "--priority", HOSTILE],
         &["claim", "@1", "--expiry", HOSTILE],

@@ -146,7 +146,7 @@ fn whoever_holds_a_job_is_told_how_to_end_that() {
     };
     env.post("resize");
     pane.line("jobboard claim --next --hold --lease 20s");
-    pane.shows("^holding resize until Ctrl-C gives it back; .* within 20s$");
+    pane.shows("^holding resize; Ctrl-C releases the claim. .* within 20s$");
     assert_eq!(env.state("@1"), "CLAIMED");
     pane.press("C-c");
     assert_eq!(pane.code(), 0);

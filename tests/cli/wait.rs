@@ -33,7 +33,7 @@ impl Lost {
 fn assert_unproven(run: &Outcome) {
     assert!([3, 9].contains(&run.code), "{run}");
     let said = if run.code == 9 {
-        "may have lost it"
+        "may have lost the job"
     } else {
         "the job is unknown"
     };
@@ -146,14 +146,14 @@ fn why_a_job_is_in_the_trash_is_told() {
     last lines of resize on stdout:
       boom
       password=********
-    error: resize ended in the trash; the last failure: exit 3: password=********
-    hint: `jobboard list --trash` and `jobboard list --history` show how jobs ended
+    error: resize ended in the trash; last failure: exit 3: password=********
+    hint: `jobboard list --trash` and `jobboard list --history` show how the jobs ended
     ");
     let json = env.jobboard(&["wait", "@1", "--json", "-q"]).run();
     assert_eq!(json.values()[0]["last_failure"]["exit_code"], 3);
     let message = json.error()["message"].as_str().unwrap().to_owned();
     assert!(
-        message.ends_with("the last failure: exit 3: password=********"),
+        message.ends_with("last failure: exit 3: password=********"),
         "{message}"
     );
     let shown = env.jobboard(&["show", "@1", "-o", "table"]).run();
@@ -377,7 +377,7 @@ fn a_job_that_a_peer_ended_is_complete() {
         .run(&["HDEL", "taskflow:listings", fields().trim()]);
     let run = waiting.ended();
     assert_eq!(run.code, 0, "{run}");
-    assert!(run.stderr.contains("how it ended is not known"), "{run}");
+    assert!(run.stderr.contains("the outcome is unknown"), "{run}");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn programs_get_an_object_a_line_at_once() {
 fn a_board_that_does_not_exist_yet_can_be_watched() {
     let env = Env::new();
     let watching = watch(&env, &["--json", "--count", "1"]);
-    watching.says("nothing was ever posted");
+    watching.says("no job was ever posted");
     assert!(!env.board().exists());
     env.post("first");
     assert_eq!(

@@ -160,7 +160,9 @@ fn is_search(text: &str) -> bool {
     const LONGEST: usize = 200;
 
     text.len() <= LONGEST
-        && !text.contains(|it: char| it.is_whitespace() || OPERATOR_CHARS.contains(&it))
+        && text
+            .chars()
+            .all(|it| it.is_alphanumeric() || "-_.:/@".contains(it))
         && Field::named(text).is_err()
         && !text.starts_with("details.")
 }

@@ -37,13 +37,13 @@ pub(crate) fn misuse(error: &clap::Error, early: &EarlyFormat) -> Option<Command
     let word = suggestion(error);
     let hint = match (word.as_deref(), command) {
         (None, None) => "`jobboard help` lists the commands".into(),
-        (None, Some(command)) => Hint::new("`jobboard {} --help` lists the options", [&[command]]),
+        (None, Some(command)) => Hint::new("`jobboard help {}` lists the options", [&[command]]),
         (Some(word), None) => Hint::new(
             "did you mean {}? `jobboard help` lists the commands",
             [&[word]],
         ),
         (Some(word), Some(command)) => Hint::new(
-            "did you mean {}? `jobboard {} --help` lists the options",
+            "did you mean {}? `jobboard help {}` lists the options",
             [&[word], &[command]],
         ),
     };

@@ -51,9 +51,9 @@ const SYNONYMS: [(&str, &str); 39] = [
 
 /// Words whose command would end claims or jobs, or does not exist, and what to type. `{}` is the word after it.
 const ANSWERS: [(&str, &str); 19] = [
-    ("ack", "`jobboard consume JOB` removes a finished job"),
-    ("done", "`jobboard consume JOB` removes a finished job"),
-    ("finish", "`jobboard consume JOB` removes a finished job"),
+    ("ack", "`jobboard consume {}` removes a finished job"),
+    ("done", "`jobboard consume {}` removes a finished job"),
+    ("finish", "`jobboard consume {}` removes a finished job"),
     (
         "boards",
         "`jobboard config` prints the board in use; the configuration file names the others: `jobboard help boards`",
@@ -68,7 +68,7 @@ const ANSWERS: [(&str, &str); 19] = [
     ),
     (
         "free",
-        "`jobboard abandon --force JOB` releases the claim of another owner",
+        "`jobboard abandon --force {}` releases the claim of another owner",
     ),
     (
         "init",
@@ -76,7 +76,7 @@ const ANSWERS: [(&str, &str); 19] = [
     ),
     (
         "kill",
-        "`jobboard trash --force JOB` takes the job from its owner; a conductor then stops the command",
+        "`jobboard trash --force {}` takes the job from its owner; a conductor then stops the command",
     ),
     (
         "move",
@@ -88,15 +88,15 @@ const ANSWERS: [(&str, &str); 19] = [
     ),
     (
         "release",
-        "`jobboard abandon JOB` releases your claim; with --force, the claim of another owner",
+        "`jobboard abandon {}` releases your claim; with --force, the claim of another owner",
     ),
     (
         "unlock",
-        "`jobboard abandon --force JOB` releases the claim of another owner",
+        "`jobboard abandon --force {}` releases the claim of another owner",
     ),
-    ("rename", "`jobboard change JOB --name NAME` renames a job"),
-    ("edit", "`jobboard change JOB` edits an unclaimed job"),
-    ("update", "`jobboard change JOB` edits an unclaimed job"),
+    ("rename", "`jobboard change {} --name NAME` renames a job"),
+    ("edit", "`jobboard change {}` edits an unclaimed job"),
+    ("update", "`jobboard change {}` edits an unclaimed job"),
     (
         "schedule",
         "cron or a systemd timer posts jobs on a schedule: `jobboard help post`",
@@ -124,7 +124,7 @@ pub(super) fn answer(word: &str, next: Option<&str>) -> Option<Hint> {
     let (_, text) = ANSWERS.iter().find(|(asked, _)| *asked == word)?;
     Some(match text.contains("{}") {
         true => {
-            let next = next.unwrap_or("URL");
+            let next = next.unwrap_or(if word == "use" { "URL" } else { "JOB" });
             let url = likely(next);
             Hint::new(text, [&[url.as_deref().unwrap_or(next)]])
         }

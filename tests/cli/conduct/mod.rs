@@ -161,16 +161,16 @@ fn each_reason_for_leaving_a_job_alone_is_told_and_counted(stage: &Stage) {
             .collect();
         told.sort_by_key(|(reason, _)| *reason);
         let expected = [
+            (
+                "the `command` of the job is not an array of strings, the program first",
+                2,
+            ),
+            ("the `timeout` of the job is not a duration such as 5m", 1),
             ("the job has no command", 1),
             (
                 "the job sets the variable `PATH`, which is not allowed here",
                 1,
             ),
-            (
-                "its `command` is not an array of strings, the program first",
-                2,
-            ),
-            ("its `timeout` is not a duration such as 5m", 1),
         ];
         assert_eq!(told.len(), expected.len(), "{told:?}");
         let summary = notes.last().unwrap();
@@ -271,6 +271,7 @@ fn what_happens_is_told_in_json(stage: &Stage) {
     let notes: Vec<serde_json::Value> = run
         .stderr
         .lines()
+        .filter(|line| line.starts_with('{'))
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     let events: Vec<_> = notes

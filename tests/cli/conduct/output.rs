@@ -67,7 +67,7 @@ fn output_can_be_kept_in_files_passed_on_or_dropped() {
     lines.sort_unstable();
     assert_eq!(lines, ["err", "out"]);
     let typo = stage.conduct(&["--output", "prefx"]).run();
-    assert!(typo.failed(2).contains("a folder that exists"));
+    assert!(typo.failed(2).contains("directory"));
 }
 
 #[test]

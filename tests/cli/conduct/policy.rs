@@ -41,7 +41,7 @@ fn on_a_network_nothing_runs_unless_it_was_said_what() {
     let run = stage.env.jobboard(&["conduct", "--drain"]).run();
     let told = run.failed(8);
     assert!(
-        told.contains("--handlers DIR, --allow PATTERN, or --allow-any"),
+        told.contains("--handlers DIR, --allow PATTERN or --allow-any"),
         "{told}"
     );
     assert!(stage.log().is_empty());
@@ -137,7 +137,7 @@ fn timeout_and_max_attempts_of_a_job_apply_to_its_handler() {
     post(&stage, "slow", &json!({"timeout": 5}));
     let run = stage.conduct(&conduct).run();
     assert_eq!(run.code, 7, "{run}");
-    let reason = "its `timeout` is not a duration such as 5m";
+    let reason = "the `timeout` of the job is not a duration such as 5m";
     assert!(run.stderr.contains(reason), "{run}");
 }
 
@@ -200,7 +200,7 @@ fn handlers_are_where_somebody_put_them_and_nobody_else_can() {
     for mistyped in ["nowhere", "parent/file"] {
         let conduct = ["conduct", "--drain", "--handlers", mistyped];
         let run = stage.env.jobboard(&conduct).run();
-        assert!(run.failed(2).contains("there is no folder"), "{run}");
+        assert!(run.failed(2).contains("no directory "), "{run}");
     }
     // As soon as others can change the way, also under a conductor, nothing is started.
     set_mode(&parent, 0o755);

@@ -59,7 +59,7 @@ fn a_conductor_runs_nothing_of_a_board_that_others_can_write() {
     wait_until("it has ended", || conductor.has_ended());
     let run = conductor.ended();
     assert!(
-        run.failed(5).contains("is writable by other users"),
+        run.failed(5).contains("that other users can write to"),
         "{run}"
     );
     assert!(!stage.env.file("ran").exists());

@@ -154,10 +154,10 @@ fn what_may_be_run_is_what_the_configuration_says_by_now() {
     // What is wrong changes nothing, and jobs go on.
     for (wrong, told) in [
         ("conduct = { allow = [\"sh\"] }", "is not an absolute path"),
-        ("conduct = { allow = [\"/*\"], allow_any = true }", "both"),
+        ("conduct = { allow = [\"/*\"], allow_any = true }", "use either"),
         ("conduct = { allw = [] }", "unknown key `allw`"),
-        ("conduct = { handlers = \"nowhere\" }", "there is no folder"),
-        ("", "could have anything executed here"),
+        ("conduct = { handlers = \"nowhere\" }", "no directory"),
+        ("", "could run any program here"),
         ("url", "config.toml, line 4"),
     ] {
         configure(&stage, wrong);
@@ -195,7 +195,7 @@ fn what_may_be_run_is_what_the_configuration_says_by_now() {
         .env
         .configure(&format!("default = \"b\"\n{elsewhere}"));
     reads_again(&conductor, "not_reloaded");
-    stage.says(&conductor, "takes a restart");
+    stage.says(&conductor, "restart");
     conductor.signal(Signal::TERM);
     conductor.ended().succeeded();
 }
@@ -225,7 +225,7 @@ fn a_handler_that_is_new_is_run_once_that_is_read_again() {
     // The command line has the last word.
     let refused = stage.env.jobboard(&["conduct", "--allow-env", "A"]).run();
     assert!(
-        refused.failed(8).contains("say what may be run"),
+        refused.failed(8).contains("set an execution policy"),
         "{refused}"
     );
     conductor.signal(Signal::TERM);

@@ -53,7 +53,7 @@ fn the_registry_knows_what_runs_and_what_came_of_it(stage: &Stage) {
         .env
         .jobboard(&["conductors", "w", "-o", "table"])
         .run();
-    assert!(page.succeeded().contains("1 of 2 at once"), "{page}");
+    assert!(page.succeeded().contains("1 of 2 slots"), "{page}");
     fs::write(stage.env.file("go"), "").unwrap();
     stage.post("fails", "false");
     wait_until("both are counted", || {

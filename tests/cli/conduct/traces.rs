@@ -88,7 +88,7 @@ fn attribute(span: &Value, key: &str) -> String {
 fn without_a_trace_nothing_of_one_is_kept_or_told() {
     let stage = Stage::embedded().unwrap();
     let env = &stage.env;
-    for (parent, said) in [(None, "not set"), (Some("00-what"), "of no trace")] {
+    for (parent, said) in [(None, "not set"), (Some("00-what"), "is invalid")] {
         let mut post = env.jobboard(&["post", "a", "--trace", "--", "true"]);
         if let Some(parent) = parent {
             post = post.env("TRACEPARENT", parent);

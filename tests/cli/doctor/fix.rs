@@ -38,7 +38,7 @@ fn what_can_be_mended_is_and_all_else_stays(stage: &Stage) {
     assert_eq!(of(&dead, &env.everything()), before);
     let nothing = env.jobboard(&["doctor", "--fix", "--skip", "server"]).run();
     assert!(
-        nothing.stderr.contains("nothing that jobboard can mend"),
+        nothing.stderr.contains("nothing to fix automatically"),
         "{nothing}"
     );
     env.claim(&dead, &gone);
@@ -137,7 +137,7 @@ fn a_lock_that_we_may_not_read_is_nobody_s_fault() {
     assert_eq!(told["unseen"].as_array().unwrap().len(), 2, "{told}");
     let fixed = env.jobboard(&["doctor", "--fix", "--yes"]).run();
     assert!(
-        fixed.stderr.contains("nothing that jobboard can mend"),
+        fixed.stderr.contains("nothing to fix automatically"),
         "{fixed}"
     );
 }
@@ -164,15 +164,15 @@ fn on_a_terminal_it_asks() {
         return;
     };
     screen.line("jobboard doctor --fix");
-    screen.shows(r"do this step\? \[y/N\]");
+    screen.shows(r"run this step\? \[y/N\]");
     screen.line("n");
     screen.shows("not confirmed; nothing changed");
     assert_eq!(env.state("@1"), "CLAIMED");
     screen.line("jobboard doctor --fix");
-    screen.shows(r"(?s)nothing changed.*do this step\? \[y/N\]");
+    screen.shows(r"(?s)nothing changed.*run this step\? \[y/N\]");
     screen.line("y");
     screen.shows("abandoned ");
-    screen.shows("The board is sound");
+    screen.shows("No problems found");
     assert_eq!(env.state("@1"), "UNCLAIMED");
 }
 
@@ -194,7 +194,7 @@ fn what_comes_after_the_question_was_not_agreed_to() {
         return;
     };
     screen.line("jobboard doctor --fix --skip server");
-    screen.shows(r"(?s)and 5 more.*do this step\? \[y/N\]");
+    screen.shows(r"(?s)and 5 more.*run this step\? \[y/N\]");
     put(25, 27);
     server.run(&["HDEL", "taskflow:listings", "bad-0"]);
     screen.line("y");

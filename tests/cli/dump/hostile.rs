@@ -39,7 +39,7 @@ fn a_dump_that_was_cut_off_is_refused_wherever_it_was_cut() {
     assert_eq!(cuts.pop(), Some(whole.len()));
     cuts.extend([header + 100, whole.len() - 10]);
     for cut in cuts {
-        is_refused(&boards, &whole[..cut], 8, "was cut off");
+        is_refused(&boards, &whole[..cut], 8, "is truncated");
     }
     // The end of the last line is no part of what was written.
     let board = boards.another("embedded");
@@ -61,9 +61,9 @@ fn a_dump_behind_blank_lines_is_checked_as_well() {
     for before in ["\n", "\n \t\r\n\n"] {
         let later = format!("{before}{whole}");
         let altered = later.replacen("\"low\"", "\"lov\"", 1);
-        is_refused(&boards, altered.as_bytes(), 8, "is not what was written");
+        is_refused(&boards, altered.as_bytes(), 8, "its hash does not match");
         let cut = &later[..later.len() - 10];
-        is_refused(&boards, cut.as_bytes(), 8, "was cut off");
+        is_refused(&boards, cut.as_bytes(), 8, "is truncated");
         fs::write(boards.env.file("later"), &later).unwrap();
         for from in ["later", "-"] {
             let board = boards.another("embedded");
@@ -75,7 +75,7 @@ fn a_dump_behind_blank_lines_is_checked_as_well() {
     // What else stands before the header makes it no other file.
     for before in [" ", "\u{feff}"] {
         let later = format!("{before}{whole}");
-        is_refused(&boards, later.as_bytes(), 8, "is not what was written");
+        is_refused(&boards, later.as_bytes(), 8, "its hash does not match");
     }
 }
 
@@ -93,7 +93,7 @@ fn a_dump_that_was_altered_is_refused() {
         whole.replace('\n', "\r\n"),
         whole.replacen("\"filter\":[]", "\"filter\":[\"x\"]", 1),
     ] {
-        is_refused(&boards, altered.as_bytes(), 8, "is not what was written");
+        is_refused(&boards, altered.as_bytes(), 8, "its hash does not match");
     }
     is_refused(
         &boards,
@@ -105,7 +105,7 @@ fn a_dump_that_was_altered_is_refused() {
     let mut bytes = whole.into_bytes();
     let at = bytes.len() / 2;
     bytes[at] = 0xff;
-    is_refused(&boards, &bytes, 8, "is not what was written");
+    is_refused(&boards, &bytes, 8, "its hash does not match");
 }
 
 #[test]
@@ -135,13 +135,13 @@ fn lines_that_are_no_jobs_are_told_one_by_one() {
     assert_eq!(loaded.code, 7, "{loaded:?}");
     for (line, why) in [
         (1, "must be a JSON object"),
-        (2, "ends too early"),
+        (2, "unexpected end"),
         (3, "no uuid"),
-        (4, "`x` is none"),
+        (4, "`x`"),
         (5, "no name"),
         (6, "too large"),
         (7, "GREAT"),
-        (9, "of the history"),
+        (9, "from the history"),
         (11, "not UTF-8"),
     ] {
         let told = loaded
@@ -240,7 +240,7 @@ fn records_that_cannot_be_read_go_to_the_same_kind_of_board_if_that_is_wanted() 
     let other = boards.run(&boards.another("embedded"), &["load", "it", "--malformed"]);
     assert_eq!(other.code, 7);
     assert!(
-        other.stderr.contains("only to the kind of board"),
+        other.stderr.contains("only go to the same kind of board"),
         "{other:?}"
     );
 }

@@ -60,7 +60,7 @@ fn what_is_listed_can_be_posted_anew_and_what_is_past_cannot() {
         assert!(
             refused
                 .stderr
-                .contains("of the history, whose details nobody keeps"),
+                .contains("from the history, which keeps no details"),
             "{refused:?}"
         );
     }
@@ -72,7 +72,7 @@ fn what_is_listed_can_be_posted_anew_and_what_is_past_cannot() {
     boards.run(&from, &["dump", "it"]).succeeded();
     let refused = boards.run(&to, &["post", "--from", "it"]);
     assert!(
-        refused.stderr.contains("`jobboard load` reads"),
+        refused.stderr.contains("this is a dump: use `jobboard load`"),
         "{refused:?}"
     );
 }

@@ -7,7 +7,7 @@ use crate::support::env::Env;
 
 /// Command lines that cannot be understood, or that ask for what makes no sense.
 const MISTAKES: &[&str] = &[
-    "inspect",
+    "frobnicate",
     "lst",
     "trsh",
     "-q",
@@ -33,7 +33,7 @@ const MISTAKES: &[&str] = &[
     "list --count --by colour",
     "list --limit x",
     "list --count --limit 1",
-    "list extra",
+    "list one two",
     "list --op-timeout 5",
     "list --op-timeout 0s",
     "list --op-timeout 5x",

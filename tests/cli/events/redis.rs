@@ -43,9 +43,9 @@ fn a_claim_that_lapses_is_told_at_its_deadline_however_busy_the_server_is_with_o
 fn where_the_server_may_not_push_the_board_is_looked_at_again_and_again() {
     thread::scope(|scope| {
         for (rights, lack) in [
-            ("~* &* +@all -client|tracking", "looked at again"),
-            ("~* resetchannels +@all", "not heard"),
-            (READER, "not heard"),
+            ("~* &* +@all -client|tracking", "is polled"),
+            ("~* resetchannels +@all", "sends no events"),
+            (READER, "sends no events"),
         ] {
             scope.spawn(move || told_to(rights, lack));
         }
@@ -72,7 +72,7 @@ fn who_has_all_rights_but_the_channel_waits_and_conducts() {
     let eve = format!("redis://eve@{}", server.host());
     let first = env.post("first");
     let waiting = env.jobboard(&["wait", "--empty", "--board", &eve]).spawn();
-    waiting.says("not heard");
+    waiting.says("sends no events");
     let words = [
         "conduct",
         "--allow-any",

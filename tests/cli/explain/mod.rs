@@ -97,7 +97,7 @@ fn who_is_next_and_who_is_not_is_told_from_who_is_at_it(stage: &Stage) {
     stage.logged(1);
     let (next, last) = (stage.post("next", "true"), stage.post("last", "true"));
     wait_until("it is told", || {
-        explain(stage, &first).text().contains("being performed")
+        explain(stage, &first).text().contains("command is running")
     });
     let held = is(stage, &first, "running");
     assert!(held.text().contains("night"), "{}", held.run);

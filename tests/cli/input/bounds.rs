@@ -114,6 +114,6 @@ fn the_configuration_raises_the_limit_on_details() {
 fn facts_that_nest_too_deeply_to_be_read() {
     let env = Env::new();
     let deep = format!("a:={}{}", "[".repeat(127), "]".repeat(127));
-    is_refused(&env, &["post", "deep", &deep], &["nobody could read"]);
+    is_refused(&env, &["post", "deep", &deep], &["nested too deeply"]);
     assert!(env.names().is_empty());
 }

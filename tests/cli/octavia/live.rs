@@ -111,7 +111,7 @@ fn nothing_secret_leaves<S: Driver>(cloud: &Cloud<S>) {
         .stdin(covered)
         .run();
     assert_eq!(loaded.code, 7, "{loaded}");
-    assert!(loaded.stderr.contains("which were covered"), "{loaded}");
+    assert!(loaded.stderr.contains("masked secrets"), "{loaded}");
     cloud.run(&["dump"]).failed(8);
     let dumped = cloud.prepare(&["dump", "--secrets"]).run();
     assert!(dumped.succeeded().len() > 10_000);
@@ -182,7 +182,7 @@ fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
     let summary = text(&shown, "summary");
     assert!(summary.starts_with("the flow is reverting at "), "{shown}");
     assert!(
-        summary.contains("undone, since ") && summary.contains("no host has room"),
+        summary.contains("reverted, since ") && summary.contains("no host has room"),
         "{shown}"
     );
     fs::write(&fail, "").unwrap();
@@ -327,7 +327,9 @@ fn a_load_balancer_that_waits_for_no_job_is_found<S: Driver>() {
     let (pending, told) = found(&cloud, "pending-without-job");
     assert!(pending.is_empty(), "{told}");
     assert!(
-        told["unseen"].to_string().contains("what 1 jobs are about"),
+        told["unseen"]
+            .to_string()
+            .contains("1 jobs do not name theirs"),
         "{told}"
     );
     // Nothing was changed by looking.

@@ -14,7 +14,7 @@ fn what_is_spoilt_of_the_past_stands_in_its_own_columns() {
     let columns: Vec<_> = listed.succeeded().trim_end().split('\t').collect();
     assert_eq!(columns.len(), 8, "{columns:?}");
     assert_eq!((columns[1], columns[2]), ("", "MALFORMED"));
-    assert!(columns[7].contains("cannot be read"), "{columns:?}");
+    assert!(columns[7].contains("is unreadable"), "{columns:?}");
 }
 
 #[test]

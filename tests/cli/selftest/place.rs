@@ -129,7 +129,7 @@ fn a_name_that_is_too_long_for_another_one_beside_it_is_a_mistake() {
         let told = run.error();
         assert_eq!(told["kind"], "usage", "{run}");
         let message = told["message"].as_str().unwrap();
-        assert!(message.contains("too long by 28 letters"), "{run}");
+        assert!(message.contains("28 characters too long"), "{run}");
     }
     let told = selftest(&env, &["--clean", "--board", &url]).json();
     assert_eq!(told["removed"], json!([]), "{told}");

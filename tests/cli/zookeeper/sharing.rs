@@ -96,7 +96,7 @@ fn a_job_of_another_board_comes_here_only_if_that_is_meant() {
         let refused = site.run(&[verb, &site.theirs, "--yes"]);
         let told = refused.failed(8);
         assert!(
-            told.contains(&format!("--board {} is", site.beside)) && told.contains("--shared"),
+            told.contains(&format!("use --board {},", site.beside)) && told.contains("--shared"),
             "{told}"
         );
     }
@@ -129,7 +129,7 @@ fn what_a_peer_has_trashed_is_listed_and_asked_about() {
     assert_eq!(site.names(&[]), ["ours", "peers"]);
     let shown = site.run(&["show", &job, "--json"]).json();
     let problem = shown["problem"].as_str().unwrap();
-    assert!(problem.contains("not known"), "{problem}");
+    assert!(problem.contains("another client trashed"), "{problem}");
     let purged = site.run(&["purge", "--older-than", "1ms", "--yes"]);
     assert!(purged.stderr.contains("2 of 3"), "{purged}");
     assert_eq!(site.names(&[]), ["peers"]);
