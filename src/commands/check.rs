@@ -34,7 +34,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How long a claim may be watched for whether it is renewed.
+/// The longest time to watch a claim for its renewal.
 const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
 /// Check the board for Nagios, Icinga or Sensu
@@ -81,7 +81,7 @@ pub(crate) struct CheckArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()> {
-    // Whoever runs plugins reads what they say on stderr, too, and wants one line.
+    // Monitoring also reads standard error, and wants one line.
     let is_verbose = ctx.out.is_verbose();
     ctx.out.hush();
     for (option, thresholds) in [("--warn", &args.warn), ("--crit", &args.crit)] {
@@ -93,7 +93,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
             return Err(CommandError::usage(message).into());
         }
     }
-    // What waits for an answer must not outlast us.
+    // Requests must not outlast the plugin's own timeout.
     let op_timeout = &mut ctx.config.op_timeout.value;
     *op_timeout = args.timeout.clamp(Duration::from_millis(1), *op_timeout);
     let board = ctx.board()?;
@@ -109,7 +109,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
         false => answer(&verdict.lines(is_verbose)),
     };
     match verdict.state {
-        // That all is well has to be heard.
+        // `OK` is printed even with --quiet.
         PluginState::Ok => told,
         _ => Err(CommandError::Command(verdict.code).into()),
     }
@@ -158,7 +158,7 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
                 .with_context(trying)?
                 .findings
         }
-        // To look for damage in a file takes as long as the file is large.
+        // Looking for damage takes as long as the file is large.
         false => Vec::new(),
     };
     let found = usual(&measured, &health, server, problem);
@@ -184,7 +184,7 @@ fn judge(
         true => (Thresholds::usual(), found.collect()),
         false => (Thresholds { warn, crit }, Vec::new()),
     };
-    // No metric has it, and no range.
+    // No metric covers this, and no range.
     let expiry = ctx.config.board.value.octavia_expiry();
     let in_the_way = expiry.and_then(|expiry| in_the_way(measured, expiry));
     let found = (found.into_iter().map(|it| (PluginState::Warning, it)))
@@ -212,7 +212,7 @@ async fn trashed(
     Ok(count)
 }
 
-/// Says what is wrong on any board and is no figure; each with the command that shows it.
+/// Returns findings that no metric covers, each with the command that shows it.
 fn usual(
     measured: &Measured,
     health: &Health,
@@ -236,7 +236,7 @@ fn usual(
     forgotten.into_iter().chain(others).chain(server)
 }
 
-/// On a board of Octavia, says how old the job is that is in the way of all who post.
+/// On an Octavia board: reports the age of the job that blocks posters.
 fn in_the_way(measured: &Measured, expiry: Expiry) -> Option<(String, (Suggestion, bool))> {
     let oldest = measured.figures.oldest.as_ref()?;
     let age = duration::brief(expiry.in_the_way(oldest.since, measured.now)?);

@@ -120,7 +120,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
     }
 }
 
-/// Whether an error only says that there is nothing to do.
+/// Whether the error only means that there is no job.
 fn is_none(error: &anyhow::Error) -> bool {
     use CommandError::{Nothing, TimedOut};
     matches!(error.downcast_ref(), Some(Nothing(_) | TimedOut(_)))
@@ -132,7 +132,7 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         return Err(CommandError::usage(message).into());
     }
     let board = ctx.writable_board()?;
-    // If it is killed that holds it, it lasts as long as its lease.
+    // If its holder is killed, the claim ends with its lease.
     let time = if args.hold {
         Some(args.lease.unwrap_or(LEASE))
     } else {
@@ -157,7 +157,7 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         is_attempt: false,
     };
     let Won { claimed, .. } = win(ctx, &*board, &wish, Limits::new(None)).await?;
-    // It lasts, although nobody may know of it.
+    // The claim lasts, although its report may have failed.
     ctx.out.report(&report(&claimed, &by)).with_context(|| {
         let (name, uuid) = (&claimed.job.name, claimed.job.reference());
         let back = Suggestion::of("abandon").with([uuid]).on(&ctx.program());
@@ -177,11 +177,11 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         is_attempt: true,
     };
     let job = loop {
-        // Whoever is ended while the claim is made is told so again before the command is started.
+        // A signal during the claim is reported again before the command starts.
         let limits = Limits::new(Some(&mut performer.signals));
         let Won { claimed, asked } = win(ctx, &*board, &wish, limits).await?;
         let job = Held::new(claimed, asked);
-        // Whoever asks for this very job has it tried, however often it was.
+        // A job that is named explicitly runs, even past its retry limit.
         if args.job.is_some() || !performer.gives_up(ctx, &*board, &job).await? {
             break job;
         }
@@ -211,7 +211,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         term,
     };
     let mut lease = keeper.hold(claim, asked);
-    // Whoever does not want to know of the claim does not want the claim.
+    // Without a reader for the report, the claim is of no use.
     let told = ctx.out.report(&report(&claimed, &by));
     if told.is_ok() {
         ctx.out.remark(format!(
@@ -237,7 +237,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     told
 }
 
-/// Says of a refusal if it is we who have the job, and what can be done then.
+/// Explains a rejection by the caller's own claim, with the commands that help.
 fn yours(ctx: &Context, board: &dyn Board, by: &Claimant, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == by.owner => {}
@@ -280,7 +280,7 @@ fn report(claimed: &Claimed, by: &Claimant) -> Done {
 
 struct Won {
     claimed: Claimed,
-    /// From before it was asked for, which is when its term began at the earliest.
+    /// The time before the request, which is the earliest start of the lease.
     asked: Boottime,
 }
 

@@ -40,7 +40,7 @@ use crate::{
 
 const BATCH: usize = 200;
 
-/// How many bytes they may have, but for the last one of them: few enough for a slow network.
+/// The size of a batch but for its last record, in bytes: small enough for a slow network.
 const BYTES: usize = 4 << 20;
 
 /// Copy or move all jobs of the board and its trash to another board
@@ -164,7 +164,7 @@ async fn finish(
     failures.end(ctx, resumed)
 }
 
-/// Resolves the copies that interrupted moves have left, and returns how many they were.
+/// Resolves the copies that interrupted moves left; returns their number.
 async fn resume(
     ctx: &mut Context,
     route: &Route<'_>,
@@ -251,7 +251,7 @@ async fn between(
     ended.and(copy.failures.end(ctx, copy.total))
 }
 
-/// Reads the next records, few enough to be kept; none at the end.
+/// Reads the next batch; empty at the end.
 async fn next_batch(
     entries: &mut BoxStream<'_, board::Result<Entry>>,
 ) -> board::Result<Vec<Entry>> {
@@ -277,13 +277,13 @@ struct Copy<'a> {
     loader: Loader<'a>,
     mover: Option<Mover<'a>>,
     failures: Failures,
-    /// The jobs that the other board has accepted, with the numbers it gave them.
+    /// The jobs that the target board accepted, with their sequence numbers there.
     posted: HashMap<Uuid, i64>,
     total: usize,
     unreadable: u64,
 }
 
-/// A job as it was listed, and as it is to be posted.
+/// A job as listed, and its draft for the target board.
 type Passenger = (Entry, Draft);
 
 impl Copy<'_> {
@@ -323,7 +323,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Makes of a record what is to be posted; none, if it is not meant, or cannot be read.
+    /// Returns the draft of a record; `None` if the filters exclude the record.
     fn draft(&self, entry: &Entry) -> Result<Option<Draft>, String> {
         let is_meant = self.args.shared.admits(entry) && self.filters.matches(entry, Utc::now());
         let Some(job) = entry.job().filter(|_| is_meant) else {
@@ -390,7 +390,7 @@ impl Copy<'_> {
         progress.suspend(|| self.failures.add(ctx, name, reference, error));
     }
 
-    /// Reads both boards again, and reports what was posted there and is missing or differs.
+    /// Reads both boards again, and reports posted jobs that are missing or different.
     async fn verify(&mut self, ctx: &mut Context, progress: &Progress) -> anyhow::Result<()> {
         let trying = || {
             format!(
@@ -425,7 +425,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Leaves out the jobs that left the other board since they were posted there: history has their number.
+    /// Drops the jobs that have left the target board since: history has their sequence numbers.
     async fn unperformed<'p>(
         &self,
         jobs: Vec<&'p Passenger>,
@@ -450,7 +450,7 @@ impl Copy<'_> {
     }
 }
 
-/// A job, and what was done to it or why not.
+/// A job, and the action on it or the error.
 type Told = (Entry, anyhow::Result<&'static str>);
 
 fn borrowed(batch: &[Passenger]) -> Vec<(&Entry, &Draft)> {

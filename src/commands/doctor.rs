@@ -36,10 +36,10 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How long one check may take that does not look at every job.
+/// Timeout of a check that does not read every job.
 const USUAL: Duration = Duration::from_secs(2);
 
-/// How long one may take that does.
+/// Timeout of a check that does.
 const WHOLE: Duration = Duration::from_secs(60);
 
 /// Diagnose the board and suggest fixes
@@ -166,18 +166,18 @@ fn list(ctx: &mut Context, args: &DoctorArgs) -> anyhow::Result<()> {
     rows.finish()
 }
 
-/// What one check has shown, or why it has shown nothing; and what that would have been.
+/// The result of one check, its group, and its subject if it fails.
 type Seen = (Group, &'static str, Result<Examined, String>);
 
-/// What somebody has seen of a board who has looked at all its jobs.
+/// The results of an earlier pass over all jobs.
 pub(super) struct Taken<'a> {
     pub(super) look: &'a Look,
     pub(super) health: Health,
-    /// `None`: they cannot be seen, which is told already.
+    /// `None`: unreadable, which is reported already.
     pub(super) conductors: Option<Vec<Conductor>>,
 }
 
-/// Looks for all that is wanted, and tells it; what has been seen is not asked for again.
+/// Runs the selected checks and reports them, reusing the results of the earlier pass.
 pub(super) async fn examine(
     ctx: &Context,
     board: &dyn Board,
@@ -186,7 +186,7 @@ pub(super) async fn examine(
 ) -> anyhow::Result<Diagnosis> {
     let trying = || ctx.trying("examine", "the board");
     let mut groups = args.groups();
-    // Whoever has looked at all jobs already does not look at databases.
+    // A caller with its own pass over the jobs skips the databases.
     let is_of_octavia = ctx.config.board.value.is_of_octavia() && taken.is_none();
     groups.retain(|group| *group != Group::Octavia || is_of_octavia);
     let (health, round_trip) = health(board, taken).await.with_context(trying)?;
@@ -195,7 +195,7 @@ pub(super) async fn examine(
     let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
     let is_denied = of_board.clone().count() > 0 && of_board.clone().all(|(.., it)| it.is_err());
     let has_failed = of_board.clone().any(|(.., it)| it.is_err());
-    // It may have been lost by now.
+    // The connection may have been lost since.
     if has_failed
         && let Err(error) = board.health().await
         && error.is_retryable()
@@ -254,7 +254,7 @@ impl Diagnosis {
     }
 }
 
-/// Asks how the board is, and how long an answer takes, if nobody has; one that is away is no finding.
+/// Measures health and round-trip time, unless known; an unreachable board is an error, not a finding.
 async fn health(
     board: &dyn Board,
     taken: Option<&Taken<'_>>,
@@ -262,7 +262,7 @@ async fn health(
     if let Some(taken) = taken {
         return Ok((Ok(taken.health.clone()), None));
     }
-    // It also connects.
+    // Includes the time to connect.
     let health = match board.health().await {
         Err(error) if error.is_retryable() => return Err(error),
         health => health,
@@ -343,7 +343,6 @@ fn told(unseen: Vec<(String, Option<BoardError>)>) -> Vec<String> {
     unseen.collect()
 }
 
-/// Gives a check so long; says why it has no answer.
 async fn within<T>(
     most: Duration,
     check: impl Future<Output = Result<T, BoardError>>,

@@ -25,7 +25,7 @@ use crate::{
     output::{JobView, Page, Record, Report},
 };
 
-/// How many records are told of at once.
+/// The number of records between two progress reports.
 const STEP: u64 = 500;
 
 /// Write all jobs of the board and its trash to a file for `load`
@@ -91,7 +91,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
         return Err(CommandError::refused(message).hint(hint).into());
     }
     let board = ctx.board()?;
-    // A board that cannot be read leaves nothing behind, not even a header.
+    // An unreadable board leaves no file behind, not even a header.
     let health = board.health().await;
     let health = health.with_context(|| ctx.trying("dump", "the jobs"))?;
     let mut sink = Sink::open(args.file.as_deref().filter(|path| path.as_os_str() != "-"))?;

@@ -159,7 +159,7 @@ impl ListArgs {
         columns.but(&self.columns)
     }
 
-    /// Says what of it does not go together with this form of the output.
+    /// Returns the option that does not go together with this output format.
     fn misfit(&self, format: Format) -> Option<&'static str> {
         match format {
             Format::Uuid if self.count => Some("--count and -o uuid exclude each other"),
@@ -170,7 +170,6 @@ impl ListArgs {
         }
     }
 
-    /// Whether jobs in the trash could be the ones that are looked for.
     fn skips_trash(&self) -> bool {
         self.shelf() == Shelf::Board && !self.failed && self.state.is_none() && !self.unclaimed
     }
@@ -233,7 +232,7 @@ struct Wanted {
     state: Option<State>,
     has_failed: bool,
     shared: SharedArgs,
-    /// How many were left out because they are of another board.
+    /// Number of jobs left out because they belong to another board.
     beside: Cell<u64>,
     now: DateTime<Utc>,
 }
@@ -275,7 +274,7 @@ impl Wanted {
 }
 
 fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
-    // People know a job of Octavia by what it is about, which its details say.
+    // People know an Octavia job by its subject, which only the details name.
     let is_of_octavia = ctx.config.board.value.is_of_octavia();
     let titles = is_of_octavia && ctx.out.format() == Format::Table;
     let shows_details = (ctx.out.is_json() || titles) && !args.count;
@@ -327,7 +326,7 @@ async fn stream(
             Ok(Some(entry)) => entry,
             Ok(None) => break,
             Err(error) => {
-                // What was listed so far is true, and an array must be closed.
+                // The jobs listed so far are valid, and an array needs its closing bracket.
                 rows.cut_short()?;
                 return Err(error).context(tried);
             }
@@ -363,7 +362,7 @@ async fn sorted(
         }
     }
     let peers = board.capabilities().peer_order;
-    // The past comes in the order in which it ended.
+    // The history arrives in the order of endings.
     if !matches!(args.sort, Sort::None) && (args.shelf() != Shelf::Past || !args.sort.is_native()) {
         found = args.sort.sort(found, wanted.now, peers);
     }
@@ -393,7 +392,7 @@ async fn sorted(
     Ok(found.len() as u64)
 }
 
-/// Reads what is paused, for people; that it cannot be read keeps nobody from the list.
+/// Reads the pauses for people; a failure to read them does not stop the listing.
 async fn pauses(ctx: &Context, board: &dyn Board, shelf: Shelf) -> Pauses {
     match (ctx.out.format(), shelf) {
         (Format::Table | Format::Tsv, Shelf::Board) => {

@@ -30,7 +30,7 @@ use crate::{
 
 const BATCH: usize = 500;
 
-/// How much memory the lines take that go to the board in one exchange, roughly.
+/// The approximate memory of the lines in one exchange.
 const BATCH_WEIGHT: usize = 8 << 20;
 
 /// Load jobs from a dump onto the board
@@ -79,9 +79,9 @@ pub(crate) struct LoadArgs {
 struct Source {
     lines: LineReader,
     first: Option<Vec<u8>>,
-    /// The kind of board that was dumped; none, if it is no dump.
+    /// The kind of the dumped board; `None` for a listing.
     from: Option<BoardKind>,
-    /// How many records there are, where that is known.
+    /// The number of records, if known.
     total: Option<u64>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
     if path.is_none() && ctx.config.takes_stdin() {
         return Err(CommandError::usage("standard input can be read only once").into());
     }
-    // A dry run changes nothing, wherever that is forbidden.
+    // A dry run also works on a read-only board.
     let board = match args.dry_run {
         true => ctx.board()?,
         false => ctx.writable_board()?,
@@ -151,7 +151,7 @@ impl Source {
         })
     }
 
-    /// Returns the next line and its number; none behind the last record.
+    /// Returns the next line and its number; `None` after the last record.
     async fn next(&mut self) -> anyhow::Result<Option<(u64, anyhow::Result<Vec<u8>>)>> {
         let line = match self.first.take() {
             Some(first) => Some(Ok(first)),
@@ -245,7 +245,7 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Reads a line; none, if there is nothing to load in it.
+    /// Returns `None` for a line without a job.
     fn read(&mut self, number: u64, line: &[u8]) -> anyhow::Result<Option<Loadable>> {
         if line.trim_ascii().is_empty() {
             return Ok(None);

@@ -38,7 +38,7 @@ enum By {
     Name,
 }
 
-/// Reads where figures go, where the collector finds them.
+/// Parses the path of a file in the textfile directory of the collector.
 fn textfile(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().is_some_and(|it| it == "prom") {

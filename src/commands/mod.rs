@@ -1,4 +1,4 @@
-//! The command line: its grammar, and which file carries out which command.
+//! The command line: its grammar and the dispatch to the commands.
 
 mod abandon;
 mod change;
@@ -85,7 +85,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads a command line, which begins with the name of the program.
+    /// The first word is the name of the program.
     pub(crate) fn read(words: &[OsString]) -> (EarlyFormat, Result<Self, clap::Error>) {
         let (early, matches) = read_lean(words);
         let unknown = early.unknown.as_ref();
@@ -93,7 +93,7 @@ impl Cli {
             return Self::read(&words);
         }
         let matches = match matches {
-            // The complete grammar words the error and knows what else may be meant.
+            // The complete grammar words the error and has the suggestions.
             Err(error) if error.kind() != ErrorKind::DisplayVersion => {
                 grammar().try_get_matches_from(words)
             }
@@ -303,7 +303,7 @@ commands! {
 }
 
 impl Command {
-    /// Whether it runs another program on this terminal.
+    /// Whether the command runs another program on this terminal.
     pub(crate) fn hands_the_terminal_over(&self) -> bool {
         match self {
             Self::Run(_) => true,

@@ -69,7 +69,7 @@ pub(crate) struct PostArgs {
     timeout: Option<Duration>,
 }
 
-/// A job that was posted, or was there already.
+/// A job that was posted, or existed already.
 #[derive(Debug, Serialize)]
 pub(crate) struct PostReport {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,7 +165,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     }
     let board = ctx.writable_board()?;
     warn_of_workers(ctx);
-    // An end that comes before anybody listens would be no end that was heard.
+    // Subscribe before posting, so that an early end is not missed.
     let waiter = match args.wait {
         true => Some(Waiter::begin(&*board).await),
         false => None,
@@ -177,7 +177,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     let report = post_one(&*board, &draft, args.draft.is_unique())
         .await
         .with_context(|| ctx.trying("post", name).with(draft.uuid))?;
-    // Whoever gets no uuid may well post it again.
+    // Without a uuid the poster may well post the job again.
     ctx.out.report(&report).with_context(|| {
         let uuid = &report.uuid;
         format!("{name} is posted as {uuid}, but printing that failed")
@@ -197,7 +197,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     wait::for_posted(ctx, (&*board, waiter), (name, job), args.timeout).await
 }
 
-/// Returns what the details of a job keep of the trace that we are in; says so, if there is none.
+/// Returns the current trace for the details of a job; warns if it is missing.
 fn kept_trace(ctx: &Context) -> Vec<(String, Value)> {
     let variable = |name| ctx.environment.variable(name)?.into_string().ok();
     let parent = variable(trace::PARENT);
@@ -222,7 +222,7 @@ async fn post_one(board: &dyn Board, draft: &Draft, is_unique: bool) -> Result<P
     report(draft, answer, is_unique)
 }
 
-/// Words what became of a draft; that a unique job is there already is fine.
+/// Words the result for a draft; an existing unique job is fine.
 pub(crate) fn report(draft: &Draft, answer: Result<Posted>, is_unique: bool) -> Result<PostReport> {
     let posted = match answer {
         Ok(posted) => Some(posted),

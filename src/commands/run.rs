@@ -71,7 +71,7 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
             let left = claim_left(ctx, &*board, uuid, by).await;
             match left.with_context(|| ctx.trying("claim", &args.name).with(draft.uuid))? {
                 None => return Ok(()),
-                // What went to the trash is in the way of no other.
+                // A trashed job blocks no other.
                 Some(job) if performer.gives_up(ctx, &*board, &job).await? => continue,
                 Some(job) => break job,
             }
@@ -83,7 +83,6 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     performer.perform(ctx, board, job, &left).await
 }
 
-/// Prints how to retry and how to remove a job that remains.
 fn hint(ctx: &Context, job: &Held, outcome: &Outcome, is_unique: bool) {
     let (name, program) = (&job.identity.name, ctx.program());
     let on_job = |verb| Suggestion::of(verb).operand(&job.reference).on(&program);
@@ -138,7 +137,7 @@ async fn posted_job(
     })
 }
 
-/// Returns the claim under which a job was posted; if no answer came, as the board tells it later.
+/// Returns the claim of a posted job; without a reply, as the board shows it later.
 async fn the_claim(
     board: &dyn Board,
     posted: board::Result<Posted>,
@@ -159,9 +158,9 @@ async fn the_claim(
     }
 }
 
-/// Claims the job of an earlier run, if that failed and nobody else performs it.
+/// Claims the job of an earlier run that failed and is not running.
 ///
-/// Otherwise one failure would keep every later run from running anything.
+/// Otherwise one failure would block every later run.
 async fn claim_left(
     ctx: &Context,
     board: &dyn Board,

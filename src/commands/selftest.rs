@@ -35,10 +35,9 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How long it takes at least: less is too little for a claim to lapse.
+/// The shortest test: less is too short for a claim to expire.
 const SHORTEST: Duration = Duration::from_secs(2);
 
-/// How long it takes at most.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Test whether this server can be trusted with jobs
@@ -85,14 +84,14 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
         ctx.require_writable()?;
     }
     let (board, url, mut opener) = ctx.testable_board()?;
-    // What a request waits for in vain is not there for the others.
+    // A request that waits without success takes its time from the other tests.
     opener.patience = opener.patience.min(SHORTEST.max(args.bound / 4));
     let scratch = Scratch::new(url, opener);
     if !args.clean {
         scratch.require_short_name()?;
     }
     let trying = || ctx.trying("test", "the board");
-    // It also connects.
+    // Includes the time to connect.
     let health = match board.health().await {
         Err(error) if error.is_retryable() => return Err(error).with_context(trying),
         health => health.ok(),
@@ -166,7 +165,7 @@ async fn act(scratch: &Scratch, board: &dyn Testable, last: Instant, findings: &
     }
 }
 
-/// Cleans up, and tells what was found, unless it was interrupted.
+/// Cleans up and reports the results, unless interrupted.
 async fn conclude(
     ctx: &mut Context,
     scratch: &Scratch,
@@ -174,7 +173,7 @@ async fn conclude(
     interrupted: Option<Signal>,
     mut signals: Signals,
 ) -> anyhow::Result<()> {
-    // A second signal does not wait.
+    // A second signal ends the clean-up.
     let cleaned = tokio::select! {
         cleaned = scratch.clean_up() => cleaned,
         _ = signals.next(), if interrupted.is_some() => Err("interrupted".to_owned()),
@@ -203,7 +202,7 @@ async fn conclude(
     }
 }
 
-/// Shows where it would work and what earlier ones left, or removes that where no place is asked for.
+/// Shows the scratch board and leftovers of earlier tests, or removes the leftovers.
 async fn tidy(
     ctx: &mut Context,
     board: &dyn Testable,

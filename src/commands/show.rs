@@ -107,7 +107,7 @@ fn is_past(entry: &Entry) -> bool {
     entry.job().is_some_and(|job| job.shelf == Shelf::Past)
 }
 
-/// Looks on the board, in the trash for what is not there, and in the past for the rest.
+/// Looks on the board, then in the trash, then in the history.
 pub(crate) async fn look_everywhere(
     board: &dyn Board,
     wanted: &[JobRef],
@@ -120,7 +120,7 @@ pub(crate) async fn look_everywhere(
     }
     let past = match board.resolve(Shelf::Past, wanted).await {
         Ok(past) => past,
-        // Who may not read the past finds what is there all the same.
+        // Without the right to read the history, the other results still count.
         Err(error) if !error.is_retryable() => return Ok(found),
         Err(error) => return Err(error),
     };

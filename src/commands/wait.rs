@@ -108,7 +108,7 @@ pub(super) fn say(ctx: &Context, board: &dyn Board, news: &News) {
     }
 }
 
-/// There is no job on the board; people and scripts learn it by the end of the command.
+/// The board is empty: reported by the exit code only.
 #[derive(Debug, Serialize)]
 struct Emptied {
     done: &'static str,
@@ -126,7 +126,7 @@ impl Report for Emptied {
     }
 }
 
-/// Waits for a job that was posted while the waiter listened, and reports how it ended.
+/// Waits for a job that was posted after the waiter subscribed, and reports its end.
 pub(crate) async fn for_posted(
     ctx: &mut Context,
     (board, waiter): (&dyn Board, Waiter<'_>),
@@ -144,7 +144,7 @@ pub(crate) async fn for_posted(
     in_vain.end()
 }
 
-/// Finds a job that was on the board at a time, by its uuid.
+/// Finds a job by the uuid that it had on the board at a given time.
 pub(crate) async fn already_there(
     board: &dyn Board,
     uuid: &str,
@@ -153,7 +153,7 @@ pub(crate) async fn already_there(
     let wanted = [JobRef::Uuid(uuid.to_owned())];
     let found = board.resolve_on(&[Shelf::Board, Shelf::Trash], &wanted);
     match found.await?.into_iter().next() {
-        // What the board remembers of this uuid may be of an earlier job.
+        // The history entry of this uuid may belong to an earlier job.
         None | Some(Err(BoardError::NoSuchJob)) => Ok(Awaited {
             key: JobKey::new(uuid),
             uuid: Some(uuid.to_owned()),
@@ -182,19 +182,19 @@ async fn finished(
 
 enum Found {
     There(Entry),
-    /// Nothing is known of the job of this uuid, and that will do.
+    /// No job has this uuid, which is acceptable.
     Unknown(String),
     Missing(anyhow::Error),
 }
 
-/// Waits for jobs as far as there are any to wait for; that some are not is told in the end.
+/// Waits for the existing jobs; reports the missing ones at the end.
 async fn for_named(
     ctx: &mut Context,
     board: &dyn Board,
     wanted: &[JobRef],
     args: &WaitArgs,
 ) -> anyhow::Result<()> {
-    // What ends from here on is heard, also before it is looked up.
+    // From here on the waiter hears every end, also before the lookup.
     let waiter = within(args.timeout, "the board", Waiter::begin(board))
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
@@ -232,7 +232,7 @@ async fn for_those_there(
     let awaited: Vec<_> = entries.iter().map(Awaited::of).collect();
     let endings = finished(ctx, (board, waiter), &awaited, timeout).await?;
     let jobs = entries.iter().zip(&awaited).zip(endings);
-    // Where one is in the trash there is nothing more to wait for.
+    // With one job in the trash there is nothing more to wait for.
     let ended: Vec<_> = jobs
         .filter_map(|((entry, job), ending)| Some((entry, job, ending?)))
         .collect();
@@ -255,7 +255,7 @@ async fn for_those_there(
     in_vain.end()
 }
 
-/// Finds the jobs, also those that are already in the trash; a whole uuid may be long gone.
+/// Finds the jobs, also in the trash; a full uuid may be long gone.
 async fn look_up(
     ctx: &Context,
     board: &dyn Board,
@@ -293,7 +293,7 @@ async fn look_up(
             (Err(error), _) => anyhow::Error::from(error),
         };
         let error = error.context(ctx.trying("wait for", wanted).with(wanted));
-        // Told now, too: it may be long until the others have ended.
+        // Reported now as well: the other jobs may take long.
         if is_any_there {
             ctx.out.note(format!(
                 "cannot wait for {wanted}; waiting for the other jobs"

@@ -1,11 +1,11 @@
-//! What a value may be, as monitoring plugins are told it: `[@]START:END`.
+//! Ranges of monitoring plugins: `[@]START:END`.
 
 use crate::duration;
 
-/// A range of values; outside of it, or with `@` inside of it, something is wrong.
+/// A value outside of the range raises an alert; with `@`, a value inside.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Range {
-    /// As it was written.
+    /// The original text.
     pub(super) text: String,
     start: f64,
     end: f64,
@@ -13,7 +13,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Admits nothing but nothing.
+    /// Accepts only 0.
     pub(super) fn zero() -> Self {
         Self {
             text: "0".to_owned(),
@@ -23,7 +23,7 @@ impl Range {
         }
     }
 
-    /// Reads a range; of a span of time its ends may be durations, and a mere number is seconds.
+    /// Parses a range; the ends of a time span may be durations, and a plain number means seconds.
     pub(super) fn read(text: &str, is_span: bool) -> Result<Self, String> {
         let inner = text.strip_prefix('@').unwrap_or(text);
         let number = |part: &str| number(part, is_span).ok_or_else(|| refusal(text, is_span));
@@ -55,12 +55,12 @@ impl Range {
         (self.start <= value && value <= self.end) != self.is_inverted
     }
 
-    /// Returns the value above which something is wrong, if there is one.
+    /// Returns the upper limit, if there is one.
     pub(super) fn most(&self) -> Option<f64> {
         (self.end.is_finite() && !self.is_inverted).then_some(self.end)
     }
 
-    /// Writes it in mere numbers, as short as it can be.
+    /// Formats the range in plain numbers.
     pub(super) fn numbers(&self) -> String {
         let mark = if self.is_inverted { "@" } else { "" };
         let end = match self.end.is_finite() {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
-    /// Where an alert is raised: the table of the guidelines for monitoring plugins.
+    /// The table in the guidelines for monitoring plugins.
     #[test]
     fn the_ranges_of_the_guidelines_alert_where_they_say() {
         let nothing: &[f64] = &[];
@@ -114,7 +114,7 @@ mod tests {
             ("10:20", &[9.9, 20.1, 0.0], &[10.0, 15.0, 20.0]),
             // Inside of 10 to 20.
             ("@10:20", &[10.0, 15.0, 20.0], &[9.9, 20.1, 0.0]),
-            // Its examples: above 20, below 1, not 5 or 6, and what is above 0 is bad.
+            // Further examples: above 20; below 1; not 5 or 6; above 0.
             ("~:20", &[21.0], &[20.0, -5.0]),
             ("1:", &[0.0, -1.0], &[1.0, 2.0]),
             ("5:6", &[4.0, 7.0], &[5.0, 6.0]),

@@ -1,4 +1,4 @@
-//! Claiming the best job there is, or waiting for one; a claim that was asked for is never given up.
+//! Claims the best available job, or waits for one. A claim request is never cancelled.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -16,20 +16,18 @@ use crate::{
     process::{clock::Boottime, signal::Signals},
 };
 
-/// How many of the best jobs are tried at once, since others are after them too; the most if all of
-/// them were refused, and each time the board was looked at for some more.
+/// The number of best jobs per request, since other clients want them too, and its limit after rejections.
 const CANDIDATES: (usize, usize) = (16, 1024);
 
-/// How long a job is passed over that could not be claimed: that it was mended may be told by nobody.
-/// Longer each time that it was not.
+/// The first and the longest time that a rejected job is skipped: no event may announce its fix.
 const PASSED_OVER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
-/// What ends the waiting, but never a claim that is on its way.
+/// Limits the waiting, but never a claim in flight.
 ///
-/// Given up, it could be won without anybody knowing.
+/// A cancelled claim could succeed unnoticed.
 pub(super) struct Limits<'a> {
     signals: Option<&'a mut Signals>,
-    /// When to end, and how long that was from the start.
+    /// The deadline, and its distance from the start.
     end: Option<(Instant, Duration)>,
 }
 
@@ -42,7 +40,7 @@ impl<'a> Limits<'a> {
         self.end = Some((Instant::now() + wait, wait));
     }
 
-    /// Waits for something that may be given up at any moment.
+    /// Waits for something that may be cancelled at any moment.
     pub(super) async fn bound<T>(
         &mut self,
         wait: impl Future<Output = board::Result<T>>,
@@ -77,7 +75,7 @@ pub(super) struct Search<'a> {
     filters: Filters,
     by: &'a Claimant,
     rules: ClaimRules,
-    /// Jobs that were refused: to ask for them again would bring the same answer.
+    /// Rejected jobs, which another request would not change.
     passed_over: HashSet<JobKey>,
 }
 
@@ -97,7 +95,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Claims the best job there is; others may be faster, and then it is the next best.
+    /// Claims the best job, or the next best if another client is faster.
     pub(super) async fn win(&mut self, limits: &mut Limits<'_>) -> anyhow::Result<Option<Won>> {
         let mut most = CANDIDATES.0;
         loop {
@@ -124,7 +122,7 @@ impl<'a> Search<'a> {
             match answer {
                 Ok(claimed) => return Ok(Some(Won { claimed, asked })),
                 Err(error) if is_about_the_board(&error) => trouble = Some(error),
-                // Whatever the reason: if it ends, something happens that tells so.
+                // An event announces the end of any of these reasons.
                 Err(_) => _ = self.passed_over.insert(job.key),
             }
         }
@@ -155,14 +153,14 @@ impl<'a> Search<'a> {
             match self.win(limits).await {
                 Ok(Some(won)) => return Ok(won),
                 Ok(None) => {}
-                // Of a claim that may have been made the board says so, by another error.
+                // The board reports a claim that may have been made as a different error.
                 Err(error) => limits.bound(waiter.outlast(error.downcast()?)).await?,
             }
         }
     }
 }
 
-/// Whether an answer to one claim says nothing of the job, but of all that are asked for.
+/// Whether an error concerns all jobs and not just this one.
 fn is_about_the_board(error: &BoardError) -> bool {
     matches!(
         error,

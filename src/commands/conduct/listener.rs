@@ -1,4 +1,4 @@
-//! Answers those who ask over HTTP how a conductor is; whatever they send, it costs little.
+//! Serves a conductor's health and metrics over HTTP; no request costs much.
 
 use std::{
     fs, io,
@@ -23,12 +23,12 @@ const MOST_CLIENTS: usize = 16;
 
 const LONGEST: usize = 8 * 1024;
 
-/// How long who asks may take to ask, and to take the answer.
+/// The timeout for a request, and for taking the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
-/// How long it waits if it cannot listen for the moment.
+/// The pause after a failure to accept.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -37,14 +37,14 @@ pub(super) enum Listener {
     Unix(UnixListener, Socket),
 }
 
-/// A socket in the file system, and which one it is; dropped, it is gone.
+/// A socket file and its identity; dropping it removes the file.
 #[derive(Debug)]
 pub(super) struct Socket(PathBuf, Option<Identity>);
 
-/// Which file it is; the number of one that is gone may be another's, but not with the same time.
+/// Includes the time: the inode number of a deleted file may be reused.
 pub(super) type Identity = (u64, u64, i64, i64);
 
-/// Tells a file from what is put in its place.
+/// Returns the identity, which a replacement at the same path does not share.
 pub(super) fn identity(path: &Path) -> Option<Identity> {
     fs::symlink_metadata(path).ok().map(identity_of)
 }
@@ -56,7 +56,7 @@ pub(super) fn identity_of(facts: fs::Metadata) -> Identity {
 impl Drop for Socket {
     fn drop(&mut self) {
         if identity(&self.0) == self.1 {
-            // It is of no use to anybody, and the next one puts its own there.
+            // A leftover socket does no harm: the next conductor replaces it.
             let _ = fs::remove_file(&self.0);
         }
     }
@@ -78,7 +78,7 @@ impl Answer {
 }
 
 pub(super) trait Site: Send + Sync + 'static {
-    /// Answers who asks for a path; nothing, if there is none of that name.
+    /// Answers a request for a path; `None` if the path is unknown.
     fn answer(&self, path: &str) -> impl Future<Output = Option<Answer>> + Send;
 }
 
@@ -87,7 +87,7 @@ impl Listener {
         TcpListener::bind(address).await.map(Self::Tcp)
     }
 
-    /// Makes a socket, also where somebody left one who does not listen there any more.
+    /// Creates a socket, also in place of one without a listener.
     pub(super) fn at_path(path: &Path) -> io::Result<Self> {
         let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
         let is_refused = |it: io::Error| it.kind() == io::ErrorKind::ConnectionRefused;
@@ -110,8 +110,7 @@ impl Listener {
         }
     }
 
-    /// Answers whoever asks, for ever; more than a few at once wait for their turn, and of those that ask
-    /// nothing the oldest has to go.
+    /// Serves requests forever. Beyond a few clients the rest wait, and the oldest silent client is dropped.
     pub(super) async fn serve(&self, site: Arc<impl Site>) {
         let (mut clients, mut there) =
             (JoinSet::new(), Vec::<(AbortHandle, Arc<AtomicBool>)>::new());
@@ -132,7 +131,7 @@ impl Listener {
                     let (site, is_busy) = (Arc::clone(&site), Arc::<AtomicBool>::default());
                     let busy = Arc::clone(&is_busy);
                     let client = clients.spawn(async move {
-                        // Who goes away, or has no patience, is not told so.
+                        // A client that leaves or is too slow gets no answer.
                         let _ = match client {
                             Client::Tcp(client) => attend(client, &*site, &busy).await,
                             Client::Unix(client) => attend(client, &*site, &busy).await,
@@ -140,7 +139,7 @@ impl Listener {
                     });
                     there.push((client, is_busy));
                 }
-                // No descriptor is left, perhaps; one may be in a while.
+                // File descriptors may be exhausted for a while.
                 Err(_) => sleep(PAUSE).await,
             }
         }
@@ -181,7 +180,7 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
         client.write_all(answer.as_bytes()).await?;
         client.shutdown().await?;
         is_busy.store(false, Relaxed);
-        // What was sent and not read would take the answer away with it.
+        // Unread input would reset the connection and lose the answer.
         let mut rest = [0; 4096];
         for _ in 0..LONGEST {
             if client.read(&mut rest).await? == 0 {
@@ -195,7 +194,7 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
 
 struct Request {
     path: String,
-    /// Whether it is not only asked what the answer would be like.
+    /// `false` for HEAD.
     wants_text: bool,
 }
 
@@ -229,7 +228,7 @@ async fn request(client: &mut (impl AsyncRead + Unpin)) -> Result<Request, Answe
     }
 }
 
-/// Returns the path of a target, which who asks by way of a proxy gives with the whole address.
+/// Returns the path of a target, which is a whole address behind a proxy.
 fn path_of(target: &str) -> &str {
     let target = target.split('?').next().unwrap_or_default();
     match target.split_once("://") {
@@ -286,7 +285,7 @@ mod tests {
             let beginning = format!("HTTP/1.1 {status} ");
             assert!(answer.starts_with(&beginning), "{request:?}: {answer}");
             let (head, text) = answer.split_once("\r\n\r\n").unwrap();
-            // As long as it would be, also where it is not sent.
+            // The length of the body, also where the body is not sent.
             assert!(!head.contains("Content-Length: 0"), "{request:?}: {answer}");
             assert_eq!(text.is_empty(), request.starts_with("HEAD"), "{request:?}");
             attending.await.unwrap().unwrap();

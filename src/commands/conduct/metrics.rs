@@ -1,4 +1,4 @@
-//! What a conductor tells Prometheus: how its board is, and what it does itself.
+//! A conductor's metrics for Prometheus: its board and its own work.
 
 use std::{
     fs,
@@ -35,10 +35,10 @@ use crate::{
 
 const EVERY: Duration = Duration::from_secs(30);
 
-/// How long the figures of a board are told again, at least.
+/// The shortest time that the board's metrics are reused.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// Of all its time the conductor spends so much at most on looking at the board: one part in so many.
+/// Reading the board takes at most this share of the time: one part in 20.
 const SHARE: u32 = 20;
 
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub(super) fn place(text: &str) -> Result<Place, String> {
     }
 }
 
-/// Begins to tell; what is returned stops it when it is dropped.
+/// Starts publishing; dropping the result stops it.
 pub(super) async fn start(
     place: &Place,
     is_public: bool,
@@ -97,21 +97,20 @@ pub(super) async fn start(
     }]))
 }
 
-/// A file that has the figures as long as the conductor is at work.
+/// A metrics file that exists while the conductor runs.
 struct Textfile {
     path: PathBuf,
-    /// Which file it is that was written last.
     written: Identity,
 }
 
 impl Textfile {
-    /// Writes it again and again; says once if that fails.
+    /// Rewrites the file in a loop; logs the first failure.
     async fn keep(mut self, metrics: Arc<Metrics>, reporter: Reporter) {
         let mut has_failed = false;
         loop {
             time::sleep(EVERY).await;
             let (path, text) = (self.path.clone(), metrics.own(false));
-            // A disk that takes its time holds up nobody who keeps claims alive.
+            // A slow disk must not delay the tasks that renew claims.
             let written = spawn_blocking(move || Target::put(&path, text.as_bytes())).await;
             match written {
                 Ok(Err(error)) if !std::mem::replace(&mut has_failed, true) => {
@@ -128,7 +127,7 @@ impl Textfile {
 impl Drop for Textfile {
     fn drop(&mut self) {
         if identity(&self.path) == Some(self.written) {
-            // What is not there any more is told of nobody.
+            // A stopped conductor publishes no metrics.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -161,9 +160,9 @@ impl Metrics {
         }
     }
 
-    /// Returns all figures; those of the board may be some seconds old.
+    /// Returns all metrics; those of the board may be some seconds old.
     async fn text(&self) -> String {
-        // Several that ask at once wait for one look.
+        // Concurrent requests share one read.
         let mut seen = self.seen.lock().await;
         let is_fresh = |it: &Seen| it.at.elapsed() < it.lasts;
         if !seen.as_ref().is_some_and(is_fresh) {
@@ -171,7 +170,7 @@ impl Metrics {
             let mut exposition = Exposition::new(&[("board", self.board.name())]);
             let lasts = match scrape(&*self.board, false, &mut exposition).await {
                 Ok(()) => FRESH.max(start.elapsed() * SHARE),
-                // That it is not up is among the figures, and not for longer than it is so.
+                // The metrics show an unreachable board, but only while it is unreachable.
                 Err(_) => FRESH,
             };
             *seen = Some(Seen {
@@ -184,7 +183,7 @@ impl Metrics {
         board.to_owned() + &self.own(true)
     }
 
-    /// Returns the figures of the conductor; those that all programs have stand in no file beside others'.
+    /// Returns the conductor's metrics; a shared textfile excludes the process metrics.
     fn own(&self, has_process: bool) -> String {
         let labels = [("board", self.board.name()), ("conductor", &self.name)];
         let mut own = Exposition::new(&labels);

@@ -43,10 +43,10 @@ use crate::{
     trace,
 };
 
-/// Variables that lead to secrets, which no command needs to perform its job.
+/// Variables that lead to secrets, which no command needs.
 const TO_SECRETS: [&str; 2] = ["JOBBOARD_PASSWORD_FILE", "CREDENTIALS_DIRECTORY"];
 
-/// How long it may take to show the last of what there is to show.
+/// How long the reporter may take to write the last events.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Claim jobs and run their commands until stopped
@@ -206,7 +206,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     if let Ok(tally) = &conducted {
         reporter.tell(summary(ctx, tally));
     }
-    // Whoever reads of it may have stopped reading.
+    // The reader of the log may have gone.
     let _ = tokio::time::timeout(LAST_WORDS, reporter.finish()).await;
     let tally = conducted.map_err(|halted| trouble(ctx, halted))?;
     if ends_by_itself && tally.has_failures() {
@@ -215,7 +215,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     Ok(())
 }
 
-/// Catches the signals that end a conductor, and those that have it do something else.
+/// Returns the signals that end a conductor, and those that change what it does.
 fn signals() -> io::Result<(Signals, Signals)> {
     let ends = |signal: &Signal| *signal != Signal::HUP || is_controlled();
     let (ending, reload): (Vec<_>, Vec<_>) = ENDING.into_iter().partition(ends);
@@ -240,7 +240,7 @@ fn reload(ctx: &Context, args: &PolicyArgs) -> anyhow::Result<Reloaded> {
 }
 
 fn trouble(ctx: &Context, halted: Halted) -> anyhow::Error {
-    // What a board said is looked for by its type.
+    // A board error is recognised by its type.
     let error = match halted {
         Halted::Board(error) => anyhow::Error::from(error),
         other => other.into(),

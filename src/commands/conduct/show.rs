@@ -104,7 +104,7 @@ fn print(console: &mut Console, format: LogFormat, note: &Note) {
         }
         LogFormat::Text => {
             let room = console.room();
-            // A reader at a terminal knows the day.
+            // A terminal user knows the day.
             let time = match room {
                 Some(_) => now.format("%H:%M:%SZ").to_string(),
                 None => time(),
@@ -153,7 +153,7 @@ fn object(time: String, note: &Note) -> Map<String, Value> {
         object.insert("name".to_owned(), json!(job.name));
     }
     for (name, value) in &note.facts {
-        // Output of commands may have secrets, and others may read the log.
+        // Output of commands may contain secrets, and other users may read the log.
         let value = match value {
             Value::String(text) if matches!(*name, "stdout" | "stderr") => {
                 covered_text(text).into()
@@ -165,7 +165,7 @@ fn object(time: String, note: &Note) -> Map<String, Value> {
     object
 }
 
-/// Returns the line of an event for programs: a value with other characters than a plain word's is a JSON string.
+/// Formats an event for programs: a value with special characters is a JSON string.
 fn logfmt(object: &Map<String, Value>) -> String {
     let is_plain = |text: &str| {
         let is_odd = |it: char| it.is_whitespace() || it.is_control() || "\"=\\".contains(it);

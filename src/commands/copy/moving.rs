@@ -1,4 +1,4 @@
-//! Moves jobs to another board. `docs/decisions/moves.md` has the protocol, and what each crash leaves.
+//! Moves jobs to another board. `docs/decisions/moves.md` has the protocol and its crash cases.
 
 use std::{cell::Cell, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::{
 pub(super) struct Route<'a> {
     pub(super) from: &'a dyn Board,
     pub(super) to: &'a dyn Board,
-    /// Their addresses, for records and audit entries.
+    /// The addresses of both boards, for move records and audit entries.
     pub(super) source: String,
     pub(super) target: String,
     pub(super) who: String,
@@ -37,8 +37,7 @@ impl Route<'_> {
         Remark::now(Remark::MOVED, &self.who, Some(&reason))
     }
 
-    /// Returns the records of moves from the source board. It has to be all of them: a missing one reads as
-    /// a job that never left.
+    /// Returns the records of moves from the source board. A missing record would read as a job that never left.
     pub(super) async fn records(&self) -> board::Result<Vec<MoveRecord>> {
         let records = self.from.moves().await?;
         match records.len() < MOST_RECORDS {
@@ -56,14 +55,14 @@ impl Route<'_> {
     }
 }
 
-/// Moves jobs under a name that no other move has.
+/// Moves jobs under an owner name that no other move has.
 pub(super) struct Mover<'a> {
     pub(super) route: &'a Route<'a>,
     pub(super) owner: Owner,
-    /// Term of the claims on the source board, renewed by `keeper`.
+    /// The lease of the claims on the source board, renewed by `keeper`.
     pub(super) lease: Duration,
     pub(super) keeper: Keeper,
-    /// Whether a job of any batch was left for `copy --resume`, which needs the record of the move.
+    /// Whether any batch left a job for `copy --resume`, which needs the record of the move.
     pub(super) is_unfinished: Cell<bool>,
 }
 
@@ -76,15 +75,14 @@ struct Trip {
 }
 
 enum End {
-    /// The source board has consumed it.
     Committed,
     Stays(anyhow::Error),
-    /// Only a later look at the source board can tell.
+    /// Only another read of the source board can decide.
     Unresolved(anyhow::Error),
 }
 
 impl Mover<'_> {
-    /// Moves jobs, each with its own answer. An error around them means that all stay.
+    /// Moves jobs, each with its own answer. An outer error means that all stay.
     pub(super) async fn pass(
         &self,
         loader: &Loader<'_>,
@@ -119,7 +117,7 @@ impl Mover<'_> {
         let left = trips.iter().filter_map(|trip| {
             let holding = trip.entry.holding()?;
             let owner = holding.owner.as_ref().filter(|it| is_of_broken_move(it))?;
-            // On a copy the claim is not a leftover: another board decides about it.
+            // A move's claim on a copy is not a leftover: another board decides about it.
             (!is_copy_of_move(holding)).then_some(())?;
             Some(abandon(trip.entry.key(), owner, holding.fence.as_ref()?))
         });
@@ -130,7 +128,7 @@ impl Mover<'_> {
         let mut claimed = Vec::with_capacity(keys.len());
         while claimed.len() < keys.len() {
             let rest = &keys[claimed.len()..];
-            // A board answers for as many as fit into a reply.
+            // A board answers for as many jobs as fit into a reply.
             let some = (self.route.from).claim(rest, &by, rest.len(), ClaimRules::BY_HAND);
             let some = some.await?;
             if some.is_empty() {
@@ -161,7 +159,7 @@ impl Mover<'_> {
 
     /// Posts claimed copies on the target board and reads them back.
     ///
-    /// An error means that nothing was posted.
+    /// An error means that the target board accepted none.
     async fn post(&self, loader: &Loader<'_>, trips: &mut [Trip]) -> anyhow::Result<()> {
         let mut open = open(trips);
         let drafts: Vec<_> = open.iter().map(|trip| &trip.draft).collect();
@@ -217,7 +215,7 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Returns the copy of a job that the target has, or where the job is without one.
+    /// Returns the copy on the target board, or the fate of a job without a copy.
     fn received(
         &self,
         trip: &Trip,
@@ -279,7 +277,7 @@ impl Mover<'_> {
                 Err(error) => failed.push((trip, error)),
             }
         }
-        // Ending the claim also stops a request that is still on its way.
+        // Ending the claim also stops a request in flight.
         let freed = self.free(failed.iter().map(|(trip, _)| &**trip)).await;
         let records = match freed.iter().any(Result::is_err) {
             true => self.route.records().await,
@@ -295,7 +293,7 @@ impl Mover<'_> {
                 {
                     End::Stays(error.into())
                 }
-                // A job that is gone may have moved: peers can delete its commit record.
+                // A missing job may have moved: peers can delete its commit record.
                 _ => self.unresolved(
                     error.into(),
                     "the job may still be here; a claimed copy is on the target",
@@ -304,7 +302,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Releases the copies of consumed jobs, removes those of jobs that stay, and frees these.
+    /// Releases the copies of consumed jobs; removes the copies of jobs that stay, and frees these jobs.
     async fn conclude(&self, trips: &mut [Trip]) {
         let is_settled = |trip: &Trip| !matches!(trip.end, Some(End::Unresolved(_)));
         let is_committed = |trip: &Trip| matches!(trip.end, Some(End::Committed));
@@ -339,7 +337,7 @@ impl Mover<'_> {
         if !self.is_unfinished.get() {
             ended.push(self.begun());
         }
-        // A record that stays does no harm: the next move finds that nothing is left of this one.
+        // A leftover record does no harm: the next move finds no copies for it.
         let _ = self.route.from.end_moves(&ended).await;
     }
 
@@ -366,7 +364,7 @@ impl Mover<'_> {
         Remark::now(action, &self.route.who, Some(&reason))
     }
 
-    /// Says why a job stays whose uuid is taken on the target board.
+    /// Explains a job that stays because its uuid is taken on the target board.
     fn conflict(&self, found: Option<&Entry>) -> End {
         let place = match found {
             Some(Entry::Job(job)) if job.shelf == Shelf::Trash => "in the trash of the target",
@@ -394,7 +392,7 @@ fn abandon(key: &JobKey, owner: &Owner, fence: &Fence) -> Settlement {
     Settlement::of(key.clone(), Outcome::Abandon(Aftermath::None), authority)
 }
 
-/// Ends the claim of a move on a copy: releases it, or takes it off the board with this remark.
+/// Ends a move's claim on a copy: releases the copy, or removes it with this audit entry.
 pub(super) fn end_copy(copy: &Job, owner: &Owner, returned: Option<&Remark>) -> Settlement {
     let outcome = match returned {
         None => Outcome::Abandon(Aftermath::None),
@@ -409,7 +407,7 @@ pub(super) fn end_copy(copy: &Job, owner: &Owner, returned: Option<&Remark>) -> 
     }
 }
 
-/// Counts a claim as ended that an operator, or an earlier request, has ended.
+/// Accepts a claim that an operator or an earlier request has already ended.
 pub(super) fn unless_ended(answer: board::Result<()>) -> board::Result<()> {
     match answer {
         Err(error) if error.is_about_the_claim() => Ok(()),
@@ -417,8 +415,8 @@ pub(super) fn unless_ended(answer: board::Result<()>) -> board::Result<()> {
     }
 }
 
-/// Settles claims, each with its own answer, and asks once more where an answer is lost: each names its
-/// claim, so that nothing is done twice.
+/// Settles claims, each with its own answer, and repeats requests without a reply. Each names its claim, so it takes
+/// effect once.
 pub(super) async fn settle(
     board: &dyn Board,
     settlements: Vec<Settlement>,
@@ -446,7 +444,7 @@ async fn settle_once(board: &dyn Board, settlements: &[Settlement]) -> Vec<board
     }
 }
 
-/// Repeats for one of several jobs why the exchange about all of them failed.
+/// Copies the error of a whole exchange for each of its jobs.
 fn repeated(board: &dyn Board, error: &BoardError) -> BoardError {
     let (board, source) = (board.name().to_owned(), cause(error).into());
     match error {
@@ -457,7 +455,7 @@ fn repeated(board: &dyn Board, error: &BoardError) -> BoardError {
     }
 }
 
-/// Whether a job is still the one that was listed, so that its draft describes it.
+/// Whether a job still equals its listing, so that its draft describes it.
 fn is_as_listed(entry: &Entry, claimed: &Job) -> bool {
     entry.job().is_some_and(|listed| {
         let (before, now) = (&listed.history, &claimed.history);

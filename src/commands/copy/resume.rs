@@ -22,11 +22,11 @@ const BATCH: usize = 200;
 /// A move on another machine counts as ended after this long.
 const LONGEST: TimeDelta = TimeDelta::minutes(10);
 
-/// Releases each copy that the source board has handed over, and removes each whose job it still has or has run.
+/// Releases each copy that the source board has handed over, and removes each copy whose job the source still has or
+/// has run.
 ///
-/// A copy is left alone while its move is alive on this machine or holds the claim on the source board,
-/// if the source board has no record of the move, because then it came from another board, or if the
-/// source board shows nothing of the job.
+/// It skips a copy while its move is alive on this machine or holds the claim on the source board. It also skips a copy
+/// without a record or a job on the source board, since the copy came from another board.
 pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<Told>> {
     let mut records = route.records().await?;
     records.retain(|record| has_mover_ended(&record.owner) != Some(false));
@@ -88,7 +88,7 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
     for freed in settle(route.from, dead).await {
         unless_ended(freed)?;
     }
-    // Read after the claims have ended: a move that has lost its claim adds no record.
+    // Read after the claims have ended: a move without its claim adds no record.
     let records = route.records().await?;
     let is_open = |(job, owner): &(Job, Owner)| {
         (!records.contains(&MoveRecord::commit(owner, &job.uuid))).then(|| uuid(job))
@@ -102,7 +102,7 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
         let commit = MoveRecord::commit(&owner, &copy.uuid);
         let has_moved = match records.contains(&commit) {
             true => Ok(true),
-            // Only copies without a commit record were asked for.
+            // Only copies without a commit record were looked up.
             false => match found.next().unwrap_or(Err(BoardError::NoSuchJob)) {
                 _ if busy.contains(&copy.key) => Err(still_busy(&owner)),
                 found => has_moved(route, (&copy, &owner), found),
@@ -141,7 +141,7 @@ fn has_moved(
         Ok(Entry::Job(job)) => match &job.ended {
             None => return Ok(false),
             Some(end) if job.is_moved() && end.owner.as_ref() == Some(owner) => return Ok(true),
-            // An older entry may be that of another job with this uuid, or of an earlier move.
+            // An older entry may belong to another job with this uuid, or to an earlier move.
             Some(_) if !job.is_moved() && job.created_on == copy.created_on => return Ok(false),
             Some(_) => {}
         },
@@ -161,7 +161,7 @@ fn has_moved(
     Err(CommandError::refused(message).hint(hint).into())
 }
 
-/// Reports a copy that is left alone, because another board decides about it.
+/// Reports a skipped copy that another board decides about.
 fn of_another(route: &Route<'_>) -> anyhow::Error {
     let message = format!(
         "no readable record shows that the job came from {}",

@@ -1,7 +1,6 @@
-//! Doing something to the jobs that are marked, once somebody has agreed to it.
+//! Actions on the marked jobs, after confirmation.
 //!
-//! As the verbs do: what is on the board is shown, somebody is asked, and the board acts only if it
-//! is still so.
+//! Like the verbs: the dashboard shows the jobs and asks, and the board acts only on unchanged jobs.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +30,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Says why it cannot be done to a job on this shelf that somebody has or not; none, if it can.
+    /// Returns the reason against the operation in this state.
     pub(super) fn problem(self, shelf: Shelf, is_claimed: bool) -> Option<&'static str> {
         match (self, shelf) {
             (Self::Abandon, Shelf::Board) if !is_claimed => Some("the job is not claimed"),
@@ -42,7 +41,7 @@ impl Operation {
         }
     }
 
-    /// Returns what it is called, before and after it is done.
+    /// Returns the imperative and the past participle.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Abandon => ("abandon", "abandoned"),
@@ -59,10 +58,10 @@ impl Operation {
 pub(super) struct Dialog {
     pub(super) operation: Operation,
     pub(super) places: Vec<Place>,
-    /// The jobs as they were found when it was asked, and whether something has happened to each since.
+    /// The jobs as shown in the question, and whether each has changed since.
     pub(super) jobs: Vec<(Entry, bool)>,
     names: Vec<String>,
-    /// What is said of those that were chosen too, and to which it cannot be done.
+    /// The note about chosen jobs that the operation does not fit.
     pub(super) left_out: Option<String>,
     pub(super) typed: String,
     pub(super) stage: Stage,
@@ -70,11 +69,11 @@ pub(super) struct Dialog {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The jobs are looked at; what is typed meanwhile agrees to nothing.
+    /// The lookup is running; keys confirm nothing.
     Looking,
     Asking,
     Acting,
-    /// What came of it, and what went wrong.
+    /// The result, and the errors.
     Done(String, Vec<String>),
 }
 
@@ -128,7 +127,7 @@ impl Dialog {
         }
     }
 
-    /// Returns what it will be done to, as it is to be done; none, if all of them have changed.
+    /// Returns the unchanged jobs; `None` if all have changed.
     pub(super) fn task(&self) -> Option<Task> {
         let unchanged = self.jobs.iter().filter(|(_, has_changed)| !has_changed);
         let jobs: Vec<_> = unchanged.map(|(entry, _)| entry.clone()).collect();
@@ -166,7 +165,7 @@ pub(super) struct Task {
     names: Vec<String>,
 }
 
-/// Does it, to each job that is as it was shown; says what came of it.
+/// Acts on each unchanged job; returns the result.
 pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> Stage {
     let (_, past) = task.operation.words();
     let remark = Remark::now(past, &who.text(), None);
@@ -192,7 +191,7 @@ pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> Stag
 
 type Done = Result<Option<String>, String>;
 
-/// Settles jobs as long as they are as they were seen.
+/// Settles jobs that are unchanged.
 async fn settle(
     board: &dyn Board,
     task: &Task,

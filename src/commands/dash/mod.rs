@@ -46,7 +46,7 @@ use crate::{
     output::size_of,
 };
 
-/// How many lines of a view one frame has at most, and how wide it is, where there is no terminal.
+/// The number of lines and columns of a single frame without a terminal.
 const ONCE: (u16, usize) = (80, 100);
 
 /// Show the board live on a terminal
@@ -122,7 +122,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
     session::run(questions, state, look).await
 }
 
-/// Says why nobody would see anything, and what shows it.
+/// Returns why the dashboard cannot run here, and the alternative.
 fn problem(ctx: &Context, args: &DashArgs) -> Option<(&'static str, &'static str)> {
     let once = "`jobboard dash --once` prints one screen";
     let is_dumb = |term: OsString| term == "dumb" || term.is_empty();
@@ -145,7 +145,7 @@ fn problem(ctx: &Context, args: &DashArgs) -> Option<(&'static str, &'static str
     }
 }
 
-/// Whether the terminal is said to show other characters than ASCII; if nothing is said, it does.
+/// Whether the locale allows more than ASCII; with no locale, it does.
 fn is_utf8(ctx: &Context) -> bool {
     let named = |name| ctx.environment.variable(name).filter(|it| !it.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(named);
@@ -188,7 +188,7 @@ async fn once(questions: Questions<'_>, mut state: State, look: Look) -> anyhow:
     let terminal = size_of(io::stdout()).and_then(|(columns, _)| u16::try_from(columns).ok());
     let columns = terminal.unwrap_or(columns).max(draw::SMALLEST.0);
     let most = state.len().clamp(1, most);
-    // As many lines as it takes, which is known once there are too many.
+    // The frame grows until all lines fit.
     state.size = (columns, u16::MAX);
     let above = usize::from(u16::MAX) - draw::lines(&state);
     state.size.1 = u16::try_from(above + most).unwrap_or(u16::MAX);

@@ -1,8 +1,7 @@
-//! The picture of a board: its rows, kept current by what is heard, and the order in which they are
-//! shown.
+//! The rows of a board, kept current by events, and their order.
 //!
-//! What an event leaves of its job is looked up, as it cannot say all of it; so what is shown is what
-//! the board has. What was asked for before something happened to a job is no answer any more.
+//! An event does not carry the whole job, so the job is looked up. An answer is discarded if an event touched the job
+//! after the question.
 
 use std::{
     cmp::Ordering,
@@ -22,21 +21,20 @@ use crate::{
     job::{Entry, Origin, Shelf},
 };
 
-/// When a job had failed last before it was looked up, if that is known.
+/// The time of the last failure before the lookup, if known.
 type Former = Option<Option<DateTime<Utc>>>;
 
-/// None of it is taken before it is used, and rows that outgrow a smaller room leave a hole as large as they
-/// are.
+/// Memory is committed on use only; growing out of a smaller buffer would leave a hole of its size.
 const ROOM: usize = 100_000;
 
-/// What has to be read again because of an event, beside its job.
+/// The reads that an event requires, besides its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stale {
     Nothing,
     Past,
     Conductors,
     Pauses,
-    /// Something was missed.
+    /// Events were missed.
     Board,
 }
 
@@ -47,16 +45,16 @@ pub(super) struct Picture {
     pub(super) filters: Filters,
     listing: Listing,
     order: Vec<u32>,
-    /// Whether many rows come at once, which are put in order together.
+    /// Whether many rows arrive together, to be sorted together.
     is_unsorted: bool,
     reading: u32,
-    /// What has happened to since it began to be read.
+    /// The jobs with events since the read began.
     touched: HashSet<Place>,
     is_being_read: bool,
     wanted: HashMap<Place, Former>,
-    /// What is being looked up, and has not happened to since.
+    /// The pending lookups without an event since.
     asked: HashMap<Place, Former>,
-    /// Counts the changes, and how many there were when it was swept.
+    /// The number of changes, and its value at the last sweep.
     pub(super) version: u64,
     swept: u64,
 }
@@ -140,7 +138,7 @@ impl Picture {
             EventKind::Restored => (Some(Shelf::Trash), Some(Shelf::Board)),
             _ => (None, Some(Shelf::Board)),
         };
-        // What it failed by before it was posted is no news.
+        // A failure from before the posting is no news.
         let mut former = (event.kind == EventKind::Posted).then_some(Some(event.time));
         for shelf in [from, to].into_iter().flatten() {
             let place = (shelf, subject.key.clone());
@@ -173,12 +171,12 @@ impl Picture {
         some
     }
 
-    /// Has looked up what there was no answer to.
+    /// Repeats the lookups without a reply.
     pub(super) fn ask_again(&mut self) {
         self.wanted.extend(self.asked.drain());
     }
 
-    /// For claims that may have been renewed unseen: those in these lines, or all that seem to be over.
+    /// Looks up claims that may have been renewed silently: in these lines, or all that look expired.
     pub(super) fn look_again(&mut self, lines: Range<usize>, are_all: bool, now: DateTime<Utc>) {
         let is_over = |row: &Row| {
             let lapses_on = row.claim.as_ref().and_then(|it| it.lapses_on);
@@ -196,7 +194,7 @@ impl Picture {
         }
     }
 
-    /// Takes what was found; returns how many have failed anew.
+    /// Takes in the results; returns the number of new failures.
     pub(super) fn found(&mut self, found: Vec<(Place, Option<Entry>)>, now: DateTime<Utc>) -> u64 {
         let mut failed = 0;
         for (place, entry) in found {
@@ -309,7 +307,7 @@ impl Picture {
         let at = self.rows.get_index_of(place)?;
         self.hide(number(at));
         self.version += 1;
-        // The last one takes its number.
+        // The last row takes its number.
         let moved = self.shown_at(number(self.rows.len() - 1));
         let row = self.rows.swap_remove_index(at).map(|(_, row)| row);
         if let Some(moved) = moved {
@@ -318,7 +316,7 @@ impl Picture {
         row
     }
 
-    /// Takes a row out of the order, before it changes.
+    /// Takes a row out of the order before it changes.
     fn hide(&mut self, number: u32) {
         self.sort();
         if let Some(at) = self.shown_at(number) {
@@ -345,7 +343,7 @@ impl Picture {
     }
 }
 
-/// Returns the number of a row; no board has four thousand million.
+/// Four thousand million rows fit no board.
 fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

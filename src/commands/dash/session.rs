@@ -1,6 +1,6 @@
-//! The dashboard at work: what it waits for, and what it does about it.
+//! The event loop of the dashboard.
 //!
-//! All that the board is asked goes on beside the keys, each question once at a time.
+//! Board requests run beside the keys, one of each kind at a time.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -34,15 +34,15 @@ use crate::{
     process::signal::Signals,
 };
 
-/// How long after one frame the next one is drawn at the soonest.
+/// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(33);
 
-/// How long after one look at some jobs the next one comes at the soonest.
+/// The shortest time between two lookups.
 const LOOK: Duration = Duration::from_millis(40);
 
 const MOST: usize = 500;
 
-/// How many times as long as something takes nothing like it is done again.
+/// A task pauses for this multiple of its own duration.
 const PAUSE: u32 = 20;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -54,7 +54,7 @@ struct Session<'a> {
     screen: Screen,
     tasks: FuturesUnordered<LocalBoxFuture<'a, (Kind, Input)>>,
     asked: HashSet<Kind>,
-    /// What is asked again once the answer to the same question is there.
+    /// Requests to repeat after the answer to the same request.
     again: HashMap<Kind, Effect>,
     reading: Option<(LocalBoxStream<'a, Input>, Instant)>,
     due: Due,
@@ -62,13 +62,13 @@ struct Session<'a> {
 
 type Kind = Option<Discriminant<Effect>>;
 
-/// When there is something to do; none, if there is not.
+/// The due times; `None` if nothing is due.
 struct Due {
     frame: Option<Instant>,
     drawn: Instant,
     tick: Instant,
     read: Option<Instant>,
-    /// When the board may be read again, jobs be looked up, and rows be counted.
+    /// The earliest times of the next read, lookup and count.
     may_read: Instant,
     may_look: Instant,
     may_count: Instant,
@@ -78,7 +78,7 @@ pub(super) async fn run(questions: Questions<'_>, state: State, look: Look) -> a
     let mut signals = Signals::ending()?;
     let mut news = follow(questions.board, Start::Now);
     let trying = || questions.ctx.trying("watch", "the jobs");
-    // Before the terminal is taken: where there is no board, that is all there is to say.
+    // Before taking over the terminal: an unreachable board is reported on the plain screen.
     let first = news.next().await.transpose().with_context(trying)?;
     let mut stops = Signals::catch(&[Signal::TSTP])?;
     let mut keys = EventStream::new();
@@ -143,7 +143,7 @@ async fn next(reading: &mut Option<(LocalBoxStream<'_, Input>, Instant)>) -> Opt
 }
 
 impl<'a> Session<'a> {
-    /// Takes something in, and does what comes of it; says whether that goes on.
+    /// Handles an input; returns whether the dashboard continues.
     fn take(&mut self, input: Input) -> anyhow::Result<bool> {
         let is_tick = matches!(input, Input::Tick);
         let effects = update(&mut self.state, input, Utc::now());
@@ -153,7 +153,7 @@ impl<'a> Session<'a> {
         for effect in effects {
             match effect {
                 Effect::Quit => return Ok(false),
-                // So that whoever is in our pipeline or script stops, too.
+                // Stops the rest of the pipeline or script, too.
                 Effect::Suspend => kill_current_process_group(Signal::TSTP)?,
                 Effect::Redraw => self.screen.clear()?,
                 Effect::Copy(text) => self.screen.copy(&text)?,
@@ -194,7 +194,7 @@ impl<'a> Session<'a> {
     fn key(&mut self, event: TerminalEvent) -> anyhow::Result<bool> {
         match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => {
-                // Whoever types is answered at once.
+                // Keys are answered without delay.
                 self.due.drawn -= FRAME;
                 self.take(Input::Key(key))
             }
@@ -223,7 +223,7 @@ impl<'a> Session<'a> {
         };
         if matches!(input, Input::Unread(_)) {
             self.finish_reading();
-            // What is listened to says when it is back; else it is tried again.
+            // The subscription reports its return; otherwise the read is repeated.
             self.due.read = Some(self.due.may_read + SECOND);
         }
         self.take(input)
@@ -232,7 +232,7 @@ impl<'a> Session<'a> {
     fn finish_reading(&mut self) {
         if let Some((_, start)) = self.reading.take() {
             self.due.may_read = Instant::now() + start.elapsed() * PAUSE;
-            // What was asked for meanwhile waits as well.
+            // Requests from meanwhile wait as well.
             self.due.read = self.due.read.map(|read| read.max(self.due.may_read));
         }
     }

@@ -1,4 +1,4 @@
-//! What the dashboard shows: the picture of the board, and where in it somebody is.
+//! The state of the dashboard: the rows of the board and the position in them.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -23,16 +23,16 @@ use crate::{
 
 const EVENTS: usize = 1000;
 
-/// How long a board may be silent before it is asked whether it is there, at first and in the end.
+/// The silence after which the board is pinged, at first and at most.
 pub(super) const PATIENCE: (TimeDelta, TimeDelta) =
     (TimeDelta::seconds(10), TimeDelta::seconds(60));
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
     Connecting,
-    /// Whatever happens is pushed.
+    /// The board pushes all events.
     Live,
-    /// Some of it is told late.
+    /// Some events are late.
     Polling,
     Away(DateTime<Utc>),
 }
@@ -47,9 +47,9 @@ pub(super) enum Anchor {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cursor {
     pub(super) at: usize,
-    /// The first line that is seen.
+    /// The first visible line.
     pub(super) top: usize,
-    /// What it is on, wherever that goes; none, as long as nobody has moved.
+    /// The selected row, followed wherever it goes; `None` until the cursor moves.
     pub(super) anchor: Option<Anchor>,
 }
 
@@ -66,7 +66,7 @@ pub(super) enum Overlay {
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) reference: JobRef,
-    /// None until it has been read; an error says why it cannot be.
+    /// `None` until read; an error is the reason why it is unreadable.
     pub(super) found: Option<Result<Entry, String>>,
     pub(super) explained: Option<Result<Explanation, String>>,
 }
@@ -94,16 +94,15 @@ impl Opened {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) board: String,
-    /// Whether there is one frame only, which nobody can do anything to.
+    /// A single frame without input.
     pub(super) is_once: bool,
     pub(super) may_act: bool,
-    /// The name that has to be typed before it is.
+    /// The name to type before an action on a protected board.
     pub(super) protected: Option<String>,
     pub(super) now: DateTime<Utc>,
     pub(super) size: (u16, u16),
     pub(super) link: Link,
-    /// When the board was heard of last, how long it may then be silent before it is asked whether it
-    /// is there, and whether it did not answer that.
+    /// The last sign of the board, the silence allowed until a ping, and whether a ping is unanswered.
     pub(super) heard: DateTime<Utc>,
     pub(super) patience: TimeDelta,
     pub(super) is_silent: bool,
@@ -113,9 +112,9 @@ pub(super) struct State {
     pub(super) picture: Picture,
     pub(super) summary: Summary,
     pub(super) rates: Rates,
-    /// The jobs that left the board, the latest first; none until they have been read.
+    /// The jobs that left the board, the latest first; `None` until read.
     pub(super) past: Option<Vec<Entry>>,
-    /// Whether more have left it since.
+    /// Whether more jobs have left it since.
     pub(super) has_past_changed: bool,
     pub(super) conductors: Vec<Conductor>,
     pub(super) conductors_read: DateTime<Utc>,
@@ -123,17 +122,17 @@ pub(super) struct State {
     /// The latest first, each with its number.
     pub(super) events: VecDeque<(u64, Happening)>,
     pub(super) view: View,
-    /// The group whose jobs are shown instead of the groups.
+    /// The group with visible jobs; `None` shows the groups.
     pub(super) within: Option<Which>,
     pub(super) cursors: [Cursor; 7],
     pub(super) inner: Cursor,
     pub(super) marks: HashSet<Place>,
     pub(super) overlay: Overlay,
-    /// The first line that is seen of what is opened, and how many lines are seen at once.
+    /// The first visible line of an opened page, and the page height.
     pub(super) scroll: usize,
     pub(super) lines: usize,
     pub(super) message: Option<(Tone, Text)>,
-    /// Whether nothing is to move; and what happened meanwhile, the latest first.
+    /// Whether the view is frozen; and the events since then, the latest first.
     pub(super) is_paused: bool,
     pub(super) missed: VecDeque<Happening>,
 }
@@ -268,7 +267,7 @@ impl State {
         }
     }
 
-    /// Keeps the cursor on its row and in view, and what is opened scrolled no further than to its end.
+    /// Keeps the cursor on its row and visible, and limits the scrolling of an opened page.
     pub(super) fn fit(&mut self, lines: usize, opened: usize) {
         self.lines = lines;
         self.scroll = self.scroll.min(opened.saturating_sub(lines));
@@ -317,7 +316,7 @@ impl State {
         !self.is_paused && (away || has_times || !self.rates.are_zero())
     }
 
-    /// Keeps an event that was told; where nothing is to move, it is seen later.
+    /// Keeps an event; a frozen view shows it later.
     pub(super) fn keep(&mut self, happening: Happening) {
         if self.is_paused {
             self.missed.push_front(happening);

@@ -1,4 +1,4 @@
-//! What becomes of the dashboard by what happens.
+//! Tests how the dashboard changes with events.
 
 mod acting;
 
@@ -22,12 +22,10 @@ use crate::{
     job::{Entry, Failure, Holding, Job, JobKey, Lease, Owner, Shelf},
 };
 
-/// The moment of all tests.
 pub(super) fn now() -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::days(10_000)
 }
 
-/// Returns a job that was posted so long ago.
 pub(super) fn job(name: &str, minutes: i64) -> Job {
     let mut job = Scripted::new().post(name, None);
     job.created_on = Some(now() - TimeDelta::minutes(minutes));
@@ -36,7 +34,6 @@ pub(super) fn job(name: &str, minutes: i64) -> Job {
     job
 }
 
-/// Has somebody hold a job for so long.
 pub(super) fn held(mut job: Job, owner: &str, minutes: i64) -> Job {
     job.holding = Some(Holding {
         owner: Some(Owner::from_stored(owner)),
@@ -49,7 +46,6 @@ pub(super) fn held(mut job: Job, owner: &str, minutes: i64) -> Job {
     job
 }
 
-/// Has a job fail so long ago.
 pub(super) fn failed(mut job: Job, said: &str, minutes: i64) -> Job {
     job.history.attempts += 1;
     job.history.failures.push(Failure {
@@ -61,7 +57,6 @@ pub(super) fn failed(mut job: Job, said: &str, minutes: i64) -> Job {
     job
 }
 
-/// Puts a job in the trash.
 pub(super) fn trashed(mut job: Job) -> Job {
     job.shelf = Shelf::Trash;
     job.trashed_on = Some(now() - TimeDelta::minutes(1));
@@ -74,7 +69,6 @@ fn entries(jobs: Vec<Job>) -> Vec<Entry> {
         .collect()
 }
 
-/// Returns what is seen of a board with these jobs.
 pub(super) fn state(view: View, jobs: Vec<Job>) -> State {
     let mut state = State::new("redis://localhost", Filters::default(), view, now());
     let (trash, board): (Vec<_>, Vec<_>) =
@@ -94,7 +88,7 @@ pub(super) fn state(view: View, jobs: Vec<Job>) -> State {
     state
 }
 
-/// Types keys: a character each.
+/// One key per character.
 pub(super) fn press(state: &mut State, keys: &str) -> Vec<Effect> {
     let code = |char| match char {
         '\n' => KeyCode::Enter,
@@ -135,7 +129,7 @@ fn what_happened_is_looked_up_and_what_was_asked_before_is_no_answer() {
     };
     update(&mut state, Input::Found(found(&new)), now());
     assert_eq!(names(&state), ["old", "new"]);
-    // It is gone before the answer says that it is there.
+    // The event comes before the answer that still has the job.
     tell(&mut state, EventKind::Claimed, &old);
     state.picture.ask(9);
     tell(&mut state, EventKind::Consumed, &old);
@@ -151,7 +145,7 @@ fn a_board_that_is_read_anew_forgets_what_is_gone_and_nothing_that_came_meanwhil
     update(&mut state, Input::Reading, now());
     tell(&mut state, EventKind::Consumed, &gone);
     tell(&mut state, EventKind::Posted, &late);
-    // The page was sent before.
+    // The page was sent earlier.
     let page = Input::Entries(Shelf::Board, entries(vec![gone, stays]));
     update(&mut state, page, now());
     update(&mut state, Input::Read, now());
@@ -229,7 +223,7 @@ fn paused_it_stands_still_and_reads_what_it_missed() {
     assert!(state.events.is_empty());
     let effects = press(&mut state, " ");
     assert!(matches!(effects[..], [Effect::Read]), "{effects:?}");
-    // What happened meanwhile is not missing.
+    // The event log still has the events.
     assert_eq!(state.events.len(), 1);
     assert!(state.rates.of(Rate::Finished) > 0.0);
 }
@@ -281,7 +275,7 @@ fn a_board_that_is_silent_is_asked_whether_it_is_there() {
     assert_eq!(state.link, Link::Live);
 }
 
-/// Has something be looked up, and tells how it is.
+/// Answers a lookup.
 fn look_up(state: &mut State, shelf: Shelf, job: &Job) {
     state.picture.ask(100);
     let place = (shelf, job.key.clone());
@@ -300,7 +294,7 @@ fn a_failure_is_counted_once_and_by_no_clock_of_ours() {
     tell(&mut state, EventKind::Abandoned, &again);
     look_up(&mut state, Shelf::Board, &again);
     assert_eq!(count(&state), 10.0);
-    // Where it goes then is no other failure, and one that comes along with its past is none.
+    // A move is no new failure, and an event with an old failure is none.
     tell(&mut state, EventKind::Trashed, &again);
     look_up(&mut state, Shelf::Trash, &trashed(again.clone()));
     tell(&mut state, EventKind::Restored, &again);
@@ -309,7 +303,7 @@ fn a_failure_is_counted_once_and_by_no_clock_of_ours() {
     tell(&mut state, EventKind::Posted, &loaded);
     look_up(&mut state, Shelf::Board, &loaded);
     assert_eq!(count(&state), 10.0);
-    // It fails for the last time, and goes to the trash before anybody looked.
+    // It fails for the last time, and is in the trash before the lookup.
     let last = trashed(failed(again, "no room", -70));
     tell(&mut state, EventKind::Claimed, &last);
     tell(&mut state, EventKind::Trashed, &last);

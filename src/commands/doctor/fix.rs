@@ -1,4 +1,4 @@
-//! Mending what commands of ours mend: a plan that somebody agrees to, then step by step.
+//! `doctor --fix`: confirms a plan, then runs it step by step.
 
 use anyhow::Context as _;
 use clap::Parser as _;
@@ -25,9 +25,9 @@ pub(super) struct Step {
     code: Code,
     summary: String,
     command: Suggestion,
-    /// What it is done to, and no other.
+    /// The only jobs of this step.
     jobs: Vec<String>,
-    /// What the command has said, where programs read it.
+    /// The output of the command, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Value>,
 }
@@ -39,7 +39,6 @@ pub(super) struct Fixed {
 }
 
 impl Fixed {
-    /// Says how many steps could not be done, if there are any.
     pub(super) fn result(&self) -> anyhow::Result<()> {
         match (self.failed, self.steps.len()) {
             (0, _) => Ok(()),
@@ -77,7 +76,7 @@ impl Step {
         self.command.clone().with(jobs).to_string()
     }
 
-    /// Says what it is about, and how many more jobs it is done to than its command names.
+    /// Returns the title, with the number of jobs that its command does not name.
     fn title(&self) -> String {
         match self.jobs.len().saturating_sub(FIT) {
             0 => self.summary.clone(),
@@ -85,12 +84,12 @@ impl Step {
         }
     }
 
-    /// Returns those of its jobs that it still mends.
+    /// Returns the jobs that still need the step.
     async fn left(&self, board: &dyn Board) -> anyhow::Result<Vec<String>> {
         let parsed = self.jobs.iter().map(|job| job.parse());
         let references: Vec<JobRef> = parsed.collect::<Result<_, _>>()?;
         let found = board.find(Shelf::Board, &references).await?;
-        // After the claims: who had one by then may be there again.
+        // Read after the claims: an owner may be back.
         let conductors = board.conductors().await.ok();
         let is_so = |found: &[Entry]| match found {
             [entry] => mends(entry, conductors.as_deref()) == Some(self.code),
@@ -126,9 +125,9 @@ impl Report for Plan {
     }
 }
 
-/// Does what was found to be mended by commands of ours, each only if it is still so.
+/// Runs the fixing commands, each only if the problem still exists.
 ///
-/// `None`, if that is only to be shown.
+/// `None` only shows the plan.
 pub(super) async fn fix(
     ctx: &mut Context,
     args: &DoctorArgs,
@@ -138,7 +137,7 @@ pub(super) async fn fix(
     if plan.plan.is_empty() {
         ctx.out.note("nothing to fix automatically");
     }
-    // One answer is one document, and the plan a part of it.
+    // The answer is one document that includes the plan.
     let is_document = ctx.out.format() == Format::Json;
     if args.dry_run || !is_document {
         ctx.out.report(&plan)?;
@@ -172,7 +171,7 @@ pub(super) async fn fix(
     Ok(Some(Fixed { steps, failed }))
 }
 
-/// Does a step as if it was typed, and agreed to.
+/// Runs a step as a confirmed command line.
 async fn perform(
     ctx: &mut Context,
     args: &DoctorArgs,

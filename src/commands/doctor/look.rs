@@ -1,4 +1,4 @@
-//! What one look at the jobs shows.
+//! Collects the findings of one pass over the jobs.
 
 mod findings;
 
@@ -24,13 +24,13 @@ const MOVING: TimeDelta = TimeDelta::minutes(1);
 
 const MENDED: usize = 1000;
 
-/// Of how many owners those claims are noted that may be ended.
+/// The number of owners with claims that may be ended.
 const MOST_OWNERS: usize = 1000;
 
-/// How long claims are watched for whether they are renewed.
+/// How long claims are watched for a renewal.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// Records with which something is the matter, of which as many are named as are mended at once.
+/// Records with one problem; it names as many as one fix covers.
 #[derive(Default)]
 struct Noted {
     count: usize,
@@ -50,32 +50,32 @@ impl Noted {
 pub(crate) struct Look {
     pub(crate) figures: Figures,
     pub(crate) names: Vec<ByName>,
-    /// Whether rare names, and whether rare owners, were not counted, as there are so many.
+    /// Whether rare names, and whether rare owners, were dropped.
     pub(crate) has_dropped: [bool; 2],
     pub(crate) owners: Vec<ByOwner>,
     trashed_beside: u64,
     pub(super) highest: Option<i64>,
-    /// Those that nobody has, and those that somebody has all the same.
+    /// Unclaimed and claimed.
     malformed: [Noted; 2],
     unreadable: Noted,
     misnamed: Noted,
     problem: Option<String>,
-    /// Those whose lock names nobody, and those of which it cannot be read whom it names.
+    /// Locks without an owner, and locks with an unreadable owner.
     blocked: [Noted; 2],
-    /// Those of which we may not read the posting or what is beside it, and those of which the lock.
+    /// Records with an unreadable posting or sidecar, and with an unreadable lock.
     denied: [Noted; 2],
     nobody_s: BTreeMap<String, Noted>,
-    /// The copies that unfinished moves hold, by the board that they come from.
+    /// The copies of unfinished moves, by source board.
     moves: BTreeMap<String, Noted>,
     exhausted: Noted,
-    /// How many jobs have times that have not come, and the one that is furthest ahead.
+    /// The number of jobs with times in the future, and the furthest of them.
     ahead: usize,
     furthest: Option<(TimeDelta, String)>,
     late: Vec<Entry>,
     has_commands: bool,
-    /// Who has claimed a job as peers do.
+    /// An owner that claims as peers do.
     peer: Option<String>,
-    /// As of when times are judged. `None`: now, whenever that is.
+    /// The time of judgement; `None` means the current time of each check.
     at: Option<DateTime<Utc>>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Looking {
     look: Look,
     tally: Tally,
     overdue: Overdue,
-    /// `None`: nothing is known of them.
+    /// `None`: unknown.
     conductors: Option<Vec<Conductor>>,
 }
 
@@ -116,7 +116,7 @@ impl Looking {
         self.look
             .sort(entry, mends(entry, self.conductors.as_deref()));
         if let Entry::Job(job) = entry {
-            // It takes a while until the last one has come.
+            // The pass takes a while.
             self.look.add(job, self.look.at.unwrap_or_else(Utc::now));
         }
     }
@@ -212,7 +212,7 @@ impl Look {
         }
         let details = job.details.as_ref();
         self.has_commands |= details.is_some_and(|details| details.get("command").is_some());
-        // Each claim of ours is numbered.
+        // `jobboard` numbers its claims.
         if let Some(holding) = job.holding.as_ref().filter(|it| it.fence.is_none()) {
             let owner = holding.owner.as_ref();
             self.peer = owner.map(ToString::to_string).or(self.peer.take());
@@ -220,9 +220,9 @@ impl Look {
     }
 }
 
-/// Says which of the faults that a record may have can be mended unasked, if it is one of these.
+/// Returns the problem of a record that `--fix` solves.
 ///
-/// Without the conductors nothing is known of who is dead.
+/// Without the list of conductors no owner counts as dead.
 pub(super) fn mends(entry: &Entry, conductors: Option<&[Conductor]>) -> Option<Code> {
     match (entry, entry.holding()) {
         (Entry::Malformed(record), None) => (!record.is_denied).then_some(Code::Malformed),

@@ -1,5 +1,4 @@
-//! What may be the matter with a board of Octavia: its configuration, its logbooks, and load balancers
-//! that wait for a job that is not there.
+//! Diagnoses an Octavia board: its configuration, its logbooks, and load balancers without their job.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -23,7 +22,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How old something is that should have been done with: what is younger may be on its way.
+/// Younger items may still be in progress.
 const OLD: TimeDelta = TimeDelta::minutes(5);
 
 const NAMED: usize = 5;
@@ -40,7 +39,7 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
     let short = logbook.ask(&mut seen, Logbook::short_columns).await;
     seen.findings
         .extend(short.filter(|it| !it.is_empty()).map(short_columns));
-    // They are read before the jobs, so that what comes meanwhile is missing nowhere.
+    // Read the logbooks before the jobs, so that a new job is not reported as missing.
     let books = logbook
         .ask(&mut seen, async |it| it.books_before(before).await)
         .await;
@@ -69,7 +68,7 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
     }
     let waiting = without_job(pending, &jobs, &mut logbook, &mut seen).await;
     if !waiting.is_empty() {
-        // Meanwhile they may have come to an end.
+        // They may have ended meanwhile.
         let again = own
             .ask(&mut seen, async |it| it.pending_balancers(before).await)
             .await
@@ -80,7 +79,7 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
     seen
 }
 
-/// Returns the load balancers that no job on the board is about, if that can be told.
+/// Returns the load balancers without a job on the board, if that is certain.
 async fn without_job(
     mut waiting: Vec<Pending>,
     jobs: &Jobs,
@@ -91,7 +90,7 @@ async fn without_job(
     if waiting.is_empty() {
         return waiting;
     }
-    // Some postings do not say what they are about; their logbooks do.
+    // Some postings lack the load balancer; their logbooks have it.
     let untold: Vec<_> = jobs.untold.iter().map(String::as_str).collect();
     let told = logbook
         .ask(seen, async |it| it.balancers(&untold).await)
@@ -109,10 +108,10 @@ async fn without_job(
     waiting
 }
 
-/// A database that may be away, which costs what it would have told.
+/// A database connection, and the gap in the diagnosis if it is unreachable.
 struct Database {
     what: &'static str,
-    /// `None`: nobody says where it is, or that it is away was told.
+    /// `None`: not configured, or already reported as unreachable.
     opened: anyhow::Result<Option<Logbook>>,
 }
 
@@ -153,7 +152,6 @@ impl Database {
     }
 }
 
-/// Tells of columns that somebody has to have made longer.
 fn short_columns(columns: Vec<String>) -> Finding {
     let summary = format!(
         "the logbook tables are from an older TaskFlow: {} columns are too short",
@@ -188,20 +186,19 @@ fn pending_without_job(balancer: &Pending) -> Finding {
     finding.seen("since", since.as_deref().unwrap_or_default())
 }
 
-/// What the jobs of a board and of its trash are about.
+/// The load balancers of the jobs on a board and in its trash.
 #[derive(Default)]
 struct Jobs {
     books: HashSet<String>,
     balancers: HashSet<String>,
-    /// The logbooks of those on the board that do not say what they are about, and how many have none.
+    /// The logbooks of jobs without a load balancer, and the number of jobs without a logbook.
     untold: Vec<String>,
     unnamed: usize,
-    /// How many records may be about anything.
+    /// The number of records that may concern any load balancer.
     unreadable: usize,
 }
 
 impl Jobs {
-    /// Reads them; none, if that does not say for sure what has no job.
     async fn seen(board: &dyn Board, seen: &mut Examined) -> Option<Self> {
         let jobs = match time::timeout(WHOLE, Self::of(board)).await {
             Ok(Ok(jobs)) => jobs,
@@ -239,7 +236,7 @@ impl Jobs {
                 };
                 let book = job.book.as_ref().map(|book| book.uuid.clone());
                 jobs.books.extend(book.clone());
-                // What is in the trash is done by nobody.
+                // No conductor runs a trashed job.
                 match (octavia::load_balancer(job), book) {
                     _ if shelf == Shelf::Trash => {}
                     (Some(id), _) => jobs.balancers.extend([id.into_owned()]),
@@ -252,7 +249,7 @@ impl Jobs {
     }
 }
 
-/// Takes a command, unless what the database says would not stay within the quotes of its SQL.
+/// Returns a command, unless a database value would escape the quotes of its SQL.
 fn with_sql(command: Suggestion, values: &[&str]) -> Remedy {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     Remedy::Elsewhere(match values.iter().all(|it| it.bytes().all(is_plain)) {
@@ -261,7 +258,7 @@ fn with_sql(command: Suggestion, values: &[&str]) -> Remedy {
     })
 }
 
-/// Tells of logbooks whose job is nowhere: what was to be done is lost, or was never posted.
+/// Reports logbooks without a job: the work is lost or was never posted.
 fn books_without_job(books: &[&StaleBook]) -> Option<Finding> {
     let first = books.first()?;
     let mut states = BTreeMap::new();

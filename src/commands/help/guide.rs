@@ -1,4 +1,4 @@
-//! What the help of a command begins and ends with: examples, and the codes that it can end with.
+//! Examples, exit codes and pointers in the help of commands.
 
 use std::fmt::Write as _;
 
@@ -11,25 +11,24 @@ use serde::Serialize;
 use super::EXIT_CODES;
 use crate::{commands::Cli, suggest::Hint};
 
-/// For each command: examples (`$`), exit codes, rarely used options (`-`), related pages
-/// (`@`), and for the program groups of commands (`=`).
+/// For each command: examples (`$`), exit codes, rarely used options (`-`), related pages (`@`), and for the program
+/// groups of commands (`=`).
 ///
 /// A line of bare codes takes their meanings from the table of all exit codes.
 const GUIDES: &str = include_str!("commands.txt");
 
-/// The name of the program, which has a guide as its commands have.
 pub(in crate::commands) const PROGRAM: &str = "jobboard";
 
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct Example {
     pub(in crate::commands) line: &'static str,
-    /// What it does, if that does not go without saying.
+    /// A summary, where one is needed.
     pub(in crate::commands) about: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct ExitCode {
-    /// The code, or `else` for whatever the command ends with that it runs.
+    /// The code, or `else` for the exit code of the command that it runs.
     pub(in crate::commands) code: &'static str,
     pub(in crate::commands) meaning: &'static str,
 }
@@ -119,7 +118,7 @@ fn usual(code: &'static str) -> ExitCode {
     ExitCode { code, meaning }
 }
 
-/// Returns the grammar of the command line, its help included.
+/// Returns the grammar of the command line, with its help.
 pub(crate) fn grammar() -> Command {
     Cli::command()
         .mut_args(|arg| arg.hide_short_help(true).hide_long_help(true))
@@ -176,7 +175,6 @@ fn describe(command: Command) -> Command {
 /// The help of an option lists its values only up to this number. Longer lists are described in its text.
 const MOST_VALUES: usize = 8;
 
-/// The end of the program's help.
 const POINTERS: &str = "\
 More: `jobboard COMMAND -h`, `jobboard help COMMAND`, `jobboard help options`, and the topics
 boards, filters, output, exit-codes, troubleshooting, conducting, octavia: `jobboard help TOPIC`
@@ -193,7 +191,7 @@ mod tests {
     use super::*;
     use crate::commands::{help::TOPICS, tests::grammars_agree};
 
-    /// Calls it with each command, and the program itself.
+    /// Calls it with each command, and the program.
     fn each(check: impl Fn(&str, &Guide)) {
         let program = Cli::command();
         let commands = program.get_subcommands().map(Command::get_name);
@@ -252,7 +250,7 @@ mod tests {
         });
     }
 
-    /// Takes a line apart as a shell does, at its pipes, too.
+    /// Splits a line as a shell does, at its pipes, too.
     fn words(line: &str) -> Vec<Vec<String>> {
         let mut commands = vec![vec![String::new()]];
         let mut quoted = false;

@@ -1,13 +1,13 @@
-//! Texts that are told on terminals and as manual pages: written once, in a little of Markdown.
+//! Lays out texts for terminals and manual pages from a subset of Markdown.
 
 use clap::builder::{StyledStr, Styles};
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 use unicode_width::UnicodeWidthStr;
 
-/// The widest term that has its explanation beside it; that of others stands below them.
+/// The widest term with its explanation on the same line; others have it below.
 const WIDEST: usize = 36;
 
-/// A part of a text, in Markdown as to what stands within a line.
+/// A block; text within a line is still Markdown.
 enum Block {
     Heading {
         text: String,
@@ -15,7 +15,7 @@ enum Block {
     },
     Paragraph(String),
     Verbatim(Vec<String>),
-    /// A row of a table or an item of a list: a term or a mark, and what is said of it.
+    /// A row of a table or an item of a list: a term or a mark, and the text.
     Entry {
         term: String,
         text: String,
@@ -30,19 +30,19 @@ impl Block {
         }
     }
 
-    /// Whether both are entries of one kind, which are laid out together.
+    /// Whether both are entries of one kind, which share a layout.
     fn goes_with(&self, next: &Self) -> bool {
         let marks = [self, next].map(|block| block.term().map(|term| is_mark(&term)));
         marks[0].is_some() && marks[0] == marks[1]
     }
 }
 
-/// Whether it stands for no more than the beginning of an item.
+/// Whether the term is only a list mark.
 fn is_mark(term: &str) -> bool {
     !term.contains(char::is_alphanumeric)
 }
 
-/// Returns the title of a text and what it is about: `# TITLE: ABOUT` is its first line.
+/// Returns the title and the subject from the first line, `# TITLE: ABOUT`.
 pub(in crate::commands) fn title(text: &str) -> (&str, &str) {
     let line = text.lines().next().unwrap_or_default();
     let line = line.trim_start_matches("# ");
@@ -116,11 +116,11 @@ pub(in crate::commands) fn on_page(text: &str, page: &mut Roff) {
     }
 }
 
-/// Takes a text apart, without its title.
+/// Parses a text without its title.
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut titles = Vec::new();
-    // Whether a line goes on with what the last one has begun.
+    // Whether a line continues the previous block.
     let mut is_open = false;
     let mut lines = text.lines().skip(1);
     while let Some(line) = lines.next() {
@@ -159,7 +159,7 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Returns what a line begins: an item of a list, or a paragraph about a term.
+/// Parses a list item, or a paragraph that starts with a term.
 fn entry(line: &str) -> Option<(String, String)> {
     let (term, text) = match line.strip_prefix("**`") {
         Some(line) => line.split_once("`** ")?,
@@ -176,7 +176,7 @@ fn cells(row: &str) -> Vec<String> {
     cells.map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// Returns what a row says, unless it is the line below the titles.
+/// Returns an entry, unless the row is the line below the titles.
 fn entry_of_row(titles: &[String], cells: &[String]) -> Option<Block> {
     let (term, said) = cells.split_first()?;
     let mut text = said.first()?.clone();
@@ -190,7 +190,7 @@ fn entry_of_row(titles: &[String], cells: &[String]) -> Option<Block> {
     })
 }
 
-/// Adds a text whose lines are no longer than that, all but the first of them indented.
+/// Wraps a text and indents all lines but the first.
 fn fill(shown: &mut String, indent: usize, text: &str, width: usize) {
     let text: String = (spans(text).into_iter())
         .map(|(kind, text)| match kind {
@@ -241,7 +241,7 @@ fn spans(mut text: &str) -> Vec<(Kind, String)> {
     spans
 }
 
-/// Returns the label of a link, and what comes behind the link.
+/// Returns the label of a link, and the text after the link.
 fn link(text: &str) -> Option<(&str, &str)> {
     let (label, rest) = text.strip_prefix('[')?.split_once("](")?;
     let (_, behind) = rest.split_once(')')?;

@@ -1,4 +1,4 @@
-//! A line of a dump, or of a listing, made into a job that can be posted again.
+//! Turns a line of a dump or of a listing into a job that can be posted.
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use chrono::{DateTime, Datelike, TimeDelta, Timelike, Utc};
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// What is read of a line; whatever else is in it means nothing here.
+/// Unknown members are ignored.
 #[derive(Debug, Deserialize)]
 struct Line {
     kind: Option<String>,
@@ -51,7 +51,7 @@ struct Line {
     raw: Option<String>,
 }
 
-/// Reads a time that every board can keep.
+/// Parses a time that every board can store.
 fn time<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<DateTime<Utc>>, D::Error> {
     let Some(time) = Option::<DateTime<Utc>>::deserialize(reader)? else {
         return Ok(None);
@@ -62,16 +62,16 @@ fn time<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<DateTime<Utc>>, D
             "boards cannot store a time in the year {year}"
         )));
     }
-    // What is a leap second to us is none to Python.
+    // Python has no leap seconds.
     Ok(time.with_nanosecond(time.nanosecond().min(999_999_000)))
 }
 
-/// Whether Python knows such a time, and it compares as text with others.
+/// Whether Python can represent the time, and its text sorts like others.
 fn is_of_calendar(time: &DateTime<Utc>) -> bool {
     (1..=9999).contains(&time.year())
 }
 
-/// What was listed without its secrets would be a job that nobody posted.
+/// Error for a listing with masked secrets, which would post a different job.
 const COVERED: &str =
     "the details have masked secrets; `jobboard dump --secrets` writes them in full";
 
@@ -81,7 +81,7 @@ fn no_details() -> Value {
     Map::new().into()
 }
 
-/// A record that is to be put on a board, as it was on another or on the same.
+/// A record to load, and its draft.
 #[derive(Debug)]
 pub(crate) struct Loadable {
     pub(crate) entry: Entry,
@@ -90,10 +90,9 @@ pub(crate) struct Loadable {
     pub(crate) line: Option<u64>,
 }
 
-/// Reads a line; `kinds` are the kind of board that it is from, if it has its stored bytes, and the
-/// one to which it goes.
+/// Parses a line. `kinds` are the kind of the board that its stored bytes come from, if known, and of the target.
 pub(crate) fn read(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadable, String> {
-    // What stands where something else should may be long.
+    // An invalid value may be long.
     loadable(line, kinds).map_err(|words| shortened(&words))
 }
 
@@ -108,7 +107,7 @@ fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadab
         (Some(TRASH), _) | (None, Some("TRASHED")) => Shelf::Trash,
         _ => Shelf::Board,
     };
-    // What a listing shows may be no more than the beginning.
+    // A listing may cut the bytes.
     let raw = match (&line.raw, kinds.0) {
         (Some(raw), Some(_)) => BASE64
             .decode(raw)
@@ -132,7 +131,7 @@ fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadab
     })
 }
 
-/// Makes of a job, and of its stored bytes, what puts it on a board; as [`read`] does of a line.
+/// Returns the draft of a job with its stored bytes, as [`read`] does for a line.
 pub(crate) fn draft(
     job: &Job,
     raw: Vec<u8>,
@@ -209,7 +208,7 @@ fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
     })
 }
 
-/// Makes a record that cannot be read; nothing is known of it but its bytes.
+/// Returns a malformed record, which has only its bytes.
 fn malformed(line: Line, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
     let key = JobKey::new(line.key.unwrap_or_default());
     let entry = Malformed {
@@ -224,7 +223,7 @@ fn malformed(line: Line, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
     (Entry::Malformed(entry.clone()), stray(&entry, shelf))
 }
 
-/// Makes of a record that cannot be read what puts it on a board of the same kind.
+/// Returns the draft of a malformed record, for a board of the same kind.
 pub(crate) fn stray(record: &Malformed, shelf: Shelf) -> Draft {
     Draft {
         uuid: Uuid::nil(),
@@ -301,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Returns the line as which a dump would have it.
+    /// Returns the line of a dump.
     fn dumped(loaded: &Loadable) -> Vec<u8> {
         let view = JobView::of(&loaded.entry, DateTime::default());
         serde_json::to_vec(&Line::new(loaded.draft.shelf(), view)).unwrap()

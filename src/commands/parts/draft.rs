@@ -1,4 +1,4 @@
-//! From words on a command line to a job that can be posted.
+//! Turns command-line arguments into the draft of a job.
 
 use std::{
     fmt::Display,
@@ -47,12 +47,12 @@ pub(crate) struct DraftArgs {
 }
 
 impl DraftArgs {
-    /// Whether a job that is already there is as good as a new one.
+    /// Whether an existing job is as good as a new one.
     pub(crate) fn is_unique(&self) -> bool {
         self.unique.is_some()
     }
 
-    /// Makes the draft of a job, whose command, if any, goes into its details.
+    /// Creates a draft; the command goes into the details.
     pub(crate) fn draft(
         &self,
         config: &Config,
@@ -92,7 +92,7 @@ impl DraftArgs {
             former: None,
         };
         check_size(&draft.details.value(), max_details)?;
-        // Facts nest what was read by itself, and nobody reads what is nested too deeply.
+        // Facts nest parsed JSON, and readers reject deep nesting.
         match serde_json::from_str::<Value>(&draft.details.value().to_string()) {
             Ok(_) => Ok(draft),
             Err(_) => Err(usage("the details are nested too deeply")),
@@ -115,10 +115,10 @@ pub(crate) fn identity(uuid: Option<Uuid>, unique: Option<&str>) -> anyhow::Resu
     }
 }
 
-/// The longest name that every board reads again.
+/// The longest name that every board can read back.
 const LONGEST_NAME: usize = 60_000;
 
-/// Refuses a name that is longer, wherever it takes most room: ZooKeeper has texts as ASCII.
+/// Measures the name as ASCII, as ZooKeeper stores it.
 pub(crate) fn check_length(what: &str, name: &str) -> Result<(), String> {
     let length = |character: char| match character {
         '"' | '\\' => 2,
@@ -147,7 +147,7 @@ pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
     Ok(name.to_owned())
 }
 
-/// Refuses details that are larger than the configuration allows, or not what they were.
+/// Rejects details that are too large, or that change when they are parsed again.
 pub(crate) fn check_size(details: &Value, max: u64) -> anyhow::Result<()> {
     if crate::secret::has_cover(details) {
         let message = "the details have masked secrets";
@@ -168,7 +168,7 @@ fn too_large(size: impl Display, max: u64) -> anyhow::Error {
     CommandError::usage(message).hint(hint).into()
 }
 
-/// Reads `NAME:UUID`; the name may have colons too.
+/// Parses `NAME:UUID`; the name may contain colons.
 fn book(text: &str) -> Result<Book, String> {
     let wrong = || "use NAME:UUID for a book".to_owned();
     let (name, uuid) = text.rsplit_once(':').ok_or_else(wrong)?;
@@ -180,7 +180,7 @@ fn book(text: &str) -> Result<Book, String> {
     })
 }
 
-/// Reads a uuid, or says what one looks like.
+/// Parses a uuid; the error shows the format.
 pub(crate) fn uuid(text: &str) -> Result<Uuid, String> {
     let wrong = |_| {
         format!("`{text}` is not a uuid; a uuid looks like 1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b")
@@ -188,7 +188,7 @@ pub(crate) fn uuid(text: &str) -> Result<Uuid, String> {
     text.parse().map_err(wrong)
 }
 
-/// Reads `KEY=TEXT` or `KEY:=JSON`.
+/// Parses `KEY=TEXT` or `KEY:=JSON`.
 fn fact(text: &str) -> anyhow::Result<(String, Value)> {
     let wanted = "use KEY=TEXT or KEY:=JSON; a command goes after --";
     if text.is_empty() {
@@ -215,7 +215,7 @@ pub(crate) fn fact_of(text: &str) -> Result<(String, Value), String> {
     fact(text).map_err(|error| format!("{error:#}"))
 }
 
-/// Reads details: a JSON object, `@FILE`, or `-` for standard input.
+/// Parses a JSON object, `@FILE`, or `-` for standard input.
 pub(crate) fn details(text: &str, max: u64) -> anyhow::Result<Map<String, Value>> {
     let (source, text) = match text.strip_prefix('@') {
         Some(path) => (path, limited(path, File::open(path), max)?),
@@ -235,9 +235,9 @@ pub(crate) fn details(text: &str, max: u64) -> anyhow::Result<Map<String, Value>
     }
 }
 
-/// Reads text, but hardly more of it than is allowed, lest a mistaken file fill the memory.
+/// Stops soon after the limit, so that a wrong file does not fill the memory.
 fn limited(name: &str, source: io::Result<impl Read>, max: u64) -> anyhow::Result<String> {
-    // Spaces and escapes may make JSON longer than what it says.
+    // Spaces and escapes may make JSON longer than its content.
     let most = max.saturating_mul(8).max(1 << 20);
     let mut text = String::new();
     source
@@ -252,7 +252,7 @@ fn limited(name: &str, source: io::Result<impl Read>, max: u64) -> anyhow::Resul
     Ok(text)
 }
 
-/// Returns the path that `--from` names, `None` for standard input.
+/// Returns the path of `--from`; `None` for standard input.
 pub(crate) fn source(text: &str) -> Option<PathBuf> {
     (text != "-").then(|| PathBuf::from(text))
 }

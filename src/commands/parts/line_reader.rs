@@ -1,4 +1,4 @@
-//! Reading what somebody else has written, line by line, each of bounded length.
+//! Reads untrusted input line by line, each line of bounded length.
 
 use std::{fs::File, io::Seek, path::Path};
 
@@ -9,14 +9,14 @@ use crate::{context::on_file, exit::CommandError};
 
 const READ: usize = 256 * 1024;
 
-/// A line may have so many bytes for each that details may have, and these besides: escapes make text longer, and a
-/// dump has the stored bytes as well.
+/// The limit of a line: a multiple of the details limit plus a constant. Escapes lengthen text, and a dump includes the
+/// stored bytes.
 const LONGEST: (u64, u64) = (8, 64 * 1024);
 
-/// So many times what details may have their values may take in memory.
+/// The memory limit of the parsed values, as a multiple of the details limit.
 const HEAVIEST: u64 = 32;
 
-/// About how much memory JSON takes once it is read, be it valid or not.
+/// Returns the approximate memory of parsed JSON, whether valid or not.
 pub(crate) fn weight(text: &[u8]) -> usize {
     let (mut weight, mut is_text, mut bytes) = (text.len(), false, text.iter());
     while let Some(byte) = bytes.next() {
@@ -32,7 +32,7 @@ pub(crate) fn weight(text: &[u8]) -> usize {
     weight
 }
 
-/// Whether JSON has more values than details that may be read.
+/// Whether JSON has more values than valid details can have.
 pub(crate) fn is_too_heavy(text: &[u8], max_details: u64) -> bool {
     let most = max_details.saturating_mul(HEAVIEST) + text.len() as u64;
     weight(text) as u64 > most
@@ -41,14 +41,14 @@ pub(crate) fn is_too_heavy(text: &[u8], max_details: u64) -> bool {
 pub(crate) struct LineReader {
     reader: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
     source: String,
-    /// What is read, if nobody is still writing it and it can be read again.
+    /// The input, if it is a complete file that can be read again.
     file: Option<File>,
     number: u64,
     max_details: u64,
 }
 
 impl LineReader {
-    /// Opens a file, or standard input; lines are refused that are too long for jobs with such details.
+    /// Opens a file, or standard input; lines too long for these details are rejected.
     pub(crate) fn open(path: Option<&Path>, max_details: u64) -> anyhow::Result<Self> {
         let Some(path) = path else {
             return Ok(Self {
@@ -78,12 +78,12 @@ impl LineReader {
         })
     }
 
-    /// Whether what is read is a file, which can be read again.
+    /// Whether the input can be read again.
     pub(crate) fn is_file(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Reads a file once more from its beginning, or what was kept of something else.
+    /// Reads a file again from its beginning, or the copy of other input.
     pub(crate) fn again(mut self, kept: Option<File>) -> anyhow::Result<Self> {
         match kept.or(self.file.take()) {
             Some(mut file) => {
@@ -110,8 +110,7 @@ impl LineReader {
         format!("{}, line {}", self.source, self.number)
     }
 
-    /// Reads up to the end of the line, which is not part of it; of one that is too long only the end
-    /// is found.
+    /// Returns the next line without its end; a line that is too long is skipped with an error.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<Vec<u8>>>> {
         let (mut line, mut length, mut is_any) = (Vec::new(), 0_u64, false);
         let longest = self.max_details.saturating_mul(LONGEST.0) + LONGEST.1;

@@ -1,4 +1,4 @@
-//! Whether somebody who holds a claim is still there to end it.
+//! Whether the holder of a claim is alive.
 
 use std::time::Duration;
 
@@ -11,68 +11,65 @@ use crate::{
     process::living::has_ended,
 };
 
-/// How long a claim of a peer that is renewed has left at least: a quarter of what TaskFlow's users
-/// claim for, unless they are told otherwise.
+/// The least time left on a renewed claim of a peer: a quarter of the expiry that TaskFlow's users choose by default.
 const LEAST_OF_PEERS: Duration = Duration::from_millis(7500);
 
-/// How many claims are looked at again.
+/// How many claims are checked twice.
 const MOST: usize = 1000;
 
-/// The shortest time after which a claim is looked at again.
+/// The shortest time between the two checks of a claim.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// Whether a conductor should have said by now that it is alive, or is known to have died.
+/// Whether a conductor's heartbeat is late, or its process has died.
 pub(crate) fn is_silent(conductor: &Conductor) -> bool {
     has_died(conductor) || conductor.is_overdue()
 }
 
-/// Whether the process of a conductor has ended, as far as that can be told from here.
+/// Whether the process of a conductor has ended, as far as this machine can see.
 pub(crate) fn has_died(conductor: &Conductor) -> bool {
     let process = conductor.told.process.as_deref();
     has_ended(&conductor.host, conductor.pid, process) == Some(true)
 }
 
-/// Whether an owner is a process that is dead, as far as that can be told from here.
+/// Whether an owner is a dead process.
 ///
-/// One of this machine is asked for. One of another machine is dead if it has claims that never
-/// lapse, and is no conductor that is alive: nobody else has such claims under such a name.
+/// On this machine the process table answers. An owner on another machine is dead if it holds claims without expiry and
+/// is not a running conductor: only conductors hold claims like that under such names.
 pub(crate) fn is_dead(owner: &Owner, conductors: &[Conductor], has_for_ever: bool) -> bool {
     let mut known = conductors.iter().filter(|it| it.owner == *owner).peekable();
     if known.peek().is_some() {
         return known.all(has_died);
     }
     let text = owner.text();
-    // The claims of a move expire, and its copies are released by the source board's word alone.
+    // The claims of a move expire, and only the source board may release its copies.
     !text.starts_with(MOVER)
         && process_of(&text)
             .is_some_and(|(host, pid)| has_ended(host, pid, None).unwrap_or(has_for_ever))
 }
 
-/// Whether the process of a move of jobs to another board has ended; `None` if that cannot be seen from here.
+/// Whether the process of a move to another board has ended; `None` if it ran on another machine.
 pub(crate) fn has_mover_ended(owner: &Owner) -> Option<bool> {
     let text = owner.text();
     let (host, pid) = process_of(text.strip_prefix(MOVER)?)?;
     has_ended(host, pid, None)
 }
 
-/// Whether an owner is a move that died on this machine.
 pub(crate) fn is_of_broken_move(owner: &Owner) -> bool {
     has_mover_ended(owner) == Some(true)
 }
 
-/// Whether a claim is that of a move on the copy that it has posted.
+/// Whether a claim is a move's claim on the copy that it posted.
 ///
-/// Only the source board knows whether the copy may be performed, so nothing but the move or
-/// `copy --resume` may end it.
+/// Only the source board knows whether the copy may run, so only the move or `copy --resume` may end the claim.
 pub(crate) fn is_copy_of_move(holding: &Holding) -> bool {
     let owner = holding.owner.as_ref();
     holding.lease == Lease::None && owner.is_some_and(|it| it.text().starts_with(MOVER))
 }
 
-/// Whether it is certain enough that nobody keeps a claim for it to be ended unasked.
+/// Whether the owner is certainly dead, so that its claim may be ended without a question.
 ///
-/// A conductor that has said which process it is, can be asked for. Of all others only a name is
-/// known, and one machine may have several sets of pids: what they keep alive, or lapses, is left alone.
+/// The process of a registered conductor can be checked. For other owners only a name is known, and one machine may
+/// have several pid namespaces: their claims stay if they expire or are renewed.
 pub(crate) fn is_nobody_s(holding: &Holding, conductors: &[Conductor]) -> bool {
     let Some(owner) = &holding.owner else {
         return false;
@@ -87,7 +84,7 @@ pub(crate) fn is_nobody_s(holding: &Holding, conductors: &[Conductor]) -> bool {
         && process_of(&text).is_some_and(|(host, pid)| has_ended(host, pid, None) == Some(true))
 }
 
-/// Returns the machine and the number of the process that a name is of: `…HOST:PID:RANDOM`.
+/// Returns the host and the pid from a name like `…HOST:PID:RANDOM`.
 pub(crate) fn process_of(name: &str) -> Option<(&str, u32)> {
     let (rest, random) = name.rsplit_once(':')?;
     let (rest, pid) = rest.rsplit_once(':')?;
@@ -96,22 +93,22 @@ pub(crate) fn process_of(name: &str) -> Option<(&str, u32)> {
     is_random.then_some((host, pid.parse().ok()?))
 }
 
-/// Claims that have less time left than whoever keeps them leaves them.
+/// Finds claims with less time left than their holder normally leaves.
 #[derive(Debug)]
 pub(crate) struct Overdue {
     has_peers: bool,
-    /// How long the claims of conductors last that say so.
+    /// The lease durations that conductors publish.
     leases: Vec<(Owner, Duration)>,
     claims: Vec<Suspect>,
 }
 
-/// A claim that may not be renewed any more.
+/// A claim that may no longer be renewed.
 #[derive(Debug)]
 struct Suspect {
     job: JobRef,
     holding: Holding,
     seen: Instant,
-    /// How long nothing can be told of it.
+    /// How long the claim has to be watched.
     pause: Duration,
 }
 
@@ -128,7 +125,7 @@ impl Overdue {
         }
     }
 
-    /// Notes a claim that should have been renewed by now, if it is one that is kept.
+    /// Notes a claim that should have been renewed by now.
     pub(crate) fn add(&mut self, entry: &Entry) {
         if let Some(job) = entry.job()
             && let Some(holding) = job.holding.as_ref()
@@ -146,25 +143,24 @@ impl Overdue {
         }
     }
 
-    /// Returns how much time a claim always has left that somebody keeps, and how long it has to be
-    /// watched until that is sure.
+    /// Returns the least time left on a renewed claim, and how long to watch the claim to be sure.
     fn least(&self, holding: &Holding, left: Duration) -> Option<(Duration, Duration)> {
         let is_timed = holding.lease == Lease::Timed;
         let owner = holding.owner.as_ref().filter(|_| is_timed)?;
-        // Each of ours is numbered.
+        // `jobboard` numbers its claims.
         if holding.fence.is_none() {
             return self.has_peers.then_some((LEAST_OF_PEERS, SHORTEST));
         }
         if let Some((_, lease)) = self.leases.iter().find(|(it, _)| it == owner) {
-            // It is renewed when two thirds of it are left.
+            // Conductors renew when two thirds are left.
             return Some((*lease / 3, SHORTEST));
         }
-        // Only processes keep theirs; nobody says for how long it was made, but one that has so much
-        // left is renewed within half of that, or it is late.
+        // Only processes renew theirs. The lease duration is unknown, but a claim with this much left is renewed within
+        // half of it.
         process_of(&owner.text()).map(|_| (LEASE / 3, left / 2))
     }
 
-    /// Looks again at those that can be told within `most`, and returns the ones that are not renewed.
+    /// Checks the suspects again that can be decided within `most`; returns the ones that were not renewed.
     pub(crate) async fn not_renewed(
         mut self,
         board: &dyn Board,
@@ -231,7 +227,7 @@ mod tests {
                 claimed_on: None,
                 fence: None,
             };
-            // What lapses, or stands as long as a session, is no proof of a death.
+            // A claim that expires, or that lasts as long as a session, proves no death.
             let is_ours = name.contains(&format!("{here}:"));
             assert_eq!(is_nobody_s(&holding(Lease::None), &[]), dead && is_ours);
             assert!(!is_nobody_s(&holding(Lease::Timed), &[]));

@@ -1,4 +1,4 @@
-//! Putting jobs on a board that were on one before: those that are there already are left alone.
+//! Posts jobs that were on a board before; existing jobs are skipped.
 
 use std::{
     collections::HashMap,
@@ -20,16 +20,15 @@ pub(crate) enum Loaded {
     Posted {
         sequence: i64,
     },
-    /// It is there, and is the same.
+    /// The same job exists.
     Exists,
-    /// It is there, and is the same, but on the other shelf.
+    /// The same job exists, but in the trash instead of on the board, or the reverse.
     Shelved,
-    /// Another one of its uuid is there.
+    /// Another job has its uuid.
     Conflict,
 }
 
-/// What is told of a job by which it is the same on any board; where it is, and what happened to it,
-/// is not.
+/// Hashes the fields that are the same on any board; location and history are not.
 pub(crate) fn fingerprint(job: &Job) -> u64 {
     let mut hasher = DefaultHasher::new();
     let book = job.book.as_ref().map(|book| (&book.name, &book.uuid));
@@ -40,7 +39,7 @@ pub(crate) fn fingerprint(job: &Job) -> u64 {
     hasher.finish()
 }
 
-/// What a job is that is there, and where.
+/// The fingerprint and the location of an existing job.
 type Seen = (u64, Shelf);
 
 fn hash_of(raw: &[u8]) -> u64 {
@@ -52,15 +51,14 @@ fn hash_of(raw: &[u8]) -> u64 {
 pub(crate) struct Loader<'a> {
     board: &'a dyn Board,
     is_dry: bool,
-    /// What is on the board, where finding one job means reading all of them.
+    /// The index of a board that has to be read whole to find one job.
     index: Option<HashMap<Uuid, (Seen, JobKey)>>,
-    /// How many records that cannot be read are there, by their bytes; none, as long as none was to be
-    /// put there.
+    /// The number of malformed records by their bytes; `None` until one has to be loaded.
     malformed: Option<HashMap<u64, u64>>,
 }
 
 impl<'a> Loader<'a> {
-    /// Prepares for a board of this kind; a dry run changes nothing, and says what would be posted.
+    /// A dry run changes nothing and reports the jobs that it would post.
     pub(crate) async fn new(
         board: &'a dyn Board,
         kind: BoardKind,
@@ -92,7 +90,7 @@ impl<'a> Loader<'a> {
         for shelf in SHELVES {
             let mut entries = self.board.entries(Query::all(shelf, detail));
             while let Some(entry) = entries.try_next().await? {
-                // A board beside this one may have put it into the trash that they share.
+                // A sibling board may have put it into the shared trash.
                 if !matches!(entry.origin(), Origin::Beside(_)) {
                     see(entry);
                 }
@@ -101,9 +99,9 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Puts those jobs on the board that are not there, each as it is listed and as it is to be posted.
+    /// Posts the jobs that are missing, each given as listing and draft.
     ///
-    /// An error around the answers means what it means from [`Board::post`].
+    /// The outer error has the meaning of [`Board::post`].
     pub(crate) async fn load(
         &mut self,
         jobs: &[(&Entry, &Draft)],
@@ -132,7 +130,7 @@ impl<'a> Loader<'a> {
                     }
                 }
                 Err(error) => {
-                    // Somebody else was quicker, or it stands twice in what is loaded.
+                    // Another client was faster, or the input has the job twice.
                     if matches!(error, BoardError::Exists { .. }) && entry.job().is_some() {
                         late.push(at);
                     }
@@ -141,7 +139,7 @@ impl<'a> Loader<'a> {
             }
         }
         let again: Vec<_> = late.iter().map(|at| jobs[*at]).collect();
-        // Others have been posted by now: where this is not heard, it is there all the same.
+        // The posts succeeded, so an error here does not matter.
         let found = self.found(&again).await.unwrap_or_default();
         for (at, found) in late.into_iter().zip(found) {
             answers[at] = Ok(found.unwrap_or(Loaded::Conflict));
@@ -149,7 +147,7 @@ impl<'a> Loader<'a> {
         Ok(answers)
     }
 
-    /// Says of each job whether it is there; none, if it is not.
+    /// Returns for each job whether it exists.
     pub(crate) async fn known(
         &mut self,
         jobs: &[(&Entry, &Draft)],
@@ -183,7 +181,7 @@ impl<'a> Loader<'a> {
         let found = self.board.resolve_on(&SHELVES, &wanted).await?;
         let there = |found: board::Result<Entry>| match found {
             Ok(Entry::Job(job)) => Ok(Some((fingerprint(&job), job.shelf))),
-            // It has the place, whatever it is.
+            // The name is taken, whatever the record is.
             Ok(Entry::Malformed(_)) | Err(BoardError::Ambiguous { .. }) => {
                 Ok(Some((0, Shelf::Board)))
             }
@@ -217,7 +215,7 @@ impl<'a> Loader<'a> {
         Ok(found.collect())
     }
 
-    /// Whether such a record is there that cannot be read, which then counts as this one.
+    /// Whether the board has the same malformed record; each one counts once.
     async fn has_malformed(&mut self, raw: &[u8]) -> board::Result<bool> {
         if self.malformed.is_none() {
             let mut malformed = HashMap::new();

@@ -1,4 +1,4 @@
-//! The database with the logbooks of a board's jobs, for the commands that look into it.
+//! Opens the logbook database of a board's jobs.
 
 use anyhow::Context as _;
 use futures_util::future::OptionFuture;
@@ -33,13 +33,13 @@ impl LogbookArgs {
         self.logbook.is_some() || ctx.config.logbook.is_some()
     }
 
-    /// Whether it is the fault of whoever typed the command that they cannot be read.
+    /// Whether the error comes from the command line.
     pub(crate) fn is_at_fault(&self, error: &anyhow::Error) -> bool {
         let is_usage = matches!(error.downcast_ref(), Some(CommandError::Usage { .. }));
         is_usage && self.logbook.is_some()
     }
 
-    /// Returns the logbooks, if anybody says where they are.
+    /// Returns the logbooks, if they are configured.
     pub(crate) async fn open(&self, ctx: &Context) -> anyhow::Result<Option<Logbook>> {
         let given = self
             .logbook
@@ -69,8 +69,7 @@ pub(crate) struct BooklessArgs {
 }
 
 impl BooklessArgs {
-    /// Refuses those of the chosen jobs whose logbook is gone: what is back on the board without it is
-    /// trashed by the next conductor that claims it.
+    /// Rejects chosen jobs without their logbook: the next conductor would trash them again.
     pub(crate) async fn refuse(&self, ctx: &Context, chosen: &mut Chosen) -> anyhow::Result<()> {
         let uuids: Vec<_> = chosen.entries().filter_map(book).collect();
         if self.without_book || uuids.is_empty() {
@@ -86,7 +85,7 @@ impl BooklessArgs {
         };
         let books = match books {
             Ok(books) => books,
-            // Who says where they are wants them to be looked at.
+            // An explicit option makes the error fatal.
             Err(error) if self.logbook.logbook.is_some() => {
                 return Err(error.context("cannot check the logbooks"));
             }

@@ -1,4 +1,4 @@
-//! Choosing the jobs that a verb acts on: by reference, from standard input, or by filter.
+//! Selects the jobs of a verb: by reference, from standard input, or by filter.
 
 use std::{
     collections::HashSet,
@@ -23,10 +23,10 @@ use crate::{
 
 const SAMPLE: usize = 5;
 
-/// The longest line of references: a `unique:KEY` may be long.
+/// The longest line of references in bytes: a `unique:KEY` may be long.
 const LONGEST_LINE: u64 = 64 * 1024;
 
-/// How much memory all references may take that are read, each with some room of its own.
+/// The memory for all references, and the overhead of each.
 const MOST_REFERENCES: (usize, usize) = (64 << 20, 64);
 
 #[derive(Debug, clap::Args)]
@@ -64,15 +64,15 @@ pub(crate) struct Selection {
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub(crate) jobs: Vec<Named>,
-    /// Whether they were chosen by what they are, and not one by one.
+    /// Whether a filter chose them.
     pub(crate) is_bulk: bool,
 }
 
-/// A record that was chosen, or why it is not there.
+/// A chosen record, or the reason for its absence.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) name: String,
-    /// What means it and nothing else in a command.
+    /// A reference that means this record only.
     pub(crate) reference: String,
     pub(crate) entry: anyhow::Result<Entry>,
 }
@@ -85,12 +85,12 @@ impl Chosen {
 }
 
 impl Selection {
-    /// Refuses to take no choice for the choice of everything.
+    /// Rejects an empty selection, so that it does not mean all jobs.
     pub(crate) fn require(&self) -> anyhow::Result<()> {
         self.require_by("--state, --name or --filter")
     }
 
-    /// Refuses it where jobs can be chosen by these options.
+    /// Rejects an empty selection; `options` names the ways to select.
     pub(crate) fn require_by(&self, options: &str) -> anyhow::Result<()> {
         if self.jobs.is_empty() && self.filters().is_empty() {
             let message = format!("no job given: name one or use {options}");
@@ -99,14 +99,14 @@ impl Selection {
         Ok(())
     }
 
-    /// Returns all that has to hold of a job that is not chosen by itself.
+    /// Returns all conditions of a selection by filter.
     fn filters(&self) -> Filters {
         let state = self.state.map(Filter::by_state);
         let all = self.filter.iter().cloned().chain(self.name.clone());
         Filters::new(all.chain(state).collect())
     }
 
-    /// Returns the board; a dry run changes nothing, wherever that is forbidden.
+    /// Opens the board; a dry run also works on a read-only board.
     pub(crate) fn board(&self, ctx: &mut Context) -> anyhow::Result<Arc<dyn Board>> {
         match self.dry_run {
             true => ctx.board(),
@@ -114,7 +114,7 @@ impl Selection {
         }
     }
 
-    /// Looks the chosen jobs up, in the order in which they were named, or are ranked on each shelf.
+    /// Looks the chosen jobs up, in the given order or by rank.
     pub(crate) async fn look_up(
         &self,
         ctx: &Context,
@@ -135,7 +135,7 @@ impl Selection {
         Ok(Chosen { jobs, is_bulk })
     }
 
-    /// Leaves out what is beyond --limit, and says so; refuses what is beyond --max.
+    /// Applies --limit with a note; rejects more than --max.
     pub(crate) fn bounded(&self, ctx: &Context, mut chosen: Chosen) -> anyhow::Result<Chosen> {
         let jobs = &mut chosen.jobs;
         if let Some(limit) = self.limit.filter(|limit| jobs.len() > *limit) {
@@ -190,7 +190,7 @@ impl Selection {
     }
 }
 
-/// Shows what was chosen by filter, and asks whether it is meant.
+/// Shows a selection by filter and asks for confirmation.
 pub(crate) fn confirm_bulk(
     ctx: &Context,
     consent: &Consent,
@@ -203,7 +203,7 @@ pub(crate) fn confirm_bulk(
     }
 }
 
-/// Shows what was chosen, and asks whether it is meant; `{}` in the question says how many.
+/// Shows the selection and asks for confirmation; `{}` in the question is the number.
 pub(crate) fn confirm(
     ctx: &Context,
     consent: &Consent,
@@ -211,11 +211,11 @@ pub(crate) fn confirm(
     chosen: &Chosen,
 ) -> anyhow::Result<()> {
     let found: Vec<_> = chosen.entries().collect();
-    // Where nothing was found, there is nothing to agree to.
+    // With nothing found, there is nothing to confirm.
     if found.is_empty() {
         return Ok(());
     }
-    // A program that reads what we say has no use for it.
+    // Programs that read the output have no use for it.
     if ctx.out.can_ask() || !ctx.out.is_json() {
         for entry in found.iter().take(SAMPLE) {
             ctx.out.note(format!("  {}", describe(entry)));
@@ -250,7 +250,7 @@ pub(crate) fn describe(entry: &Entry) -> String {
     }
 }
 
-/// Reads references as they were typed; `-` stands for those on standard input.
+/// Parses references; `-` reads them from standard input.
 pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
     let readers = typed.iter().filter(|text| *text == "-").count();
     if readers + usize::from(ctx.config.takes_stdin()) > 1 && readers > 0 {
@@ -283,7 +283,7 @@ pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<
     Ok(references)
 }
 
-/// Reads references for a command that only reads: any other word is the name of a job.
+/// Parses references for a command that only reads: any other word is the name of a job.
 pub(crate) async fn references_or_names(
     ctx: &Context,
     board: &dyn Board,
@@ -326,7 +326,7 @@ async fn by_name(board: &dyn Board, name: &str) -> board::Result<JobKey> {
     Err(BoardError::NoSuchJob)
 }
 
-/// Reads the next line, unless it is longer than any reference; none, if there is none.
+/// Reads the next line; rejects one that is longer than any reference.
 fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     input.take(LONGEST_LINE + 1).read_until(b'\n', &mut line)?;
@@ -354,7 +354,7 @@ fn parse(text: &str) -> anyhow::Result<JobRef> {
         .map_err(|error| CommandError::usage(format!("{error}")).into())
 }
 
-/// Looks up jobs that were referred to one by one, and returns each once.
+/// Looks up references, and returns each job once.
 pub(crate) async fn named(
     ctx: &Context,
     board: &dyn Board,
@@ -370,7 +370,6 @@ pub(crate) async fn named(
         reference: wanted.to_string(),
         entry: entry.map_err(anyhow::Error::from),
     };
-    // A job that is given twice is one job.
     let mut given = HashSet::new();
     let is_new = |named: &Named| {
         let key = named.entry.as_ref().map(|entry| entry.key().clone());

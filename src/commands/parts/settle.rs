@@ -1,4 +1,4 @@
-//! What abandoning, consuming and trashing have in common.
+//! The common part of abandon, consume and trash.
 
 use chrono::TimeDelta;
 
@@ -77,7 +77,7 @@ pub(crate) async fn settle(
         (true, None) => Right::Force,
         (true, Some(owner)) => Right::ForceFrom(owner),
     };
-    // That a job is done, or given back by whoever has it, is its ordinary course.
+    // Consuming a job, or releasing one's own claim, is the normal course.
     let is_ordinary = !args.force && matches!(outcome, Outcome::Consume | Outcome::Abandon(_));
     let remark = args.reason.remark(ctx, verb, is_ordinary);
     if let Right::Owner(_) = right {
@@ -105,9 +105,9 @@ pub(crate) async fn settle(
 
 enum Right {
     Owner(Owner),
-    /// An operator's word, about what was seen.
+    /// An operator's decision about the job as seen.
     Force,
-    /// An operator's word, about who holds the job.
+    /// An operator's decision about this owner's claim.
     ForceFrom(Owner),
 }
 
@@ -123,12 +123,12 @@ impl Right {
         }
     }
 
-    /// Says of a refusal what it means for such a record, or if somebody was stated to hold it.
+    /// Explains a rejection for a malformed record or a stated owner.
     fn judged(&self, entry: &Entry, answer: Result<Settled>) -> anyhow::Result<Settled> {
         match (self, answer) {
             (_, Err(error @ BoardError::NotClaimed)) => Err(match entry {
                 Entry::Job(_) => error.into(),
-                // That nobody has it is not what is the matter with it.
+                // Being unclaimed is not its problem.
                 Entry::Malformed(record) => BoardError::from(record).into(),
             }),
             (Self::ForceFrom(owner), Err(BoardError::Changed)) => {
@@ -139,7 +139,7 @@ impl Right {
     }
 }
 
-/// Settles records whoever holds them, as long as each is as it was seen.
+/// Settles records of any owner, each only if it is unchanged.
 pub(crate) async fn by_force(
     board: &dyn Board,
     seen: &[&Entry],
@@ -174,10 +174,10 @@ async fn batch(
     board.settle(&settlements).await
 }
 
-/// Says what is to be known of a job whose claim an operator ends.
+/// Returns the consequence for a job after an operator ends its claim.
 ///
-/// Somebody may be performing it, who hears of that only when the claim is to be renewed. No
-/// conductor is to begin anew before the command of the old one is sure to have ended.
+/// The old owner may still run the job, and learns of it at the next renewal. Conductors wait until the old command has
+/// certainly ended.
 fn aftermath(entry: &Entry) -> Aftermath {
     let performed = entry.job().filter(|job| job.history.attempts > 0);
     let lapses_in = performed
@@ -208,7 +208,7 @@ pub(crate) fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> 
         .map_err(|error| CommandError::usage(format!("--owner: {error}")).into())
 }
 
-/// Says beforehand how many of the jobs that a filter chose are not ours to settle.
+/// Warns how many jobs of a selection belong to other owners.
 fn foresee_refusals(ctx: &Context, chosen: &Chosen) {
     let is_ours = |entry: &&Entry| {
         let holding = entry.holding();
@@ -225,7 +225,7 @@ fn foresee_refusals(ctx: &Context, chosen: &Chosen) {
     }
 }
 
-/// Leaves alone what cannot be read, unless an operator insists.
+/// Skips malformed records without --force.
 fn refuse_malformed(chosen: &mut Chosen) {
     for Named { entry, .. } in &mut chosen.jobs {
         if let Ok(Entry::Malformed(record)) = entry {

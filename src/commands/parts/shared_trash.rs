@@ -1,4 +1,4 @@
-//! A trash that boards share which are beside each other, and what of it is for whom.
+//! Filters the trash that sibling boards share.
 
 use super::select::{Chosen, Named, confirm};
 use crate::{
@@ -22,15 +22,14 @@ pub(crate) struct SharedArgs {
 }
 
 impl SharedArgs {
-    /// Whether a record is meant, where all are.
+    /// Always `true` with --all.
     pub(crate) fn admits(self, entry: &Entry) -> bool {
         self.shared || !matches!(entry.origin(), Origin::Beside(_))
     }
 
-    /// Leaves out of what was chosen the jobs that are not this board's, and says so.
+    /// Drops the jobs of other boards from a selection, with a note.
     ///
-    /// One that was named and is another board's is refused; of one that nobody knows whose it is,
-    /// being named suffices.
+    /// A named job of another board is rejected. A named job without an origin is accepted.
     pub(crate) fn narrow(self, ctx: &Context, board: &dyn Board, chosen: &mut Chosen) {
         if self.shared {
             return;
@@ -56,7 +55,7 @@ impl SharedArgs {
         }
     }
 
-    /// Has somebody agree that jobs come here of which nobody knows from where.
+    /// Asks for confirmation of jobs without a known origin.
     pub(crate) fn confirm_unknown(
         self,
         ctx: &Context,

@@ -1,5 +1,4 @@
-//! Which failures are alike: by how the command ended, and the last thing that it wrote, but for what differs from
-//! one job to the next.
+//! Groups failures by signature: the exit and the last output line, without the parts that differ from job to job.
 
 use std::{
     cmp::Reverse,
@@ -18,26 +17,25 @@ use crate::{
     secret::covered_text,
 };
 
-/// How many characters of a signature are kept.
+/// The length of a signature in characters.
 const LONGEST: usize = 120;
 
-/// How much of a line is looked at.
+/// The part of a line that is read, in characters.
 const LOOKED_AT: usize = 1024;
 
-/// How many names are kept of those whose jobs fail alike.
+/// The number of job names kept per signature.
 const NAMES: usize = 5;
 
-/// How many signatures are kept track of at once.
+/// The number of signatures kept.
 const MOST: usize = 1000;
 
-/// How many characters are kept of each text of a sample.
+/// The length of each text of a sample, in characters.
 const SAMPLE: usize = 2_000;
 
-/// Returns what a failure has in common with others like it.
+/// Returns the variable-free form of a failure.
 ///
-/// How it ended, then the last line that is not empty of its errors, or else of its output. What looks like a
-/// secret is covered; of quoted text `"…"` is left, of a path its last part, of what looks like an id `H`, of a
-/// number `#`.
+/// It has the exit, then the last line of standard error, or else of the output. Secrets are masked. Quoted text
+/// becomes `"…"`, a path its last part, an id `H`, and a number `#`.
 pub(crate) fn signature(failure: &Failure) -> String {
     let how = failure.how().unwrap_or_else(|| alike(&failure.reason));
     match failure.last_line() {
@@ -46,7 +44,7 @@ pub(crate) fn signature(failure: &Failure) -> String {
     }
 }
 
-/// Leaves out of a line what differs where all else is alike.
+/// Replaces the variable parts of a line.
 fn alike(line: &str) -> String {
     static VARIES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let varies = [
@@ -68,7 +66,7 @@ fn alike(line: &str) -> String {
             Some(last) => alike(last.as_str()),
             None if is("quoted") => "\"…\"".to_owned(),
             None if is("id") => "H".to_owned(),
-            // A long number is one, and a word has no digits.
+            // A long number is a number, and a word has no digits.
             None if is("word") => match &found[0] {
                 text if text.bytes().all(|byte| byte.is_ascii_digit()) => "#".to_owned(),
                 text if text.bytes().any(|byte| byte.is_ascii_digit()) => "H".to_owned(),
@@ -91,22 +89,19 @@ fn begin(text: &str, characters: usize) -> String {
 pub(crate) struct Alike {
     pub(crate) signature: String,
     pub(crate) failures: u64,
-    /// Whether there were more, which are not remembered: of each job only the last ones are.
+    /// Whether earlier failures are missing: a job keeps only its last ones.
     pub(crate) at_least: bool,
     pub(crate) jobs: u64,
-    /// Names of their jobs, a few of them.
     pub(crate) names: BTreeSet<String>,
     pub(crate) more_names: bool,
     pub(crate) first: DateTime<Utc>,
     pub(crate) last: DateTime<Utc>,
-    /// The last of them.
     pub(crate) sample: Sample,
 }
 
-/// One failure, but for what looks like a secret, and for the middle of a long text.
+/// One failure, with secrets masked and long texts cut in the middle.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sample {
-    /// What refers to the job.
     pub(crate) job: String,
     pub(crate) name: String,
     pub(crate) conductor: String,
@@ -129,17 +124,16 @@ impl Sample {
     }
 }
 
-/// Whether a job failed more often than is remembered of it.
+/// Whether a job failed more often than its record shows.
 fn has_forgotten(job: &Job) -> bool {
     let kept = job.history.failures.len();
     kept >= History::FAILURES && job.failed_attempts() as usize > kept
 }
 
-/// Sorts failures by what they have in common, in bounded memory.
 #[derive(Debug, Default)]
 pub(crate) struct Signatures {
     all: BTreeMap<String, Alike>,
-    /// Whether rare ones had to go.
+    /// Whether rare signatures were dropped.
     pub(crate) has_dropped: bool,
 }
 
@@ -151,7 +145,7 @@ impl Signatures {
             let is_first = seen.insert(signature.clone());
             self.note(signature, job, failure, is_first);
         }
-        // What those were that go is not counted.
+        // The failures of dropped signatures are not counted.
         self.has_dropped |= keep_most(&mut self.all, MOST, |of| of.failures);
     }
 
@@ -185,7 +179,7 @@ impl Signatures {
         }
     }
 
-    /// Returns them, the most frequent first.
+    /// Returns the groups, the most frequent first.
     pub(crate) fn finish(self) -> Vec<Alike> {
         let mut all: Vec<_> = self.all.into_values().collect();
         all.sort_by_key(|of| (Reverse(of.failures), Reverse(of.last)));

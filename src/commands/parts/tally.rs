@@ -1,4 +1,4 @@
-//! What one look at a board comes to, in no more memory than it has names.
+//! Totals of one pass over a board, in memory bounded by its number of names.
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
@@ -18,10 +18,10 @@ use crate::{
     retry::MAX_ATTEMPTS,
 };
 
-/// For how long a claim that never lapses may be held before that is a cause for worry.
+/// A claim without expiry that is older than this is a cause for worry.
 pub(crate) const LONG: TimeDelta = TimeDelta::hours(1);
 
-/// How many owners are counted to the end; of more than twice as many the rarest are left out.
+/// The number of owners with exact counts; beyond twice as many, the rarest are dropped.
 const MOST_OWNERS: usize = 10_000;
 
 #[derive(Debug, Default, Serialize)]
@@ -29,34 +29,34 @@ pub(crate) struct Figures {
     pub(crate) unclaimed: u64,
     pub(crate) backing_off: u64,
     pub(crate) claimed: u64,
-    /// How many of the claimed stay so until somebody ends it.
+    /// Claims without expiry.
     pub(crate) claim_never_expires: u64,
-    /// How many of these are held for [`LONG`].
+    /// Claims without expiry that are older than [`LONG`].
     #[serde(skip)]
     pub(crate) forgotten: u64,
     pub(crate) owner_dead: u64,
     pub(crate) malformed: u64,
-    /// How many failed so often that their next attempt is the last, or that there is none.
+    /// Jobs whose next attempt is the last, or that have no attempt left.
     pub(crate) poison: u64,
-    /// How often those were tried at least.
+    /// The lowest number of attempts among them.
     pub(crate) poison_attempts: Option<u32>,
-    /// How many that nobody has were tried as often as they may be.
+    /// Unclaimed jobs at their retry limit.
     pub(crate) retries_exhausted: u64,
-    /// How often those were tried at least.
+    /// The lowest number of attempts among them.
     #[serde(skip)]
     pub(crate) exhausted_attempts: Option<u32>,
-    /// The one that was posted first, whoever has it.
+    /// Counts claimed jobs, too.
     #[serde(skip)]
     pub(crate) oldest: Option<Standing>,
     pub(crate) oldest_unclaimed: Option<Standing>,
     pub(crate) longest_held: Option<Standing>,
 }
 
-/// A job that has been as it is for longer than all others.
+/// The job that has been in its state for the longest time.
 #[derive(Debug, Serialize)]
 pub(crate) struct Standing {
     pub(crate) uuid: String,
-    /// What refers to it: a peer may have written any text for a uuid.
+    /// A reference that works on the command line: a peer may have written any text for a uuid.
     #[serde(skip)]
     pub(crate) reference: String,
     pub(crate) name: String,
@@ -76,19 +76,17 @@ pub(crate) struct ByName {
 
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ByOwner {
-    /// `None`: it cannot be read.
+    /// `None`: unreadable.
     pub(crate) owner: Option<Owner>,
     pub(crate) claims: u64,
     pub(crate) held_since: Option<DateTime<Utc>>,
-    /// When the first of them lapses, in seconds.
+    /// The earliest expiry, in seconds.
     #[serde(serialize_with = "seconds")]
     pub(crate) expires_in: Option<Duration>,
     pub(crate) claim_never_expires: u64,
-    /// The conductor that claims under this name, if one is registered.
+    /// The registered conductor that claims under this name.
     pub(crate) conductor: Option<String>,
-    /// Whether it has not been heard of for too long.
     pub(crate) is_silent: bool,
-    /// Whether it is the name of a process that is dead.
     pub(crate) is_dead: bool,
 }
 
@@ -97,7 +95,7 @@ fn seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::O
     span.map(|span| span.as_secs_f64()).serialize(serializer)
 }
 
-/// How far back what has left a board is counted.
+/// How far back departures from the board are counted.
 const LATELY: TimeDelta = TimeDelta::hours(24);
 
 #[derive(Debug, Default, Serialize)]
@@ -105,14 +103,13 @@ pub(crate) struct Departures {
     pub(crate) consumed: u64,
     pub(crate) failed: u64,
     pub(crate) purged: u64,
-    /// From when on; later than asked for where no more is remembered.
+    /// Later than requested if the history does not reach back that far.
     pub(crate) since: DateTime<Utc>,
     #[serde(skip)]
     pub(crate) earliest: Option<DateTime<Utc>>,
 }
 
 impl Departures {
-    /// Counts none yet of what has left the board in the last day.
     pub(crate) fn lately(now: DateTime<Utc>) -> Self {
         Self {
             since: now - LATELY,
@@ -120,15 +117,14 @@ impl Departures {
         }
     }
 
-    /// Ends the counting where all that is remembered was counted: if that is as much as may be, more
-    /// may have been forgotten.
+    /// Ends the counting after the whole history was read. A full history may have dropped older jobs.
     pub(crate) fn end(&mut self, history: u32) {
         if self.count() >= u64::from(history) {
             self.since = self.earliest.unwrap_or(self.since);
         }
     }
 
-    /// Counts a job; one that ended earlier ends the counting.
+    /// Returns `false` for a job that ended before the window, which ends the counting.
     pub(crate) fn add(&mut self, entry: &Entry) -> bool {
         let Some(ended) = entry.job().and_then(|job| job.ended.as_ref()) else {
             return true;
@@ -151,7 +147,6 @@ impl Departures {
 }
 
 impl Standing {
-    /// Says how long it is so, of which job, and by whom.
     pub(crate) fn told(&self, now: DateTime<Utc>) -> String {
         let (age, uuid) = (duration::between(self.since, now), short(&self.reference));
         let owner = self.owner.as_ref().map(|owner| format!(" by {owner}"));
@@ -164,9 +159,9 @@ pub(crate) struct Tally {
     now: DateTime<Utc>,
     pub(crate) figures: Figures,
     names: BTreeMap<String, ByName>,
-    /// Beyond twice as many names the rarest go.
+    /// Beyond twice as many names, the rarest are dropped.
     most_names: usize,
-    /// Whether names, and whether owners had to go.
+    /// Whether names, and whether owners, were dropped.
     pub(crate) has_dropped: [bool; 2],
     owners: BTreeMap<Option<Owner>, ByOwner>,
 }
@@ -183,7 +178,7 @@ impl Tally {
         }
     }
 
-    /// Counts no more than so many names to the end: of more than twice as many the rarest are left out.
+    /// Counts this many names exactly; beyond twice as many, the rarest are dropped.
     pub(crate) fn with_names(self, most_names: usize) -> Self {
         Self { most_names, ..self }
     }
@@ -255,7 +250,7 @@ impl Tally {
         self.figures.forgotten += never * u64::from(since.is_some());
     }
 
-    /// Returns the figures, and what there is of each name and each owner, the most first.
+    /// Returns the totals, and the counts per name and per owner, the largest first.
     pub(crate) fn finish(
         mut self,
         conductors: &[Conductor],
@@ -283,7 +278,7 @@ impl Tally {
     }
 }
 
-/// Has the rarest go of more than twice as many; says whether any had to.
+/// Drops the rarest beyond twice as many; returns whether it dropped any.
 pub(super) fn keep_most<K: Ord, V>(
     all: &mut BTreeMap<K, V>,
     most: usize,
@@ -299,33 +294,33 @@ pub(super) fn keep_most<K: Ord, V>(
     true
 }
 
-/// Returns for how long a job has been so; no time without one, or with clocks that differ.
+/// Returns 0 without a job, or if the clocks differ.
 pub(crate) fn age(standing: Option<&Standing>, now: DateTime<Utc>) -> Duration {
     let age = standing.and_then(|job| (now - job.since).to_std().ok());
     age.unwrap_or_default()
 }
 
-/// Returns how often a job was tried, and how often it may be.
+/// Returns the failed attempts and the retry limit.
 fn tried(job: &Job) -> (u32, u32) {
-    // An attempt that is under way has not failed.
+    // A running attempt has not failed.
     let under_way = u32::from(job.holding.is_some());
     let most = job.details.as_ref().and_then(max_attempts);
     let tried = job.history.attempts.saturating_sub(under_way);
     (tried, most.unwrap_or(MAX_ATTEMPTS))
 }
 
-/// Whether nobody has a job, and it was tried as often as it may be.
+/// Whether an unclaimed job is at its retry limit.
 pub(crate) fn is_exhausted(job: &Job) -> bool {
     let (tried, most) = tried(job);
     job.holding.is_none() && tried >= most
 }
 
-/// Returns the earlier or lesser of two values, of which each may not be known.
+/// Returns the smaller of two values; an unknown one does not count.
 fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     [one, other].into_iter().flatten().min()
 }
 
-/// Sets apart what keeps one part of a board from being seen; a board that is away shows none.
+/// Turns a permission error into a gap in the picture; an unreachable board stays an error.
 pub(crate) fn apart<T>(
     seen: Result<T, BoardError>,
 ) -> Result<(Option<T>, Option<String>), BoardError> {
@@ -336,7 +331,7 @@ pub(crate) fn apart<T>(
     }
 }
 
-/// Keeps a job that has been so for longer than the one that is known.
+/// Keeps the job that has been in its state the longest.
 fn note(standing: &mut Option<Standing>, job: &Job, since: Option<DateTime<Utc>>) {
     let Some(since) = since else { return };
     if standing.as_ref().is_none_or(|known| since < known.since) {

@@ -1,4 +1,4 @@
-//! What was asked for and not answered: claims and settlements of commands that keep a claim.
+//! Resolves claims and settlements without a reply.
 
 use std::time::Duration;
 
@@ -12,19 +12,18 @@ use crate::{
     },
 };
 
-/// How long the board is asked what became of a request.
+/// The timeout for asking the board about a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often a claim is made anew of which it is known that it was not made, or was given back.
+/// The number of new claims after one that failed or was released.
 const TRIES: usize = 3;
 
-/// Claims the first of these jobs that can be had, as [`Board::claim`] does.
+/// Claims the first available of these jobs, as [`Board::claim`] does.
 ///
-/// A kept claim of which no answer comes is given back, if it was made, and then made anew: nobody
-/// else has that owner's name. Of any other it cannot be told whether it is ours, and so it is
-/// said.
+/// Without a reply a lease is released and claimed again, since its owner name is unique. A claim by hand cannot be
+/// recognised, so the error reports it.
 pub(crate) async fn claim_first(
     board: &dyn Board,
     jobs: &[&Job],
@@ -61,7 +60,6 @@ pub(crate) async fn claim_first(
     Ok(Vec::new())
 }
 
-/// Claims one job as [`claim_first`] does.
 pub(crate) async fn claim_one(
     board: &dyn Board,
     entry: &Entry,
@@ -76,11 +74,11 @@ pub(crate) async fn claim_one(
     Ok(answer.unwrap_or(Err(BoardError::NoSuchJob))?)
 }
 
-/// Whether an answer leaves open if the job is ours.
+/// Whether an answer leaves the ownership open.
 fn is_unheard(answer: &board::Result<Claimed>, by: &Claimant) -> bool {
     match answer {
         Err(BoardError::Unknown { .. }) => true,
-        // That of which we did not hear has been made since we looked.
+        // The claim without a reply took effect after the last check.
         Err(BoardError::AlreadyClaimed { owner: Some(owner) }) => {
             matches!(by.term, Term::Kept(_)) && *owner == by.owner
         }
@@ -88,7 +86,7 @@ fn is_unheard(answer: &board::Result<Claimed>, by: &Claimant) -> bool {
     }
 }
 
-/// Gives back what a kept claim may have won; says whether the board has answered.
+/// Releases a lease that may exist; returns whether the board answered.
 async fn give_back(
     board: &dyn Board,
     keys: &[JobKey],
@@ -112,7 +110,7 @@ async fn give_back(
     time::timeout_at(end, given_back).await.is_ok()
 }
 
-/// Says of a claim by hand that it may have been made, and of which job as far as that can be seen.
+/// Reports a claim by hand that may have been made, with the job if one can be seen.
 async fn perhaps_claimed(
     board: &dyn Board,
     jobs: &[&Job],
@@ -124,7 +122,7 @@ async fn perhaps_claimed(
         .map(|job| JobRef::Key(job.key.clone()))
         .collect();
     let found = board.find(Shelf::Board, &wanted).await.unwrap_or_default();
-    // Nobody had it a moment ago.
+    // The job was unclaimed a moment ago.
     let at = found
         .iter()
         .position(|found| found.iter().any(|entry| entry.is_owned_by(owner)));
@@ -132,7 +130,7 @@ async fn perhaps_claimed(
     may_have(&job.reference(), &job.name, owner, error)
 }
 
-/// Says of a job, by a reference to it, that it may be claimed.
+/// Reports that a job may be claimed.
 pub(crate) fn may_have(job: &str, name: &str, owner: &Owner, source: BoardError) -> CommandError {
     CommandError::Unheard {
         what: format!("{name} ({job}) may now be claimed by {owner}"),
@@ -141,7 +139,7 @@ pub(crate) fn may_have(job: &str, name: &str, owner: &Owner, source: BoardError)
     }
 }
 
-/// Returns the claim under which a job was posted whose answer is lost, once the board tells it.
+/// Asks the board for the claim of a job that was posted without a reply.
 pub(crate) async fn posted_claim(
     board: &dyn Board,
     uuid: &str,
@@ -162,8 +160,8 @@ pub(crate) async fn posted_claim(
     Some((entry.key().clone(), fence))
 }
 
-/// Settles a job under a kept claim, and again as long as no answer comes: it is this claim alone
-/// that is settled, and at most once.
+/// Settles a job under a lease, and repeats without a reply. The request names its claim, so it takes effect at most
+/// once.
 pub(crate) async fn settle_kept(
     board: &dyn Board,
     settlement: &Settlement,
@@ -177,7 +175,7 @@ pub(crate) async fn settle_kept(
         };
         let answer = match unheard {
             None => answer.await,
-            // What is unknown stays so if nobody answers in time.
+            // The outcome stays unknown if no answer comes in time.
             Some(_) => match time::timeout_at(end, answer).await {
                 Ok(answer) => answer,
                 Err(_) => return unheard.map_or(Ok(Settled::default()), Err),

@@ -1,4 +1,4 @@
-//! Performing a claimed job as a command on this terminal: what `run` and `claim -- COMMAND` share.
+//! Runs a command for a claimed job on this terminal, for `run` and `claim -- COMMAND`.
 
 use std::{ffi::OsString, sync::Arc, time::Duration};
 
@@ -33,16 +33,16 @@ use crate::{
     trace::Span,
 };
 
-/// The shortest and the longest that a claim may be asked to last.
+/// The limits of a claim's expiry.
 const EXPIRY: (Duration, Duration) = (
     Duration::from_millis(1),
     Duration::from_secs(3650 * 24 * 60 * 60),
 );
 
-/// How long a kept claim lasts without being renewed, unless it is said.
+/// The default lease duration.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
-/// The shortest that a kept claim may last: it has to be renewed in time, again and again.
+/// A shorter lease leaves no time to renew.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
@@ -52,12 +52,12 @@ pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A command that is ready to be performed as soon as there is a claimed job for it.
+/// A command that is ready to run as soon as a job is claimed.
 #[derive(Debug)]
 pub(crate) struct Performer {
     command: Command,
     spawner: Spawner,
-    /// Caught from before a job is claimed.
+    /// Caught since before the claim.
     pub(crate) signals: Signals,
     guard: Arc<Guard>,
     by: Claimant,
@@ -68,16 +68,16 @@ pub(crate) struct Performer {
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) key: JobKey,
-    /// What means it in a command.
+    /// The reference that commands accept.
     pub(crate) reference: String,
     pub(crate) identity: Identity,
     pub(crate) fence: Fence,
-    /// This attempt is counted.
+    /// Includes this attempt.
     pub(crate) history: History,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) span: Option<Span>,
     pub(crate) details: Option<Details>,
-    /// From before the claim was asked for.
+    /// The time before the claim request.
     pub(crate) asked: Boottime,
 }
 
@@ -101,14 +101,14 @@ pub(crate) fn max_attempts(details: &Details) -> Option<u32> {
     retry::max_attempts(details.get("max_attempts")?.as_ref())
 }
 
-/// Returns the name under which a claim is held that somebody keeps.
+/// Returns the owner name of a lease.
 ///
-/// It is like no other, so that two runs of one command line are not taken for each other.
+/// The name is unique, so that two runs of one command line are two owners.
 pub(crate) fn kept_owner(who: &Owner) -> anyhow::Result<Owner> {
     Ok(Owner::new(&format!("{who}:{}", this_process()))?)
 }
 
-/// Returns `host:pid:random`, which no two processes have in common.
+/// Returns `host:pid:random`, unique per process.
 pub(crate) fn this_process() -> String {
     format!(
         "{}:{}:{}",
@@ -119,9 +119,7 @@ pub(crate) fn this_process() -> String {
 }
 
 impl Performer {
-    /// Prepares to perform a command, before any job is claimed for it.
-    ///
-    /// A command that cannot be found ends it here, with nothing done.
+    /// Prepares a command before any job is claimed, so that a missing command fails with nothing changed.
     pub(crate) async fn prepare(
         ctx: &Context,
         board: &dyn Board,
@@ -178,7 +176,7 @@ impl Performer {
             term: self.lease,
         };
         let mut lease = keeper.hold(claim, job.asked);
-        // Whoever had the job before may have died together with its guard.
+        // An earlier owner may have died together with its guard.
         let left_over = LeftOver::default();
         left_over.end(uuid, Boottime::now()).await;
         let label = self.guard.label(uuid);
@@ -192,7 +190,7 @@ impl Performer {
         .await;
         let (course, ended) = match &performed {
             Ok(Performed::Lost(_)) => (None, None),
-            // It says nothing of the job that somebody typed what cannot be run.
+            // A mistyped command is no failure of the job.
             Ok(Performed::NotStarted(_)) | Err(_) => (Some(Course::Interrupted), None),
             Ok(Performed::Ended { ended, interrupted }) => match is_by_hand(*ended, *interrupted) {
                 true => (Some(Course::Interrupted), Some(*ended)),
@@ -223,7 +221,7 @@ impl Performer {
         }
     }
 
-    /// Moves a job to the trash that was tried too often already; says whether it was.
+    /// Trashes a job that is past its retry limit; returns whether it did.
     pub(crate) async fn gives_up(
         &self,
         ctx: &Context,
@@ -238,7 +236,7 @@ impl Performer {
         Ok(true)
     }
 
-    /// Settles the job by how its command ended, and returns what became of it.
+    /// Settles the job by the end of its command; returns the outcome.
     async fn settle(
         &self,
         ctx: &Context,
@@ -250,7 +248,7 @@ impl Performer {
             history: &job.history,
             max_attempts: job.max_attempts,
             conductor: &self.by.owner,
-            // The command has the terminal to itself.
+            // The command writes straight to the terminal.
             said: &Said::default,
         };
         let outcome = self.patience.judge(course, case);
@@ -267,7 +265,7 @@ impl Performer {
     }
 }
 
-/// Whether a person has ended a command, here or at the terminal: that says nothing of the job.
+/// Whether a person ended the command, here or at the terminal: no failure of the job.
 fn is_by_hand(ended: Ended, interrupted: Option<Signal>) -> bool {
     match ended {
         Ended::Exit(0) => false,
@@ -290,7 +288,6 @@ fn tell(ctx: &Context, job: &Held, outcome: &Outcome, ended: Option<Ended>) {
     }
 }
 
-/// Returns how long the job backs off, if at all.
 fn until(not_before: Option<DateTime<Utc>>) -> String {
     let wait = not_before.and_then(|time| (time - Utc::now()).to_std().ok());
     match wait.map(|wait| wait.as_secs_f64().ceil() as u64) {
@@ -302,12 +299,12 @@ fn until(not_before: Option<DateTime<Utc>>) -> String {
     }
 }
 
-/// Ends as the command did.
+/// Exits with the code of the command.
 pub(crate) fn code(code: i32) -> anyhow::Error {
     CommandError::Command(u8::try_from(code).unwrap_or(1)).into()
 }
 
-/// Says why a command did not come to run, and ends with the code by which shells tell it.
+/// Reports why a command did not start, with the exit codes that shells use.
 pub(crate) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
     const NOT_EXECUTABLE: i32 = 126;
     const NOT_FOUND: i32 = 127;
@@ -320,9 +317,9 @@ pub(crate) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
     code(ours)
 }
 
-/// Marks an error as one of ours, where the exit code is otherwise the command's.
+/// Marks an error as one of `jobboard`, since other exit codes are the command's.
 ///
-/// That there was no job to run it for is an answer, and no error of the board.
+/// Having no job to run is an answer, not a board error.
 pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
     use CommandError::{Command, Nothing, TimedOut, Usage};
     match error.downcast_ref() {
@@ -331,7 +328,7 @@ pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Reads how long a claim is to last, within what a board can keep.
+/// Parses an expiry within the limits of a board.
 pub(crate) fn expiry(text: &str) -> Result<Duration, String> {
     let expiry = duration::parse(text).map_err(|error| error.to_string())?;
     if expiry < EXPIRY.0 || expiry > EXPIRY.1 {

@@ -1,4 +1,4 @@
-//! Doing something to each of several jobs, and answering for each.
+//! Acts on several jobs and reports each result.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::{
 
 const BATCH: usize = 500;
 
-/// How long is waited at least between two exchanges where jobs are acted on at a pace.
+/// The shortest time between two exchanges of a paced run.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What is done to a job, before and after it is done.
+/// The verb in both forms: before and after the action.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verb {
     pub(crate) now: &'static str,
@@ -31,18 +31,18 @@ pub(crate) struct Verb {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
     batch: usize,
-    /// How long after one batch the next one may begin.
+    /// The time between the starts of two batches.
     interval: Duration,
 }
 
 impl Pace {
-    /// As fast as the board is.
+    /// No limit.
     pub(crate) const FULL: Self = Self {
         batch: BATCH,
         interval: Duration::ZERO,
     };
 
-    /// Reads a rate, such as `5/s` or `100/m`.
+    /// Parses a rate, for example `5/s` or `100/m`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let rate = text.split_once('/').and_then(|(count, unit)| {
             let unit = match unit {
@@ -57,7 +57,7 @@ impl Pace {
         let (count, unit) =
             rate.ok_or("use a number per second, minute or hour, for example 5/s or 100/m")?;
         let each = unit / count;
-        // Not more exchanges with the board than are of use to anybody.
+        // More exchanges with the board would bring nothing.
         let batch = (TICK.as_nanos() / each.as_nanos().max(1)).clamp(1, BATCH as u128) as u32;
         Ok(Self {
             batch: batch as usize,
@@ -66,10 +66,10 @@ impl Pace {
     }
 }
 
-/// Acts on each of the chosen jobs, batch by batch, and tells of each in order.
+/// Acts on the chosen jobs in batches, and reports each in order.
 ///
-/// The only one decides on the exit code by its own error; of several, that some failed. `told`
-/// completes what is told of a job, and may note something beside it.
+/// A single job sets the exit code by its own error; several jobs share one. `told` completes the report of a job and
+/// may print a note.
 pub(crate) async fn act<T, E: Into<anyhow::Error>>(
     ctx: &mut Context,
     verb: Verb,
@@ -80,7 +80,7 @@ pub(crate) async fn act<T, E: Into<anyhow::Error>>(
     act_at(ctx, (verb, Pace::FULL), chosen, act, told).await
 }
 
-/// The same, not faster than at this pace.
+/// Like [`act`], at this pace.
 pub(crate) async fn act_at<T, E: Into<anyhow::Error>>(
     ctx: &mut Context,
     (verb, pace): (Verb, Pace),
@@ -146,7 +146,7 @@ struct Answered<T> {
     done: anyhow::Result<(Entry, T)>,
 }
 
-/// Gives each answer to its record; those that were not found have theirs already.
+/// Assigns the answers to their records; missing records already have theirs.
 fn matched<T, E: Into<anyhow::Error>>(
     batch: Vec<Named>,
     answers: Vec<Result<T, E>>,

@@ -1,4 +1,4 @@
-//! `jobboard post --from`: many jobs, one JSON object a line.
+//! `jobboard post --from`: posts one JSON object per line.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -18,10 +18,10 @@ use crate::{
 
 const BATCH: usize = 1000;
 
-/// How many bytes of lines go to the board in one exchange, roughly.
+/// The approximate size of one exchange in bytes.
 const BATCH_BYTES: usize = 512 * 1024;
 
-/// How many lines are read before an exchange that is under way gets its turn.
+/// The number of lines read before the running exchange gets its turn.
 const AT_A_STRETCH: usize = 16;
 
 /// The source of a bulk post.
@@ -53,7 +53,7 @@ pub(crate) async fn run(
     if source.is_none() && ctx.config.takes_stdin() {
         return Err(CommandError::usage("standard input can be read only once").into());
     }
-    // A dry run changes nothing, wherever that is forbidden.
+    // A dry run also works on a read-only board.
     let board = match is_dry {
         true => ctx.board()?,
         false => ctx.writable_board()?,
@@ -99,11 +99,11 @@ pub(crate) async fn run(
     }
 }
 
-/// What is read, and what of it still has to be posted.
+/// The input, and its lines that are not posted yet.
 struct Input {
     lines: Lines,
     batch: Batch,
-    /// What is wrong with lines, not told yet.
+    /// Errors that are not reported yet.
     mistakes: Vec<anyhow::Error>,
     is_ended: bool,
 }
@@ -118,7 +118,7 @@ impl Input {
         Ok(())
     }
 
-    /// Whether another line goes with the next exchange: those that come slowly are posted as they come.
+    /// Whether the next exchange waits for another line; slow input is posted as it comes.
     fn wants_more(&self) -> bool {
         !self.is_ended && (self.batch.lines.is_empty() || self.has_more_at_hand())
     }
@@ -127,10 +127,10 @@ impl Input {
         !self.is_ended && !self.batch.is_full() && !self.lines.would_block()
     }
 
-    /// Reads what need not be waited for, while the board is busy with what was read before.
+    /// Reads the available lines while the board works on the previous batch.
     async fn read_ahead(&mut self) -> anyhow::Result<()> {
         while self.has_more_at_hand() {
-            // The exchange goes on meanwhile.
+            // Lets the exchange continue.
             yield_now().await;
             for _ in 0..AT_A_STRETCH {
                 if self.has_more_at_hand() {
@@ -141,7 +141,7 @@ impl Input {
         Ok(())
     }
 
-    /// Takes out the lines whose uuid another line has before them.
+    /// Removes lines that repeat a uuid.
     fn take_out_twins(&mut self) {
         let (mut uuids, mistakes) = (HashSet::new(), &mut self.mistakes);
         self.batch.lines.retain(|line| {
@@ -194,7 +194,7 @@ impl Batch {
     }
 }
 
-/// Posts the next batch, and reads on meanwhile; without a board it is only shown.
+/// Posts the next batch and reads on meanwhile; without a board, only shows it.
 async fn send(
     ctx: &mut Context,
     board: Option<&dyn Board>,
@@ -239,7 +239,7 @@ async fn send(
                 let is_unknown = matches!(error, BoardError::Unknown { .. });
                 let mut error = anyhow::Error::from(error);
                 if is_unknown {
-                    // Only who knows the job can find out.
+                    // Only the poster of the job can find out.
                     error = error.context(ctx.trying("post", &draft.name).with(draft.uuid));
                 }
                 let error = error.context(format!("line {line}"));

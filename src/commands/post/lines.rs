@@ -1,4 +1,4 @@
-//! The lines of a bulk post, read one by one and made into drafts.
+//! Reads the lines of a bulk post and makes drafts of them.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use crate::{
     trace,
 };
 
-/// No value takes more than this many times the bytes that it was written in: `9e15` is the worst.
+/// The largest ratio of a value's size to its text: `9e15` is the worst case.
 const SWELLING: u64 = 8;
 
-/// What a line may have, and what each of that is.
+/// The members of a line and their formats.
 const MEMBERS: [(&str, &str); 6] = [
     ("name", "a string"),
     ("details", "an object"),
@@ -29,7 +29,7 @@ const MEMBERS: [(&str, &str); 6] = [
     ("unique", "a string"),
 ];
 
-/// What `list -o jsonl` says of a job beside that, which a new job has no use for.
+/// Members that `list -o jsonl` adds, which a new job ignores.
 const OF_LISTINGS: [&str; 30] = [
     "key",
     "state",
@@ -63,13 +63,12 @@ const OF_LISTINGS: [&str; 30] = [
     "kind",
 ];
 
-/// By what the first line of a dump is known.
+/// The member that marks the first line of a dump.
 pub(crate) const DUMP: &str = "jobboard_dump";
 
-/// Says of a line of `list --history` why it is no job.
 pub(crate) const NO_DETAILS: &str = "the job is from the history, which keeps no details to post";
 
-/// Says of a line of a listing why it is no job, though one was listed.
+/// Error for a line of a listing that was cut short.
 pub(crate) const TOO_LARGE: &str =
     "the line lacks the details of the job: they were too large to read";
 
@@ -84,7 +83,7 @@ struct Line {
 }
 
 impl Line {
-    /// Reads what an object says; what is null is not there.
+    /// A null member counts as missing.
     fn of(members: Map<String, Value>) -> Result<Self, String> {
         if members
             .get("state")
@@ -157,13 +156,12 @@ fn book(members: &Map<String, Value>) -> Result<Book, String> {
 
 pub(crate) struct Numbered {
     pub(crate) number: u64,
-    /// Its length, or more if it has many values.
+    /// The length, or more for a line with many values.
     pub(crate) size: usize,
     pub(crate) draft: Draft,
     pub(crate) is_unique: bool,
 }
 
-/// Reads lines, each of bounded length, and makes drafts of them.
 pub(crate) struct Lines {
     reader: LineReader,
     max_details: u64,
@@ -171,9 +169,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Opens a file, or standard input.
-    ///
-    /// Each draft gets what is kept of a trace.
+    /// Opens a file, or standard input; each draft gets the trace.
     pub(crate) fn open(
         path: Option<&Path>,
         max_details: u64,
@@ -190,7 +186,7 @@ impl Lines {
         self.reader.would_block()
     }
 
-    /// Returns the next line; an `Err` inside is about that line alone, and an empty one is no job.
+    /// Returns the next line, or its own error; an empty line is no job.
     pub(crate) async fn next(
         &mut self,
     ) -> anyhow::Result<Option<anyhow::Result<Option<Numbered>>>> {
@@ -207,7 +203,7 @@ impl Lines {
     }
 
     fn numbered(&mut self, line: &[u8]) -> anyhow::Result<Numbered> {
-        // Measuring details means writing them out once more.
+        // Measuring details would serialise them again.
         let size = line.len();
         let may_be_too_large = (size as u64).saturating_mul(SWELLING) > self.max_details;
         let room = size.max(weight(line) / 16);
@@ -236,7 +232,7 @@ impl Lines {
     }
 }
 
-/// The mark with which some editors begin a file.
+/// The byte order mark of some editors.
 pub(crate) const MARK: &[u8] = "\u{feff}".as_bytes();
 
 fn without_mark(mut line: Vec<u8>, number: u64) -> Vec<u8> {
@@ -268,7 +264,7 @@ mod tests {
         let bounds = Bounds {
             longest: 100_000,
             inputs: 1000,
-            // What is read ahead has a room of its own.
+            // The read-ahead has a separate limit.
             memory: (1 << 20, 4096),
             ..Bounds::STORED
         };

@@ -1,4 +1,4 @@
-//! What a report says of a board: the same for every form in which it is printed.
+//! The content of a report, the same for every format.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -23,7 +23,7 @@ use crate::{
     output::{Record, Text},
 };
 
-/// How much of what shows a finding is told: each conductor may be in it.
+/// The evidence kept per finding: it may list every conductor.
 const MOST_EVIDENCE: usize = 8;
 
 #[derive(Debug, Default, Serialize)]
@@ -33,37 +33,37 @@ pub(super) struct Facts {
     pub(super) version: &'static str,
     pub(super) at: DateTime<Utc>,
     pub(super) sound: bool,
-    /// What `doctor` finds, what is worst first.
+    /// The findings of `doctor`, the worst first.
     pub(super) findings: Vec<Told>,
     pub(super) more_findings: More,
-    /// How many findings are worse than a note.
+    /// The number of findings above a note.
     #[serde(skip)]
     pub(super) wrong: usize,
-    /// How many jobs will not run without help, by why.
+    /// The jobs that need help, by problem.
     pub(super) stuck_jobs: Vec<Trouble>,
-    /// The worst of these, as `explain` has them.
+    /// The worst of these jobs, explained.
     pub(super) explained: Vec<Explanation>,
     pub(super) unseen: Vec<String>,
     #[serde(flatten)]
     pub(super) figures: Figures,
     pub(super) trashed: u64,
-    /// How many of these have failed.
+    /// The failed ones among them.
     pub(super) lost: u64,
-    /// How many are alive; `None` where that cannot be seen.
+    /// The running conductors; `None` if unreadable.
     pub(super) conductors: Option<usize>,
     pub(super) silent: u64,
     pub(super) unsettled: u64,
     pub(super) pauses: Vec<Pause>,
     pub(super) more_pauses: More,
-    /// What left the board in the last 24 hours.
+    /// The departures of the last 24 hours.
     pub(super) history: Option<Departures>,
-    /// What left it of which anything is remembered.
+    /// All recorded departures.
     pub(super) remembered: Option<Departures>,
-    /// How long ago the jobs were posted that nobody has, those marked that are held back.
+    /// The ages of unclaimed jobs; delayed ones are marked.
     pub(super) ages: Vec<Bucket>,
-    /// For how long the others are held, those marked whose claims never lapse.
+    /// The ages of claims; those without expiry are marked.
     pub(super) held: Vec<Bucket>,
-    /// How often the jobs on the board were tried, those marked that nobody has and that were tried too often.
+    /// The attempts of jobs on the board; unclaimed ones at their retry limit are marked.
     pub(super) attempts: Vec<Bucket>,
     pub(super) names: Vec<ByName>,
     pub(super) more_names: More,
@@ -72,9 +72,9 @@ pub(super) struct Facts {
     pub(super) failures: Vec<Alike>,
     pub(super) more_failures: More,
     pub(super) course: Vec<Interval>,
-    /// How long the jobs that ended waited for their first claims.
+    /// The time from posting to the first claim.
     pub(super) waited: Option<Percentiles>,
-    /// How long it took from their last claims to their ends.
+    /// The time from the last claim to the end.
     pub(super) took: Option<Percentiles>,
     pub(super) timeline: Timeline,
 }
@@ -86,7 +86,7 @@ pub(super) struct Trouble {
 }
 
 impl Facts {
-    /// Returns how many findings are worse than a note, and how many jobs need help.
+    /// Returns the number of findings above a note, and of jobs that need help.
     pub(super) fn wrong(&self) -> (usize, u64) {
         (self.wrong, self.stuck_jobs.iter().map(|it| it.jobs).sum())
     }
@@ -117,7 +117,7 @@ impl Facts {
         format!("{wrong}, {and} {trouble}.{lost}")
     }
 
-    /// Says why, between these words, if it is the same for each job that needs help.
+    /// Returns the common reason of the jobs that need help, between these words.
     fn reason(&self, before: &str, behind: &str) -> String {
         let mut said = self.explained.iter().filter(|it| it.like.is_none());
         let (one, other) = (said.next().and_then(Explanation::trouble), said.next());
@@ -132,7 +132,7 @@ impl Facts {
 }
 
 impl Facts {
-    /// Returns them with all sentences of strangers as they are told.
+    /// Masks and shortens the texts of other authors.
     pub(super) fn guarded(mut self) -> Self {
         for pause in &mut self.pauses {
             let Remark {
@@ -187,7 +187,7 @@ impl Record for Facts {
         self.lines().concat()
     }
 
-    /// Returns a line for each figure, and for each of several; a run is one, and so is each finding of a job.
+    /// Returns a line per number; a run and a finding are one line each.
     fn lines(&self) -> Vec<Vec<String>> {
         let told =
             |line: &Vec<String>| !["findings", "explained", "timeline"].contains(&line[0].as_str());

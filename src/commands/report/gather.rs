@@ -1,4 +1,4 @@
-//! Looking at a board for a report: once at each record, in memory that does not grow with their number.
+//! Collects a report in one pass over the records, in bounded memory.
 
 use std::{cmp::Reverse, time::Duration};
 
@@ -29,10 +29,10 @@ use crate::{
     output::Progress,
 };
 
-/// How many names are counted for sure, however many there are.
+/// The number of names with exact counts.
 const COUNTED_NAMES: usize = 10_000;
 
-/// How many names, owners, pauses and findings are told.
+/// The number of names, owners, pauses and findings in a report.
 const MOST: usize = 50;
 
 const MOST_FAILURES: usize = 20;
@@ -45,10 +45,10 @@ pub(super) struct Gathered {
     failures: Signatures,
     runs: Runs,
     lately: Departures,
-    /// Whether nothing has ended before that.
+    /// Whether no end is older than that.
     all_are_late: bool,
     remembered: Departures,
-    /// How many records of the past, and how many in the trash, cannot be read.
+    /// The unreadable records of the history and of the trash.
     unreadable: [u64; 2],
 }
 
@@ -79,7 +79,7 @@ impl Gathered {
         }
     }
 
-    /// Adds a job of any shelf, its names as they are told.
+    /// Adds a job of any shelf, with its names masked.
     pub(super) fn add(&mut self, job: &Job) {
         if let Some(posted) = job.created_on {
             self.course.add(Kind::Posted, posted);
@@ -125,7 +125,7 @@ impl Gathered {
         let (kind, on) = match ended.departure {
             Departure::Consumed => (Kind::Finished, Some(ended.on)),
             Departure::Failed => (Kind::Failed, Some(ended.on)),
-            // It came to its end when it was trashed, as far as that is remembered.
+            // A purged job ended when it was trashed, if its record shows the time.
             Departure::Purged => (Kind::Failed, job.history.failures.last().map(|it| it.time)),
         };
         if let Some(on) = on {
@@ -138,7 +138,7 @@ impl Gathered {
         }
     }
 
-    /// Adds what has left the board; it comes latest first.
+    /// Adds a job of the history; the latest comes first.
     pub(super) fn add_left(&mut self, entry: &Entry) {
         self.all_are_late = self.all_are_late && self.lately.add(entry);
         self.remembered.add(entry);
@@ -202,7 +202,7 @@ impl Gathered {
     }
 }
 
-/// Returns a record with the names in it as they are told, and what is left of its claim as of so much later.
+/// Masks the names in a record, and shortens its claim by `later`.
 pub(super) fn guarded(mut entry: Entry, later: TimeDelta) -> Entry {
     if let Entry::Job(job) = &mut entry {
         guard::job(job);
@@ -213,14 +213,14 @@ pub(super) fn guarded(mut entry: Entry, later: TimeDelta) -> Entry {
     entry
 }
 
-/// Returns a span that ends by so much later than was seen.
+/// Extends a span by the time since it was measured.
 fn lengthened(seen: Duration, by: TimeDelta) -> Duration {
     let span = TimeDelta::from_std(seen).ok();
     let span = span.and_then(|span| span.checked_add(&by));
     span.map_or(seen, |span| span.to_std().unwrap_or_default())
 }
 
-/// Returns a part of what is seen; of one that is not, it is noted why.
+/// Returns a part of the board, or notes why it is unreadable.
 fn seen<T>(
     unseen: &mut Vec<String>,
     what: &str,
@@ -233,10 +233,10 @@ fn seen<T>(
 
 struct Surroundings {
     health: Health,
-    /// `None`: they cannot be seen.
+    /// `None`: unreadable.
     conductors: Option<Vec<Conductor>>,
     pauses: Pauses,
-    /// As of when everything is told, and by how much that is later than now.
+    /// The reference time of the report, and its distance from now.
     at: DateTime<Utc>,
     later: TimeDelta,
     unseen: Vec<String>,
@@ -270,7 +270,7 @@ impl Surroundings {
     }
 }
 
-/// Looks at the whole board, and says what there is to say of it at that time, or now.
+/// Reads the whole board as of that time, or now.
 pub(super) async fn gather(
     ctx: &Context,
     board: &dyn Board,
@@ -329,7 +329,7 @@ pub(super) async fn gather(
 }
 
 impl Facts {
-    /// Adds what is known without the jobs, and leaves out what could not be seen.
+    /// Adds the facts that need no jobs, and drops unreadable ones.
     fn around(self, around: &Surroundings, is_past_seen: bool) -> Self {
         Self {
             server: around.health.server.clone(),
@@ -343,9 +343,9 @@ impl Facts {
         }
     }
 
-    /// Adds what `doctor` finds, what is worst first, and what it could not see.
+    /// Adds the findings of `doctor`, the worst first, and its gaps.
     fn diagnosed(mut self, diagnosis: Diagnosis) -> Self {
-        // It is said once, not beside each job.
+        // Printed once, not per job.
         for it in &mut self.explained {
             it.unseen.retain(|what| !self.unseen.contains(what));
         }
@@ -362,7 +362,7 @@ impl Facts {
         }
     }
 
-    /// Adds what a look at the jobs has counted, and leaves out what is too much to tell.
+    /// Adds the counts of the pass, cut to the limits of a report.
     fn looked(mut self, mut look: Look) -> Self {
         let [has_names, has_owners] = look.has_dropped;
         Self {

@@ -1,4 +1,4 @@
-//! Who performed which jobs when: a lane for each of them.
+//! The timeline of a report: a lane per owner with its runs.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -14,13 +14,13 @@ use crate::{
     output::rfc3339,
 };
 
-/// How many runs are kept, the last ones.
+/// The number of runs kept, the last ones.
 const MOST_RUNS: usize = 200;
 
-/// How many failed attempts are kept, the last ones.
+/// The number of failed attempts kept, the last ones.
 const MOST_ATTEMPTS: usize = 100;
 
-/// Of no more who performed jobs it is counted how many.
+/// The number of owners counted.
 const MOST_PERFORMERS: usize = 10_000;
 
 const MOST_LANES: usize = 12;
@@ -28,32 +28,32 @@ const MOST_LANES: usize = 12;
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Timeline {
     pub(super) from: Option<DateTime<Utc>>,
-    /// Up to when: the last end, or, while a job is running, now.
+    /// The last end, or now while a job is running.
     pub(super) to: Option<DateTime<Utc>>,
-    /// How many jobs are remembered that were performed; of these the last ones are shown.
+    /// The number of runs in the history; the last ones are shown.
     pub(super) performed: u64,
     pub(super) lanes: Vec<Lane>,
-    /// How many more are remembered who performed jobs.
+    /// The owners that are not shown.
     pub(super) more: More,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Lane {
-    /// `None`: it is not remembered who.
+    /// `None`: the history does not have the owner.
     pub(super) owner: Option<Owner>,
-    /// The conductor that claims under this name, if it is registered.
+    /// The registered conductor that claims under this name.
     pub(super) conductor: Option<String>,
     #[serde(flatten)]
     pub(super) sums: Sums,
     pub(super) runs: Vec<Run>,
 }
 
-/// How many jobs are remembered of one who performed them, also of those that are not shown.
+/// The number of jobs per owner, also of jobs that are not shown.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Sums {
     pub(super) finished: u64,
     pub(super) failed: u64,
-    /// How many attempts failed that did not end the job.
+    /// The failed attempts that did not end the job.
     pub(super) attempts: u64,
 }
 
@@ -62,9 +62,9 @@ pub(super) struct Sums {
 pub(super) struct Run {
     pub(super) job: String,
     pub(super) name: String,
-    /// `None`: of an attempt that failed only the end is remembered.
+    /// `None`: a failed attempt records only its end.
     pub(super) from: Option<DateTime<Utc>>,
-    /// `None`: it is under way.
+    /// `None`: still running.
     pub(super) to: Option<DateTime<Utc>>,
     pub(super) outcome: RunOutcome,
 }
@@ -74,7 +74,7 @@ pub(super) struct Run {
 pub(super) enum RunOutcome {
     Finished,
     Failed,
-    /// It failed, and that was not the end of the job.
+    /// A failure that did not end the job.
     Attempt,
     Running,
 }
@@ -141,20 +141,19 @@ impl Timeline {
     }
 }
 
-/// Gathers the last runs, in bounded memory.
+/// Collects the last runs, in bounded memory.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     runs: Vec<(Option<Owner>, Run)>,
     attempts: Vec<(Option<Owner>, Run)>,
-    /// By their names.
     performers: BTreeMap<Option<Owner>, Sums>,
     performed: u64,
-    /// Whether there were more of them.
+    /// Whether owners were dropped.
     has_dropped: bool,
 }
 
 impl Runs {
-    /// Adds how a job of the past came to its end; they come latest first.
+    /// Adds a job of the history; the latest comes first.
     pub(super) fn add_end(&mut self, job: &Job) {
         let Some((ended, from)) = job.ended.as_ref().and_then(|it| Some((it, it.claimed_on?)))
         else {
@@ -177,7 +176,7 @@ impl Runs {
         }
     }
 
-    /// Counts something of one who performed jobs, if there is room for one more.
+    /// Counts for an owner, unless there are too many owners.
     fn count(&mut self, owner: &Option<Owner>, count: impl FnOnce(&mut Sums)) {
         if !self.performers.contains_key(owner) && self.performers.len() >= MOST_PERFORMERS {
             self.has_dropped = true;
@@ -186,7 +185,7 @@ impl Runs {
         count(self.performers.entry(owner.clone()).or_default());
     }
 
-    /// Adds the failures that are remembered of a job, but for one by which it ended.
+    /// Adds the recorded failures of a job, without the one that ended it.
     pub(super) fn add_failures(&mut self, job: &Job) {
         let ended = job.ended.as_ref();
         let last = usize::from(ended.is_some_and(|it| it.departure == Departure::Failed));
@@ -206,7 +205,7 @@ impl Runs {
         self.attempts.truncate(MOST_ATTEMPTS);
     }
 
-    /// Sorts them into lanes; what conductors are doing now belongs to it.
+    /// Sorts the runs into lanes, including the running jobs of conductors.
     pub(super) fn finish(mut self, conductors: &[Conductor], at: DateTime<Utc>) -> Timeline {
         self.keep_last_attempts();
         let ends = self.runs.iter().chain(&self.attempts);
@@ -251,7 +250,7 @@ impl Runs {
         }
     }
 
-    /// A run that began long before all others ended does not make these invisible.
+    /// Ignores a run that began long before the others, so that they stay visible.
     fn from(&self) -> Option<DateTime<Utc>> {
         let ended = self.runs.iter().filter_map(|(_, run)| run.to);
         let failed = self.attempts.iter().filter_map(|(_, it)| it.to);

@@ -1,19 +1,19 @@
-//! Counting in memory that does not grow: histograms over logarithmic buckets, quantiles, and what happened when.
+//! Histograms, quantiles and time lines in bounded memory.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-/// Where the buckets of spans of time end, in seconds.
+/// Upper ends of the duration buckets, in seconds.
 const EDGES: [i64; 9] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000];
 
-/// From so many attempts on they are counted together.
+/// Higher numbers of attempts share a bucket.
 const MANY_ATTEMPTS: i64 = 8;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Bucket {
-    /// The least that is in it.
+    /// Inclusive.
     pub(super) from: i64,
-    /// More than the most that is in it; `None`: all above.
+    /// Exclusive; `None` has no upper end.
     pub(super) to: Option<i64>,
     pub(super) jobs: u64,
     pub(super) marked: u64,
@@ -47,7 +47,7 @@ pub(super) fn count(buckets: &mut [Bucket], value: i64, is_marked: bool) {
     }
 }
 
-/// Returns them without those at both ends in which nothing is.
+/// Cuts empty buckets off both ends.
 pub(super) fn trimmed(buckets: &[Bucket]) -> &[Bucket] {
     let is_full = |bucket: &Bucket| bucket.jobs > 0;
     let first = buckets.iter().position(is_full).unwrap_or(buckets.len());
@@ -58,13 +58,13 @@ pub(super) fn trimmed(buckets: &[Bucket]) -> &[Bucket] {
     &buckets[first..last]
 }
 
-/// By how much what is said of a quantile may be wrong, twice: two hundredths.
+/// Twice the relative error of a quantile: two hundredths.
 const GROWTH: f64 = 1.02;
 
-/// Spans of time of which half, nine tenths and so on are known to be shorter, within a hundredth.
+/// Quantiles of durations, within one hundredth.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Quantiles {
-    /// How many milliseconds lie between two neighbouring powers of the growth.
+    /// Bucket `n` counts the durations in milliseconds between two powers of the growth.
     counts: Vec<u64>,
     count: u64,
     longest: i64,
@@ -80,7 +80,7 @@ pub(super) struct Percentiles {
 }
 
 impl Quantiles {
-    /// Adds a span that may not be known.
+    /// Ignores unknown spans.
     pub(super) fn add(&mut self, span: Option<TimeDelta>) {
         let Some(span) = span else { return };
         let millis = span.num_milliseconds().max(0);
@@ -117,14 +117,14 @@ impl Quantiles {
             0 => 0.0,
             at => GROWTH.powf(at as f64 - 0.5),
         };
-        // No more is known of it than that.
+        // The measured values limit it.
         millis.round().min(self.longest as f64) / 1e3
     }
 }
 
 const INTERVALS: usize = 60;
 
-/// How long these may be, in seconds.
+/// In seconds.
 const LENGTHS: [i64; 11] = [
     1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000,
 ];
@@ -138,7 +138,7 @@ pub(super) enum Kind {
 
 pub(super) const KINDS: [&str; 3] = ["posted", "finished", "failed"];
 
-/// What happened when, over intervals of all lengths at once, until it is known which suits.
+/// Events over time, kept for all interval lengths until the suitable one is known.
 #[derive(Debug, Clone)]
 pub(super) struct Course {
     at: i64,
@@ -170,7 +170,7 @@ impl Course {
         }
     }
 
-    /// Has it told from this time on, or from an earlier one.
+    /// Extends the range back to this time.
     pub(super) fn reach(&mut self, time: DateTime<Utc>) {
         let time = time.timestamp();
         self.first = Some(self.first.map_or(time, |first| first.min(time)));
@@ -187,7 +187,7 @@ impl Course {
         }
     }
 
-    /// Returns the intervals that it reaches to, or as many as there are.
+    /// Returns the intervals of the range, up to the number that exists.
     pub(super) fn intervals(&self) -> Vec<Interval> {
         let Some(first) = self.first else {
             return Vec::new();

@@ -56,7 +56,6 @@ struct Written {
     file: PathBuf,
     bytes: usize,
     problems: usize,
-    /// How many jobs will not run without help.
     stuck_jobs: u64,
     verdict: String,
 }
@@ -100,11 +99,11 @@ pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<(
     }
     let board = ctx.board()?;
     let file = args.file.filter(|_| !is_dash);
-    // What cannot be written is told before the board is read.
+    // Report an unwritable file before reading the board.
     let target = file.as_deref().map(Target::open).transpose()?;
     let facts = gather::gather(ctx, &*board, args.at).await?;
     let Some(mut target) = target else {
-        // Nobody reads a page on a terminal.
+        // A page on a terminal is of no use.
         return match is_dash && !std::io::stdout().is_terminal() {
             true => {
                 ctx.out.pass(html::page(&facts).as_str().as_bytes())?;

@@ -1,5 +1,4 @@
-//! The figures of a page, drawn: widths are parts of the whole, so that they fit any screen, and letters keep
-//! their size.
+//! Draws the charts of a page. Widths are fractions of the whole to fit any screen; text keeps its size.
 
 mod lanes;
 
@@ -12,12 +11,12 @@ use super::{
 };
 use crate::output::{Attribute, Html, element, tag};
 
-/// How high the columns of a histogram are at most, and what is above and below them.
+/// The height of the tallest column, and the space above and below.
 const HEIGHT: f64 = 110.0;
 const ABOVE: f64 = 16.0;
 const BELOW: f64 = 22.0;
 
-/// How high the bars of one row are that shows what happened.
+/// The height of the bars in one row of the time line.
 const ROW: f64 = 40.0;
 
 pub(super) const PATTERNS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\" \
@@ -28,11 +27,10 @@ pub(super) const PATTERNS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" 
     <rect width=\"6\" height=\"6\" class=\"bad\"/><rect width=\"2\" height=\"6\" class=\"gap\"/></pattern>\
     </defs></svg>\n";
 
-/// A box: where it begins and how wide it is, in hundredths of the whole, where its top is and how high it is.
+/// A box: left edge and width in hundredths of the whole, top and height in pixels.
 pub(super) type Box = (f64, f64, f64, f64);
 
-/// Says what a figure shows: the id that tells it from the others of the page, its title, and what is to be said
-/// to those who do not see it.
+/// The id of a chart, its title, and its description for screen readers.
 pub(super) type Told<'a> = (&'static str, &'static str, &'a str);
 
 fn number(number: f64) -> String {
@@ -62,7 +60,7 @@ fn figure((id, title, told): Told<'_>, height: f64, drawn: &Html) -> Html {
     element("svg", &attributes, &[&title, &told, drawn])
 }
 
-/// Makes a figure of what stands beside it as text, too.
+/// Wraps a chart whose content is also in the text beside it.
 pub(super) fn beside(width: &'static str, height: u32, drawn: &Html) -> Html {
     let attributes: [Attribute<'_>; 4] = [
         ("aria-hidden", &"true"),
@@ -95,15 +93,15 @@ fn tick(x: f64, y: f64) -> Html {
     line((x, x), (y, y + 4.0))
 }
 
-/// Writes where the text has its middle, its beginning or its end, by its class.
+/// Draws text; its class sets the anchor.
 fn label(name: &'static str, (x, y): (f64, f64), text: impl AsRef<str>) -> Html {
     element(name, &[("x", &percent(x)), ("y", &number(y))], &[&text])
 }
 
-/// Says what stands below a column, and whether that is below its left edge, not its middle.
+/// The label of a column, and whether it marks the left edge and not the middle.
 pub(super) type Label = fn(&Bucket) -> (bool, String);
 
-/// Draws a histogram, what is marked hatched.
+/// Draws a histogram; the marked part is hatched.
 pub(super) fn columns(
     (id, title): (&'static str, &'static str),
     buckets: &[Bucket],
@@ -151,7 +149,7 @@ pub(super) fn parts(told: Told<'_>, parts: &[(&'static str, u64)]) -> Html {
     figure(told, 14.0, &row(parts, all, 14.0))
 }
 
-/// Draws a bar within a table, of parts of the most there is, for those who see it beside the numbers.
+/// Draws a bar in a table, hidden from screen readers, which read the numbers.
 pub(super) fn bar(parts: &[(&'static str, u64)], most: u64) -> Html {
     beside("100%", 8, &row(parts, most, 8.0))
 }
@@ -167,7 +165,7 @@ fn row(parts: &[(&'static str, u64)], all: u64, height: f64) -> Html {
     parts.collect()
 }
 
-/// Draws what happened over time, a row for each kind, each to a scale of its own.
+/// Draws the time line: a row for each kind, each with its own scale.
 pub(super) fn course((id, title): (&'static str, &'static str), intervals: &[Interval]) -> Html {
     let step = 100.0 / intervals.len().max(1) as f64;
     let (mut drawn, mut told, mut floor) = (Html::default(), Vec::new(), 0.0);

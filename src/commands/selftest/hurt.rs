@@ -1,4 +1,4 @@
-//! What is done to a board under test that goes wrong by intention: races, connections that break, processes that die.
+//! Tests with intended faults: races, broken connections and killed processes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,13 +20,13 @@ use crate::{
     job::{Claimant, Claimed, JobKey, Outcome, Shelf, Term},
 };
 
-/// How often it is looked whether a claim has lapsed.
+/// How often the test checks whether a claim has expired.
 const PACE: Duration = Duration::from_millis(10);
 
-/// By how much a claim may seem to end too early, as clocks are read in steps.
+/// The tolerance for a claim that ends early, as clocks are read in steps.
 const STEP: Duration = Duration::from_millis(50);
 
-/// How many jobs two claim at once.
+/// The number of jobs in the race of two claimants.
 const RACED: usize = 200;
 
 const CUTS: usize = 30;
@@ -80,7 +80,7 @@ impl Trial<'_> {
         })
     }
 
-    /// Has two claim the same jobs at the same time, and settle each of them at the same time.
+    /// Two clients claim the same jobs concurrently, and settle each of them concurrently.
     pub(super) async fn one_winner(&self) -> Tried {
         let keys = self.post(RACED).await?;
         let (one, other) = (self.keeper("one"), self.keeper("other"));
@@ -164,7 +164,7 @@ impl Trial<'_> {
                 }
                 Err(error) => return Err(error.into()),
             }
-            // Whoever finds out by looking has it, or anybody else can.
+            // The claimant finds its claim by reading, or the job is free.
             match is_ours {
                 true => self.consume_of(key, &by.owner).await?,
                 false => self.taken_by_another(key).await?,
@@ -186,10 +186,10 @@ impl Trial<'_> {
         by: &Claimant,
         usual: Duration,
     ) -> Tried<Result<Claimed, BoardError>> {
-        // Sooner than the answer, and before or after what was asked has come there.
+        // The cut comes before the answer, and before or after the request arrives.
         let noise = u32::from(Uuid::new_v4().as_bytes()[0]);
         let pause = usual * noise / 256;
-        // That a session moves takes longer than that a socket is closed.
+        // Moving a session takes longer than closing a socket.
         let is_slow = matches!(self.scratch.url, BoardUrl::ZooKeeper(_));
         let waits = async |waits: bool| {
             let start = Instant::now();
@@ -205,7 +205,7 @@ impl Trial<'_> {
             waits(is_slow).await;
             cutter.claim_one(key, by, ClaimRules::BY_HAND).await
         };
-        // That the last cut broke may be heard of by the next request alone.
+        // Only the next request may notice the last cut.
         if cutter.health().await.is_err() {
             cutter.health().await?;
         }
@@ -227,7 +227,7 @@ impl Trial<'_> {
 
     pub(super) async fn taken_by_another(&self, key: &JobKey) -> Tried<()> {
         match self.win(&self.bob, key, &self.keeper("heir")).await {
-            // What is under way from a connection that is gone may come in still.
+            // A request of the closed connection may still arrive.
             Err(BoardError::AlreadyClaimed { owner: Some(owner) }) => {
                 self.consume_of(key, &owner).await
             }
@@ -239,7 +239,7 @@ impl Trial<'_> {
     }
 }
 
-/// Returns what those got who tried something at once and were not told that others were quicker.
+/// Returns the results of concurrent attempts without the ones that lost to another client.
 fn winners<T>(
     answers: [Result<T, BoardError>; 2],
     is_late: impl Fn(&BoardError) -> bool,
@@ -249,7 +249,7 @@ fn winners<T>(
     told.collect()
 }
 
-/// Ends its connection without a word, like a process that dies. Returns also how long the claim is to last.
+/// Drops the connection like a dying process; also returns the lease duration.
 fn desert(
     board: Arc<dyn Testable>,
     key: &JobKey,
@@ -268,7 +268,7 @@ fn desert(
         let claimed = board.claim_one(key, by, ClaimRules::BY_HAND).await?;
         Ok((claimed, term))
     }));
-    // What drives the connection goes first, so that nobody can say goodbye.
+    // The connection task ends first, so that no goodbye is sent.
     runtime.shutdown_background();
     drop(board);
     let claimed = claimed.map_err(|_| Trouble::Ours("out of time".to_owned()))?;

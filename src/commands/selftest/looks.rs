@@ -1,4 +1,4 @@
-//! What is seen of a board without acting: how it is set up; and what was measured, as it is told.
+//! Tests that only read: the setup of the board, the clocks, and the measurements.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::{
     exit::chain,
 };
 
-/// By how much more or less time may pass there than here, as a part of it.
+/// The tolerated clock drift, as a fraction.
 const DRIFT: f64 = 0.005;
 
 const APART: f64 = 1.0;
@@ -43,18 +43,18 @@ pub(super) async fn settings(board: &dyn Testable, end: Instant, findings: &mut 
             Err(_) => findings.judge(promise, Seen::untried("out of time")),
         }
     }
-    // Who may not ask has been told so above.
+    // A missing right is reported above.
     if let Ok(Ok(Some(loss))) = time::timeout_at(end, board.loss()).await {
         findings.judge(Promise::Durable, Seen::weak(loss.what, loss.remedy));
     }
 }
 
-/// Makes a grade of what a look has shown: errors break what is promised, all else weakens it.
+/// Grades the findings: errors break the promise, lesser ones weaken it.
 fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings) {
     for finding in seen.findings {
         let (_, severity, so) = finding.code.meaning();
         let grade = match (severity, finding.code) {
-            // What may not be done is told where it is tried.
+            // A missing right is graded by the test that needs it.
             (_, Code::RightsMissing) | (Severity::Warning | Severity::Note, _) => Grade::Weak,
             (Severity::Error, _) => Grade::Broken,
         };
@@ -78,15 +78,15 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
     findings.judge(promise, seen);
 }
 
-/// What was measured; what was not is none. Times are in seconds.
+/// Measurements; `None` if not measured. Times are in seconds.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Figures {
     pub(super) latency: Option<Spread>,
-    /// How late whoever listens is told of a post.
+    /// The delay of an event after a post.
     pub(super) event: Option<Spread>,
-    /// How long after its time a claim was seen to have lapsed.
+    /// The delay of an expiry.
     pub(super) expiry: Option<f64>,
-    /// How many jobs a second are dealt with where many are at once.
+    /// Jobs per second in batches.
     pub(super) rates: Option<Rates>,
     pub(super) clock: Option<Clock>,
 }
@@ -126,11 +126,11 @@ pub(super) struct Rates {
     pub(super) consume: f64,
 }
 
-/// Two clocks: by how much theirs is ahead, and how much more time passes there.
+/// The server's clock compared with the local one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Clock {
     pub(super) offset: f64,
-    /// As a part of the time that passes here.
+    /// As a fraction of the local time.
     pub(super) drift: f64,
 }
 
@@ -167,13 +167,13 @@ impl Figures {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tick {
     at: Instant,
-    /// By how much theirs is ahead, and how sure that is, in seconds.
+    /// The offset of the server's clock and its uncertainty, in seconds.
     offset: f64,
     doubt: f64,
 }
 
 impl Tick {
-    /// Looks at both; none, where there is but one. The quickest of a few looks is the surest.
+    /// Compares the clocks; `None` for a local board. The quickest of a few reads is the most precise.
     pub(super) async fn look(board: &dyn Testable) -> Result<Option<Self>, BoardError> {
         let mut best: Option<Self> = None;
         for _ in 0..3 {

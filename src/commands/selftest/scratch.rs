@@ -1,4 +1,4 @@
-//! Where a board is tested: a scratch board beside the one in use, how it is known to be in use, and how it goes.
+//! The scratch board of a test: its location, its signs of use, and its removal.
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
@@ -19,26 +19,26 @@ use crate::{
     process::living,
 };
 
-/// How long cleaning up may take, and how long closing what was opened.
+/// Timeouts of the clean-up and of closing connections.
 const CLEANING: Duration = Duration::from_secs(10);
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// How often it is looked whether others are done with it.
+/// How often the clean-up checks whether other threads are done.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// How old a board is that has nobody, before it counts as left behind: somebody may just have made it.
+/// The age at which an unused board counts as a leftover: a younger one may just have been created.
 const YOUNG: TimeDelta = TimeDelta::seconds(60);
 
-/// How long the name of a file may be behind which SQLite puts something.
+/// The longest file name to which SQLite can add its suffix.
 const LONGEST: usize = 255 - "-journal".len();
 
 pub(super) struct Scratch {
     pub(super) url: BoardUrl,
     base: BoardUrl,
     opener: Opener,
-    /// What was opened of it, to be closed.
+    /// The open connections, to be closed.
     opened: RefCell<Vec<Arc<dyn Testable>>>,
-    /// Has a clone for each thread or process that may still be at it.
+    /// Each thread or process that may still use the board holds a clone.
     others: Arc<()>,
 }
 
@@ -53,7 +53,7 @@ impl Scratch {
         }
     }
 
-    /// Fails if no file can be called like that.
+    /// Fails if the file name would be too long.
     pub(super) fn require_short_name(&self) -> Result<(), CommandError> {
         let name = match &self.url {
             BoardUrl::Embedded(url) => url.path.file_name().unwrap_or_default(),
@@ -70,26 +70,26 @@ impl Scratch {
         }
     }
 
-    /// Opens it once more, by a connection of its own.
+    /// Opens the board with a separate connection.
     pub(super) fn open(&self) -> Result<Arc<dyn Testable>, BoardError> {
         let board = self.opener.open(&self.url)?;
         self.opened.borrow_mut().push(Arc::clone(&board));
         Ok(board)
     }
 
-    /// Opens it for who is not to be closed with the others, and may wait this long.
+    /// Opens the board with this timeout, for a user that closes the connection itself.
     pub(super) fn open_apart(&self, patience: Duration) -> Result<Arc<dyn Testable>, BoardError> {
         let mut opener = self.opener.clone();
         opener.patience = opener.patience.min(patience);
         opener.open(&self.url)
     }
 
-    /// Returns what another one holds for as long as it may be at it.
+    /// Returns a token for a thread or process that uses the board.
     pub(super) fn other(&self) -> Arc<()> {
         Arc::clone(&self.others)
     }
 
-    /// Returns who is entered in its registry as long as it is in use.
+    /// Returns the registry entry that marks the board as in use.
     pub(super) fn user(&self) -> Conductor {
         let name = this_process();
         Conductor {
@@ -107,8 +107,7 @@ impl Scratch {
         }
     }
 
-    /// Returns the names of those beside the board that nobody uses any more; and of which that cannot be
-    /// told, and why.
+    /// Returns the unused scratch boards beside the board, and the undecided ones with the reason.
     pub(super) async fn left(
         &self,
         board: &dyn Testable,
@@ -132,7 +131,7 @@ impl Scratch {
         Ok((left, doubtful))
     }
 
-    /// Removes those; returns their names, and why others are still there.
+    /// Removes the unused scratch boards; returns their names, and the reason for each that remains.
     pub(super) async fn sweep(
         &self,
         board: &dyn Testable,
@@ -150,7 +149,7 @@ impl Scratch {
         Ok((removed, failed))
     }
 
-    /// Removes it with all that is on it; says why it is still there.
+    /// Removes the scratch board with all data; returns the reason if it remains.
     pub(super) async fn clean_up(&self) -> Result<(), String> {
         let opened = self.opened.take();
         if opened.is_empty() {
@@ -158,14 +157,14 @@ impl Scratch {
         }
         let erased = async {
             let closed = join_all(opened.iter().map(|board| board.close()));
-            // A server that does not answer hears no goodbye either.
+            // A server that does not answer gets no goodbye either.
             let _ = time::timeout(FAREWELL, closed).await;
-            // Whoever is still at it could write to it once more.
+            // A remaining user could write to the board again.
             while Arc::strong_count(&self.others) > 1 {
                 time::sleep(PAUSE).await;
             }
             let board = self.opener.open(&self.url)?;
-            // What was cut off on its way to a server may come in meanwhile.
+            // Requests that were cut off may still arrive.
             let mut erased = board.erase().await;
             if erased.is_err() {
                 erased = board.erase().await;

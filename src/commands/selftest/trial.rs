@@ -1,4 +1,4 @@
-//! A board under test: in which order it is tried, for how long, and the claims that are kept all the while.
+//! Runs the tests on a scratch board: their order, their time limits, and the claims that are renewed meanwhile.
 
 use std::{
     cell::{Cell, RefCell},
@@ -26,13 +26,13 @@ use crate::{
     job::{Claim, Conductor, Outcome, Shelf},
 };
 
-/// How long a claim lasts that is kept while others are tried, or as near to it as the server grants.
+/// The lease duration of the watched claims, or the closest that the server grants.
 const TERM: Duration = Duration::from_secs(4);
 
-/// How many claims are kept all the while, and how many jobs are left alone beside them.
+/// The number of watched claims, and of untouched jobs beside them.
 const WATCHED: usize = 16;
 
-/// How long a board may be away, as while its server starts again, and how often it is looked for.
+/// How long a board may be away, for example during a restart, and how often it is tried.
 const AWAY: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -43,17 +43,17 @@ pub(super) struct Trial<'a> {
     pub(super) user: Conductor,
     pub(super) term: Duration,
     pub(super) begun: Instant,
-    /// Until when it is tried; what was kept all the while is looked at behind that, until the last moment.
+    /// The end of the tests. The watched claims are checked after it.
     pub(super) end: Instant,
     last: Instant,
-    /// At the beginning.
+    /// The time of the start.
     tick: Option<Tick>,
     seen: RefCell<Vec<(Promise, Seen)>>,
     pub(super) figures: RefCell<Figures>,
-    /// Whether something was tried again, or for the last time, as a request had no answer.
+    /// Whether a request without a reply was repeated.
     has_stumbled: Cell<bool>,
     is_gone: Cell<bool>,
-    /// Whether those have ended that are tried while claims are kept.
+    /// Whether the tests beside the watched claims have ended.
     over: watch::Sender<bool>,
 }
 
@@ -144,8 +144,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Tries once more if a request had no answer and the board is back. That a request had none breaks
-    /// another promise.
+    /// Repeats a test if a request had no reply and the board is back. Another promise covers the lost reply.
     async fn attempt(&self, promise: Promise, until: Instant) {
         let mut unheard = None;
         while !self.is_gone.get() {
@@ -162,7 +161,7 @@ impl<'a> Trial<'a> {
                     self.judge(Promise::Answers, Seen::new(Grade::Broken, why));
                 }
                 Ok(tried) => self.judge(promise, tried.unwrap_or_else(Seen::from)),
-                // What there was no time for is told in the end.
+                // The report lists the tests that had no time.
                 Err(_) => {}
             }
             break;
@@ -194,11 +193,11 @@ impl<'a> Trial<'a> {
         is_back
     }
 
-    /// Says all the while that this board is in use, whatever becomes of what is tried on it.
+    /// Keeps the registry entry of this test alive.
     async fn occupy(&self) -> Infallible {
         loop {
             time::sleep(REFRESH).await;
-            // It is said again, long before anybody takes the board for one that was left behind.
+            // Renewed long before another client takes the board for a leftover.
             let _ = self.ada.tell(&self.user.told).await;
         }
     }
@@ -214,11 +213,11 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Looks at the end whether each claim is as it was, and those jobs that nobody touched.
+    /// Checks at the end that each claim and each untouched job is unchanged.
     async fn watch(&self) -> Tried {
         let by = self.brief_keeper("keeper");
         let keys = self.post(WATCHED * 2).await?;
-        // A claim lasts from then on, and longer if the board took its time.
+        // A claim lasts from then on, and longer on a slow board.
         let begun = Instant::now();
         let claimed = self
             .ada
@@ -254,7 +253,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Returns since when they are ours, how often they were renewed, and why one is lost.
+    /// Returns the start of the claims, their renewals, and the reason for a loss.
     async fn keep(
         &self,
         claims: &[Claim],
@@ -269,7 +268,7 @@ impl<'a> Trial<'a> {
             };
             let asked = Instant::now();
             let answers = match self.ada.renew(claims).await {
-                // There is time for another one.
+                // There is time for another attempt.
                 Err(error) if is_unanswered(&error) && !is_last && since.elapsed() < self.term => {
                     unheard.get_or_insert_with(|| chain(&error));
                     continue;
@@ -288,9 +287,9 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Looks whether what was left alone is there, and, if all else was done with, whether nothing else is.
+    /// Checks that the untouched jobs are there and, if `is_done`, that no other job is.
     async fn nothing_more(&self, is_done: bool) -> Tried<()> {
-        // On a server that knows all that others have been told.
+        // On a server with all changes of the others.
         self.find(Shelf::Board, &[]).await?;
         let health = self.bob.health().await?;
         let (jobs, trashed, left) = (health.jobs, health.trashed, WATCHED as u64);

@@ -1,4 +1,4 @@
-//! How a board is, on one screen, and for programs.
+//! The screen of `status`, and its JSON.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -14,10 +14,10 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How many names, and how many owners, people see at most.
+/// The largest number of rows per table for people.
 const MOST: usize = 10;
 
-/// How many of each they see at least, however small the terminal.
+/// The smallest number of rows per table, even on a small terminal.
 const LEAST: usize = 3;
 
 #[derive(Debug, Serialize)]
@@ -29,15 +29,15 @@ pub(super) struct Status {
     pub(super) trashed: u64,
     pub(super) history: Option<Departures>,
     pub(super) history_problem: Option<String>,
-    /// How many are alive.
+    /// The number of running conductors.
     pub(super) conductors: Option<usize>,
-    /// How many more jobs these could perform now, as far as they tell.
+    /// The number of free slots, as far as conductors publish it.
     pub(super) slots_free: u64,
-    /// How many more are registered, and have not been heard of for too long.
+    /// The number of silent conductors besides.
     pub(super) silent: u64,
     pub(super) conductors_problem: Option<String>,
     pub(super) pauses: Vec<Pause>,
-    /// How many jobs conductors have performed and cannot settle.
+    /// The number of finished jobs that conductors cannot settle.
     pub(super) unsettled: u64,
     pub(super) names: Vec<ByName>,
     pub(super) owners: Vec<ByOwner>,
@@ -54,7 +54,7 @@ pub(super) struct Finding {
 }
 
 impl Status {
-    /// Finds what of it is wrong; `program` is how a command begins that is about the same board.
+    /// Adds the findings; `program` starts each suggested command.
     pub(super) fn judged(mut self, program: &Suggestion) -> Self {
         let figures = &self.figures;
         let attempts = figures.poison_attempts.unwrap_or_default();
@@ -100,7 +100,7 @@ impl Status {
         age(self.now, time)
     }
 
-    /// Writes the lines above the tables; one that a finding is about ends with its command.
+    /// Writes the lines above the tables; a line with a finding ends with its command.
     fn facts(&self, page: &mut Page) {
         let figures = &self.figures;
         let some = |count: u64| (count > 0).then(|| count.to_string());
@@ -148,7 +148,7 @@ impl Status {
         }
     }
 
-    /// Writes what is paused, and what ends just that.
+    /// Writes the pauses, each with the command that ends it.
     fn paused(&self, page: &mut Page) {
         let finding = self
             .findings
@@ -161,7 +161,6 @@ impl Status {
     }
 }
 
-/// Returns the cells of a name, for the columns [`NAMES`].
 pub(crate) fn name_cells(named: &ByName, now: DateTime<Utc>) -> Vec<Cell> {
     vec![
         Cell::new(&named.name),
@@ -223,7 +222,7 @@ fn wrong(count: u64) -> Cell {
     }
 }
 
-/// Says what has left the board, what is worst first.
+/// Words the departures, the worst first.
 pub(crate) fn ended(past: &Departures) -> String {
     let counts = [past.failed, past.consumed, past.purged];
     let parts = counts.into_iter().zip(["failed", "consumed", "purged"]);
@@ -237,10 +236,10 @@ pub(crate) fn ended(past: &Departures) -> String {
     }
 }
 
-/// Shares the rows that a terminal has left among two tables of so many rows.
+/// Shares the remaining rows of the terminal among the two tables.
 fn shares(left: Option<usize>, names: usize, owners: usize) -> (usize, usize) {
     let (names, owners) = (names.min(MOST), owners.min(MOST));
-    // Each has an empty line before it, a title, and perhaps a line about more of them.
+    // Each table has an empty line, a title, and a line for the remaining rows.
     let left = left.unwrap_or(usize::MAX).saturating_sub(6);
     let names = names.min(LEAST.max(left - owners.min(left / 2)));
     (names, owners.min(LEAST.max(left.saturating_sub(names))))

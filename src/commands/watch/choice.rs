@@ -1,4 +1,4 @@
-//! Which events are told: by their kind, and by what holds for their job.
+//! Selects the events to print, by kind and by the filters on their job.
 
 use std::collections::HashSet;
 
@@ -9,21 +9,19 @@ use crate::{
     job::{Entry, History, Holding, Job, JobKey, Lease, Shelf},
 };
 
-/// What becomes of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     Told,
     Untold,
-    /// The board cannot say whether its job is meant: something is missed.
+    /// The board cannot show the job, so an event may be missing.
     Unknown,
 }
 
-/// What somebody wants to be told.
 #[derive(Debug)]
 pub(super) struct Choice {
     kinds: Vec<EventKind>,
     filters: Filters,
-    /// The jobs for which the filters held when they were last looked at, and which are not gone.
+    /// The jobs that matched at the last lookup and still exist.
     admitted: HashSet<JobKey>,
 }
 
@@ -44,7 +42,7 @@ impl Choice {
         self.filters.detail()
     }
 
-    /// Whether a job is meant as it is now; then it is followed from now on.
+    /// Whether a job matches now; a match is followed from now on.
     pub(super) fn follows(&mut self, entry: &Entry) -> bool {
         let holds = self.filters.matches(entry, Utc::now());
         let may_change = entry.job().is_some_and(|job| job.shelf != Shelf::Past);
@@ -54,10 +52,10 @@ impl Choice {
         holds
     }
 
-    /// Says whether an event is to be told; a job that has to be looked at is looked up on the board.
+    /// Decides about an event, with a lookup of its job if the filters need one.
     pub(super) async fn judge(&mut self, board: &dyn Board, event: &Event) -> Admission {
         let is_asked_for = self.asks_for(event.kind);
-        // The job is followed also through what is not told.
+        // Events that are not printed also keep the job current.
         let is_meant = match self.filters.is_empty() {
             true => Ok(true),
             false => self.is_of_such_a_job(board, event).await,
@@ -88,12 +86,12 @@ impl Choice {
                 self.admitted.remove(&subject.key);
                 false
             }
-            // What is gone cannot be asked any more.
+            // A deleted job cannot be looked up any more.
             (true, holds) => self.admitted.remove(&subject.key) || holds,
         })
     }
 
-    /// Looks the job up, if it takes that to judge it; also says whether it is gone.
+    /// Looks the job up if the filters need it; also returns whether it is gone.
     async fn look(
         &self,
         board: &dyn Board,
@@ -102,7 +100,7 @@ impl Choice {
     ) -> Result<(Option<Job>, bool)> {
         let shelves = match event.kind {
             EventKind::Consumed | EventKind::Purged => return Ok((None, true)),
-            // A record that cannot be read has no name.
+            // A malformed record has no name.
             _ if self.filters.are_answered_by_events() && !subject.name.is_empty() => {
                 return Ok((None, false));
             }
@@ -115,7 +113,7 @@ impl Choice {
     }
 }
 
-/// Finds the record of a job, wherever it is by now; first where it should be.
+/// Finds the record of a job on any shelf; the first shelf is the likely one.
 async fn look_up(board: &dyn Board, subject: &Subject, shelves: [Shelf; 2]) -> Result<Option<Job>> {
     let wanted = [JobRef::Key(subject.key.clone())];
     for shelf in shelves {
@@ -133,7 +131,7 @@ async fn look_up(board: &dyn Board, subject: &Subject, shelves: [Shelf; 2]) -> R
     Ok(None)
 }
 
-/// Returns the job as it was right after the event, as far as that is known.
+/// Returns the job as it was right after the event, as far as known.
 fn as_left_by(event: &Event, subject: &Subject, found: Option<Job>) -> Entry {
     let mut job = found.unwrap_or_else(|| only(subject));
     job.shelf = match event.kind {
@@ -146,7 +144,7 @@ fn as_left_by(event: &Event, subject: &Subject, found: Option<Job>) -> Entry {
             job.holding = Some(held(event));
         }
         EventKind::Claimed | EventKind::Extended => {}
-        // Whose job it was is what people ask for.
+        // Filters by owner mean the last owner.
         EventKind::Consumed | EventKind::Trashed => {
             job.holding = event.owner.is_some().then(|| held(event))
         }
@@ -166,7 +164,7 @@ fn held(event: &Event) -> Holding {
     }
 }
 
-/// Returns a job of which no more is known than its event says.
+/// Returns a job with only the fields of its event.
 fn only(subject: &Subject) -> Job {
     let (key, uuid, name) = (&subject.key, &subject.uuid, &subject.name);
     Job {

@@ -1,4 +1,4 @@
-//! The command that is run for each event: one at a time, in order, fed with the event.
+//! Runs the handler command for each event, one at a time and in order.
 
 use std::{collections::VecDeque, ffi::OsString, time::Duration};
 
@@ -15,18 +15,17 @@ use crate::{
     },
 };
 
-/// How many events may wait for their turn.
+/// The queue limit.
 const WAITING: usize = 10_000;
 
-/// How long a command may take to end when we do.
+/// How long a command may take to end when `watch` ends.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Runs a command for one event after the other.
 #[derive(Debug)]
 pub(super) struct Handler {
     command: Command,
     waiting: VecDeque<Happening>,
-    /// Whether the last of those that wait is the resync that stands for what there was no room for.
+    /// Whether the last entry of the queue is the resync for the events beyond the limit.
     has_overflown: bool,
     running: Option<Process>,
     handled: usize,
@@ -34,7 +33,7 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// Takes a command; one that cannot be found ends it here.
+    /// Fails if the command cannot be found.
     pub(super) fn prepare(ctx: &Context, command: &[String]) -> anyhow::Result<Self> {
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let search = ctx.environment.variable("PATH");
@@ -57,9 +56,9 @@ impl Handler {
         }
     }
 
-    /// Has the command run for an event, once those before it are done.
+    /// Queues an event.
     ///
-    /// Returns whether it will be run for one more: a resync that waits stands for all that follow.
+    /// Returns `false` if a queued resync already stands for it.
     pub(super) fn take(&mut self, happening: Happening) -> bool {
         if self.has_overflown {
             return false;
@@ -76,7 +75,7 @@ impl Handler {
         self.running.is_some() || !self.waiting.is_empty()
     }
 
-    /// Starts the next command, or waits for the end of the present one; may be given up and called again.
+    /// Starts the next command or waits for the present one; cancellation is safe.
     pub(super) async fn step(&mut self) -> anyhow::Result<()> {
         if let Some(process) = &self.running {
             let ended = process.ended().await?;
@@ -86,7 +85,7 @@ impl Handler {
             return Ok(());
         }
         if let Some(happening) = self.waiting.pop_front() {
-            // The resync is the last one.
+            // The resync is the last entry.
             self.has_overflown &= !self.waiting.is_empty();
             let mut event = serde_json::to_vec(&happening)?;
             event.push(b'\n');
@@ -99,7 +98,7 @@ impl Handler {
         Ok(())
     }
 
-    /// Counts an event for which the command was run, and tells what went wrong, if anything did.
+    /// Counts a run, and reports its failure.
     fn judge(&mut self, wrong: Option<&str>) {
         self.handled += 1;
         if let Some(wrong) = wrong {
@@ -110,10 +109,10 @@ impl Handler {
         }
     }
 
-    /// Ends what still runs, and says whether all went well, if nothing else is to be said.
+    /// Ends the running command; returns the failure of the handler unless there is another error.
     pub(super) async fn end(mut self, ended: anyhow::Result<()>) -> anyhow::Result<()> {
         if let Some(process) = self.running.take() {
-            // It is gone in any case: what does not end is killed.
+            // A command that does not end is killed.
             let _ = process.stop(Boottime::now() + GRACE, None).await;
         }
         if ended.is_ok() && self.failed > 0 {

@@ -117,14 +117,14 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         biased;
         ended = watch.run(ctx, handler.as_mut()) => ended,
         signal = signals.next() => {
-            // The terminal shows the key that was pressed; the prompt gets a line of its own.
+            // The terminal echoes the pressed key, so the prompt gets a line of its own.
             ctx.out.remark("");
             Err(under_claim::code(128 + signal.as_raw()))
         }
         () = until(limit) => Err(out_of_time(count, timeout)),
         () = gone(reader) => Ok(()),
     };
-    // Nothing was missed if nothing was counted.
+    // With nothing counted, nothing was missed.
     let ended = match ended {
         Err(error) if count.is_none() && is_timeout(&error) => Ok(()),
         ended => ended,
@@ -159,7 +159,7 @@ async fn until(limit: Option<Instant>) {
     }
 }
 
-/// Waits until nobody reads any more what is printed.
+/// Waits until the reader of standard output is gone.
 async fn gone(reader: Option<io::Result<Ready>>) {
     match reader {
         Some(Ok(reader)) => reader.failed().await,
@@ -171,12 +171,12 @@ struct Watch<'a> {
     board: &'a dyn Board,
     news: BoxStream<'a, board::Result<News>>,
     choice: Choice,
-    /// From when on what happened is told before all else; nothing, once it has been told.
+    /// Events since this time come first; `None` once they are printed.
     since: Option<DateTime<Utc>>,
-    /// What of that is still to be told.
+    /// Events of that time that are not printed yet.
     before: VecDeque<Event>,
     told: Told,
-    /// How many events are still to come before the end.
+    /// Number of events still to print before the command ends.
     left: Option<u64>,
 }
 
@@ -221,7 +221,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Says what there is before anything happens.
+    /// Prints the start of the stream, before any event.
     async fn introduce(&self, ctx: &Context) -> anyhow::Result<()> {
         match self.board.health().await {
             Ok(health) => {
@@ -234,13 +234,13 @@ impl Watch<'_> {
                 unused::note_if_unused(ctx, self.board, &health);
                 Ok(())
             }
-            // The stream is about to say the same.
+            // The stream is about to report the same error.
             Err(error) if error.is_retryable() => Ok(()),
             Err(error) => Err(error).with_context(|| ctx.trying("watch", "the jobs")),
         }
     }
 
-    /// Looks for what happened before we listened, if that is asked for.
+    /// Prints the events before the subscription, if `--since` asks for them.
     async fn look_back(&mut self, ctx: &Context) -> anyhow::Result<()> {
         let Some(since) = self.since else {
             return Ok(());
@@ -251,7 +251,7 @@ impl Watch<'_> {
                 self.since = None;
                 Ok(())
             }
-            // The stream is about to say the same, and that it is back.
+            // The stream is about to report this error, and the reconnection.
             Err(error) if error.is_retryable() => Ok(()),
             Err(error) => Err(error).with_context(|| ctx.trying("watch", "the jobs")),
         }

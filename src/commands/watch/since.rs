@@ -1,4 +1,4 @@
-//! What the records of a board, and of its past, prove of a time that is over.
+//! Reconstructs past events from the records of a board and its history.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -13,10 +13,10 @@ use crate::{
     job::{Departure, Entry, Failure, Job, JobKey, Owner, Remark, Shelf},
 };
 
-/// How far the times may be apart that two clocks have of one event.
+/// The largest difference between two clocks for one event.
 const SLACK: TimeDelta = TimeDelta::seconds(5);
 
-/// By when all has been heard that happened before the board had been read.
+/// How long events from before the read may still arrive.
 const LATE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Told {
         }
     }
 
-    /// Whether this is what was told already: it happened as the board was read.
+    /// Whether the event is printed already, since it happened during the read.
     pub(super) fn has(&mut self, event: &Event) -> bool {
         if self.read.is_none_or(|read| read.elapsed() > LATE) {
             *self = Self::default();
@@ -67,9 +67,9 @@ impl Told {
     }
 }
 
-/// Returns what happened since then, in order; and what of that may yet be heard.
+/// Returns the events since then in order, and those that may arrive again.
 ///
-/// The board has to be listened to by now.
+/// Requires a running subscription.
 pub(super) async fn happened(
     ctx: &Context,
     board: &dyn Board,
@@ -77,7 +77,7 @@ pub(super) async fn happened(
     since: DateTime<Utc>,
 ) -> Result<(Vec<Event>, Told)> {
     let mut jobs = HashMap::new();
-    // In the order in which jobs go; what comes back meanwhile is heard. The last look counts.
+    // In the order in which jobs move; the subscription reports jobs that come back. The last read counts.
     for shelf in [Shelf::Board, Shelf::Trash, Shelf::Past] {
         match read(board, shelf, choice, since, &mut jobs).await {
             Err(error) if shelf == Shelf::Past && !error.is_retryable() => {
@@ -92,7 +92,7 @@ pub(super) async fn happened(
     Ok((events, told))
 }
 
-/// Adds what each record of a shelf that is meant proves.
+/// Adds the events that the matching records of a shelf prove.
 async fn read(
     board: &dyn Board,
     shelf: Shelf,
@@ -118,7 +118,7 @@ async fn read(
     Ok(())
 }
 
-/// Returns what must have happened to a job, in order; not all that did.
+/// Returns the provable events of a job in order, which may not be all.
 fn proved(job: &Job) -> Vec<Event> {
     let at = |kind: EventKind, time: Option<DateTime<Utc>>| {
         time.map(|time| Event {
@@ -132,7 +132,7 @@ fn proved(job: &Job) -> Vec<Event> {
         (Some(end), _) => end.claimed_on,
         (None, holding) => holding.as_ref().and_then(|holding| holding.claimed_on),
     };
-    // Both may be the same one, timed by two clocks.
+    // Both may be the same claim, timed by two clocks.
     let is_last = |first: DateTime<Utc>| last_claim.is_some_and(|last| last - first <= SLACK);
     let first_claim = history.first_claimed_on.filter(|time| !is_last(*time));
     let claimed = at(EventKind::Claimed, last_claim).map(|event| Event {
@@ -180,17 +180,17 @@ fn proved(job: &Job) -> Vec<Event> {
     events
 }
 
-/// Returns what somebody did with a job that is where it was.
+/// Returns the event of an audit entry, for a job that has not moved since.
 fn kind_of(remark: &Remark) -> Option<EventKind> {
     match remark.action.as_deref() {
         Some("abandoned") => Some(EventKind::Abandoned),
         Some("restored" | "retried" | "changed") => Some(EventKind::Restored),
-        // Where it went by that it is found now.
+        // Its present location shows the event.
         _ => None,
     }
 }
 
-/// Returns the failures after which the job came back to the board.
+/// Returns the failures that returned the job to the board.
 fn survived(job: &Job) -> &[Failure] {
     let failures = &job.history.failures[..];
     let has_ended_it = failures.last().is_some_and(|last| match &job.ended {
@@ -198,7 +198,7 @@ fn survived(job: &Job) -> &[Failure] {
         None => (job.trashed_on).is_some_and(|trashed| (trashed - last.time).abs() <= SLACK),
     });
     match job.shelf {
-        // Whoever restores a job leaves its failures, of which the last one ended in the trash.
+        // A restored job keeps its failures, and the last one ended in the trash.
         Shelf::Board => &failures[failures.len().saturating_sub(job.history.attempts as usize)..],
         Shelf::Trash | Shelf::Past => &failures[..failures.len() - usize::from(has_ended_it)],
     }
@@ -237,7 +237,7 @@ mod tests {
         // Trashed by hand, long after it failed.
         job.trashed_on = Some(Utc::now());
         assert_eq!(kinds(&job), [Posted, Abandoned, Abandoned, Trashed]);
-        // Restored: its failures stay, and its attempts begin anew.
+        // Restored: its failures stay, and its attempts start from zero.
         job.shelf = Shelf::Board;
         (job.trashed_on, job.history.attempts) = (None, 0);
         assert_eq!(kinds(&job), [Posted]);
@@ -267,7 +267,6 @@ mod tests {
         };
         assert!(told.has(&heard(EventKind::Posted)));
         assert!(!told.has(&heard(EventKind::Consumed)));
-        // It fails once more.
         assert!(!told.has(&heard(EventKind::Abandoned)));
         let claimed = |fence: &str| Event {
             fence: Some(Fence(fence.to_owned())),

@@ -1,7 +1,7 @@
-//! The move protocol in every order of two movers, two peers, an operator, deleted records and a fault.
+//! Tests the move protocol in every order of two movers, two peers, an operator, deleted records and a fault.
 //!
-//! The code under test is the one that ships. Its boards are in memory, and each request is a step: before each, the
-//! test chooses who goes next, and whether the mover dies or an answer is lost.
+//! The code under test is the production code. Its boards are in memory, and each request is a step. Before each step
+//! the test chooses the next actor, and whether the mover dies or loses an answer.
 
 mod boards;
 
@@ -30,7 +30,7 @@ use crate::{
 const A: usize = 0;
 const B: usize = 1;
 
-/// A process that no machine has, so that its claims count as those of a dead process.
+/// A process on a machine that does not exist, so that its claims count as dead.
 fn owner(number: usize) -> Owner {
     let host = rustix::system::uname()
         .nodename()
@@ -39,7 +39,7 @@ fn owner(number: usize) -> Owner {
     Owner::new(&format!("{MOVER}ada:{host}:{}:c0ffee0{number}", i32::MAX)).unwrap()
 }
 
-/// The part that an actor plays in a scene.
+/// The role of an actor in a scene.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Role {
     Mover {
@@ -51,11 +51,9 @@ enum Role {
         from: usize,
         to: usize,
     },
-    /// Claims the job if it is free, performs it, and consumes it.
+    /// Claims the job if it is free, runs it, and consumes it.
     Peer(usize),
-    /// Ends the claim of a move.
     Operator(usize),
-    /// Deletes the commit records of a board.
     Eraser(usize),
 }
 
@@ -106,7 +104,7 @@ fn route<'a>(from: &'a Memory, to: &'a Memory) -> Route<'a> {
     }
 }
 
-/// The choices of one run, and how many there were each time.
+/// The choices of one run, and the number of options of each.
 #[derive(Default)]
 struct Choices {
     taken: Vec<(usize, usize)>,
@@ -124,7 +122,7 @@ impl Choices {
         choice
     }
 
-    /// Turns to the next run; false after the last one.
+    /// Moves on to the next run; `false` after the last one.
     fn advance(&mut self) -> bool {
         self.at = 0;
         while let Some((choice, options)) = self.taken.pop() {
@@ -137,7 +135,7 @@ impl Choices {
     }
 }
 
-/// The actors, how often one may interrupt another, and how many faults may happen.
+/// The actors, the limit of interruptions between them, and the limit of faults.
 struct Scene<'a> {
     roles: &'a [Role],
     interruptions: usize,
@@ -148,7 +146,7 @@ struct Scene<'a> {
 type Actor = Pin<Box<dyn Future<Output = ()>>>;
 
 impl Scene<'_> {
-    /// Plays the scene in every order, and returns how many there were.
+    /// Plays the scene in every order; returns the number of runs.
     async fn play_all(&self) -> usize {
         let (mut choices, mut runs) = (Choices::default(), 0);
         loop {
@@ -188,7 +186,7 @@ impl Scene<'_> {
                 match fault {
                     1 => {
                         actors[next] = None;
-                        // At some time its leases end: now, or when everything is over.
+                        // Its leases end at some time: now, or after everything else.
                         if choices.choose(2) == 1 {
                             world.expire(&owner(next));
                         }
@@ -215,7 +213,6 @@ impl Scene<'_> {
     }
 }
 
-/// Lets an actor make one request.
 fn step(actor: &mut Option<Actor>) {
     let mut context = task::Context::from_waker(Waker::noop());
     if let Some(future) = actor
@@ -242,7 +239,7 @@ async fn survives(roles: &[Role], interruptions: usize, faults: usize) {
     }
 }
 
-/// How often one may interrupt another; `scripts/faults` goes further.
+/// The limit of interruptions; `scripts/faults` goes further.
 fn depth() -> usize {
     let is_full = std::env::var_os("JOBBOARD_FAULTS").is_some_and(|it| it == "full");
     if is_full { 3 } else { 2 }

@@ -1,4 +1,4 @@
-//! What is the matter with what a look has shown, and with what conductors say of themselves.
+//! Findings from the pass over the jobs, and from the conductors' status.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ const MOVED: TimeDelta = TimeDelta::hours(1);
 
 const NAMED: usize = 3;
 
-/// How many owners that are dead are told each by itself.
+/// The number of dead owners with their own finding.
 const MOST_DEAD: usize = 100;
 
 impl Look {
@@ -58,7 +58,7 @@ impl Look {
         let Noted { count, first } = &self.unreadable;
         if *count > 0 {
             let what = format!("jobs with an unreadable sidecar: {count}");
-            // It may be one that a later jobboard wrote, or one that is too large for us.
+            // A later jobboard may have written it, or it is too large.
             let remedy = shows("show", &self.unreadable);
             let finding = Finding::new(Code::RecordUnreadable, what, remedy);
             let problem = self.problem.as_deref().unwrap_or_default();
@@ -86,7 +86,7 @@ impl Look {
         seen
     }
 
-    /// Says what is the matter with claims; those on boards of Octavia expire.
+    /// Reports problems of claims; claims on Octavia boards expire.
     pub(in crate::commands::doctor) fn of_claims(&self, octavia: Option<Expiry>) -> Examined {
         let mut seen = Examined::default();
         if let Some(expiry) = octavia {
@@ -134,7 +134,7 @@ impl Look {
         if self.exhausted.count > 0 {
             let count = self.exhausted.count;
             let summary = format!("jobs at their retry limit: {count}");
-            // Whether it is worth while somebody has to decide.
+            // A retry is the operator's decision.
             let remedy = shows("retry", &self.exhausted);
             let finding = Finding::new(Code::Exhausted, summary, remedy);
             seen.add(named(finding, "job", &self.exhausted.first));
@@ -149,7 +149,7 @@ impl Look {
         seen
     }
 
-    /// Tells the oldest job, if it is in the way of all who post on a board of Octavia.
+    /// Reports the oldest job if it blocks posters on an Octavia board.
     fn of_octavia(&self, expiry: Expiry, seen: &mut Examined) {
         let Some(job) = &self.figures.oldest else {
             return;
@@ -204,7 +204,7 @@ impl Look {
         }
     }
 
-    /// Tells the claims of those who are dead, of very many of them together.
+    /// Reports the claims of dead owners; beyond a number, together.
     fn of_the_dead(&self, seen: &mut Examined) {
         let mut dead = self.owners.iter().filter(|of| of.is_dead);
         dead.by_ref()
@@ -221,7 +221,7 @@ impl Look {
         }
     }
 
-    /// Tells the claims of somebody who is dead, and of these apart those of which that is sure.
+    /// Reports the claims of a dead owner, with the certain ones apart.
     fn of_dead(&self, of: &ByOwner, seen: &mut Examined) {
         let Some(owner) = of.owner.as_ref().map(ToString::to_string) else {
             return;
@@ -305,7 +305,7 @@ fn named(mut finding: Finding, what: &'static str, all: &[String]) -> Finding {
     finding
 }
 
-/// Returns a command that is about these jobs, or about as many of them as fit a line.
+/// Returns a command for these jobs, or for as many as fit a line.
 fn shows(word: &'static str, jobs: &Noted) -> Remedy {
     Remedy::Shows(Suggestion::of(word).with(jobs.first.iter().take(FIT)))
 }
@@ -316,7 +316,7 @@ fn unseen(seen: &mut Examined, what: &str, jobs: &Noted) {
     }
 }
 
-/// Writes a value of a filter that means these characters and no others.
+/// Quotes a filter value, so that its characters are literal.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", glob::literal(text).replace('"', "\"\""))
 }
@@ -339,7 +339,7 @@ pub(in crate::commands::doctor) fn of_moves(records: &[MoveRecord]) -> Examined 
     seen
 }
 
-/// Suggests to finish a move. A peer may have written the address, so that nothing follows it unasked.
+/// Suggests finishing a move. A peer may have written the address, so --fix does not use it.
 fn resumes(option: &str, board: &str) -> Remedy {
     Remedy::Shows(Suggestion::of("copy --resume").with([option, board]))
 }
