@@ -1,4 +1,4 @@
-//! `jobboard completions`, and what the scripts that it prints ask of us.
+//! `jobboard completions`, and the answers to its scripts.
 
 mod ask;
 pub(super) mod complete;
@@ -45,7 +45,7 @@ const SHELLS: Shells<'static> = Shells(&[
     &Powershell,
 ]);
 
-/// A shell by its name, and the script for it, which asks with the words before the cursor.
+/// The name of a shell, and its script, which passes the words before the cursor.
 struct Scripted(&'static str, &'static str);
 
 impl EnvCompleter for Scripted {
@@ -68,7 +68,7 @@ impl EnvCompleter for Scripted {
         buffer.write_all(self.1.as_bytes())
     }
 
-    /// Answers with a value a line, and a tab and what is to be said of it behind it.
+    /// Prints one value per line, followed by a tab and its description.
     fn write_complete(
         &self,
         command: &mut Command,
@@ -79,7 +79,7 @@ impl EnvCompleter for Scripted {
         let Some((last, before)) = words.split_last() else {
             return Ok(());
         };
-        // Behind it stands the command line of another program.
+        // Another program's command line follows `--`.
         if before.iter().any(|word| word == "--") {
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl EnvCompleter for Scripted {
             let value = it.get_value().as_encoded_bytes();
             value.starts_with(b"-")
         };
-        // Options are for who asks for them, and where there is nothing else.
+        // Offers options after a `-`, or if there is nothing else.
         if !is_begun && !found.iter().all(is_option) {
             found.retain(|it| !is_option(it));
         }

@@ -80,7 +80,7 @@ impl Seen {
         ]
     }
 
-    /// Words what it is doing, the longest first.
+    /// Words the running jobs, the longest first.
     fn doing(&self) -> String {
         let told = &self.conductor.told;
         let course = match told.course {
@@ -286,7 +286,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
     let mut rows = ctx.out.rows(COLUMNS);
     seen.iter().try_for_each(|it| rows.push(it))?;
     rows.finish()?;
-    // Whoever may not see that sees the conductors.
+    // Without the right to read pauses, the conductors are still listed.
     for pause in board.pauses().await.unwrap_or_default() {
         if !pause.is_over(now) {
             ctx.out.note(pause.to_string());

@@ -27,7 +27,7 @@ pub(crate) struct ConsumeArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: ConsumeArgs) -> anyhow::Result<()> {
     let verb = Verb {
-        // So that what is proposed instead says it, too.
+        // The suggestion repeats the option.
         now: match args.failed {
             true => "consume --failed",
             false => "consume",

@@ -35,7 +35,7 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long after the first look at a claim the second one comes.
+/// The time between the two checks of a claim.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Explain the state of a job and the command that helps
@@ -56,7 +56,6 @@ pub(crate) struct ExplainArgs {
     logbook: LogbookArgs,
 }
 
-/// Explains some jobs without further options.
 pub(super) async fn jobs(ctx: &mut Context, jobs: Vec<String>) -> anyhow::Result<()> {
     let args = ExplainArgs {
         jobs,
@@ -223,7 +222,7 @@ fn not_known(scene: &Scene) -> String {
     format!("no such job: it was never posted here{peers} or it left the history")
 }
 
-/// Explains a job that was found, after another look where one does not say it all.
+/// Explains a job, after a second look if one does not suffice.
 async fn look_closer(
     board: &dyn Board,
     scene: &Scene,
@@ -281,7 +280,7 @@ async fn count_before(board: &dyn Board, rank: Rank, scene: &Scene) -> Result<u6
     Ok(before)
 }
 
-/// Explains the worst of the jobs that will not run without help, and says of how many more that is so.
+/// Explains the worst of the jobs that need help, and counts the others.
 async fn worst(
     ctx: &Context,
     board: &dyn Board,

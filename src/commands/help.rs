@@ -1,4 +1,4 @@
-//! `jobboard help`: of commands, and of what several of them have in common.
+//! `jobboard help`: the help of commands and of topics.
 
 pub(super) mod guide;
 pub(super) mod prose;
@@ -23,7 +23,7 @@ pub(super) const OPTIONS: &str = "options";
 
 const EXIT_CODES: &str = include_str!("../../docs/exit-codes.md");
 
-/// What is told of no single command.
+/// A help page that belongs to no single command.
 pub(super) struct Topic {
     pub(super) name: &'static str,
     /// The name of its manual page, without the `jobboard-` prefix.

@@ -24,7 +24,7 @@ use crate::{
 
 const SOURCE: &str = concat!("jobboard ", env!("CARGO_PKG_VERSION"));
 
-/// The section of topics; commands are in the first.
+/// The manual section of topics; commands are in section 1.
 const TOPIC_SECTION: &str = "7";
 
 /// Print the manual page, or write all manual pages to a directory

@@ -30,7 +30,7 @@ struct Ownership {
     owner: String,
     #[serde(skip)]
     reference: String,
-    /// Whether several were asked for, so that each has to be named.
+    /// Whether there are several jobs, so that each needs its name.
     #[serde(skip)]
     is_one_of_several: bool,
 }

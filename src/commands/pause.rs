@@ -87,7 +87,6 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     ctx.out.report(&Paused { done, pause })
 }
 
-/// Lists the pauses that are in effect.
 async fn list(ctx: &mut Context) -> anyhow::Result<()> {
     let board = ctx.board()?;
     let pauses = board.pauses().await;

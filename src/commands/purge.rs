@@ -81,7 +81,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     let purge = async |entries: &[&Entry]| {
         let purges = entries.iter().map(|entry| Purge {
             key: entry.key().clone(),
-            // What another board's job was is nothing for ours to remember.
+            // Another board's job does not belong into this board's history.
             job: entry
                 .job()
                 .filter(|job| !matches!(job.origin, Origin::Beside(_)))
@@ -95,7 +95,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     act(ctx, verb, chosen, purge, told).await
 }
 
-/// Adds why the job was given up, unless it was said why it is purged.
+/// Adds the reason of the trashing if the purge has none.
 fn with_reason(remark: &Remark, entry: &Entry) -> Remark {
     let given_up = entry.job().and_then(|job| job.history.remark.as_ref());
     let reason = remark.reason.as_ref();
@@ -107,7 +107,7 @@ fn with_reason(remark: &Remark, entry: &Entry) -> Remark {
     }
 }
 
-/// Whether a record has been in the trash for longer; one that does not tell has not.
+/// Whether a record has been in the trash for longer; without a time it has not.
 fn is_older(named: &Named, age: Duration, now: DateTime<Utc>) -> bool {
     named
         .entry

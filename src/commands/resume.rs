@@ -66,7 +66,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
     let remark = args.reason.who_and_why(ctx, verb);
     let mut resumed = Vec::new();
     for names in names {
-        // Somebody else may have been faster.
+        // Another client may have been faster.
         if board.resume(&names, &remark).await.with_context(trying)? {
             let done = verb.past;
             resumed.push(Resumed { done, names });

@@ -75,7 +75,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     act_at(ctx, (verb, pace), chosen, retry, |(), done| (done, None)).await
 }
 
-/// Refuses the jobs that there is no trying again, or leaves them out if they were chosen by filter.
+/// Rejects jobs that cannot be retried, or drops them from a selection by filter.
 fn refuse_others(ctx: &Context, chosen: &mut Chosen, keeps_attempts: bool) {
     let (now, all) = (Utc::now(), chosen.jobs.len());
     for named in &mut chosen.jobs {
@@ -107,7 +107,7 @@ pub(super) fn again(entry: &Entry, keeps_attempts: bool, remark: &Remark) -> Res
     }
 }
 
-/// Says what keeps a record from being tried again, as it was seen; the board has the last word.
+/// Returns the reason why a record cannot be retried, as last seen; the board checks again.
 pub(super) fn judge(
     entry: &Entry,
     now: DateTime<Utc>,

@@ -1,4 +1,4 @@
-//! `jobboard schema`: what is printed as JSON, described for programs.
+//! `jobboard schema`: JSON schemas of the output.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::{
     output::{Cell, Column, Fit, Output, Record, Row, Tone},
 };
 
-/// How the names of our schemas begin where one refers to another.
+/// The prefix of schema names in references.
 const PREFIX: &str = "urn:jobboard:";
 
 macro_rules! schemas {
@@ -82,7 +82,7 @@ pub(crate) fn run(out: &mut Output, args: &SchemaArgs) -> anyhow::Result<()> {
     };
     let schema = bundled(schema);
     let text = serde_json::to_string_pretty(&schema)?;
-    // It is JSON already, whatever form was asked for.
+    // The text is JSON already, for every output format.
     out.pass(format!("{text}\n").as_bytes())?;
     out.flush()
 }
@@ -108,7 +108,7 @@ fn own(name: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
-/// Describes all that a command may print; `None`, if that is no JSON.
+/// Returns the schemas of a command's output; `None` without JSON.
 fn of_command(command: &str) -> Option<Value> {
     let kinds = SCHEMAS.map(|(name, _)| listed(name)).into_iter();
     let kinds = kinds.filter(|it| it.printed_by.iter().any(|by| by == command));
@@ -124,7 +124,7 @@ fn of_command(command: &str) -> Option<Value> {
     })
 }
 
-/// Adds the schemas to which one refers, so that it stands alone.
+/// Adds the referenced schemas, so that the schema is complete.
 fn bundled(mut schema: Value) -> Value {
     let mut needed = Vec::new();
     references(&schema, &mut needed);
@@ -171,7 +171,7 @@ mod tests {
         job::{Departure, Priority, State},
     };
 
-    /// The commands whose results are no JSON, whatever form is asked for.
+    /// The commands without JSON output.
     const SILENT: [&str; 2] = ["run", "dash"];
 
     #[test]

@@ -98,7 +98,7 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     Ok(())
 }
 
-/// Counts what has left the board of late; what is remembered of it comes latest first.
+/// Counts recent departures; the history returns the latest first.
 async fn past(
     board: &dyn Board,
     now: DateTime<Utc>,

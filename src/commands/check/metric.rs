@@ -1,4 +1,4 @@
-//! What is measured of a board, under the names that monitoring has for it.
+//! The metrics of `check`, under their monitoring names.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub(super) struct Measured {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
     pub(super) not_renewed: u64,
-    /// `None`, if they cannot be seen.
+    /// `None`: unreadable.
     pub(super) conductors: Option<u64>,
     pub(super) round_trip: Duration,
     pub(super) now: DateTime<Utc>,
@@ -52,7 +52,7 @@ impl Metric {
         matches!(self, Self::OldestUnclaimed | Self::LongestClaim | Self::Rtt)
     }
 
-    /// Returns its value, of spans in seconds; none, if it cannot be seen.
+    /// Returns the value, in seconds for durations; `None` if unreadable.
     pub(super) fn value(self, measured: &Measured) -> Option<f64> {
         let figures = &measured.figures;
         let age = |job: &Option<Standing>| age(job.as_ref(), measured.now).as_secs();
@@ -85,9 +85,9 @@ impl Metric {
         }
     }
 
-    /// Returns the command that shows what a value is about, and whether it takes filters.
+    /// Returns the command that lists the counted jobs, and whether it takes filters.
     ///
-    /// Where a range has an end, and the value is beyond it, that is what is shown.
+    /// With a range, it lists the jobs beyond its end.
     pub(super) fn command(self, measured: &Measured, range: Option<&Range>) -> (Suggestion, bool) {
         let beyond = |list: &'static str, field: &str| {
             let most = range.and_then(Range::most);

@@ -1,4 +1,4 @@
-//! What is found, as monitoring reads it: a state, a line with performance data, and what to look at.
+//! The result of `check`: a state, a line with performance data, and findings.
 
 use std::cmp::Reverse;
 
@@ -20,7 +20,7 @@ pub(super) struct Threshold {
 }
 
 impl Threshold {
-    /// Reads `METRIC=RANGE`.
+    /// Parses `METRIC=RANGE`.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let Some((name, range)) = text.split_once('=') else {
             return Err("use METRIC=RANGE, for example `oldest_unclaimed=15m`".to_owned());
@@ -38,7 +38,7 @@ pub(super) struct Thresholds {
 }
 
 impl Thresholds {
-    /// Returns those for what is wrong on any board.
+    /// Returns the default thresholds.
     pub(super) fn usual() -> Self {
         let zero = |metric| Threshold {
             metric,
@@ -70,18 +70,17 @@ struct Value {
     value: Option<f64>,
     #[serde(skip)]
     words: String,
-    /// `s`, or nothing of what is counted.
+    /// `s`, or empty for counts.
     unit: &'static str,
     warn: Option<String>,
     crit: Option<String>,
     state: PluginState,
-    /// What it is outside of, as it was written.
+    /// The text of the violated range.
     #[serde(skip)]
     outside: Option<String>,
     command: Suggestion,
 }
 
-/// Writes a count without a fraction.
 #[expect(clippy::ref_option, reason = "serde's derive passes a reference")]
 fn number<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match value {
@@ -108,7 +107,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// Judges what was measured; `command` completes one that is about the same board.
+    /// Judges the measurements; `command` completes a command for the same board.
     pub(super) fn new(
         board: &str,
         measured: &Measured,
@@ -155,7 +154,7 @@ impl Verdict {
         }
     }
 
-    /// Writes it for monitoring; with all values, if somebody wants to know.
+    /// Returns the plugin output; with all values if verbose.
     pub(super) fn lines(&self, is_verbose: bool) -> Vec<String> {
         let first = format!("{} - {}", self.state, self.summary);
         let perfdata = self.metrics.iter().filter_map(Value::perfdata);
@@ -172,7 +171,7 @@ impl Verdict {
     }
 }
 
-/// Says in short what is wrong, what is worst first; or how much there is.
+/// Summarises the problems, the worst first, or the totals.
 fn summary(state: PluginState, metrics: &[Value], findings: &[Remark]) -> String {
     if state == PluginState::Ok {
         let shown = [

@@ -1,4 +1,4 @@
-//! Asking the board what could be meant by what was typed so far, which takes a moment and no longer.
+//! Asks the board for completions, within a short time limit.
 
 use std::{
     collections::HashSet,
@@ -23,7 +23,7 @@ use crate::{
     output::{Text, short},
 };
 
-/// How long a shell is kept waiting.
+/// The timeout.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 const MOST: usize = 50;
@@ -34,7 +34,7 @@ pub(super) enum Wish {
     Name,
     Owner,
     Conductor,
-    /// The names that are paused, as they were given.
+    /// The patterns of the pauses.
     Pause,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Fitting {
 }
 
 impl Fitting {
-    /// Returns those for a command; with force some may be about more.
+    /// With --force some commands accept more jobs.
     pub(super) fn of(command: &str) -> Self {
         let claimed: fn(&Entry) -> bool = |entry| entry.holding().is_some();
         let (shelves, which, is_fit): (&'static [Shelf], _, fn(&Entry) -> bool) = match command {
@@ -70,12 +70,12 @@ impl Fitting {
     }
 }
 
-/// Returns what the board has of it that begins as it was typed, or as much as has come in time.
+/// Returns the matches that arrived in time.
 pub(super) fn ask(wish: Wish, typed: &str) -> Vec<CompletionCandidate> {
     let end = Instant::now() + PATIENCE;
     let (sender, found) = mpsc::channel();
     let named = match wish {
-        // One that is named already is not named once more.
+        // A job on the command line is not offered twice.
         Wish::Job(_) => typed::words().into_iter().rev().skip(1).collect(),
         _ => HashSet::new(),
     };
@@ -84,7 +84,7 @@ pub(super) fn ask(wish: Wish, typed: &str) -> Vec<CompletionCandidate> {
         seen: named,
         sender,
     };
-    // Whatever it waits for there, a name or a file, goes with this process.
+    // A thread that blocks on a name or a file ends with this process.
     let _ = thread::Builder::new().spawn(move || look(wish, offer));
     let rest = || end.saturating_duration_since(Instant::now());
     let found = std::iter::from_fn(|| found.recv_timeout(rest()).ok());
@@ -156,7 +156,7 @@ async fn gather(wish: Wish, board: &dyn Board, offer: &mut Offer) -> board::Resu
     Ok(())
 }
 
-/// Hands over, once each, what begins as it was typed.
+/// Collects the matches, each once.
 struct Offer {
     typed: String,
     seen: HashSet<String>,
@@ -183,7 +183,7 @@ impl Offer {
     fn add(&mut self, text: &str, help: &str) {
         let begins = text.starts_with(&self.typed);
         if begins && is_harmless(text) && self.seen.insert(text.to_owned()) {
-            // Whoever asked may have lost patience.
+            // The receiver may have timed out.
             let _ = self
                 .sender
                 .send((text.to_owned(), Text::from(help).to_string()));
@@ -191,7 +191,7 @@ impl Offer {
     }
 }
 
-/// Whether a shell can take it as it is, even between quotes: strangers have written it.
+/// Whether the text, written by other users, is safe in a shell, also between quotes.
 pub(super) fn is_harmless(text: &str) -> bool {
     let is_plain = |it: char| it.is_alphanumeric() || "_@%+=:,./-*?[]".contains(it);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)

@@ -1,6 +1,6 @@
-//! Completing what is typed: what the values of our options and arguments can be.
+//! Completes option values and arguments.
 //!
-//! A shell asks at every press of a key: whatever goes wrong is silence, and soon.
+//! A shell asks at every key press, so errors are silent and answers quick.
 
 use std::ffi::{OsStr, OsString};
 
@@ -29,7 +29,7 @@ use crate::{
     job::{Departure, Priority, State},
 };
 
-/// Answers a shell that asks for completions; returns whether it was one that called.
+/// Answers a shell's request; returns whether there was one.
 pub(crate) fn answer_shell() -> bool {
     let call = std::env::args_os().take(2);
     let words = typed::words().into_iter().map(OsString::from);
@@ -50,14 +50,14 @@ fn grammar() -> Command {
 
 #[derive(Debug, Clone)]
 enum Value {
-    /// One of these words, and before it perhaps one of these signs.
+    /// One of these words, with an optional one of these prefixes.
     Word(Vec<String>, &'static [char]),
     Filter,
     Board,
     Known(Wish),
 }
 
-/// Gives an argument of a command what completes it: what it is called in the help says what it is.
+/// Sets the completer of an argument, by the name of its value.
 fn completed(command: &str, arg: Arg) -> Arg {
     let id = arg.get_id().as_str();
     let names = arg.get_value_names().unwrap_or_default();
@@ -167,7 +167,7 @@ fn of_filter(typed: &str) -> Vec<CompletionCandidate> {
     found
 }
 
-/// Returns what goes on behind the name of a field, the usual operator first.
+/// Returns the operators of a field, the usual one first.
 fn operators(field: &str) -> Vec<&'static str> {
     match Field::read(field) {
         Ok(known) if known.has_fields() => vec!["."],

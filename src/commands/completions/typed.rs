@@ -1,8 +1,8 @@
-//! The command line as a shell hands it over, word by word, while somebody is still typing it.
+//! Reads the partial command line that a shell passes for completion.
 
 use crate::config::Flags;
 
-/// Returns its words up to the one that is to be completed.
+/// Returns the words up to the one to complete.
 pub(super) fn words() -> Vec<String> {
     let words = std::env::args_os().skip(2);
     words.map(|word| plain(&word.to_string_lossy())).collect()
@@ -27,7 +27,7 @@ pub(super) fn flags() -> Flags {
     }
 }
 
-/// Takes the quotes off a word, as its shell will; the last one may still be open.
+/// Removes quotes as the shell would; the last one may still be open.
 fn plain(word: &str) -> String {
     let (mut text, mut open, mut characters) = (String::new(), None, word.chars());
     while let Some(character) = characters.next() {

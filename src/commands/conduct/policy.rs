@@ -1,4 +1,4 @@
-//! What the command line says about what may be executed.
+//! Builds the execution policy from the command line.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ pub(super) struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    /// Decides what is executed, unless nobody has said what may be: here, or else in the configuration.
+    /// Returns the policy; an error if neither the options nor the configuration allow anything.
     pub(super) fn policy(&self, config: &Config, env: &Environment) -> anyhow::Result<Policy> {
         let says_nothing = self.handlers.is_none() && self.allow.is_empty();
         match &config.may_run {
@@ -46,7 +46,7 @@ impl PolicyArgs {
         }
     }
 
-    /// Reads what the configuration says, as if it had been said here.
+    /// Converts the configuration to the options.
     fn of(Sourced { value, source }: &Sourced<MayRun>) -> anyhow::Result<Self> {
         let wrong = |error| {
             let message = format!("{source}: `conduct`: {error}");
@@ -107,12 +107,12 @@ impl PolicyArgs {
         })
     }
 
-    /// Takes the folder of handlers, if it is one that somebody made for that.
+    /// Opens the handler directory, if its owner is trustworthy.
     fn handlers(&self, search: &[PathBuf]) -> anyhow::Result<Option<Handlers>> {
         let Some(folder) = &self.handlers else {
             return Ok(None);
         };
-        // Whoever has no folder there has mistyped it.
+        // A missing directory is probably a typing error.
         if !folder.is_dir() && folder.try_exists().is_ok() {
             let message = format!("--handlers: no directory {}", folder.display());
             return Err(CommandError::usage(message).into());

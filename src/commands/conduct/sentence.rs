@@ -1,4 +1,4 @@
-//! The log of a conductor as sentences for people.
+//! Words a conductor's log as sentences for people.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{conductor::progress::Note, duration, output::Text};
 
-/// How many columns of a reason stay on a narrow terminal.
+/// The columns that a reason keeps on a narrow terminal.
 const SHORTEST: usize = 20;
 
 /// Sentences for events. The first one applies whose `{...}` are all known; a reason without a place follows it.
@@ -80,13 +80,13 @@ const SENTENCES: &[(&str, &str)] = &[
     ),
 ];
 
-/// A line of the log, whose reason gives way if the line is too long.
+/// A line of the log; its reason is shortened to fit.
 #[derive(Debug, Default)]
 pub(super) struct Sentence {
     head: String,
     reason: String,
     tail: String,
-    /// The end of the line: its job.
+    /// The job, at the end of the line.
     job: String,
 }
 
@@ -132,7 +132,6 @@ impl Sentence {
     fn filled(template: &str, note: &Note, now: DateTime<Utc>) -> Option<Self> {
         let fill = |template: &str| {
             let mut pieces = template.split(['{', '}']).enumerate();
-            // Every other piece is a name.
             pieces.try_fold(String::new(), |text, (at, piece)| {
                 Some(
                     text + &if at % 2 == 0 {
@@ -157,7 +156,6 @@ impl Sentence {
         Some(Self { job, ..sentence })
     }
 
-    /// Returns a line that ends with the reason and the hint of its event.
     fn ending(mut head: String, note: &Note) -> Self {
         let reason = text(note, "reason").unwrap_or_default();
         head += if reason.is_empty() { "" } else { ": " };
@@ -169,7 +167,7 @@ impl Sentence {
         }
     }
 
-    /// Returns the line within so many columns if its reason can be shortened that far, and its job.
+    /// Returns the line and its job, shortened to this width if the reason allows.
     pub(super) fn within(self, room: Option<usize>) -> (Text, String) {
         let [head, reason, tail] = [self.head, self.reason, self.tail].map(Text::from);
         let others = head.width() + tail.width() + self.job.len();

@@ -1,4 +1,4 @@
-//! What happens to the dashboard, and what has to be done about it.
+//! Inputs and effects of the dashboard.
 
 use crossterm::event::KeyEvent;
 
@@ -18,7 +18,7 @@ pub(super) enum Input {
     Paste(String),
     Resize(u16, u16),
     Tick,
-    /// The board is listened to; what of it is told late.
+    /// The subscription runs; some of its events are late.
     Listening(Option<String>),
     Lost(String),
     Event(Event),
@@ -26,7 +26,7 @@ pub(super) enum Input {
     Entries(Shelf, Vec<Entry>),
     Read,
     Unread(String),
-    /// We may not see this part of it.
+    /// Missing rights for this part of the board.
     Hidden(Shelf, String),
     Found(Result<Vec<(Place, Option<Entry>)>, String>),
     Pinged(Result<(), String>),
@@ -35,7 +35,7 @@ pub(super) enum Input {
     Pauses(Pauses),
     Opened(JobRef, Result<Entry, String>),
     Explained(JobRef, Result<Explanation, String>),
-    /// The jobs of these places as they are, to be shown to whoever decides what becomes of them.
+    /// The current jobs at these locations, for the confirmation.
     Prepared(Operation, Vec<Place>, Result<Vec<Entry>, String>),
     Performed(Stage),
 }
@@ -46,7 +46,7 @@ pub(super) enum Effect {
     Suspend,
     Redraw,
     Read,
-    /// Read it at once: what is shown is not what was asked for.
+    /// Read without the usual delay: the view does not match the request.
     ReadNow,
     ReadPast,
     ReadConductors,

@@ -1,4 +1,4 @@
-//! A filter that is being typed.
+//! The filter input.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -35,7 +35,7 @@ impl Field {
         self.check();
     }
 
-    /// Reads what is typed, or says what is wrong with it; nothing is no filter.
+    /// Parses the input; returns `None` if it is empty or wrong.
     fn check(&mut self) -> Option<Filters> {
         let read = match self.text.trim() {
             "" => Ok(Filters::default()),

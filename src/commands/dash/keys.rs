@@ -1,4 +1,4 @@
-//! The keys: one table that says what each does, and tells people of it.
+//! The key bindings: one table for their actions and their help.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -10,10 +10,10 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Show(View),
-    /// The view behind this one, or before it.
+    /// The next view, or the previous one.
     Turn(isize),
     Move(isize),
-    /// By as much as is seen at once.
+    /// One screen.
     Page(isize),
     First,
     Last,
@@ -33,8 +33,7 @@ pub(super) enum Action {
 }
 use Action::*;
 
-/// Keys that belong together: how they are called, what they do, whether the bottom line tells of them,
-/// and what each of them is for.
+/// A group of keys: label, description, whether the bottom line shows it, and the actions.
 pub(super) type Binding = (&'static str, &'static str, bool, &'static [Action]);
 
 const VIEWS: &[Action] = &[

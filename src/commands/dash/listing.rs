@@ -1,4 +1,4 @@
-//! Which rows are shown, and in which order.
+//! Selects and sorts the visible rows.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -7,7 +7,7 @@ use crate::job::Shelf;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// As jobs are offered; of the trash, the latest first.
+    /// The order of claiming; in the trash, the latest first.
     #[default]
     Rank,
     Age,
@@ -37,7 +37,7 @@ impl Sort {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Which {
     On(Shelf),
-    /// Those that an owner has; `None`: one whose name cannot be read.
+    /// The jobs of an owner; `None` stands for unreadable names.
     Of(Option<String>),
     Failed(String),
 }
@@ -73,7 +73,7 @@ impl Listing {
     }
 }
 
-/// Compares two records; what has no such value comes last.
+/// Compares two records; missing values come last.
 fn compare(
     (place, one): (&Place, &Row),
     (other_place, other): (&Place, &Row),

@@ -1,4 +1,4 @@
-//! What becomes of the dashboard by a key.
+//! Updates the dashboard's state for a key.
 
 use clap::ValueEnum as _;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -23,7 +23,7 @@ const NO_JOB: &str = "select a job in 1 Jobs or 4 Trash, or open one";
 
 pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
     state.message = None;
-    // Whoever types fast after Esc has typed both.
+    // Alt plus a key is Esc followed quickly by the key.
     if key.modifiers.contains(KeyModifiers::ALT) {
         key.modifiers.remove(KeyModifiers::ALT);
         let effects = press(state, KeyCode::Esc.into());
@@ -34,7 +34,7 @@ pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
     let is_signal = key.modifiers.contains(KeyModifiers::CONTROL);
     if let (Some(action @ (Action::Quit | Action::Suspend | Action::Redraw)), true) =
         (wanted, is_signal)
-        // What has been begun is seen to its end.
+        // A running action is completed.
         && !(is_acting && action == Action::Quit)
     {
         return perform(state, action);
@@ -141,7 +141,7 @@ fn open(state: &mut State) -> Vec<Effect> {
             let Some(entry) = state.past.as_ref().and_then(|past| past.get(at)) else {
                 return Vec::new();
             };
-            // Another one may have its key by now.
+            // Another record may have its key by now.
             let Ok(reference) = entry.reference().parse() else {
                 return Vec::new();
             };
@@ -255,7 +255,7 @@ fn copy(state: &mut State) -> Vec<Effect> {
         state.say(Tone::Busy, NO_JOB);
         return Vec::new();
     };
-    // Pasted, what a stranger wrote must not be a command.
+    // Untrusted text must not become a command when pasted.
     let uuid = Text::from(uuid).to_string();
     state.say(Tone::Plain, format!("copied {uuid}"));
     vec![Effect::Copy(uuid)]
@@ -328,7 +328,7 @@ fn answer(state: &mut State, key: KeyEvent) -> Vec<Effect> {
             }
             _ => {}
         },
-        // Not by y, which copies: typed too early or too late, it is to do no harm.
+        // Not `y`, which copies: typed too early or too late, it must do no harm.
         (Stage::Asking, None) if key.code == KeyCode::Enter => return agree(state),
         (Stage::Asking, None) => state.overlay = Overlay::None,
     }

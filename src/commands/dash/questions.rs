@@ -1,4 +1,4 @@
-//! What the board is asked, and its answers in the words of the dashboard.
+//! Sends the dashboard's requests to the board.
 
 use futures_util::{
     FutureExt, StreamExt, TryStreamExt,
@@ -21,10 +21,10 @@ use crate::{
     job::{Entry, Shelf},
 };
 
-/// How many records are taken in at once, so that keys are answered meanwhile.
+/// The number of records per update, so that keys are answered in between.
 const SOME: usize = 200;
 
-/// How many jobs of the past are shown.
+/// The number of jobs shown from the history.
 const PAST: usize = 1000;
 
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ pub(super) struct Questions<'a> {
 }
 
 impl<'a> Questions<'a> {
-    /// Reads the board and its trash; ends early if one of them cannot be read.
+    /// Reads the board and its trash; stops at the first error.
     pub(super) fn read(self, filters: &Filters) -> LocalBoxStream<'a, Input> {
         let detail = filters.detail();
         let shelves = stream::iter([Shelf::Board, Shelf::Trash]);
@@ -65,7 +65,7 @@ impl<'a> Questions<'a> {
         find.boxed_local()
     }
 
-    /// Returns the jobs of these places, as far as they are there.
+    /// Returns the jobs at these locations that exist.
     async fn found(self, places: &[Place]) -> Result<Vec<(Place, Option<Entry>)>> {
         let mut found = Vec::with_capacity(places.len());
         for shelf in [Shelf::Board, Shelf::Trash] {
@@ -80,7 +80,7 @@ impl<'a> Questions<'a> {
         Ok(found)
     }
 
-    /// Asks what something takes that is to be done.
+    /// Returns the request for an effect.
     pub(super) fn ask(self, effect: Effect, filters: &Filters) -> LocalBoxFuture<'a, Input> {
         let filters = filters.clone();
         let ask = async move {

@@ -1,4 +1,4 @@
-//! How much happened in each second of the last minute.
+//! Event counts per second over the last minute.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 const SECONDS: usize = 60;
 
-/// Over how many seconds a rate is told, once so many have passed.
+/// The averaging window of a rate in seconds.
 const LATELY: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) enum Rate {
 
 #[derive(Debug, Default)]
 pub(super) struct Rates {
-    /// The second that is counted now.
+    /// The current second.
     second: i64,
     /// The latest first.
     counts: VecDeque<[u64; 3]>,
@@ -34,7 +34,7 @@ impl Rates {
 
     pub(super) fn advance(&mut self, now: DateTime<Utc>) {
         let ahead = now.timestamp() - self.second;
-        // A clock that is put back stands still until it is where it was.
+        // After the clock goes back, counts stay in the latest second.
         let new = match self.counts.is_empty() {
             true => 1,
             false => usize::try_from(ahead).unwrap_or(0).min(SECONDS),
@@ -54,7 +54,7 @@ impl Rates {
         lately.map(|count| count[rate as usize]).sum::<u64>() as f64 / seconds as f64
     }
 
-    /// Draws the last so many seconds, the latest on the right.
+    /// Draws the last seconds, the latest on the right.
     pub(super) fn line(&self, rate: Rate, columns: usize) -> String {
         const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let counts = self.counts.iter().map(|count| count[rate as usize]);
@@ -80,7 +80,7 @@ mod tests {
         rates.count(Rate::Posted, 8, second);
         assert_eq!(rates.line(Rate::Posted, 4), "  ▅█");
         assert_eq!((rates.of(Rate::Posted), rates.of(Rate::Failed)), (6.0, 0.0));
-        // The clock is put back.
+        // The clock goes back.
         rates.count(Rate::Posted, 1, start - TimeDelta::hours(1));
         rates.advance(second + TimeDelta::seconds(2));
         assert_eq!(rates.line(Rate::Posted, 5), " ▅█▁▁");

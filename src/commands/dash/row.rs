@@ -1,4 +1,4 @@
-//! A record as the dashboard remembers it: all that a list shows; there may be a hundred thousand.
+//! A record in compact form: there may be a hundred thousand of them.
 
 use std::{borrow::Cow, collections::HashSet, hash::Hash, sync::Arc};
 
@@ -15,24 +15,24 @@ use crate::{
 
 pub(super) type Place = (Shelf, JobKey);
 
-/// A record, without what nobody sees in a list, and without its place.
+/// A record with the columns of a list, without its location.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    /// Its uuid, if that is another text than the key.
+    /// The uuid, unless it equals the key.
     uuid: Option<Box<str>>,
-    /// Nearly every one takes no more room than this.
+    /// Most names fit without an allocation.
     pub(super) name: CompactString,
     pub(super) sequence: Option<i64>,
     pub(super) created_on: Option<DateTime<Utc>>,
     pub(super) claim: Option<Box<Claim>>,
     extras: Option<Box<Extras>>,
     pub(super) attempts: u32,
-    /// At which reading of the board it was looked at.
+    /// The reading of the board that saw it last.
     pub(super) reading: u32,
     pub(super) priority: Priority,
     pub(super) is_malformed: bool,
     is_misnamed: bool,
-    /// Whether the filters held when it was looked at.
+    /// Whether the filters matched at the last lookup.
     pub(super) is_admitted: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Failed {
     pub(super) on: DateTime<Utc>,
 }
 
-/// What many records have in common, each once.
+/// Stores common values once.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     signatures: HashSet<Arc<String>>,
@@ -135,7 +135,7 @@ impl Row {
         }
     }
 
-    /// Returns the record of this place, as far as it is known.
+    /// Returns the record, as far as it is known.
     pub(super) fn entry(&self, (shelf, key): &Place, now: DateTime<Utc>) -> Entry {
         let extras = self.extras.as_deref().cloned().unwrap_or_default();
         let holding = self.claim.as_ref().map(|claim| claim.holding(now));
@@ -197,7 +197,7 @@ impl Row {
         self.failures().last().map(|failed| failed.on)
     }
 
-    /// Whether it is claimed for a time that is renewed, perhaps, without anybody being told.
+    /// Whether it has an expiring claim, which may be renewed without an event.
     pub(super) fn is_timed(&self) -> bool {
         self.claim.as_ref().is_some_and(|it| it.lapses_on.is_some())
     }

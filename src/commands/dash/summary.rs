@@ -1,4 +1,4 @@
-//! What all rows of the picture come to: the figures, who holds jobs, and how they failed.
+//! Totals over all rows: the counts, the owners and the failures.
 
 use std::{
     cmp::Reverse,
@@ -13,7 +13,7 @@ use crate::{
     job::{Conductor, Shelf},
 };
 
-/// How many names of those that fail alike are kept.
+/// The number of job names kept per failure group.
 const NAMES: usize = 5;
 
 #[derive(Debug, Clone)]
@@ -31,14 +31,14 @@ pub(super) struct Summary {
     pub(super) trashed: u64,
     pub(super) owners: Vec<ByOwner>,
     pub(super) failures: Vec<Alike>,
-    /// Of which version of the picture it is; none, if it has to be counted anew.
+    /// The counted version of the picture; `None` forces a recount.
     pub(super) version: Option<u64>,
 }
 
 impl Summary {
     pub(super) fn of(picture: &Picture, conductors: &[Conductor], now: DateTime<Utc>) -> Self {
         let is_filtered = !picture.filters.is_empty();
-        // Names are of no use here, and each would be kept.
+        // The view needs no names, and each would take memory.
         let tally = || Tally::new(now).with_names(50);
         let (mut all, mut admitted) = (tally(), tally());
         let mut failures = BTreeMap::new();

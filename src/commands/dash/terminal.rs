@@ -1,4 +1,4 @@
-//! The terminal while the dashboard has it, and how it is given back whole, however that ends.
+//! Takes over the terminal for the dashboard, and restores it in every case.
 
 use std::{
     io::{self, Stdout, Write as _},
@@ -21,7 +21,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 #[derive(Debug)]
 pub(super) struct Screen {
-    /// Not dropped: where the terminal is gone it would complain.
+    /// Not dropped: its destructor reports an error without a terminal.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
@@ -29,7 +29,7 @@ impl Screen {
     pub(super) fn open() -> io::Result<Self> {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            // What is told of it is to be read, too.
+            // Makes the panic message readable.
             leave();
             before(panic);
         }));
@@ -45,7 +45,7 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
-    /// Draws a frame; only what is new of it is written, at one stroke where the terminal can.
+    /// Draws a frame; writes only changes, in one atomic update where the terminal supports it.
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
         queue!(io::stdout(), BeginSynchronizedUpdate)?;
         self.terminal.draw(|frame| draw(frame.buffer_mut()))?;
@@ -53,7 +53,7 @@ impl Screen {
     }
 
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        // Not by `clear`, which asks the terminal where its cursor is, while keys are waited for.
+        // Not `clear`, which asks the terminal for its cursor position while keys are read.
         let size = self.terminal.size()?;
         self.terminal
             .resize(Rect::new(0, 0, size.width, size.height))
@@ -65,10 +65,10 @@ impl Screen {
         stdout.flush()
     }
 
-    /// Gives the terminal back and stops, until somebody has us go on.
+    /// Restores the terminal and stops until SIGCONT.
     pub(super) fn suspend(&mut self) -> io::Result<()> {
         leave();
-        // Not SIGTSTP, which we are told of instead of being stopped.
+        // Not SIGTSTP, which the dashboard catches.
         kill_process(getpid(), Signal::STOP)?;
         enter()?;
         self.clear()
@@ -91,7 +91,7 @@ fn enter() -> io::Result<()> {
     )
 }
 
-/// Gives the terminal back; once is enough, and where it is gone there is nothing to give.
+/// Restores the terminal once; errors of a vanished terminal are ignored.
 fn leave() {
     let _ = execute!(
         io::stdout(),
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// Run on a terminal by the other test.
+    /// The other test runs it on a terminal.
     #[test]
     #[ignore = "it panics"]
     fn panics_on_the_terminal() {

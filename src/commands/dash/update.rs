@@ -1,6 +1,6 @@
-//! What becomes of the dashboard by whatever happens: a key, an event of the board, an answer of it.
+//! Updates the dashboard's state for a key, an event or an answer.
 //!
-//! Nothing is done here; what has to be done is returned.
+//! It only returns effects; the session runs them.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -21,16 +21,16 @@ use crate::{
     output::Tone,
 };
 
-/// How often the conductors are asked for while they are seen, and while only their claims are.
+/// How often conductors are read while they are visible, and while only their claims are.
 const CONDUCTORS: [TimeDelta; 2] = [TimeDelta::seconds(2), TimeDelta::seconds(10)];
 
-/// How often claims are looked at again that may have been renewed, while they are seen.
+/// How often visible claims are read again, as they may have been renewed.
 const RENEWALS: i64 = 3;
 
-/// After how many changes it is looked what of the rows nothing uses any more.
+/// The number of changes between two sweeps of unused values.
 const MESS: u64 = 50_000;
 
-/// How often filters are asked again that change with time.
+/// How often time-dependent filters are evaluated again.
 const AGES: i64 = 5;
 
 pub(super) fn update(state: &mut State, input: Input, now: DateTime<Utc>) -> Vec<Effect> {
@@ -225,7 +225,7 @@ fn tick(state: &mut State) -> Vec<Effect> {
     let mut effects = Vec::new();
     let is_lost = matches!(state.link, Link::Away(_) | Link::Connecting) && !state.is_silent;
     if !is_lost && now - state.heard >= state.patience {
-        // Once for each silence; the answer begins another.
+        // Once per silence; the answer starts another.
         state.heard = now;
         effects.push(Effect::Ping);
     }

@@ -1,4 +1,4 @@
-//! The views, one of which is looked at.
+//! The views of the dashboard.
 
 use clap::ValueEnum;
 
@@ -18,7 +18,7 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// Returns what it is called, and in how few letters it is still told from the others.
+    /// Returns the title, and the length of its shortest unique prefix.
     pub(super) fn title(self) -> (&'static str, usize) {
         match self {
             Self::Jobs => ("Jobs", 4),

@@ -1,4 +1,4 @@
-//! What may be the matter on this machine: who can change what we trust, and what the kernel lacks.
+//! Diagnoses this machine: permissions of trusted files, and missing kernel features.
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -10,7 +10,6 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// Looks at the files of the configuration, and at the kernel.
 pub(super) fn examine(config: &Config) -> Examined {
     let mut seen = Examined::default();
     for path in config.files() {
@@ -49,7 +48,7 @@ pub(super) fn examine(config: &Config) -> Examined {
     seen
 }
 
-/// Looks whether others may do with a file what they should not.
+/// Checks that a file does not grant other users too much.
 fn look_at(
     seen: &mut Examined,
     path: &Path,
@@ -59,7 +58,7 @@ fn look_at(
     let Ok(found) = fs::metadata(path).map(|found| found.mode() & 0o7777) else {
         return;
     };
-    // A pipe that a shell has made is read once, and by whoever has it open.
+    // A shell's pipe is read once, and only by its own reader.
     if found & forbidden != 0 && path.is_file() {
         let name = path.display();
         let summary = format!("{name} can be {what} by other users (mode {found:o})");

@@ -1,4 +1,4 @@
-//! What a doctor tells: group by group, each finding with what comes of it and what mends it.
+//! The report of `doctor`: groups, findings, consequences and fixes.
 
 use serde::{Serialize, Serializer};
 
@@ -10,7 +10,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How many jobs a line names.
+/// The number of jobs named on a line.
 pub(super) const FIT: usize = 20;
 
 #[derive(Debug, Serialize)]
@@ -19,7 +19,7 @@ pub(crate) struct Diagnosis {
     pub(super) server: Option<String>,
     /// In seconds.
     pub(super) round_trip: Option<f64>,
-    /// Whether nothing is worse than a note.
+    /// Whether no finding is above a note.
     pub(crate) sound: bool,
     pub(super) groups: Vec<GroupState>,
     pub(crate) findings: Vec<Told>,
@@ -57,15 +57,15 @@ pub(crate) struct Told {
 #[derive(Debug, Serialize)]
 pub(crate) struct Mending {
     pub(crate) command: Suggestion,
-    /// Whether `--fix` does it.
+    /// Whether `--fix` runs it.
     pub(crate) fix: bool,
-    /// All that it is to be about; a line has room for some.
+    /// All jobs of the finding; a line has room for some.
     #[serde(skip)]
     jobs: Vec<String>,
 }
 
 impl Told {
-    /// Takes a finding; `program` is how a command begins that is about the same board.
+    /// `program` starts each command.
     pub(crate) fn new(finding: Finding, program: &Suggestion) -> Self {
         let (group, severity, impact) = finding.code.meaning();
         let fix = matches!(finding.remedy, Remedy::Mends(..));
@@ -85,12 +85,12 @@ impl Told {
         }
     }
 
-    /// Whether it is worse than a note.
+    /// Whether it is above a note.
     pub(crate) fn is_wrong(&self) -> bool {
         self.severity > Severity::Note
     }
 
-    /// Returns the command that mends it, and the jobs that go behind it, if it is one of ours.
+    /// Returns the command that fixes it, and its jobs, if `jobboard` runs it.
     pub(super) fn step(&self) -> Option<(&[String], &[String])> {
         let Mending {
             command, fix, jobs, ..
@@ -125,7 +125,7 @@ impl Record for Diagnosis {
         self.lines().concat()
     }
 
-    /// Returns a line for each group, each finding, and each thing that could not be seen.
+    /// Returns a line for each group, each finding and each gap.
     fn lines(&self) -> Vec<Vec<String>> {
         let words = |words: [&str; 6]| words.map(str::to_owned).to_vec();
         let groups = self.groups.iter();

@@ -1,4 +1,4 @@
-//! Where a dump goes: a file that is there whole or not at all, or standard output.
+//! Writes a dump: a file that appears atomically, or standard output.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::{
     output::json_line,
 };
 
-/// Takes the lines of a dump, and knows the hash of those that it has.
+/// Writes lines and computes their hash.
 pub(super) struct Sink {
     hash: Hash,
     file: Option<Target>,
@@ -26,7 +26,7 @@ impl Sink {
     }
 
     pub(super) fn line(&mut self, ctx: &mut Context, line: &impl Serialize) -> anyhow::Result<()> {
-        // Whoever sees it on a terminal must not be acted on by it.
+        // The text must be safe on a terminal.
         let bytes = json_line(line)?;
         self.hash.update(&bytes);
         match &mut self.file {
@@ -39,7 +39,7 @@ impl Sink {
         self.hash.hex()
     }
 
-    /// Puts the file into its place, and returns where that is; none for standard output.
+    /// Moves the file to its final path; returns that path, `None` for standard output.
     pub(super) fn finish(self, ctx: &mut Context) -> anyhow::Result<Option<PathBuf>> {
         match self.file {
             Some(file) => file.finish().map(Some),

@@ -1,4 +1,4 @@
-//! What is said of a job: a verdict of a closed list, its evidence, and the command that mends it.
+//! The explanation of a job: a verdict, its evidence, and the command that helps.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -109,7 +109,7 @@ impl Finding {
         });
     }
 
-    /// Adds a time that shows it, if it is known.
+    /// Adds a time to the evidence, if it is known.
     pub(crate) fn at(
         mut self,
         what: &str,
@@ -138,17 +138,17 @@ impl Finding {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Explanation {
-    /// What refers to it.
+    /// The reference of the job.
     pub(crate) job: String,
     #[serde(skip)]
     pub(crate) name: String,
     pub(crate) verdict: Code,
-    /// Whether it runs, or will without anybody's help, or has ended well.
+    /// Whether the job runs, will run without help, or has ended well.
     pub(crate) will_run: bool,
-    /// That of the verdict first.
+    /// The first is the verdict.
     pub(crate) findings: Vec<Finding>,
     pub(crate) unseen: Vec<String>,
-    /// Another one of which the same was said before: people need not read it twice.
+    /// An earlier job with the same explanation, so that people need not read it twice.
     #[serde(skip)]
     pub(crate) like: Option<String>,
 }
@@ -163,7 +163,6 @@ impl Explanation {
         !self.will_run || self.findings.iter().any(is_error)
     }
 
-    /// Returns what is the matter with the job, if anything is.
     pub(crate) fn trouble(&self) -> Option<&Finding> {
         let is_trouble = |it: &&Finding| it.severity > Severity::Ok || !self.will_run;
         self.findings.iter().find(is_trouble)
@@ -175,7 +174,7 @@ impl Record for Explanation {
         self.lines().concat()
     }
 
-    /// Returns a line for each finding: the job, the code, how bad it is, what is so, and what mends it.
+    /// Returns a line per finding: job, code, severity, message, and command.
     fn lines(&self) -> Vec<Vec<String>> {
         let lines = self.findings.iter().map(|finding| {
             let remedy = finding.remedy.as_ref();
@@ -217,7 +216,7 @@ impl Report for Explanation {
                 let line = line.add(tone, finding.code.name());
                 line.plain(": ").plain(&finding.summary);
             }
-            // What comes on top of the verdict is told in short.
+            // Findings after the verdict are shortened.
             let most = if at == 0 { MOST_FACTS } else { 1 };
             for evidence in finding.evidence.iter().take(most) {
                 let time = evidence.at.map(|at| format!(" ({})", rfc3339(at)));

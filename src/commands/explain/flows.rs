@@ -1,4 +1,4 @@
-//! What the logbook says of the jobs that are explained.
+//! Adds the flow state from the logbook to explanations.
 
 use std::iter::zip;
 
@@ -18,7 +18,7 @@ use crate::{
     logbook::Flow,
 };
 
-/// Adds to each explanation where the flow of its job is; that it cannot be read costs this alone.
+/// Adds the flow to each explanation; an unreadable logbook only loses this part.
 pub(super) async fn add(
     ctx: &Context,
     logbook: &LogbookArgs,
@@ -54,7 +54,7 @@ pub(super) async fn add(
             return Ok(());
         }
     };
-    // Elsewhere a claim ends with a session.
+    // On other boards a claim ends with a session.
     let expires = board.capabilities().has_expiring_claims;
     let expiry = scene.octavia_expiry.filter(|_| expires);
     let mut without_claim = Vec::new();
@@ -73,8 +73,7 @@ pub(super) async fn add(
     Ok(())
 }
 
-/// Tells the flows that went on at these times without a claim, but for those of jobs that were claimed while
-/// they were read.
+/// Reports flows that progressed without a claim, except for jobs that were claimed during the read.
 async fn add_unclaimed(
     scene: &Scene,
     board: &dyn Board,
@@ -103,7 +102,7 @@ fn with_book(entry: &Result<Entry>) -> Option<&Job> {
     entry.as_ref().ok()?.job().filter(|job| job.book.is_some())
 }
 
-/// Adds where the flow of a job is, and whether there is anything to go on with.
+/// Adds the position of the flow, and whether the flow can be resumed.
 fn tell(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: DateTime<Utc>) {
     let said = match (flow, job.shelf) {
         (Some(flow), _) => position(flow, now),
@@ -112,7 +111,7 @@ fn tell(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: Date
         }
         (None, _) => "the flow record is gone; a worker can only trash the job".to_owned(),
     };
-    // Whatever else was said alike of another one, their flows differ.
+    // Other jobs with the same explanation have different flows.
     explanation.like = None;
     if let Some(first) = explanation.findings.first_mut() {
         first.note("flow", said);
@@ -120,9 +119,9 @@ fn tell(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: Date
     }
 }
 
-/// Returns when a flow went on last, if nobody has claimed its job and somebody had to have then.
+/// Returns the last progress of a flow whose job should have been claimed then, but is not.
 ///
-/// What an engine writes of its course renews the claim, which then lasts for an expiry.
+/// Each record of the engine renews the claim for one expiry.
 fn changed_unclaimed(
     expiry: Expiry,
     job: &Job,

@@ -1,4 +1,4 @@
-//! What became of a job that is not on the board any more.
+//! Explains a job that has left the board.
 
 use super::{
     finding::{Code, Finding, Severity},

@@ -1,4 +1,4 @@
-//! Explaining a job that somebody holds.
+//! Explains a claimed job.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     process::living::has_ended,
 };
 
-/// How little is left of a claim by hand when its end is worth telling.
+/// The time left of a claim by hand that is worth a note.
 const SOON: Duration = Duration::from_secs(10);
 
 const OCTAVIA: &str = "octavia-task-flow-conductor-";
@@ -67,7 +67,7 @@ impl Scene {
         finding.seen("from", from).mend("finish the move", command)
     }
 
-    /// Says what mends a claim of that owner, who may be a conductor, and which may lapse.
+    /// Returns the fix for a claim of this owner.
     fn mended(
         &self,
         finding: Finding,
@@ -154,7 +154,7 @@ impl Scene {
     }
 
     fn held_by_other(&self, owner: &Owner, holding: &Holding, case: &Case<'_>) -> Finding {
-        // Its name is that of a process of this machine.
+        // The name contains a process of this machine.
         let process = process_of(&owner.text()).map(|(host, pid)| has_ended(host, pid, None));
         if process == Some(Some(true)) {
             let summary = "the owner's process on this machine no longer exists";
@@ -187,7 +187,7 @@ impl Scene {
         }
     }
 
-    /// Finds that a claim is not renewed, if less is left of it than there should be, at both looks.
+    /// Reports a claim that has less time left than renewal allows, at both looks.
     fn not_renewed(
         &self,
         holding: &Holding,
@@ -206,7 +206,7 @@ impl Scene {
         })
     }
 
-    /// Whether it takes a second look to say what is the matter with the claim on a job.
+    /// Whether the claim needs a second look.
     pub(super) fn is_doubtful(&self, entry: &Entry) -> bool {
         let Some(job) = entry.job() else { return false };
         let (Some(owner), Some(left)) = (

@@ -1,4 +1,4 @@
-//! What a verdict is made of: the job, who holds it, and who would take it.
+//! The facts behind a verdict: the job, its owner, and the conductors.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How far ahead of our clock a time may be without anybody noticing.
+/// The clock difference that is ignored.
 pub(super) const SKEW: Duration = Duration::from_secs(5);
 
 pub(crate) struct Scene {
@@ -24,10 +24,10 @@ pub(crate) struct Scene {
     pub(super) program: Suggestion,
     pub(super) takers: Vec<Taker>,
     pub(super) pauses: Pauses,
-    /// `None`: it is no board of Octavia.
+    /// `None` on boards other than Octavia's.
     pub(super) octavia_expiry: Option<Expiry>,
     pub(super) has_peers: bool,
-    /// Whether conductors of TaskFlow are among those that are known, if there are any.
+    /// Whether TaskFlow conductors are visible, if there are any.
     pub(super) sees_peers: bool,
     pub(super) unseen: Vec<String>,
 }
@@ -35,9 +35,9 @@ pub(crate) struct Scene {
 pub(super) struct Case<'a> {
     pub(super) entry: &'a Entry,
     pub(super) shelf: Shelf,
-    /// Whether what is left of its claim was less at the second look; `None` without one.
+    /// Whether the claim had less time left at the second look; `None` without one.
     pub(super) has_aged: Option<bool>,
-    /// How many jobs go before it, as far as they were counted.
+    /// The number of jobs ahead, as far as counted.
     pub(super) before: Option<u64>,
 }
 
@@ -128,7 +128,7 @@ impl Scene {
             ("modified", job.last_modified),
             ("claimed", job.holding.as_ref().and_then(|it| it.claimed_on)),
         ];
-        // To read a large board takes a while, in which jobs are posted.
+        // Reading a large board takes a while, and new jobs appear.
         let clock = self.now.max(Utc::now());
         let ahead = |time: DateTime<Utc>| (time - clock).to_std().is_ok_and(|it| it > SKEW);
         for (what, time) in times {
@@ -144,7 +144,7 @@ impl Scene {
         findings
     }
 
-    /// Whoever posts on a board of Octavia waits for every job on it.
+    /// Reports a job that blocks posters on an Octavia board.
     fn in_the_way(&self, job: &Job, case: &Case<'_>) -> Option<Finding> {
         if job.shelf != Shelf::Board {
             return None;
@@ -176,7 +176,7 @@ impl Scene {
         self.program.clone().with(words.iter().copied())
     }
 
-    /// Whether all that would take a job are busy, so that it matters how many go before it.
+    /// Whether all willing conductors are busy, so that the rank matters.
     pub(super) fn is_crowded(&self, entry: &Entry) -> bool {
         let Some(job) = entry.job().filter(|job| job.holding.is_none()) else {
             return false;

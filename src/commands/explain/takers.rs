@@ -1,5 +1,4 @@
-//! The conductors of a board, and which of them would take a job: asked with the code by which they
-//! decide themselves, over what they tell of their settings.
+//! Asks each conductor's published settings whether it would take a job, with the code that conductors use.
 
 use std::time::Duration;
 
@@ -19,19 +18,18 @@ use crate::{
 pub(super) struct Taker {
     pub(super) conductor: Conductor,
     pub(super) is_silent: bool,
-    /// `Err`: why that cannot be known.
+    /// `Err`: the reason why it is unknown.
     decides_by: Result<(Policy, Filters), String>,
 }
 
 pub(super) enum Answer {
     Takes {
-        /// Whether it would only put it in the trash, as it was tried too often, and how often is too
-        /// often.
+        /// The retry limit, if the conductor would only trash the job because of it.
         spent: Option<u32>,
     },
-    /// Its filters mean other jobs, or it takes no more.
+    /// Its filters exclude the job, or it claims no more.
     Leaves(String),
-    /// It is none of those that it performs.
+    /// Its execution policy excludes the job.
     NotItsKind(String),
     Refuses(String),
     Unknown(String),
@@ -62,12 +60,12 @@ impl Taker {
         self.conductor.owner == *owner
     }
 
-    /// Returns how long its claims last from a renewal on.
+    /// Returns its lease duration.
     pub(super) fn lease(&self) -> Option<Duration> {
         Duration::try_from_secs_f64(self.conductor.told.lease?).ok()
     }
 
-    /// Says what it would do with a job, the one in this entry, that nobody has.
+    /// Returns the conductor's answer to this unclaimed job.
     pub(super) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> Answer {
         let takes_none = match self.conductor.told.course {
             Course::Working | Course::Draining => None,
@@ -79,7 +77,7 @@ impl Taker {
         }
         let (policy, filters) = match &self.decides_by {
             Ok(decides_by) => decides_by,
-            // Conductors of TaskFlow perform jobs that have a logbook.
+            // TaskFlow conductors run jobs that have a logbook.
             Err(_) if job.book.is_some() => return Answer::Takes { spent: None },
             Err(unknown) => return Answer::Unknown(unknown.clone()),
         };
@@ -117,7 +115,7 @@ fn decides_by(conductor: &Conductor) -> Result<(Policy, Filters), String> {
     let policy = Policy::of(takes).map_err(|error| error.to_string())?;
     let filters = takes.filters.iter().map(|text| text.parse::<Filter>());
     let filters: Result<Vec<_>, _> = filters.collect();
-    // Of a later version, perhaps.
+    // It may come from a later version.
     let filters = filters.map_err(|error| error.to_string())?;
     Ok((policy, Filters::new(filters)))
 }

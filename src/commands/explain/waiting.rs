@@ -1,4 +1,4 @@
-//! Why a job that nobody has is not taken.
+//! Explains why an unclaimed job is not claimed.
 
 use super::{
     finding::{Code, Finding, Severity},
@@ -112,7 +112,7 @@ impl Scene {
         (with_attempts(finding, job, self.now), true)
     }
 
-    /// Says that a job is to be left alone, and whether that ends by itself.
+    /// Reports a pause, and whether it ends without help.
     pub(super) fn paused(&self, job: &Job, who: &str) -> Option<(Finding, bool)> {
         let pause = self.pauses.of(&job.name, self.now)?;
         let finding = Finding::new(Code::Paused, Severity::Warning, pause.to_string());
@@ -125,7 +125,7 @@ impl Scene {
     fn not_taken(&self, job: &Job, case: &Case<'_>, answers: &[(&Taker, Answer)]) -> Finding {
         let is_for_peers = job.book.is_some() && self.has_peers && !self.sees_peers;
         let is = |kind: fn(&Answer) -> bool| answers.iter().any(|(_, answer)| kind(answer));
-        // Also where nobody is there to say so.
+        // Also without a running conductor.
         let open = Policy::of(&Takes::default()).map(|policy| admit(&policy, job));
         let open = open.ok().and_then(Result::err);
         let flaw = open.filter(|it| matches!(it, Against::Policy(unfit) if unfit.is_final()));
@@ -226,7 +226,7 @@ impl Scene {
 
     fn conductors(&self, finding: Finding, text: &str) -> Finding {
         let mut command = self.command(&["conductors"]);
-        // Of several one is as good as another: all of them leave it.
+        // They all skip it, so any one serves as the example.
         if let Some(taker) = self.alive().next() {
             command = command.operand(&taker.conductor.name);
         }

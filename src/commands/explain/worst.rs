@@ -1,4 +1,4 @@
-//! The jobs that will not run without help: the worst of them, and how many there are.
+//! Ranks the jobs that need help and counts them.
 
 use std::{
     cmp::Reverse,
@@ -23,15 +23,15 @@ use crate::{
     job::{Entry, JobKey, Shelf},
 };
 
-/// How many jobs are explained if nobody says which.
+/// The number of jobs explained by default.
 pub(super) const WORST: usize = 10;
 
-/// The jobs that will not run without help, as they come, in bounded memory.
+/// The jobs that need help, in bounded memory.
 #[derive(Default)]
 pub(crate) struct Worst(BTreeMap<(Reverse<Severity>, Code), Kind>);
 
 impl Worst {
-    /// Notes a job on the board, if anything is the matter with it.
+    /// Notes a job on the board if it has a problem.
     pub(crate) fn add(&mut self, scene: &Scene, entry: &Entry) {
         let explanation = scene.explain(&Case::first(entry));
         if let Some(trouble) = explanation.trouble() {
@@ -40,8 +40,8 @@ impl Worst {
         }
     }
 
-    /// Explains the worst: of each kind the oldest, what is worst first, then of each kind the next; and says how
-    /// many there are of each kind.
+    /// Explains the worst: the oldest job of each problem, the worst problem first, then the next of each. Also returns
+    /// the number of jobs per problem.
     pub(crate) async fn finish(
         self,
         board: &dyn Board,
@@ -63,7 +63,7 @@ impl Worst {
         let again = board.find(Shelf::Board, &keys).await?;
         let mut explanations = Vec::new();
         for (seen, again) in chosen.iter().zip(&again) {
-            // One that has gone meanwhile is nobody's trouble.
+            // The job is gone since.
             let Some(again) = again.first() else { continue };
             let explanation = scene.explain(&Case {
                 has_aged: seen.is_doubtful.then(|| left(again) < seen.left),
@@ -77,7 +77,7 @@ impl Worst {
     }
 }
 
-/// Notes of each job whether the same was said of one before it.
+/// Links each job to an earlier one with the same explanation.
 fn likened(explanations: &mut [Explanation]) {
     let mut told: HashMap<_, String> = HashMap::new();
     for it in explanations {
@@ -90,10 +90,10 @@ fn likened(explanations: &mut [Explanation]) {
     }
 }
 
-/// What is kept of a job until it is known whether it is among the worst; those are read again.
+/// The part of a job kept for the ranking; the worst jobs are read again.
 struct Brief {
     key: JobKey,
-    /// Since when somebody has it, or it is there; what cannot be read has no time, and comes first.
+    /// The start of the claim or the posting; unreadable records have no time and come first.
     since: Option<DateTime<Utc>>,
     is_doubtful: bool,
     left: Option<Duration>,
@@ -114,7 +114,7 @@ impl Brief {
 #[derive(Default)]
 struct Kind {
     count: u64,
-    /// The oldest among them, and some others.
+    /// The oldest, and some more.
     some: Vec<Brief>,
 }
 
@@ -132,7 +132,7 @@ impl Kind {
         self.some.truncate(WORST);
     }
 
-    /// Returns how many there are, and the oldest of them.
+    /// Returns the count and the oldest jobs.
     fn oldest(mut self) -> (u64, Vec<Brief>) {
         self.keep_oldest();
         (self.count, self.some)

@@ -1,4 +1,4 @@
-//! Where a flow is, in one sentence.
+//! The position of a flow, in one sentence.
 
 use chrono::{DateTime, Utc};
 

@@ -1,4 +1,4 @@
-//! A flow as people and programs see it.
+//! The JSON and text of a flow.
 
 use std::borrow::Cow;
 
@@ -33,8 +33,7 @@ impl<'a> FlowView<'a> {
         octavia::amphora(self.job).or(self.flow.amphora.as_deref().map(Cow::from))
     }
 
-    /// Returns the atoms in the order in which people want them: what is at work, what failed, what is
-    /// done, and what is to come.
+    /// Returns the atoms in display order: running, failed, done, pending.
     fn atoms(&self) -> Vec<&'a Atom> {
         let mut atoms: Vec<_> = self.flow.atoms.iter().collect();
         atoms.sort_by_key(|atom| match atom.state {
@@ -53,7 +52,7 @@ struct AtomFacts<'a> {
     name: &'a str,
     kind: AtomKind,
     state: &'a str,
-    /// Whether it will be undone, or never done.
+    /// Whether it will be reverted, or never run.
     will_revert: bool,
     since: Option<String>,
     failure: Option<&'a Failure>,

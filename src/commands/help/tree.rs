@@ -1,4 +1,4 @@
-//! What can be typed, for programs: commands and their arguments as the grammar has them.
+//! The grammar for programs: commands and their arguments.
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub(crate) struct Program {
     about: String,
     examples: Vec<Example>,
     exit_codes: Vec<ExitCode>,
-    /// The options that every command has, before its name or behind it.
+    /// The options of every command, before or after its name.
     global_options: Vec<Argument>,
     commands: Vec<Told>,
     topics: Vec<TopicName>,
@@ -35,7 +35,7 @@ pub(crate) struct Told {
     usage: String,
     examples: Vec<Example>,
     exit_codes: Vec<ExitCode>,
-    /// What stands behind its name, in this order.
+    /// Positional arguments in order.
     arguments: Vec<Argument>,
     options: Vec<Argument>,
     see_also: Vec<&'static str>,
@@ -43,16 +43,16 @@ pub(crate) struct Told {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Argument {
-    /// What stands behind `--`; null for what is no option.
+    /// Without `--`; null for a positional argument.
     long: Option<String>,
     short: Option<char>,
-    /// What its value is called; null if it takes none.
+    /// Null if it takes no value.
     value_name: Option<String>,
     takes_value: bool,
-    /// Whether it may be given more than once, or takes several values.
+    /// Whether it may be repeated, or takes several values.
     several: bool,
     required: bool,
-    /// All that its value can be, where that is a closed list.
+    /// The closed list of values, if there is one.
     possible_values: Vec<Value>,
     default: Option<String>,
     env: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) struct Value {
     help: Option<String>,
 }
 
-/// What `help` tells of no single command.
+/// A help topic.
 #[derive(Debug, Serialize)]
 pub(crate) struct TopicName {
     name: &'static str,
@@ -85,7 +85,7 @@ pub(crate) struct GlobalOptions {
     global_options: Vec<Argument>,
 }
 
-/// What is only told to programs.
+/// Output for programs only.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct Document<T: Serialize>(T);

@@ -1,4 +1,4 @@
-//! How many jobs there are, in all or of each kind.
+//! Counts jobs, in total or by group.
 
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -100,7 +100,7 @@ pub(super) async fn count(
     Ok(count)
 }
 
-/// Tells what was counted, the most frequent first.
+/// Prints the counts, the most frequent first.
 fn tell(
     ctx: &mut Context,
     fields: &[Field],

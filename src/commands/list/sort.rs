@@ -14,17 +14,17 @@ use crate::{
 
 #[derive(Debug, Clone)]
 pub(super) enum Sort {
-    /// As jobs are offered.
+    /// The order of claiming.
     Rank,
-    /// As TaskFlow's own readers walk this kind of board.
+    /// The order in which TaskFlow reads this kind of board.
     Taskflow,
-    /// As they come.
+    /// The order of arrival.
     None,
     Field(FieldOrder),
 }
 
 impl Sort {
-    /// Returns the names of all orders, without what is inside the details.
+    /// Returns the names of all orders, without paths into the details.
     pub(super) fn names() -> Vec<&'static str> {
         let own = ["rank", "taskflow", "none"];
         own.into_iter().chain(Field::names()).collect()
@@ -42,24 +42,24 @@ impl Sort {
         })
     }
 
-    /// Whether a board hands its records out in this order by itself.
+    /// Whether a board returns its records in this order.
     pub(super) fn is_native(&self) -> bool {
         matches!(self, Self::Rank | Self::None)
     }
 
-    /// Whether it looks at the details, so that they have to be fetched.
+    /// Whether the order reads the details, which have to be fetched.
     pub(super) fn needs_details(&self) -> bool {
         matches!(self, Self::Field(order) if order.needs_details())
     }
 
-    /// Sorts records; those that cannot be read come behind their equals.
+    /// Sorts records; unreadable ones come after their equals.
     pub(super) fn sort(
         &self,
         found: Vec<Entry>,
         now: DateTime<Utc>,
         peers: Option<PeerOrder>,
     ) -> Vec<Entry> {
-        // Made once for each: heavy details are decoded for it.
+        // Computed once per record: it may decode heavy details.
         let key = |entry: &Entry| match self {
             Self::Field(order) => order.key(entry, now),
             _ => None,

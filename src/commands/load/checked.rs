@@ -1,4 +1,4 @@
-//! Making sure that a dump is whole before anything of it is loaded.
+//! Checks a whole dump before any of it is loaded.
 
 use std::{
     env,
@@ -23,7 +23,7 @@ use crate::{
     job::shortened,
 };
 
-/// Reads the first line with anything in it.
+/// Reads the first line that is not empty.
 pub(super) async fn first(lines: &mut LineReader) -> anyhow::Result<Option<Vec<u8>>> {
     while let Some(line) = lines.next().await? {
         let line = line.with_context(|| lines.place())?;
@@ -34,9 +34,9 @@ pub(super) async fn first(lines: &mut LineReader) -> anyhow::Result<Option<Vec<u
     Ok(None)
 }
 
-/// Reads the header of a dump; none, if the line is none, as the lines of a listing are not.
+/// Parses the header; `None` for the line of a listing.
 pub(super) fn header(line: &[u8]) -> anyhow::Result<Option<Header>> {
-    // Whatever else stands before it, it is one, and then refused by its hash.
+    // A header after a byte order mark counts, and its hash then rejects the dump.
     let line = line.strip_prefix(MARK).unwrap_or(line).trim_ascii_start();
     if !line.starts_with(format!("{{\"{DUMP}\":").as_bytes()) {
         return Ok(None);
@@ -54,10 +54,9 @@ pub(super) fn header(line: &[u8]) -> anyhow::Result<Option<Header>> {
     Ok(Some(header))
 }
 
-/// Reads a dump to its end, of which the header was read, and returns it from its first record on.
+/// Verifies a dump after its header, and returns it from its first record on.
 ///
-/// What can be read only once is kept in a file without a name meanwhile. Refuses a dump that was cut
-/// off, or is not what was written.
+/// Input that can be read only once is kept in an unnamed file. A dump that was cut off or changed is rejected.
 pub(super) async fn whole(
     mut lines: LineReader,
     header: &[u8],
@@ -98,7 +97,7 @@ fn refused(lines: &LineReader, what: &str) -> anyhow::Error {
     CommandError::refused(message).hint(hint).into()
 }
 
-/// Makes a file that is gone with us, whatever ends us, and that nobody else can read.
+/// Creates a private file without a name, which the kernel deletes when the process ends.
 fn nameless() -> anyhow::Result<BufWriter<File>> {
     let path = env::temp_dir().join(format!(".jobboard-{}", Uuid::new_v4().simple()));
     let mut options = OpenOptions::new();
@@ -124,7 +123,6 @@ mod tests {
             Ok(Some(header)) => {
                 let text = |header: &Header| serde_json::to_string(header).unwrap();
                 let once = text(&header);
-                // A kind of board that is not known is none.
                 if header.backend.is_some() {
                     let again = super::header(once.as_bytes()).map_err(|it| it.to_string())?;
                     same("read again", &Some(once), &again.as_ref().map(text))?;

@@ -1,4 +1,4 @@
-//! What a verb says of a job when it has done it.
+//! The result line of a verb for one job.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::{
 pub(crate) struct Done {
     pub(crate) uuid: Option<String>,
     pub(crate) name: Option<String>,
-    /// The verb in the past, such as `claimed`.
+    /// The past participle, for example `claimed`.
     pub(crate) done: &'static str,
     #[serde(flatten)]
     pub(crate) more: Option<serde_json::Map<String, serde_json::Value>>,
@@ -31,7 +31,7 @@ impl Done {
         }
     }
 
-    /// Says something of a job of which no more is known.
+    /// Reports a job with only a uuid.
     pub(crate) fn unnamed(done: &'static str, uuid: &str) -> Self {
         Self {
             uuid: Some(uuid.to_owned()),
@@ -41,7 +41,7 @@ impl Done {
         }
     }
 
-    /// Says that something was done to a record, whether or not it can be read.
+    /// Reports a record, malformed or not.
     pub(crate) fn of(done: &'static str, entry: &Entry) -> Self {
         match entry {
             Entry::Job(job) => Self::of_job(done, job),
@@ -52,7 +52,7 @@ impl Done {
         }
     }
 
-    /// Returns what people call the job: a record that cannot be read has no more than a key.
+    /// Returns the display name: the key for a malformed record.
     fn called(&self) -> Cow<'_, str> {
         match (&self.name, &self.uuid) {
             (Some(name), _) => Cow::Borrowed(name),
@@ -61,7 +61,7 @@ impl Done {
         }
     }
 
-    /// Returns what means the job in a command, unless that is what it is called.
+    /// Returns the reference, unless it is the display name.
     fn id(&self) -> Option<Cow<'_, str>> {
         self.uuid.as_ref().and_then(|_| self.reference())
     }

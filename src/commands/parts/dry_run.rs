@@ -1,4 +1,4 @@
-//! `--dry-run` of a verb: the jobs that it would be done to.
+//! `--dry-run` of a verb: lists its jobs.
 
 use chrono::Utc;
 
@@ -9,7 +9,7 @@ use crate::{
     output::{JobColumns, JobView},
 };
 
-/// Lists what was chosen, as `list` does, and tells why it is not there of what is not.
+/// Lists the chosen jobs like `list`, and reports missing ones.
 pub(crate) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> anyhow::Result<()> {
     let total = chosen.jobs.len();
     let mut failures = Failures::new(ctx, verb, chosen.is_bulk);

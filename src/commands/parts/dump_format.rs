@@ -1,4 +1,4 @@
-//! What is in a dump: a header, a line for each record, and a trailer.
+//! The format of a dump: a header, a line for each record, and a trailer.
 
 use std::fmt;
 
@@ -14,17 +14,16 @@ use crate::{
 
 pub(crate) const VERSION: u32 = 1;
 
-/// The first line: what was dumped.
+/// The first line.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub(crate) jobboard_dump: u32,
     pub(crate) board: String,
-    /// None for one that a later jobboard knows.
+    /// `None` for a kind that only a later jobboard knows.
     #[serde(deserialize_with = "known")]
     pub(crate) backend: Option<BoardKind>,
     #[serde(default)]
     version: String,
-    // Dumps of 0.2.0 call it `taken`.
     #[serde(default, alias = "taken")]
     pub(crate) created_on: String,
     #[serde(default)]
@@ -32,7 +31,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Says that the board of this name is dumped now, as far as these filters admit.
+    /// Returns the header of a dump that starts now.
     pub(crate) fn new(board: &str, kind: BoardKind, filter: Vec<String>) -> Self {
         Self {
             jobboard_dump: VERSION,
@@ -49,7 +48,7 @@ fn known<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<BoardKind
     Ok(String::deserialize(reader)?.parse().ok())
 }
 
-/// A record: what a listing tells of it, with its stored bytes.
+/// A record: its listing plus its stored bytes.
 #[derive(Serialize)]
 pub(crate) struct Line<'a> {
     kind: &'static str,
@@ -57,7 +56,6 @@ pub(crate) struct Line<'a> {
     view: JobView<'a>,
 }
 
-/// What a record of the trash is called in a dump.
 pub(crate) const TRASH: &str = "trash";
 
 impl<'a> Line<'a> {
@@ -70,7 +68,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The last line: how many records there are, and a hash of all that is before it.
+/// The last line: the number of records, and a hash of everything before it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Trailer {
     #[serde(default, serialize_with = "always")]
@@ -101,7 +99,7 @@ impl fmt::Display for Trailer {
     }
 }
 
-/// The SHA-256 of what comes by and by.
+/// A running SHA-256.
 pub(crate) struct Hash(Digest);
 
 impl Default for Hash {
@@ -115,7 +113,7 @@ impl Hash {
         self.0.update(bytes);
     }
 
-    /// Returns the hash of what has come so far, in hex digits.
+    /// Returns the hash so far in hex digits.
     pub(crate) fn hex(&self) -> String {
         let hash = self.0.clone().finish();
         hash.as_ref()

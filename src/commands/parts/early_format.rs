@@ -1,4 +1,4 @@
-//! What can be told of a command line that is not understood: how its writer wants to be answered.
+//! Finds the output format of a command line that does not parse.
 
 use clap::ValueEnum;
 
@@ -7,18 +7,18 @@ use crate::{
     output::{ColorChoice, Format},
 };
 
-/// The form and colour that a command line asks for, and its command, whatever else is wrong.
+/// The requested format, colour and command, despite errors elsewhere.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct EarlyFormat {
     pub(crate) format: Option<Format>,
     pub(crate) color: ColorChoice,
     pub(crate) command: Option<String>,
-    /// The place of a word before the command that is none, and the word after it.
+    /// The position of an unknown word in place of the command, and the word after it.
     pub(crate) unknown: Option<(usize, Option<String>)>,
 }
 
 impl EarlyFormat {
-    /// Looks through arguments; `program` has at least the options of all commands.
+    /// Scans arguments; `program` has at least the options of all commands.
     pub(crate) fn of(arguments: impl Iterator<Item = String>, program: &clap::Command) -> Self {
         let mut early = Self::default();
         let arguments = arguments.take_while(|argument| argument != "--");
@@ -56,7 +56,7 @@ impl EarlyFormat {
     }
 }
 
-/// Whether it is an option of all commands that is followed by a value.
+/// Whether it is a global option with a value after it.
 fn takes_value(word: &str, program: &clap::Command) -> bool {
     let mut options = program.get_arguments();
     word.strip_prefix("--").is_some_and(|word| {

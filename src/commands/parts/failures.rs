@@ -1,4 +1,4 @@
-//! Telling of those among several jobs with which something failed.
+//! Reports the failed jobs of a batch.
 
 use std::collections::HashMap;
 
@@ -8,37 +8,37 @@ use crate::{
     exit::{CommandError, chain},
 };
 
-/// How many of the jobs that failed alike are named.
+/// The number of jobs named per reason.
 const NAMED: usize = 3;
 
-/// How many reasons are told, the most frequent ones.
+/// The number of reasons printed, the most frequent ones.
 const REASONS: usize = 10;
 
-/// How many reasons are kept apart at most.
+/// The number of distinct reasons kept.
 const KEPT: usize = 1000;
 
 #[derive(Debug)]
 pub(crate) struct Failures {
     verb: &'static str,
-    /// Whether each is told by itself, as it comes.
+    /// Whether each failure is printed as it comes.
     is_each_told: bool,
     count: usize,
     alike: HashMap<String, Alike>,
-    /// How many failed for reasons that are not kept.
+    /// The number of failures with a reason that was not kept.
     others: usize,
 }
 
 #[derive(Debug)]
 struct Alike {
     reason: anyhow::Error,
-    /// The first of them, as a command refers to it.
+    /// The reference of the first job on the command line.
     reference: String,
     named: Vec<String>,
     count: usize,
 }
 
 impl Failures {
-    /// Begins with none; people who chose jobs by filter are told of those that fail alike together.
+    /// Groups failures by reason for people who chose jobs by filter.
     pub(crate) fn new(ctx: &Context, verb: &'static str, is_bulk: bool) -> Self {
         Self {
             verb,
@@ -49,7 +49,7 @@ impl Failures {
         }
     }
 
-    /// Adds a job, and tells of it if that is to be done at once.
+    /// Adds a failure, and prints it unless failures are grouped.
     pub(crate) fn add(
         &mut self,
         ctx: &Context,
@@ -78,7 +78,7 @@ impl Failures {
         }
     }
 
-    /// Tells what was not told as it came, and returns how it ended for all the jobs together.
+    /// Prints the groups, and returns the error for all jobs.
     pub(crate) fn end(self, ctx: &Context, total: usize) -> anyhow::Result<()> {
         let failed = self.count;
         self.report_mistakes(ctx);
@@ -116,7 +116,7 @@ impl Failures {
     }
 }
 
-/// Names jobs, but never very many.
+/// Names a few of the jobs.
 fn whom(named: &[String], jobs: usize) -> String {
     let (names, unnamed) = (named.join(", "), jobs - named.len());
     match (jobs, unnamed) {

@@ -1,15 +1,14 @@
-//! Saying, once, that the board does not remember what ends.
+//! Warns once that the board keeps no history.
 
 use std::cell::Cell;
 
 use crate::board::Settled;
 
-/// Whether it was said.
 #[derive(Debug, Default)]
 pub(crate) struct Forgotten(Cell<bool>);
 
 impl Forgotten {
-    /// Returns what is to be said if nothing is remembered of a job, and it was not said before.
+    /// Returns the warning if the board kept no record, the first time only.
     pub(crate) fn warning(&self, settled: &Settled) -> Option<String> {
         let why = settled.forgotten.as_ref()?;
         (!self.0.replace(true)).then(|| warning(why))

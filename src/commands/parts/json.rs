@@ -1,13 +1,13 @@
-//! Reading JSON that somebody wants to post, exactly or not at all; and telling in lines what JSON tells.
+//! Parses JSON without loss, and turns JSON output into lines.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{board::oversized_integer, suggest::Suggestion};
 
-/// Reads a JSON text, and says in words where it is wrong.
+/// Parses JSON; the error names the position.
 ///
-/// An integer that 64 bits do not hold is refused: it would be stored as another number.
+/// An integer beyond 64 bits is an error, since it would be stored as another number.
 pub(crate) fn parse(text: &str) -> Result<Value, String> {
     let value = serde_json::from_str(text)
         .map_err(|error| format!("not valid JSON: {}", worded(text, &error)))?;
@@ -19,11 +19,11 @@ pub(crate) fn parse(text: &str) -> Result<Value, String> {
     }
 }
 
-/// Reads a line that is to be an object, or says what is wrong with it and what would be right.
+/// Parses a JSON object; the error shows the expected form.
 pub(crate) fn object(line: &[u8]) -> Result<Map<String, Value>, String> {
     let text = std::str::from_utf8(line)
         .map_err(|error| format!("not UTF-8 at byte {}", error.valid_up_to() + 1))?;
-    // The number of the line is told by whoever knows it.
+    // The caller reports the line number.
     let value = parse(text).map_err(|error| error.replace("line 1 column", "column"))?;
     match value {
         Value::Object(members) => Ok(members),
@@ -62,7 +62,7 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Returns a line for each member of an object, and for each of several: its name, and the values.
+/// Returns a line per member of an object, or per element: its name, and the values.
 pub(crate) fn lines(told: &impl Serialize) -> Vec<Vec<String>> {
     let told = serde_json::to_value(told).unwrap_or_default();
     let members = told.as_object().into_iter().flatten();
@@ -75,7 +75,7 @@ pub(crate) fn lines(told: &impl Serialize) -> Vec<Vec<String>> {
     lines.collect()
 }
 
-/// Returns the values of what JSON has, as fields; a command is one of them.
+/// Returns the values as fields; a command is one field.
 fn values(value: &Value) -> Vec<String> {
     match value {
         Value::Null => vec![String::new()],

@@ -1,4 +1,4 @@
-//! What is wrong with a command line that is not understood, in a line, and the way out in another.
+//! Rewords command-line errors: the problem in one line, the help in another.
 
 use std::num::ParseIntError;
 
@@ -50,7 +50,7 @@ pub(crate) fn misuse(error: &clap::Error, early: &EarlyFormat) -> Option<Command
     Some(CommandError::usage(message).hint(hint))
 }
 
-/// Says why a value will not do, and repeats the value once.
+/// Returns the reason against a value, with the value named once.
 fn of_value(error: &clap::Error, reason: &str) -> String {
     let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
     let argument = text(error, ContextKind::InvalidArg).unwrap_or_default();
@@ -87,7 +87,7 @@ fn source(error: &clap::Error) -> Option<String> {
         true => "use a whole number".to_owned(),
         false => {
             let text = source.to_string();
-            // What the largest number is that fits is of no use to anybody.
+            // The largest number of its type is of no use to people.
             let from = text.split_once(" is not in ").and_then(|(_, range)| {
                 let (from, to) = range.split_once("..")?;
                 let to = to.trim_start_matches('=').parse().unwrap_or(u64::MAX);
@@ -106,7 +106,7 @@ fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// Returns the parser's own words as one line, without its usage and its tips.
+/// Returns the parser's words as one line, without its usage and its tips.
 fn folded(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

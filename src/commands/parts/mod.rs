@@ -1,4 +1,4 @@
-//! What several commands share: choosing jobs, batches, dry runs, drafts, running under a claim.
+//! Parts that commands share: job selection, batches, dry runs, drafts, and commands under a claim.
 
 pub(super) mod done;
 pub(super) mod draft;

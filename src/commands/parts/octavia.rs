@@ -1,4 +1,4 @@
-//! Boards of Octavia: choosing jobs by what they are about, and what is not done to its boards.
+//! Octavia boards: selection by load balancer, and restrictions.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -30,7 +30,7 @@ pub(crate) struct AboutArgs {
     amphora: Option<String>,
 }
 
-/// Reads an id, or the beginning of one.
+/// Parses an id or a prefix.
 fn id(text: &str) -> Result<String, String> {
     let is_id = text
         .bytes()
@@ -46,8 +46,7 @@ impl AboutArgs {
         self.lb.is_some() || self.amphora.is_some()
     }
 
-    /// Returns what has to hold of such jobs: their postings say what they are about, or else their
-    /// logbooks do, if these can be read.
+    /// Returns the filters. The posting names the load balancer, or else its logbook does, if readable.
     pub(crate) async fn filters(&self, ctx: &Context) -> anyhow::Result<Vec<Filter>> {
         let asked = [
             (About::LoadBalancer, "lb", &self.lb),
@@ -79,7 +78,7 @@ impl AboutArgs {
         Ok(filters)
     }
 
-    /// Finds them on the board and in the trash; that there is none is an error.
+    /// Finds the jobs on the board and in the trash; none is an error.
     pub(crate) async fn jobs(
         &self,
         ctx: &Context,
@@ -112,10 +111,10 @@ impl AboutArgs {
     }
 }
 
-/// For how long somebody may have a job there who is none of its conductors.
+/// The longest claim by an owner that is not an Octavia conductor.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Warns whoever puts a job there that those who find it have no flow for.
+/// Warns a poster that Octavia's conductors have no flow for the job.
 pub(crate) fn warn_of_workers(ctx: &Context) {
     if ctx.config.board.value.is_of_octavia() {
         let warning = "warning: this is an Octavia board; its workers trash every job that Octavia did not post";
@@ -123,7 +122,7 @@ pub(crate) fn warn_of_workers(ctx: &Context) {
     }
 }
 
-/// Refuses what would keep a job for longer than an hour from its conductors.
+/// Rejects a claim that would keep a job from its conductors for over an hour.
 pub(crate) fn refuse_to_hold(
     ctx: &Context,
     time: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Why somebody does something to a job that is not its ordinary course.
+//! Audit entries of unusual actions.
 
 use super::verb::Verb;
 use crate::{
@@ -15,8 +15,7 @@ pub(crate) struct ReasonArgs {
 }
 
 impl ReasonArgs {
-    /// Returns what is kept of it: who does it, and why; nothing, if it is ordinary and no reason is
-    /// given.
+    /// Returns the audit entry; `None` for a normal action without a reason.
     pub(crate) fn remark(&self, ctx: &Context, verb: Verb, is_ordinary: bool) -> Option<Remark> {
         let is_worth_it = !is_ordinary || self.given().is_some();
         is_worth_it.then(|| self.who_and_why(ctx, verb))
@@ -26,7 +25,7 @@ impl ReasonArgs {
         Remark::now(verb.past, &ctx.who().text(), self.given().as_deref())
     }
 
-    /// Returns the reason, if one is given, as much of it as is kept.
+    /// Returns the reason, shortened to the stored length.
     pub(crate) fn given(&self) -> Option<String> {
         let reason = self.reason.as_deref().map(str::trim);
         reason.filter(|reason| !reason.is_empty()).map(shortened)

@@ -1,4 +1,4 @@
-//! The figures of a board as Prometheus reads them, all from one look.
+//! Metrics of a board for Prometheus, from one pass.
 
 use std::time::Instant;
 
@@ -15,12 +15,12 @@ use crate::{
     output::{Exposition, Kind, timestamp},
 };
 
-/// How many names have figures of their own.
+/// The number of names with their own metrics.
 const MOST_NAMES: usize = 50;
 
 pub(crate) const OTHERS: &str = "__other__";
 
-/// The ages, in seconds, by which jobs are counted that could be claimed.
+/// Age limits of the claimable jobs, in seconds.
 const AGES: [u32; 4] = [60, 600, 3600, 86400];
 
 struct Seen {
@@ -28,18 +28,18 @@ struct Seen {
     figures: Figures,
     claimable: Claimable,
     names: Vec<ByName>,
-    /// `None`, if they cannot be seen.
+    /// `None`: unreadable.
     conductors: Option<Vec<Conductor>>,
     now: DateTime<Utc>,
 }
 
-/// Jobs that nobody has, by whether they could be claimed now.
+/// Unclaimed jobs, by whether they are claimable now.
 #[derive(Default)]
 struct Claimable {
     jobs: u64,
-    /// How many of them were posted longer ago than each of [`AGES`].
+    /// The number of them older than each of [`AGES`].
     older: [u64; AGES.len()],
-    /// How many could be if they were not paused.
+    /// The number that is claimable but for a pause.
     paused: u64,
 }
 
@@ -61,7 +61,7 @@ impl Claimable {
     }
 }
 
-/// Looks at a board, and adds what it has seen; of one that cannot be seen, that it cannot.
+/// Reads a board and adds its metrics; an unreachable board sets only its `up` metric.
 pub(crate) async fn scrape(
     board: &dyn Board,
     by_name: bool,

@@ -1,12 +1,12 @@
-//! Words that people type instead of a command of ours.
+//! Words that people type instead of a command.
 
 use std::ffi::OsString;
 
 use crate::{board::url::likely, suggest::Hint};
 
-/// Other names of commands, and what they stand for.
+/// Synonyms of commands.
 ///
-/// The only destructive one is `trash`, from where a job can be restored.
+/// The only destructive one is `trash`; a job can be restored from there.
 const SYNONYMS: [(&str, &str); 39] = [
     ("add", "post"),
     ("create", "post"),
@@ -49,7 +49,7 @@ const SYNONYMS: [(&str, &str); 39] = [
     ("version", "--version"),
 ];
 
-/// Words whose command would end claims or jobs, or does not exist, and what to type. `{}` is the word after it.
+/// Advice for words with a dangerous or missing command. `{}` is the next word.
 const ANSWERS: [(&str, &str); 19] = [
     ("ack", "`jobboard consume {}` removes a finished job"),
     ("done", "`jobboard consume {}` removes a finished job"),
@@ -111,7 +111,7 @@ const ANSWERS: [(&str, &str); 19] = [
     ),
 ];
 
-/// Replaces the word at a place of the command line with the command that it stands for.
+/// Replaces the synonym at this position with its command.
 pub(in crate::commands) fn expand(words: &[OsString], at: usize) -> Option<Vec<OsString>> {
     let word = words.get(at)?.to_str()?;
     let (_, command) = SYNONYMS.iter().find(|(synonym, _)| *synonym == word)?;
@@ -119,7 +119,7 @@ pub(in crate::commands) fn expand(words: &[OsString], at: usize) -> Option<Vec<O
     Some([&words[..at], &command.collect::<Vec<_>>(), &words[at + 1..]].concat())
 }
 
-/// Returns what to type instead of a word that is no command.
+/// Returns the advice for a word that is no command.
 pub(super) fn answer(word: &str, next: Option<&str>) -> Option<Hint> {
     let (_, text) = ANSWERS.iter().find(|(asked, _)| *asked == word)?;
     Some(match text.contains("{}") {

@@ -1,4 +1,4 @@
-//! A file that is there whole or not at all.
+//! Writes files atomically.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -11,17 +11,17 @@ use uuid::Uuid;
 
 use crate::context::on_file;
 
-/// A file that is being written, for its owner alone unless said otherwise.
+/// A file under construction, private to its owner by default.
 pub(crate) struct Target {
     writer: BufWriter<File>,
     path: PathBuf,
-    /// Where it is until then; none, if what is at its place is no file, such as a pipe.
+    /// The temporary path; `None` if the target is not a regular file, for example a pipe.
     partial: Option<PathBuf>,
 }
 
 impl Target {
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        // What a link leads to is meant, and what is no file cannot be put in its place.
+        // Follows links: the target of the link is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_other = fs::metadata(&path).is_ok_and(|facts| !facts.is_file());
         Self::at(path, is_other)
@@ -41,8 +41,7 @@ impl Target {
         })
     }
 
-    /// Puts a file into its place that all may read, in the place of a link, and of nothing but a file;
-    /// returns which file it is.
+    /// Writes a file that all may read. Replaces a link, but otherwise only a regular file; returns the metadata.
     pub(crate) fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<Metadata> {
         let is_other =
             fs::symlink_metadata(path).is_ok_and(|it| !(it.is_file() || it.is_symlink()));
@@ -58,7 +57,7 @@ impl Target {
         on_file(path, "write", set)?;
         let placed = target.place();
         on_file(path, "write", placed)?;
-        // By what is open: another file may be in its place by now.
+        // Reads the open file: another one may have its path by now.
         on_file(path, "read", target.writer.get_ref().metadata())
     }
 
@@ -87,7 +86,7 @@ impl Target {
 impl Drop for Target {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
-            // It is of no use to anybody, and in nobody's way.
+            // A leftover does no harm.
             let _ = fs::remove_file(partial);
         }
     }

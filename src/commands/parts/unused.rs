@@ -1,4 +1,4 @@
-//! A board on which nothing is found: it may never have been one.
+//! Warns about a board without records: its name may be wrong.
 
 use anyhow::Context as _;
 
@@ -9,7 +9,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// Notes that a listing is empty, and whether the trash that it skips has jobs.
+/// Notes that a listing is empty, and whether the skipped trash has jobs.
 pub(crate) async fn say_none(
     ctx: &Context,
     board: &dyn Board,
@@ -29,7 +29,7 @@ pub(crate) async fn say_none(
     Ok(())
 }
 
-/// Tells an empty board from one that never was, such as a misspelt one.
+/// Distinguishes an empty board from one that never existed, such as a misspelt one.
 pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<bool> {
     Ok(!look(ctx, board).await?.is_used)
 }

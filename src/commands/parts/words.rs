@@ -1,4 +1,4 @@
-//! Values of options that are words of a list, which help and completions show.
+//! Option values from a word list, for help and completions.
 
 use std::ffi::OsStr;
 
@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, StringValueParser, TypedValueParser},
 };
 
-/// Reads a value; it may also be something else than one of the words, such as `-WORD`.
+/// Parses a value; it may differ from the listed words, for example `-WORD`.
 #[derive(Debug, Clone)]
 pub(crate) struct Words<T> {
     pub(crate) all: fn() -> Vec<&'static str>,

@@ -1,5 +1,4 @@
-//! What strangers wrote, as a report may tell it in every form: of bounded length, and with what looks like a secret
-//! covered.
+//! Masks secrets in untrusted text and limits its length, for every format.
 
 use std::borrow::Cow;
 
@@ -9,10 +8,10 @@ use crate::{
     secret::covered_text,
 };
 
-/// How many characters of a name are told.
+/// The length limit of a name in characters.
 const NAME: usize = 200;
 
-/// How many characters of a sentence or a word of a command are told.
+/// The length limit of a sentence or an argument in characters.
 const LONG: usize = 1_000;
 
 pub(super) fn name(text: &str) -> Cow<'_, str> {
@@ -20,7 +19,7 @@ pub(super) fn name(text: &str) -> Cow<'_, str> {
 }
 
 fn told(text: &str, most: usize) -> Cow<'_, str> {
-    // Nearly all names are like this, and it is told at a glance.
+    // A fast path for nearly all names.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./#@".contains(&byte);
     match text.len() <= most && text.bytes().all(is_plain) {
         true => Cow::Borrowed(text),

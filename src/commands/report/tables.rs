@@ -1,4 +1,4 @@
-//! What a report tells in numbers and tables, the same as text and on a page.
+//! The numbers and tables of a report, the same in text and HTML.
 
 use super::{
     facts::Facts,
@@ -30,7 +30,7 @@ pub(super) struct Count {
 pub(super) struct Histogram<'a> {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
-    /// What those are that are not marked, and those that are.
+    /// The labels of the unmarked and the marked part.
     pub(super) kinds: [&'static str; 2],
     pub(super) buckets: &'a [Bucket],
     pub(super) name: fn(&Bucket) -> String,
@@ -55,7 +55,7 @@ impl Table {
 }
 
 impl Histogram<'_> {
-    /// Returns its numbers, without those buckets at both ends that are empty.
+    /// Returns the numbers, without empty buckets at both ends.
     pub(super) fn table(&self) -> Table {
         let rows = trimmed(self.buckets).iter();
         let rows = rows.map(|it| row((self.name)(it), &[it.jobs, it.marked]));

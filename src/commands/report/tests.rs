@@ -1,4 +1,4 @@
-//! Pages of boards that were made up: what they look like, that they are well formed, and that strangers stay text.
+//! Tests pages of made-up boards: their look, their form, and the escaping of untrusted text.
 
 mod contrast;
 mod made_up;
@@ -40,7 +40,6 @@ fn a_small_board_has_this_page() {
     let page = html::page(&facts(&USUAL));
     let (head, rest) = page.as_str().split_once("<style>").unwrap();
     let (_, body) = rest.split_once("</style>").unwrap();
-    // The hash changes with each change of the style.
     let (policy, head) = head.split_once("sha256-").unwrap();
     let (_, head) = head.split_once("&#39;").unwrap();
     insta::assert_snapshot!(
@@ -77,7 +76,7 @@ fn an_empty_board_has_a_page_too() {
     assert!(facts.lines().len() > 20);
 }
 
-/// What strangers may write to get out of where they belong.
+/// Untrusted texts that try to escape their context.
 const HOSTILE: [&str; 30] = [
     "<script>pwned()</script>",
     "<img src=x onerror=\"pwned()\">",
@@ -141,7 +140,7 @@ fn what_strangers_wrote_is_text_and_nothing_else() {
                 Token::Close(_) => {}
             }
         }
-        // The name of the board is shown whole.
+        // The board's name is not shortened.
         let board = crate::output::Text::from(facts(&texts).board);
         assert!(shown.contains(board.as_str()), "{board}");
         let unsafe_ones = ['\u{202e}', '\u{1b}', '\u{0}', '\u{200b}', '\u{e0041}'];
@@ -157,7 +156,7 @@ fn what_looks_like_a_secret_is_in_no_form_of_it() {
         "Authorization: Bearer hunter2hunter2",
     ];
     let facts = Facts {
-        // These are the operator's own.
+        // The operator's own texts.
         board: "board".to_owned(),
         server: "server".to_owned(),
         ..facts(&texts).guarded()

@@ -1,4 +1,4 @@
-//! Words and numbers as reports have them, in whichever form.
+//! Formats words and numbers of reports, for every format.
 
 use std::{fmt, time::Duration};
 
@@ -15,7 +15,7 @@ pub(super) fn jobs(count: u64) -> String {
     }
 }
 
-/// Writes a number so that thousands can be seen: `1,234,567`.
+/// Groups thousands: `1,234,567`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -28,7 +28,7 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// Writes a number in few characters: `12k`, `1.2M`.
+/// Abbreviates a number: `12k`, `1.2M`.
 pub(super) fn compact(number: u64) -> String {
     let tenths = |unit: u64, name: &str| match number / (unit / 10) {
         tenths if tenths < 100 && tenths % 10 > 0 => {
@@ -44,9 +44,9 @@ pub(super) fn compact(number: u64) -> String {
     }
 }
 
-/// Writes a span of so many seconds, of a short one two digits.
+/// Formats a duration in seconds; a short one has two digits.
 pub(super) fn seconds(seconds: f64) -> String {
-    // What rounds up to ten has two digits without a point.
+    // A value that rounds to ten has two digits without a point.
     if (1.0..9.95).contains(&seconds) {
         return format!("{seconds:.1}s").replace(".0s", "s");
     }
@@ -78,12 +78,12 @@ pub(super) fn time(time: DateTime<Utc>) -> String {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(super) struct More {
     pub(super) count: u64,
-    /// Whether there may be more than these: rare ones were not counted to the end.
+    /// Whether the number is a lower limit, since rare entries were dropped.
     pub(super) at_least: bool,
 }
 
 impl More {
-    /// Keeps the first ones of all that were counted; `at_least`, if there were others.
+    /// Truncates a list; `at_least` if entries were dropped earlier.
     pub(super) fn than<T>(all: &mut Vec<T>, most: usize, at_least: bool) -> Self {
         let count = all.len().saturating_sub(most) as u64;
         all.truncate(most);

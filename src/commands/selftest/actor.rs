@@ -1,4 +1,4 @@
-//! Those who act on a board under test: how they post, claim, settle and look.
+//! The clients of a board test.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// How long a claim lasts that is settled at once, however busy this machine is.
+/// The lease of a claim that is settled soon, enough for a busy machine.
 const AMPLE: Duration = Duration::from_secs(60);
 
 impl Trial<'_> {
@@ -30,7 +30,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Returns one whose claims have to be renewed before long.
+    /// Returns a claimant whose leases are short.
     pub(super) fn brief_keeper(&self, name: &str) -> Claimant {
         Claimant {
             term: Term::Kept(self.term),

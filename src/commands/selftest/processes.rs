@@ -1,4 +1,4 @@
-//! What is done to an embedded board by other processes: they race, hold its lock, and are killed.
+//! Tests an embedded board from several processes: races, a held lock, and kills.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -23,10 +23,10 @@ use crate::{
     job::{Job, Owner, Shelf},
 };
 
-/// How many processes claim one job at once, and how often.
+/// The number of processes in a race for one job, and of races.
 pub(super) const PROCESSES: (usize, usize) = (4, 5);
 
-/// How a process ends whose job somebody has.
+/// The exit code of a process that lost the race.
 const TAKEN: i32 = 4;
 
 const KILLS: usize = 10;
@@ -50,7 +50,7 @@ impl Trial<'_> {
             match (won, owner) {
                 (1, Some(owner)) => self.consume_of(&key, owner).await?,
                 (1, None) => return broken("a won claim disappeared"),
-                // This machine may have had no room for them.
+                // The machine may have had no room for them.
                 (0, _) if codes != [Some(TAKEN); PROCESSES.0] => {
                     let why = format!("none of {count} test processes reached the claim");
                     return Err(Trouble::Ours(why));
@@ -92,7 +92,7 @@ impl Trial<'_> {
         )
     }
 
-    /// Kills processes in the middle of claims, and one in the middle of removing all jobs.
+    /// Kills processes in the middle of a claim, and one in the middle of removing all jobs.
     pub(super) async fn processes_die(&self, url: &EmbeddedUrl) -> Tried {
         let keys = self.post(KILLS).await?;
         let mut done = 0;
@@ -139,7 +139,7 @@ impl Trial<'_> {
             let why = "another test process could not lock the file";
             return Err(Trouble::Ours(why.to_owned()));
         }
-        // Who is locked out once is told so: how busy this machine is makes no difference.
+        // With no timeout a locked file is an immediate error, however busy the machine is.
         let hasty = self.scratch.open_apart(Duration::ZERO)?;
         let early = self.win(&hasty, &keys[0], &self.keeper("hasty")).await;
         hasty.close().await;
@@ -164,7 +164,7 @@ impl Trial<'_> {
     }
 }
 
-/// A process of ours, which is killed when we are done with it.
+/// A child process, killed on drop.
 struct Rival {
     child: Child,
     _at_it: Arc<()>,
@@ -172,7 +172,7 @@ struct Rival {
 
 impl Drop for Rival {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! What boards promise, how well that is kept, and what keeps it from being seen.
+//! The promises of a board, their grades, and the reasons of failed tests.
 
 use std::fmt::Display;
 
@@ -45,7 +45,7 @@ impl Promise {
         }
     }
 
-    /// Whether it is shown by looking alone.
+    /// Whether reading alone shows it.
     pub(super) fn is_seen(self) -> bool {
         matches!(self, Self::Durable | Self::Rights)
     }
@@ -109,9 +109,8 @@ impl Seen {
 #[derive(Debug)]
 pub(super) enum Trouble {
     Broken(String),
-    /// The board said something else.
     Board(BoardError),
-    /// It is ours, and says nothing of the board.
+    /// A local problem, which does not concern the board.
     Ours(String),
 }
 
@@ -129,7 +128,7 @@ impl From<Trouble> for Seen {
             Trouble::Board(
                 error @ (BoardError::Denied { .. } | BoardError::Unsupported { .. }),
             ) => Self::untried(chain(&error)),
-            // Another promise is to answer.
+            // Answering is a separate promise.
             Trouble::Board(error) if is_unanswered(&error) => {
                 Self::untried(format!("a request got no reply: {}", chain(&error)))
             }

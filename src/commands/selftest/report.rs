@@ -1,4 +1,4 @@
-//! What a test of a board tells: of each promise how it is kept, what was measured, and what can be relied on.
+//! The report of a board test: a grade per promise, measurements, and a verdict.
 
 use serde::Serialize;
 
@@ -44,12 +44,12 @@ pub(super) struct Findings {
     pub(super) unseen: Vec<String>,
     pub(super) removed: Vec<String>,
     pub(super) left: Option<Left>,
-    /// What keeps anything from being tried, where that is a right.
+    /// The missing right that prevents all tests.
     #[serde(skip)]
     pub(super) denied: Option<BoardError>,
 }
 
-/// A board that was to be thrown away, and what removes it.
+/// A leftover scratch board, and the command that removes it.
 #[derive(Debug, Serialize)]
 pub(super) struct Left {
     pub(super) place: String,
@@ -73,7 +73,7 @@ impl Findings {
         }
     }
 
-    /// Notes how a promise is kept; what was seen first of one that is broken stands.
+    /// Grades a promise; the first failure of a broken promise stands.
     pub(super) fn judge(&mut self, promise: Promise, seen: Seen) {
         match self.promises.iter_mut().find(|it| it.promise == promise) {
             Some(known) if seen.grade > known.seen.grade => known.seen = seen,
@@ -98,7 +98,7 @@ impl Findings {
         all.all(|it| matches!(self.of(*it), Some(Grade::Ok | Grade::Weak)))
     }
 
-    /// Says of all that takes acting, and was not tried, why.
+    /// Marks all tests that act as not run.
     pub(super) fn nothing_tried(&mut self, why: &str) {
         for promise in Promise::ALL.iter().filter(|it| !it.is_seen()) {
             if self.of(*promise).is_none() {
@@ -127,7 +127,7 @@ impl Findings {
         self.promises.sort_by_key(|it| it.promise as usize);
         let named = |grade: Grade| {
             let of = self.promises.iter().filter(|it| it.seen.grade == grade);
-            // That a look has shown nothing says nothing against what was tried.
+            // A read without a result does not outweigh a test.
             let of = of.filter(|it| grade != Grade::Untried || !it.promise.is_seen());
             of.map(|it| it.promise.name())
                 .collect::<Vec<_>>()
@@ -162,7 +162,7 @@ impl Record for Findings {
         self.lines().concat()
     }
 
-    /// Returns a line for each promise, each figure, what could not be seen, and the verdict.
+    /// Returns a line for each promise, each measurement, each gap, and the verdict.
     fn lines(&self) -> Vec<Vec<String>> {
         let line = |words: [&str; 4]| words.map(str::to_owned).to_vec();
         let promises = self.promises.iter().map(|Judged { promise, seen, .. }| {
@@ -182,7 +182,7 @@ impl Record for Findings {
 
 impl Report for Findings {
     fn human(&self, page: &mut Page) {
-        /// How far in the reasons stand.
+        /// The indent of the reasons.
         const HANG: usize = 22;
         page.line().add(Tone::Strong, &self.board);
         if let Some(server) = &self.server {
@@ -245,7 +245,7 @@ impl Report for Findings {
 #[derive(Debug, Serialize)]
 pub(super) struct Leavings {
     pub(super) board: String,
-    /// Where this one would work; none, if it was only to clean up.
+    /// The address of the scratch board; `None` for a clean-up only.
     pub(super) place: Option<String>,
     pub(super) left: Vec<String>,
     pub(super) removed: Vec<String>,

@@ -1,4 +1,4 @@
-//! What boards do, done to one under test, and how long it takes.
+//! Tests the normal operations of a board and measures their duration.
 
 use std::{cell::Cell, time::Duration};
 
@@ -16,15 +16,15 @@ use crate::{
     job::{Aftermath, Draft, Entry, JobKey, Outcome, Purge, Restore, Shelf},
 };
 
-/// How many posts are listened for, and how late somebody may be told of one.
+/// The number of timed posts, and the largest allowed delay of an event.
 const HEARD: usize = 20;
 const LATE: Duration = Duration::from_secs(1);
 
-/// How long most requests may take, and how many are timed at least.
+/// The largest usual duration of a request, and the smallest number of measurements.
 const SLOW: f64 = 0.1;
 const TIMED: usize = 150;
 
-/// How many jobs are dealt with at once.
+/// The batch size.
 const BULK: usize = 500;
 
 const RELEASE: Outcome = Outcome::Abandon(Aftermath::None);
@@ -109,7 +109,7 @@ impl Trial<'_> {
         ))
     }
 
-    /// Looks whether a job is where it should be: on the board, in the trash, or nowhere.
+    /// Checks that a job is on this shelf, or nowhere.
     async fn is(&self, key: &JobKey, wanted: Option<Shelf>, verb: &str) -> Tried<()> {
         for (shelf, place) in [
             (Shelf::Board, "on the board"),
@@ -152,7 +152,7 @@ impl Trial<'_> {
         ))
     }
 
-    /// Has somebody look all the while that a job goes from hand to hand.
+    /// Reads continuously while a job moves through all states.
     pub(super) async fn whole(&self) -> Tried {
         let (key, by) = (self.post_one().await?, self.keeper("changer"));
         let looks = Cell::new(0_usize);
@@ -229,7 +229,7 @@ impl Trial<'_> {
     }
 
     pub(super) async fn measure(&self) -> Tried {
-        // What is left behind these is for the claims that have yet to lapse.
+        // The rest of the time is for claims that have yet to expire.
         let share = |part: u32| self.begun + (self.end - self.begun) * part / 10;
         let (key, by) = (self.post_one().await?, self.keeper("timer"));
         let mut latency = Vec::new();
@@ -243,7 +243,7 @@ impl Trial<'_> {
             timed();
             self.settle(&self.ada, &claim, RELEASE).await?;
             timed();
-            // The others have claims to keep.
+            // The other tasks have claims to renew.
             tokio::task::yield_now().await;
         }
         self.consume_all(std::slice::from_ref(&key)).await?;

@@ -1,4 +1,4 @@
-//! What people see of a board, on terminals of several sizes.
+//! Tests the status screen on terminals of several sizes.
 
 use std::time::Duration;
 
@@ -45,7 +45,6 @@ fn standing(name: &str, by: Option<Owner>, seconds: i64) -> Option<Standing> {
     })
 }
 
-/// A board in a bad night.
 fn holders() -> Vec<ByOwner> {
     vec![
         ByOwner {

@@ -1,4 +1,4 @@
-//! How the jobs ended that were waited for, and why they came to no good end.
+//! The results of awaited jobs, and the reasons of the bad ones.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use crate::{
     secret::covered_text,
 };
 
-/// The jobs that were waited for and came to no good end.
+/// The awaited jobs that failed, were trashed or were purged.
 #[derive(Default)]
 pub(super) struct InVain {
     names: BTreeMap<&'static str, Vec<String>>,
-    /// Why they last failed, as far as that is known.
+    /// The last failure reasons, if known.
     reasons: Vec<String>,
-    /// Who brought them to it and why, if it was no failure.
+    /// The audit entries of jobs ended by hand.
     remarks: Vec<String>,
 }
 
 impl InVain {
-    /// Adds one, and tells what its command said before it failed.
+    /// Adds a job, and prints the last output of its command.
     fn add(&mut self, ctx: &Context, how: &'static str, name: &str, job: Option<&Job>) {
         let failure = job.and_then(|job| job.history.failures.last());
         let remark = job.and_then(Job::sent_by);
@@ -72,10 +72,10 @@ pub(super) struct End {
     pub(super) failure: Option<Failure>,
 }
 
-/// Finds out how jobs ended, and notes those that came to no good end.
+/// Looks up the results of jobs, and notes the bad ones.
 ///
-/// If no more can be learnt than that they have ended, that is no failure, but for a board that does
-/// not answer when it would have to say whether they were done; a job that vanished is one.
+/// An unknown result is no failure, unless the board does not answer a question about it. A job that vanished is a
+/// failure.
 pub(super) async fn learn(
     ctx: &Context,
     board: &dyn Board,
@@ -133,7 +133,7 @@ fn note_unknown(ctx: &Context, board: &dyn Board, names: &[&str]) {
     ));
 }
 
-/// Looks all of those up at once that ended so, where they are then.
+/// Looks up all jobs with this end in one request.
 async fn found(
     ctx: &Context,
     board: &dyn Board,

@@ -1,4 +1,4 @@
-//! An event, as people and programs read it.
+//! A printed event, for people and programs.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::{
     output::{Page, Record, Report, Tone, rfc3339, short},
 };
 
-/// Something that happened; what is not known of it is null.
+/// An event; unknown fields are null.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Happening {
     #[serde(serialize_with = "as_text")]
@@ -35,7 +35,7 @@ fn as_text<S: serde::Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<
 impl Happening {
     pub(crate) fn of(event: &Event) -> Self {
         let subject = event.subject.as_ref();
-        // A record that cannot be read has neither.
+        // A malformed record has neither.
         let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         Self {
             time: event.time,
@@ -60,7 +60,7 @@ impl Happening {
 
     pub(crate) fn job(&self) -> Option<JobRef> {
         let key = self.key.as_ref()?;
-        // A peer may have written any text for a uuid, also what means another job.
+        // A peer may have written any text for a uuid, even a reference to another job.
         let uuid = self.uuid.clone().map(JobRef::Uuid);
         let uuid = uuid.filter(|it| {
             it.is_exact() && it.to_string().parse().is_ok_and(|read: JobRef| read == *it)
@@ -68,7 +68,7 @@ impl Happening {
         uuid.or_else(|| Some(JobRef::Key(JobKey::new(key))))
     }
 
-    /// Says that something was missed, instead of all that it was.
+    /// Returns the event that stands for all missed ones.
     pub(super) fn resync() -> Self {
         Self::of(&Event::resync())
     }
@@ -78,7 +78,7 @@ impl Happening {
         self.event
     }
 
-    /// Returns what people call the job.
+    /// Returns the display name of the job.
     fn what(&self) -> String {
         match (&self.name, &self.key) {
             (Some(name), _) => name.clone(),
@@ -114,7 +114,7 @@ impl Record for Happening {
 
 impl Report for Happening {
     fn human(&self, page: &mut Page) {
-        // What is of another day says so.
+        // Adds the date on another day.
         let form = match self.time.date_naive() == Utc::now().date_naive() {
             true => "%H:%M:%S%.3f",
             false => "%Y-%m-%d %H:%M:%S%.3f",
@@ -140,7 +140,7 @@ impl Report for Happening {
             line = line.plain("  ").plain(names);
         }
         if let Some(owner) = &self.owner {
-            // Not always did the owner do it.
+            // The actor may differ from the owner.
             let of = match (&self.key, &self.by) {
                 (None, _) => "  ",
                 (Some(_), None) => "  by ",

@@ -27,7 +27,7 @@ use crate::{
 const UUID: &str = "3f9a12cd-0000-4000-8000-000000000001";
 const NAMES: [&str; 2] = ["board-a", "board-b"];
 
-/// What goes wrong with the next request of an actor.
+/// The fault of an actor's next request.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     RequestLost,
@@ -42,7 +42,7 @@ struct Side {
 }
 
 impl Side {
-    /// Takes the job off the board into history.
+    /// Moves the job from the board into history.
     fn end(&mut self, remark: Option<Remark>) {
         let Some(mut job) = self.job.take() else {
             return;
@@ -70,7 +70,7 @@ struct State {
     is_erased: bool,
 }
 
-/// Both boards, and how often the job was performed.
+/// Both boards, and the number of times the job ran.
 #[derive(Default)]
 pub(super) struct World(Mutex<State>);
 
@@ -93,7 +93,7 @@ impl World {
         self.0.lock().fault = Some((actor, Fault::AnswerLost));
     }
 
-    /// Ends the leases of an owner; its other claims stay.
+    /// Expires the leases of an owner; its other claims stay.
     pub(super) fn expire(&self, owner: &Owner) {
         for side in &mut self.0.lock().sides {
             if let Some(job) = &mut side.job
@@ -144,7 +144,7 @@ impl World {
     }
 }
 
-/// One of the boards, as one actor uses it.
+/// One of the boards, as seen by one actor.
 pub(super) struct Memory {
     world: Arc<World>,
     side: usize,
@@ -158,7 +158,7 @@ impl Memory {
         Self { world, side, actor }
     }
 
-    /// Makes a request when it is its turn.
+    /// Waits for its turn.
     async fn request<T>(&self, request: impl FnOnce(&mut State, &mut Side) -> T) -> Result<T> {
         let mut is_first = self.actor.is_some();
         future::poll_fn(|_| match std::mem::take(&mut is_first) {
@@ -204,7 +204,6 @@ impl Memory {
         performed.await.unwrap();
     }
 
-    /// Deletes the commit records.
     pub(super) async fn erase(&self) {
         let erased = self.request(|state, side| {
             let before = side.moves.len();
@@ -334,7 +333,7 @@ impl Board for Memory {
                 });
                 Ok(vec![past.await?.into_iter().collect(); wanted.len()])
             }
-            // Nothing is ever there.
+            // The trash is always empty.
             Shelf::Trash => Ok(vec![Vec::new(); wanted.len()]),
         }
     }

@@ -1,4 +1,4 @@
-//! What is above each view: which board, how it is reached, and what it comes to.
+//! The header of each view: the board, its connection and its totals.
 
 use chrono::{DateTime, Utc};
 use clap::ValueEnum as _;
@@ -19,7 +19,7 @@ use crate::{
     output::{Pieces, Text, Tone, short},
 };
 
-/// From which height of the terminal on there is room for the rates.
+/// The terminal height that leaves room for the rates.
 const TALL: u16 = 16;
 
 const MINUTE: usize = 60;
@@ -83,7 +83,7 @@ fn age(state: &State, time: DateTime<Utc>) -> String {
     duration::between(time, state.now)
 }
 
-/// Counts that come and go are behind those that stay.
+/// Counts that come and go are after the stable ones.
 fn counts(state: &State) -> Pieces {
     let figures = &state.summary.figures;
     let silent = state.conductors.iter().filter(|it| is_silent(it)).count() as u64;

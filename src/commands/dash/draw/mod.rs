@@ -1,7 +1,6 @@
-//! How the dashboard looks: a frame, made of nothing but its state.
+//! Draws a frame of the dashboard from its state.
 //!
-//! All that is written goes through [`Canvas`], which takes safe text alone, and no more of the rows
-//! than are seen.
+//! All output goes through [`Canvas`], which takes safe text only, and only visible rows are drawn.
 
 mod header;
 mod overlay;
@@ -23,7 +22,7 @@ use super::{
 };
 use crate::output::{Text, Tone};
 
-/// The smallest terminal on which there is something to be seen.
+/// The smallest usable terminal.
 pub(super) const SMALLEST: (u16, u16) = (60, 12);
 
 const GUTTER: u16 = 2;
@@ -105,7 +104,7 @@ fn footer(state: &State, canvas: &mut Canvas<'_>) {
     let width = |told: &[[(Tone, Text); 2]]| -> usize {
         told.iter().flatten().map(|(_, text)| text.width()).sum()
     };
-    // How to find the others and how to leave comes last, and stays, as does what comes first.
+    // The last keys lead to the others and to the exit. They stay, and so do the first.
     let is_first_kept = state.is_page() || !state.marks.is_empty();
     let room = room + 2 - if state.is_page() { PLACE } else { 0 };
     while width(&told) > room && told.len() > 3 {
@@ -145,7 +144,7 @@ fn keys(state: &State) -> Vec<[(Tone, Text); 2]> {
         (true, "Enter Right" | "/" | "x") => false,
         (true, "Esc Left") => true,
         (true, "y") => !state.may_act,
-        // Those that do something need the room.
+        // The keys of actions need the room.
         (false, "Enter Right") => !state.may_act,
         (false, "Esc Left") => !state.marks.is_empty() || !state.picture.filters.is_empty(),
         _ => *is_told,
@@ -207,7 +206,7 @@ impl Canvas<'_> {
         let width: usize = pieces.iter().map(|(_, text)| text.width()).sum();
         let width = u16::try_from(width).unwrap_or(u16::MAX);
         let x = self.0.area.width.saturating_sub(width + 1);
-        // What is there already stays readable.
+        // Existing text stays readable.
         if x > 0 {
             self.line(x - 1, y, &[(Tone::Plain, Text::from(" "))]);
         }
@@ -238,7 +237,7 @@ impl Canvas<'_> {
     }
 }
 
-/// Returns the look of a tone: the terminal's own colours, which suit its background.
+/// Uses the terminal's own colours, which fit its background.
 fn style(tone: Tone) -> Style {
     match tone {
         Tone::Plain => Style::new(),

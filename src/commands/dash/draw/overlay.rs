@@ -1,4 +1,4 @@
-//! What lies over a view: the keys, a filter that is typed, a question.
+//! Overlays of a view: the key help, the filter input, a question.
 
 use super::{Canvas, page::said};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     output::{Pieces, Text, Tone},
 };
 
-/// How many jobs are shown at most before something is done to them, and how many lines are beside them.
+/// The number of jobs shown in a question, and of lines beside them.
 const SAMPLE: (usize, usize) = (5, 8);
 
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
@@ -79,7 +79,7 @@ pub(super) fn len(state: &State) -> usize {
     }
 }
 
-/// Returns what is under a filter that is typed: what is wrong with it, or what may be.
+/// Returns the line below a filter input: its error, or the possible values.
 pub(super) fn under(state: &State, field: &Field) -> Vec<Pieces> {
     let (tone, under) = match &field.error {
         Some(error) => (Tone::Bad, error.as_str()),
@@ -97,7 +97,7 @@ fn filter(state: &State, field: &Field, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
     let room = usize::from(columns).saturating_sub(11);
     let text = Text::from(&field.text);
-    // The end is where one types.
+    // Keeps the end visible for typing.
     let hidden = text.width().saturating_sub(room);
     let shown = (Tone::Plain, text.split(hidden).1);
     let under = under(state, field);
@@ -162,7 +162,7 @@ fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
     said(usize::from(state.size.0) - 6, &told)
 }
 
-/// Returns how the board is called, by the name that it has to be called by if it is protected.
+/// Returns the board's display name; on a protected board, the name to type.
 pub(super) fn board(state: &State) -> String {
     match &state.protected {
         Some(name) => format!("{name} ({})", state.board),

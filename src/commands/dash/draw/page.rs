@@ -1,4 +1,4 @@
-//! All that is known of a job, with what there is to explain beside it; or of a conductor.
+//! The page of a job with its explanation, or of a conductor.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::{
     output::{JobView, Page, Pieces, Report as _, Text, Tone},
 };
 
-/// From which width on what is explained stands beside the job, and not below it.
+/// The width from which the explanation stands beside the job.
 const WIDE: u16 = 120;
 
 pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
@@ -44,7 +44,7 @@ fn columns(state: &State) -> Vec<Vec<Pieces>> {
             vec![job(state, opened, half), explained(opened, half)]
         }
         Overlay::Job(opened) => {
-            // What is the matter comes first: the rest may be long.
+            // The problem comes first: the rest may be long.
             let (job, explained) = (job(state, opened, whole), explained(opened, whole));
             vec![[explained, vec![Pieces::new()], job].concat()]
         }

@@ -1,4 +1,4 @@
-//! The lines of the view, as many as are seen.
+//! Draws the visible lines of the view.
 
 use std::ops::Range;
 

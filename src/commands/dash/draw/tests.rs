@@ -1,4 +1,4 @@
-//! Frames, as they are seen.
+//! Snapshot tests of frames.
 
 use chrono::TimeDelta;
 use clap::ValueEnum as _;
@@ -28,7 +28,6 @@ const COLOURED: Look = Look {
     is_coloured: true,
 };
 
-/// Draws a frame of that size.
 fn frame(state: &mut State, size: (u16, u16), look: Look) -> TestBackend {
     state.size = size;
     fit(state);
@@ -75,7 +74,7 @@ fn the_jobs() {
     insta::assert_snapshot!(frame(&mut seen(View::Jobs), (120, 40), COLOURED));
 }
 
-/// Where there is little room, what is there says how to find the rest, and how to leave.
+/// A small terminal shows how to reach the rest, and how to leave.
 #[test]
 fn on_a_small_terminal() {
     let mut state = seen(View::Jobs);
@@ -149,7 +148,7 @@ fn on_no_columns_at_all_it_comes_to_an_end() {
     assert_eq!(lines.len(), 4);
 }
 
-/// Makes sure that nothing that is seen acts on a terminal.
+/// Asserts that no text on the screen controls the terminal.
 fn is_inert(state: &mut State) {
     for size in [(60, 12), (120, 20)] {
         let frame = frame(state, size, COLOURED);
@@ -173,7 +172,7 @@ fn hostile_names_act_on_no_terminal() {
     }
     state.view = View::Jobs;
     state.list();
-    // Nor in what lies over the view, at the bottom, on a page, or in what is copied.
+    // The same for overlays, the bottom line, pages and copied text.
     state.may_act = true;
     let evil = state
         .picture
@@ -240,7 +239,7 @@ fn colours_are_the_terminal_s_own_and_the_chosen_line_stands_out() {
     );
 }
 
-/// Run by hand, in release, for the time that a frame takes.
+/// Run by hand in a release build, to measure a frame.
 #[test]
 #[ignore = "it measures"]
 fn a_frame_of_a_hundred_thousand_jobs() {

@@ -1,4 +1,4 @@
-//! What becomes of the dashboard by keys that do something.
+//! Tests how keys act on jobs.
 
 use super::{entries, held, job, now, press, state, tell, trashed};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     job::{Job, JobKey, Pause, Pauses, Remark, Shelf},
 };
 
-/// Returns what was found of these jobs when something was to be done to them.
+/// Returns the answer with these jobs before an operation.
 fn prepared(operation: Operation, jobs: &[Job]) -> Input {
     let places = jobs.iter().map(|job| (job.shelf, job.key.clone()));
     Input::Prepared(operation, places.collect(), Ok(entries(jobs.to_vec())))
@@ -32,18 +32,18 @@ fn what_is_marked_is_acted_on_once_somebody_agrees() {
         assert!(matches!(&effects[..], [Effect::Prepare(Operation::Trash, it)] if *it == [place]));
     };
     press(&mut state, "x");
-    // Whatever is no yes is a no.
+    // Every other answer is a no.
     ask(&mut state);
     update(&mut state, found(), now());
     assert!(press(&mut state, "y").is_empty());
     assert!(matches!(state.overlay, Overlay::None));
-    // What is typed before the question is there agrees to nothing.
+    // Keys before the question confirm nothing.
     ask(&mut state);
     assert!(press(&mut state, "\ny\nT").is_empty());
     update(&mut state, found(), now());
     let effects = press(&mut state, "\n");
     assert!(matches!(effects[..], [Effect::Perform(_)]), "{effects:?}");
-    // Nothing that is typed now is taken for an answer.
+    // These keys confirm nothing.
     assert!(press(&mut state, "yq\n").is_empty());
     update(
         &mut state,
@@ -52,7 +52,7 @@ fn what_is_marked_is_acted_on_once_somebody_agrees() {
     );
     press(&mut state, "q");
     assert!(state.marks.is_empty());
-    // A protected board is called by its name.
+    // The question on a protected board requires its name.
     state.protected = Some("prod".to_owned());
     press(&mut state, "gx");
     ask(&mut state);
@@ -76,10 +76,10 @@ fn an_answer_belongs_to_its_question() {
         "that is another question"
     );
     update(&mut state, prepared(Operation::Consume, &jobs[..1]), now());
-    // Something happens to it: what was shown is not what would be acted on.
+    // The job has changed since it was shown.
     tell(&mut state, EventKind::Claimed, &jobs[0]);
     assert!(press(&mut state, "\n").is_empty());
-    // Also while nothing moves.
+    // Also in a frozen view.
     press(&mut state, "C");
     update(&mut state, prepared(Operation::Consume, &jobs[..1]), now());
     state.is_paused = true;
@@ -92,7 +92,7 @@ fn only_what_is_shown_and_fit_for_it_is_acted_on() {
     let jobs = vec![job("a", 9), job("b", 5), trashed(job("c", 3))];
     let mut state = state(View::Trash, jobs.clone());
     state.may_act = true;
-    // A job on the board may have its key.
+    // A job on the board may have the same key.
     for keys in ["C", "T", "A"] {
         assert!(press(&mut state, keys).is_empty(), "{keys}");
     }

@@ -1,4 +1,4 @@
-//! What is on the board: how many jobs, for how long, by name and by owner.
+//! The jobs on the board: counts, ages, names and owners.
 
 use super::{Facts, figure, legend, more, numbers, shown, svg, table, words};
 use crate::{
@@ -47,7 +47,7 @@ fn tile(of: &Count) -> Html {
 pub(super) fn ages(facts: &Facts) -> Html {
     let edge = |it: &Bucket| {
         let label = words::span(it);
-        // Its left edge alone: the next one has the other.
+        // Only its left edge: the next label has the right one.
         let (edge, _) = label.split_once(' ').unwrap_or_default();
         (true, edge.replace("below", "0"))
     };

@@ -1,4 +1,4 @@
-//! What is wrong with the board and its jobs, and how jobs failed.
+//! Problems of the board and its jobs, and failure groups.
 
 use super::{Facts, ago, code, folded, more, shown, svg, words};
 use crate::{
@@ -11,12 +11,12 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How many jobs are named of which the same is to be said.
+/// The number of jobs named per explanation.
 const MOST_NAMED: usize = 5;
 
 const LONG: usize = 300;
 
-/// How much of what a command wrote is shown: lines, and columns of each.
+/// The size of an output sample: lines, and columns of each.
 const SAMPLE: (usize, usize) = (6, 160);
 
 pub(super) fn findings(facts: &Facts) -> Html {
@@ -98,7 +98,7 @@ fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Html {
 }
 
 fn command(what: &str, command: &Suggestion) -> Html {
-    // Whole: the quotes of one that is cut would not be closed where they should be.
+    // Not shortened: a cut could leave a quote open.
     let line = tag("code", &[&command.to_string()]);
     tag("p.do", &[&shown(what, LONG), &": ", &line])
 }

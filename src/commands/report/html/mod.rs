@@ -18,24 +18,24 @@ use super::{
 };
 use crate::output::{Cell, Column, Fit, Html, NOTHING, Text, Tone, element, list, rfc3339, tag};
 
-/// How the page looks; there is no other style in it.
+/// The only style sheet of the page.
 const STYLE: &str = include_str!("../style.css");
 
 const NAME: usize = 80;
 
-/// The policy under which browsers show the page: nothing runs, nothing is asked for.
+/// The content security policy: no scripts, no requests.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let hash = BASE64.encode(digest(&SHA256, STYLE.as_bytes()));
     format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'")
 });
 
-/// What the head of the page begins with, behind the policy.
+/// The head of the page, after the policy.
 const HEAD: &str = "\n<meta charset=\"utf-8\">\n\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
     <meta name=\"color-scheme\" content=\"light dark\">\n\
     <meta name=\"referrer\" content=\"no-referrer\">\n";
 
-/// A section: how it is called in short, its title, and what writes it.
+/// A section: its short name, its title, and its writer.
 type Section = (&'static str, &'static str, fn(&Facts) -> Html);
 
 const SECTIONS: [Section; 7] = [
@@ -104,7 +104,7 @@ fn footer(facts: &Facts) -> Html {
     tag("footer", &[&made, &unseen.collect::<Html>()])
 }
 
-/// Shows so much of a text of a stranger, so that it disturbs nothing around it.
+/// Shows part of an untrusted text, isolated from the text around it.
 fn shown(text: &str, columns: usize) -> Html {
     tag("bdi", &[&Text::from(text).shortened(columns)])
 }
@@ -125,7 +125,7 @@ fn moment(time: DateTime<Utc>, shown: &str) -> Html {
     element("time", &[("datetime", &rfc3339(time))], &[&shown])
 }
 
-/// Writes a table, of which the first column names the rows; behind it comes what is drawn for each.
+/// Writes a table with row headers; `drawn` is the last column.
 fn table(table: &Table, drawn: &[Html]) -> Html {
     let is_number = |column: &Column| column.fit == Fit::Number;
     let mut heads = table.columns.iter().map(|column| {
@@ -186,7 +186,7 @@ fn legend(marks: &[(&'static str, &'static str)]) -> Html {
     list("ul.legend", marks)
 }
 
-/// Says that more is not shown, and which command has all.
+/// Notes that rows are missing, and the command that lists all.
 fn more(more: More, what: &str, command: &str) -> Html {
     let command = match command {
         "" => Html::default(),

@@ -1,4 +1,4 @@
-//! What is remembered of the jobs that have left the board: when, how long, and by whom.
+//! The history of departed jobs: times, durations and owners.
 
 use chrono::TimeDelta;
 

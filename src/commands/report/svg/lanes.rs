@@ -1,4 +1,4 @@
-//! The lanes of a page: who performed which jobs when.
+//! Draws the timeline: runs per owner over time.
 
 use chrono::{DateTime, Utc};
 
@@ -8,11 +8,11 @@ use crate::{
     output::{Html, Text, element, tag},
 };
 
-/// How high a run is drawn, and how many above each other that overlap.
+/// The height of a run, and the limit of stacked overlapping runs.
 const RUN: f64 = 9.0;
 const DEEPEST: usize = 6;
 
-/// How wide a run is drawn at least, in hundredths of the whole.
+/// The smallest width of a run, in hundredths of the whole.
 const NARROWEST: f64 = 0.4;
 
 pub(in crate::commands::report) fn lanes(
@@ -65,7 +65,7 @@ fn one(lane: &Lane, top: f64, (from, to): (DateTime<Utc>, DateTime<Utc>), drawn:
                     &[&name, &rect(class, (left, width, top + y(*row), RUN))],
                 )
             }
-            // Below the runs there is a row for the attempts that failed.
+            // Failed attempts have a row below the runs.
             _ => cross(&percent(right), top + y(depth) + RUN / 2.0, &name),
         });
     }
@@ -82,7 +82,7 @@ pub(in crate::commands::report) fn cross(x: &str, y: f64, title: &Html) -> Html 
     )
 }
 
-/// Overlapping runs get rows of their own; a run whose beginning is not known has none.
+/// Assigns rows to overlapping runs; a run without a known start gets none.
 fn pack(runs: &[Run], at: DateTime<Utc>) -> Vec<Option<usize>> {
     let mut ends: Vec<DateTime<Utc>> = Vec::new();
     let row = |run: &Run| {

@@ -1,18 +1,17 @@
-//! That what is on a page can be told from what is behind it, in light and in dark.
+//! Tests the contrast of the page's colours, in light and dark mode.
 
 use std::collections::HashMap;
 
-/// The style, once more: the colours are read from it.
 const STYLE: &str = include_str!("../style.css");
 
-/// What letters are made of, and what stands behind them.
+/// Text colours and backgrounds.
 const LETTERS: [&str; 6] = ["ink", "soft", "link", "bad", "warn", "good"];
 const BEHIND: [&str; 2] = ["paper", "sunk"];
 
-/// What shapes are made of.
+/// Colours of shapes.
 const SHAPES: [&str; 6] = ["unclaimed", "claimed", "gone", "bad", "warn", "good"];
 
-/// Returns the colours that a part of the style gives.
+/// Returns the colours in a part of the style.
 fn colours(style: &str) -> HashMap<&str, [f64; 3]> {
     let (_, style) = style.split_once(":root {").unwrap();
     let (style, _) = style.split_once('}').unwrap();

@@ -1,4 +1,4 @@
-//! Boards that were made up of texts that strangers chose.
+//! Made-up boards of untrusted texts.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) fn ago(seconds: i64) -> DateTime<Utc> {
     at() - TimeDelta::seconds(seconds)
 }
 
-/// Texts that strangers choose, by turns.
+/// Untrusted texts in rotation.
 pub(super) struct Strangers<'a> {
     texts: &'a [&'a str],
     next: usize,
@@ -102,7 +102,7 @@ impl<'a> Strangers<'a> {
     }
 }
 
-/// Makes up what there is to say of a board with some of everything, whose texts are these.
+/// Returns a report with some of everything, made of these texts.
 pub(super) fn facts(texts: &[&str]) -> Facts {
     let mut strangers = Strangers::of(texts);
     let (mut gathered, mut tally) = (Gathered::new(at()), Tally::new(at()));
@@ -158,7 +158,7 @@ pub(super) fn facts(texts: &[&str]) -> Facts {
     }
 }
 
-/// Returns a job as a report is given it.
+/// Returns a job as the report receives it.
 pub(super) fn told(job: Job) -> Entry {
     guarded(Entry::Job(job.into()), TimeDelta::zero())
 }

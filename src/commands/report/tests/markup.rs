@@ -1,19 +1,18 @@
-//! A reader of pages that takes nothing that is not well formed.
+//! A strict parser that rejects markup that is not well formed.
 
-/// A piece of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Open(String, Vec<(String, String)>),
     Close(String),
-    /// As it is shown.
+    /// Decoded.
     Text(String),
 }
 
-/// What is never closed.
+/// Elements without an end tag.
 const EMPTY: [&str; 1] = ["meta"];
 
-/// Reads a page: each element is closed in its turn, each attribute has its value in double quotes and comes
-/// once, each id is there once, and what refers to an id finds it.
+/// Parses a page: elements nest, attributes are double-quoted and unique, and ids are unique and exist where
+/// referenced.
 pub(super) fn tokens(page: &str) -> Vec<Token> {
     let mut rest = page
         .strip_prefix("<!DOCTYPE html>")
@@ -67,7 +66,7 @@ pub(super) fn tokens(page: &str) -> Vec<Token> {
     tokens
 }
 
-/// Returns what is between the brackets, and what comes behind; a bracket in a value ends nothing.
+/// Returns the tag and the text after it; a bracket in a value ends nothing.
 fn split_tag(text: &str) -> (&str, &str) {
     let mut is_quoted = false;
     let end = text.find(|character| {
@@ -109,7 +108,7 @@ fn opened(tag: &str) -> (String, Vec<(String, String)>, bool) {
     (name.to_owned(), attributes, is_closed)
 }
 
-/// Returns a text as it is shown; of what could be read as markup nothing may be left.
+/// Decodes a text; remaining markup characters are an error.
 fn decoded(text: &str) -> String {
     let mut pieces = text.split('&');
     let mut shown = pieces.next().unwrap_or_default().to_owned();
