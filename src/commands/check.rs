@@ -109,7 +109,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
         false => answer(&verdict.lines(is_verbose)),
     };
     match verdict.state {
-        // `OK` is printed even with --quiet.
+        // An `OK` that could not be printed is an error.
         PluginState::Ok => told,
         _ => Err(CommandError::Command(verdict.code).into()),
     }

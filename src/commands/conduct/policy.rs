@@ -107,7 +107,7 @@ impl PolicyArgs {
         })
     }
 
-    /// Opens the handler directory, if its owner is trustworthy.
+    /// Opens the handler directory; rejects a general program directory.
     fn handlers(&self, search: &[PathBuf]) -> anyhow::Result<Option<Handlers>> {
         let Some(folder) = &self.handlers else {
             return Ok(None);

@@ -35,7 +35,7 @@ impl Field {
         self.check();
     }
 
-    /// Parses the input; returns `None` if it is empty or wrong.
+    /// Empty input means no filter. Returns `None` and keeps the error if the input does not parse.
     fn check(&mut self) -> Option<Filters> {
         let read = match self.text.trim() {
             "" => Ok(Filters::default()),

@@ -38,7 +38,7 @@ pub(super) struct Summary {
 impl Summary {
     pub(super) fn of(picture: &Picture, conductors: &[Conductor], now: DateTime<Utc>) -> Self {
         let is_filtered = !picture.filters.is_empty();
-        // The view needs no names, and each would take memory.
+        // Few names suffice here, and each takes memory.
         let tally = || Tally::new(now).with_names(50);
         let (mut all, mut admitted) = (tally(), tally());
         let mut failures = BTreeMap::new();

@@ -61,7 +61,7 @@ impl Claimable {
     }
 }
 
-/// Reads a board and adds its metrics; an unreachable board sets only its `up` metric.
+/// Reads a board and adds its metrics; sets `jobboard_up` to 0 if the board cannot be read.
 pub(crate) async fn scrape(
     board: &dyn Board,
     by_name: bool,

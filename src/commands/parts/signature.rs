@@ -66,7 +66,7 @@ fn alike(line: &str) -> String {
             Some(last) => alike(last.as_str()),
             None if is("quoted") => "\"…\"".to_owned(),
             None if is("id") => "H".to_owned(),
-            // A long number is a number, and a word has no digits.
+            // A long number is no id, and a word has no digits.
             None if is("word") => match &found[0] {
                 text if text.bytes().all(|byte| byte.is_ascii_digit()) => "#".to_owned(),
                 text if text.bytes().any(|byte| byte.is_ascii_digit()) => "H".to_owned(),

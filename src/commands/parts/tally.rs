@@ -45,7 +45,7 @@ pub(crate) struct Figures {
     /// The lowest number of attempts among them.
     #[serde(skip)]
     pub(crate) exhausted_attempts: Option<u32>,
-    /// Counts claimed jobs, too.
+    /// The oldest job, claimed or not.
     #[serde(skip)]
     pub(crate) oldest: Option<Standing>,
     pub(crate) oldest_unclaimed: Option<Standing>,
@@ -320,7 +320,7 @@ fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     [one, other].into_iter().flatten().min()
 }
 
-/// Turns a permission error into a gap in the picture; an unreachable board stays an error.
+/// Turns a permanent error into a gap; a retryable one, such as an unreachable board, stays an error.
 pub(crate) fn apart<T>(
     seen: Result<T, BoardError>,
 ) -> Result<(Option<T>, Option<String>), BoardError> {

@@ -118,7 +118,7 @@ impl Input {
         Ok(())
     }
 
-    /// Whether the next exchange waits for another line; slow input is posted as it comes.
+    /// Whether the next exchange includes another line; slow input is posted as it comes.
     fn wants_more(&self) -> bool {
         !self.is_ended && (self.batch.lines.is_empty() || self.has_more_at_hand())
     }
