@@ -89,7 +89,7 @@ impl EnvCompleter for Scripted {
             let value = it.get_value().as_encoded_bytes();
             value.starts_with(b"-")
         };
-        // Offers options after a `-`, or if there is nothing else.
+        // Offers options after a `-`, or without other candidates.
         if !is_begun && !found.iter().all(is_option) {
             found.retain(|it| !is_option(it));
         }

@@ -251,7 +251,6 @@ async fn between(
     ended.and(copy.failures.end(ctx, copy.total))
 }
 
-/// Reads the next batch; empty at the end.
 async fn next_batch(
     entries: &mut BoxStream<'_, board::Result<Entry>>,
 ) -> board::Result<Vec<Entry>> {
@@ -283,7 +282,6 @@ struct Copy<'a> {
     unreadable: u64,
 }
 
-/// A job as listed, and its draft for the target board.
 type Passenger = (Entry, Draft);
 
 impl Copy<'_> {

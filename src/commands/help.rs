@@ -23,7 +23,6 @@ pub(super) const OPTIONS: &str = "options";
 
 const EXIT_CODES: &str = include_str!("../../docs/exit-codes.md");
 
-/// A help page that belongs to no single command.
 pub(super) struct Topic {
     pub(super) name: &'static str,
     /// The name of its manual page, without the `jobboard-` prefix.

@@ -5,7 +5,6 @@ use crate::duration;
 /// A value outside of the range raises an alert; with `@`, a value inside.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Range {
-    /// The original text.
     pub(super) text: String,
     start: f64,
     end: f64,

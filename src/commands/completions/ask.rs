@@ -34,7 +34,6 @@ pub(super) enum Wish {
     Name,
     Owner,
     Conductor,
-    /// The patterns of the pauses.
     Pause,
 }
 

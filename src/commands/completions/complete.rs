@@ -29,7 +29,7 @@ use crate::{
     job::{Departure, Priority, State},
 };
 
-/// Answers a shell's request; returns whether there was one.
+/// Answers a shell's request; returns `false` without one.
 pub(crate) fn answer_shell() -> bool {
     let call = std::env::args_os().take(2);
     let words = typed::words().into_iter().map(OsString::from);

@@ -151,7 +151,7 @@ enum Client {
     Unix(UnixStream),
 }
 
-/// Answers one request; the flag says whether an answer is owed.
+/// Answers one request; the flag shows whether an answer is due.
 async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
     mut client: C,
     site: &impl Site,

@@ -71,7 +71,6 @@ pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<Told>> {
     Ok(told)
 }
 
-/// Resolves copies and their owners, each with its own answer.
 async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<Vec<Told>> {
     let uuid = |job: &Job| JobRef::Uuid(job.uuid.clone());
     let wanted: Vec<_> = copies.iter().map(|(job, _)| uuid(job)).collect();

@@ -191,7 +191,6 @@ pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> Stag
 
 type Done = Result<Option<String>, String>;
 
-/// Settles jobs that are unchanged.
 async fn settle(
     board: &dyn Board,
     task: &Task,

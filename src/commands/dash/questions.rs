@@ -80,7 +80,6 @@ impl<'a> Questions<'a> {
         Ok(found)
     }
 
-    /// Returns the request for an effect.
     pub(super) fn ask(self, effect: Effect, filters: &Filters) -> LocalBoxFuture<'a, Input> {
         let filters = filters.clone();
         let ask = async move {

@@ -18,7 +18,6 @@ pub(super) enum Rate {
 
 #[derive(Debug, Default)]
 pub(super) struct Rates {
-    /// The current second.
     second: i64,
     /// The latest first.
     counts: VecDeque<[u64; 3]>,

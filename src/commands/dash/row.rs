@@ -61,7 +61,6 @@ pub(super) struct Failed {
     pub(super) on: DateTime<Utc>,
 }
 
-/// Stores common values once.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     signatures: HashSet<Arc<String>>,
@@ -135,7 +134,7 @@ impl Row {
         }
     }
 
-    /// Returns the record, as far as it is known.
+    /// Returns the known part of the record.
     pub(super) fn entry(&self, (shelf, key): &Place, now: DateTime<Utc>) -> Entry {
         let extras = self.extras.as_deref().cloned().unwrap_or_default();
         let holding = self.claim.as_ref().map(|claim| claim.holding(now));

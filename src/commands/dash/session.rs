@@ -42,7 +42,7 @@ const LOOK: Duration = Duration::from_millis(40);
 
 const MOST: usize = 500;
 
-/// A task pauses for this multiple of its own duration.
+/// A task pauses for this multiple of its duration.
 const PAUSE: u32 = 20;
 
 const SECOND: Duration = Duration::from_secs(1);

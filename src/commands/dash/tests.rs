@@ -275,7 +275,6 @@ fn a_board_that_is_silent_is_asked_whether_it_is_there() {
     assert_eq!(state.link, Link::Live);
 }
 
-/// Answers a lookup.
 fn look_up(state: &mut State, shelf: Shelf, job: &Job) {
     state.picture.ask(100);
     let place = (shelf, job.key.clone());

@@ -186,7 +186,6 @@ fn pending_without_job(balancer: &Pending) -> Finding {
     finding.seen("since", since.as_deref().unwrap_or_default())
 }
 
-/// The load balancers of the jobs on a board and in its trash.
 #[derive(Default)]
 struct Jobs {
     books: HashSet<String>,

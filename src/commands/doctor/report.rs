@@ -57,7 +57,6 @@ pub(crate) struct Told {
 #[derive(Debug, Serialize)]
 pub(crate) struct Mending {
     pub(crate) command: Suggestion,
-    /// Whether `--fix` runs it.
     pub(crate) fix: bool,
     /// All jobs of the finding; a line has room for some.
     #[serde(skip)]

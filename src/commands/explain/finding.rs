@@ -109,7 +109,6 @@ impl Finding {
         });
     }
 
-    /// Adds a time to the evidence, if it is known.
     pub(crate) fn at(
         mut self,
         what: &str,

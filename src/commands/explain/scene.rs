@@ -27,7 +27,7 @@ pub(crate) struct Scene {
     /// `None` on boards other than Octavia's.
     pub(super) octavia_expiry: Option<Expiry>,
     pub(super) has_peers: bool,
-    /// Whether TaskFlow conductors are visible, if there are any.
+    /// Whether TaskFlow conductors are visible.
     pub(super) sees_peers: bool,
     pub(super) unseen: Vec<String>,
 }
@@ -37,7 +37,7 @@ pub(super) struct Case<'a> {
     pub(super) shelf: Shelf,
     /// Whether the claim had less time left at the second look; `None` without one.
     pub(super) has_aged: Option<bool>,
-    /// The number of jobs ahead, as far as counted.
+    /// The counted jobs ahead of it.
     pub(super) before: Option<u64>,
 }
 

@@ -60,12 +60,10 @@ impl Taker {
         self.conductor.owner == *owner
     }
 
-    /// Returns its lease duration.
     pub(super) fn lease(&self) -> Option<Duration> {
         Duration::try_from_secs_f64(self.conductor.told.lease?).ok()
     }
 
-    /// Returns the conductor's answer to this unclaimed job.
     pub(super) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> Answer {
         let takes_none = match self.conductor.told.course {
             Course::Working | Course::Draining => None,

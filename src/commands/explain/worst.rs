@@ -26,12 +26,10 @@ use crate::{
 /// The number of jobs explained by default.
 pub(super) const WORST: usize = 10;
 
-/// The jobs that need help, in bounded memory.
 #[derive(Default)]
 pub(crate) struct Worst(BTreeMap<(Reverse<Severity>, Code), Kind>);
 
 impl Worst {
-    /// Notes a job on the board if it has a problem.
     pub(crate) fn add(&mut self, scene: &Scene, entry: &Entry) {
         let explanation = scene.explain(&Case::first(entry));
         if let Some(trouble) = explanation.trouble() {
@@ -132,7 +130,6 @@ impl Kind {
         self.some.truncate(WORST);
     }
 
-    /// Returns the count and the oldest jobs.
     fn oldest(mut self) -> (u64, Vec<Brief>) {
         self.keep_oldest();
         (self.count, self.some)

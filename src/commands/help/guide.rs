@@ -118,7 +118,6 @@ fn usual(code: &'static str) -> ExitCode {
     ExitCode { code, meaning }
 }
 
-/// Returns the grammar of the command line, with its help.
 pub(crate) fn grammar() -> Command {
     Cli::command()
         .mut_args(|arg| arg.hide_short_help(true).hide_long_help(true))
@@ -191,7 +190,6 @@ mod tests {
     use super::*;
     use crate::commands::{help::TOPICS, tests::grammars_agree};
 
-    /// Calls it with each command, and the program.
     fn each(check: impl Fn(&str, &Guide)) {
         let program = Cli::command();
         let commands = program.get_subcommands().map(Command::get_name);

@@ -116,7 +116,6 @@ pub(in crate::commands) fn on_page(text: &str, page: &mut Roff) {
     }
 }
 
-/// Parses a text without its title.
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut titles = Vec::new();

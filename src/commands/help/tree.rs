@@ -65,7 +65,6 @@ pub(crate) struct Value {
     help: Option<String>,
 }
 
-/// A help topic.
 #[derive(Debug, Serialize)]
 pub(crate) struct TopicName {
     name: &'static str,

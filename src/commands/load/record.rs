@@ -81,7 +81,6 @@ fn no_details() -> Value {
     Map::new().into()
 }
 
-/// A record to load, and its draft.
 #[derive(Debug)]
 pub(crate) struct Loadable {
     pub(crate) entry: Entry,
@@ -208,7 +207,6 @@ fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
     })
 }
 
-/// Returns a malformed record, which has only its bytes.
 fn malformed(line: Line, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
     let key = JobKey::new(line.key.unwrap_or_default());
     let entry = Malformed {
@@ -300,7 +298,6 @@ mod tests {
         }
     }
 
-    /// Returns the line of a dump.
     fn dumped(loaded: &Loadable) -> Vec<u8> {
         let view = JobView::of(&loaded.entry, DateTime::default());
         serde_json::to_vec(&Line::new(loaded.draft.shelf(), view)).unwrap()

@@ -41,7 +41,6 @@ impl Done {
         }
     }
 
-    /// Reports a record, malformed or not.
     pub(crate) fn of(done: &'static str, entry: &Entry) -> Self {
         match entry {
             Entry::Job(job) => Self::of_job(done, job),

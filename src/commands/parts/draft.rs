@@ -180,7 +180,6 @@ fn book(text: &str) -> Result<Book, String> {
     })
 }
 
-/// Parses a uuid; the error shows the format.
 pub(crate) fn uuid(text: &str) -> Result<Uuid, String> {
     let wrong = |_| {
         format!("`{text}` is not a uuid; a uuid looks like 1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b")

@@ -99,7 +99,6 @@ impl fmt::Display for Trailer {
     }
 }
 
-/// A running SHA-256.
 pub(crate) struct Hash(Digest);
 
 impl Default for Hash {
@@ -113,7 +112,6 @@ impl Hash {
         self.0.update(bytes);
     }
 
-    /// Returns the hash so far in hex digits.
     pub(crate) fn hex(&self) -> String {
         let hash = self.0.clone().finish();
         hash.as_ref()

@@ -116,7 +116,6 @@ impl Failures {
     }
 }
 
-/// Names a few of the jobs.
 fn whom(named: &[String], jobs: usize) -> String {
     let (names, unnamed) = (named.join(", "), jobs - named.len());
     match (jobs, unnamed) {

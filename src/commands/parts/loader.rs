@@ -20,7 +20,6 @@ pub(crate) enum Loaded {
     Posted {
         sequence: i64,
     },
-    /// The same job exists.
     Exists,
     /// The same job exists, but in the trash instead of on the board, or the reverse.
     Shelved,
@@ -39,7 +38,6 @@ pub(crate) fn fingerprint(job: &Job) -> u64 {
     hasher.finish()
 }
 
-/// The fingerprint and the location of an existing job.
 type Seen = (u64, Shelf);
 
 fn hash_of(raw: &[u8]) -> u64 {
@@ -147,7 +145,6 @@ impl<'a> Loader<'a> {
         Ok(answers)
     }
 
-    /// Returns for each job whether it exists.
     pub(crate) async fn known(
         &mut self,
         jobs: &[(&Entry, &Draft)],
@@ -181,7 +178,7 @@ impl<'a> Loader<'a> {
         let found = self.board.resolve_on(&SHELVES, &wanted).await?;
         let there = |found: board::Result<Entry>| match found {
             Ok(Entry::Job(job)) => Ok(Some((fingerprint(&job), job.shelf))),
-            // The name is taken, whatever the record is.
+            // Any record takes the name.
             Ok(Entry::Malformed(_)) | Err(BoardError::Ambiguous { .. }) => {
                 Ok(Some((0, Shelf::Board)))
             }

@@ -50,7 +50,6 @@ pub(crate) fn misuse(error: &clap::Error, early: &EarlyFormat) -> Option<Command
     Some(CommandError::usage(message).hint(hint))
 }
 
-/// Returns the reason against a value, with the value named once.
 fn of_value(error: &clap::Error, reason: &str) -> String {
     let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
     let argument = text(error, ContextKind::InvalidArg).unwrap_or_default();

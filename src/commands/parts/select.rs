@@ -68,7 +68,6 @@ pub(crate) struct Chosen {
     pub(crate) is_bulk: bool,
 }
 
-/// A chosen record, or the reason for its absence.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) name: String,
@@ -99,7 +98,6 @@ impl Selection {
         Ok(())
     }
 
-    /// Returns all conditions of a selection by filter.
     fn filters(&self) -> Filters {
         let state = self.state.map(Filter::by_state);
         let all = self.filter.iter().cloned().chain(self.name.clone());

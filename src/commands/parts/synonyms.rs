@@ -119,7 +119,6 @@ pub(in crate::commands) fn expand(words: &[OsString], at: usize) -> Option<Vec<O
     Some([&words[..at], &command.collect::<Vec<_>>(), &words[at + 1..]].concat())
 }
 
-/// Returns the advice for a word that is no command.
 pub(super) fn answer(word: &str, next: Option<&str>) -> Option<Hint> {
     let (_, text) = ANSWERS.iter().find(|(asked, _)| *asked == word)?;
     Some(match text.contains("{}") {

@@ -29,7 +29,6 @@ pub(crate) struct Figures {
     pub(crate) unclaimed: u64,
     pub(crate) backing_off: u64,
     pub(crate) claimed: u64,
-    /// Claims without expiry.
     pub(crate) claim_never_expires: u64,
     /// Claims without expiry that are older than [`LONG`].
     #[serde(skip)]

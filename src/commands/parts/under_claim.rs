@@ -52,7 +52,6 @@ pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A command that is ready to run as soon as a job is claimed.
 #[derive(Debug)]
 pub(crate) struct Performer {
     command: Command,
@@ -299,7 +298,6 @@ fn until(not_before: Option<DateTime<Utc>>) -> String {
     }
 }
 
-/// Exits with the code of the command.
 pub(crate) fn code(code: i32) -> anyhow::Error {
     CommandError::Command(u8::try_from(code).unwrap_or(1)).into()
 }
@@ -328,7 +326,6 @@ pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Parses an expiry within the limits of a board.
 pub(crate) fn expiry(text: &str) -> Result<Duration, String> {
     let expiry = duration::parse(text).map_err(|error| error.to_string())?;
     if expiry < EXPIRY.0 || expiry > EXPIRY.1 {

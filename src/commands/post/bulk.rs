@@ -99,7 +99,6 @@ pub(crate) async fn run(
     }
 }
 
-/// The input, and its lines that are not posted yet.
 struct Input {
     lines: Lines,
     batch: Batch,

@@ -57,7 +57,6 @@ pub(super) struct Facts {
     pub(super) more_pauses: More,
     /// The departures of the last 24 hours.
     pub(super) history: Option<Departures>,
-    /// All recorded departures.
     pub(super) remembered: Option<Departures>,
     /// The ages of unclaimed jobs; delayed ones are marked.
     pub(super) ages: Vec<Bucket>,

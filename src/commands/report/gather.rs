@@ -213,7 +213,6 @@ pub(super) fn guarded(mut entry: Entry, later: TimeDelta) -> Entry {
     entry
 }
 
-/// Extends a span by the time since it was measured.
 fn lengthened(seen: Duration, by: TimeDelta) -> Duration {
     let span = TimeDelta::from_std(seen).ok();
     let span = span.and_then(|span| span.checked_add(&by));

@@ -141,7 +141,6 @@ impl Timeline {
     }
 }
 
-/// Collects the last runs, in bounded memory.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     runs: Vec<(Option<Owner>, Run)>,
@@ -176,7 +175,6 @@ impl Runs {
         }
     }
 
-    /// Counts for an owner, unless there are too many owners.
     fn count(&mut self, owner: &Option<Owner>, count: impl FnOnce(&mut Sums)) {
         if !self.performers.contains_key(owner) && self.performers.len() >= MOST_PERFORMERS {
             self.has_dropped = true;

@@ -80,7 +80,6 @@ pub(super) struct Percentiles {
 }
 
 impl Quantiles {
-    /// Ignores unknown spans.
     pub(super) fn add(&mut self, span: Option<TimeDelta>) {
         let Some(span) = span else { return };
         let millis = span.num_milliseconds().max(0);

@@ -84,7 +84,6 @@ pub(super) struct Figures {
     pub(super) latency: Option<Spread>,
     /// The delay of an event after a post.
     pub(super) event: Option<Spread>,
-    /// The delay of an expiry.
     pub(super) expiry: Option<f64>,
     /// Jobs per second in batches.
     pub(super) rates: Option<Rates>,

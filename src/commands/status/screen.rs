@@ -29,9 +29,8 @@ pub(super) struct Status {
     pub(super) trashed: u64,
     pub(super) history: Option<Departures>,
     pub(super) history_problem: Option<String>,
-    /// The number of running conductors.
     pub(super) conductors: Option<usize>,
-    /// The number of free slots, as far as conductors publish it.
+    /// The number of free slots that conductors publish.
     pub(super) slots_free: u64,
     /// The number of silent conductors besides.
     pub(super) silent: u64,

@@ -98,7 +98,6 @@ impl Handler {
         Ok(())
     }
 
-    /// Counts a run, and reports its failure.
     fn judge(&mut self, wrong: Option<&str>) {
         self.handled += 1;
         if let Some(wrong) = wrong {

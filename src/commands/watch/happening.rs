@@ -78,7 +78,6 @@ impl Happening {
         self.event
     }
 
-    /// Returns the display name of the job.
     fn what(&self) -> String {
         match (&self.name, &self.key) {
             (Some(name), _) => name.clone(),

@@ -27,7 +27,6 @@ use crate::{
 const UUID: &str = "3f9a12cd-0000-4000-8000-000000000001";
 const NAMES: [&str; 2] = ["board-a", "board-b"];
 
-/// The fault of an actor's next request.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     RequestLost,

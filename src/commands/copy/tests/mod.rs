@@ -39,7 +39,6 @@ fn owner(number: usize) -> Owner {
     Owner::new(&format!("{MOVER}ada:{host}:{}:c0ffee0{number}", i32::MAX)).unwrap()
 }
 
-/// The role of an actor in a scene.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Role {
     Mover {

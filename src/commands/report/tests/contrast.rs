@@ -11,7 +11,6 @@ const BEHIND: [&str; 2] = ["paper", "sunk"];
 /// Colours of shapes.
 const SHAPES: [&str; 6] = ["unclaimed", "claimed", "gone", "bad", "warn", "good"];
 
-/// Returns the colours in a part of the style.
 fn colours(style: &str) -> HashMap<&str, [f64; 3]> {
     let (_, style) = style.split_once(":root {").unwrap();
     let (style, _) = style.split_once('}').unwrap();

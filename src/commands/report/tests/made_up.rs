@@ -102,7 +102,6 @@ impl<'a> Strangers<'a> {
     }
 }
 
-/// Returns a report with some of everything, made of these texts.
 pub(super) fn facts(texts: &[&str]) -> Facts {
     let mut strangers = Strangers::of(texts);
     let (mut gathered, mut tally) = (Gathered::new(at()), Tally::new(at()));
@@ -158,7 +157,6 @@ pub(super) fn facts(texts: &[&str]) -> Facts {
     }
 }
 
-/// Returns a job as the report receives it.
 pub(super) fn told(job: Job) -> Entry {
     guarded(Entry::Job(job.into()), TimeDelta::zero())
 }

@@ -4,7 +4,6 @@
 pub(super) enum Token {
     Open(String, Vec<(String, String)>),
     Close(String),
-    /// Decoded.
     Text(String),
 }
 
