@@ -33,8 +33,8 @@ pub(crate) fn has_died(conductor: &Conductor) -> bool {
 
 /// Whether an owner is a dead process.
 ///
-/// On this machine the process table answers. An owner on another machine is dead if it holds claims without expiry and
-/// is not a running conductor: only conductors hold claims like that under such names.
+/// On this machine the process table answers. Only conductors hold claims without expiry under names like these. On
+/// another machine an owner with one is therefore dead, unless it is a running conductor.
 pub(crate) fn is_dead(owner: &Owner, conductors: &[Conductor], has_for_ever: bool) -> bool {
     let mut known = conductors.iter().filter(|it| it.owner == *owner).peekable();
     if known.peek().is_some() {

@@ -319,7 +319,7 @@ fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     [one, other].into_iter().flatten().min()
 }
 
-/// Turns a permanent error into a gap; a retryable one, such as an unreachable board, stays an error.
+/// Turns a permanent error into a gap; a retryable one stays an error, for example an unreachable board.
 pub(crate) fn apart<T>(
     seen: Result<T, BoardError>,
 ) -> Result<(Option<T>, Option<String>), BoardError> {

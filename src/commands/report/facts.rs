@@ -60,7 +60,7 @@ pub(super) struct Facts {
     pub(super) remembered: Option<Departures>,
     /// The ages of unclaimed jobs; delayed ones are marked.
     pub(super) ages: Vec<Bucket>,
-    /// The ages of claims; those without expiry are marked.
+    /// The ages of claims; claims without expiry are marked.
     pub(super) held: Vec<Bucket>,
     /// The attempts of jobs on the board; unclaimed ones at their retry limit are marked.
     pub(super) attempts: Vec<Bucket>,
