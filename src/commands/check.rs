@@ -184,7 +184,7 @@ fn judge(
         true => (Thresholds::usual(), found.collect()),
         false => (Thresholds { warn, crit }, Vec::new()),
     };
-    // No metric covers this, and no range.
+    // Neither a metric nor a range covers this.
     let expiry = ctx.config.board.value.octavia_expiry();
     let in_the_way = expiry.and_then(|expiry| in_the_way(measured, expiry));
     let found = (found.into_iter().map(|it| (PluginState::Warning, it)))

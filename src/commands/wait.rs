@@ -232,7 +232,7 @@ async fn for_those_there(
     let awaited: Vec<_> = entries.iter().map(Awaited::of).collect();
     let endings = finished(ctx, (board, waiter), &awaited, timeout).await?;
     let jobs = entries.iter().zip(&awaited).zip(endings);
-    // With one job in the trash, the wait is over.
+    // A trashed job ends the wait; the other jobs then have no ending.
     let ended: Vec<_> = jobs
         .filter_map(|((entry, job), ending)| Some((entry, job, ending?)))
         .collect();

@@ -170,7 +170,7 @@ impl Metrics {
             let mut exposition = Exposition::new(&[("board", self.board.name())]);
             let lasts = match scrape(&*self.board, false, &mut exposition).await {
                 Ok(()) => FRESH.max(start.elapsed() * SHARE),
-                // The metrics show an unreachable board, but only while it is unreachable.
+                // The metrics show the board as unreachable, so they expire soon.
                 Err(_) => FRESH,
             };
             *seen = Some(Seen {

@@ -45,7 +45,7 @@ pub(super) struct Gathered {
     failures: Signatures,
     runs: Runs,
     lately: Departures,
-    /// Whether no end is older than that.
+    /// Whether all recorded ends are within `lately`.
     all_are_late: bool,
     remembered: Departures,
     /// The unreadable records of the history and of the trash.

@@ -46,7 +46,7 @@ pub(super) struct Trial<'a> {
     /// The end of the tests. The watched claims are checked after it.
     pub(super) end: Instant,
     last: Instant,
-    /// The time of the start.
+    /// The clocks at the start.
     tick: Option<Tick>,
     seen: RefCell<Vec<(Promise, Seen)>>,
     pub(super) figures: RefCell<Figures>,
@@ -289,7 +289,7 @@ impl<'a> Trial<'a> {
 
     /// Checks that the untouched jobs are there and, if `is_done`, that no other job is.
     async fn nothing_more(&self, is_done: bool) -> Tried<()> {
-        // On a server with all changes of the others.
+        // Syncs with a server that has all changes of the other clients.
         self.find(Shelf::Board, &[]).await?;
         let health = self.bob.health().await?;
         let (jobs, trashed, left) = (health.jobs, health.trashed, WATCHED as u64);
