@@ -1,4 +1,4 @@
-//! From how an attempt ended to what becomes of the job, for all that perform jobs as commands.
+//! Decides the outcome of a job from how its attempt ended.
 
 use std::time::Duration;
 
@@ -13,10 +13,9 @@ use crate::{
     process::{child::Ended, command::NotRun},
 };
 
-/// The exit code by which a command asks to be tried later: a temporary failure.
+/// A command exits with this code to ask for a later retry: a temporary failure.
 const TRY_LATER: i32 = 75;
 
-/// How often a job is tried, unless it or whoever performs it says otherwise.
 pub(crate) const MAX_ATTEMPTS: u32 = 5;
 
 /// The fate of a job whose command failed.
@@ -56,7 +55,7 @@ pub(crate) struct Patience {
     on_failure: OnFailure,
 }
 
-/// Returns how often a job may be tried: as often as it says, or as `usual`, and no more than `most`.
+/// Returns the retry limit: the job's own or `usual`, at most `most`.
 pub(crate) fn most_attempts(own: Option<u32>, usual: u32, most: Option<u32>) -> u32 {
     own.unwrap_or(usual).min(most.unwrap_or(u32::MAX))
 }
@@ -65,32 +64,32 @@ pub(crate) fn most_attempts(own: Option<u32>, usual: u32, most: Option<u32>) -> 
 pub(crate) enum Course {
     Ended(Ended),
     TimedOut(Duration),
-    /// We had to end it, or may not start it any more.
+    /// The conductor had to end it, or may no longer start it.
     Interrupted,
     /// This machine could not start it now.
     NoRoom,
     NotRun(NotRun),
-    /// It was not tried, as it has been tried too often.
+    /// The retry limit was reached before this attempt.
     Spent,
 }
 
 pub(crate) struct Case<'a> {
-    /// How the job was when it was claimed, this attempt counted.
+    /// The history at the time of the claim, including this attempt.
     pub(crate) history: &'a History,
-    /// How often the job may be tried, as it says itself.
+    /// The job's own retry limit.
     pub(crate) max_attempts: Option<u32>,
     pub(crate) conductor: &'a Owner,
-    /// Returns the end of what the command wrote; asked for only if it failed.
+    /// Reads the end of the command's output, only after a failure.
     pub(crate) said: &'a (dyn Fn() -> Said + Sync),
 }
 
 impl Patience {
-    /// Whether a job was tried more often than it may be, which `own` says of itself.
+    /// Whether a job is over its retry limit; `own` is the job's own limit.
     pub(crate) fn is_spent(&self, history: &History, own: Option<u32>) -> bool {
         history.attempts > self.most(own)
     }
 
-    /// Returns how often a job may be tried that does not say so itself, and how often any.
+    /// Returns the default retry limit and the upper bound.
     pub(crate) fn most_attempts(&self) -> (u32, Option<u32>) {
         (self.max_attempts, self.max_attempts_max)
     }
@@ -131,9 +130,9 @@ impl Patience {
         }
     }
 
-    /// Returns when to try again after so many times before: twice as long each time.
+    /// Returns the time of the next attempt; the delay doubles each time.
     fn later(&self, times_before: u32) -> DateTime<Utc> {
-        // A part of it is chance, so that what failed together does not come back together.
+        // With jitter, so that jobs that failed together do not retry together.
         let delay = doubled((self.retry_delay, self.retry_max), times_before);
         let delay = jittered(delay, 0.2);
         let delay = chrono::TimeDelta::from_std(delay).unwrap_or(chrono::TimeDelta::MAX);
@@ -143,10 +142,9 @@ impl Patience {
     }
 }
 
-/// Says of a job that is not tried again what came of each time that it was.
+/// Describes the failures of a job that is not retried.
 ///
-/// Of the last failures no more are kept than [`History::FAILURES`]; an attempt that counts and has
-/// not failed is one that nobody could settle.
+/// At most [`History::FAILURES`] are kept. An attempt that counts without a failure was never settled.
 fn tried_in_vain(history: &History) -> String {
     let tried = history.attempts.saturating_sub(1);
     let failed = u32::try_from(history.failures.len()).unwrap_or(u32::MAX);
@@ -185,7 +183,7 @@ fn failure(reason: String, ended: Option<Ended>, case: Case<'_>) -> Failure {
     }
 }
 
-/// Reads how often a job may be tried, as its details say it.
+/// Reads the retry limit from the details of a job.
 pub(crate) fn max_attempts(value: &Value) -> Option<u32> {
     u32::try_from(value.as_u64()?).ok().filter(|most| *most > 0)
 }

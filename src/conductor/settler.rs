@@ -1,4 +1,4 @@
-//! Settles jobs: all that are due in one exchange, and again until the board has answered.
+//! Settles jobs in batches, and retries until the board answers.
 
 pub(super) mod refused;
 pub(super) mod releaser;
@@ -31,13 +31,13 @@ use crate::{
 
 const MOST: usize = 256;
 
-/// How long those that are due wait for others.
+/// How long due jobs wait for more.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// How many failed jobs the end of a run names.
+/// How many failed jobs the final summary names.
 const MOST_NAMED: usize = 5;
 
-/// How many failing jobs a conductor remembers that runs forever: other conductors may finish them.
+/// How many failing jobs an endless conductor remembers: other conductors may finish them.
 const MOST_FAILING: usize = 1000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,32 +46,31 @@ pub(crate) struct Tally {
     pub(crate) consumed: u64,
     pub(crate) abandoned: u64,
     pub(crate) trashed: u64,
-    /// Claims that were lost while their jobs were performed.
+    /// Claims lost while their commands ran.
     pub(crate) lost: u64,
-    /// Jobs that were performed, and that the board did not let us settle to the end.
+    /// Jobs that ran and that the board did not let us settle.
     pub(crate) unsettled: u64,
-    /// How many jobs were left alone, for each reason.
+    /// The number of skipped jobs per reason.
     pub(crate) passed_over: BTreeMap<String, u64>,
     pub(super) has_refused: bool,
-    /// Jobs that failed, went back to the board, and have come to no other end since.
+    /// Jobs that failed, went back to the board and have not ended since.
     failing: HashMap<JobKey, Arc<Tag>>,
     /// The first few in the trash.
     given_up: Vec<Arc<Tag>>,
 }
 
 impl Tally {
-    /// Whether some job came to no good end, or to none at all.
+    /// Whether a job failed or remains unsettled.
     pub(crate) fn has_failures(&self) -> bool {
         let is_incomplete = self.unsettled > 0 || self.has_refused;
         self.failed() > 0 || is_incomplete
     }
 
-    /// Returns how many jobs are in the trash or left failing.
+    /// Returns how many jobs are in the trash or still failing.
     pub(crate) fn failed(&self) -> u64 {
         self.trashed + self.failing.len() as u64
     }
 
-    /// Returns the first few of them.
     pub(crate) fn failed_jobs(&self) -> Vec<&Tag> {
         let mut failing: Vec<&Tag> = self.failing.values().map(|tag| &**tag).collect();
         failing.sort_unstable_by_key(|tag| (&tag.name, &tag.uuid));
@@ -83,14 +82,14 @@ impl Tally {
 pub(super) struct Settler {
     pub(super) shared: Arc<Shared>,
     pub(super) finished: UnboundedReceiver<Finished>,
-    /// Where those go that are back on the board, for whoever picks jobs.
+    /// Returns released jobs to the picker.
     pub(super) returned: UnboundedSender<Candidate>,
-    /// Whether it counts all jobs that are left failing.
+    /// Whether it counts all jobs that are still failing.
     pub(super) remembers_failures: bool,
     pub(super) tally: Tally,
-    /// What the board refuses to settle, for a reason of its own.
+    /// Settlements that the board rejects for a reason of its own.
     pub(super) refused: Refused,
-    /// Whether it was told that the board does not remember what ends.
+    /// Whether the missing history was reported.
     pub(super) has_told_of_forgetting: bool,
 }
 
@@ -100,12 +99,12 @@ pub(super) struct Due {
     /// Seconds, if the command ran.
     took: Option<f64>,
     max_attempts: u32,
-    /// Whether the board may have settled it already, without our hearing of it.
+    /// Whether the board may have settled it without our receiving the reply.
     is_unconfirmed: bool,
 }
 
 impl Settler {
-    /// An error is one that no patience mends; what was not settled lapses.
+    /// Returns only errors that no retry can fix. Unsettled claims expire.
     pub(super) async fn run(mut self) -> (Tally, Option<BoardError>) {
         let mut due: Vec<Due> = Vec::new();
         let mut outage = Outage::new(&self.shared);
@@ -130,7 +129,7 @@ impl Settler {
             let refused = self.drop_lost(refused);
             let is_idle = due.is_empty() && refused.is_empty();
             let mut settled = self.settle(&mut due).await;
-            // What was refused once keeps no other from being settled.
+            // A rejected settlement must not block the others.
             for refused in refused {
                 let mut one = vec![refused];
                 settled = self.settle(&mut one).await.and(settled);
@@ -140,7 +139,7 @@ impl Settler {
             match settled {
                 Ok(()) if is_idle => outage.wait(false),
                 Ok(()) if due.is_empty() => outage.is_over(),
-                // Each was answered, but not as it should be: a little later perhaps.
+                // Every job got an answer, but not all as expected: retry later.
                 Ok(()) => outage.pause().await,
                 Err(error) if is_final(&error) => {
                     for due in due {
@@ -157,7 +156,7 @@ impl Settler {
         }
     }
 
-    /// Waits a moment for more, if others are being performed: an exchange costs as much as a job.
+    /// Waits a moment for more, if other jobs are running: an exchange costs as much as a job.
     async fn gather(&mut self, due: &mut Vec<Due>) {
         let end = Instant::now() + MOMENT;
         while due.len() < MOST && self.shared.in_flight.count() > due.len() {
@@ -168,7 +167,7 @@ impl Settler {
         }
     }
 
-    /// Takes a job over; what was lost is none of ours to settle.
+    /// Accepts a finished job. A lost claim is not ours to settle.
     fn take(&mut self, finished: Finished) -> Option<Due> {
         self.tally.ran += u64::from(finished.has_run);
         if finished.has_run {
@@ -202,7 +201,7 @@ impl Settler {
         }
     }
 
-    /// Gives up what was lost while the board was silent: by now somebody else may have it.
+    /// Drops claims that expired while the board was silent: another client may hold them by now.
     fn drop_lost(&mut self, due: Vec<Due>) -> Vec<Due> {
         due.into_iter()
             .filter_map(|mut due| match due.attempt.lease.lost_by_now() {
@@ -225,27 +224,26 @@ impl Settler {
         };
         let note = Note::new("claim_lost").of(&attempt.tag);
         self.shared.reporter.tell(note.with("reason", reason));
-        // The board may have it as ours all the same: what it is kept by may have come back, or a
-        // renewal has reached it of which we did not hear. It counts as if it had lapsed.
+        // The board may still list the claim as ours: its data may have come back, or a renewal arrived unanswered.
+        // It counts as expired.
         let key = &attempt.job.key;
         self.shared.in_flight.let_slip(key, Aftermath::None);
     }
 
-    /// Says that a job is out of our hands, and may be there to be claimed.
+    /// Reports that a job is released and may be claimed again.
     fn give_back(&self, attempt: &Attempt, not_before: Option<DateTime<Utc>>) {
         let key = &attempt.job.key;
         self.shared.in_flight.put_down(key);
-        // Nobody picks any more while everything comes to its end.
+        // No picker runs while the conductor shuts down.
         let _ = self.returned.send(Candidate {
             key: key.clone(),
             rank: attempt.job.rank(),
             not_before,
-            // By now there may be another posting in its place.
+            // The key may belong to another posting by now.
             is_vetted: false,
         });
     }
 
-    /// Has the board settle all that is due; leaves in the list what was not answered.
     async fn settle(&mut self, due: &mut Vec<Due>) -> Result<(), BoardError> {
         if due.is_empty() {
             return Ok(());
@@ -306,7 +304,7 @@ impl Settler {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Says once that nothing is remembered of the jobs that end, if that is so.
+    /// Warns once if the board keeps no history of ended jobs.
     fn tell_of_forgetting(&mut self, why: Option<String>) {
         if let Some(why) = why
             && !std::mem::replace(&mut self.has_told_of_forgetting, true)
@@ -358,7 +356,7 @@ impl Settler {
             note = note.with("max_attempts", max_attempts);
             note = note.with("reason", failure.headline());
         }
-        // Line by line it has been shown.
+        // Prefixed lines were printed already.
         if self.shared.settings.output != Destination::Prefix {
             let said = failure.into_iter().flat_map(Failure::said);
             note = said.fold(note, |note, (stream, text)| note.with(stream, text));
@@ -378,12 +376,12 @@ fn text_of(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
-/// To ask again does no harm: owner and fence are those of this claim alone.
+/// Retrying is harmless: owner and fence identify this claim alone.
 fn may_be_done(error: &BoardError) -> bool {
     matches!(error, BoardError::Unknown { .. })
 }
 
-/// Whether the board answers, knows the claim for ours, and does not do it all the same.
+/// Whether the board answers and knows our claim, but still refuses.
 fn is_refusal(error: &BoardError) -> bool {
     !(error.is_retryable() || may_be_done(error) || error.is_about_the_claim())
 }

@@ -1,7 +1,6 @@
 //! The configuration: flags, environment, files and defaults, merged and checked.
 //!
-//! Nothing here connects to anything, and nothing elsewhere takes a setting from the environment or
-//! from a configuration file.
+//! Nothing here opens a connection. No other module reads settings from the environment or a file.
 
 mod board;
 mod environment;
@@ -46,14 +45,14 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// What the command line says about the configuration.
+/// The command-line flags of the configuration.
 ///
-/// It has no `Debug`: the board may be a URL with a password.
+/// No `Debug`: the board may be a URL with a password.
 #[derive(Clone, Default)]
 pub(crate) struct Flags {
     /// A URL, or the NAME of a board.
     pub(crate) board: Option<String>,
-    /// The file to read instead of those of the user and the system.
+    /// Replaces the files of the user and the system.
     pub(crate) config: Option<PathBuf>,
     pub(crate) who: Option<String>,
     pub(crate) format: Option<Format>,
@@ -61,14 +60,14 @@ pub(crate) struct Flags {
     /// `-` is stdin.
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) op_timeout: Option<Duration>,
-    /// Whether it is about a second board: what is said of the password of the first is not for that.
+    /// Whether this is a second board: the password settings of the first do not apply to it.
     pub(crate) is_second: bool,
 }
 
 impl Flags {
-    /// Returns how another command begins that is about the same board; a password in a URL stays away.
+    /// Returns the start of another command for the same board, without a password in its URL.
     ///
-    /// What the environment and the configuration say need not be repeated.
+    /// Settings from the environment and the files are not repeated.
     pub(crate) fn program(&self) -> Suggestion {
         let board = self.board.as_deref().map(without_password);
         let file = |path: &Option<PathBuf>| Some(path.as_ref()?.to_string_lossy().into_owned());
@@ -91,23 +90,23 @@ fn without_password(board: &str) -> String {
     }
 }
 
-/// What is in effect, each value with its source.
+/// The effective settings, each with its source.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) board: Sourced<BoardChoice>,
-    /// Whether somebody chose the board, so that it need not be said which one is used.
+    /// Whether the user chose the board, so that messages need not name it.
     pub(crate) is_board_chosen: bool,
-    /// The name under which we own claims.
+    /// The owner name for our claims.
     pub(crate) who: Sourced<Owner>,
     pub(crate) read_only: Sourced<bool>,
-    /// Whether nothing needs to be confirmed that a mere yes confirms.
+    /// Whether `--yes` replaces all simple confirmations.
     pub(crate) yes: Sourced<bool>,
     pub(crate) format: Sourced<Option<Format>>,
     pub(crate) op_timeout: Sourced<Duration>,
-    /// How many bytes the details of a job may have.
+    /// In bytes.
     pub(crate) max_details: Sourced<u64>,
     pub(crate) history: Sourced<u32>,
-    /// The URL of the database with TaskFlow's logbooks, if anybody says where it is.
+    /// The URL of the database with TaskFlow's logbooks, if configured.
     pub(crate) logbook: Option<Sourced<Secret>>,
     pub(crate) may_run: Option<Sourced<MayRun>>,
     password: Sourced<Password>,
@@ -118,13 +117,13 @@ pub(crate) struct Config {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Setting {
     pub(crate) key: &'static str,
-    /// Typed; null if there is none.
+    /// Typed; null if unset.
     pub(crate) value: Value,
     pub(crate) source: String,
 }
 
 impl Config {
-    /// Merges what everybody says; any error is one of usage.
+    /// Merges all sources. Every error is a usage error.
     pub(crate) fn load(flags: Flags, env: &Environment) -> anyhow::Result<Self> {
         let named = config_file(&flags, env)?;
         let files = ConfigFiles::read(named.as_ref(), env)?;
@@ -163,7 +162,7 @@ impl Config {
         self.password.value.fetch(self.op_timeout.value)
     }
 
-    /// Returns the password if it is at hand: nobody is asked for it, and nothing is run.
+    /// Returns the password if that needs neither a prompt nor a program.
     pub(crate) fn password_at_hand(&self) -> Option<Secret> {
         match self.password.value {
             Password::File(_) | Password::Given(_) => self.password().ok()?,
@@ -171,7 +170,7 @@ impl Config {
         }
     }
 
-    /// Returns the names that boards have in the files that would be in effect.
+    /// Returns the names of the boards in the files that apply.
     pub(crate) fn board_names(flags: &Flags, env: &Environment) -> anyhow::Result<Vec<String>> {
         let files = ConfigFiles::read(config_file(flags, env)?.as_ref(), env)?;
         Ok(files.names().into_iter().map(str::to_owned).collect())
@@ -188,12 +187,11 @@ impl Config {
         }
     }
 
-    /// Whether fetching the password takes all of stdin.
     pub(crate) fn takes_stdin(&self) -> bool {
         self.password.value == Password::Stdin
     }
 
-    /// Returns every value with its source and without secrets.
+    /// Leaves out secrets.
     pub(crate) fn entries(&self) -> Vec<Setting> {
         let Sourced {
             value: board,
@@ -248,7 +246,7 @@ impl Setting {
         }
     }
 
-    /// Returns the value as it is written where it is set.
+    /// Returns the value in the syntax of its source.
     pub(crate) fn text(&self) -> String {
         match &self.value {
             Value::Null => "none".to_owned(),
@@ -258,9 +256,9 @@ impl Setting {
     }
 }
 
-/// Returns the form of the output that is asked for, which is known before all the rest.
+/// Returns the output format, before the other settings are known.
 ///
-/// Whoever asks for one on the command line has said enough.
+/// A format on the command line overrides every other source.
 pub(crate) fn format(
     flag: Option<Format>,
     env: &Environment,
@@ -316,7 +314,7 @@ fn who(
     Ok(Sourced::new(owner, source))
 }
 
-/// Whoever says that nothing may be changed is obeyed; the first of them is named.
+/// Any source can make the board read-only; the first one is named.
 fn read_only(
     flags: &Flags,
     env: &Environment,
@@ -348,7 +346,7 @@ fn logbook(
     Ok(secret.or_else(of_octavia))
 }
 
-/// Reads a variable that says yes or no.
+/// Reads a boolean variable.
 fn truth(env: &Environment, name: &'static str) -> anyhow::Result<Option<Sourced<bool>>> {
     let Some(value) = env.variable(name) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The model: what a job is, who holds it, and what becomes of it.
+//! The data model: jobs, their owners and their outcomes.
 
 mod claim;
 mod conductor;
@@ -45,40 +45,38 @@ pub(crate) use self::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Shelf {
-    /// Where jobs wait to be claimed and stay until they are finished.
     Board,
-    /// Where jobs are kept that were given up.
     Trash,
-    /// What is remembered of jobs that left the board.
+    /// The history: jobs that left the board.
     Past,
 }
 
-/// Which board a trashed record is of, where several share a trash.
+/// The board of a trashed record, where several boards share a trash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The board on which it was looked for; so is whatever is not in the trash.
+    /// The board that was searched. Every job outside the trash has this origin.
     #[default]
     Here,
-    /// A peer has trashed it, and left no word of where.
+    /// A peer trashed the job and recorded no origin.
     Unknown,
     /// The board at this path.
     Beside(String),
 }
 
-/// A logbook that a TaskFlow job refers to; the board stores the reference, never the book.
+/// A logbook that a TaskFlow job refers to. The board stores only the reference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Book {
     pub(crate) name: String,
     pub(crate) uuid: String,
 }
 
-/// A job, as one look at the board showed it.
+/// A job as one read of the board returned it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Job {
     pub(crate) key: JobKey,
-    /// As the posting states it; a peer may have written any text.
+    /// The text of the posting: peers may write any text here.
     pub(crate) uuid: String,
-    /// Its uuid leads to another record, or to several: only its key means it.
+    /// The uuid leads to other records, so only the key identifies this job.
     pub(crate) is_misnamed: bool,
     pub(crate) name: String,
     pub(crate) priority: Priority,
@@ -86,17 +84,17 @@ pub(crate) struct Job {
     pub(crate) created_on: Option<DateTime<Utc>>,
     pub(crate) last_modified: Option<DateTime<Utc>>,
     pub(crate) holding: Option<Holding>,
-    /// Nobody holds it, and yet nobody can claim it.
+    /// The job has no owner, and yet no client can claim it.
     pub(crate) is_blocked: bool,
-    /// What is kept beside it cannot be read, or not all of it: `problem` says why.
+    /// The sidecar is unreadable, at least in part: `problem` gives the reason.
     pub(crate) is_unfit: bool,
-    /// We may not read all of it, so that what is missing says nothing.
+    /// The server denies read access to a part of the job, so missing parts prove nothing.
     pub(crate) is_denied: bool,
-    /// Its posting, if that was asked for; of one that is too large to be read, the beginning in any case.
+    /// The posting, if the query asked for it. For one that is too large to read, always its beginning.
     pub(crate) raw: Vec<u8>,
-    /// Set for a job in the trash, where known.
+    /// Set for a job in the trash, if known.
     pub(crate) trashed_on: Option<DateTime<Utc>>,
-    /// Set for a job of the past.
+    /// Set for a job in the history.
     pub(crate) ended: Option<End>,
     pub(crate) shelf: Shelf,
     pub(crate) origin: Origin,
@@ -104,14 +102,14 @@ pub(crate) struct Job {
     /// `None` if the query did not ask for it.
     pub(crate) details: Option<Details>,
     pub(crate) history: History,
-    /// The bytes that its posting takes on the board.
+    /// Size of the posting in bytes.
     pub(crate) size: u64,
-    /// What is wrong with the record, though it can be read.
+    /// A problem with a record that is still readable.
     pub(crate) problem: Option<String>,
 }
 
 impl Job {
-    /// Makes a job on a board that nobody has, of which nothing more is known.
+    /// Makes an unclaimed job on the board, with all optional fields empty.
     pub(crate) fn new(key: JobKey, uuid: String, name: String) -> Self {
         Self {
             key,
@@ -148,14 +146,14 @@ impl Job {
         }
     }
 
-    /// Whether it may be offered to somebody who did not ask for this very job.
+    /// Whether the job may be offered to a client that did not ask for it by name.
     pub(crate) fn may_be_offered(&self) -> bool {
         !self.is_blocked && !self.is_unfit
     }
 
-    /// Returns a text by which commands find it: the uuid, or `key:` and the key where that is not its own.
+    /// Returns a reference that commands accept: the uuid, or `key:` and the key if the uuid is ambiguous.
     pub(crate) fn reference(&self) -> Cow<'_, str> {
-        // A peer may have written any text for a uuid.
+        // Peers may write any text as the uuid.
         match usual(self.uuid.as_bytes()).is_some() && !self.is_misnamed {
             true => Cow::Borrowed(&self.uuid),
             false => Cow::Owned(format!("key:{}", self.key)),
@@ -166,48 +164,46 @@ impl Job {
         self.holding.as_ref()?.owner.as_ref()
     }
 
-    /// Returns since when the job is held, as far as that is known.
+    /// Returns the start of the claim, if known.
     pub(crate) fn held_since(&self) -> Option<DateTime<Utc>> {
         self.holding.as_ref()?.claimed_on.or(self.last_modified)
     }
 
-    /// Whether the record beside the job knows of no claim before this one; the same clock has to have timed both.
+    /// Whether the sidecar knows no earlier claim. Both times must come from the same clock.
     pub(crate) fn is_claimed_first(&self) -> bool {
         let claimed_on = self.holding.as_ref().and_then(|it| it.claimed_on);
         claimed_on.is_some() && claimed_on == self.history.first_claimed_on
     }
 
-    /// Returns the details, which heavy ones are decoded for each time.
+    /// Decodes heavy details on every call.
     pub(crate) fn details(&self) -> Option<Cow<'_, Value>> {
         self.details.as_ref().map(Details::value)
     }
 
-    /// Returns the place of the job in the ranked order, least first.
     pub(crate) fn rank(&self) -> Rank {
         Rank::new(self.priority, self.sequence)
     }
 }
 
-/// The order in which jobs are offered: most urgent first, oldest first among equals.
+/// The order of claiming: highest priority first, then oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Rank(Reverse<Priority>, i64);
 
 impl Rank {
     pub(crate) fn new(priority: Priority, sequence: Option<i64>) -> Self {
-        // A hand-made posting without a readable number goes behind all that have one.
+        // A handmade posting without a readable number sorts last.
         Self(Reverse(priority), sequence.unwrap_or(i64::MAX))
     }
 
-    /// Returns how urgent the job is; within one priority the order is that of posting.
     pub(crate) fn priority(self) -> Priority {
         self.0.0
     }
 }
 
-/// A record that cannot be read as a job; it stays where it is.
+/// A record that cannot be read as a job. It stays in place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Malformed {
-    /// We may not read all of it, so that it may well be sound.
+    /// The server denies read access to a part of the record, which may be valid.
     pub(crate) is_denied: bool,
     pub(crate) key: JobKey,
     pub(crate) problem: String,
@@ -238,7 +234,7 @@ impl Entry {
         }
     }
 
-    /// Returns the claim on it, whether or not the rest of it can be read.
+    /// Returns the claim, even if the rest of the record is unreadable.
     pub(crate) fn holding(&self) -> Option<&Holding> {
         match self {
             Self::Job(job) => job.holding.as_ref(),
@@ -272,7 +268,7 @@ impl Entry {
         }
     }
 
-    /// Returns what people call it: its name, or its key if it cannot be read.
+    /// Returns the name, or the key of an unreadable record.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         match self {
             Self::Job(job) => Cow::Borrowed(&job.name),
@@ -284,13 +280,13 @@ impl Entry {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Draft {
     pub(crate) uuid: Uuid,
-    /// Whether somebody else may have chosen the same uuid, so that it must be checked everywhere.
+    /// Whether the poster chose the uuid: another job may use it, so every location must be checked.
     pub(crate) chosen: bool,
     pub(crate) name: String,
     pub(crate) priority: Priority,
     pub(crate) book: Option<Book>,
-    /// A JSON object; of a job that was on a board before, whatever it was there.
+    /// A JSON object. A moved job keeps its details, whatever their type.
     pub(crate) details: Details,
-    /// What it was on the board that it comes from; none, for a new job.
+    /// The state on the source board of a move; `None` for a new job.
     pub(crate) former: Option<Box<Former>>,
 }

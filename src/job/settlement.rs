@@ -1,4 +1,4 @@
-//! What is to become of a job, and by whose right.
+//! How a claim ends, and which authority ends it.
 
 use chrono::{DateTime, Utc};
 
@@ -6,17 +6,17 @@ use super::{
     Departure, Edit, Entry, Failure, Fence, Identity, JobKey, MoveRecord, Owner, Remark, Shelf,
 };
 
-/// What a conductor knows of a job that it gives back.
+/// What a conductor records on a job that it releases.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Aftermath {
-    /// Nothing: a person gave it back.
+    /// Nothing: a person released the job.
     None,
-    /// The attempt failed; it counts.
+    /// The attempt failed and counts.
     Failed {
         failure: Failure,
         not_before: Option<DateTime<Utc>>,
     },
-    /// The job asked to be tried later; the attempt does not count, the postponement does.
+    /// The command asked for a later retry. The postponement counts, the attempt does not.
     Postponed { not_before: DateTime<Utc> },
     /// The conductor had to stop; the attempt does not count.
     Interrupted,
@@ -26,10 +26,10 @@ pub(crate) enum Aftermath {
 pub(crate) enum Outcome {
     Abandon(Aftermath),
     Consume,
-    /// Off the board although it failed, as that was wanted.
+    /// Removed on request although it failed.
     GiveUp(Failure),
     Trash(Option<Failure>),
-    /// To the trash, for what came of former attempts; the present claim was none.
+    /// To the trash because of earlier attempts; the present claim is not one.
     Spent(Failure),
 }
 
@@ -38,12 +38,11 @@ impl Outcome {
         matches!(self, Self::Trash(_) | Self::Spent(_))
     }
 
-    /// Whether the job leaves the board for good.
     pub(crate) fn is_end(&self) -> bool {
         matches!(self, Self::Consume | Self::GiveUp(_))
     }
 
-    /// Returns from when on the job may be tried again, if not at once.
+    /// Returns the time of the next attempt, or `None` for immediately.
     pub(crate) fn not_before(&self) -> Option<DateTime<Utc>> {
         match self {
             Self::Abandon(Aftermath::Failed { not_before, .. }) => *not_before,
@@ -65,22 +64,22 @@ impl Outcome {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Authority {
-    /// The name of its owner: claims by hand.
+    /// The owner's name: claims by hand.
     Owner(Owner),
-    /// Exactly this claim of this owner: kept leases.
+    /// Exactly this claim of this owner: leases.
     Claim(Owner, Fence),
-    /// None but an operator's word, as long as the board is as the operator saw it.
+    /// An operator's decision, valid only while the board is as the operator saw it.
     Override(Witness),
 }
 
-/// What an operator saw of a job when deciding to override its claim.
+/// The state of a job that an operator saw before overriding its claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Witness {
     Unclaimed,
     Claimed {
-        /// `None` for a claim whose owner cannot be read.
+        /// `None` for a claim with an unreadable owner.
         owner: Option<Owner>,
-        /// `None` if it does not matter which claim of that owner it is.
+        /// `None` to accept any claim of that owner.
         fence: Option<Fence>,
     },
 }
@@ -97,22 +96,20 @@ impl Witness {
     }
 }
 
-/// A job that is to be tried as if for the first time: one from the trash, or one that nobody has.
-///
-/// Or one that nobody has, and that is to be another one from now on, whatever was tried.
+/// Resets the attempts of a job from the trash or of an unclaimed job, or edits an unclaimed job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Restore {
     pub(crate) key: JobKey,
     pub(crate) shelf: Shelf,
-    /// Whether it is still known how often it was tried.
+    /// Whether the attempt count survives.
     pub(crate) keeps_attempts: bool,
     pub(crate) remark: Option<Remark>,
-    /// What becomes of its posting, if it is on the board; all that happened to it stays then.
+    /// The change of a posting on the board, which keeps its attempts and failures.
     pub(crate) edit: Option<Edit>,
 }
 
 impl Restore {
-    /// Brings a job back from the trash, as if it had never been tried.
+    /// Restores a job from the trash with no attempts.
     pub(crate) fn from_trash(key: JobKey, remark: Option<Remark>) -> Self {
         Self {
             key,
@@ -127,14 +124,14 @@ impl Restore {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Purge {
     pub(crate) key: JobKey,
-    /// What is to be remembered of it; none, if it is not known.
+    /// What the history keeps of it, if known.
     pub(crate) job: Option<Identity>,
     pub(crate) remark: Option<Remark>,
 }
 
 #[cfg(test)]
 impl Purge {
-    /// Removes a job of which nothing is to be remembered.
+    /// Removes a job without an entry in the history.
     pub(crate) fn of(key: JobKey) -> Self {
         Self {
             key,
@@ -149,15 +146,15 @@ pub(crate) struct Settlement {
     pub(crate) key: JobKey,
     pub(crate) outcome: Outcome,
     pub(crate) authority: Authority,
-    /// What is to be remembered of the job if it ends by this; none, if it is not known.
+    /// What the history keeps if the job ends by this, if known.
     pub(crate) job: Option<Identity>,
     pub(crate) remark: Option<Remark>,
-    /// Written in the same step that ends the job, so that a move knows later that it did.
+    /// Written in the same step that ends the job: proves to a move that it did.
     pub(crate) commit: Option<MoveRecord>,
 }
 
 impl Settlement {
-    /// Settles a job by the claim that an owner has on it, as its command ended.
+    /// Settles a job under its owner's claim after the command ended.
     pub(crate) fn of_command(
         key: &JobKey,
         job: impl FnOnce() -> Identity,
@@ -183,11 +180,10 @@ impl Settlement {
         }
     }
 
-    /// Returns how the job ends by this, and whether by the success of a command; none, if it stays
-    /// on the board or in the trash.
+    /// Returns how the job ends and whether a command succeeded, or `None` if it stays on the board or in the trash.
     pub(crate) fn departure(&self) -> Option<(Departure, bool)> {
         match self.outcome {
-            // Whoever has a job by hand settles it by the owner's name alone.
+            // The owner of a claim by hand settles by name alone.
             Outcome::Consume => Some((
                 Departure::Consumed,
                 matches!(self.authority, Authority::Claim(..)),
@@ -197,7 +193,7 @@ impl Settlement {
         }
     }
 
-    /// Settles a job of which nothing is to be remembered.
+    /// Settles a job without an entry in the history.
     pub(crate) fn of(key: JobKey, outcome: Outcome, authority: Authority) -> Self {
         Self {
             key,

@@ -1,6 +1,6 @@
-//! How results reach people and programs: one call for both.
+//! Prints results for people and for programs through one interface.
 //!
-//! Results go to stdout, everything else to stderr. Nothing outside this folder prints.
+//! Results go to stdout, everything else to stderr. Nothing outside this directory prints.
 
 mod console;
 mod html;
@@ -48,7 +48,7 @@ pub(crate) use self::{
 
 use crate::ready::Ready;
 
-/// So much of what is said waits at most for the next flush: as much as a pipe takes at once.
+/// Output waits in at most this much buffer for the next flush: the capacity of a pipe.
 const BUFFER: usize = 64 << 10;
 
 /// The reader of our output went away, which is no failure.
@@ -58,20 +58,20 @@ pub(crate) struct Closed;
 
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// `None`: whatever suits stdout.
+    /// `None`: chosen by the type of stdout.
     format: Option<Format>,
     verbosity: Verbosity,
     color: ColorChoice,
     /// Whether the environment asks for plain text.
     is_plain: bool,
-    /// Whether the terminal is one that shows by itself how far work has come.
+    /// Whether the terminal itself can show progress.
     shows_progress: bool,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
     record: Vec<u8>,
-    /// Takes what is said instead, while that is not to reach the reader yet.
+    /// Collects output that must not reach the reader yet.
     aside: Option<Vec<u8>>,
-    /// Whether work goes on although nobody reads of it any more.
+    /// Whether work continues without a reader.
     outlives_reader: bool,
     is_terminal: bool,
 }
@@ -98,7 +98,7 @@ impl Output {
         self.verbosity = Verbosity::Quiet;
     }
 
-    /// From here on, that the reader goes away stops nothing: half of what was asked is not done.
+    /// From here on a closed output stops nothing: stopping halfway would leave the work incomplete.
     pub(crate) fn outlive_reader(&mut self) {
         self.outlives_reader = true;
     }
@@ -115,22 +115,22 @@ impl Output {
         matches!(self.format(), Format::Json | Format::Jsonl)
     }
 
-    /// Says one thing, at once.
+    /// Prints one report and flushes.
     pub(crate) fn report(&mut self, report: &impl Report) -> anyhow::Result<()> {
         self.say(report)?;
         self.flush()
     }
 
-    /// Says one thing, at once, and does not keep others waiting while the reader takes its time.
+    /// Prints one report and flushes, without blocking other tasks on a slow reader.
     ///
-    /// Given up, it may still be said.
+    /// The report may still appear if this is cancelled.
     pub(crate) async fn report_aside(&mut self, report: &impl Report) -> anyhow::Result<()> {
         self.flush()?;
         self.aside = Some(Vec::new());
         let said = self.write_report(report);
         let bytes = self.aside.take().unwrap_or_default();
         said?;
-        // A pipe that is full, or a terminal that was stopped, can only hold up a thread.
+        // A full pipe or a stopped terminal can only block a thread.
         let write = move || {
             let mut stdout = io::stdout();
             stdout.write_all(&bytes)?;
@@ -140,17 +140,17 @@ impl Output {
         self.unless_outlived(told)
     }
 
-    /// From here on, what is said is kept until it is taken.
+    /// From here on, output is kept until it is taken.
     pub(crate) fn keep_aside(&mut self) {
         self.aside = Some(Vec::new());
     }
 
-    /// Takes what was kept, and keeps nothing more.
+    /// Takes the kept output, and ends the keeping.
     pub(crate) fn take_aside(&mut self) -> Vec<u8> {
         self.aside.take().unwrap_or_default()
     }
 
-    /// Says one of many things, which reach the reader at the latest by the next flush.
+    /// Prints one of many reports; the next flush delivers it.
     pub(crate) fn say(&mut self, report: &impl Report) -> anyhow::Result<()> {
         let said = self.write_report(report);
         self.unless_outlived(said)
@@ -174,7 +174,7 @@ impl Output {
         }
     }
 
-    /// Says several things of a kind as one answer: an array, where it is JSON.
+    /// Prints several reports as one answer: an array in JSON.
     pub(crate) fn reports<R: Report>(&mut self, reports: &[R]) -> anyhow::Result<()> {
         if self.format() == Format::Json {
             self.array(reports)?;
@@ -212,7 +212,7 @@ impl Output {
         }
     }
 
-    /// Writes a value as JSON, with what stands before it and behind it, or nothing of all that.
+    /// Writes a value as JSON between two texts, or nothing at all.
     fn json(&mut self, before: &str, value: &impl Serialize, behind: &str) -> anyhow::Result<()> {
         let mut record = std::mem::take(&mut self.record);
         record.extend_from_slice(before.as_bytes());
@@ -223,7 +223,7 @@ impl Output {
             Err(error) => Err(error.into()),
         };
         record.clear();
-        // One that was large is no reason to keep as much room for all others.
+        // Free the room of one large record.
         record.shrink_to(BUFFER);
         self.record = record;
         told
@@ -250,7 +250,7 @@ impl Output {
         self.flush()
     }
 
-    /// Writes a text that is made by us for another program, such as a completion script.
+    /// Writes a text for another program, such as a completion script.
     pub(crate) fn document(&mut self, text: &[u8]) -> anyhow::Result<()> {
         if self.is_json() {
             let text = String::from_utf8_lossy(text);
@@ -261,12 +261,12 @@ impl Output {
         self.flush()
     }
 
-    /// Writes part of a document that has a form of its own, whatever form results have.
+    /// Writes part of a document with its own format, whatever the output format is.
     pub(crate) fn pass(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         written(self.stdout.write_all(bytes))
     }
 
-    /// Returns what tells that nobody reads the results any more, where that can be told.
+    /// Returns a handle that becomes ready when the reader closes the output, if that can be detected.
     pub(crate) fn reader(&self) -> Option<io::Result<Ready>> {
         let fd = io::stdout().as_fd().try_clone_to_owned().ok()?;
         let kind = FileType::from_raw_mode(fstat(&fd).ok()?.st_mode);
@@ -287,13 +287,12 @@ impl Output {
     }
 }
 
-/// Writes lines to stdout, whoever reads them and whatever form was asked for.
+/// Writes lines to stdout, whatever the output format is.
 pub(crate) fn answer(lines: &[String]) -> anyhow::Result<()> {
     let lines: String = (lines.iter().map(|line| format!("{}\n", Text::from(line)))).collect();
     written(io::stdout().write_all(lines.as_bytes()))
 }
 
-/// Writes an object to stdout, as [`answer`] does.
 pub(crate) fn answer_json(value: &impl Serialize) -> anyhow::Result<()> {
     written(io::stdout().write_all(&json::line(value)?))
 }
@@ -302,7 +301,7 @@ fn width_of(terminal: impl AsFd) -> Option<usize> {
     size_of(terminal).map(|(columns, _)| columns)
 }
 
-/// Returns how many columns and rows a terminal has, if it is one and tells.
+/// Returns the columns and rows of a terminal.
 pub(crate) fn size_of(terminal: impl AsFd) -> Option<(usize, usize)> {
     let size = termios::tcgetwinsize(terminal).ok()?;
     let size = (usize::from(size.ws_col), usize::from(size.ws_row));
@@ -325,7 +324,7 @@ mod tests {
 
     use super::*;
 
-    /// Something that turns out in the middle to have no JSON.
+    /// A value that fails halfway through serialization.
     struct Broken;
 
     impl Serialize for Broken {

@@ -1,4 +1,4 @@
-//! A command that runs as a process group of its own, is waited for, and is ended whole.
+//! A command in its own process group: it is awaited, and ended as a whole.
 
 use std::{fmt, future, io, time::Duration};
 
@@ -18,14 +18,12 @@ use tokio::time;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// By itself, with this code.
     Exit(i32),
-    /// By the signal with this number.
     Signal(i32),
 }
 
 impl Ended {
-    /// Returns the exit code by which a shell would tell it.
+    /// Returns the exit code that a shell would report.
     pub(crate) fn code(self) -> i32 {
         match self {
             Self::Exit(code) => code,
@@ -48,16 +46,16 @@ impl fmt::Display for Ended {
     }
 }
 
-/// As long as the command has not been reaped nobody else can get its pid, so that signals to its group
-/// cannot go astray. Dropped, it kills the group.
+/// Until the command is reaped its pid cannot be reused, so signals reach only its group. Dropping it kills the
+/// group.
 #[derive(Debug)]
 pub(crate) struct Process {
     group: Group,
-    /// Our ends of the pipes to which its output and its errors go, until they are taken.
+    /// Our ends of the pipes for its output and errors, until taken.
     pipes: Pipes,
-    /// What it says until it is the command that it is to be.
+    /// Reports whether the program starts.
     answer: Option<Answer>,
-    /// Becomes readable when the leader of the group has ended.
+    /// Becomes readable when the leader of the group ends.
     end: Ready,
     is_reaped: bool,
 }
@@ -90,7 +88,7 @@ impl Process {
                 is_reaped: false,
             }),
             Err(source) => {
-                // Just started, it leads its group and is in it alone, or ends with those it has.
+                // A new process leads its group alone, or takes its own children down with it.
                 let ended = kill_process(leader, Signal::KILL);
                 let _ = ended.and_then(|()| waitid(WaitId::Pid(leader), WaitIdOptions::EXITED));
                 let program = command.program.clone();
@@ -99,16 +97,16 @@ impl Process {
         }
     }
 
-    /// Takes hold of a process that cannot be reaped meanwhile: its pid is safe to use.
+    /// Opens a process that cannot be reaped meanwhile, so its pid is safe to use.
     fn watched(leader: Pid) -> io::Result<(Group, Ready)> {
         let group = Group::led_by(leader).ok_or(io::ErrorKind::InvalidInput)?;
         let end = Ready::new(pidfd_open(leader, PidfdFlags::empty())?)?;
         Ok((group, end))
     }
 
-    /// Waits until what was started is the command, or says why it cannot become it.
+    /// Waits until the command's program runs, or returns why it cannot.
     ///
-    /// Where the kernel is to tell it of our death, that takes the start of another program.
+    /// Where the kernel reports our death to it, another program starts first.
     pub(crate) async fn begun(&mut self, command: &Command) -> Result<(), NotRun> {
         let begun = match self.answer.take() {
             Some(answer) => answer.hear().await,
@@ -117,12 +115,12 @@ impl Process {
         begun.map_err(|source| NotRun::because(&command.program, source))
     }
 
-    /// Returns its group, which stays its own until it has been cleared away.
+    /// The group id stays reserved until `clear_away`.
     pub(crate) fn group(&self) -> Group {
         self.group
     }
 
-    /// Gives out our ends of the pipes to which its output and its errors go, once.
+    /// Returns the pipes once.
     pub(crate) fn take_pipes(&mut self) -> Pipes {
         std::mem::take(&mut self.pipes)
     }
@@ -135,27 +133,26 @@ impl Process {
             if let Some(ended) = status.as_ref().and_then(Ended::from_status) {
                 return Ok(ended);
             }
-            // Somebody traces the command: its parent is told once the tracer has heard.
+            // A tracer holds the command: its parent is notified after the tracer.
             time::sleep(Duration::from_millis(5)).await;
         }
     }
 
-    /// Returns the signal that has stopped the leader since this was last asked, if one has.
+    /// Returns the signal that has stopped the leader since the last call.
     pub(crate) fn stopped(&self) -> Option<Signal> {
         let status = self.look(WaitIdOptions::STOPPED).ok().flatten()?;
         Signal::from_named_raw(status.stopping_signal()?)
     }
 
-    /// Asks what became of the leader; takes away what it asks for, unless told otherwise.
+    /// Queries the leader's state. Consumes the result unless the options forbid it.
     fn look(&self, what: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
         let leader = WaitId::Pid(self.group.leader());
         Ok(waitid(leader, what | WaitIdOptions::NOHANG)?)
     }
 
-    /// Ends the whole group, and whatever else its guard knows to have come of it: asks them to,
-    /// and kills them at the given moment.
+    /// Asks the whole group and its known descendants to exit, and kills them at the given time.
     ///
-    /// Returns how its leader ended; what it leaves behind may go on until `clear_away`.
+    /// Returns how the leader ended. Its descendants may go on until `clear_away`.
     pub(crate) async fn stop(&self, kill_at: Boottime, guard: Option<&Guard>) -> io::Result<Ended> {
         self.group.terminate();
         let others = async {
@@ -175,10 +172,10 @@ impl Process {
         self.ended().await
     }
 
-    /// Kills what an ended command left behind, and only then gives its pid back.
+    /// Kills the descendants of an ended command, and only then releases its pid.
     pub(crate) async fn clear_away(mut self, guard: &Guard) {
         self.group.signal(Signal::KILL);
-        // Its leader has ended, unless something went wrong on the way here.
+        // Its leader has ended, except after an earlier error.
         let _ = self.ended().await;
         guard.clear_away(self.group).await;
         guard.forget(self.group);
@@ -186,8 +183,7 @@ impl Process {
     }
 
     fn reap(&mut self) {
-        // Ended or just killed, it is gone at once, unless the kernel holds it; then it is not ours
-        // to wait for.
+        // An ended or killed process can be reaped now, unless the kernel holds it; then we do not wait for it.
         self.is_reaped = matches!(self.look(WaitIdOptions::EXITED), Ok(Some(_)));
     }
 }
@@ -242,7 +238,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_deals_with_signals_as_if_a_shell_had_started_it() {
-        // Which we ignore ourselves.
+        // This process ignores SIGPIPE.
         let mut command = shell("kill -PIPE $$; exit 3");
         for folder in [None, Some("/".into())] {
             command.cwd = folder;

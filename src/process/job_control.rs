@@ -1,7 +1,7 @@
-//! The front: the process that a shell knows, while its child, the worker, does the work.
+//! The front: the process that the shell knows, while its child, the worker, does the work.
 //!
-//! A shell may stop what it started at any time. The one who keeps a claim alive must go on
-//! nevertheless; so the one who is stopped is another, and has nothing else to do.
+//! A shell may stop its child at any time, but a lease needs a running process. So the shell stops the front, which
+//! only passes signals on.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -35,27 +35,26 @@ use super::{
     terminal::{Terminal, Tty},
 };
 
-/// The variable that tells a worker who its front is; no command may see it.
+/// The variable that names the front to a worker. Commands do not inherit it.
 pub(crate) const MARK: &str = "JOBBOARD_FRONT";
 
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// It was the front, and ends with this code.
+    /// It was the front, and exits with this code.
     Done(u8),
-    /// It does the work for a front, whose terminal this is.
+    /// The worker of a front, with the front's terminal.
     Worker(Terminal),
-    /// It does the work, and there is no terminal.
+    /// The worker, without a terminal.
     Alone,
 }
 
-/// Divides this process in two if a command is to run on a terminal.
+/// Splits this process in two if a command runs on a terminal.
 ///
-/// `mark` is the value of [`MARK`] in the environment, `args` all arguments but the name of the
-/// program. Returns in the process that does the work, and in the other one when that has ended.
-/// To be called while there is only one thread.
+/// `mark` is the value of [`MARK`] in the environment; `args` are all arguments without the program's name. Returns
+/// in the worker, and in the front once the worker has ended. Call it while there is only one thread.
 pub(crate) fn enter(mark: Option<&OsStr>, args: &[OsString]) -> io::Result<Role> {
     let front = mark.and_then(|mark| Pid::from_raw(mark.to_str()?.parse().ok()?));
-    // In a group that is led from outside of a container nobody here can hand the terminal on.
+    // The terminal cannot be passed on in a group whose leader is outside the container.
     let terminal = Tty::ours().and_then(|tty| Some((tty, own_group()?)));
     match (front, terminal) {
         (Some(front), terminal) => hold(front, terminal),
@@ -70,7 +69,7 @@ fn hold(front: Pid, terminal: Option<(Tty, Pid)>) -> io::Result<Role> {
         return Ok(Role::Done(128 + 15));
     }
     forwarded().thread_unblock()?;
-    // Started from `/proc/self/exe`, it would be listed as "exe".
+    // A process started from `/proc/self/exe` would be listed as "exe".
     let _ = set_name(c"jobboard");
     Ok(match terminal {
         Some((tty, group)) => Role::Worker(Terminal::of_front(front, group, tty)),
@@ -78,7 +77,7 @@ fn hold(front: Pid, terminal: Option<(Tty, Pid)>) -> io::Result<Role> {
     })
 }
 
-/// Makes sure that we are told how the worker ended, also if we were started to ignore it.
+/// Makes `wait` report the worker's end, even if our parent made us ignore it.
 fn heed_children() -> io::Result<()> {
     if Ignored::now().has(Signal::CHILD) {
         catch_for_good(SignalKind::child())?;
@@ -86,7 +85,7 @@ fn heed_children() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the signals that a front passes on, blocked in it so that they can be read.
+/// Returns the signals that a front passes on. They are blocked in it, to be read.
 fn forwarded() -> SigSet {
     let ignored = Ignored::now();
     let signals = ENDING.into_iter().chain([Signal::TSTP, Signal::CONT]);
@@ -101,21 +100,21 @@ struct Front {
     modes: Option<Termios>,
     inbox: SignalFd,
     worker: Child,
-    /// Whether the shell has our group in the foreground, whoever else may hold the terminal.
+    /// Whether the shell has our group in the foreground, whichever group uses the terminal.
     in_foreground: bool,
 }
 
 struct Received {
     signal: Signal,
-    /// `None` for one that the kernel sent, as it does for a terminal.
+    /// `None` for a signal of the kernel, such as one from the terminal.
     sender: Option<u32>,
 }
 
 impl Front {
-    /// Starts the worker: this very program once more, in our group, with our streams.
+    /// Starts the worker: this program again, in our group, with our streams.
     fn start(tty: Tty, args: &[OsString]) -> io::Result<Self> {
         let signals = forwarded();
-        // Before there is a worker, that would have to be told of them; it unblocks them for itself.
+        // Before the worker starts, so that no signal is lost. The worker unblocks them for itself.
         signals.thread_block()?;
         let inbox = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         heed_children()?;
@@ -133,7 +132,7 @@ impl Front {
         })
     }
 
-    /// Passes signals on until the worker ends, and returns the code to end with.
+    /// Passes signals on until the worker ends, and returns the exit code.
     fn stand(mut self) -> io::Result<u8> {
         let end = pidfd_open(self.worker_pid(), PidfdFlags::empty())?;
         loop {
@@ -156,7 +155,6 @@ impl Front {
     }
 
     fn receive(&self) -> io::Result<Option<Received>> {
-        /// The kernel's own `si_code`.
         const SI_KERNEL: i32 = 0x80;
         let Some(info) = self.inbox.read_signal()? else {
             return Ok(None);
@@ -170,34 +168,34 @@ impl Front {
             }))
     }
 
-    /// Passes a signal on to the worker, and stops when the job is to stop.
+    /// Passes a signal on to the worker, and stops with the job.
     fn pass_on(&mut self, received: &Received) -> io::Result<()> {
         let signal = received.signal;
         let is_from_worker = received.sender == Some(self.worker.id());
-        // Before the command has started and after it has ended, the terminal reaches both.
+        // Before the command starts and after it ends, the terminal signals both processes.
         let worker_has_it = received.sender.is_none() && self.is_together();
         if signal == Signal::CONT {
             self.in_foreground = has_our_group(&self.tty);
         }
         if !is_from_worker && !worker_has_it {
-            // It cannot be gone: only we reap it.
+            // The worker cannot be gone: only this process reaps it.
             let _ = kill_process(self.worker_pid(), signal);
         }
-        // Otherwise the worker first stops the command, and then us.
+        // Otherwise the worker stops the command first, and then this process.
         if signal == Signal::TSTP && (is_from_worker || self.is_together()) {
             act_by_default(nix_signal::SIGTSTP)?;
         }
         Ok(())
     }
 
-    /// Whether the worker is still, or again, in our group.
+    /// Whether the worker is in our group, before or after the command.
     fn is_together(&self) -> bool {
         Stat::of(self.worker_pid()).is_some_and(|stat| stat.group == own_group())
     }
 
-    /// Ends as the worker did, which ended as the command did.
+    /// Ends like the worker, which ended like the command.
     fn conclude(&self, status: ExitStatus) -> u8 {
-        // A worker that was killed left the terminal with the command, in whatever state.
+        // A killed worker left the terminal with the command, in any state.
         if status.signal().is_some()
             && self.in_foreground
             && let Some(group) = own_group()
@@ -207,7 +205,7 @@ impl Front {
         }
         let code = code_of(status.code(), status.signal());
         if code == 130 {
-            // A shell goes on with its loop or script unless it sees that it was interrupted.
+            // A shell continues its loop or script unless it sees the interruption.
             let _ = act_by_default(nix_signal::SIGINT);
         }
         code
@@ -218,12 +216,12 @@ impl Front {
     }
 }
 
-/// Whether we are of the group that may read from the terminal.
+/// Whether our group may read from the terminal.
 fn has_our_group(tty: &Tty) -> bool {
     own_group().is_some_and(|group| tty.foreground() == Some(group))
 }
 
-/// Lets a blocked signal do what it does to a program that knows nothing of it.
+/// Runs the default action of a blocked signal.
 fn act_by_default(signal: nix_signal::Signal) -> io::Result<()> {
     let only = SigSet::from(signal);
     nix_signal::raise(signal)?;

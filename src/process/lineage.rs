@@ -1,4 +1,4 @@
-//! Who came of which command: by groups and parents as `/proc` shows them, and by labels.
+//! Finds the descendants of each command by group, parent and label.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,18 +16,18 @@ use super::{
     label::Label,
 };
 
-/// A command of which all descendants are looked for.
+/// A command whose descendants are searched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
-    /// The group that it was started with; `None` if it is not known yet.
+    /// The group that it started with; `None` if unknown yet.
     pub(crate) group: Option<Group>,
     pub(crate) label: Label,
 }
 
-/// A living conductor, to which the kernel gives whoever loses its parents below it.
+/// A living conductor that adopts the orphans below it.
 ///
-/// To be put together after the processes have been looked at, never before: a command that is
-/// known by then may have started meanwhile, and one that is not has ended.
+/// Build this after the scan of the processes, never before. A listed command may be newer than the scan, and an
+/// unlisted one has ended.
 #[derive(Debug)]
 pub(crate) struct Household {
     /// Its children that are no orphans: the leaders of its commands, and its guards.
@@ -35,7 +35,7 @@ pub(crate) struct Household {
     pub(crate) labels: HashSet<Label>,
 }
 
-/// A process, whatever its pid may mean by now.
+/// A process, safe against reuse of its pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Kin {
     pub(crate) pid: Pid,
@@ -43,9 +43,9 @@ pub(crate) struct Kin {
 }
 
 impl Kin {
-    /// Sends it a signal, and nobody who has its pid by now; one that has ended needs none.
+    /// Signals this process and no later one with its pid. Ignores a process that has ended.
     pub(crate) fn signal(self, signal: Signal) {
-        // From here on the pid may be reused, but what is held is still the same process.
+        // From here on the pid may be reused, but the handle still means the same process.
         let held = match pidfd_open(self.pid, PidfdFlags::empty()) {
             Ok(held) => Some(held),
             Err(Errno::MFILE | Errno::NFILE) => None,
@@ -54,7 +54,7 @@ impl Kin {
         if Stat::of(self.pid).map(|stat| stat.started) != Some(self.started) {
             return;
         }
-        // It may belong to somebody else; that cannot be mended.
+        // The pid may belong to another process; that cannot be prevented.
         let _ = match held {
             Some(held) => pidfd_send_signal(held, signal),
             None => kill_process(self.pid, signal),
@@ -67,16 +67,15 @@ impl Kin {
     }
 }
 
-/// How often it is looked who has come while all others were looked at: who ends meanwhile may leave
-/// a child that was not there before.
+/// How often the scan repeats to find new processes: one that ends meanwhile may leave an unseen child.
 const LOOKS: usize = 4;
 
-/// All processes that run, as they were at about one moment.
+/// All running processes, as of about one moment.
 #[derive(Debug)]
 pub(crate) struct Processes {
     all: HashMap<Pid, Stat>,
     children: HashMap<Pid, Vec<Pid>>,
-    /// The children of the conductor that was looked around, and what they bear.
+    /// The conductor's children in the scan, and their labels.
     adopted: Vec<(Pid, Option<Label>)>,
 }
 
@@ -97,7 +96,7 @@ impl Processes {
         Self::of(living.collect())
     }
 
-    /// Looks at all of them, and at what the children of a conductor bear.
+    /// Scans all processes, and the labels of a conductor's children.
     pub(crate) fn around(conductor: Pid) -> Self {
         let mut processes = Self::now();
         let mut open = vec![conductor];
@@ -105,7 +104,7 @@ impl Processes {
             for &pid in processes.children.get(&parent).into_iter().flatten() {
                 let label = Label::of(pid);
                 if label.is_none() && !processes.has(pid) {
-                    // What it bore is unknown; its own children have come to the conductor.
+                    // Its label is unknown. The conductor has adopted its children.
                     open.push(pid);
                 } else {
                     processes.adopted.push((pid, label));
@@ -138,14 +137,13 @@ impl Processes {
         }
     }
 
-    /// Returns whoever came of a command of the conductor that was looked [`around`](Self::around),
-    /// and the rest of its group.
+    /// Returns the descendants of a command of the conductor that was scanned [`around`](Self::around), and the rest
+    /// of its group.
     ///
-    /// An orphan that bears nobody's label came of whichever command is looked at first, unless it
-    /// is older than that.
+    /// An orphan without a label counts for the first command checked, unless the orphan is older.
     pub(crate) fn of_command(&self, origin: Origin, house: &Household) -> Vec<Kin> {
         let leader = origin.group.map(Group::leader);
-        // A leader that has ended is not among those who run.
+        // A leader that has ended is not in the scan.
         let since = leader.and_then(Stat::of).map_or(0, |stat| stat.started);
         let orphans = self.adopted.iter().filter(|(orphan, label)| {
             !house.own.contains(orphan)
@@ -161,13 +159,13 @@ impl Processes {
         self.below(orphans.chain(in_group.map(|(pid, _)| pid)).copied())
     }
 
-    /// Returns whoever bears a label of which this holds.
+    /// Returns the processes whose label matches.
     pub(crate) fn bearers(&self, holds: impl Fn(Label) -> bool) -> Vec<(Pid, Label)> {
         let label = |pid: Pid| Some((pid, Label::of(pid).filter(|it| holds(*it))?));
         self.pids().filter_map(label).collect()
     }
 
-    /// Returns these and all that came of them, but neither ourselves nor the first process.
+    /// Returns these processes and their descendants, without this process and pid 1.
     pub(crate) fn below(&self, roots: impl Iterator<Item = Pid>) -> Vec<Kin> {
         let mut found = HashSet::new();
         let mut open: Vec<Pid> = roots.collect();
@@ -183,7 +181,7 @@ impl Processes {
         found.iter().filter_map(kin).collect()
     }
 
-    /// Returns a process and all from whom it came, as far as they live.
+    /// Returns a process and its living ancestors.
     pub(crate) fn ancestry(&self, pid: Pid) -> HashSet<Pid> {
         let mut found = HashSet::new();
         let mut next = Some(pid);
@@ -198,12 +196,12 @@ impl Processes {
     }
 }
 
-/// Returns the pids of all processes, also of those that nobody has reaped.
+/// Includes processes that are not reaped yet.
 pub(crate) fn pids() -> impl Iterator<Item = Pid> {
     numbered().map(|(pid, _)| pid)
 }
 
-/// Returns all processes, each with the number of its folder, which the next one with its pid does not get.
+/// Returns each process with the inode of its `/proc` directory, which a later process with that pid does not get.
 pub(crate) fn numbered() -> impl Iterator<Item = (Pid, u64)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
@@ -220,7 +218,7 @@ mod tests {
     fn an_orphan_came_of_whose_label_it_bears_or_else_of_whoever_is_older() {
         let pid = |number| Pid::from_raw(number).unwrap();
         let [job, neighbour, over] = ["1", "2", "3"].map(|uuid| Label::new("a", uuid));
-        // The number of each, when it started, and what it bears.
+        // Per orphan: pid, start time and label.
         let orphans = [
             (11, u64::MAX, Some(job)),
             (12, u64::MAX, Some(neighbour)),

@@ -1,7 +1,7 @@
-//! Lends the terminal to a command, and takes part in the shell's job control on its behalf.
+//! Lends the terminal to a command, and takes part in the shell's job control for it.
 //!
-//! The shell knows of the front only. This process, the worker, is the front's child and must go
-//! on while the job is stopped; so it has a group of its own, as the command has.
+//! The shell knows only the front. This process, the worker, is the front's child and must keep running while the job
+//! is stopped. So the worker and the command have a process group each.
 
 use std::{cell::Cell, fs::File, io, os::fd::OwnedFd, time::Duration};
 
@@ -19,23 +19,23 @@ use super::{
     signal::Signals,
 };
 
-/// The terminal of a command that a person typed, as its worker sees it.
+/// The worker's view of the terminal of an interactive command.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     tty: Tty,
     front: Pid,
-    /// The process group that the shell knows: the front's, and that of others in its pipeline.
+    /// The process group that the shell knows: the front and its pipeline.
     front_group: Pid,
-    /// Whether the command is to have the terminal without having to ask for it.
+    /// Whether the command gets the terminal without asking for it.
     is_for_command: bool,
-    /// Whether the command, or a job of its own, has the terminal from us.
+    /// Whether the command, or one of its own jobs, holds the terminal.
     is_lent: Cell<bool>,
     modes: Option<Termios>,
     events: Option<Signals>,
 }
 
 impl Terminal {
-    /// Takes part in the name of this front, our parent, in whose group we still are.
+    /// Acts for this front, our parent, while we are still in its group.
     pub(crate) fn of_front(front: Pid, front_group: Pid, tty: Tty) -> Self {
         Self {
             tty,
@@ -50,7 +50,7 @@ impl Terminal {
 
     /// From here until [`Terminal::rejoin`] nothing may be read from the terminal or written to it.
     pub(crate) fn step_aside(&mut self) -> io::Result<()> {
-        // In a pipeline others may be about to use the terminal: the command has to ask for it.
+        // In a pipeline other programs may need the terminal, so the command has to ask for it.
         self.is_for_command = isatty(stdio::stdin()) && isatty(stdio::stdout());
         self.modes = self.tty.modes();
         self.events = Some(Signals::catch(&[
@@ -69,7 +69,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for something that [`Terminal::attend`] is to be told.
+    /// Waits for a signal for [`Terminal::attend`].
     pub(crate) async fn event(&mut self) -> Signal {
         match &mut self.events {
             Some(events) => events.next().await,
@@ -93,9 +93,9 @@ impl Terminal {
         getppid() != Some(self.front)
     }
 
-    /// A command that could not clean up after itself has its terminal modes undone.
+    /// Resets the terminal modes after a command that could not clean up.
     pub(crate) fn take_back(&mut self, command: Group, ended: Option<Ended>) {
-        // The command may have given it to a job of its own.
+        // The command may have given it to one of its own jobs.
         let is_with_command = self.tty.foreground() == Some(command.leader());
         if is_with_command
             || (self.is_lent.get() && self.tty.foreground() != Some(self.front_group))
@@ -107,19 +107,19 @@ impl Terminal {
             self.share(ended);
         }
         self.rejoin();
-        // A front that is still stopped could not tell the shell that the command has ended.
+        // A stopped front could not report the command's end to the shell.
         if self.is_front_stopped() {
             let _ = kill_process(self.front, Signal::CONT);
         }
     }
 
-    /// Goes back to the front's group, where the terminal may be used again.
+    /// Returns to the front's group, where the terminal may be used again.
     pub(crate) fn rejoin(&self) {
         // It cannot fail while the front lives, and otherwise there is nothing to rejoin.
         let _ = setpgid(None, Some(self.front_group));
     }
 
-    /// Without us the signal would have reached the front's whole group: the shell whose script it is, say.
+    /// Repeats the signal for the front's whole group, such as the shell of a script, as if we were not there.
     fn share(&self, ended: Option<Ended>) {
         if let Some(Ended::Signal(number)) = ended
             && let Some(signal @ (Signal::INT | Signal::QUIT)) = Signal::from_named_raw(number)
@@ -128,7 +128,7 @@ impl Terminal {
         }
     }
 
-    /// Gives a stopped command what it stopped for, or else stops the whole job for the shell.
+    /// Gives a stopped command the terminal if it needs that, or else stops the whole job for the shell.
     async fn suspend(&mut self, command: Group, reason: Signal) {
         let holder = self.tty.foreground();
         let is_lent = holder == Some(command.leader());
@@ -143,10 +143,10 @@ impl Terminal {
             self.tty.lend(self.front_group);
         }
         if self.stop_front().await {
-            // The shell has it now, and gives it back if it likes.
+            // The shell holds the terminal now, and may return it.
             self.is_lent.set(false);
         } else {
-            // No shell that would ever continue it: nothing stops here.
+            // No shell would ever continue the job, so nothing stops here.
             if is_lent {
                 self.tty.lend(command.leader());
             }
@@ -158,9 +158,9 @@ impl Terminal {
         !self.is_front_gone() && Stat::of(self.front).is_some_and(|stat| stat.state == 'T')
     }
 
-    /// Stops the front and whatever else the shell counts as this job; whether it worked.
+    /// Stops the front and the shell's whole job, and returns whether that worked.
     async fn stop_front(&self) -> bool {
-        // Not SIGSTOP: the kernel withholds this one where nobody could continue the job.
+        // Not SIGSTOP: the kernel withholds SIGTSTP where no process could continue the job.
         let _ = kill_process_group(self.front_group, Signal::TSTP);
         for _ in 0..20 {
             if self.is_front_stopped() {
@@ -172,7 +172,7 @@ impl Terminal {
     }
 }
 
-/// Whether a terminal controls this process, which is told when that hangs up.
+/// Whether this process has a controlling terminal, whose hang-up sends it a signal.
 pub(crate) fn is_controlled() -> bool {
     File::open("/dev/tty").is_ok()
 }
@@ -181,7 +181,7 @@ pub(crate) fn is_controlled() -> bool {
 pub(crate) struct Tty(OwnedFd);
 
 impl Tty {
-    /// Finds it among the standard streams; `None` if none of them is it.
+    /// Finds our terminal among the standard streams.
     pub(crate) fn ours() -> Option<Self> {
         let streams = [stdio::stdin(), stdio::stdout(), stdio::stderr()];
         // This is refused for a terminal that does not control us.
@@ -193,7 +193,7 @@ impl Tty {
         tcgetpgrp(&self.0).ok()
     }
 
-    /// Makes a group the foreground group; one that is gone cannot be, and needs not.
+    /// Makes a group the foreground group. Ignores a group that is gone.
     pub(crate) fn lend(&self, group: Pid) {
         let _ = unstopped(|| tcsetpgrp(&self.0, group));
     }
@@ -202,7 +202,7 @@ impl Tty {
         tcgetattr(&self.0).ok()
     }
 
-    /// Makes the terminal treat it as it once did, once all output is out.
+    /// Restores terminal modes once all output is written.
     pub(crate) fn set_modes(&self, modes: Option<&Termios>) {
         if let Some(modes) = modes {
             let _ = unstopped(|| tcsetattr(&self.0, OptionalActions::Drain, modes));
@@ -210,9 +210,9 @@ impl Tty {
     }
 }
 
-/// Does something to the terminal for which a group in the background would be stopped.
+/// Blocks SIGTTOU, which would stop a background group that changes the terminal.
 fn unstopped<T>(action: impl FnOnce() -> T) -> T {
-    // Only meanwhile: a command would inherit it.
+    // Only for this call: a command would inherit it.
     let before = SigSet::from(nix_signal::SIGTTOU).thread_swap_mask(SigmaskHow::SIG_BLOCK);
     let result = action();
     if let Ok(before) = before {

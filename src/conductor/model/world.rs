@@ -1,26 +1,25 @@
-//! Two conductors, their guards and commands, an operator, and a board with one job, as they are at a moment.
+//! The state of the model: two conductors, their guards and commands, an operator, and a board with one job.
 
 use super::step::Step;
 
-/// How long a claim lasts, in ticks.
+/// In ticks.
 pub(super) const TERM: u8 = 4;
-/// How long before its deadline a command is ended.
+/// The guard ends a command this many ticks before its deadline.
 const MARGIN: u8 = 1;
-/// How long a client is silent at most towards the server that has its session.
+/// The longest silence of a client towards its ZooKeeper server, in ticks.
 pub(super) const SILENCE: u8 = 2;
-/// The owner of a claim whose conductor is dead: the next one in its place has a name of its own.
+/// The owner of a claim whose conductor is dead: its successor has another name.
 pub(super) const GONE: usize = 2;
 
-/// What claims live by.
+/// How claims end on this board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Each lapses at its time.
     Expiry,
-    /// All of a conductor live as long as its session, which ends at some time when it was not confirmed.
+    /// All claims of a conductor live as long as its session, which may end once it is unconfirmed.
     Session,
 }
 
-/// Something that is made wrong, for what becomes of it.
+/// A deliberate defect: the model must find its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Planted {
     SettlesWithoutFence,
@@ -33,16 +32,15 @@ pub(super) enum Planted {
     NoticesNoLateClaim,
 }
 
-/// In what circumstances all this happens.
+/// The fixed conditions of one exploration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scene {
     pub(super) kind: Kind,
-    /// Whether both conductors are on one machine, and find what the other one left there.
+    /// Whether both conductors share a machine, and find each other's leftovers.
     ///
-    /// Only then may guards be stopped or killed together with their conductors: of two machines nobody can end what
-    /// runs on the other.
+    /// Only then may guards stop or die together with their conductors: no machine can end processes on another.
     pub(super) is_one_machine: bool,
-    /// How much may happen that nobody wants.
+    /// The number of faults that may happen.
     pub(super) faults: u8,
     pub(super) planted: Option<Planted>,
 }
@@ -52,7 +50,7 @@ impl Scene {
         self.planted == Some(planted)
     }
 
-    /// Which of the last two confirmations the time of a claim counts from.
+    /// Index of the confirmation from which the expiry of a claim counts.
     pub(super) fn confirmation(&self) -> usize {
         let is_late =
             self.kind == Kind::Session && !self.has(Planted::CountsFromTheLastConfirmation);
@@ -60,16 +58,16 @@ impl Scene {
     }
 }
 
-/// A promise that was broken.
+/// A violated guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Broken {
-    /// Two commands of the job ran for a while, and nobody had forced that.
+    /// Two commands of the job overlapped without a forced release.
     RanTwice,
-    /// A settlement was accepted after its claim was over.
+    /// A settlement was accepted after its claim had ended.
     SettledLate,
-    /// An operator ended another claim than the one that was looked at.
+    /// An operator ended another claim than the one on screen.
     ForcedAnother,
-    /// Somebody works, and the job cannot come to its end any more.
+    /// A conductor works, and the job can no longer finish.
     Stuck,
 }
 
@@ -85,11 +83,10 @@ pub(super) struct Hold {
     pub(super) owner: usize,
     pub(super) fence: u8,
     pub(super) left: u8,
-    /// What will be left once the server that ends sessions has heard what another one knows.
+    /// Lease left once the server that ends sessions has received the other server's confirmations.
     pub(super) heard: u8,
 }
 
-/// What is asked of the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Request {
     Claim,
@@ -97,7 +94,6 @@ pub(super) enum Request {
     Settle { fence: u8, is_consumed: bool },
 }
 
-/// What the board answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Answer {
     Won(u8),
@@ -105,22 +101,21 @@ pub(super) enum Answer {
     Refused,
 }
 
-/// A request that is under way, or its answer.
+/// A pending request, or its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Call {
     pub(super) request: Request,
     pub(super) answer: Option<Answer>,
-    /// What is left of a claim that it renews, counted from when this was asked.
+    /// Lease left if this request renews it, counted from the request.
     pub(super) left: u8,
 }
 
-/// What a conductor does about the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Doing {
     Nothing,
     Asks,
     Won,
-    /// The guard is told, and the claim was ours a moment ago.
+    /// The guard knows of the command, and the claim was ours a moment ago.
     Starts,
     Runs,
     Ended {
@@ -137,17 +132,16 @@ pub(super) struct Conductor {
     pub(super) guard: Life,
     pub(super) doing: Doing,
     pub(super) fence: u8,
-    /// What is left of the claim, counted from its last two confirmations, the last one first.
+    /// Lease left, counted from the last two confirmations, newest first.
     pub(super) confirmed: [u8; 2],
-    /// Whether the guard knows of the command and of how long it may run.
+    /// Whether the guard knows the command and its deadline.
     pub(super) is_watched: bool,
-    /// The fence of the claim under which its command runs.
     pub(super) command: Option<u8>,
-    /// Whether the board may have the job as ours without our having it in hand.
+    /// Whether the board may list the job as ours although no attempt runs here.
     pub(super) is_adrift: bool,
     pub(super) call: Option<Call>,
     pub(super) renewal: Option<Call>,
-    /// What was asked, and is still on its way, though nobody waits for it; and by whom.
+    /// A request still in transit whose sender no longer waits, and its sender.
     pub(super) late: Option<(usize, Request)>,
 }
 
@@ -165,16 +159,15 @@ pub(super) const IDLE: Conductor = Conductor {
     late: None,
 };
 
-/// All there is at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct World {
     pub(super) is_ended: bool,
     pub(super) is_paused: bool,
     pub(super) hold: Option<Hold>,
     pub(super) conductors: [Conductor; 2],
-    /// The claim that an operator has looked at.
+    /// The claim that the operator looked at.
     pub(super) seen: Option<(usize, u8)>,
-    /// Claims up to this one were taken away, or came before.
+    /// The highest fence that was forcibly released.
     pub(super) forced: u8,
     pub(super) faults: u8,
     pub(super) broken: Option<Broken>,
@@ -185,25 +178,24 @@ impl Conductor {
         !matches!(self.doing, Doing::Nothing | Doing::Asks)
     }
 
-    /// Whether the time is up after which nobody may work under its claim.
+    /// Whether the deadline for work under the claim has passed.
     pub(super) fn is_over(&self, scene: &Scene) -> bool {
         self.has_claim() && self.confirmed[scene.confirmation()] <= MARGIN
     }
 
-    /// Whether its guard would end the command now, and whether before time goes by.
+    /// Whether the guard would end the command now, and whether it does so before the next tick.
     pub(super) fn is_command_due(&self, scene: &Scene) -> Option<bool> {
         let is_guarded = self.command.is_some() && self.guard == Life::Up;
         let is_over = self.is_watched && self.confirmed[scene.confirmation()] <= MARGIN;
         (is_guarded && (is_over || self.life == Life::Dead)).then_some(is_over)
     }
 
-    /// Leaves the job to others.
     pub(super) fn let_go(&mut self) {
         (self.doing, self.fence, self.confirmed) = (Doing::Nothing, 0, [0; 2]);
         (self.is_watched, self.renewal) = (false, None);
     }
 
-    /// Ends the command, and leaves the job to others, whatever is under way.
+    /// Ends the command and drops the job, whatever is pending.
     pub(super) fn abandon(&mut self, owner: usize) {
         self.command = None;
         if let Some(call) = self.call.take() {
@@ -212,7 +204,7 @@ impl Conductor {
         self.let_go();
     }
 
-    /// Gives up waiting for an answer, while the request may still be on its way.
+    /// Stops waiting for an answer. The request may still be in transit.
     pub(super) fn forget_call(&mut self, owner: usize, call: Call) {
         if call.answer.is_none() {
             self.late = Some((owner, call.request));
@@ -234,16 +226,16 @@ impl World {
         }
     }
 
-    /// Whether there is nothing left to be done, or nobody who could do it.
+    /// Whether no work is left, or no one to do it.
     pub(super) fn is_settled(&self) -> bool {
         self.is_ended || self.conductors.iter().all(|it| it.life != Life::Up)
     }
 
-    /// Whether a step happens by itself: it neither is a fault nor mends one.
+    /// Whether a step needs no fault and fixes none.
     pub(super) fn is_ordinary(&self, step: Step) -> bool {
         match step {
             Step::Continues(_) | Step::GuardContinues(_) | Step::IsRestarted(_) => false,
-            // Who is able to keeps it, also for a claim of which nothing is known.
+            // A conductor that can keep its session does so, even for an unknown claim.
             Step::SessionEnds => self.hold.is_none_or(|it| !self.is_up(it.owner)),
             _ => !step.is_fault(),
         }
@@ -255,12 +247,11 @@ impl World {
             .is_some_and(|it| it.life == Life::Up)
     }
 
-    /// Returns a conductor that can do something.
     pub(super) fn able(&mut self, i: usize) -> Option<&mut Conductor> {
         Some(&mut self.conductors[i]).filter(|it| it.life == Life::Up)
     }
 
-    /// Returns the one of two worlds that are alike but for which conductor is called the first.
+    /// Returns one representative of two worlds that differ only in the order of the conductors.
     pub(super) fn unnamed(self) -> Self {
         let mut other = self;
         let swap = |owner: &mut usize| *owner = [1, 0, GONE][*owner];
@@ -282,7 +273,7 @@ impl World {
         fences
     }
 
-    /// Only which fence is greater matters: numbered anew, what is the same is found to be.
+    /// Renumbers the fences: only their order matters, so that equal worlds compare equal.
     pub(super) fn number_fences_anew(&mut self) {
         let mut all = self.fences();
         all.sort_unstable();
@@ -313,9 +304,9 @@ impl World {
         }
     }
 
-    /// Answers what is asked in vain, whenever it arrives, and has nobody wait for what changes nothing.
+    /// Answers requests that fail whenever they arrive, and drops those that change nothing.
     ///
-    /// No promise hangs on it, and there are far fewer worlds.
+    /// No guarantee depends on them, and far fewer worlds remain.
     pub(super) fn spare_the_vain(&mut self, scene: &Scene) {
         let would_serve = [
             Planted::SettlesWithoutFence,

@@ -1,6 +1,6 @@
-//! The guard process itself: it listens on its standard input, and waits.
+//! The guard process: it reads its standard input and waits.
 //!
-//! It is synchronous and needs nothing but its input, `/proc` and a clock.
+//! It is synchronous and needs only its input, `/proc` and a clock.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -29,23 +29,23 @@ use crate::process::{
     lineage::{Household, Kin, Origin, Processes},
 };
 
-/// How long a guard goes on looking for commands after its conductor has died.
+/// How long a guard searches for commands after its conductor died.
 const SWEEP: Duration = Duration::from_secs(2);
-/// How long a command then has to end by itself.
+/// How long those commands then have to exit.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How long what is said to a guard that has just listened waits to be heard.
+/// How long new lines wait after the guard has read.
 ///
-/// A conductor with short jobs speaks thousands of times a second, and each time that it woke its
-/// guard would cost as much as a part of a job. It is shorter than what lies between the two moments
-/// of the shortest lease, so that what is heard that late is still killed before its deadline.
+/// A conductor with short jobs writes thousands of lines per second, and waking its guard for each would be
+/// expensive. The delay is shorter than the gap between the two limits of the shortest lease: the guard still kills
+/// before the deadline.
 const DEAF: Duration = Duration::from_millis(20);
 
-/// Call it before anything else, in a process of its own.
+/// Call this first in a process of its own.
 pub(crate) fn main() -> io::Result<()> {
-    // Who stops a whole service signals us as well, while the conductor still needs us.
+    // Stopping a whole service signals the guard as well, while its conductor still needs it.
     SigSet::all().thread_block()?;
-    // Started from `/proc/self/exe`, it would be listed as "exe".
+    // A process started from `/proc/self/exe` would be listed as "exe".
     let _ = set_name(NAME);
     fcntl_setfl(stdin(), OFlags::NONBLOCK)?;
     let timer = Timer::new()?;
@@ -55,7 +55,7 @@ pub(crate) fn main() -> io::Result<()> {
         let due = watch.next_due();
         timer.set(due.into_iter().chain(deaf_until).min())?;
         wait(&timer, deaf_until)?;
-        // What was said comes first: it may be that a command has ended or may stay.
+        // Read first: a command may have ended or got more time.
         let mut heard = watch.listen()?;
         if matches!(heard, Heard::Nothing | Heard::Lines) {
             let due = watch.enforce(Boottime::now());
@@ -63,7 +63,7 @@ pub(crate) fn main() -> io::Result<()> {
                 let processes = watch
                     .conductor
                     .map_or_else(Processes::now, Processes::around);
-                // Who was started before they were looked at has been announced by now.
+                // Commands that started before the scan are announced by now.
                 heard = watch.listen()?;
                 watch.end_strays(&due, &processes);
             }
@@ -79,10 +79,10 @@ pub(crate) fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until it is time, or the conductor is gone, or, unless we are deaf, something is said.
+/// Waits for the timer, the conductor's end or, after the delay, new lines.
 fn wait(timer: &Timer, deaf_until: Option<Boottime>) -> io::Result<()> {
     let input = stdin();
-    // Its end is told in any case.
+    // The end of the input is reported in any case.
     let said = match deaf_until {
         None => PollFlags::IN,
         Some(_) => PollFlags::empty(),
@@ -107,20 +107,20 @@ enum Heard {
 #[derive(Default)]
 struct Watch {
     mark: String,
-    /// To whom orphans go, if that is the conductor.
+    /// The conductor, if it adopts orphans.
     conductor: Option<Pid>,
     groups: HashMap<Group, Known>,
-    /// A command whose group is not told yet.
+    /// A command whose group is unknown yet.
     starting: Option<Course>,
-    /// Groups of whose leaders it is not known yet when they started.
+    /// Groups whose leaders' start times are unknown yet.
     strangers: Vec<Group>,
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of an incomplete line.
     partial: Vec<u8>,
 }
 
 struct Known {
     course: Course,
-    /// When its leader started, to know it from a later process with the same pid.
+    /// When the leader started: tells it from a later process with the same pid.
     started: Option<u64>,
 }
 
@@ -148,7 +148,7 @@ impl Watch {
         }
     }
 
-    /// Does what the lines say whose end has come; whether one of them was the last one ever.
+    /// Handles all complete lines, and returns whether one was the conductor's last.
     fn heed_lines(&mut self) -> bool {
         let newline = self.partial.iter().rposition(|&byte| byte == b'\n');
         let rest = self.partial.split_off(newline.map_or(0, |at| at + 1));
@@ -163,7 +163,7 @@ impl Watch {
         false
     }
 
-    /// Looks up the leaders of the groups that are new, and that have not been forgotten since.
+    /// Looks up the leaders of new groups that are still watched.
     fn identify(&mut self) {
         for group in self.strangers.drain(..) {
             if let Some(ward) = self.groups.get_mut(&group) {
@@ -184,7 +184,7 @@ impl Watch {
                         started: None,
                     }
                 });
-                // A conductor that was stopped and goes on may still prolong a lease.
+                // A conductor that was stopped and continues may still extend a lease.
                 known.course = course;
                 self.starting = None;
             }
@@ -202,7 +202,7 @@ impl Watch {
         courses.chain(self.starting).filter_map(Course::due).min()
     }
 
-    /// Ends the groups of the commands whose time has come, and returns what else is due.
+    /// Ends the groups of the commands that are due, and returns the other steps that are due.
     fn enforce(&mut self, now: Boottime) -> Vec<(Origin, Step)> {
         let mut due = Vec::new();
         for (&group, known) in &mut self.groups {
@@ -226,7 +226,7 @@ impl Watch {
         due
     }
 
-    /// Ends what came of these commands and is not in their groups.
+    /// Ends the descendants of these commands outside their groups.
     fn end_strays(&mut self, due: &[(Origin, Step)], processes: &Processes) {
         let house = self.household();
         for &(origin @ Origin { group, label }, step) in due {
@@ -234,7 +234,7 @@ impl Watch {
                 Some(group) => self.groups.get_mut(&group).map(|known| &mut known.course),
                 None => self.starting.as_mut(),
             };
-            // It may have ended meanwhile, and another one be starting.
+            // The command may have ended and another one be starting.
             let Some(course) = course.filter(|it| it.ward.label == label) else {
                 continue;
             };
@@ -262,7 +262,7 @@ impl Watch {
         }
     }
 
-    /// Ends all commands of a conductor that has died, also those that it could not announce.
+    /// Ends all commands of a dead conductor, including unannounced ones.
     fn end_all(&self) {
         let died = Boottime::now();
         let mut asked = HashSet::new();
@@ -300,7 +300,7 @@ impl Watch {
         }
     }
 
-    /// Returns when whoever bears this label has to be gone, as far as that is known.
+    /// Returns the kill time for processes with this label, as far as known.
     fn kill_at(&self, label: Label) -> Boottime {
         let courses = self.groups.values().map(|known| known.course);
         let mut wards = courses.chain(self.starting).map(|course| course.ward);
@@ -310,7 +310,7 @@ impl Watch {
 }
 
 impl Known {
-    /// A leader that is gone leaves its pid to nobody while anyone of its group is left.
+    /// The kernel reuses a leader's pid only once its group is empty.
     fn is_replaced(&self, group: Group) -> bool {
         Stat::of(group.leader()).is_some_and(|stat| Some(stat.started) != self.started)
     }

@@ -1,8 +1,8 @@
-//! The guard: a helper process that ends commands whose lease ran out or whose conductor died.
+//! The guard: a helper process that ends commands whose lease expired or whose conductor died.
 //!
-//! Here is the conductor's side of it; what leaves the group of its command is in [`strays`] and
-//! [`adopted`]. The helper itself is in [`helper`], what it does to a command and when in [`course`],
-//! and how they speak in [`mod@line`]. What both have left when they died is for [`leftover`].
+//! This is the conductor's side. [`strays`] and [`adopted`] find processes outside their command's group, [`helper`]
+//! is the guard process, [`course`] its schedule, [`mod@line`] the protocol and [`leftover`] the cleanup after both
+//! died.
 
 mod adopted;
 mod course;
@@ -49,25 +49,25 @@ use crate::ready::Ready;
 
 pub(crate) const WORD: &str = "__guard";
 
-/// The name by which a guard is listed: whoever ends all of a name does not end it as well.
+/// The guard's process name differs from the conductor's, so that `killall jobboard` spares it.
 pub(crate) const NAME: &CStr = c"claim-guard";
 
-/// The variable that tells a command who performs it.
+/// The variable that names the conductor to its commands.
 pub(crate) const CONDUCTOR: &str = "JOBBOARD_CONDUCTOR";
 
-/// Room for what a guard has yet to read: some thousand commands.
+/// Room for some thousand unread commands.
 const PIPE_SIZE: usize = 1 << 18;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
-    /// Whether its conductor is to have all orphans of its commands, and has no other children.
+    /// Whether the conductor adopts the orphans of its commands and has no other children.
     pub(crate) adopts: bool,
 }
 
 impl Launch {
-    /// This very program, even if its file was replaced meanwhile.
+    /// Uses this very program, even if its file was replaced since.
     pub(crate) fn this_program() -> Self {
         Self {
             program: "/proc/self/exe".into(),
@@ -77,14 +77,14 @@ impl Launch {
     }
 }
 
-/// Dropped while commands are watched it leaves them to the guard, which kills them.
+/// If it is dropped while it watches commands, the guard kills them.
 #[derive(Debug)]
 pub(crate) struct Guard {
     launch: Launch,
     mark: String,
     adopted: Option<Adopted>,
     state: Mutex<State>,
-    /// Told when there is a command after there was none.
+    /// Notified when the first command starts.
     stirred: Notify,
 }
 
@@ -92,13 +92,13 @@ pub(crate) struct Guard {
 struct State {
     watched: HashMap<Group, Ward>,
     starting: Option<Ward>,
-    /// `None` while one cannot be started.
+    /// `None` while no guard can be started.
     helper: Option<Helper>,
-    /// Whether it was told that one cannot be started.
+    /// Whether the failed start was reported.
     is_missing: bool,
-    /// What the guard is still to be told, and need not hear at once.
+    /// Lines that can wait for the next write.
     held: String,
-    /// When the remains of orphans were taken away last.
+    /// When the records of ended orphans were last removed.
     reaped: Instant,
 }
 
@@ -117,7 +117,7 @@ impl State {
 }
 
 impl Guard {
-    /// `mark` must be a single line that no other conductor uses; commands have it as
+    /// `mark` must be a single line that no other conductor uses; commands inherit it as
     /// [`MARK`](super::label::MARK).
     pub(crate) fn start(launch: Launch, mark: &str) -> io::Result<Self> {
         let adopted = launch.adopts.then(Adopted::from_now_on).transpose()?;
@@ -143,7 +143,7 @@ impl Guard {
         Label::new(&self.mark, uuid)
     }
 
-    /// Should we be stopped before we can announce its group, the guard knows the command by its label.
+    /// If this process stops before it announces the group, the guard finds the command by its label.
     pub(crate) fn expect(&self, ward: Ward) -> io::Result<()> {
         let mut state = self.state.lock();
         state.starting = Some(ward);
@@ -153,15 +153,14 @@ impl Guard {
     pub(crate) fn not_started(&self) {
         let mut state = self.state.lock();
         if state.starting.take().is_some() {
-            // As for a group that is forgotten.
+            // As in `forget`.
             let _ = self.send(&mut state, &Line::NotStarted);
         }
     }
 
-    /// Has a group ended at these moments, or when we die, with all that came of it.
+    /// Registers a group: the guard ends it and its descendants at these limits, or when this process dies.
     ///
-    /// Fails if the guard is dead and another one cannot be started; a later [`Guard::check`]
-    /// makes good for it.
+    /// Fails if the guard is dead and cannot be replaced. A later [`Guard::check`] repairs that.
     pub(crate) fn watch(&self, group: Group, ward: Ward) -> io::Result<()> {
         let mut state = self.state.lock();
         state.watched.insert(group, ward);
@@ -170,7 +169,7 @@ impl Guard {
         self.send(&mut state, &Line::Watch { group, ward })
     }
 
-    /// Changes the moments at which a group is ended; does nothing for one that is not watched.
+    /// Changes the limits of a group. Ignores an unwatched group.
     pub(crate) fn extend(&self, group: Group, limits: Limits) -> io::Result<()> {
         let mut state = self.state.lock();
         let ward = match state.watched.get_mut(&group) {
@@ -183,8 +182,8 @@ impl Guard {
         self.send(&mut state, &Line::Watch { group, ward })
     }
 
-    /// The guard learns it with the next line. Until then it may signal the group, but nobody else that has
-    /// its number by then.
+    /// The guard reads this with the next line. Until then it may signal the group, but no later group of that
+    /// number.
     pub(crate) fn forget(&self, group: Group) {
         let mut state = self.state.lock();
         if state.watched.remove(&group).is_some() {
@@ -195,7 +194,7 @@ impl Guard {
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock();
         if !state.held.is_empty() {
-            // One that cannot be told and not be replaced either is dead: it does no harm.
+            // A guard that neither answers nor can be replaced is dead and harmless.
             let _ = self.pass_on(&mut state);
         }
     }
@@ -208,7 +207,7 @@ impl Guard {
         self.replace(&mut state)
     }
 
-    /// Replaces the guard whenever it dies, as long as this is polled; tells once why it cannot.
+    /// Replaces the guard whenever it dies, while this is polled. Reports a failed start once.
     pub(crate) async fn tend(&self, tell: impl Fn(io::Error)) -> Infallible {
         loop {
             let end = self
@@ -251,12 +250,12 @@ impl Guard {
         }
     }
 
-    /// Starts another guard and tells it all that the one before it knew.
+    /// Starts another guard and repeats all known commands to it.
     fn replace(&self, state: &mut State) -> io::Result<()> {
         if let Some(dead) = state.helper.take() {
             dead.kill();
         }
-        // The next one never knew of them.
+        // The new guard never knew them.
         state.held.clear();
         let mark = [Line::Mark {
             mark: self.mark.clone(),
@@ -278,19 +277,19 @@ impl Drop for Guard {
         if state.watched.is_empty()
             && let Some(helper) = &mut state.helper
         {
-            // Should it not hear this, it looks for commands for two seconds and finds none.
+            // If the guard misses this line, it searches for commands for two seconds and finds none.
             let _ = helper.write(&Line::Bye.to_string());
         }
     }
 }
 
 impl Helper {
-    /// The first lines are written before the guard starts, so that it knows its commands whenever we die.
+    /// Writes the first lines before the guard starts, so that it knows its commands even if this process dies.
     fn start(launch: &Launch, conductor: u32, lines: &[Line]) -> io::Result<Self> {
         let (input, line) = pipe_with(PipeFlags::CLOEXEC)?;
-        // A guard that was stopped must not stop us; one that does not listen counts as dead.
+        // A stopped guard must not block this process. One that does not read counts as dead.
         fcntl_setfl(&line, OFlags::NONBLOCK)?;
-        // What cannot have more room makes do with what it has.
+        // Without more room, the default size has to do.
         let _ = fcntl_setpipe_size(&line, PIPE_SIZE);
         let mut line = File::from(line);
         for known in lines {
@@ -299,7 +298,7 @@ impl Helper {
         let child = Command::new(&launch.program)
             .arg0(OsStr::from_bytes(NAME.to_bytes()))
             .args(&launch.args)
-            // By which others can see that somebody watches over its commands.
+            // Lets other processes see which conductor's commands are guarded.
             .arg(format!("{conductor:x}"))
             .env_clear()
             .current_dir("/")
@@ -325,7 +324,7 @@ impl Helper {
     }
 
     fn kill(mut self) {
-        // Before the pipe is closed, at whose end one that still lives would kill all it knows.
+        // Before the pipe closes: its end makes a living guard kill all commands that it knows.
         let _ = self.child.kill().and_then(|()| self.child.wait());
     }
 }
