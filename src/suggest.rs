@@ -1,4 +1,4 @@
-//! Commands that are suggested to people: words, until they are printed for a shell.
+//! Suggested commands: word lists, until they are printed for a shell.
 
 #[cfg(test)]
 mod tests;
@@ -9,39 +9,39 @@ use serde::Serialize;
 
 use crate::printable::judged;
 
-/// The longest word that is printed for a shell, in bytes.
+/// The longest printed word, in bytes.
 const LONGEST: usize = 1000;
 
-/// Printed instead of a command with a word that cannot be typed in a shell.
+/// Replaces a command with a word that cannot be typed in a shell.
 const NOT_TYPABLE: &str = ": 'a word of this command cannot be typed; --json prints it'";
 
-/// The words of a command that a person may type, wherever they come from.
+/// The words of a suggested command, from any source.
 ///
-/// Only [`fmt::Display`] makes a line of them. In that line sh, bash, zsh and fish read exactly these words, and what
-/// makes text safe for terminals, fields, HTML and monitoring does not change it: it has no backslash, no backtick, no
-/// bar, and nothing that is not printable. See `docs/decisions/suggested-commands.md`.
+/// Only [`fmt::Display`] makes a line of them. sh, bash, zsh and fish read exactly these words from it. Sanitizing
+/// for terminals, fields, HTML and monitoring leaves it unchanged: it has only printable characters and no backslash,
+/// backtick or bar. See `docs/decisions/suggested-commands.md`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Suggestion(Vec<String>);
 
 impl Suggestion {
-    /// Takes words of ours, with a space between two of them.
+    /// Splits fixed words at their spaces.
     pub(crate) fn of(words: &'static str) -> Self {
         Self::default().with(words.split(' '))
     }
 
-    /// Adds words, whatever is in them.
+    /// Adds words from any source.
     pub(crate) fn with<T: Into<String>>(mut self, words: impl IntoIterator<Item = T>) -> Self {
         self.0.extend(words.into_iter().map(Into::into));
         self
     }
 
-    /// Adds a word that is no option, whatever it begins with.
+    /// Adds a word that is not read as an option, whatever its first character.
     pub(crate) fn operand(self, word: &str) -> Self {
         let end = word.starts_with('-').then_some("--");
         self.with(end).with([word])
     }
 
-    /// Puts the words of how our commands begin in front.
+    /// Prepends the start of our commands.
     pub(crate) fn on(self, program: &Self) -> Self {
         program.clone().with(self.0)
     }
@@ -57,7 +57,7 @@ impl Suggestion {
 
 impl fmt::Display for Suggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // No argument has a NUL, and a shell drops the newlines at the end of what it substitutes.
+        // No argument has a NUL, and a shell drops trailing newlines of a substitution.
         let is_typable =
             |it: &String| it.len() <= LONGEST && !it.contains('\0') && !it.ends_with('\n');
         if !self.0.iter().all(is_typable) {
@@ -71,7 +71,7 @@ impl fmt::Display for Suggestion {
 fn typed(word: &str) -> String {
     let is_plain =
         |character: char| character.is_ascii_alphanumeric() || "_@%+=:,./-".contains(character);
-    // zsh takes `=ls` for a path, and `%self` is a number for fish.
+    // zsh reads `=ls` as a path, and fish reads `%self` as a number.
     if !word.is_empty() && !word.starts_with(['=', '%']) && word.chars().all(is_plain) {
         return word.to_owned();
     }
@@ -80,7 +80,7 @@ fn typed(word: &str) -> String {
     if !judged(word).any(is_odd) {
         return format!("'{}'", word.replace('\'', "'\"'\"'"));
     }
-    // The four shells have no escape in common, and none without a backslash: a program prints the word.
+    // The four shells share no escape, and none without a backslash: a program prints the word.
     let (mut format, mut bytes) = (String::new(), String::new());
     for (character, is_unsafe) in judged(word) {
         let is_text = is_plain(character) || character == ' ' || !character.is_ascii();
@@ -96,9 +96,9 @@ fn typed(word: &str) -> String {
     format!("\"$(LC_ALL=C awk 'BEGIN{{printf \"{format}\"{bytes}}}')\"")
 }
 
-/// Advice: a text of ours with commands in backticks, and words for the places where it says `{}`.
+/// Advice: a fixed text with commands in backticks, and words for its `{}` places.
 ///
-/// A word of a stranger cannot become part of the text but as a word of a command.
+/// Foreign text can enter it only as a word of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Hint {
     text: &'static str,
@@ -120,16 +120,16 @@ impl fmt::Display for Hint {
 }
 
 impl Hint {
-    /// Takes a text, and for each `{}` in it none or more words.
+    /// Takes a text, and any number of words for each `{}` in it.
     pub(crate) fn new<const N: usize>(text: &'static str, words: [&[&str]; N]) -> Self {
         let owned = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
         let words = words.into_iter().map(owned).collect();
         Self { text, words }
     }
 
-    /// Writes it with all that its commands need, which are returned, too: how ours begin, and the job for `JOB`.
+    /// Completes its commands with our command prefix and the job for `JOB`, and returns both text and commands.
     ///
-    /// `None` if it is about a job, and nobody knows which.
+    /// `None` if it needs a job and none is known.
     pub(crate) fn complete(
         &self,
         program: &Suggestion,
@@ -139,7 +139,7 @@ impl Hint {
         let mut parts = Vec::new();
         for (at, part) in self.text.split('`').enumerate() {
             let is_ours = part.starts_with("jobboard ");
-            // Every second part is in backticks; one without words of others is as it is, such as the name of a key.
+            // Every second part is in backticks. One without foreign words stays as it is, such as a key's name.
             parts.push(match at % 2 == 1 && (is_ours || part.contains("{}")) {
                 true => {
                     let mut command = Suggestion::default();

@@ -1,4 +1,4 @@
-//! A board that cannot be reached: what is waited for, how long, and what is said of it.
+//! Waits out board outages, and reports their start and end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,27 +15,27 @@ use crate::{
     duration,
 };
 
-/// The shortest and the longest. Work is to go on within five seconds once the board is back: the longest
-/// pause, and the time to reach the board, to look at it and to claim.
+/// The shortest and the longest. Work resumes within five seconds: the longest pause plus the time to connect, list
+/// and claim.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3));
 
-/// The same where the board can be reached and refuses for a reason of its own.
+/// The same for a board that answers with an error.
 const REFUSED_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// How long such a reason may last for who is to come to an end.
+/// How long such an error may last before a conductor that is to end gives up.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 
-/// Whether no patience mends an error: we are not let in.
+/// Whether no retry can fix an error: the board denies access.
 pub(super) fn is_final(error: &BoardError) -> bool {
     matches!(error, BoardError::Denied { .. })
 }
 
-/// At first only: later the same may pass, as a disk that was full, or a name server that was away.
+/// At startup only: a full disk or a missing name server may recover later.
 pub(super) fn is_final_at_first(error: &BoardError) -> bool {
     is_final(error) || matches!(error, BoardError::Misdirected { .. }) || !is_away(error)
 }
 
-/// Whether the board is not there, or was not heard; else it is, and does not do as it is asked.
+/// Whether the board is unreachable or silent, rather than answering with an error.
 pub(super) fn is_away(error: &BoardError) -> bool {
     error.is_retryable() || matches!(error, BoardError::Unknown { .. })
 }
@@ -44,7 +44,7 @@ pub(super) fn is_away(error: &BoardError) -> bool {
 #[derive(Debug)]
 pub(super) struct Outage {
     reporter: Reporter,
-    /// By which it is said by whichever part of the conductor notices first, and no other.
+    /// Shared, so that only the first part of the conductor that notices reports it.
     contact: Arc<Contact>,
     pause: Duration,
     waits: bool,
@@ -62,7 +62,7 @@ impl Outage {
         }
     }
 
-    /// Whether the board has refused for so long that who is to come to an end had better do so.
+    /// Whether the board has refused for so long that a conductor that is to end should exit.
     pub(super) fn is_hopeless(&self) -> bool {
         self.refused_since
             .is_some_and(|since| since.elapsed() >= REFUSED_FOR)
@@ -78,7 +78,7 @@ impl Outage {
         lost(&self.contact, &self.reporter, error);
     }
 
-    /// Notes that the board has done as it was asked, and says that it is back if it was said to be gone.
+    /// Records a success, and reports the board's return if its loss was reported.
     pub(super) fn is_over(&mut self) {
         self.pause = PAUSE.0;
         self.refused_since = None;
@@ -88,14 +88,14 @@ impl Outage {
         }
     }
 
-    /// Notes whether the board is waited for, or something else by now.
+    /// Records whether this part waits for the board.
     pub(super) fn wait(&mut self, waits: bool) {
         if std::mem::replace(&mut self.waits, waits) != waits {
             self.contact.count(waits);
         }
     }
 
-    /// Waits before the next attempt; who is to come to an end, no longer than there is hope.
+    /// Waits before the next attempt. A conductor that is to end waits no longer than `REFUSED_FOR`.
     pub(super) async fn pause_by(&mut self, is_to_end: bool) {
         match self.refused_since.filter(|_| is_to_end) {
             Some(since) => {
@@ -106,7 +106,7 @@ impl Outage {
         }
     }
 
-    /// Waits before the next attempt; a part of it is chance, so that many do not come together.
+    /// Waits before the next attempt, with jitter.
     pub(super) async fn pause(&mut self) {
         let (shortest, longest) = self.refused_since.map_or(PAUSE, |_| REFUSED_PAUSE);
         let pause = self.pause.clamp(shortest, longest);
@@ -115,14 +115,14 @@ impl Outage {
     }
 }
 
-/// Says that the board is gone, or refuses, unless that was said.
+/// Reports once that the board is gone or fails.
 pub(super) fn lost(contact: &Contact, reporter: &Reporter, error: &BoardError) {
     if !contact.lose(error) {
         return;
     }
     let event = match is_away(error) {
         true => "board_unreachable",
-        // It answers, and not as it should.
+        // The board answers with an error.
         false => "board_failed",
     };
     reporter.tell(Note::new(event).with("reason", chain(error)));
@@ -134,7 +134,7 @@ impl Drop for Outage {
     }
 }
 
-/// Since when the board does not do as it is asked, and what it does instead.
+/// The start and the kind of the failure.
 type Lost = (Instant, &'static str);
 
 #[derive(Debug, Default)]
@@ -143,18 +143,18 @@ pub(super) struct Contact(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     made: Option<Instant>,
-    /// Since when it is said that it does not.
+    /// The reported failure.
     lost: Option<Lost>,
-    /// The same of what the registry is to be told.
+    /// The failure as the registry shows it.
     untold: Option<Lost>,
-    /// How often it did so again.
+    /// The number of recoveries.
     regained: u64,
-    /// How many parts of the conductor wait for it to do so again.
+    /// The number of parts that wait for the board.
     waiting: usize,
 }
 
 impl Contact {
-    /// Notes that the board has done as it was asked; whether it was said that it does not.
+    /// Records a success, and returns whether a failure was reported before.
     pub(super) fn make(&self) -> bool {
         let mut state = self.0.lock();
         state.made = Some(Instant::now());
@@ -164,7 +164,7 @@ impl Contact {
         is_back
     }
 
-    /// Notes that it has not; whether that is still to be said.
+    /// Records a failure, and returns whether it is still to be reported.
     pub(super) fn lose(&self, error: &BoardError) -> bool {
         let lost = &mut self.0.lock().lost;
         let is_news = lost.is_none();
@@ -172,7 +172,7 @@ impl Contact {
         is_news
     }
 
-    /// Counts a part that waits for the board, or does so no more.
+    /// Counts the parts that wait for the board.
     pub(super) fn count(&self, waits: bool) {
         let waiting = &mut self.0.lock().waiting;
         *waiting = match waits {
@@ -181,8 +181,8 @@ impl Contact {
         };
     }
 
-    /// Returns whether the board's return is to be reported. A part that waits for the board to do something
-    /// else has not got that by what the registry was told.
+    /// Returns whether to report the board's return. A success in the registry does not help a part that waits for
+    /// another request.
     pub(super) fn tell<T>(&self, answer: &Result<T, BoardError>) -> bool {
         let mut state = self.0.lock();
         if let Err(error) = answer {

@@ -1,4 +1,4 @@
-//! `config.toml`: what may stand in it, and what is said about the rest.
+//! `config.toml`: the accepted keys, and the errors for the rest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ use crate::{
     trust::{Others, Trust, Untrusted, Way, check},
 };
 
-/// The files that are in effect, the more important first.
+/// The files in effect, the most important first.
 pub(super) struct ConfigFiles(Vec<ConfigFile>);
 
 pub(super) struct ConfigFile {
@@ -28,7 +28,7 @@ pub(super) struct ConfigFile {
     content: Content,
 }
 
-// Neither this nor what is in it has a `Debug`: a URL may hold a password.
+// Neither this nor its content has a `Debug`: a URL may hold a password.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Content {
@@ -50,12 +50,12 @@ pub(super) struct BoardTable {
     pub(super) password_file: Option<PathBuf>,
     pub(super) password_command: Option<Program>,
     pub(super) history: Option<u32>,
-    /// It may hold a password.
+    /// May hold a password.
     pub(super) logbook: Option<String>,
     pub(super) conduct: Option<MayRun>,
 }
 
-/// The `conduct` of a board: what its conductors may run, unless their command lines say so.
+/// The `conduct` of a board: the execution policy of its conductors, unless their command lines set one.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct MayRun {
@@ -72,7 +72,7 @@ pub(super) struct FoundTable<'a> {
 }
 
 impl ConfigFiles {
-    /// Reads the one file that was named, or else those of the user and the system, if there.
+    /// Reads the given file, or else those of the user and the system that exist.
     pub(super) fn read(
         named: Option<&Sourced<PathBuf>>,
         env: &Environment,
@@ -92,7 +92,7 @@ impl ConfigFiles {
         self.0.iter().map(|file| file.path.clone()).collect()
     }
 
-    /// Returns the table of a board; that of the user hides that of the system altogether.
+    /// Returns the table of a board. The user's table hides the system's completely.
     pub(super) fn table(&self, name: &str) -> Option<FoundTable<'_>> {
         self.0.iter().find_map(|file| {
             let table = file.content.board.get(name)?;
@@ -125,9 +125,9 @@ impl ConfigFiles {
 }
 
 impl ConfigFile {
-    /// Reads a file; `None` if it is not there.
+    /// Returns `None` for a missing file.
     fn read(path: &Path) -> anyhow::Result<Option<Self>> {
-        // As long as an operation may take, unless somebody says otherwise, which may be in it.
+        // The timeout of an operation, by default: the file itself may set another.
         let read = file_or_pipe(path, limit::LARGEST_FILE, limit::OP_TIMEOUT);
         let text = |bytes| String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData.into());
         match read.and_then(text) {
@@ -173,7 +173,7 @@ impl ConfigFile {
         Source::File(self.path.clone())
     }
 
-    /// Returns the folder from which relative paths in the file go.
+    /// Returns the base of relative paths in the file.
     pub(super) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
@@ -184,8 +184,8 @@ impl FoundTable<'_> {
         Some(Sourced::new(pick(self.table)?, self.file.source()))
     }
 
-    /// Refuses a table with a command or a password if others can write its file: they would run as us, or have the
-    /// password sent to them.
+    /// Refuses a table with a command or a password if other users can write the file. They could run programs as us,
+    /// or redirect the password.
     pub(super) fn require_trust(&self, has_password: bool) -> anyhow::Result<()> {
         let table = self.table;
         let logbook = table.logbook.as_ref().is_some_and(|url| url.contains('@'));
@@ -207,7 +207,7 @@ impl FoundTable<'_> {
     }
 }
 
-/// Makes sure that nobody but us and root can write a file, or put another one in its place.
+/// Requires that only this user and root can write or replace a file.
 fn require_ours(path: &Path) -> Result<(), Untrusted> {
     match fs::metadata(path) {
         // A pipe from process substitution has no path to check.
@@ -216,7 +216,7 @@ fn require_ours(path: &Path) -> Result<(), Untrusted> {
     }
 }
 
-/// Says what is wrong, and in which line, without the line itself: it may hold a password.
+/// Describes the error and its line number, without the line: it may hold a password.
 fn located(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
     let path = path.display();
     let message = without_value(error.message());
@@ -234,7 +234,7 @@ fn without_value(message: &str) -> String {
     let quotes = ["invalid type: ", "invalid value: "];
     match message.rsplit_once(", expected ") {
         Some((wrong, wanted)) if quotes.iter().any(|quote| wrong.starts_with(quote)) => {
-            // Nor are these the words of TOML.
+            // Use the words of TOML.
             let wanted = match wanted {
                 "a map" => "a table",
                 "a boolean" => "true or false",
@@ -247,7 +247,6 @@ fn without_value(message: &str) -> String {
     }
 }
 
-/// The `op_timeout`.
 #[derive(Deserialize)]
 #[serde(try_from = "Value")]
 struct Timeout(Duration);
@@ -325,7 +324,7 @@ mod tests {
     use super::*;
     use crate::untrusted::{Answer, Bounds, Corpus, refused};
 
-    /// Stands in the corpus for what nobody may be told.
+    /// A secret in the corpus that no error may contain.
     const PASSWORD: &str = "hunter2";
 
     const FILES: [&str; 3] = [

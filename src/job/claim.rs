@@ -1,4 +1,4 @@
-//! Who holds a job, by what claim, and for how long.
+//! Claims: owners, fencing tokens and leases.
 
 use std::{borrow::Cow, fmt, time::Duration};
 
@@ -25,10 +25,10 @@ pub(crate) enum InvalidOwner {
 }
 
 impl Owner {
-    /// How long a name may be; a longer one on a board cannot be read.
+    /// In bytes. A longer name on a board is unreadable.
     pub(crate) const LONGEST: usize = 4096;
 
-    /// Checks a name that we are going to write.
+    /// Checks a name before it is written.
     pub(crate) fn new(name: &str) -> Result<Self, InvalidOwner> {
         if name.trim().is_empty() {
             return Err(InvalidOwner::Empty);
@@ -42,7 +42,7 @@ impl Owner {
         Ok(Self(name.as_bytes().to_vec()))
     }
 
-    /// Takes a name as a board has it, whatever it is.
+    /// Accepts any name from a board.
     pub(crate) fn from_stored(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
@@ -51,7 +51,7 @@ impl Owner {
         &self.0
     }
 
-    /// Returns the name as text; bytes that are not text become replacement characters.
+    /// Returns the name as text, with replacement characters for invalid bytes.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)
     }
@@ -77,8 +77,7 @@ impl Serialize for Owner {
 
 /// Numbers the claims of a board: decimal text, greater with every claim.
 ///
-/// Together with the owner it identifies a claim, so that a job lost and won again by the same
-/// name is not taken for the same claim.
+/// Together with the owner it identifies a claim: a job lost and won again by the same name has a new fence.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Fence(pub(crate) String);
@@ -89,25 +88,25 @@ impl fmt::Display for Fence {
     }
 }
 
-/// What ends a claim if nobody abandons it.
+/// How a claim ends unless its owner releases it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Lease {
-    /// Nothing: it never lapses by itself.
+    /// Nothing ends it: the claim never expires.
     None,
     Timed,
-    /// The end of its holder's session.
+    /// The end of its owner's session.
     Session,
 }
 
-/// A claim as it was seen on the board, whoever holds it.
+/// A claim as it was read from the board.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Holding {
-    /// `None` if the board has a claim whose owner cannot be read.
+    /// `None` if the owner on the board is unreadable.
     pub(crate) owner: Option<Owner>,
     pub(crate) lease: Lease,
     pub(crate) expires_in: Option<Duration>,
-    /// How long it outlives the last sign of its holder, where that says more than `expires_in`.
+    /// How long it lasts after its owner's last sign of life, where that is more precise than `expires_in`.
     pub(crate) outlives: Option<Duration>,
     pub(crate) claimed_on: Option<DateTime<Utc>>,
     pub(crate) fence: Option<Fence>,
@@ -115,11 +114,11 @@ pub(crate) struct Holding {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Term {
-    /// Until somebody abandons it.
+    /// Until it is released.
     Indefinite,
-    /// This long, and then it lapses.
+    /// Expires after this long.
     For(Duration),
-    /// As long as we renew it: this long each time, or as long as our session lives.
+    /// Renewed by us: for this long each time, or as long as our session lives.
     Kept(Duration),
 }
 
@@ -129,14 +128,14 @@ pub(crate) struct Claimant {
     pub(crate) term: Term,
 }
 
-/// A claim that we hold.
+/// A claim of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) key: JobKey,
     pub(crate) owner: Owner,
-    /// `None` addresses a claim by its owner's name alone, as claims by hand are.
+    /// `None` addresses a claim by its owner's name alone, as for claims by hand.
     pub(crate) fence: Option<Fence>,
-    /// How long from each renewal on.
+    /// The lease duration, from each renewal on.
     pub(crate) term: Duration,
 }
 
@@ -144,6 +143,6 @@ pub(crate) struct Claim {
 pub(crate) struct Claimed {
     pub(crate) job: Job,
     pub(crate) fence: Fence,
-    /// Whether the record beside the job knew of no claim before.
+    /// Whether the sidecar knew no earlier claim.
     pub(crate) is_first: bool,
 }

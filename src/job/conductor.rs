@@ -1,4 +1,4 @@
-//! A process that takes jobs off a board and performs them, and what it tells of itself.
+//! The registry entry of a running conductor.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,17 +8,16 @@ use serde_json::{Value, json};
 
 use super::{Owner, from_json};
 
-/// How many of the jobs that it performs a conductor tells of.
+/// The most running jobs that an entry lists.
 pub(crate) const MOST_RUNS: usize = 32;
 
-/// How long one may say nothing before it counts as silent; it says something every ten seconds.
+/// A conductor is silent after this long. Its heartbeat comes every ten seconds.
 const OVERDUE: Duration = Duration::from_secs(15);
 
 const LONGEST_TOLD: usize = 64 * 1024;
 
 pub(crate) const MOST_HANDLERS: usize = 200;
 
-/// A process that takes jobs off a board and performs them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Conductor {
     pub(crate) name: String,
@@ -26,14 +25,14 @@ pub(crate) struct Conductor {
     pub(crate) pid: u32,
     pub(crate) since: DateTime<Utc>,
     pub(crate) owner: Owner,
-    /// How long ago it last said that it is alive, as far as the board tells.
+    /// Time since the last heartbeat, as far as the board knows.
     #[serde(skip)]
     pub(crate) silence: Option<Duration>,
     #[serde(flatten, serialize_with = "shown")]
     pub(crate) told: Told,
 }
 
-/// Writes it under the keys that programs read; the registry keeps those of 0.2.0.
+/// Serializes under the public JSON keys; the registry keeps those of 0.2.0.
 fn shown<S: Serializer>(told: &Told, serializer: S) -> Result<S::Ok, S::Error> {
     let Value::Object(stored) = serde_json::to_value(told).map_err(S::Error::custom)? else {
         return serializer.serialize_none();
@@ -50,12 +49,12 @@ fn shown<S: Serializer>(told: &Told, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Conductor {
-    /// Whether it should have said by now that it is alive.
+    /// Whether a heartbeat is overdue.
     pub(crate) fn is_overdue(&self) -> bool {
         self.silence.is_some_and(|silence| silence > OVERDUE)
     }
 
-    /// Returns how many more jobs it could perform now; one that tells nothing performs one at a time.
+    /// Returns the number of free slots. A conductor that reports nothing has one slot.
     pub(crate) fn free(&self) -> usize {
         let Told {
             course,
@@ -72,25 +71,24 @@ impl Conductor {
     }
 }
 
-/// What a conductor tells of itself; of one that tells nothing all of it is as it is by default.
+/// The conductor's own report. Missing fields take their defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Told {
     pub(crate) version: Option<String>,
-    /// Which process it is, for whoever is on the same machine.
+    /// Identifies the process on its machine.
     pub(crate) process: Option<String>,
-    /// How many jobs it performs at once.
     pub(crate) slots: Option<usize>,
-    /// How long its claims last from a renewal on, in seconds.
+    /// Lease duration in seconds.
     pub(crate) lease: Option<f64>,
     pub(crate) course: Course,
-    /// How many jobs it performs, of which `runs` has the first.
+    /// The number of running jobs; `runs` lists the first ones.
     pub(crate) running: Option<usize>,
     pub(crate) runs: Vec<Run>,
     pub(crate) takes: Option<Takes>,
     #[serde(flatten)]
     pub(crate) counters: Counters,
-    /// What it leaves to others, by the reason, the most first.
+    /// Skipped jobs by reason, the most frequent first.
     pub(crate) passed_over: Vec<LeftAlone>,
     pub(crate) unsettled: Vec<Unsettled>,
 }
@@ -98,14 +96,14 @@ pub(crate) struct Told {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Course {
-    /// It takes jobs until somebody ends it.
+    /// It claims jobs until it is stopped.
     #[default]
     Working,
-    /// It takes jobs until none is left.
+    /// It claims jobs until none remains.
     Draining,
-    /// It takes no more until somebody says otherwise.
+    /// It claims no jobs until an operator resumes it.
     Quiet,
-    /// It takes no more.
+    /// It claims no more jobs.
     Ending,
 }
 
@@ -120,19 +118,18 @@ pub(crate) struct Run {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Takes {
-    /// All of these must hold.
+    /// A job must match all of them.
     pub(crate) filters: Vec<String>,
     /// Patterns of the programs that jobs may name; `None` for any.
     pub(crate) programs: Option<Vec<String>>,
-    /// The folders in which programs are looked for, where it matters.
+    /// The directories that are searched for programs, if that matters.
     pub(crate) search: Vec<String>,
     /// Patterns of the variables that jobs may set; `None` for any.
     pub(crate) variables: Option<Vec<String>>,
-    /// The programs that are run by the names of jobs, and why one of them is not; `None` without
-    /// such a folder.
+    /// The handlers by job name, each with the reason if it cannot run; `None` without a handler directory.
     pub(crate) handlers: Option<BTreeMap<String, Option<String>>>,
     pub(crate) more_handlers: usize,
-    /// How often a job is tried that does not say so itself, and how often any.
+    /// The default retry limit, and the upper bound.
     pub(crate) max_attempts: u32,
     pub(crate) max_attempts_max: Option<u32>,
 }
@@ -150,12 +147,12 @@ pub(crate) struct Counters {
 pub(crate) struct LeftAlone {
     pub(crate) reason: String,
     pub(crate) jobs: u64,
-    /// The name of one of them, and what refers to it.
+    /// One example, and a reference to it.
     pub(crate) such_as: String,
     pub(crate) job: String,
 }
 
-/// A job whose settlement the board refuses, for a reason that has nothing to do with its claim.
+/// A job whose settlement the board refuses for a reason other than its claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unsettled {
     pub(crate) uuid: String,
@@ -164,12 +161,12 @@ pub(crate) struct Unsettled {
 }
 
 impl Told {
-    /// Reads what a conductor has stored of itself; what cannot be read says nothing.
+    /// Reads a stored report. An unreadable one counts as empty.
     pub(crate) fn read(text: &[u8]) -> Self {
         if text.len() > LONGEST_TOLD {
             return Self::default();
         }
-        // Earlier ones told nothing but the jobs that they could not settle.
+        // Earlier versions stored only their unsettled jobs.
         let earlier = |_| {
             from_json(text).map(|unsettled| Self {
                 unsettled,

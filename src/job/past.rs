@@ -1,4 +1,4 @@
-//! What is remembered of a job after it has left its board.
+//! The history: records of jobs after they left the board.
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::{Book, Job, Owner, Priority, Shelf, shortened};
 use crate::names::named;
 
-/// How many jobs a board remembers after they have left it, unless somebody says otherwise.
+/// The default number of jobs in the history.
 pub(crate) const HISTORY: u32 = 10_000;
 
-/// What a job is, whatever became of it.
+/// The fields that identify a job, whatever its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) uuid: String,
@@ -22,13 +22,13 @@ pub(crate) struct Identity {
     pub(crate) created_on: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) book: Option<Book>,
-    /// When it was claimed last.
+    /// The last claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) claimed_on: Option<DateTime<Utc>>,
 }
 
 impl Identity {
-    /// Returns it with as much of its texts as is kept of them.
+    /// Returns it with its texts cut to the stored length.
     pub(crate) fn shortened(&self) -> Self {
         Self {
             uuid: shortened(&self.uuid),
@@ -56,12 +56,12 @@ impl From<&Job> for Identity {
     }
 }
 
-/// Who did something to a job that is not its ordinary course, what it was, when, and why.
+/// An audit entry: who intervened by hand, what they did, when and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Remark {
     pub(crate) by: String,
-    /// The past form of the verb. Earlier versions kept neither it nor the time, and later ones may know more of
-    /// them.
+    /// The past form of the verb. Earlier versions stored neither it nor the time, and later ones may add more
+    /// actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) action: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,10 +71,10 @@ pub(crate) struct Remark {
 }
 
 impl Remark {
-    /// The action of whoever takes a job to another board.
+    /// The action of a move on the source board.
     pub(crate) const MOVED: &str = "moved";
 
-    /// The action of a move on the job that it brings to a board.
+    /// The action of a move on the target board.
     pub(crate) const RECEIVED: &str = "received";
 
     pub(crate) fn now(action: &str, by: &str, reason: Option<&str>) -> Self {
@@ -86,7 +86,7 @@ impl Remark {
         }
     }
 
-    /// Whether it says who did this, and not something else before it.
+    /// Whether this entry is about the action and not an earlier one.
     pub(crate) fn is_of(&self, action: &str) -> bool {
         self.action.as_deref().is_none_or(|done| done == action)
     }
@@ -106,17 +106,16 @@ named! {
 pub(crate) struct End {
     pub(crate) on: DateTime<Utc>,
     pub(crate) departure: Departure,
-    /// Who had it last, where that is remembered.
+    /// The last owner, where recorded.
     pub(crate) owner: Option<Owner>,
-    /// When it was claimed last.
+    /// The last claim.
     pub(crate) claimed_on: Option<DateTime<Utc>>,
-    /// Whether it ended by the success of a command.
+    /// Whether its command succeeded.
     pub(crate) has_succeeded: bool,
 }
 
 impl Job {
-    /// Returns who brought it where it is now, in the trash or to its end, if that was not its
-    /// ordinary course.
+    /// Returns the audit entry of the intervention that ended or trashed it, if there was one.
     pub(crate) fn sent_by(&self) -> Option<&Remark> {
         let action = match (self.shelf, self.ended.as_ref().map(|ended| ended.departure)) {
             (Shelf::Past, Some(Departure::Purged)) => "purged",
@@ -128,14 +127,14 @@ impl Job {
         remark.filter(|remark| remark.is_of(action) || self.is_moved())
     }
 
-    /// Returns how many of its attempts have failed: all but a running one and a successful one.
+    /// Returns the number of failed attempts: all but a running and a successful one.
     pub(crate) fn failed_attempts(&self) -> u32 {
         let has_succeeded = self.ended.as_ref().is_some_and(|it| it.has_succeeded);
         let not_failed = u32::from(self.holding.is_some() || has_succeeded);
         self.history.attempts.saturating_sub(not_failed)
     }
 
-    /// Whether it left its board for another one, where it goes on.
+    /// Whether it moved to another board, where it continues.
     pub(crate) fn is_moved(&self) -> bool {
         let remark = self
             .history
@@ -145,7 +144,7 @@ impl Job {
         remark.is_some_and(|remark| remark.action.as_deref() == Some(Remark::MOVED))
     }
 
-    /// Returns the address of the board that it was moved from, where the audit entry has it.
+    /// Returns the address of the board that it was moved from, if the audit entry has it.
     pub(crate) fn moved_from(&self) -> Option<&str> {
         let remark = self.history.remark.as_ref();
         let remark = remark.filter(|it| it.action.as_deref() == Some(Remark::RECEIVED))?;
@@ -154,10 +153,10 @@ impl Job {
         from.filter(|from| from.len() <= 1000)
     }
 
-    /// Begins the reason of that entry.
+    /// The prefix of that entry's reason.
     pub(crate) const MOVED_FROM: &str = "moved from ";
 
-    /// Returns the exit code and the signal by which the last attempt ended whose end is known.
+    /// Returns the exit code and the signal of the last attempt with a known end.
     pub(crate) fn last_exit(&self) -> Option<(Option<i32>, Option<i32>)> {
         if self.ended.as_ref().is_some_and(|ended| ended.has_succeeded) {
             return Some((Some(0), None));
@@ -166,13 +165,13 @@ impl Job {
         Some((last.exit_code, last.signal))
     }
 
-    /// Returns how long it waited for its first claim, as far as that is known.
+    /// Returns the wait until its first claim, if known.
     pub(crate) fn waited(&self) -> Option<TimeDelta> {
         let waited = self.history.first_claimed_on? - self.created_on?;
         Some(waited.max(TimeDelta::zero()))
     }
 
-    /// Returns how long it took from its last claim to its end.
+    /// Returns the time from its last claim to its end.
     pub(crate) fn took(&self) -> Option<TimeDelta> {
         let ended = self.ended.as_ref()?;
         let took = ended.on - ended.claimed_on?;

@@ -1,4 +1,4 @@
-//! The claims that are being kept, and until when each of them is ours.
+//! The renewed claims, and until when each of them is ours.
 
 use std::{
     collections::BTreeMap,
@@ -28,19 +28,19 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Ledger {
     entries: Mutex<BTreeMap<u64, Entry>>,
-    /// The number of the next entry; none is used twice, an answer may still be under way.
+    /// The number of the next entry, never reused: an answer may still be in transit.
     next: AtomicU64,
     pub(super) changed: Notify,
-    /// How many confirmations back the time of a claim counts from.
+    /// The expiry of a claim counts from this many confirmations back.
     confirmations: usize,
 }
 
 #[derive(Debug)]
 struct Entry {
     claim: Claim,
-    /// Before the last two requests were sent that the board granted, the last one first.
+    /// When we sent the last two granted requests, the last one first.
     ///
-    /// Before a claim there was none; but a client leaves its server without a word for a quarter of its session at most.
+    /// A new claim has no earlier one; but a client is silent to its server for at most a quarter of its session.
     confirmed: [Boottime; 2],
     ward: Option<(Arc<Guard>, Group)>,
     lost: oneshot::Sender<Lost>,
@@ -57,15 +57,15 @@ impl Entry {
     }
 
     fn lose(self, lost: Lost) {
-        // Whoever held it may have dropped it this moment.
+        // The holder may have dropped it this moment.
         let _ = self.lost.send(lost);
     }
 }
 
 impl Ledger {
-    /// Opens a ledger for a board, by which its claims either expire or live with a session.
+    /// Opens a ledger for a board whose claims expire or live with a session.
     pub(super) fn of(board: &dyn Board) -> Self {
-        // A session is known to live from the last but one time that it was confirmed.
+        // A session is known to be alive only since its last confirmation but one.
         let expire = board.capabilities().has_expiring_claims;
         Self {
             entries: Mutex::default(),
@@ -75,7 +75,7 @@ impl Ledger {
         }
     }
 
-    /// Adds a claim, and returns its number and where its loss will be told.
+    /// Adds a claim, and returns its number and the receiver of its loss.
     pub(super) fn add(&self, claim: Claim, asked: Boottime) -> (u64, oneshot::Receiver<Lost>) {
         let (sender, lost) = oneshot::channel();
         let entry = Entry {
@@ -97,12 +97,12 @@ impl Ledger {
         (id, lost)
     }
 
-    /// Takes out a claim that its holder has done with; one that was lost is out already.
+    /// Removes a settled claim. A lost one is already removed.
     pub(super) fn remove(&self, id: u64) {
         self.entries.lock().remove(&id);
     }
 
-    /// Takes out all claims; those who hold one learn that nobody keeps it.
+    /// Removes all claims. Their holders learn that nothing renews them.
     pub(super) fn clear(&self) {
         self.entries.lock().clear();
     }
@@ -114,12 +114,12 @@ impl Ledger {
 
     pub(super) fn ward(&self, id: u64, label: Label) -> Ward {
         let limits = self.entries.lock().get(&id).map(|entry| entry.limits(self));
-        // A claim that is lost already has no time left to give.
+        // A lost claim has no time left.
         let limits = limits.unwrap_or_else(|| Limits::before(Boottime::now(), Duration::ZERO));
         Ward { limits, label }
     }
 
-    /// Has the guard, which watches this group, do so as long as this claim is kept.
+    /// Makes the guard end this group when the claim ends.
     pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: Group) {
         if let Some(entry) = self.entries.lock().get_mut(&id) {
             entry.ward = Some((Arc::clone(guard), group));
@@ -135,7 +135,7 @@ impl Ledger {
         self.entries.lock().values().map(limits).min()
     }
 
-    /// Waits until time is up for some claim, as far as is known now.
+    /// Waits until the next claim expires, as far as is known now.
     pub(super) async fn some_loss(&self) {
         match self.first_loss() {
             Some(moment) => clock::sleep_until(moment).await,
@@ -166,7 +166,7 @@ impl Ledger {
         }
     }
 
-    /// Enters what the board answered to a request that was sent after `asked`.
+    /// Records the answer to a request that was sent after `asked`.
     pub(super) fn enter(
         &self,
         ids: &[u64],
@@ -178,14 +178,14 @@ impl Ledger {
             match answer {
                 Ok(()) => self.confirm(id, asked),
                 Err(error) if error.is_about_the_claim() => self.refuse(id, error),
-                // Whatever else is the matter may pass before its time is up.
+                // Any other error may pass before the claim expires.
                 Err(error) => open = Some(Some(Arc::new(error))),
             }
         }
         open.map_or(Round::Settled, Round::Open)
     }
 
-    /// Prolongs a claim by its term from when that was asked for: the board counts from later on.
+    /// Extends a claim from the time of the request: the board counts from later on.
     fn confirm(&self, id: u64, asked: Boottime) {
         if let Some(entry) = self.entries.lock().get_mut(&id) {
             entry.confirmed = [asked, entry.confirmed[0]];
@@ -197,7 +197,7 @@ impl Ledger {
         }
     }
 
-    /// Gives up a claim that the board says is not ours, and perhaps somebody else's already.
+    /// Drops a claim that the board refuses: another client may hold it already.
     fn refuse(&self, id: u64, source: BoardError) {
         let entry = self.entries.lock().remove(&id);
         if let Some(entry) = entry {
@@ -208,8 +208,8 @@ impl Ledger {
 }
 
 pub(super) enum Round {
-    /// Each was granted or refused.
+    /// Every claim was granted or refused.
     Settled,
-    /// Some were neither, for this reason if the board gave one.
+    /// Some were neither; the reason is the board's, if it gave one.
     Open(Option<Arc<BoardError>>),
 }

@@ -1,4 +1,4 @@
-//! A flow and its atoms, as the last write of its engine left them.
+//! A flow and its atoms, as its engine last stored them.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -7,21 +7,20 @@ use serde::Serialize;
 
 use crate::secret::covered_text;
 
-/// A flow: what a job of TaskFlow consists of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Flow {
     pub(crate) uuid: String,
     pub(crate) name: String,
-    /// As TaskFlow calls it; none before its engine was started first.
+    /// TaskFlow's name for the state; `None` before the engine first starts.
     pub(crate) state: Option<String>,
     pub(crate) created: Option<DateTime<Utc>>,
-    /// Of a running one: when this run of it began.
+    /// For a running flow: the start of this run.
     pub(crate) updated: Option<DateTime<Utc>>,
     pub(crate) factory: Option<String>,
-    /// What it is about, where Octavia says so in the arguments of that function alone.
+    /// Its load balancer, where Octavia names one in the factory's arguments.
     pub(crate) load_balancer: Option<String>,
     pub(crate) amphora: Option<String>,
-    /// In the order in which they were made; none, until its engine was started first.
+    /// In the order of creation; empty before the engine first starts.
     pub(crate) atoms: Vec<Atom>,
 }
 
@@ -31,16 +30,16 @@ pub(crate) struct Atom {
     pub(crate) name: String,
     pub(crate) kind: AtomKind,
     pub(crate) state: AtomState,
-    /// Whether it will be undone, or never done, since something failed.
+    /// Whether it will be reverted or never run after a failure.
     pub(crate) is_to_be_reverted: bool,
-    /// Whether it will be tried again, and with it what it is about.
+    /// Whether it will be retried together with its part of the flow.
     pub(crate) is_to_be_retried: bool,
-    /// Since when at the latest it is in its state.
+    /// The latest possible start of its state.
     pub(crate) since: Option<DateTime<Utc>>,
-    /// Why it failed, also if it was undone since.
+    /// Why it failed, even if it was reverted since.
     pub(crate) failure: Option<Failure>,
     pub(crate) undo_failure: Option<Failure>,
-    /// How often a retry was tried.
+    /// The attempts of a retry atom.
     pub(crate) attempts: Option<usize>,
 }
 
@@ -62,7 +61,7 @@ pub(crate) enum AtomState {
     RevertFailure,
     Retrying,
     Ignore,
-    /// One that later versions have.
+    /// A state of later versions.
     Other(String),
 }
 
@@ -104,7 +103,7 @@ impl AtomState {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Failure {
-    /// The type of the exception, without where it comes from.
+    /// The type of the exception, without its module.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     pub(crate) text: String,
@@ -117,7 +116,7 @@ impl Failure {
         }
         let kind = kind.unwrap_or_default();
         let kind = kind.rsplit('.').next().unwrap_or_default().to_owned();
-        // What went wrong with a key may well be told with the key.
+        // An error about a key may contain the key.
         let text = covered_text(&text.unwrap_or_default());
         Some(Self { kind, text })
     }
@@ -134,16 +133,15 @@ impl Failure {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Progress {
-    /// Atoms that are done; of a flow that goes back, those that are undone.
+    /// Finished atoms; in a reverting flow, reverted atoms.
     pub(crate) done: usize,
-    /// All there are; of a flow that goes back, those that have to be undone.
+    /// All atoms; in a reverting flow, all atoms to revert.
     pub(crate) all: usize,
     pub(crate) reverting: bool,
 }
 
 impl Atom {
-    /// Returns its name as people know it: a class without the modules it is in, and of a flow within
-    /// the flow no more than for whom it is.
+    /// Returns a readable name: a class without its modules; for a flow within the flow, only its subject.
     pub(crate) fn title(&self) -> Cow<'_, str> {
         let Some((flow, task)) = self.name.split_once("-subflow-") else {
             let is_class = !self.name.contains(['-', ' ']);
@@ -158,7 +156,7 @@ impl Atom {
         }
     }
 
-    /// Whether it is done with, in the direction in which its flow goes.
+    /// Whether it is finished in the direction of its flow.
     fn is_behind(&self, goes_back: bool) -> bool {
         match goes_back {
             true => matches!(self.state, AtomState::Reverted | AtomState::RevertFailure),
@@ -172,7 +170,7 @@ impl Atom {
 }
 
 impl Flow {
-    /// Returns the atoms for which something is done just now, what began first before the others.
+    /// Returns the atoms at work, the earliest first.
     pub(crate) fn at_work(&self) -> Vec<&Atom> {
         let mut atoms: Vec<_> = self
             .atoms
@@ -183,19 +181,19 @@ impl Flow {
         atoms
     }
 
-    /// Whether its engine has begun it and not come to an end.
+    /// Whether its engine has started but not finished it.
     pub(crate) fn is_under_way(&self) -> bool {
         let state = self.state.as_deref();
         state.is_some_and(|it| matches!(it, "RUNNING" | "RESUMING" | "SUSPENDING"))
     }
 
-    /// Returns when its engine last wrote anything of it.
+    /// Returns when its engine last stored it.
     pub(crate) fn changed(&self) -> Option<DateTime<Utc>> {
         let of_atoms = self.atoms.iter().map(|atom| atom.since);
         of_atoms.chain([self.updated]).flatten().max()
     }
 
-    /// Returns something that failed: of several the one that was written least lately.
+    /// Returns a failed atom, the earliest of several.
     pub(crate) fn failed(&self) -> Option<(&Atom, &Failure)> {
         let failed = self
             .atoms
@@ -208,10 +206,10 @@ impl Flow {
         let is_undone = |it: &Atom| {
             it.is_to_be_reverted || matches!(it.state, AtomState::Reverting | AtomState::Reverted)
         };
-        // What is tried again goes back first, and on again.
+        // A retry reverts first and then runs again.
         let is_retried = |it: &Atom| it.is_to_be_retried || it.state == AtomState::Retrying;
         let goes_back = self.atoms.iter().any(is_undone) && !self.atoms.iter().any(is_retried);
-        // What was never begun has nothing to be undone.
+        // An atom that never started needs no reverting.
         let counts = |atom: &&Atom| !goes_back || atom.state != AtomState::Pending;
         Progress {
             done: self

@@ -1,4 +1,4 @@
-//! What is asked of the three tables: `logbooks`, `flowdetails` and `atomdetails`.
+//! The queries of the three tables: `logbooks`, `flowdetails` and `atomdetails`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,30 +9,30 @@ use super::{
     rows::{Dialect, Row, Rows},
 };
 
-/// How many atoms of a flow are read; the largest flows of Octavia have a few thousand.
+/// The most atoms to read of a flow; the largest flows of Octavia have a few thousand.
 const MOST_ATOMS: usize = 8_000;
 
-/// How much is read of a name, and of what somebody wrote about a failure.
+/// The most characters to read of a name or a failure.
 const NAME: usize = 255;
 const WORDS: usize = 250;
 
-/// How much is read of a state, a time or a type.
+/// The most characters to read of a state, a time or a type.
 const SHORT: usize = 64;
 
-/// How many logbooks are asked for at once.
+/// The most logbooks in one query.
 const AT_ONCE: usize = 200;
 
-/// How many logbooks are looked through that may be left over.
+/// The most logbooks to search for stale ones.
 const MOST_BOOKS: usize = 10_000;
 
-/// What TaskFlow puts into a flow by itself, to hand its data to the others.
+/// TaskFlow adds this atom to pass a flow's data to the others.
 const INJECTOR: &str = "_TaskFlow_INJECTOR";
 
-/// What the first argument of a flow's factory has where that is an amphora: its own id, and its load balancer's.
+/// The first argument of a flow's factory has this key if it is an amphora, along with its load balancer's id.
 const AMPHORA: &str = "id";
 const BALANCER: &str = "load_balancer_id";
 
-/// Writes what the first argument of the factory of a flow has under a name.
+/// Writes the expression for a key in the first argument of a flow's factory.
 fn argument(dialect: Dialect, meta: &str, name: &str) -> String {
     dialect.inside(meta, &["factory", "args", "0", name], NAME)
 }
@@ -45,7 +45,7 @@ pub(super) async fn flow_of_book(rows: &Rows, uuid: &str) -> Result<Option<Flow>
     only(rows, "parent_uuid", uuid).await
 }
 
-/// Returns those of the logbooks that are there, or of which also the flow is there.
+/// Returns the logbooks that exist, or whose flow exists too.
 pub(super) async fn books(rows: &Rows, uuids: &[&str], with_flow: bool) -> Result<HashSet<String>> {
     let flow = match with_flow {
         true => " AND uuid IN (SELECT parent_uuid FROM flowdetails)",
@@ -58,7 +58,7 @@ pub(super) async fn books(rows: &Rows, uuids: &[&str], with_flow: bool) -> Resul
     Ok(found.into_iter().flatten().flatten().collect())
 }
 
-/// Asks about many, a number of them at once; a question is made of the places for so many.
+/// Queries many uuids in batches; `question` gets the placeholders of one batch.
 async fn of_each(
     rows: &Rows,
     uuids: &[&str],
@@ -67,7 +67,7 @@ async fn of_each(
     let mut found = Vec::new();
     for uuids in uuids.chunks(AT_ONCE) {
         let places = vec!["?"; uuids.len()].join(", ");
-        // No more than one is sound.
+        // Each uuid has at most one valid row.
         let question = format!("{} LIMIT {}", question(&places), 2 * AT_ONCE);
         found.extend(rows.of(&question, uuids).await?);
     }
@@ -103,7 +103,7 @@ pub(super) async fn flows_about(rows: &Rows, what: About, id: &str) -> Result<Ha
     let (balancer, amphora) = (inside(BALANCER), inside(AMPHORA));
     let about = match what {
         About::LoadBalancer => format!("{balancer} LIKE ?"),
-        // What has an id and a load balancer is an amphora.
+        // An argument with an id and a load balancer is an amphora.
         About::Amphora => format!("{balancer} IS NOT NULL AND {amphora} LIKE ?"),
     };
     let uuid = dialect.text("uuid", NAME);
@@ -112,12 +112,12 @@ pub(super) async fn flows_about(rows: &Rows, what: About, id: &str) -> Result<Ha
     Ok(found.into_iter().flatten().flatten().collect())
 }
 
-/// A logbook that should have come to its end.
+/// A logbook whose flow should have finished.
 #[derive(Debug)]
 pub(crate) struct StaleBook {
     pub(crate) uuid: String,
     pub(crate) name: String,
-    /// Of its flow.
+    /// The state of its flow.
     pub(crate) state: Option<String>,
     pub(crate) load_balancer: Option<String>,
 }
@@ -147,7 +147,7 @@ pub(super) async fn books_before(rows: &Rows, time: DateTime<Utc>) -> Result<Vec
     books.collect()
 }
 
-/// Returns the columns that are too short for large flows; only MySQL's texts are ever too short.
+/// Returns the columns that are too short for large flows, a problem of MySQL's texts only.
 pub(super) async fn short_columns(rows: &Rows) -> Result<Vec<String>> {
     if rows.dialect() != Dialect::Mysql {
         return Ok(Vec::new());
@@ -160,7 +160,7 @@ pub(super) async fn short_columns(rows: &Rows) -> Result<Vec<String>> {
     Ok(found.into_iter().flatten().flatten().collect())
 }
 
-/// A load balancer for which something is to be done.
+/// A load balancer in a pending state.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pending {
     pub(crate) id: String,
@@ -194,7 +194,7 @@ fn written(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// What SQLite keeps of a logbook that is gone is of use to nobody.
+/// SQLite keeps flows of deleted logbooks; these are ignored.
 async fn only(rows: &Rows, column: &str, uuid: &str) -> Result<Option<Flow>> {
     let dialect = rows.dialect();
     let question = format!(
@@ -224,7 +224,7 @@ async fn only(rows: &Rows, column: &str, uuid: &str) -> Result<Option<Flow>> {
         balancer,
     ] = columns(row)?;
     let uuid = uuid.ok_or(LogbookError::Nonsense("a flow"))?;
-    // Other flows are about other things.
+    // Other flows have no amphora.
     let is_about_amphora = balancer.is_some();
     Ok(Some(Flow {
         atoms: atoms(rows, &uuid).await?,
@@ -259,7 +259,7 @@ async fn atoms(rows: &Rows, flow: &str) -> Result<Vec<Atom>> {
     found.into_iter().map(atom).collect()
 }
 
-/// Writes what is read of a failure; of its types the first is the one that was raised.
+/// Writes the expression for a part of a failure. The first type is that of the raised exception.
 fn failure(dialect: Dialect, column: &str, part: &str) -> String {
     match part {
         "exc_type_names" => dialect.inside(column, &[part, "0"], SHORT),
@@ -267,7 +267,7 @@ fn failure(dialect: Dialect, column: &str, part: &str) -> String {
     }
 }
 
-/// Writes how often a retry was tried, and nothing of what it keeps: results may be secret.
+/// Writes the expression for the attempts of a retry, without its results, which may be secret.
 fn retried(dialect: Dialect) -> String {
     let kind = dialect.text("atom_type", NAME);
     format!(
@@ -308,7 +308,7 @@ fn atom(row: Row) -> Result<Atom> {
 }
 
 fn columns<const N: usize>(row: Row) -> Result<[Option<String>; N]> {
-    // JSON's nothing comes as a word from some databases.
+    // Some databases return JSON's null as a word.
     let row: Vec<_> = row
         .into_iter()
         .map(|it| it.filter(|text| text != "null"))
@@ -316,7 +316,7 @@ fn columns<const N: usize>(row: Row) -> Result<[Option<String>; N]> {
     row.try_into().map_err(|_| LogbookError::Nonsense("a row"))
 }
 
-/// Reads a time, which is in UTC and does not say so.
+/// Reads a time, which is in UTC without a suffix.
 fn time(text: Option<String>) -> Option<DateTime<Utc>> {
     let text = text?;
     let time = NaiveDateTime::parse_from_str(&text, "%Y-%m-%d %H:%M:%S%.f").ok()?;

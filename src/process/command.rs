@@ -1,4 +1,4 @@
-//! What is to be performed for a job: which program, with what around it.
+//! The command of a job: its program, arguments and environment.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -22,7 +22,7 @@ pub(crate) enum NotRun {
     NotFound { program: PathBuf },
     #[error("cannot execute {}", program.display())]
     NotExecutable { program: PathBuf, source: io::Error },
-    /// The machine has no room for another process, or we may open no more files.
+    /// The machine has no room for another process, or this process no free descriptor.
     #[error("cannot start {}", program.display())]
     Failed { program: PathBuf, source: io::Error },
 }
@@ -33,11 +33,11 @@ fn shown(program: &Path) -> std::path::Display<'_> {
 }
 
 impl NotRun {
-    /// Sorts what the kernel said when it was to start a program.
+    /// Classifies the kernel's error at the start of a program.
     pub(crate) fn because(program: &Path, source: io::Error) -> Self {
         use io::ErrorKind as Kind;
         let program = program.to_owned();
-        // For these the standard library has no kind.
+        // The standard library has no kind for these.
         let has_no_room = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
         match source.kind() {
             _ if source
@@ -64,8 +64,7 @@ pub(crate) enum Input {
 pub(crate) enum Output {
     Inherit,
     Discard,
-    /// To us, through a pipe that [`Process::take_pipes`](super::child::Process::take_pipes)
-    /// gives out.
+    /// To us, through a pipe from [`Process::take_pipes`](super::child::Process::take_pipes).
     Pipe,
 }
 
@@ -74,7 +73,7 @@ pub(crate) struct Command {
     pub(crate) program: PathBuf,
     /// The program as its arguments name it, then the arguments.
     pub(crate) argv: Vec<OsString>,
-    /// What the environment has beyond ours, and (`None`) what of ours it has not.
+    /// Variables added to our environment, and (`None`) those removed from it.
     pub(crate) env: Vec<(OsString, Option<OsString>)>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) input: Input,
@@ -88,10 +87,10 @@ pub(crate) struct Command {
 pub(super) const DETAILS_FILE: &str = "JOBBOARD_DETAILS_FILE";
 
 impl Command {
-    /// `search` is a list of folders as in `PATH`.
+    /// `search` is a list of directories as in `PATH`.
     pub(crate) fn here(argv: &[OsString], search: Option<&OsStr>) -> Result<Self, NotRun> {
         let name = argv.first().map_or(OsStr::new(""), OsString::as_os_str);
-        // An empty folder in the list means the current one.
+        // An empty entry means the current directory.
         let here = std::env::split_paths(search.unwrap_or_default());
         let folders: Vec<_> = here.map(|folder| Path::new(".").join(folder)).collect();
         Ok(Self {
@@ -106,7 +105,7 @@ impl Command {
         })
     }
 
-    /// Gives the command the variables of its job, attempt and claim.
+    /// Sets the variables for the job, the attempt and the claim.
     pub(crate) fn introduce(
         &mut self,
         (uuid, name): (&str, &str),
@@ -115,7 +114,7 @@ impl Command {
     ) {
         self.details = Some(details_text(details).into_bytes());
         self.set(JOB, uuid);
-        // What has a NUL in it could not be told at all.
+        // No variable can contain a NUL.
         self.set("JOBBOARD_NAME", name.replace('\0', " "));
         self.set("JOBBOARD_ATTEMPT", attempt.to_string());
         self.set("JOBBOARD_FENCE", &fence.0);
@@ -136,15 +135,15 @@ impl Command {
     }
 }
 
-/// Returns the details as commands get them; a job without details has empty ones.
+/// A job without details has empty ones.
 pub(crate) fn details_text(details: Option<&Value>) -> String {
     details.map_or_else(|| "{}".to_owned(), Value::to_string) + "\n"
 }
 
 /// Creates the file with the details, private to our user.
 ///
-/// The command inherits its descriptor. A file in memory ends with the last process that has it open, so that
-/// no crash leaves details on a disk, and no directory is needed. Its cost is a few microseconds.
+/// The command inherits its descriptor. A file in memory ends with its last open descriptor. So no crash leaves
+/// details on a disk, and no directory is needed. It costs a few microseconds.
 pub(super) fn details_file(details: &[u8]) -> io::Result<fs::File> {
     let file = Input::file(details)?;
     fchmod(&file, Mode::RUSR | Mode::WUSR)?;
@@ -152,8 +151,7 @@ pub(super) fn details_file(details: &[u8]) -> io::Result<fs::File> {
 }
 
 impl Input {
-    /// Puts a text where it can be read: a file in memory needs nobody who feeds it, whether or not
-    /// the command reads it all.
+    /// Stores a text in a file in memory: unlike a pipe it needs no writer, even if the command reads only a part.
     pub(crate) fn file(text: &[u8]) -> io::Result<fs::File> {
         let flags = MemfdFlags::CLOEXEC;
         let file = match memfd_create("input", flags | MemfdFlags::NOEXEC_SEAL) {
@@ -168,7 +166,7 @@ impl Input {
     }
 }
 
-/// A name with a slash is a path of its own, seen from here, as in a shell.
+/// A name with a slash is a path relative to the current directory, as in a shell.
 pub(crate) fn find(name: &OsStr, search: &[PathBuf]) -> Result<PathBuf, NotRun> {
     let not_found = || NotRun::NotFound {
         program: name.into(),

@@ -1,8 +1,7 @@
-//! The label that the kernel hands down from a command to all that comes of it.
+//! The label that every descendant of a command inherits from the kernel.
 //!
-//! A process can leave its group, its session, its environment and, once they have died, its parents.
-//! What it takes along are its limits. The one on the time of real-time threads binds nobody as long
-//! as it is beyond reach, and has room for more than a time.
+//! A process can leave its group, session, environment and, once they died, its parents. It keeps its resource
+//! limits. The limit on real-time CPU time has no effect while it is out of reach, and has spare bits for a label.
 
 use std::fs;
 
@@ -13,15 +12,15 @@ use super::group::facts;
 
 pub(crate) const JOB: &str = "JOBBOARD_JOB";
 
-/// The variable by which the guard knows the commands of its conductor; its value is the mark.
+/// The variable by which the guard finds the commands of its conductor; its value is the mark.
 ///
-/// Not the name of the conductor, which the next one may have while this one's guard still looks.
+/// The conductor's name would not do: its successor may use it while the old guard still searches.
 pub(crate) const MARK: &str = "JOBBOARD_GUARD";
 
-/// By this bit a limit is one of ours: in microseconds, more than a hundred thousand years.
+/// This bit marks a limit as ours: in microseconds, more than a hundred thousand years.
 const OURS: u64 = 1 << 62;
 
-/// Tells the processes of one job, performed by one conductor, from all others.
+/// Identifies the processes of one job under one conductor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Label(u64);
 
@@ -30,24 +29,24 @@ impl Label {
         Self(OURS | digest(mark) << 34 >> 2 | digest(uuid) >> 32)
     }
 
-    /// Takes a label as another process of this machine told it; `None` if it is none.
+    /// Accepts a label from another process of this machine.
     pub(crate) fn from_number(number: u64) -> Option<Self> {
         (number >> 62 == 1).then_some(Self(number))
     }
 
-    /// Returns the label in the form in which it is told to another process.
+    /// Returns the label for another process.
     pub(crate) fn number(self) -> u64 {
         self.0
     }
 
     pub(crate) fn conductor(self) -> u32 {
-        // Thirty bits of it.
+        // Thirty bits.
         u32::try_from((self.0 ^ OURS) >> 32).unwrap_or_default()
     }
 
-    /// Returns the part of it by which a job is known, whoever performs that.
+    /// Returns the part that identifies the job under every conductor.
     pub(crate) fn job(self) -> u32 {
-        // The lower half of it.
+        // The lower half.
         u32::try_from(self.0 << 32 >> 32).unwrap_or_default()
     }
 
@@ -55,12 +54,12 @@ impl Label {
         Self::new("", uuid).job()
     }
 
-    /// Has all that is started carry it, until what is returned is dropped.
+    /// Labels all new children until the returned value is dropped.
     ///
-    /// `None` if somebody has really set the limit, which then stays as it is.
+    /// `None` if the limit is really in use; it then stays as it is.
     pub(crate) fn hand_down(self) -> Option<HandedDown> {
         let before = getrlimit(Resource::Rttime);
-        // Whoever runs below a command of ours has a label already.
+        // A process below a command of ours carries a label already.
         let is_free = before.maximum.is_none() && before.current.is_none_or(|it| it & OURS != 0);
         let labelled = Rlimit {
             current: Some(self.0),
@@ -71,7 +70,7 @@ impl Label {
         Some(HandedDown(before))
     }
 
-    /// Returns the label that a process carries, or else the one that its environment amounts to.
+    /// Returns the label that a process carries, or else the one that follows from its environment.
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         Self::carried_by(pid).or_else(|| {
             let environ = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).ok()?;
@@ -79,7 +78,7 @@ impl Label {
         })
     }
 
-    /// Returns the label that a process carries, which costs less to see than an environment.
+    /// Returns the label that a process carries: cheaper than reading its environment.
     pub(crate) fn carried_by(pid: Pid) -> Option<Self> {
         Self::in_limits(str::from_utf8(&facts(pid, "limits")?).ok()?)
     }
@@ -103,17 +102,17 @@ impl Label {
     }
 }
 
-/// While it lives, a label is handed down.
+/// Restores the limit when dropped.
 pub(crate) struct HandedDown(Rlimit);
 
 impl Drop for HandedDown {
     fn drop(&mut self) {
-        // It may be what it was a moment ago.
+        // The limit may be unchanged.
         let _ = setrlimit(Resource::Rttime, self.0);
     }
 }
 
-/// The same for all releases: one may have to find what another one has left.
+/// The same in all releases: a release must find the leftovers of another.
 fn digest(text: &str) -> u64 {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
         .as_u64_pair()

@@ -6,10 +6,10 @@ use nix::sys::signal::{self as nix_signal, SigSet};
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind};
 
-/// The signals by which people and supervisors end a program.
+/// The signals with which people and supervisors end a program.
 pub(crate) const ENDING: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
 
-/// What else ends a program that does not heed it, as clocks, limits and containers send it.
+/// Other signals whose default action ends a program, from timers, limits and containers.
 pub(crate) const ENDING_TOO: [Signal; 6] = [
     Signal::ALARM,
     Signal::VTALARM,
@@ -19,21 +19,21 @@ pub(crate) const ENDING_TOO: [Signal; 6] = [
     Signal::POWER,
 ];
 
-/// The signals that mean what a program has them mean.
+/// Signals whose meaning each program defines.
 pub(crate) const STEERING: [Signal; 2] = [Signal::USR1, Signal::USR2];
 
-/// Signals that are caught from when this was made on, and told one by one.
+/// Signals that are caught from creation on and reported one by one.
 #[derive(Debug)]
 pub(crate) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Leaves out those that we were started to ignore. The others do not end this process any more, even
-    /// when this is dropped.
+    /// Leaves out signals that this process was started to ignore. The others no longer end it, even after this is
+    /// dropped.
     pub(crate) fn ending() -> io::Result<Self> {
         Self::unless_ignored(ENDING)
     }
 
-    /// Catches these signals, except those that we were started to ignore.
+    /// Catches these signals, except those that this process was started to ignore.
     pub(crate) fn unless_ignored(signals: impl IntoIterator<Item = Signal>) -> io::Result<Self> {
         let ignored = Ignored::now();
         let caught = signals.into_iter().filter(|&it| !ignored.has(it));
@@ -44,7 +44,7 @@ impl Signals {
     pub(crate) fn catch(signals: &[Signal]) -> io::Result<Self> {
         let catch = |&signal: &Signal| {
             let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
-            // Whoever started us may have blocked it, and would have us wait for it in vain.
+            // The parent may have blocked it, so that it would never arrive.
             if let Ok(signal) = nix_signal::Signal::try_from(signal.as_raw()) {
                 SigSet::from(signal).thread_unblock()?;
             }
@@ -57,22 +57,21 @@ impl Signals {
             .map(Self)
     }
 
-    /// Makes sure that we are told how a child ended, also if we were started to ignore it.
+    /// Makes `wait` report a child's end, even if our parent made us ignore it.
     ///
-    /// Whoever was not need not be interrupted whenever one ends.
+    /// Otherwise the default stays, and no signal interrupts us.
     pub(crate) fn heed_children() -> io::Result<()> {
         if Ignored::now().has(Signal::CHILD) {
-            // What is once caught stays caught.
+            // A caught signal stays caught.
             Self::catch(&[Signal::CHILD])?;
         }
         Ok(())
     }
 
-    /// Makes sure that a file which may not get longer is an error of whoever writes it, and not our
-    /// end; what we start is ended by it as ever.
+    /// Turns a write beyond the file size limit into an error instead of our end. The limit still ends our commands.
     pub(crate) fn heed_file_limit() -> io::Result<()> {
         if !Ignored::now().has(Signal::XFSZ) {
-            // What is once caught stays caught, and is not inherited, unlike what is ignored.
+            // A caught signal stays caught, and unlike an ignored one it is not inherited.
             Self::catch(&[Signal::XFSZ])?;
         }
         Ok(())
@@ -90,9 +89,9 @@ impl Signals {
         .await
     }
 
-    /// Returns a signal that has reached us already.
+    /// Returns a signal that has already arrived.
     pub(crate) async fn pending(&mut self) -> Option<Signal> {
-        // Yielding lets the runtime look for signals that no other future has waited for.
+        // Yielding lets the runtime collect signals that no other future waits for.
         tokio::select! {
             biased;
             signal = self.next() => return Some(signal),
@@ -106,22 +105,22 @@ impl Signals {
     }
 }
 
-/// Catches a signal for as long as this process lives, where there is no runtime.
+/// Catches a signal for the rest of this process, without a runtime.
 pub(super) fn catch_for_good(signal: SignalKind) -> io::Result<()> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_io().build()?;
     let _inside = runtime.enter();
-    // What is once caught stays caught, whatever becomes of this.
+    // The signal stays caught after the drop.
     unix::signal(signal).map(drop)
 }
 
-/// Returns the code to end with for a child that ended with this code, or by this signal.
+/// Returns our exit code for a child that ended with this code or signal.
 pub(super) fn code_of(code: Option<i32>, signal: Option<i32>) -> u8 {
     let code = code.or(signal.map(|number| 128 + number));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// For a process that heeds no [`ENDING`] signal itself; the signal then ends it as ever.
+/// For a process without its own handler of [`ENDING`] signals; the signal still ends it afterwards.
 pub(crate) fn before_the_end(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let ignored = Ignored::now();
     let ending = ENDING.into_iter().filter(|&it| !ignored.has(it));
@@ -129,18 +128,18 @@ pub(crate) fn before_the_end(act: impl FnOnce() + Send + 'static) -> io::Result<
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
             act();
-            // It fails for signals without a usual end alone.
+            // It fails only for signals without a default end.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     };
     thread::Builder::new().spawn(wait).map(drop)
 }
 
-/// The signals that this process ignores, as those below `nohup` do.
+/// The signals that this process ignores, as under `nohup`.
 pub(crate) struct Ignored(u64);
 
 impl Ignored {
-    /// Looks up what is ignored now; nothing, if the kernel does not tell.
+    /// Empty if the kernel does not report them.
     pub(crate) fn now() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -151,9 +150,9 @@ impl Ignored {
         self.0 >> (signal.as_raw() - 1) & 1 == 1
     }
 
-    /// Whether any of the signals is ignored that have numbers only.
+    /// Whether any real-time signal is ignored: these have no names.
     pub(crate) fn has_realtime(&self) -> bool {
-        // The first ones are the C library's own, which leaves them ignored in what it starts.
+        // The C library reserves the first ones, and leaves them ignored in its children.
         self.0 >> 34 != 0
     }
 }

@@ -1,4 +1,4 @@
-//! Starting commands amid what they all inherit from us, which is put together once.
+//! Starts commands. All commands share the inherited environment, which is prepared once.
 
 use std::{
     borrow::Cow,
@@ -31,8 +31,8 @@ use super::{
 };
 use crate::job::Owner;
 
-/// The standard library would copy and sort our whole environment, open `/dev/null` and ask for what every
-/// signal does, for each command anew; for short ones that is a good part of their cost.
+/// For each command the standard library would copy and sort our environment, open `/dev/null` and query every
+/// signal. For short commands that is a good part of their cost.
 #[derive(Debug)]
 pub(crate) struct Spawner {
     /// Our environment, each as `NAME=value`.
@@ -43,26 +43,26 @@ pub(crate) struct Spawner {
     leash: Leash,
 }
 
-/// What ties a command to us, and all that comes of it.
+/// Ties a command and its descendants to this process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bonds {
     pub(crate) label: Label,
-    /// What the kernel sends to the command itself when we die.
+    /// The kernel sends this to the command itself when we die.
     pub(crate) at_our_death: Option<Signal>,
 }
 
-/// Our ends of the pipes to which the output and the errors of a command go.
+/// Our ends of the pipes for a command's output and errors.
 pub(crate) type Pipes = [Option<OwnedFd>; 2];
 
-/// A command that was just started, as the leader of a process group of its own.
+/// A new command, the leader of its own process group.
 pub(crate) struct Spawned {
     pub(crate) leader: Pid,
     pub(crate) pipes: Pipes,
-    /// Until it is heard, what was born is not the command yet.
+    /// Until this arrives, the new process does not run the command's program yet.
     pub(crate) answer: Option<Answer>,
 }
 
-/// The streams of a command; those that are none are ours.
+/// The streams of a command; `None` inherits ours.
 type Streams<'a> = [Option<Source<'a>>; 3];
 
 /// File actions and environment of a command.
@@ -78,7 +78,7 @@ impl Spawner {
         let variables = std::env::vars_os();
         let nothing = File::open("/dev/null")?;
         Ok(Self {
-            // What came to us by way of the kernel has no NUL in it.
+            // The kernel passes no NUL.
             variables: variables
                 .filter_map(|(name, value)| variable(&name, &value).ok())
                 .collect(),
@@ -89,7 +89,7 @@ impl Spawner {
         })
     }
 
-    /// Takes what there is now without what is withheld, and says whose commands inherit it.
+    /// Takes the current environment without the withheld variables, and names the conductor to its commands.
     pub(crate) fn of_conductor(
         withheld: &[&str],
         mark: &str,
@@ -99,7 +99,7 @@ impl Spawner {
         for name in withheld {
             spawner.unset(name);
         }
-        // Of a job that we may be part of.
+        // From a job that we may be part of.
         spawner.unset(DETAILS_FILE);
         spawner.set(MARK, mark)?;
         spawner.set(CONDUCTOR, &conductor.to_string())?;
@@ -118,7 +118,7 @@ impl Spawner {
         Ok(())
     }
 
-    /// Nothing runs between fork and exec: that would make the kernel copy our page tables.
+    /// No code runs between fork and exec: that would make the kernel copy our page tables.
     pub(crate) fn start(&self, command: &Command, bonds: Option<Bonds>) -> Result<Spawned, NotRun> {
         let opened = (command.details.as_deref().map(details_file).transpose())
             .and_then(|details| Ok((details, self.streams(command)?)));
@@ -196,7 +196,7 @@ impl Spawner {
         })
     }
 
-    /// Returns the environment of one command: ours with its changes, of which the last one counts.
+    /// Returns the environment of one command: ours with its changes, the last of which wins.
     fn environment(
         &self,
         changes: &[(OsString, Option<OsString>)],
@@ -237,13 +237,13 @@ fn actions(streams: &Streams<'_>, details: Option<&File>) -> io::Result<PosixSpa
         }
     }
     if let Some(file) = details {
-        // Onto itself: the command inherits it, under a number that is no inherited descriptor's.
+        // Onto itself: the command inherits it, and no inherited descriptor has this number.
         actions.add_dup2(file.as_raw_fd(), file.as_raw_fd())?;
     }
     Ok(actions)
 }
 
-/// Has a command lead a group, and deal with signals as any program does that a shell starts.
+/// Makes a command lead a group, with the signal actions that a shell gives its programs.
 fn attributes() -> io::Result<PosixSpawnAttr> {
     let mut attributes = PosixSpawnAttr::init()?;
     attributes.set_flags(
@@ -257,14 +257,14 @@ fn attributes() -> io::Result<PosixSpawnAttr> {
     Ok(attributes)
 }
 
-/// Returns the signals that do to a command what they usually do: all that we were not started to
-/// ignore, and the one that every Rust program ignores.
+/// Returns the signals to reset: all that we were not started to ignore, and SIGPIPE, which every Rust program
+/// ignores.
 ///
-/// The C library asks for what each of the others does, and sets it all the same.
+/// The C library queries the action of every other signal, and sets it anyway.
 fn defaults() -> SigSet {
     let ignored = Ignored::now();
     let mut defaults = match ignored.has_realtime() {
-        // Those have no names to take them out by.
+        // Real-time signals have no names to remove them by.
         true => SigSet::empty(),
         false => SigSet::all(),
     };

@@ -1,9 +1,8 @@
-//! Tries what reads untrusted bytes with input that nobody thought of, for tests.
+//! Fuzzes the decoders of untrusted bytes, in tests.
 //!
-//! Of a few inputs that are as they should be come many that are spoilt. Each has to be read or refused:
-//! without a panic, in memory that its length bounds, and in words that have an end; and what was read
-//! keeps the laws that the test states. The inputs are the same each time, unless
-//! `JOBBOARD_FAULTS=full` asks for others, for `JOBBOARD_FAULTS_SECONDS` (10) of each decoder.
+//! Valid inputs are mutated many times. A decoder must read or reject each one without a panic, in bounded memory and
+//! with a bounded message; results must keep the laws of the test. The inputs are the same in each run, unless
+//! `JOBBOARD_FAULTS=full` asks for random ones, for `JOBBOARD_FAULTS_SECONDS` (10) per decoder.
 
 mod spoil;
 mod tests;
@@ -21,25 +20,23 @@ use allocation_counter::measure;
 use self::spoil::{Dice, spoilt};
 use crate::board::testing::needs::is_full;
 
-/// How often it is tried to make an input shorter.
+/// How many attempts it makes to shorten an input.
 const ENOUGH: u64 = 10_000;
 
-/// What became of an input, or which law it broke.
+/// The result of an input, or the law that it broke.
 pub(crate) type Tried = Result<Answer, String>;
 
-/// What a decoder made of an input.
 pub(crate) enum Answer {
     Read,
-    /// It was refused, in these words.
+    /// The decoder rejected the input with this message.
     Refused(String),
 }
 
-/// Says that an input was refused.
 pub(crate) fn refused(words: &(impl Display + ?Sized)) -> Tried {
     Ok(Answer::Refused(words.to_string()))
 }
 
-/// Requires that two ways lead to the same.
+/// Requires that two ways lead to the same result.
 pub(crate) fn same<T: PartialEq + Debug>(what: &str, one: &T, other: &T) -> Result<(), String> {
     match one == other {
         true => Ok(()),
@@ -47,20 +44,20 @@ pub(crate) fn same<T: PartialEq + Debug>(what: &str, one: &T, other: &T) -> Resu
     }
 }
 
-/// What a decoder is given, and what it may take for it.
+/// The size of the inputs, and the limits of the decoder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// How many spoilt inputs, and how long the longest may be.
+    /// The number of mutated inputs and the length of the longest.
     pub(crate) inputs: u32,
     pub(crate) longest: usize,
-    /// How many bytes of memory, and how many more for each byte of the input.
+    /// Bytes of memory, and more bytes per byte of the input.
     pub(crate) memory: (usize, usize),
-    /// How many bytes it may say of an input that it refuses.
+    /// The longest error message, in bytes.
     pub(crate) words: usize,
 }
 
 impl Bounds {
-    /// For what stands on a board or in a file.
+    /// For data from a board or a file.
     pub(crate) const STORED: Self = Self {
         inputs: 2000,
         longest: 32 * 1024,
@@ -68,7 +65,7 @@ impl Bounds {
         words: 2048,
     };
 
-    /// For what people type, which may be repeated to them.
+    /// For typed input, which messages may repeat.
     pub(crate) const TYPED: Self = Self {
         inputs: 4000,
         longest: 512,
@@ -77,13 +74,13 @@ impl Bounds {
     };
 }
 
-/// Inputs as they should be, of which others are made.
+/// Valid inputs to mutate.
 pub(crate) struct Corpus {
     inputs: Vec<Vec<u8>>,
     bounds: Bounds,
 }
 
-/// An input that breaks a law, as short as it was made.
+/// An input that breaks a law, in its shortest form.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) input: Vec<u8>,
@@ -99,7 +96,7 @@ impl Corpus {
         }
     }
 
-    /// Requires that no input breaks a law, and that some are read and some refused.
+    /// Requires that no input breaks a law, and that the decoder accepts some and rejects some.
     #[track_caller]
     pub(crate) fn hold(&self, law: impl Fn(&[u8]) -> Tried) {
         let (fault, figures) = self.tried(&law);
@@ -112,13 +109,12 @@ impl Corpus {
         }
     }
 
-    /// Like [`Self::hold`], for what reads text.
+    /// Like [`Self::hold`], for decoders of text.
     #[track_caller]
     pub(crate) fn hold_for_text(&self, law: impl Fn(&str) -> Tried) {
         self.hold(|bytes| law(&String::from_utf8_lossy(bytes)));
     }
 
-    /// Returns an input that breaks a law, if one is found.
     pub(crate) fn fault(&self, law: impl Fn(&[u8]) -> Tried) -> Option<Fault> {
         self.tried(&law).0
     }
@@ -139,7 +135,7 @@ impl Corpus {
         (None, figures)
     }
 
-    /// Tries one input, and judges what it took.
+    /// Runs one input and checks its cost.
     fn judge(
         &self,
         input: &[u8],
@@ -165,7 +161,7 @@ impl Corpus {
         }
     }
 
-    /// Leaves away what is not needed to break a law.
+    /// Removes the parts of an input that are not needed to break the law.
     fn shortened(&self, mut input: Vec<u8>, mut law: String, of: &dyn Fn(&[u8]) -> Tried) -> Fault {
         let (mut piece, mut ignored) = (input.len() / 2, Figures::begin());
         while piece > 0 {
@@ -194,12 +190,11 @@ fn now() -> u64 {
     since.map_or(7, |since| since.as_nanos() as u64)
 }
 
-/// What was tried, and what it took.
 struct Figures {
     read: u64,
     refused: u64,
     begin: Instant,
-    /// When enough was tried, where that is a matter of time.
+    /// The end of a timed run.
     end: Option<Instant>,
     most_memory: (u64, usize),
     slowest: Duration,
@@ -226,7 +221,7 @@ impl Figures {
 
     fn go_on(&self, inputs: u32) -> bool {
         match self.end {
-            // Asking for the time takes longer than some decoders.
+            // Reading the clock takes longer than some decoders.
             Some(end) => !self.tried().is_multiple_of(64) || Instant::now() < end,
             None => self.tried() < inputs.into(),
         }

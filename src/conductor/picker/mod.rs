@@ -1,4 +1,4 @@
-//! Picks jobs and claims them: the best that may be performed here, as many as there is room for.
+//! Picks and claims jobs: the best that this conductor may run, one per free slot.
 
 mod claim;
 mod finds;
@@ -37,23 +37,23 @@ use crate::{
     process::clock::Boottime,
 };
 
-/// How many more candidates are tried than are wanted, since others are after them too.
+/// How many extra candidates to try, since other conductors claim them too.
 const SPARE: usize = 16;
 
-/// A claim may be asked for no more jobs at once.
+/// The most jobs in one claim request.
 const MOST: usize = 64;
 
-/// While there is enough to do, events are heard in bundles, so many apart.
+/// A busy conductor reads events in batches, this far apart.
 const EVENT_PAUSE: Duration = Duration::from_millis(25);
 
-/// How long after a guard could not be started it is tried again.
+/// The delay before a failed guard is started again.
 const GUARD_PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) struct Won {
     pub(super) claimed: Claimed,
-    /// From before the claim was asked for.
+    /// Read before the claim request.
     pub(super) asked: Boottime,
-    /// From after it was answered.
+    /// Read after the answer.
     pub(super) heard: Boottime,
     pub(super) term: Duration,
     pub(super) slot: Slot,
@@ -118,27 +118,27 @@ struct Pick<'a> {
     backlog: Backlog,
     pauses: Pauses,
     pauses_read: Instant,
-    /// Whether not all that happens is pushed.
+    /// Whether the board does not push all events.
     hears_late: bool,
-    /// What happens on the board, while the backlog has room for it.
+    /// Board events, while the backlog has room for them.
     events: Option<BoxStream<'a, Result<Event>>>,
     returned: UnboundedReceiver<Candidate>,
-    /// When the whole board was last looked at; never, if that has to be done anew.
+    /// When the whole board was last listed; `None` if it must be listed again.
     looked: Option<Instant>,
-    /// When it was last heard what happens.
+    /// When events were last read.
     heeded: Instant,
-    /// Among how many candidates we begin by chance, as others are after them too.
+    /// The number of top candidates to choose from at random: other conductors want them too.
     spread: usize,
-    /// Records that turned out to be no jobs when they were to be claimed, and why.
+    /// Records that proved unreadable during a claim, and why.
     unreadable: HashMap<JobKey, Against>,
-    /// Until when claims may turn up of which we had heard nothing.
+    /// Until then, claims of ours may appear that we had no answer for.
     wary_until: Instant,
-    /// Until when all that others hold is not looked at again, however much is heard.
+    /// Until then, claimed jobs are not listed again, whatever the events.
     no_stock_before: Instant,
-    /// How often in a row such a look found candidates none of which was won.
+    /// How many such listings in a row found candidates but won none.
     fruitless: u32,
     has_looked: bool,
-    /// Whether something was heard since.
+    /// Whether events arrived since.
     has_heard: bool,
     has_told_held: bool,
 }
@@ -155,18 +155,18 @@ impl Pick<'_> {
         let mut jobs_left = jobs_left.unwrap_or(u64::MAX);
         while jobs_left > 0 && self.may_claim(shutdown).await {
             let most = MOST.min(usize::try_from(jobs_left).unwrap_or(MOST));
-            // Whatever is being looked for, and wherever we wait: all of it can be dropped.
+            // Every branch can be dropped at any point.
             let chance = tokio::select! {
                 biased;
                 () = may_not_claim(shutdown) => continue,
-                // What was passed over may be admitted now, and the other way round.
+                // The new policy may admit skipped jobs and reject others.
                 _ = policy.changed() => {
                     self.looked = None;
                     continue;
                 }
                 chance = self.chance(slots, most) => chance,
             };
-            // A claim that was asked for is not dropped: it may have been won.
+            // A claim request is never dropped: it may succeed.
             let batch = match chance {
                 Ok(None) => return Ok(()),
                 Ok(Some(chance)) => self.claim(chance, slots).await,
@@ -175,13 +175,13 @@ impl Pick<'_> {
             jobs_left = jobs_left.saturating_sub(batch.won.len() as u64);
             for job in batch.won {
                 self.shared.in_flight.take(&job.claimed.job.key);
-                // Whoever performs is there as long as we are.
+                // The receiver lives as long as we do.
                 let _ = won.send(job);
             }
             match batch.trouble.map_or(Ok(()), Err) {
                 Ok(()) => self.outage.is_over(),
                 Err(error) if is_final(&error) => return Err(error),
-                // What is wrong from the start will be.
+                // An error at the first listing is permanent.
                 Err(error) if !self.has_looked && is_final_at_first(&error) => return Err(error),
                 Err(error) => {
                     self.outage.begin(&error);
@@ -201,10 +201,10 @@ impl Pick<'_> {
         Ok(())
     }
 
-    /// Waits until something may be claimed; whether that will ever be.
+    /// Waits until claims are allowed; returns false if they never will be.
     async fn may_claim(&mut self, shutdown: &mut watch::Receiver<Shutdown>) -> bool {
         if *shutdown.borrow() != Shutdown::NotYet {
-            // By then much has happened.
+            // By then the backlog is out of date.
             self.lose_touch();
             self.shared.has_looked.send_replace(false);
             self.outage.wait(false);
@@ -217,7 +217,7 @@ impl Pick<'_> {
         self.looked = None;
     }
 
-    /// Waits until there is room and something to fill it with; none, if all is done.
+    /// Waits for free slots and candidates; `None` once all jobs are done.
     async fn chance(&mut self, slots: &Slots, most: usize) -> Result<Option<Chance>> {
         let free = self.wait_for_slots(slots).await?.min(most);
         let keys = self.candidates(free).await?;
@@ -225,11 +225,11 @@ impl Pick<'_> {
         Ok(keys.map(|keys| Chance { free, keys }))
     }
 
-    /// Finds jobs that may be performed and claimed now, waiting for some; none, if all is done.
+    /// Waits for jobs that can be claimed and run now; `None` once all jobs are done.
     async fn candidates(&mut self, most: usize) -> Result<Option<Vec<JobKey>>> {
         loop {
             self.look_if_needed().await?;
-            // What is there is enough for now, and each look at what happens has its cost.
+            // The backlog is enough for now, and reading events is expensive.
             if self.backlog.has_none_ready() || self.heeded.elapsed() > EVENT_PAUSE {
                 self.heed_the_rest()?;
             }

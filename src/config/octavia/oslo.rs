@@ -1,8 +1,7 @@
-//! Configuration files as OpenStack's services read them: `KEY = VALUE` below `[GROUP]`.
+//! Configuration files of OpenStack services: `KEY = VALUE` below `[GROUP]`.
 //!
-//! The rules are those of oslo.config: a value goes on in lines that begin with a blank, and loses
-//! the quotes around it; `$NAME` and `${GROUP.NAME}` stand for other values; what comes later, and
-//! what the environment says, is stronger.
+//! The rules are those of oslo.config. A value continues on indented lines and loses its quotes; `$NAME` and
+//! `${GROUP.NAME}` refer to other values. Later values and the environment win.
 
 use std::{
     cell::Cell,
@@ -18,27 +17,27 @@ use crate::{
     reading::file_or_pipe,
 };
 
-/// How deep values may stand in values: whatever is deeper stands in itself.
+/// The deepest nesting of references. A deeper reference stays unexpanded.
 const DEEPEST: usize = 16;
 
-/// How many names may stand for values in all.
+/// The most references to expand.
 const MOST_NAMES: u32 = 10_000;
 
-/// How long all files are together, and a value with what stands in it.
+/// The largest size of all files together, and of an expanded value.
 const LARGEST: usize = 1 << 20;
 
-/// The group of what has no other.
+/// The group of keys outside all groups.
 const DEFAULT: &str = "DEFAULT";
 
-/// What several files and the environment say.
+/// The merged settings of the files and the environment.
 pub(super) struct Oslo<'a> {
     said: HashMap<(String, String), Said>,
-    /// What a value is that nobody sets.
+    /// The default values.
     default: fn(&str, &str) -> Option<&'static str>,
     env: &'a Environment,
-    /// How many names stood for values.
+    /// The number of expanded references.
     names: Cell<u32>,
-    /// How many bytes were read.
+    /// The bytes read.
     size: usize,
 }
 
@@ -49,7 +48,7 @@ pub(super) struct Said {
 }
 
 impl<'a> Oslo<'a> {
-    /// Begins with nothing but the environment.
+    /// Starts with the environment alone.
     pub(super) fn new(
         default: fn(&str, &str) -> Option<&'static str>,
         env: &'a Environment,
@@ -64,7 +63,7 @@ impl<'a> Oslo<'a> {
         }
     }
 
-    /// Takes in what a file says, which is stronger than what others said before.
+    /// Merges a file, which overrides earlier ones.
     pub(super) fn read(&mut self, path: &Path) -> anyhow::Result<()> {
         let trying = || format!("cannot read {}", path.display());
         let bytes = file_or_pipe(path, LARGEST as u64, limit::OP_TIMEOUT).with_context(trying)?;
@@ -79,7 +78,7 @@ impl<'a> Oslo<'a> {
         self.take_in(path, &text)
     }
 
-    /// Takes in what a file says; no error repeats a line, which may hold a password.
+    /// Merges the text of a file. No error repeats a line, which may hold a password.
     pub(super) fn take_in(&mut self, path: &Path, text: &str) -> anyhow::Result<()> {
         let mut group: Option<String> = None;
         let mut open: Option<Open> = None;
@@ -135,7 +134,7 @@ impl<'a> Oslo<'a> {
         close(&mut open, &group)
     }
 
-    /// Returns a value with what stands in it; none, if it has none.
+    /// Returns an expanded value.
     pub(super) fn value(&self, group: &str, name: &str) -> anyhow::Result<Option<Said>> {
         self.value_at(group, name, 0)
     }
@@ -203,7 +202,7 @@ impl<'a> Oslo<'a> {
             "the value contains too many references"
         );
         let places = match name.split_once('.') {
-            // Its name is that of no group.
+            // The name matches no group.
             Some((DEFAULT, _)) => Vec::new(),
             Some((group, name)) => vec![(group, name)],
             None => vec![(group, name), (DEFAULT, name)],
@@ -212,7 +211,7 @@ impl<'a> Oslo<'a> {
             if let Some(said) = self.value_at(group, name, depth + 1)? {
                 return Ok(said.text);
             }
-            // It is known to have no value, which is an empty text.
+            // A known option without a value is an empty text.
             if super::is_option(group, name) {
                 return Ok(String::new());
             }
@@ -247,7 +246,7 @@ fn reference(behind: &str) -> Reference<'_> {
     }
 }
 
-/// The name of a group is written in any case, but for that of what has none.
+/// Group names ignore case, except for the default group.
 fn group_key(group: &str) -> String {
     match group {
         DEFAULT => group.to_owned(),
@@ -272,7 +271,7 @@ fn unquoted(value: &str) -> &str {
     }
 }
 
-/// Reads a list: its parts stand between commas, and keep their quotes.
+/// Reads a comma-separated list. Its parts keep their quotes.
 pub(super) fn list(text: &str) -> Vec<String> {
     let text = text.trim().trim_end_matches(',');
     match text {
@@ -281,7 +280,7 @@ pub(super) fn list(text: &str) -> Vec<String> {
     }
 }
 
-/// Reads `KEY:VALUE` between commas; a value may have commas, if what follows one has no colon.
+/// Reads `KEY:VALUE` between commas. A value may contain commas if no colon follows.
 pub(super) fn dict(text: &str) -> anyhow::Result<BTreeMap<String, String>> {
     let mut pairs = BTreeMap::new();
     if text.trim().is_empty() {
@@ -307,7 +306,7 @@ pub(super) fn dict(text: &str) -> anyhow::Result<BTreeMap<String, String>> {
     Ok(pairs)
 }
 
-/// Reads a whole number, whose digits may have single `_` between them.
+/// Reads a whole number with optional single `_` between digits.
 pub(super) fn number<T: FromStr>(text: &str) -> Option<T> {
     let text = text.trim();
     let is_parted = text.split('_').all(|part| !part.is_empty());

@@ -1,4 +1,4 @@
-//! What is left of a job whose conductor and guard have died, or were stopped, at one stroke.
+//! Ends the remains of a job whose conductor and guard died or were stopped together.
 
 use std::{cell::OnceCell, collections::HashSet, fs, mem, time::Duration};
 
@@ -16,37 +16,35 @@ use crate::process::{
     lineage::{Kin, Processes, numbered},
 };
 
-/// For the first claim on a job a look from so long before it serves.
+/// For the first claim on a job, a scan from this long before the claim is recent enough.
 ///
-/// Whatever began since, the board has forgotten: its job has ended, and come back under the same uuid. But no other
-/// conductor can end a job before its lease has expired, and none is shorter than this.
+/// A later process would mean that its job ended and came back under the same uuid. But no other conductor can end a
+/// job before its lease has expired, and no lease is shorter than this.
 pub(crate) const BEFORE_FIRST: Duration = Duration::from_secs(1);
 
-/// How long it has to end by itself.
+/// How long leftovers have to exit.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What was seen on this machine of jobs that somebody performs, or has performed.
+/// The jobs with processes on this machine, as of the last scan.
 ///
-/// How often a job was tried does not tell whether it was begun: not every attempt is counted.
+/// The attempt count does not show whether a job was started: not every attempt counts.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOver(Mutex<Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
     since: Boottime,
-    /// Those that bear no label, and never will.
+    /// Processes without a label.
     others: HashSet<(Pid, u64)>,
-    /// The jobs of which some do.
+    /// Jobs with labelled processes.
     jobs: HashSet<u32>,
 }
 
 impl LeftOver {
-    /// Ends what earlier attempts at a job have left on this machine, or waits until their guards
-    /// have.
+    /// Ends the processes that earlier attempts at a job left on this machine, or waits until their guards do.
     ///
-    /// To be called by whoever has the claim, before anything is started under it. A look at all
-    /// processes serves if it was begun after `since`: the claim, or for the first claim on a job
-    /// [`BEFORE_FIRST`].
+    /// The holder of the claim calls this before it starts a command. A scan is valid if it began after `since`: the
+    /// claim, or [`BEFORE_FIRST`] before the first claim on a job.
     pub(crate) async fn end(&self, uuid: &str, since: Boottime) {
         let mut seen = self.0.lock().await;
         if seen.since <= since {
@@ -66,7 +64,7 @@ impl LeftOver {
 }
 
 impl Seen {
-    /// Looks again at all that there is, and closely at those that have come since.
+    /// Scans again; reads the labels of new processes only.
     fn once_more(self) -> Self {
         let mut now = Self {
             since: Boottime::now(),
@@ -118,7 +116,7 @@ async fn end_left_over(job: u32) {
     }
 }
 
-/// Returns them, and of each whether a guard that lives will end it.
+/// Returns the processes, and whether a living guard will end each.
 fn left_over(job: u32) -> Vec<(Kin, bool)> {
     let processes = Processes::now();
     let guards: OnceCell<HashSet<u32>> = OnceCell::new();
@@ -143,7 +141,7 @@ fn left_over(job: u32) -> Vec<(Kin, bool)> {
     guarded.chain(unguarded).collect()
 }
 
-/// Returns whose commands a process watches over, if it is a guard and goes about it.
+/// Returns the conductor whose commands a process guards, if it is a running guard.
 fn watched_by(pid: Pid) -> Option<u32> {
     let arguments = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
     let mut arguments = arguments.split(|&byte| byte == 0).skip(1);
