@@ -1,4 +1,4 @@
-//! What every command is given: the configuration, the output, and the board when it is needed.
+//! The context of every command: the configuration, the output, and the board on demand.
 
 use std::{fmt::Display, path::Path, sync::Arc, time::Duration};
 
@@ -50,7 +50,7 @@ pub(crate) struct Creation {
     pub(crate) create: bool,
 }
 
-/// Opens boards that are where the board in use is, as whoever was let in there.
+/// Opens boards on the same server as the board in use, with the same credentials.
 #[derive(Debug, Clone)]
 pub(crate) struct Opener {
     pub(crate) patience: Duration,
@@ -59,7 +59,7 @@ pub(crate) struct Opener {
 }
 
 impl Opener {
-    /// Returns the board at a URL; it connects when something is asked first.
+    /// Returns the board at a URL. The first request connects.
     pub(crate) fn open(&self, url: &BoardUrl) -> Result<Arc<dyn Testable>, BoardError> {
         open(url, self.patience, self.password.clone(), self.bounds)
     }
@@ -84,7 +84,6 @@ impl Context {
         }
     }
 
-    /// Returns the board, for reading.
     pub(crate) fn board(&mut self) -> anyhow::Result<Arc<dyn Board>> {
         if let Some(board) = &self.board {
             return Ok(Arc::clone(board));
@@ -95,8 +94,7 @@ impl Context {
         Ok(self.introduce(board))
     }
 
-    /// Returns the board as one that is tested where it is, its URL, and what opens those beside it; before
-    /// anything else is asked for.
+    /// Returns the board for tests, its URL, and the opener of boards beside it. Call this before any other request.
     pub(crate) fn testable_board(
         &mut self,
     ) -> anyhow::Result<(Arc<dyn Testable>, BoardUrl, Opener)> {
@@ -159,8 +157,7 @@ impl Context {
         Config::load(self.flags.clone(), &self.environment)
     }
 
-    /// Returns a second board, for changing it unless that is forbidden, and what is in effect there;
-    /// whoever asks for it closes it.
+    /// Returns a second board, and its settings, for changes unless it is read-only. The caller closes it.
     pub(crate) fn second_board(
         &self,
         board: &str,
@@ -188,15 +185,15 @@ impl Context {
         Ok((board, config))
     }
 
-    /// Lets the folder of the board's file be made with it, if that is what somebody asked for.
+    /// Creates the directory of the board's file if the option asks for it.
     pub(crate) fn create_folder(&mut self, Creation { create }: &Creation) {
         if let BoardUrl::Embedded(url) = &mut self.config.board.value.url {
             url.makes_folder |= *create;
         }
     }
 
-    /// Whether what looks like a secret is told to programs no more than to people: postings of
-    /// Octavia have the private keys of its users.
+    /// Whether secrets are hidden from programs as well as people: postings of Octavia contain private keys of its
+    /// users.
     pub(crate) fn hides_secrets(&self) -> bool {
         self.config.board.value.is_of_octavia()
     }
@@ -205,10 +202,9 @@ impl Context {
         &self.config.who.value
     }
 
-    /// Makes sure that somebody wants what cannot be undone.
+    /// Requires consent to an irreversible action.
     ///
-    /// A protected board asks for its name. Where nobody can be asked, it has to be said
-    /// beforehand.
+    /// A protected board asks for its name. Without a terminal the consent must be on the command line.
     pub(crate) fn consent(&self, consent: &Consent, question: &str) -> anyhow::Result<()> {
         self.consent_on(&[&self.config], consent, question)
     }
@@ -254,7 +250,7 @@ impl Context {
             return Err(refusal(&message, name));
         }
         for choice in choices.filter(|it| it.is_protected) {
-            // Only a board that has a name can be protected: the configuration says both at once.
+            // Only a named board can be protected: the configuration sets both together.
             let name = choice.name.as_deref().unwrap_or_default();
             if consent.confirm.iter().any(|stated| stated == name) {
                 continue;
@@ -288,7 +284,7 @@ impl Context {
         }
     }
 
-    /// Returns how a command begins that is about the same board.
+    /// Returns the start of commands for the same board.
     pub(crate) fn program(&self) -> Suggestion {
         self.flags.program()
     }

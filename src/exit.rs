@@ -1,4 +1,4 @@
-//! The exit codes, and the one place that chooses them and words an error.
+//! The exit codes, and the only place that selects them and prints errors.
 
 mod hint;
 mod plugin;
@@ -40,10 +40,10 @@ const TRASHED: u8 = 9;
 const TIMED_OUT: u8 = 124;
 const OURS: u8 = 125;
 
-/// The command that ends as monitoring plugins do.
+/// The command with the exit codes of monitoring plugins.
 const PLUGIN: &str = "check";
 
-/// What ends a command other than what a board answered.
+/// Errors of commands that are not answers of a board.
 #[derive(Debug, Error)]
 pub(crate) enum CommandError {
     #[error("{message}")]
@@ -77,10 +77,10 @@ pub(crate) enum CommandError {
     NotKnown { has_peers: bool },
     #[error("{0}")]
     TimedOut(String),
-    /// A command that was run ended like this; it has said itself what there is to say.
+    /// A command exited with this code, and printed its own errors.
     #[error("the command ended with code {0}")]
     Command(u8),
-    /// A command was to be run, and this is about us and not about the command.
+    /// An error of this process, not of the command that it should run.
     #[error(transparent)]
     Ours(anyhow::Error),
 }
@@ -93,7 +93,7 @@ impl CommandError {
         }
     }
 
-    /// Takes an error of the configuration for one of usage, unless a file of it is not trusted.
+    /// Classifies an error of the configuration as a usage error, unless a file is untrusted.
     pub(crate) fn of_config(error: &anyhow::Error) -> Self {
         let message = format!("{error:#}");
         match error.downcast_ref::<Untrusted>() {
@@ -130,19 +130,19 @@ struct Told {
     kind: &'static str,
     message: String,
     hint: Option<String>,
-    /// Those in the hint.
+    /// The commands in the hint.
     commands: Vec<Suggestion>,
 }
 
-/// Tells of errors: in which form, and by which way the board is reached again.
+/// Prints errors in the output format, with commands for the same board.
 #[derive(Debug, Clone)]
 pub(crate) struct Teller {
     is_json: bool,
     is_coloured: bool,
     program: Suggestion,
-    /// The command that was typed, whose help knows more.
+    /// The command whose help has details.
     command: Option<String>,
-    /// The board of `--to`, by its name in errors, and how commands reach it.
+    /// The board of `--to`: its name in errors, and the start of its commands.
     second: Arc<OnceLock<(String, Suggestion)>>,
 }
 
@@ -157,17 +157,17 @@ impl Teller {
         }
     }
 
-    /// Has the hints of errors about another board lead to that one.
+    /// Makes the hints of errors about another board use that board.
     pub(crate) fn reach_second(&self, board: &str, program: Suggestion) {
         let _ = self.second.set((board.to_owned(), program));
     }
 
-    /// Returns the code for the way a command ended, after telling of an error.
+    /// Prints an error, and returns the exit code.
     pub(crate) fn conclude(&self, result: anyhow::Result<()>) -> ExitCode {
         let Err(error) = result else {
             return ExitCode::SUCCESS;
         };
-        // Whoever closed our output has seen enough.
+        // A closed output is the reader's choice.
         if error.is::<Closed>() {
             return ExitCode::SUCCESS;
         }
@@ -177,7 +177,7 @@ impl Teller {
         if self.command.as_deref() == Some(PLUGIN) {
             let state = PluginState::of(&judge(&error));
             let failed = Failed::new(state, self.worded(&error));
-            // The code says what matters, whoever can hear the rest.
+            // The exit code matters even if stderr is closed.
             let _ = match self.is_json {
                 true => answer_json(&failed),
                 false => answer(&failed.lines()),
@@ -195,7 +195,7 @@ impl Teller {
             return;
         }
         let mark = match error.downcast_ref() {
-            // The code says only that it is ours; the kind says what it is.
+            // The code marks our own errors; the kind names them.
             Some(CommandError::Ours(_)) => format!("error ({}):", told.kind),
             _ => "error:".to_owned(),
         };
@@ -259,7 +259,7 @@ fn trying(error: &anyhow::Error) -> Option<&Trying> {
     }
 }
 
-/// Words an error with all its causes, and names its board once.
+/// Joins an error with its causes, and names the board once.
 fn message(error: &anyhow::Error) -> String {
     let mut message = chain(error.as_ref());
     let board = error.chain().find_map(board_error);
@@ -299,7 +299,7 @@ fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Opt
         });
     }
     match cause.downcast_ref::<Lost>() {
-        // By then somebody else may have the job.
+        // Another client may hold the claim by then.
         Some(Lost::Expired { last: None, .. }) => Some(Judged {
             code: AGAINST_THE_RULES,
             kind: "changed",
@@ -323,7 +323,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged
         CommandError::InVain(_) => (TRASHED, "failed"),
         CommandError::TimedOut(_) => (TIMED_OUT, "timeout"),
         CommandError::Command(code) => (*code, "failed"),
-        // What it is about is among its own causes.
+        // The subject is among its own causes.
         CommandError::Ours(error) => {
             return error.chain().find_map(|cause| judge_cause(cause, trying));
         }
@@ -336,7 +336,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged
     })
 }
 
-/// Sorts what a board answers by what the caller can do about it.
+/// Classifies a board's answer by the caller's options.
 fn sort(error: &BoardError) -> (u8, &'static str) {
     match error {
         BoardError::NoSuchJob => (NOT_FOUND, "not-found"),

@@ -1,8 +1,8 @@
 //! `jobboard` administers job boards.
 //!
-//! An invocation flows one way: `commands` turns the command line into requests; `conductor`
-//! performs jobs as commands; `board` keeps the jobs, in one of its backends; `job` is the model.
-//! `output` shows results to people and programs, `exit` turns the end into words and a code.
+//! An invocation flows one way: `commands` turns the command line into requests; `conductor` runs jobs as commands;
+//! `board` stores the jobs, in one of its backends; `job` is the data model. `output` prints results for people and
+//! programs, and `exit` turns errors into messages and exit codes.
 
 mod backoff;
 mod board;
@@ -55,13 +55,13 @@ use crate::{
 compile_error!("jobboard runs on Linux only: it relies on pidfd, inotify and the boot clock");
 
 fn main() -> ExitCode {
-    // A guard watches over the commands of another process, and does nothing else.
+    // A guard watches the commands of another process, and does nothing else.
     let word = std::env::args_os().nth(1).unwrap_or_default();
     if word == guard::WORD {
         return ExitCode::from(u8::from(guard::main().is_err()));
     }
     if word == leash::WORD {
-        // Whoever started us has been told why we are still here.
+        // The parent has the error already.
         let _ = leash::become_command(std::env::args_os().skip(2));
         return ExitCode::FAILURE;
     }
@@ -79,11 +79,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Carries out what the command line says.
 fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
     let environment = Environment::of_process();
     let flag = cli.global.format();
-    // A variable that makes no sense is told of with the rest of the configuration.
+    // An invalid variable is reported with the rest of the configuration.
     let format = config::format(flag, &environment).map_or(flag, |format| format.value);
     let style = Style {
         format,
@@ -97,12 +96,12 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
         cli.global.flags().program(),
         early.command,
     );
-    // Where a script's own variable was to hold a command, nothing would be something else.
+    // A trailing `--` comes from a script with an empty variable; running no command would hide that.
     if std::env::args_os().last().is_some_and(|last| last == "--") {
         let mistake = CommandError::usage("the command after `--` is missing");
         return teller.conclude(Err(mistake.into()));
     }
-    // However wrong the configuration is; and a variable turns no script for a shell into JSON.
+    // Independent of an invalid configuration; and no variable turns a shell script into JSON.
     let mut documents = Output::new(Style {
         format: flag,
         ..style
@@ -117,8 +116,8 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
         }));
     }
     if cli.command.executes() {
-        // What we run belongs to our own user, and could read our environment and our memory. The
-        // kernel refuses it only where it knows of this at all.
+        // Our commands run as our own user, and could read our environment and memory. A kernel without this setting
+        // allows it.
         let _ = set_dumpable(false);
         if pid1::is_first() {
             let ended = pid1::stand().context("cannot start");
@@ -142,9 +141,9 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
     teller.conclude(result)
 }
 
-/// Makes sure of what nothing works without, where the library or the kernel would say so darkly.
+/// Checks basic requirements first, where the library's or the kernel's own error would be unclear.
 fn surroundings(cli: &Cli) -> anyhow::Result<()> {
-    /// What a command has open at most, beside the pipes of those that it starts; and some more.
+    /// The most descriptors that a command has open, without the pipes of its children, and some spare.
     const FILES: u64 = 32;
     if let Some(files) = getrlimit(Resource::Nofile).current.filter(|it| *it < FILES) {
         bail!("this process may open at most {files} files; raise the limit with `ulimit -n 1024`");
@@ -168,7 +167,7 @@ fn divide(cli: &Cli, environment: &Environment) -> anyhow::Result<Role> {
 }
 
 fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
-    // One thread: all that is done at once here is waiting.
+    // One thread: all concurrent work here is waiting.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -180,12 +179,12 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
         ctx.out.detail(format!("took {:.1?}", start.elapsed()));
         result
     });
-    // A read of standard input that still waits must not keep us.
+    // A pending read of standard input must not delay the exit.
     runtime.shutdown_background();
     result
 }
 
-/// Answers a command line that is none, or that asks for help.
+/// Answers an invalid command line or a request for help.
 fn complain(error: &clap::Error, early: EarlyFormat) -> ExitCode {
     let environment = Environment::of_process();
     let format = config::format(early.format, &environment);
@@ -201,7 +200,7 @@ fn complain(error: &clap::Error, early: EarlyFormat) -> ExitCode {
     }
     match misuse(error, &early) {
         Some(misuse) => teller.conclude(Err(misuse.into())),
-        // Who typed nothing is told everything.
+        // Without arguments, print the full help.
         None => {
             out.usage(&error.render());
             ExitCode::from(exit::USAGE)

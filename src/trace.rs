@@ -1,4 +1,4 @@
-//! Traces as the W3C has them: of which a job is part, and the span of each attempt at it.
+//! W3C trace context: the trace of a job, and a span for each attempt.
 
 use std::{fmt, str::FromStr};
 
@@ -7,19 +7,19 @@ use uuid::Uuid;
 
 use crate::job::Details;
 
-/// The variable, and in lower case the detail of a job, that says of which span something is part.
+/// The variable with the parent span; in lower case also a detail of jobs.
 pub(crate) const PARENT: &str = "TRACEPARENT";
 
-/// The same for what those who trace tell each other.
+/// The variable with the vendors' trace state.
 pub(crate) const STATE: &str = "TRACESTATE";
 
-/// All that tell of a trace; those of a conductor are about itself, and not about its jobs.
+/// All trace variables. A conductor's own are about itself, not about its jobs.
 pub(crate) const VARIABLES: [&str; 3] = [PARENT, STATE, "BAGGAGE"];
 
-/// What of it is kept at most.
+/// In bytes; W3C requires at least this.
 const LONGEST_STATE: usize = 512;
 
-/// A span, wherever it is, and its trace.
+/// The ids of a span and its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SpanContext {
     trace: u128,
@@ -29,7 +29,7 @@ pub(crate) struct SpanContext {
 
 impl SpanContext {
     fn new(flags: u8) -> Self {
-        // Neither can be nothing: each number of this kind says of which kind it is.
+        // A zero id is invalid; a random UUID's version and variant bits keep both from zero.
         let (trace, span) = (Uuid::new_v4().as_u128(), Uuid::new_v4().as_u64_pair().0);
         Self { trace, span, flags }
     }
@@ -43,7 +43,7 @@ impl SpanContext {
     }
 }
 
-/// It is no `traceparent`, and whoever finds it goes on as without one.
+/// An invalid `traceparent`, which is ignored.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoContext;
 
@@ -62,7 +62,7 @@ impl FromStr for SpanContext {
             u128::from_str_radix(part, 16).map_err(|_| NoContext)
         };
         let (version, trace, span, flags) = (number(2)?, number(32)?, number(16)?, number(2)?);
-        // Later versions may say more behind it.
+        // Later versions may append fields.
         let has_more = parts.next().is_some();
         if version == 0xff || (version == 0 && has_more) || trace == 0 || span == 0 {
             return Err(NoContext);
@@ -82,7 +82,7 @@ impl fmt::Display for SpanContext {
     }
 }
 
-/// Returns what a job keeps of the trace that it is posted in, if there is one.
+/// Returns the details that a job stores of the trace of its posting.
 pub(crate) fn kept(parent: &str, state: Option<&str>) -> Option<Vec<(String, Value)>> {
     let context: SpanContext = parent.parse().ok()?;
     let state = state.filter(|it| !it.is_empty() && is_state(it));
@@ -96,12 +96,12 @@ pub(crate) fn kept(parent: &str, state: Option<&str>) -> Option<Vec<(String, Val
     Some(kept.collect())
 }
 
-/// Whether it is fit to be told to others.
+/// Whether it is valid enough to pass on.
 fn is_state(text: &str) -> bool {
     text.len() <= LONGEST_STATE && text.bytes().all(|it| matches!(it, b' '..=b'~'))
 }
 
-/// Adds what is kept of a trace to the details of a job, unless they say so themselves.
+/// Adds the stored trace to the details of a job, unless they set one.
 pub(crate) fn add(kept: &[(String, Value)], details: &mut Details) {
     if let Details::Decoded(Value::Object(details)) = details {
         for (name, value) in kept {
@@ -110,18 +110,17 @@ pub(crate) fn add(kept: &[(String, Value)], details: &mut Details) {
     }
 }
 
-/// An attempt at a job, in a trace of its own: it may come days after the job was posted.
+/// An attempt in a trace of its own: it may come days after the posting.
 #[derive(Debug, Clone)]
 pub(crate) struct Span {
     context: SpanContext,
-    /// Where the job was posted.
+    /// The span of the posting.
     link: Option<SpanContext>,
     state: Option<String>,
 }
 
 impl Span {
-    /// Begins an attempt at a job with these details; a job that nobody traces has none, unless it
-    /// `is_wanted` nevertheless.
+    /// Begins the span of an attempt, if the details have a trace or `is_wanted` is set.
     pub(crate) fn of(details: Option<&Details>, is_wanted: bool) -> Option<Self> {
         let fact = |name: &str| details?.get(&name.to_lowercase());
         let parent = fact(PARENT);
@@ -151,7 +150,7 @@ impl Span {
         format!("{:032x}", self.context.trace)
     }
 
-    /// Returns the numbers of its trace and itself, and those of where the job was posted, as OTLP has them.
+    /// Returns its ids and those of its link, in OTLP form.
     pub(crate) fn ids(&self) -> (Value, Option<Value>) {
         (self.context.ids(), self.link.as_ref().map(SpanContext::ids))
     }

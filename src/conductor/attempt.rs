@@ -41,16 +41,16 @@ pub(super) struct Attempt {
     pub(super) tag: Arc<Tag>,
     pub(super) fence: Fence,
     pub(super) lease: KeptLease,
-    /// A look at all processes from after it shows what is left of the job.
+    /// A later scan of all processes shows the job's leftovers.
     pub(super) look_since: Boottime,
-    /// Of a command that was started and that somebody traces.
+    /// Set for a started command whose job is traced.
     pub(super) span: Option<Span>,
 }
 
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) attempt: Attempt,
-    /// What is to become of the job, or why that is not for us to say.
+    /// The outcome, or why the job is no longer ours to settle.
     pub(super) end: Result<Outcome, Lost>,
     pub(super) has_run: bool,
     pub(super) took: Duration,
@@ -58,7 +58,7 @@ pub(super) struct Finished {
 }
 
 impl Attempt {
-    /// `over` is called once the verdict is there, before the last output has been shown.
+    /// Calls `over` with the verdict, before the last output is shown.
     pub(super) async fn perform(
         mut self,
         shared: &Shared,
@@ -71,7 +71,7 @@ impl Attempt {
         let start = Instant::now();
         let max_attempts = plan.as_ref().ok().and_then(|plan| plan.limits.max_attempts);
         let performed = match (plan, turn) {
-            // Somebody has put another posting in its place, or it is given back.
+            // Another posting took its place, or the claim is being released.
             (Err(_), _) | (_, None) => Performed::not(Ok(Course::Interrupted)),
             (Ok(_), _)
                 if shared
@@ -114,19 +114,18 @@ impl Attempt {
         if let Some(capture) = performed.remains {
             tokio::select! {
                 () = capture.finish(&shared.reporter) => {}
-                // Whoever takes what was written may never take it.
+                // The reader of the output may never read it.
                 () = out_of_time(&mut shutdown) => {}
             }
         }
         if let (Some(spans), Some(line)) = (&shared.spans, line) {
             shared.reporter.write(&spans.file, line).await;
         }
-        // Unless somebody else has told it more by now.
+        // Unless another attempt flushed it by now.
         shared.guard.flush();
     }
 
-    /// A command that is expected to be short is not on a leash: that takes a sixth more of the processor,
-    /// and what the guard and we leave behind is ended before the job is performed again.
+    /// Short commands run without a leash, which costs a sixth more CPU time. The next attempt ends any leftovers.
     async fn carry_out(
         &mut self,
         shared: &Shared,
@@ -182,7 +181,7 @@ impl Attempt {
         }
     }
 
-    /// Starts the command, unless the claim is lost by now; says how it ended if it did not start.
+    /// Starts the command, unless the claim is lost. Returns the outcome if it did not start.
     fn start(
         &mut self,
         shared: &Shared,
@@ -251,7 +250,7 @@ impl Attempt {
 
     fn not_run(&self, shared: &Shared, error: NotRun) -> Course {
         match error {
-            // That says nothing of the job.
+            // This error is unrelated to the job.
             NotRun::Failed { source, .. } => self.no_room(shared, "not_started", &source),
             error => Course::NotRun(error),
         }

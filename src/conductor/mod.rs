@@ -1,12 +1,11 @@
-//! Performing jobs under claims that are kept alive.
+//! Runs jobs under renewed claims.
 //!
-//! Nothing here prints or parses arguments: by what a command is found comes in from above, what it
-//! inherits is copied in `process/spawn`, and what became of it goes back up.
+//! Nothing here prints or parses arguments. The caller supplies the execution policy and receives the results;
+//! `process/spawn` copies the environment.
 //!
-//! A conductor that stays is made of parts that work at once: `picker` finds jobs and claims them,
-//! `attempt` performs one, `settler` tells the board what became of them, `lease` keeps the claims,
-//! `releaser` gives back those that nobody performs, and `guard` sees to it that no command outlives
-//! its own. Here they are put together.
+//! A running conductor has concurrent parts, joined here: `picker` finds and claims jobs, `attempt` runs one,
+//! `settler` reports the outcomes to the board, `lease` renews the claims. `releaser` releases claims without an
+//! attempt, and `guard` lets no command outlive its claim.
 
 mod account;
 mod attempt;
@@ -57,9 +56,9 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// How it is registered, and as whom it claims.
+    /// Its registry entry and owner name.
     pub(crate) conductor: Conductor,
-    /// By what the guard knows its commands; like no other on this machine.
+    /// The guard finds its commands by this mark, unique on this machine.
     pub(crate) mark: String,
     pub(crate) jobs: usize,
     pub(crate) lease: Duration,
@@ -70,9 +69,8 @@ pub(crate) struct Settings {
     pub(crate) output: Destination,
     pub(crate) time_limit: TimeLimit,
     pub(crate) grace: Duration,
-    /// Where it says of its work what there is to say.
     pub(crate) account: Arc<Account>,
-    /// Where attempts are told to those who trace them.
+    /// Receives the spans of attempts for tracing.
     pub(crate) spans: Option<SpanFile>,
     /// Variables of ours that no command may inherit.
     pub(crate) withheld: Vec<&'static str>,
@@ -80,7 +78,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The longest time between two signs of life to the board, and the pause after a failed one.
+    /// The longest time between two heartbeats, and the pause after a failed one.
     fn refresh(&self) -> Duration {
         let manager = self.service_manager.as_ref();
         let patience = manager.and_then(|manager| manager.watchdog);
@@ -90,14 +88,14 @@ impl Settings {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeLimit {
-    /// For jobs that do not say so themselves.
+    /// For jobs without their own timeout.
     pub(crate) usual: Option<Duration>,
-    /// Whatever they say.
+    /// The upper bound for all jobs.
     pub(crate) most: Option<Duration>,
 }
 
 impl TimeLimit {
-    /// Returns how long a job may take; without an end, if nobody says so.
+    /// Returns the timeout of a job; `None` if no source sets one.
     fn of(self, own: Option<Duration>) -> Option<Duration> {
         let wanted = own.or(self.usual);
         wanted.into_iter().chain(self.most).min()
@@ -127,7 +125,7 @@ pub(crate) enum Halted {
     Broken,
 }
 
-/// `signals`, which end it, must have been caught since before anything was claimed.
+/// The `signals` that end it must be caught before the first claim.
 pub(crate) async fn conduct(
     board: Arc<dyn Board>,
     settings: Settings,

@@ -1,4 +1,4 @@
-//! What a conductor tells of its work, to whoever shows it.
+//! Reports the conductor's work to the code that prints it.
 
 use std::{
     collections::VecDeque,
@@ -24,10 +24,10 @@ use tokio::{
 
 use crate::job::Job;
 
-/// How many things may wait to be shown before commands wait with their output.
+/// How many reports may wait before commands wait with their output.
 const ROOM: usize = 1024;
 
-/// How long room is waited for where nobody has to wait.
+/// How long to wait for room where no command waits.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) enum Stream {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Note {
-    /// By the name that TaskFlow gives it, if it has one there.
+    /// TaskFlow's name for it, if there is one.
     pub(crate) event: &'static str,
     pub(crate) job: Option<Arc<Tag>>,
     pub(crate) facts: Vec<(&'static str, Value)>,
@@ -91,10 +91,10 @@ impl Note {
     }
 }
 
-/// A file that the output of an attempt goes to, or what is told of all attempts.
+/// A file with the output of an attempt, or with notes on all attempts.
 #[derive(Debug)]
 pub(crate) struct Log {
-    /// Whose it is, if it is of one job.
+    /// The job, if the file is for one job.
     job: Option<Arc<Tag>>,
     path: PathBuf,
     file: File,
@@ -111,7 +111,7 @@ impl Log {
         }
     }
 
-    /// Adds to it; once that fails returns what there is to tell, and adds nothing any more.
+    /// Appends to the file. After the first failure it returns a note, and appends nothing more.
     pub(crate) fn write(&self, bytes: &[u8]) -> Option<Note> {
         if self.has_failed.load(Ordering::Relaxed) {
             return None;
@@ -123,7 +123,7 @@ impl Log {
     }
 }
 
-/// Says that what was to be in a file is dropped, or the rest of it.
+/// Returns a note that a file, or the rest of it, is dropped.
 pub(super) fn not_kept(job: Option<&Arc<Tag>>, reason: String) -> Note {
     let note = Note::new("output_not_kept").with("reason", reason);
     match job {
@@ -135,24 +135,24 @@ pub(super) fn not_kept(job: Option<&Arc<Tag>>, reason: String) -> Note {
 #[derive(Debug)]
 pub(crate) enum Progress {
     Note(Note),
-    /// A line that a command wrote, or a piece of one that is very long; without its end.
+    /// A line of a command, or a piece of a very long one, without its end.
     Line {
         job: Arc<Tag>,
         stream: Stream,
         text: Vec<u8>,
     },
     Bytes(Arc<Log>, Vec<u8>),
-    /// So many notes found no room.
+    /// This many notes found no room.
     Missed(u64),
-    /// This was the last; whoever waits for its having been shown is told so.
+    /// The last report. The sender learns when it was shown.
     End(oneshot::Sender<()>),
 }
 
-/// Reporting never waits: whoever keeps claims alive must not be held up by who reads of it.
+/// Reporting never waits: a slow reader must not delay renewals.
 #[derive(Debug, Clone)]
 pub(crate) struct Reporter {
     sender: mpsc::Sender<Progress>,
-    /// Whether anybody wants to know what happens, beside what commands write.
+    /// Whether notes are wanted besides the output of commands.
     tells: bool,
     missed: Arc<std::sync::atomic::AtomicU64>,
 }
@@ -172,12 +172,12 @@ impl Reporter {
         )
     }
 
-    /// From here on only passes on what commands write.
+    /// From here on passes on only the output of commands.
     pub(crate) fn hush(&mut self) {
         self.tells = false;
     }
 
-    /// Tells what happened; what finds no room is counted, and the count told later.
+    /// Sends a note. Without room it counts the note, and reports the count later.
     pub(crate) fn tell(&self, note: Note) {
         use std::sync::atomic::Ordering::Relaxed;
         if !self.tells {
@@ -195,11 +195,11 @@ impl Reporter {
     pub(crate) async fn finish(&self) {
         let (sender, shown) = oneshot::channel();
         self.hand(Progress::End(sender)).await;
-        // Whoever shows it may be gone, and is not waited for.
+        // The receiver may be gone; do not wait for it.
         let _ = shown.await;
     }
 
-    /// Adds something to a file; what finds no room for long is counted like what is told.
+    /// Appends to a file. Without room for some time, it counts as a missed note.
     pub(super) async fn write(&self, file: &Arc<Log>, bytes: Vec<u8>) {
         let handed = self.hand(Progress::Bytes(Arc::clone(file), bytes));
         if time::timeout(PATIENCE, handed).await.is_err() {
@@ -208,11 +208,11 @@ impl Reporter {
     }
 
     async fn hand(&self, progress: Progress) {
-        // Whoever showed it may be gone: then nobody wants to see it.
+        // Without a receiver no one wants the report.
         let _ = self.sender.send(progress).await;
     }
 
-    /// In order. Dropped meanwhile, it leaves what was not handed over in `waiting`.
+    /// Keeps the order. If dropped early, it leaves the remaining reports in `waiting`.
     pub(super) async fn hand_all(&self, waiting: &mut VecDeque<Progress>) {
         while !waiting.is_empty() {
             match self.sender.reserve().await {
@@ -221,7 +221,7 @@ impl Reporter {
                         room.send(progress);
                     }
                 }
-                // Whoever showed it is gone, and nobody wants to see it.
+                // Without a receiver no one wants the reports.
                 Err(_) => waiting.clear(),
             }
         }

@@ -1,4 +1,4 @@
-//! What the process was given: its variables, its user, and its machine.
+//! The process environment: variables, user and machine.
 
 use std::{
     ffi::OsString,
@@ -18,7 +18,7 @@ use crate::{
 
 type Lookup = Box<dyn Fn(&str) -> Option<OsString>>;
 
-/// The environment of this process; nothing else in the program takes a setting from it.
+/// The environment of this process: the program's only source of settings from variables.
 ///
 /// It may hold secrets, and therefore has no `Debug`.
 pub(crate) struct Environment {
@@ -36,7 +36,7 @@ impl Environment {
         }
     }
 
-    /// Makes an environment up, with a folder that stands for `/etc`.
+    /// Makes a test environment, with a directory in place of `/etc`.
     #[cfg(test)]
     pub(super) fn made_of(
         variables: &[(&str, &str)],
@@ -54,12 +54,12 @@ impl Environment {
         }
     }
 
-    /// Returns the variables that no command may inherit: they hold a secret, or are for us alone.
+    /// Returns the variables that no command may inherit: secrets, and those for this process alone.
     pub(crate) fn withheld(&self) -> Vec<&'static str> {
         let [password, logbook, url] = SECRET_VARIABLES;
         let mut withheld = vec![job_control::MARK, password, logbook];
         withheld.extend(service_manager::VARIABLES);
-        // The name of a board, or an address that is understood and has no password.
+        // The name of a board, or a valid address without a password.
         let is_harmless = |text: &str| {
             !text.contains(':')
                 || text.starts_with(octavia::SCHEME)
@@ -67,7 +67,7 @@ impl Environment {
                     .parse::<BoardUrl>()
                     .is_ok_and(|url| !url.has_password())
         };
-        // A board that is no secret may be of use to the command.
+        // A board without a secret may be useful to the command.
         let board = self.variable(url);
         if board.is_some_and(|board| !board.to_str().is_some_and(is_harmless)) {
             withheld.push(url);
@@ -83,9 +83,9 @@ impl Environment {
                 .is_some_and(|terminal| terminal == "dumb")
     }
 
-    /// Whether the terminal says that it is one of those that show how far work has come (OSC 9;4).
+    /// Whether the terminal shows progress (OSC 9;4).
     pub(crate) fn has_progress_sign(&self) -> bool {
-        // Older iTerm2, which is not told from newer ones, makes a notification of each.
+        // Older iTerm2 looks the same as newer ones, and shows a notification for each report.
         const TERMINALS: [(&str, &str); 3] = [
             ("ConEmuANSI", "ON"),
             ("TERM_PROGRAM", "WezTerm"),
@@ -101,8 +101,8 @@ impl Environment {
 
     /// Returns a variable that must be text if it is set.
     ///
-    /// An empty one is an error: it comes from a script whose own variable was not set, and what
-    /// we would do without it is not what that script meant.
+    /// An empty one is an error: it comes from a script with an unset variable, and the default is not what that
+    /// script meant.
     pub(super) fn text(&self, name: &'static str) -> anyhow::Result<Option<Sourced<String>>> {
         let Some(value) = self.variable(name) else {
             return Ok(None);
@@ -117,7 +117,7 @@ impl Environment {
         Ok(Some(Sourced::new(text, Source::Variable(name))))
     }
 
-    /// Returns the files that are read if none is named, the more important first.
+    /// Returns the default files, the most important first.
     pub(super) fn config_files(&self) -> Vec<PathBuf> {
         let user = self.folder("XDG_CONFIG_HOME", ".config");
         user.into_iter()
@@ -137,7 +137,7 @@ impl Environment {
         Ok(state.join("jobboard").join("board.db"))
     }
 
-    /// A relative path in such a variable is to be ignored, by the standard that defines them.
+    /// The XDG specification requires that a relative path in such a variable is ignored.
     fn folder(&self, name: &str, below_home: &str) -> Option<PathBuf> {
         self.absolute(name)
             .or_else(|| Some(self.home()?.join(below_home)))
@@ -155,7 +155,7 @@ impl Environment {
 
     /// Returns `user@host`, as far as the machine knows them.
     ///
-    /// Somebody who used `su` is who they are, not who `USER` says they were.
+    /// After `su` this is the new user, whatever `USER` contains.
     pub(super) fn user_at_host(&self) -> String {
         let user = (self.account)()
             .map(|account| account.name)
@@ -166,7 +166,7 @@ impl Environment {
     }
 }
 
-/// What the machine has about the user of this process, in its files or in a directory.
+/// The machine's record of this user, from its files or a directory service.
 pub(super) struct Account {
     pub(super) name: String,
     pub(super) home: PathBuf,

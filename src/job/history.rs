@@ -1,4 +1,4 @@
-//! What happened to a job before.
+//! The attempts and failures of a job.
 
 use std::borrow::Cow;
 
@@ -10,23 +10,23 @@ use crate::secret::covered_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
-    /// The exit code of the command, if it ended by itself.
+    /// The exit code of the command, unless a signal ended it.
     pub(crate) exit_code: Option<i32>,
     pub(crate) signal: Option<i32>,
     pub(crate) reason: String,
-    /// The end of what the command wrote to its standard output; earlier versions did not keep it.
+    /// The end of the command's standard output. Earlier versions did not store it.
     #[serde(default)]
     pub(crate) stdout: String,
-    /// The end of what the command wrote to its standard error.
+    /// The end of the command's standard error.
     pub(crate) stderr: String,
     pub(crate) conductor: String,
     pub(crate) time: DateTime<Utc>,
 }
 
-/// How many bytes of a failure fit into one line.
+/// The longest one-line failure, in bytes.
 const HEADLINE: usize = 160;
 
-/// How many bytes are kept of a text that people or peers chose the length of.
+/// The longest stored text of arbitrary length, in bytes.
 pub(crate) const LONGEST: usize = 1024;
 
 pub(crate) fn shortened(text: &str) -> String {
@@ -42,7 +42,6 @@ pub(super) fn cut(text: &str, longest: usize) -> String {
     format!("{}…", &text[..end.unwrap_or(0)])
 }
 
-/// The end of what a command wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Said {
     pub(crate) stdout: String,
@@ -50,7 +49,7 @@ pub(crate) struct Said {
 }
 
 impl Failure {
-    /// Returns one that was told, and that no command of ours has shown.
+    /// Makes a failure from a reported reason, without a command of ours.
     pub(crate) fn told(reason: &str, by: &str) -> Self {
         Self {
             exit_code: None,
@@ -63,7 +62,7 @@ impl Failure {
         }
     }
 
-    /// Adds it to those that are kept, of which the oldest gives way.
+    /// Adds it to the stored failures, and drops the oldest if there are too many.
     pub(crate) fn add_to(self, failures: &mut Vec<Self>) {
         failures.push(self);
         let surplus = failures.len().saturating_sub(History::FAILURES);
@@ -88,7 +87,7 @@ impl Failure {
     /// Returns the last line of standard error, or else of standard output, secrets masked.
     pub(crate) fn last_line(&self) -> Option<String> {
         [&self.stderr, &self.stdout].into_iter().find_map(|text| {
-            // A line inside a private key shows only by its neighbours that it is secret.
+            // Only its neighbours identify a line of a private key as secret.
             let text = match text.contains("-----") {
                 true => Cow::Owned(covered_text(text)),
                 false => Cow::Borrowed(text.as_str()),
@@ -99,7 +98,7 @@ impl Failure {
         })
     }
 
-    /// Returns what the command wrote last, each under the name of the stream, if it wrote anything.
+    /// Returns the stored output by stream name, without empty streams.
     pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let streams = [("stdout", &self.stdout), ("stderr", &self.stderr)];
         let ends = streams.map(|(name, text)| (name, text.trim_end()));
@@ -107,37 +106,37 @@ impl Failure {
     }
 }
 
-/// What happened to a job before, which its posting has no place for.
+/// The sidecar: data about a job that its posting has no place for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct History {
     pub(crate) attempts: u32,
-    /// How often the job asked to be tried later.
+    /// How often the command asked for a later retry.
     pub(crate) postponed: u32,
-    /// Conductors leave the job alone until then.
+    /// Conductors skip the job until then.
     pub(crate) not_before: Option<DateTime<Utc>>,
     /// The last few failures, oldest first.
     pub(crate) failures: Vec<Failure>,
     pub(crate) first_claimed_on: Option<DateTime<Utc>>,
-    /// Who did the last thing to it that is not its ordinary course, and why.
+    /// The last audit entry.
     pub(crate) remark: Option<Remark>,
 }
 
 impl History {
     pub(crate) const FAILURES: usize = 3;
 
-    /// Returns the reason of the last action; if that is a failure, its headline.
+    /// Returns the reason of the last action; for a failure, its headline.
     pub(crate) fn reason(&self) -> Option<Cow<'_, str>> {
         let reason = self.remark.as_ref()?.reason.as_deref()?;
         let failure = self.failures.last().filter(|it| it.reason == reason);
         Some(failure.map_or(reason.into(), |it| it.headline().into()))
     }
 
-    /// Whether conductors leave the job alone for a time that is not over.
+    /// Whether the job is backing off.
     pub(crate) fn is_held_back(&self, now: DateTime<Utc>) -> bool {
         self.not_before.is_some_and(|time| time > now)
     }
 
-    /// Whether a job is held back by it, or would not be tried as if for the first time.
+    /// Whether the job is backing off, or has used attempts that a retry should reset.
     pub(crate) fn is_in_the_way(&self, now: DateTime<Utc>, keeps_attempts: bool) -> bool {
         let is_counted = self.attempts > 0 || self.postponed > 0;
         self.is_held_back(now) || (is_counted && !keeps_attempts)

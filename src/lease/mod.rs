@@ -1,4 +1,4 @@
-//! Keeps claims alive, all in one exchange, and tells whoever holds one that is lost.
+//! Renews claims, all in one exchange, and notifies the holder of a lost claim.
 
 pub(crate) mod foreground;
 mod ledger;
@@ -23,10 +23,10 @@ use crate::{
     },
 };
 
-/// The shortest and the longest pause between renewals that come to nothing.
+/// The shortest and the longest pause between failed renewals.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
-/// Why a claim is no longer ours, or may be somebody else's any moment.
+/// Why a claim is no longer ours, or may be another client's at any moment.
 #[derive(Debug, Error)]
 pub(crate) enum Lost {
     #[error("the claim on the job was lost")]
@@ -50,16 +50,16 @@ impl Lost {
     }
 }
 
-/// An exchange in which all claims were to be renewed.
+/// An exchange that renews all claims.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Renewal {
-    /// Whether each was granted or refused.
+    /// Whether the board granted or refused each.
     pub(crate) is_answered: bool,
-    /// How long after the first of them was due that was known.
+    /// The delay from when the first renewal was due to the answer.
     pub(crate) late: Duration,
 }
 
-/// Renews the claims of one board; dropped, it lets them all lapse.
+/// Renews the claims of one board. If dropped, it lets them all expire.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     ledger: Arc<Ledger>,
@@ -71,7 +71,7 @@ impl Keeper {
         Self::start_telling(board, |_| {})
     }
 
-    /// Starts to keep claims, and tells of each exchange in which they were to be renewed.
+    /// Starts the renewals, and reports each exchange.
     pub(crate) fn start_telling(
         board: Arc<dyn Board>,
         renewed: impl Fn(Renewal) + Send + 'static,
@@ -81,7 +81,7 @@ impl Keeper {
         Self { ledger, _task }
     }
 
-    /// Keeps a claim that was asked for at the given moment, or later.
+    /// Renews a claim that was requested at or after `asked`.
     pub(crate) fn hold(&self, claim: Claim, asked: Boottime) -> KeptLease {
         let (id, lost) = self.ledger.add(claim, asked);
         KeptLease {
@@ -92,7 +92,7 @@ impl Keeper {
     }
 }
 
-/// A claim that is kept alive; dropped, it is renewed no more, and lapses unless it is settled.
+/// A renewed claim. If dropped, it is renewed no more and expires unless settled.
 #[derive(Debug)]
 pub(crate) struct KeptLease {
     id: u64,
@@ -105,7 +105,7 @@ impl KeptLease {
         guard.expect(self.ledger.ward(self.id, label))
     }
 
-    /// Has the guard end this group, and what bears its label, if the claim is not renewed in time.
+    /// Makes the guard end this group and its label if the claim is not renewed in time.
     pub(crate) fn protect(&self, guard: &Arc<Guard>, group: Group, label: Label) -> io::Result<()> {
         guard.watch(group, self.ledger.ward(self.id, label))?;
         self.ledger.protect(self.id, guard, group);
@@ -114,14 +114,14 @@ impl KeptLease {
 
     /// Returns while the command can still be ended before the deadline. Await it once, to its end.
     pub(crate) async fn lost(&mut self) -> Lost {
-        // Nobody keeps it any more; the guard's limits hold nevertheless.
+        // The keeper is gone, but the guard's limits still hold.
         (&mut self.lost).await.unwrap_or_else(|_| Lost::Expired {
             kill_at: Boottime::now(),
             last: None,
         })
     }
 
-    /// Counts here and now: whoever kept the claim may have slept through its end, as we have.
+    /// Checks the clock itself: the keeper may have slept through the expiry, as we have.
     pub(crate) fn lost_by_now(&mut self) -> Option<Lost> {
         self.ledger.expire(None);
         self.lost.try_recv().ok()
@@ -134,7 +134,7 @@ impl Drop for KeptLease {
     }
 }
 
-/// Tells the holders when nobody keeps their claims any more, for whatever reason.
+/// Notifies the holders when the keeper ends for any reason.
 struct Closing(Arc<Ledger>);
 
 impl Drop for Closing {
@@ -143,7 +143,7 @@ impl Drop for Closing {
     }
 }
 
-/// Renews all claims whenever one is due, so that from then on they are due together.
+/// Renews all claims whenever one is due, so that they stay due together.
 async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)) {
     let ledger = &*closing.0;
     let mut last = None;
@@ -178,11 +178,11 @@ async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)
     }
 }
 
-/// Asks the board once, and meanwhile gives up the claims whose time runs out.
+/// Asks the board once, and gives up claims that expire meanwhile.
 async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>>) -> Round {
     let (ids, claims) = ledger.claims();
     let asked = Boottime::now();
-    // Two attempts fit in between the first one and the loss, also if the board is silent.
+    // Two attempts fit between the first one and the loss, even if the board is silent.
     let shortest = claims.iter().map(|claim| claim.term).min();
     let patience = asked + shortest.unwrap_or_default() / 4;
     let mut call = pin!(board.renew(&claims));

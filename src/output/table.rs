@@ -1,4 +1,4 @@
-//! Tables on a terminal, in as many pieces as it takes; the only place that knows comfy-table.
+//! Tables on a terminal, printed in pieces. Only this module uses comfy-table.
 
 mod grid;
 
@@ -15,13 +15,13 @@ use super::{
     text::Text,
 };
 
-/// How many rows decide on the widths of the columns, and are laid out at once.
+/// The rows that determine the column widths, and the rows of one piece.
 const PIECE: usize = 1000;
 
-/// How many characters of an id people see, if these tell it from the others of its piece.
+/// The length of a shortened id, if that is unique in its piece.
 pub(super) const SHORT: usize = 8;
 
-/// How many characters of an id people see at most: a uuid whole.
+/// The length of a full id: a uuid.
 const LONG: usize = 36;
 
 pub(crate) const NOTHING: &str = "-";
@@ -30,7 +30,7 @@ pub(crate) const NOTHING: &str = "-";
 pub(crate) struct Column {
     pub(crate) title: Cow<'static, str>,
     pub(crate) fit: Fit,
-    /// When it is left out, where not all columns fit: the least first; `None`: never.
+    /// The order in which columns disappear when room is short, lowest first; `None`: never.
     pub(super) falls: Option<u8>,
 }
 
@@ -63,13 +63,13 @@ impl Column {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fit {
     Whole,
-    /// It keeps its width, and is aligned to the right.
+    /// Keeps its width, aligned to the right.
     Number,
-    /// It gives way, and what does not fit is cut off.
+    /// Shrinks; the end is cut off.
     Shrinks,
-    /// It gives way, and of what does not fit both ends are shown.
+    /// Shrinks in the middle, so that both ends stay.
     KeepsEnds,
-    /// As much of it is shown as tells it from the others.
+    /// Shows as much as makes it unique.
     Id,
 }
 
@@ -83,12 +83,12 @@ impl Fit {
 pub(crate) struct Cell {
     pub(crate) text: Text,
     pub(crate) tone: Tone,
-    /// Whether it is shown in full if there is any room, at the expense of the cells behind it.
+    /// Whether it is shown in full if possible, at the expense of the cells after it.
     is_vital: bool,
 }
 
 impl Cell {
-    /// Makes a cell without which the row is of no use.
+    /// Makes a cell without which the row is useless.
     pub(crate) fn vital(tone: Tone, text: impl Into<Text>) -> Self {
         Self {
             is_vital: true,
@@ -109,12 +109,12 @@ impl Cell {
     }
 }
 
-/// Lays rows out as they come, with columns as wide as the first rows need.
+/// Lays rows out as they arrive, with columns as wide as the first rows need.
 #[derive(Debug)]
 pub(super) struct Layout {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
-    /// The columns that are shown, and their widths, once known.
+    /// The shown columns and their widths, once known.
     grid: Option<Grid>,
     room: Option<usize>,
     is_coloured: bool,
@@ -230,7 +230,7 @@ impl Layout {
     }
 }
 
-/// Lays rows out in a table of so many columns of a terminal: its titles, and a line for each row.
+/// Lays rows out for a terminal of this width: the titles, and a line per row.
 pub(crate) fn laid_out(
     columns: &[Column],
     rows: &mut [Vec<Cell>],
@@ -287,7 +287,7 @@ fn blank(columns: usize) -> (Tone, Text) {
     (Tone::Plain, Text::from(" ".repeat(columns)))
 }
 
-/// For a row whose vital cell does not fit into its column.
+/// Lays out a row whose vital cell is wider than its column.
 fn spread(row: &[&Cell], columns: &[&Column], grid: &Grid, room: Option<usize>) -> Option<Pieces> {
     let mut cells = row.iter().zip(&grid.widths);
     let vital = cells.position(|(cell, width)| cell.is_vital && cell.text.width() > *width)?;
@@ -295,7 +295,7 @@ fn spread(row: &[&Cell], columns: &[&Column], grid: &Grid, room: Option<usize>) 
     let behind: Vec<_> = behind
         .filter(|(cell, _)| cell.text.as_str() != NOTHING)
         .collect();
-    // What gives way takes what the vital cell leaves, if that is worth while.
+    // Shrinking cells take the rest of the line, if it is wide enough.
     let fixed = behind.iter().filter(|(_, column)| !column.fit.gives_way());
     let fixed: usize = fixed.map(|(cell, _)| cell.text.width() + grid.gap).sum();
     let before = grid.widths[..vital].iter();
@@ -344,11 +344,11 @@ fn fitted(cell: &Cell, fit: Fit, width: usize) -> Text {
     }
 }
 
-/// Leaves of each id as much as tells it from the others of these rows.
+/// Cuts each id to the shortest prefix that is unique among these rows.
 fn shorten_ids(columns: &[Column], rows: &mut [Vec<Cell>]) {
     let ids = columns.iter().enumerate();
     for (at, _) in ids.filter(|(_, column)| column.fit == Fit::Id) {
-        // Of a key no part means the job.
+        // A key cannot be abbreviated.
         let is_uuid = |row: &&mut Vec<Cell>| !row[at].text.as_str().starts_with("key:");
         let mut rows: Vec<_> = rows.iter_mut().filter(is_uuid).collect();
         let mut ids: Vec<_> = rows.iter().map(|row| row[at].text.as_str()).collect();

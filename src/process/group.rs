@@ -1,4 +1,4 @@
-//! Process groups, and what the kernel tells of the processes in them.
+//! Process groups, and the kernel's data about their processes.
 
 use std::fmt;
 
@@ -14,23 +14,23 @@ use rustix::{
 pub(crate) struct Group(Pid);
 
 impl Group {
-    /// `None` for the pid 1: a signal to "its group" would go to every process there is.
+    /// `None` for the pid 1: a signal to "its group" would go to every process on the machine.
     pub(crate) fn led_by(leader: Pid) -> Option<Self> {
         (!leader.is_init()).then_some(Self(leader))
     }
 
-    /// Returns the process that the group was made for; it need not live any more.
+    /// The leader may be dead.
     pub(crate) fn leader(self) -> Pid {
         self.0
     }
 
-    /// Sends a signal to every process in the group; one that is gone needs none.
+    /// Signals every process in the group. Ignores a group that is gone.
     pub(crate) fn signal(self, signal: Signal) {
-        // Whether it still exists cannot be asked, only tried, and other refusals cannot be mended.
+        // Only a signal shows whether it still exists, and other refusals cannot be fixed.
         let _ = kill_process_group(self.0, signal);
     }
 
-    /// Asks every process in the group to end, also those that are stopped.
+    /// Terminates every process in the group, including stopped ones.
     pub(crate) fn terminate(self) {
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
@@ -47,11 +47,11 @@ impl fmt::Display for Group {
 pub(crate) struct Stat {
     /// `R`, `S`, `T` (stopped), `Z` (ended, not reaped) and so on.
     pub(crate) state: char,
-    /// Who started it, or has it since that one died; `None` for one outside of our namespace.
+    /// Its parent or adopter; `None` for one outside of our namespace.
     pub(crate) parent: Option<Pid>,
-    /// The leader of its group; `None` for one outside of our namespace of processes.
+    /// The leader of its group; `None` for one outside of our namespace.
     pub(crate) group: Option<Pid>,
-    /// How many threads it has, also when the first of them has ended and the others go on.
+    /// The number of threads, even if only the main thread has ended.
     pub(crate) threads: u32,
     /// When it started, in ticks: together with the pid it identifies a process.
     pub(crate) started: u64,
@@ -63,7 +63,7 @@ impl Stat {
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
-        // The second field is the name in parentheses, which may contain anything, also more of them.
+        // The second field is the name in parentheses, which may contain parentheses.
         let name_end = bytes.iter().rposition(|&byte| byte == b')')?;
         let rest = str::from_utf8(bytes.get(name_end + 1..)?).ok()?;
         let mut fields = rest.split_ascii_whitespace();
@@ -80,13 +80,13 @@ impl Stat {
         })
     }
 
-    /// Whether it runs nothing any more, and only waits for being reaped.
+    /// Whether it only waits to be reaped.
     pub(crate) fn has_ended(self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
 }
 
-/// Reads a short file of the kernel's about a process: in one piece, as the library would not.
+/// Reads a short `/proc` file in one call, unlike the standard library.
 pub(super) fn facts(pid: Pid, file: &str) -> Option<Vec<u8>> {
     let path = format!("/proc/{}/{file}", pid.as_raw_nonzero());
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
@@ -95,13 +95,13 @@ pub(super) fn facts(pid: Pid, file: &str) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Reads a pid; the inner one is `None` for a process that has none here.
+/// Reads a pid; the inner one is `None` for a process outside of our namespace.
 fn number(text: &str) -> Option<Option<Pid>> {
     let pid = text.parse().ok()?;
     Some(Some(pid).filter(|&pid| pid > 0).and_then(Pid::from_raw))
 }
 
-/// In a container the library's own call fails, since it does not know groups without a leader.
+/// The library's own call fails in a container: it does not expect a group without a leader.
 pub(crate) fn own_group() -> Option<Pid> {
     Stat::of(getpid())?.group
 }

@@ -1,7 +1,7 @@
-//! A command that dies with its parent, or begins in another folder.
+//! A command that dies with its parent, or starts in another directory.
 //!
-//! Only a process itself can ask the kernel for these. So the command is another program first, which asks and then becomes
-//! the command: one of three hundred bytes in memory, or this very program where that may not be executed.
+//! Only a process itself can ask the kernel for these. So another program starts first, asks, and then becomes the
+//! command. It has three hundred bytes in memory; where such files may not run, it is this very program.
 
 mod small;
 
@@ -33,22 +33,22 @@ pub(crate) const WORD: &str = "__leash";
 /// This very program, even if its file was replaced meanwhile.
 const OURSELVES: &str = "/proc/self/exe";
 
-/// The kernel ends a leash with the thread that has started it, so that has to be the first one.
+/// The kernel ends a leashed command with the thread that started it, so that must be the main thread.
 #[derive(Debug)]
 pub(super) struct Leash {
     /// `None` where it cannot be made.
     small: Option<File>,
     is_refused: AtomicBool,
-    /// The descriptor on which a command says that it cannot be started.
+    /// The descriptor for the error if the command cannot start.
     pub(super) answer: i32,
 }
 
-/// What a command says that has been started, until it is one.
+/// Reports whether a command started.
 #[derive(Debug)]
 pub(crate) struct Answer(pub(super) OwnedFd);
 
 impl Leash {
-    /// `answer` is a descriptor that commands have no other use for.
+    /// `answer` is a descriptor that commands do not use.
     pub(super) fn new(answer: i32) -> Self {
         Self {
             small: small(answer).ok(),
@@ -57,7 +57,7 @@ impl Leash {
         }
     }
 
-    /// Has `start` called with the program and the arguments that become a command.
+    /// Calls `start` with the program and the arguments that become a command.
     pub(super) fn start<T>(
         &self,
         command: &Command,
@@ -91,7 +91,7 @@ fn small(answer: i32) -> io::Result<File> {
     let image = image.ok_or(io::ErrorKind::Unsupported)?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = memfd_create("leash", flags | MemfdFlags::EXEC);
-    // Kernels before 6.3 do not know that flag, nor files in memory that may not be executed.
+    // Kernels before 6.3 know neither that flag nor files in memory that cannot run.
     let file = match file {
         Err(Errno::INVAL) => memfd_create("leash", flags),
         file => file,
@@ -99,7 +99,7 @@ fn small(answer: i32) -> io::Result<File> {
     let mut file = File::from(file?);
     file.write_all(&image)?;
     fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::SEAL)?;
-    // What somebody may write to is not executed.
+    // The kernel runs no file that is open for writing.
     File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
@@ -109,7 +109,7 @@ fn is_refusal(error: &io::Error) -> bool {
 }
 
 impl Answer {
-    /// Waits until the command is one, or says why it cannot be.
+    /// Waits until the command runs, or returns why it cannot.
     pub(crate) async fn hear(self) -> io::Result<()> {
         let mut number = Vec::new();
         Receiver::from_owned_fd(self.0)?
@@ -122,14 +122,14 @@ impl Answer {
     }
 }
 
-/// Returns only if it cannot become the command; whoever waits for it has been told then.
+/// Returns only if it cannot become the command, after reporting the error.
 pub(crate) fn become_command(
     mut arguments: impl Iterator<Item = OsString>,
 ) -> io::Result<Infallible> {
     let mut next = || arguments.next().ok_or(io::ErrorKind::InvalidInput);
     let (parent, answer) = (number(&next()?)?, number(&next()?)?);
     let (signal, folder, program) = (next()?, next()?, next()?);
-    // Opened anew it is closed by the start of the command, as the one that was inherited is not.
+    // A fresh descriptor closes when the command starts; the inherited one does not.
     let mut told = File::options()
         .write(true)
         .open(format!("/proc/self/fd/{answer}"))?;
@@ -140,7 +140,7 @@ pub(crate) fn become_command(
         .and_then(|()| execute(program, arguments))
         .inspect_err(|failed| {
             let number = -failed.raw_os_error().unwrap_or_default();
-            // Whoever is to hear it may be dead.
+            // The reader may be dead.
             let _ = told.write_all(&number.to_ne_bytes());
         })
 }
@@ -148,7 +148,7 @@ pub(crate) fn become_command(
 fn prepare(signal: Option<Signal>, parent: i32, folder: &OsStr) -> io::Result<()> {
     set_parent_process_death_signal(signal)?;
     if getppid() != Pid::from_raw(parent) {
-        // It is dead already, and so should we be.
+        // The parent is dead already, so exit too.
         return Err(io::ErrorKind::NotFound.into());
     }
     if !folder.is_empty() {
@@ -158,11 +158,11 @@ fn prepare(signal: Option<Signal>, parent: i32, folder: &OsStr) -> io::Result<()
 }
 
 fn execute(program: OsString, argv: impl Iterator<Item = OsString>) -> io::Result<Infallible> {
-    // A broken pipe is to end it, as it ends no Rust program: what is caught is not inherited, unlike
-    // what is ignored.
+    // Rust programs ignore SIGPIPE, but it must end the command. A caught signal is not inherited, unlike an ignored
+    // one.
     catch_for_good(SignalKind::pipe())?;
     let argv: io::Result<Vec<_>> = argv.map(text).collect();
-    // The standard library would have a shell run what is no program.
+    // The standard library would pass an invalid program to a shell.
     Ok(execv(&text(program)?, &argv?)?)
 }
 

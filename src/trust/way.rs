@@ -1,4 +1,4 @@
-//! The way to a file, walked folder by folder: who could lead us to another one?
+//! Walks the path to a file, directory by directory, and checks who could redirect it.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -17,22 +17,21 @@ use rustix::{
 
 use super::ownership::{Trust, Untrusted, check, kind, unseen};
 
-/// As many links as the kernel follows.
+/// The kernel's own limit.
 const MOST_LINKS: u32 = 40;
 
-/// Who may write to the folders on a way, beside us and root.
+/// Who may write to the directories on the path, besides us and root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Others {
     Nobody,
-    /// The group that bears our number, as many systems give everybody one of their own, and have
-    /// them make folders for it.
+    /// The group with our number: many systems give each user a group and make it own directories.
     OurGroup,
 }
 
-/// A file that was come to by a way which nobody but us and root can change.
+/// A file whose path only this user and root can change.
 #[derive(Debug)]
 pub(crate) struct Way {
-    /// Where it is, without links.
+    /// The path without links.
     pub(crate) path: PathBuf,
     pub(crate) file: OwnedFd,
     pub(crate) stat: Stat,
@@ -41,9 +40,8 @@ pub(crate) struct Way {
 impl Way {
     /// Walks to a file.
     ///
-    /// No folder and no link on the way belongs to anybody else, and nobody else can write to such
-    /// a folder, unless it is one like `/tmp`, where everybody keeps what they have. Who can write
-    /// to the file itself is not looked at.
+    /// Every directory and link on the path belongs to this user or root. No other user can write to such a
+    /// directory, unless it is sticky like `/tmp`. Write access to the file itself is not checked.
     pub(crate) fn to(path: &Path, others: Others) -> Result<Self, Untrusted> {
         let path = std::path::absolute(path).map_err(|source| unseen(path, source))?;
         let mut way = Self::root()?;
@@ -72,7 +70,7 @@ impl Way {
         Ok(way)
     }
 
-    /// Opens what has this name in the folder, be it a link; it belongs to us or root.
+    /// Opens an entry of the directory, link or not. It must belong to us or root.
     pub(crate) fn step(&self, name: &OsStr) -> Result<Self, Untrusted> {
         let mut path = self.path.clone();
         match name == ".." {
@@ -93,12 +91,12 @@ impl Way {
             .map_err(|error| unseen(&path, error.into()));
         let (stat, file) = opened?;
         let way = Self { path, file, stat };
-        // Whatever it is: its owner could put something else there, or change who may write to it.
+        // Of any type: its owner could replace it or change its permissions.
         check(&way.path, way.stat.st_uid, 0, Trust::UsAndRoot)?;
         Ok(way)
     }
 
-    /// Checks that nobody else can put something else in the place of what is in the folder.
+    /// Checks that no other user can replace an entry of the directory.
     fn check_passage(&self, others: Others) -> Result<(), Untrusted> {
         if FileType::from_raw_mode(self.stat.st_mode) != FileType::Directory {
             return Err(kind(&self.path, "a folder"));
@@ -110,7 +108,7 @@ impl Way {
         }
     }
 
-    /// Checks that nobody else can put anything there.
+    /// Checks that no other user can create an entry there.
     pub(crate) fn check_place(&self, others: Others) -> Result<(), Untrusted> {
         let group = self.stat.st_gid;
         let is_ours = group == getegid().as_raw() && group == geteuid().as_raw();
@@ -120,7 +118,7 @@ impl Way {
         };
         let checked = check(&self.path, self.stat.st_uid, mode, Trust::UsAndRoot);
         checked.map_err(|error| match error {
-            // As it is, whichever part of it is to blame.
+            // Report the whole path, whichever part is to blame.
             Untrusted::Writable { path, .. } => Untrusted::Writable {
                 path,
                 mode: self.stat.st_mode & 0o7777,
@@ -129,7 +127,7 @@ impl Way {
         })
     }
 
-    /// Checks that it belongs to those, and that nobody else can write to it.
+    /// Checks the owner, and that no other user can write to it.
     pub(crate) fn check(&self, trust: Trust) -> Result<(), Untrusted> {
         check(&self.path, self.stat.st_uid, self.stat.st_mode, trust)
     }

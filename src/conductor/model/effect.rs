@@ -1,4 +1,4 @@
-//! What each step does.
+//! The effect of each step.
 
 use super::{
     step::Step,
@@ -9,7 +9,7 @@ use super::{
 };
 
 impl World {
-    /// Takes a step; nothing, if that cannot be done now.
+    /// Takes a step; `None` if it is impossible now.
     pub(super) fn take(&mut self, step: Step, scene: &Scene) -> Option<()> {
         match step {
             Step::Tick => self.tick(scene),
@@ -77,7 +77,7 @@ impl World {
         Some(())
     }
 
-    /// Starts the command, whatever has become of the claim since the last look.
+    /// Starts the command, whatever happened to the claim since the last check.
     fn start(&mut self, i: usize) -> Option<()> {
         let conductor = self.able(i)?;
         (conductor.doing == Doing::Starts).then_some(())?;
@@ -86,14 +86,13 @@ impl World {
         Some(())
     }
 
-    /// Has the command end by itself.
+    /// The command exits.
     fn end_command(&mut self, i: usize) -> Option<()> {
         self.conductors[i].command.take()?;
         self.leader_ended(i, true);
         Some(())
     }
 
-    /// Asks for a renewal.
     fn renew(&mut self, i: usize) -> Option<()> {
         let conductor = self.able(i)?;
         let is_due = conductor.has_claim() && conductor.confirmed[0] < TERM;
@@ -102,7 +101,7 @@ impl World {
         Some(())
     }
 
-    /// Asks for what is to become of the job, once more if nothing was heard.
+    /// Requests the settlement, again if no answer came.
     fn settle(&mut self, i: usize, scene: &Scene) -> Option<()> {
         let conductor = self.able(i)?;
         let is_consumed = match conductor.doing {
@@ -123,7 +122,7 @@ impl World {
         Some(())
     }
 
-    /// Ends the command of a claim whose time is up.
+    /// Ends the command of an expired claim.
     fn give_up(&mut self, i: usize, scene: &Scene) -> Option<()> {
         let conductor = self.able(i)?;
         conductor.is_over(scene).then_some(())?;
@@ -131,7 +130,6 @@ impl World {
         Some(())
     }
 
-    /// Has the guard end the command.
     fn guard_kills(&mut self, i: usize, scene: &Scene) -> Option<()> {
         self.conductors[i].is_command_due(scene)?;
         self.conductors[i].command = None;
@@ -139,7 +137,6 @@ impl World {
         Some(())
     }
 
-    /// Starts another guard.
     fn replace_guard(&mut self, i: usize) -> Option<()> {
         let conductor = self.able(i)?;
         (conductor.guard == Life::Dead).then_some(())?;
@@ -147,7 +144,7 @@ impl World {
         Some(())
     }
 
-    /// Gives back what the board has as ours; what it has not is adrift no more.
+    /// Releases a claim that the board still lists as ours, or clears the mark if there is none.
     fn give_back(&mut self, i: usize) -> Option<()> {
         let ours = self.hold.filter(|it| it.owner == i);
         let conductor = self.able(i)?;
@@ -165,7 +162,7 @@ impl World {
         Some(())
     }
 
-    /// Hears of a claim of ours that was made late.
+    /// Notices a claim of ours that was made late.
     fn notice(&mut self, i: usize, scene: &Scene) -> Option<()> {
         let is_ours = self.hold.is_some_and(|it| it.owner == i);
         let conductor = self.able(i)?;
@@ -175,7 +172,7 @@ impl World {
         Some(())
     }
 
-    /// Has another conductor take the place of one that is dead.
+    /// Replaces a dead conductor.
     fn restart(&mut self, i: usize) -> Option<()> {
         let Conductor {
             life,
@@ -184,7 +181,7 @@ impl World {
             late,
             ..
         } = self.conductors[i];
-        // What a guard has in its care is not ours.
+        // The guard of a dead conductor still handles its command.
         (life == Life::Dead && (command.is_none() || guard == Life::Dead)).then_some(())?;
         self.conductors[i] = Conductor {
             command,
@@ -194,14 +191,14 @@ impl World {
         Some(())
     }
 
-    /// Has an operator look at the claim.
+    /// An operator looks at the claim.
     fn look(&mut self) -> Option<()> {
         let hold = self.hold.filter(|_| self.seen.is_none())?;
         self.seen = Some((hold.owner, hold.fence));
         Some(())
     }
 
-    /// Has nobody hear what was asked or answered.
+    /// A request or its answer gets lost.
     fn lose_call(&mut self, i: usize) -> Option<()> {
         let conductor = self.able(i)?;
         let call = conductor.call.take()?;
@@ -213,7 +210,7 @@ impl World {
         Some(())
     }
 
-    /// Has nobody hear of a renewal.
+    /// A renewal gets lost.
     fn lose_renewal(&mut self, i: usize) -> Option<()> {
         let conductor = self.able(i)?;
         let call = conductor.renewal.take()?;
@@ -249,7 +246,7 @@ impl World {
                 (conductor.doing, conductor.fence) = (Doing::Won, fence);
             }
             (Request::Claim, _) => conductor.let_go(),
-            // Given back.
+            // Released.
             _ if conductor.is_adrift => conductor.is_adrift = false,
             _ => conductor.let_go(),
         }
@@ -280,7 +277,7 @@ impl World {
         Some(())
     }
 
-    /// Ends what earlier attempts have left on this machine, and tells the guard of the command.
+    /// Ends the leftovers of earlier attempts on this machine, and registers the command with the guard.
     pub(super) fn prepare(&mut self, i: usize, scene: &Scene) -> Option<()> {
         let conductor = self.able(i)?;
         let may_start = conductor.doing == Doing::Won && !conductor.is_over(scene);
@@ -306,7 +303,7 @@ impl World {
         Some(())
     }
 
-    /// Has the conductor find, once it can, that its command has ended.
+    /// The conductor learns, once it can, that its command has ended.
     pub(super) fn leader_ended(&mut self, i: usize, is_success: bool) {
         let conductor = &mut self.conductors[i];
         if conductor.doing == Doing::Runs
@@ -317,7 +314,7 @@ impl World {
         }
     }
 
-    /// Has an operator end the claim that was looked at.
+    /// An operator ends the claim on screen.
     pub(super) fn force(&mut self, scene: &Scene) -> Option<()> {
         let (owner, fence) = self.seen.take()?;
         let Some(hold) = self.hold else {

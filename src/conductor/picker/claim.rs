@@ -1,4 +1,4 @@
-//! Claims jobs, and forgets none that may have been won.
+//! Claims jobs, and remembers every claim that may have succeeded.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::{
     process::clock::Boottime,
 };
 
-/// How many of the first candidates are left to others in the largest crowd.
+/// The most top candidates that a conductor skips when many compete.
 const WIDEST_SPREAD: usize = 256;
 
 #[derive(Default)]
 pub(super) struct ClaimedBatch {
     pub(super) won: Vec<Won>,
-    /// What keeps the board from saying of each job whether it is ours.
+    /// The error that leaves the owner of some jobs unknown.
     pub(super) trouble: Option<BoardError>,
 }
 
 impl ClaimedBatch {
-    /// Nothing was won, for a reason that says nothing of the jobs.
+    /// No claim succeeded, for a reason unrelated to the jobs.
     pub(super) fn none(trouble: BoardError) -> Self {
         Self {
             won: Vec::new(),
@@ -51,7 +51,7 @@ impl Pick<'_> {
             Err(error) => return self.unanswered(&keys, error),
         };
         let heard = Boottime::now();
-        // What they are kept by may have ended and begun anew in between, for another time.
+        // The server may have restarted with another lease term.
         let later = self.lease_term.ask(self.board, &self.shared.reporter).await;
         let term = later.map_or(term, |later| term.min(later));
         let (mut batch, mut missed) = (ClaimedBatch::default(), 0);
@@ -69,8 +69,7 @@ impl Pick<'_> {
                     });
                 }
                 Err(error) => {
-                    // It may be that it must not wait for its turn: then there is to be room for
-                    // it to begin at once.
+                    // The request may need to start immediately, so make room for it.
                     if matches!(error, BoardError::Postponed { .. }) {
                         slots.claim_none_ahead();
                     }
@@ -79,7 +78,7 @@ impl Pick<'_> {
                 }
             }
         }
-        // The more others are faster, the further apart we begin.
+        // The more claims other conductors win, the wider we spread.
         self.spread = match missed {
             0 => self.spread / 2,
             missed => (self.spread * 2).max(missed * 4).min(WIDEST_SPREAD),
@@ -87,7 +86,7 @@ impl Pick<'_> {
         batch
     }
 
-    /// Notes that nothing was heard of these claims, which may have been made all the same.
+    /// Records claims without an answer: they may have succeeded.
     fn unanswered(&mut self, keys: &[JobKey], error: BoardError) -> ClaimedBatch {
         let may_be_made = matches!(
             error,
@@ -99,11 +98,11 @@ impl Pick<'_> {
         ClaimedBatch::none(error)
     }
 
-    /// Notes that a job was not won; returns an error that says nothing of the job.
+    /// Records a failed claim. Returns an error that is unrelated to the job.
     fn miss(&mut self, key: JobKey, error: BoardError) -> Option<BoardError> {
         match error {
             BoardError::Postponed { until } => self.backlog.postpone(&key, until, Utc::now()),
-            // Some boards learn only after the claim that a record cannot be read.
+            // Some boards detect an unreadable record only after the claim.
             BoardError::Malformed { .. } | BoardError::Unfit { .. } => {
                 let against = Against::Record(error.to_string());
                 let (passed_over, reporter) = (&self.shared.passed_over, &self.shared.reporter);
@@ -112,7 +111,7 @@ impl Pick<'_> {
                 self.backlog.remove(&key);
                 self.unreadable.insert(key, against);
             }
-            // The claim of which we did not hear was made after we had asked whether it was.
+            // The unanswered claim succeeded after we had checked it.
             BoardError::AlreadyClaimed { owner: Some(owner) } if owner == self.by.owner => {
                 self.let_slip(&key);
                 self.backlog.remove(&key);
@@ -130,15 +129,15 @@ impl Pick<'_> {
         None
     }
 
-    /// Notes of a job that it may have been claimed without our hearing of it.
+    /// Records that a job may be claimed by us without an answer.
     fn let_slip(&mut self, key: &JobKey) {
         // Nothing was begun.
         self.shared.in_flight.let_slip(key, Aftermath::Interrupted);
         self.wary_until = Instant::now() + self.lease_term.wanted;
     }
 
-    /// The claim may be ours if the request came late, after we had looked: the network may keep it for as
-    /// long as it likes. What comes of it lapses or is told of.
+    /// A late request may still claim the job after our check: the network may delay it for any time. Such a claim
+    /// expires or is reported.
     pub(super) fn heed_claim(&self, key: &JobKey, owner: Option<&Owner>) {
         let is_ours = owner == Some(&self.by.owner) && !self.shared.in_flight.may_have(key);
         if is_ours && Instant::now() < self.wary_until {
@@ -146,7 +145,7 @@ impl Pick<'_> {
         }
     }
 
-    /// Whether the board has a job as ours that nobody has in his hands.
+    /// Whether the board lists a job as ours although no attempt holds it.
     pub(super) fn is_left_over(&self, entry: &Entry) -> bool {
         entry.is_owned_by(&self.by.owner) && !self.shared.in_flight.may_have(entry.key())
     }

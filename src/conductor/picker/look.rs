@@ -1,4 +1,4 @@
-//! Looks at the board: which jobs are there that may be performed here.
+//! Lists the jobs on the board that this conductor may run.
 
 use std::sync::Arc;
 
@@ -18,33 +18,32 @@ use crate::{
     job::{Aftermath, Entry, JobKey, Lease, Shelf},
 };
 
-/// A full backlog is looked up anew after so long, lest a more urgent job waits behind all of it.
+/// A full backlog is refreshed after this long, so that a more urgent job does not wait behind all of it.
 const STALE: Duration = Duration::from_secs(10);
 
-/// How often pauses are read where a change of them may not be heard.
+/// How often pauses are read on a board that may not report their changes.
 const DEAF_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long after one look at all that others hold the next one comes at the soonest, and how long if
-/// one after the other was in vain.
+/// The pause between listings of claimed jobs, and its maximum while they find nothing.
 const STOCK_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Left {
     Nothing,
-    /// Jobs that are postponed, or that others hold for a time.
+    /// Jobs that are backing off, or that other owners hold for a time.
     Held,
     /// Jobs that can be claimed.
     Candidates,
 }
 
 impl Pick<'_> {
-    /// Listens to the board, and looks at all of it, if what is known of it is too little.
+    /// Subscribes to the board, and lists it if too little is known.
     pub(super) async fn look_if_needed(&mut self) -> Result<()> {
         if self.backlog.is_full() {
             self.events = None;
         }
         let stale = |looked: Instant| self.backlog.is_full() && looked.elapsed() > STALE;
-        // Whoever did not listen does not know what came.
+        // Without a subscription, new jobs went unnoticed.
         let was_deaf = self.events.is_none() && !self.backlog.is_full();
         if was_deaf || self.backlog.is_low() || self.looked.is_some_and(stale) {
             self.looked = None;
@@ -65,7 +64,7 @@ impl Pick<'_> {
         Ok(())
     }
 
-    /// Reads what is paused; where that has changed, what is known of the board is worth nothing.
+    /// Reads the pauses. A change invalidates all that is known of the board.
     async fn read_pauses(&mut self) -> Result<()> {
         let pauses = self.board.lasting_pauses(Utc::now()).await?;
         if !pauses.are(&self.pauses) {
@@ -82,7 +81,7 @@ impl Pick<'_> {
         Ok(())
     }
 
-    /// Looks at the whole board, and listens to it from before the look on, if nobody does yet.
+    /// Lists the whole board, after subscribing if there is no subscription yet.
     async fn look(&mut self) -> Result<()> {
         self.read_pauses().await?;
         self.backlog.clear();
@@ -95,7 +94,7 @@ impl Pick<'_> {
         );
         let is_news = self.events.is_none();
         if is_news {
-            // What a filter asks may stand beside any job.
+            // A filter may use the sidecar of any job.
             let is_asked_of_all = !self.filters.are_answered_by_events();
             let onlooker = Onlooker {
                 wants: &|job| is_asked_of_all || admit(&policy, job).is_ok(),
@@ -125,13 +124,13 @@ impl Pick<'_> {
         self.looked = Some(Instant::now());
         self.has_looked = true;
         match is_news {
-            // Nobody heard of what was paused before we listened; then all is looked at again.
+            // No event reported earlier pauses, and a change requires another listing.
             true => self.read_pauses().await,
             false => Ok(()),
         }
     }
 
-    /// Returns those that may be performed, after looking at the postings of the new ones.
+    /// Returns the runnable ones, after reading new postings.
     pub(super) async fn vet(&mut self, candidates: Vec<Candidate>) -> Result<Vec<JobKey>> {
         let new: Vec<JobKey> = candidates
             .iter()
@@ -181,7 +180,7 @@ impl Pick<'_> {
         }
     }
 
-    /// Looks whether there is anything left that this conductor may have to do.
+    /// Returns whether any work remains for this conductor.
     pub(super) async fn take_stock(&mut self) -> Result<Left> {
         let mut entries = self.board.entries(Query::all(Shelf::Board, Detail::Whole));
         let start = Instant::now();
@@ -195,19 +194,19 @@ impl Pick<'_> {
                 left = left.max(Left::Held);
                 continue;
             }
-            // It is told that such a job cannot be settled, and it may be so for ever.
+            // The unsettled job is reported already, and may stay so forever.
             if self.shared.in_flight.have_aside(entry.key()) {
                 continue;
             }
             let Entry::Job(mut job) = entry else { continue };
-            // Who holds it decides how long we wait, not whether it is one of those we want.
+            // The owner decides how long we wait, not whether a job matches.
             let holding = job.holding.take();
             let Some(job) = is_meant(self.filters, *job, now) else {
                 continue;
             };
             let admitted = admit_now(&policy, &self.pauses, &job);
             if let Some(against) = (self.unreadable.get(&job.key)).or(admitted.as_ref().err()) {
-                // What somebody holds is not left.
+                // A claimed job does not count.
                 if holding.is_none() {
                     reasons.add(&Such::of(&job), against);
                 }
@@ -223,7 +222,7 @@ impl Pick<'_> {
         drop(entries);
         let shared = self.shared;
         shared.passed_over.found_all(reasons, &shared.reporter);
-        // Candidates that were there before, and were not won, are hardly won by looking again.
+        // Another listing hardly wins candidates that were there before and were not won.
         self.fruitless = match left {
             Left::Candidates => self.fruitless.saturating_add(1),
             Left::Nothing | Left::Held => 0,

@@ -1,6 +1,6 @@
-//! What may be executed for a job, and as what.
+//! The execution policy: which programs a job may run, and with which variables.
 //!
-//! Whoever can post can ask for anything; what is done is decided here, by whoever conducts.
+//! Posters can ask for anything; the conductor's operator decides here.
 
 mod board;
 mod elsewhere;
@@ -37,14 +37,14 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) enum Programs {
     None,
-    /// Those whose absolute path fits one of these.
+    /// Those whose absolute path matches one of these.
     Like(Vec<Glob>),
     Any,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Variables {
-    /// Those whose name fits one of these.
+    /// Those whose name matches one of these.
     Like(Vec<Glob>),
     Any,
 }
@@ -55,16 +55,16 @@ pub(crate) struct Policy {
     pub(crate) variables: Variables,
     pub(crate) handlers: Option<Handlers>,
     pub(crate) search: Vec<PathBuf>,
-    /// `None`: another conductor's, maybe on another machine, whose programs cannot be seen.
+    /// `None`: another conductor's, perhaps on another machine with invisible programs.
     pub(crate) found: Option<Found>,
 }
 
-/// Where programs were found lately: as in a shell, the search is made once.
+/// A cache of program paths: as in a shell, each is searched once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found(Arc<Mutex<HashMap<OsString, PathBuf>>>);
 
 impl Found {
-    /// How many programs are remembered; postings may name any number.
+    /// The most cached programs; postings may name any number.
     const MOST: usize = 64;
 
     fn find(&self, name: &OsStr, search: &[PathBuf]) -> Result<PathBuf, NotRun> {
@@ -85,7 +85,7 @@ impl Found {
 
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// `Err`: it may be done, but cannot be.
+    /// `Err`: the policy allows it, but it cannot run.
     pub(crate) command: Result<Command, NotRun>,
     pub(crate) limits: Limits,
 }
@@ -120,7 +120,7 @@ pub(crate) enum Unfit {
     Untold,
 }
 
-/// How much of a text that somebody has posted is repeated in a reason, in characters.
+/// The longest posted text that a reason repeats, in characters.
 const LONGEST: usize = 200;
 
 pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
@@ -131,12 +131,12 @@ pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
 }
 
 impl Unfit {
-    /// Whether the job is one to be conducted, though not here, or not as it is.
+    /// Whether the job needs another conductor or a change.
     pub(crate) fn is_refusal(&self) -> bool {
         !matches!(self, Self::NoCommand { .. })
     }
 
-    /// Whether no conductor performs the job as it is, whatever it was told.
+    /// Whether no conductor can ever run the job as posted.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Malformed { .. } | Self::Relative(_) => true,
@@ -177,13 +177,13 @@ impl Policy {
 
     pub(crate) fn admit(&self, job: &Job) -> Result<(), Unfit> {
         match &self.programs {
-            // Where a program is does not matter yet, and takes a while to find.
+            // The path of the program does not matter yet, and the search is slow.
             Programs::Any if self.handlers.is_none() => self.request(job).map(drop),
             _ => self.plan(job).map(drop),
         }
     }
 
-    /// A handler goes before a command: it is the word of who conducts, not of who posted.
+    /// A handler overrides a command: the operator chose it, not the poster.
     pub(crate) fn plan(&self, job: &Job) -> Result<Plan, Unfit> {
         if let Some(program) = self.handler(&job.name)? {
             return handled(program, job);
@@ -213,7 +213,7 @@ impl Policy {
         Ok(Plan { command, limits })
     }
 
-    /// Returns the command that a posting asks for, as far as that is allowed for any program.
+    /// Returns the command of a posting if it is allowed apart from its program.
     fn request(&self, job: &Job) -> Result<Request, Unfit> {
         let no_command = Unfit::NoCommand {
             has_handlers: self.handlers.is_some(),
@@ -226,7 +226,7 @@ impl Policy {
                 false => no_command,
             });
         }
-        // Decoded only if there is a command in them.
+        // Decode the details only if they contain a command.
         let details = details.filter(|_| has_command).map(Details::value);
         let Some(request) = details.as_deref().map(Request::read).transpose()?.flatten() else {
             return Err(no_command);
@@ -282,13 +282,13 @@ impl Policy {
     }
 }
 
-/// Returns the folders of a `PATH` without those that depend on where the conductor was started.
+/// Returns the directories of a `PATH` without relative ones, which depend on the conductor's start directory.
 pub(crate) fn absolute_search(search: Option<&OsStr>) -> Vec<PathBuf> {
     let folders = search.into_iter().flat_map(std::env::split_paths);
     folders.filter(|folder| folder.is_absolute()).collect()
 }
 
-/// Whether no posting may set this variable, wherever it is conducted.
+/// Whether no posting may ever set this variable.
 fn decides_what_runs(name: &str) -> bool {
     name == "PATH" || name.starts_with("LD_") || name.starts_with("JOBBOARD_")
 }
@@ -298,7 +298,7 @@ fn fits(globs: &[Glob], text: &OsStr) -> bool {
         .is_some_and(|text| globs.iter().any(|glob| glob.fits(text)))
 }
 
-/// Has a handler perform a job, with the details on its standard input.
+/// Makes a handler run a job, with the details on its standard input.
 fn handled(program: PathBuf, job: &Job) -> Result<Plan, Unfit> {
     let details = job.details();
     let details = details.as_deref();

@@ -1,4 +1,4 @@
-//! `octavia:[FILE]`: the board that Octavia's own configuration describes.
+//! `octavia:[FILE]`: a board that Octavia's own configuration describes.
 
 mod files;
 mod oslo;
@@ -15,21 +15,21 @@ use self::oslo::{Oslo, Said};
 use super::{Environment, Setting, Source, Sourced};
 use crate::{board::url::BoardUrl, logbook::LogbookUrl, secret::Secret};
 
-/// How such a board is named, before the files that describe it.
+/// The prefix of these URLs; the files follow.
 pub(super) const SCHEME: &str = "octavia:";
 
 const GROUP: &str = "task_flow";
 
-/// Where the logbooks are.
+/// The option with the URL of the logbooks.
 const LOGBOOK: &str = "persistence_connection";
 
-/// Where Octavia's own database is.
+/// The option with the URL of Octavia's own database.
 const DATABASE: (&str, &str) = ("database", "connection");
 
-/// For how long conductors claim, in seconds.
+/// The claim duration of its conductors, in seconds.
 const EXPIRY: &str = "jobboard_expiration_time";
 
-/// A database that is in the memory of a process.
+/// The URL of an in-process database.
 const IN_MEMORY: &str = "sqlite://";
 
 const REMARK: &str = "remark";
@@ -38,20 +38,17 @@ const REMARK: &str = "remark";
 pub(crate) struct Octavia {
     pub(super) url: BoardUrl,
     pub(super) password: Option<Sourced<Secret>>,
-    /// The URL of the database with the logbooks.
     pub(super) logbook: Option<Sourced<Secret>>,
-    /// The URL of Octavia's own database.
     pub(crate) database: Option<Sourced<Secret>>,
     pub(crate) expiry: Expiry,
-    /// What is set, and what of it has no counterpart here or is hardly meant.
+    /// The settings, with remarks on the unsupported and the doubtful ones.
     pub(super) settings: Vec<Setting>,
 }
 
-/// For how long Octavia's conductors claim, and what follows from it.
+/// The claim duration of Octavia's conductors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Expiry(pub(super) Duration);
 
-/// What it is if nobody says anything.
 impl Default for Expiry {
     fn default() -> Self {
         let seconds = default(GROUP, EXPIRY).and_then(|text| text.parse().ok());
@@ -64,13 +61,12 @@ impl Expiry {
         self.0
     }
 
-    /// Less is never left of a claim that is renewed: they look that often, and renew those of which half is over.
+    /// A renewed claim never has less left: conductors check this often, and renew once half is over.
     pub(crate) fn quarter(self) -> Duration {
         self.0 / 4
     }
 
-    /// Returns how old a job is, if it is so old that whoever looks at the board is to hear of it: all who post wait
-    /// for it.
+    /// Returns the age of a job if it is old enough for a warning: all posters wait for it.
     pub(crate) fn in_the_way(self, since: DateTime<Utc>, now: DateTime<Utc>) -> Option<Duration> {
         let most = Duration::from_secs(600).max(self.0.saturating_mul(20));
         let age = (now - since).to_std().ok()?;
@@ -96,7 +92,7 @@ macro_rules! options {
     (@) => { None };
 }
 
-/// What of it is about the board and the logbook, with what Octavia takes where nobody says anything.
+/// The options for the board and the logbook, with Octavia's defaults.
 const OPTIONS: &[Known] = options![
     "jobboard_enabled" = "False",
     "jobboard_backend_driver" = "redis_taskflow_driver",
@@ -117,7 +113,7 @@ const OPTIONS: &[Known] = options![
     "persistence_connection" = "sqlite://",
 ];
 
-/// Whether it is an option that is known here, set or not.
+/// Whether the option is known here, set or not.
 fn is_option(group: &str, name: &str) -> bool {
     let is_known = group == GROUP && OPTIONS.iter().any(|it| it.name == name);
     is_known || (group, name) == DATABASE
@@ -132,7 +128,7 @@ fn default(group: &str, name: &str) -> Option<&'static str> {
 }
 
 impl Octavia {
-    /// Reads the files that are named behind the scheme; relative ones are in, or below, a folder.
+    /// Reads the files after the scheme. A relative path starts at the base directory.
     pub(super) fn read(named: &str, folder: &Path, env: &Environment) -> anyhow::Result<Self> {
         let files = files::find(named, folder, env)?;
         let mut oslo = Oslo::new(default, env);
@@ -143,7 +139,7 @@ impl Octavia {
         Self::of(oslo, folder.unwrap_or(Path::new("")))
     }
 
-    /// Makes a board of what was read; its relative files are in, or below, a folder.
+    /// Makes a board from the options. A relative path starts at the base directory.
     fn of(oslo: Oslo<'_>, folder: &Path) -> anyhow::Result<Self> {
         let remarks = Vec::new();
         Reader { oslo, remarks }.finish(folder)
@@ -151,7 +147,7 @@ impl Octavia {
 }
 
 impl Octavia {
-    /// Returns what has no counterpart, or is hardly meant.
+    /// Returns the remarks on unsupported and doubtful settings.
     pub(crate) fn remarks(&self) -> impl Iterator<Item = String> {
         let remarks = self.settings.iter().filter(|it| it.key == REMARK);
         remarks.map(Setting::text)
@@ -202,13 +198,13 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns where the logbooks are, if that is outside of a process.
+    /// Returns the URL of the logbooks, unless they are inside a process.
     fn logbook(&self) -> anyhow::Result<Option<Sourced<Secret>>> {
         let logbook = self.secret(LOGBOOK)?;
         Ok(logbook.filter(|it| it.value.expose() != IN_MEMORY))
     }
 
-    /// Returns what somebody set, and the remarks, without secrets.
+    /// Returns the explicit settings with their remarks, without secrets.
     fn settings(&self) -> anyhow::Result<Vec<Setting>> {
         let mut settings = Vec::new();
         for option in OPTIONS {
@@ -245,7 +241,7 @@ impl Reader<'_> {
         self.oslo.value(GROUP, option)
     }
 
-    /// Returns the value of an option that has one in any case.
+    /// Returns the value of an option that has a default.
     fn required(&self, option: &str) -> anyhow::Result<Said> {
         self.text(option)?
             .with_context(|| format!("{option} is not set"))
@@ -267,7 +263,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns a value without what is secret in it.
+/// Masks the secrets of a value.
 fn shown(option: &str, text: String) -> String {
     const SET: &str = "set";
     if option.ends_with("_password") {

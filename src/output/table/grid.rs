@@ -1,19 +1,19 @@
-//! Which columns of a table are shown, and how wide, so that they fit a terminal.
+//! Chooses the columns of a table and their widths, to fit a terminal.
 
 use super::{Cell, Column, Fit, NOTHING, PIECE};
 
-/// The narrowest that a column is made to fit the terminal, where none can be left out any more.
+/// The minimum column width, where no more columns can be left out.
 pub(super) const NARROWEST: usize = 5;
 
-/// The narrowest that a column is made while there is another that can be left out.
+/// The minimum column width while another column can be left out.
 const COMFORTABLE: usize = 13;
 
-/// The space between columns, where there is room, and where there is not.
+/// The space between columns: normal and tight.
 const GAPS: [usize; 2] = [2, 1];
 
 #[derive(Debug)]
 pub(super) struct Grid {
-    /// Which of all columns these are.
+    /// Indexes of the shown columns.
     pub(super) shown: Vec<usize>,
     pub(super) widths: Vec<usize>,
     pub(super) gap: usize,
@@ -22,13 +22,12 @@ pub(super) struct Grid {
 impl Grid {
     /// Chooses the columns for rows like these.
     ///
-    /// Where there is not room for all, texts are cut a little first; then columns are left out
-    /// in the order in which they fall, those before that have nothing to say; and in the end
-    /// texts are cut as far as it takes.
+    /// Without room for all, texts are cut a little first. Then columns are left out by their order, empty ones
+    /// first. In the end texts are cut as far as necessary.
     pub(super) fn of(columns: &[Column], rows: &[Vec<Cell>], room: Option<usize>) -> Self {
         let all = Self {
             shown: (0..columns.len()).collect(),
-            // Where there is room for everything, nothing has to spread.
+            // With room for everything, no row has to spread.
             widths: widths(columns, rows, |_| true),
             gap: GAPS[0],
         };
@@ -65,10 +64,10 @@ impl Grid {
         self.widths.iter().sum::<usize>() + self.gap * self.widths.len().saturating_sub(1)
     }
 
-    /// Narrows columns until all fit, which an error says they do not.
+    /// Narrows columns until all fit; returns an error if they cannot.
     fn squeezed(mut self, columns: &[Column], least: usize, room: usize) -> Result<Self, Self> {
         for _ in room..self.width() {
-            // The widest gives way first, so that short texts stay whole.
+            // The widest shrinks first, so that short texts stay whole.
             let widest = self
                 .widths
                 .iter_mut()
@@ -94,7 +93,7 @@ impl Grid {
     }
 }
 
-/// Returns how wide each column is for its title and those of its cells that count.
+/// Returns the width of each column for its title and the cells that count.
 fn widths(columns: &[Column], rows: &[Vec<Cell>], counts: impl Fn(&Cell) -> bool) -> Vec<usize> {
     let titles = columns.iter().map(|column| column.heading().width());
     let mut widths: Vec<_> = titles.collect();
@@ -107,7 +106,7 @@ fn widths(columns: &[Column], rows: &[Vec<Cell>], counts: impl Fn(&Cell) -> bool
 }
 
 fn falling(columns: &[Column], rows: &[Vec<Cell>]) -> Vec<usize> {
-    // Of more rows that are to come nobody knows what they have to say.
+    // Rows that are still to come may fill the column.
     let are_all = rows.len() < PIECE;
     let says = |at: usize| !are_all || rows.iter().any(|row| row[at].text.as_str() != NOTHING);
     let falling = columns.iter().enumerate();

@@ -1,10 +1,10 @@
 //! The small program that becomes a command, in machine code.
 //!
-//! Its arguments are the number of a signal as one byte, a folder, a program, and the arguments of that, beginning with
-//! its name. It asks for the signal at the death of its parent, enters the folder unless its name is empty, and executes the
-//! program. If that fails it writes the number of the error.
+//! Its arguments are a signal number as one byte, a directory, a program, and the program's arguments from its name
+//! on. It requests the signal for its parent's death, enters the directory unless empty, and executes the program. On
+//! failure it writes the error number.
 
-/// Loaded at 0x400000, behind the headers and two numbers: the pid of its parent, and the descriptor to write to.
+/// Loaded at 0x400000, after the headers and two numbers: the pid of its parent and the output descriptor.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const CODE: &[u8] = &[
@@ -32,7 +32,7 @@ const CODE: &[u8] = &[
     0x6a, 0x01, 0x5f, 0xb8, 0xe7, 0, 0, 0, 0x0f, 0x05,    // exit_group(1)
 ];
 
-/// The same for 64-bit ARM, and of no use on any other processor.
+/// The same for 64-bit ARM. Other processors never run it.
 #[cfg(not(target_arch = "x86_64"))]
 #[rustfmt::skip]
 const CODE: &[u32] = &[
@@ -58,7 +58,7 @@ const CODE: &[u32] = &[
     0xd280_0020, 0xd280_0bc8, 0xd400_0001,                // exit_group(1)
 ];
 
-/// Returns the file that the kernel executes for a child of this process, if there is code for its processor.
+/// Returns the executable for a child of this process, if there is code for its processor.
 pub(super) fn image(parent: i32, answer: i32) -> Option<Vec<u8>> {
     let machine = match std::env::consts::ARCH {
         "x86_64" => 62,
@@ -68,12 +68,12 @@ pub(super) fn image(parent: i32, answer: i32) -> Option<Vec<u8>> {
     let size = u16::try_from(0xb8 + size_of_val(CODE)).ok()?;
     #[rustfmt::skip]
     let headers: [u16; 88] = [
-        // 64 bits, an executable; its entry, the table of its two segments.
+        // A 64-bit executable: its entry, and the table of its two segments.
         0x457f, 0x464c, 0x0102, 1, 0, 0, 0, 0, 2, machine, 1, 0, 0xb8, 0x40, 0, 0, 64, 0, 0, 0,
         0, 0, 0, 0, 0, 0, 64, 56, 2, 0, 0, 0,
-        // All of it is read and executed at 0x400000.
+        // All of it is readable and executable at 0x400000.
         1, 0, 5, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0x40, 0, 0, size, 0, 0, 0, size, 0, 0, 0, 0, 1, 0, 0,
-        // A stack that is not executed.
+        // A stack without execute permission.
         0xe551, 0x6474, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0,
     ];
     let mut image: Vec<u8> = headers.iter().flat_map(|it| it.to_le_bytes()).collect();
