@@ -1,11 +1,11 @@
-//! Durations as people write and read them: `90s`, `1h30m`, `2d`.
+//! Durations for people: `90s`, `1h30m`, `2d`.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use thiserror::Error;
 
-/// Each unit and the milliseconds it takes, longest first, which is also their order in a text.
+/// Each unit in milliseconds, longest first, as in the text.
 const UNITS: [(&str, u64); 5] = [
     ("d", 24 * 60 * 60 * 1000),
     ("h", 60 * 60 * 1000),
@@ -16,7 +16,7 @@ const UNITS: [(&str, u64); 5] = [
 
 const ZERO: &str = "0s";
 
-/// Says what a duration looks like, to somebody who wrote something else.
+/// Errors that show the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum InvalidDuration {
     #[error("the duration is empty; use for example `500ms`, `90s`, `15m`, `1h30m` or `2d`")]
@@ -39,9 +39,9 @@ pub(crate) enum InvalidDuration {
     Malformed(String),
 }
 
-/// Reads a duration: whole numbers, each with its unit, longest unit first.
+/// Reads a duration: whole numbers with units, longest unit first.
 ///
-/// Zero is a duration like any other (`0s`); a number without a unit is none.
+/// Zero is valid (`0s`); a number without a unit is not.
 pub(crate) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     if text.is_empty() {
         return Err(InvalidDuration::Empty);
@@ -53,7 +53,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     while !rest.is_empty() {
         let (number, unit, behind) = split_part(rest);
         check_part(text, number, unit)?;
-        // The search goes on behind the unit before, so that none can come late or twice.
+        // The search continues after the previous unit, so that no unit is late or repeated.
         let (_, length) = units
             .find(|(name, _)| *name == unit)
             .ok_or_else(|| InvalidDuration::Disorder(text.to_owned()))?;
@@ -90,14 +90,14 @@ fn check_part(text: &str, number: &str, unit: &str) -> Result<(), InvalidDuratio
     Ok(())
 }
 
-/// Writes how long it is from one time to another in few characters; no time at all, if that is earlier.
+/// Writes the time between two times in brief, or zero if `to` is earlier.
 pub(crate) fn between(from: DateTime<Utc>, to: DateTime<Utc>) -> String {
     brief((to - from).to_std().unwrap_or_default())
 }
 
-/// Writes a duration for a table: its longest unit, and the next one while that says much.
+/// Writes a duration for a table: its longest unit, and the next one while it matters.
 ///
-/// Rounds down: `59s`, `1m30s`, `12m`, `2d4h`. Only what is under a second shows milliseconds.
+/// Rounds down: `59s`, `1m30s`, `12m`, `2d4h`. Only durations under a second show milliseconds.
 pub(crate) fn brief(duration: Duration) -> String {
     let parts = parts(duration);
     let Some(first) = parts.iter().position(|(number, _)| *number > 0) else {
@@ -126,7 +126,7 @@ pub(crate) fn exact(duration: Duration) -> String {
     }
 }
 
-/// How often each unit fits into what the longer ones left.
+/// Splits a duration into units.
 fn parts(duration: Duration) -> [(u128, &'static str); UNITS.len()] {
     let mut rest = duration.as_millis();
     UNITS.map(|(unit, length)| {
@@ -146,7 +146,7 @@ mod tests {
     const HOUR: u64 = 60 * MINUTE;
     const DAY: u64 = 24 * HOUR;
 
-    /// Texts that [`exact`] writes, and the milliseconds they mean.
+    /// Texts that [`exact`] writes, in milliseconds.
     const EXACT: [(&str, u64); 9] = [
         ("0s", 0),
         ("1ms", 1),

@@ -1,4 +1,4 @@
-//! The jobs of a conductor that are in flight, and those adrift that have to be given back.
+//! The jobs in flight of a conductor, and the claims that it may hold without an attempt.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -7,10 +7,10 @@ use tokio::sync::Notify;
 
 use crate::job::{Aftermath, JobKey};
 
-/// A job is held from when its claim was won until it is settled. A job that is adrift may be claimed and is
-/// not performed: its claim was not heard of, or was lost, or given up while the board was silent. It stays
-/// here until the board has said that none of us has it. Jobs that are set aside are still held, and nobody
-/// waits for them any more.
+/// A job is in flight from its claim to its settlement. A job is adrift if it may be claimed although no attempt
+/// runs: its claim was unanswered, lost, or given up while the board was silent. It stays here until the board
+/// confirms that none of our claims is on it. Jobs that are set aside are still claimed, and the conductor no longer
+/// waits for them.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     jobs: Mutex<HashMap<JobKey, Grip>>,
@@ -22,7 +22,7 @@ enum Grip {
     InHand,
     /// The board does not let us settle it.
     Aside,
-    /// With what giving it back is to say of the attempt.
+    /// With the attempt result to record when it is released.
     Adrift(Aftermath),
 }
 
@@ -32,13 +32,13 @@ impl InFlight {
         self.changed.notify_waiters();
     }
 
-    /// Notes that the board has said of a job that it is not ours, or not any more.
+    /// Records that the board no longer lists the job as ours.
     pub(super) fn put_down(&self, key: &JobKey) {
         self.jobs.lock().remove(key);
         self.changed.notify_waiters();
     }
 
-    /// Notes of a job, which may be in hand, that nobody performs it though it may be ours.
+    /// Records that a job may be ours although no attempt runs, even if it was in flight.
     pub(super) fn let_slip(&self, key: &JobKey, aftermath: Aftermath) {
         self.jobs
             .lock()
@@ -46,7 +46,7 @@ impl InFlight {
         self.changed.notify_waiters();
     }
 
-    /// Has nobody wait any more for a job that is still held.
+    /// Stops waiting for a job that is still claimed.
     pub(super) fn set_aside(&self, key: &JobKey) {
         if let Some(grip @ Grip::InHand) = self.jobs.lock().get_mut(key) {
             *grip = Grip::Aside;
@@ -62,7 +62,7 @@ impl InFlight {
         self.jobs.lock().contains_key(key)
     }
 
-    /// Whether the board has no job as ours that is waited for.
+    /// Whether no job that we wait for is ours on the board.
     pub(super) fn are_empty(&self) -> bool {
         are_empty(&self.jobs.lock())
     }
@@ -79,7 +79,7 @@ impl InFlight {
         self.jobs.lock().iter().filter_map(adrift).collect()
     }
 
-    /// Waits until the board has no job as ours that is waited for.
+    /// Waits until no job that we wait for is ours on the board.
     pub(super) async fn empty(&self) {
         self.until(are_empty).await;
     }

@@ -1,4 +1,4 @@
-//! What a conductor has measured of its work since it began.
+//! Metrics of a conductor since its start.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,10 +10,10 @@ use crate::{
     names::named,
 };
 
-/// How many names of jobs are counted apart: those that came first.
+/// The most job names with their own counts: the first ones.
 pub(crate) const MOST_NAMES: usize = 50;
 
-/// The spans, in seconds, by which attempts are counted.
+/// The bucket bounds for attempts, in seconds.
 pub(crate) const SPANS: [f64; 11] = [
     0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0,
 ];
@@ -47,7 +47,7 @@ impl From<&Outcome> for End {
     }
 }
 
-/// How many spans were no longer than each of [`SPANS`], of how many, and how long all of them were together.
+/// The counts up to each of [`SPANS`], the total count, and the sum.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Histogram {
     pub(crate) within: [u64; SPANS.len()],
@@ -69,15 +69,15 @@ impl Histogram {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Measured {
     pub(crate) claims: u64,
-    /// How many attempts ended how, by the names of their jobs; `None` is all for whose names there was no room.
+    /// The attempts by job name and result; `None` collects all further names.
     pub(crate) ends: BTreeMap<Option<String>, [u64; End::ALL.len()]>,
     pub(crate) runs: Histogram,
-    /// How long jobs had waited since they were posted until their first attempt.
+    /// Time from posting to first attempt.
     pub(crate) waits: Histogram,
-    /// Exchanges in which claims were renewed, or refused, and in which they were neither.
+    /// Renewals that the board answered, and those that it did not.
     pub(crate) renewed: u64,
     pub(crate) not_renewed: u64,
-    /// How much later than it was due the last renewal was granted.
+    /// The delay of the last granted renewal.
     pub(crate) lateness: Duration,
     pub(crate) reconnects: u64,
 }

@@ -1,4 +1,4 @@
-//! The jobs that a conductor leaves alone: why, and how many for each reason.
+//! The skipped jobs of a conductor, counted by reason.
 
 use std::{
     borrow::Cow,
@@ -14,14 +14,14 @@ use super::{
 };
 use crate::job::{Job, JobKey, LeftAlone, Rank};
 
-/// How many reasons are told apart; postings may give any number.
+/// The most distinct reasons; postings may cause any number.
 const MOST_REASONS: usize = 100;
 
 const MOST_NAMES: usize = 20;
 
 const MOST_TOLD: usize = 20;
 
-/// How many jobs that came one by one are remembered, so that none of them counts twice.
+/// The most jobs from events to remember, so that each counts once.
 const MOST_HEARD: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -29,11 +29,11 @@ pub(super) struct PassedOver(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// As of the last look at the whole board, and with those that came since.
+    /// From the last listing of the board and later events.
     reasons: Reasons,
-    /// Those that came since.
+    /// Those from events.
     heard: HashSet<JobKey>,
-    /// The names that were told for each reason.
+    /// The reported names for each reason.
     told: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Such<'a> {
         }
     }
 
-    /// Takes one of which nothing is known but where it is.
+    /// Makes one with only a key.
     pub(super) fn at(key: &'a JobKey) -> Self {
         Self {
             name: key.text(),
@@ -101,7 +101,7 @@ impl Reason {
         self.names.first().map_or("", String::as_str)
     }
 
-    /// Words it, with the names that are news; without any of those, with the first one.
+    /// Describes the reason with its new names, or with the first name if none is new.
     fn note(&self, text: &str, news: &[&String]) -> Note {
         let such_as = news.first().map_or(self.such_as(), |name| name.as_str());
         let note = Note::new("skipped")
@@ -163,7 +163,7 @@ impl PassedOver {
         }
     }
 
-    /// Returns what the registry is to be told of them, the most first.
+    /// Returns the counts for the registry, highest first.
     pub(super) fn told(&self) -> Vec<LeftAlone> {
         let state = self.0.lock();
         let mut reasons: Vec<_> = state.reasons.0.iter().collect();
@@ -178,14 +178,14 @@ impl PassedOver {
         told.collect()
     }
 
-    /// Whether some of them were to be conducted, but not here, or not as they are.
+    /// Whether some of them need another conductor or a change.
     pub(super) fn has_refused(&self) -> bool {
         self.0.lock().reasons.0.values().any(|it| it.is_refusal)
     }
 }
 
 impl State {
-    /// Tells each reason once, and again whenever a name joins.
+    /// Reports each reason once, and again for each new name.
     fn tell_new(&mut self, reporter: &Reporter) {
         for (text, reason) in &self.reasons.0 {
             let is_known = self.told.contains_key(text);

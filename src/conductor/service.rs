@@ -1,4 +1,4 @@
-//! A conductor as a service: what a service manager is told of it, and what signals have it do.
+//! A conductor as a service: notifications to the service manager, and signals from it.
 
 use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
@@ -20,14 +20,14 @@ use crate::process::signal::Signals;
 
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// How long the end of a conductor may take beyond the time that it was told last that it goes on.
+/// How long the shutdown may continue after the last notification.
 const EXTENSION: &str = "EXTEND_TIMEOUT_USEC=15000000";
 
 pub(crate) fn not_notified(error: &io::Error) -> Note {
     Note::new("not_notified").with("reason", error.to_string())
 }
 
-/// By what a conductor is steered while it works.
+/// Controls a conductor while it runs.
 pub(crate) struct Steering<'a> {
     /// SIGUSR1, SIGUSR2, and SIGHUP where that does not end it.
     pub(crate) signals: Signals,
@@ -36,20 +36,20 @@ pub(crate) struct Steering<'a> {
 
 pub(crate) struct Reloaded {
     pub(crate) policy: Policy,
-    /// What is written otherwise by now, and takes another conductor.
+    /// Settings that have changed and require a restart.
     pub(crate) needs_restart: Vec<&'static str>,
 }
 
-/// A conductor as a service manager, or who sends it signals, has it.
+/// The service manager's view of a conductor.
 pub(super) struct Service<'a> {
     shared: &'a Shared,
     steering: Steering<'a>,
-    /// How long it is said at most that its end goes on, and since when it is.
+    /// The longest extension of the shutdown, and its start.
     end: (Duration, Option<Instant>),
     told: Told,
-    /// Why what may be run is not as it is written by now.
+    /// Why the last reload failed.
     not_reloaded: Option<String>,
-    /// Whether it was said that nothing can be told.
+    /// Whether a failed notification was reported.
     has_complained: bool,
 }
 
@@ -58,7 +58,7 @@ struct Told {
     is_ready: bool,
     is_stopping: bool,
     status: String,
-    /// The last contact with the board of which it was told.
+    /// The last contact with the board that was reported.
     contact: Option<Instant>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Service<'a> {
         Self {
             shared,
             steering,
-            // By then no claim is left of those it had, whatever keeps it.
+            // By then every claim has been settled or has expired.
             end: (settings.grace + GRACE + settings.lease, None),
             told: Told::default(),
             not_reloaded: None,
@@ -76,7 +76,7 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Tells what has changed and does what signals ask, for ever.
+    /// Reports changes and handles signals, forever.
     pub(super) async fn attend(&mut self) -> Infallible {
         let mut registered = self.shared.account.registered.subscribe();
         let mut shutdown = self.shared.shutdown.subscribe();
@@ -112,7 +112,7 @@ impl<'a> Service<'a> {
         });
     }
 
-    /// Reads again what may be run; what cannot be read or trusted changes nothing.
+    /// Reloads the execution policy. An unreadable or untrusted one changes nothing.
     fn reload(&mut self) {
         if self.shared.shutdown.borrow().is_ending() {
             return;
@@ -123,7 +123,7 @@ impl<'a> Service<'a> {
             let now = clock_gettime(ClockId::Monotonic);
             let now = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
             let lines = ["RELOADING=1".to_owned(), format!("MONOTONIC_USEC={now}")];
-            // Without it the manager takes what comes next for what it knows.
+            // Without it the manager ignores the end of the reload.
             let _ = manager.tell(&lines);
             self.told.is_ready = false;
         }
@@ -173,7 +173,7 @@ impl<'a> Service<'a> {
         if now.status != self.told.status {
             lines.push(format!("STATUS={}", now.status));
         }
-        // Nothing else counts as a sign of life: who reaches no board performs no jobs.
+        // Only contact with the board is a sign of life: a conductor without a board runs no jobs.
         if manager.watchdog.is_some() && now.contact > self.told.contact {
             lines.push("WATCHDOG=1".to_owned());
         }
@@ -182,7 +182,7 @@ impl<'a> Service<'a> {
         }
         match manager.tell(&lines) {
             Ok(()) => self.told = now,
-            // It is told again in a moment.
+            // The next notification follows in a moment.
             Err(error) if !std::mem::replace(&mut self.has_complained, true) => {
                 self.shared.reporter.tell(not_notified(&error));
             }

@@ -1,4 +1,4 @@
-//! How far a conductor has come with its work, which all of its parts go by.
+//! The shutdown state of a conductor, shared by all its parts.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use tokio::sync::watch;
 
 use crate::process::clock::Boottime;
 
-/// How long a command may take to end once it was asked to.
+/// How long a command may take to exit after a request.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shutdown {
     NotYet,
-    /// It claims no more until somebody says otherwise; what runs goes on.
+    /// Claims no jobs until an operator resumes it; running jobs continue.
     Quiet,
-    /// It claims no more; what runs may end by itself.
+    /// Claims no more jobs; running jobs may finish.
     Finish,
-    /// What runs is ended, at this moment by force.
+    /// Ends running jobs, at this time by force.
     Abort(Boottime),
 }
 
@@ -26,21 +26,21 @@ impl Shutdown {
     }
 }
 
-/// Waits until something may be claimed; whether that will ever be.
+/// Waits until claims are allowed; returns false if they never will be.
 pub(super) async fn may_claim(shutdown: &mut watch::Receiver<Shutdown>) -> bool {
     let settled = shutdown.wait_for(|it| *it != Shutdown::Quiet).await;
     settled.is_ok_and(|it| *it == Shutdown::NotYet)
 }
 
-/// Waits until nothing more is to be claimed, for now or for ever.
+/// Waits until claims are not allowed, for now or forever.
 pub(super) async fn may_not_claim(shutdown: &mut watch::Receiver<Shutdown>) {
-    // Whoever leads the work is gone: that is an end as well.
+    // The supervisor is gone: an end as well.
     let _ = shutdown.wait_for(|it| *it != Shutdown::NotYet).await;
 }
 
-/// Waits until nothing more is to be claimed or started.
+/// Waits until no more jobs may be claimed or started.
 pub(super) async fn told_to_end(shutdown: &mut watch::Receiver<Shutdown>) {
-    // Whoever leads the work is gone: that is an end as well.
+    // The supervisor is gone: an end as well.
     let _ = shutdown.wait_for(Shutdown::is_ending).await;
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn aborted(shutdown: &mut watch::Receiver<Shutdown>) -> Boottim
 
 pub(super) async fn changed(shutdown: &mut watch::Receiver<Shutdown>) {
     if shutdown.changed().await.is_err() {
-        // Whoever leads the work is gone, and takes us along.
+        // The supervisor is gone, and stops this task too.
         std::future::pending().await
     }
 }

@@ -1,17 +1,17 @@
-//! Slots for jobs: for those that run, and for a few behind them as long as all of them are short.
+//! Slots for running jobs, and for a few jobs claimed ahead while all jobs are short.
 
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-/// How many jobs must have been short before others are claimed ahead of their turn.
+/// How many short jobs in a row allow claiming ahead.
 const SHORT_ONES: u32 = 8;
 
-/// How long a job that was claimed ahead of its turn is expected to wait at most.
+/// The longest expected wait of a job that is claimed ahead.
 const AHEAD: Duration = Duration::from_millis(40);
 
-/// One that waits longer is given back.
+/// A job that waits longer is released.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
 const MOST_AHEAD: usize = 32;
@@ -19,7 +19,7 @@ const MOST_AHEAD: usize = 32;
 #[derive(Debug)]
 pub(super) struct Slots {
     jobs: usize,
-    /// Of those that were claimed, only so many run.
+    /// Limits the running jobs among the claimed ones.
     turns: Semaphore,
     state: Mutex<State>,
     freed: Notify,
@@ -28,12 +28,12 @@ pub(super) struct Slots {
 #[derive(Debug, Default)]
 struct State {
     taken: usize,
-    /// How long jobs took lately.
+    /// The recent duration of jobs.
     pace: Duration,
     seen: u32,
 }
 
-/// A slot for one job; dropped, it is free.
+/// A slot for one job. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct Slot(Arc<Slots>);
 
@@ -47,7 +47,7 @@ impl Slots {
         }
     }
 
-    /// Waits until it is worth claiming, and returns how many jobs there is room for.
+    /// Waits until claiming is worthwhile, and returns the number of free slots.
     pub(super) async fn some(&self) -> usize {
         loop {
             let free = self.state.lock().free(self.jobs);
@@ -58,12 +58,12 @@ impl Slots {
         }
     }
 
-    /// Returns how many of the jobs that are claimed now would not have to wait for their turn.
+    /// Returns how many new jobs could start without waiting.
     pub(super) fn at_once(&self) -> usize {
         self.jobs.saturating_sub(self.state.lock().taken)
     }
 
-    /// Has none claimed ahead of its turn for a while.
+    /// Stops claiming ahead for a while.
     pub(super) fn claim_none_ahead(&self) {
         self.state.lock().seen = 0;
     }
@@ -79,7 +79,7 @@ impl Slot {
         self.0.turns.acquire().await.ok()
     }
 
-    /// Whether jobs are so short lately that a leash for each would show.
+    /// Whether jobs are so short that a leash for each would cost noticeable time.
     pub(super) fn is_for_short_ones(&self) -> bool {
         self.0.state.lock().are_short()
     }
@@ -90,7 +90,7 @@ impl Slot {
         state.seen = state.seen.saturating_add(1);
     }
 
-    /// Notes that the job had to wait for too long, so that none is claimed ahead for a while.
+    /// Records that a job waited too long, and stops claiming ahead for a while.
     pub(super) fn waited_in_vain(&self) {
         self.0.claim_none_ahead();
     }
@@ -107,7 +107,7 @@ impl State {
     fn free(&self, jobs: usize) -> usize {
         let ahead = self.ahead(jobs);
         let free = (jobs + ahead).saturating_sub(self.taken);
-        // As long as none has to wait for it, several are claimed together.
+        // Several jobs are claimed together, as long as no job waits for it.
         let is_worth_it = self.taken < jobs || free > ahead / 2;
         if is_worth_it { free } else { 0 }
     }
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(after(50, Duration::from_secs(1)).some().await, 2);
         assert_eq!(after(7, Duration::from_millis(1)).some().await, 2);
         assert_eq!(after(8, Duration::from_millis(1)).some().await, 34);
-        // One that is long is enough.
+        // One long job is enough.
         let slots = after(8, Duration::from_millis(1));
         slots.take().took(Duration::from_secs(1));
         assert_eq!(slots.some().await, 2);

@@ -1,4 +1,4 @@
-//! The parts of a conductor at work, from the first claim to the last settlement.
+//! Runs the parts of a conductor, from the first claim to the last settlement.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,10 +29,10 @@ use crate::{
     },
 };
 
-/// Within it a second signal is an echo of the first: a shell and the kernel may both send one.
+/// A second signal within this time is an echo of the first: a shell and the kernel may both send one.
 const ECHO: Duration = Duration::from_millis(200);
 
-/// How long a command may take to end when somebody wants it to end at once.
+/// The time for a command to exit on an urgent stop.
 const HASTE: Duration = Duration::from_millis(500);
 
 pub(super) struct Supervisor {
@@ -48,7 +48,7 @@ pub(super) struct Supervisor {
     attempts: JoinSet<()>,
 }
 
-/// A part that works by itself; dropped, it stops.
+/// A background task. Dropping it stops it.
 struct Part<T>(JoinHandle<T>);
 
 impl<T> Part<T> {
@@ -64,9 +64,9 @@ impl<T> Drop for Part<T> {
 }
 
 enum Rest {
-    /// The picker has ended: the aim is reached, or the board does not let us in any more.
+    /// The picker has ended: all jobs are done, or the board denies access.
     Picked(board::Result<()>),
-    /// The settler has ended: the board does not let us in any more.
+    /// The settler has ended: the board denies access.
     Unsettled(BoardError),
     Idle,
     Told,
@@ -113,7 +113,7 @@ impl Supervisor {
             Rest::Told => self.stop_starting(),
             Rest::Picked(Err(_)) | Rest::Unsettled(_) => self.abort_by(Boottime::now() + GRACE),
             Rest::Idle => _ = self.shared.shutdown.send_replace(Shutdown::Finish),
-            // What was claimed last is still to be started.
+            // The last claimed jobs still have to start.
             Rest::Picked(Ok(())) => {}
         }
         self.finish(signals, &rest).await?;
@@ -124,7 +124,7 @@ impl Supervisor {
                 (mut tally, None) => {
                     tally.passed_over = self.shared.passed_over.counts();
                     tally.has_refused = self.shared.passed_over.has_refused();
-                    // Anew, and not after the pause in which it may be.
+                    // Restart it, to skip its current pause.
                     drop(self.releasing);
                     self.releaser.leave().await;
                     Ok(tally)
@@ -140,12 +140,12 @@ impl Supervisor {
                 biased;
                 _ = signals.next() => return Ok(Rest::Told),
                 Some(won) = self.won.recv() => self.perform(won),
-                // One that is broken would keep its job for ever.
+                // A broken attempt would keep its job forever.
                 Some(over) = self.attempts.join_next() => over.map_err(|_| Halted::Broken)?,
                 ended = self.picker.end() => return Ok(Rest::Picked(ended?)),
                 settled = self.settler.end() => return match settled? {
                     (_, Some(error)) => Ok(Rest::Unsettled(error)),
-                    // It ends when everybody else has.
+                    // It ends after all other parts.
                     (_, None) => Err(Halted::Broken),
                 },
                 never = self.shared.tend_guard() => match never {},
@@ -177,7 +177,7 @@ impl Supervisor {
         let (shared, shutdown) = (Arc::clone(&self.shared), self.shared.shutdown.subscribe());
         let finished = self.finished.clone();
         self.attempts.spawn(async move {
-            // Whoever settles is there as long as anybody performs.
+            // The settler outlives the attempts.
             let over = |it| _ = finished.send(it);
             attempt.perform(&shared, shutdown, won.slot, over).await;
         });
@@ -203,7 +203,7 @@ impl Supervisor {
             tokio::select! {
                 biased;
                 Some(_) = self.attempts.join_next() => {}
-                // With a claim under way it ends once that is answered; how, does not matter any more.
+                // A pending claim request is answered first; its result no longer matters.
                 ended = self.picker.end(), if is_picking => {
                     let _ = ended?;
                     is_picking = false;
@@ -215,7 +215,7 @@ impl Supervisor {
                 _ = signals.next() => {
                     if (last + ECHO).is_past() {
                         match hurry {
-                            // The first one, after all was done but for what runs.
+                            // The first end, while only running jobs remain.
                             None if !self.shared.shutdown.borrow().is_ending() => {
                                 self.stop_starting();
                                 hurry = Some(Boottime::now() + self.shared.settings.grace);
@@ -249,12 +249,12 @@ impl Supervisor {
     }
 }
 
-/// Waits until there was nothing to do for so long; one that is quiet stays, and one that has yet to look.
+/// Waits until there was no work for this long. A conductor that is quiet or has not listed the board stays.
 async fn idle(shared: &Shared) {
     let mut shutdown = shared.shutdown.subscribe();
     let mut has_looked = shared.has_looked.subscribe();
     let mut idle = async |long| {
-        // Whoever looks is gone: that is an end as well.
+        // Without a picker the wait ends as well.
         let _ = has_looked.wait_for(|it| *it).await;
         shared.in_flight.idle(long).await;
     };

@@ -1,4 +1,4 @@
-//! Where the password comes from; it is fetched when a server asks for it, and never shown.
+//! The source of the password. It is fetched when a server asks for it, and never shown.
 
 use std::{
     ffi::OsString,
@@ -28,16 +28,16 @@ pub(super) enum Password {
     None,
     Stdin,
     File(PathBuf),
-    /// In what we were given already.
+    /// Part of a setting.
     Given(Secret),
-    /// On the standard output of a program.
+    /// From the standard output of a program.
     Command {
         program: PathBuf,
         arguments: Vec<String>,
     },
 }
 
-/// Chooses among those who name a password; nothing is fetched yet.
+/// Chooses the source, without fetching yet.
 pub(super) fn choose(
     flags: &Flags,
     env: &Environment,
@@ -81,8 +81,7 @@ fn file(path: OsString) -> Password {
     }
 }
 
-/// A relative path goes from the folder of the configuration file: the current folder may belong
-/// to anybody.
+/// A relative path starts at the directory of the configuration file: any user may own the current directory.
 fn of_table(found: FoundTable<'_>) -> Option<Sourced<Password>> {
     let folder = found.file.folder();
     let command = |Program { name, arguments }: Program| Password::Command {
@@ -101,7 +100,7 @@ fn of_table(found: FoundTable<'_>) -> Option<Sourced<Password>> {
 }
 
 impl Password {
-    /// Fetches the password, `None` if there is none to fetch; a pipe is waited for so long.
+    /// Fetches the password, if there is one. `patience` limits the wait for a pipe.
     pub(super) fn fetch(&self, patience: Duration) -> anyhow::Result<Option<Secret>> {
         match self {
             Self::None => Ok(None),
@@ -119,11 +118,11 @@ impl Password {
     }
 }
 
-/// How long a program that prints the password may take, and how much it may print.
+/// The time limit and the output limit of a program that prints the password.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MOST: u64 = 64 * 1024;
 
-/// Runs a program for what it prints, which no error repeats: it may be the password.
+/// Runs a program for its output. No error repeats that: it may be the password.
 fn run(command: &mut Command, patience: Duration) -> anyhow::Result<Secret> {
     let program = command.get_program().display().to_string();
     for name in SECRET_VARIABLES.iter().chain(&service_manager::VARIABLES) {
@@ -153,7 +152,7 @@ fn run(command: &mut Command, patience: Duration) -> anyhow::Result<Secret> {
         .with_context(|| format!("the password_command `{program}` printed no password"))
 }
 
-/// Returns what a program prints, once it has ended, which leaves it unreaped.
+/// Returns the output of a program once it has ended, and leaves it unreaped.
 fn printed(child: &mut Child, time: (Instant, Duration)) -> io::Result<Vec<u8>> {
     let end = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let output = child.stdout.take().map(OwnedFd::from);
@@ -202,7 +201,7 @@ mod tests {
             for pid in pids.split_whitespace() {
                 let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
                 let end = pidfd_open(pid, PidfdFlags::empty());
-                // The child that was killed is reaped by the first process in its time.
+                // The init process reaps the killed child later.
                 let ended = end.map(|end| wait_for(end, (Instant::now(), PATIENCE)));
                 assert!(
                     ended.is_err() || ended.is_ok_and(|ended| ended.is_ok()),

@@ -1,4 +1,4 @@
-//! The details of a job, decoded only while they are needed if they are heavy.
+//! The details of a job. Heavy ones are decoded only on demand.
 
 use std::{borrow::Cow, ptr::fn_addr_eq, sync::Arc};
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 /// The details of a job.
 ///
-/// A megabyte of short values takes many times as much memory once it is decoded. Heavy details stay as they are
-/// stored, so that jobs can be kept by the number of their bytes.
+/// A megabyte of short values takes many times as much memory once it is decoded. Heavy details stay encoded, so that
+/// the number of their bytes bounds the memory.
 #[derive(Debug, Clone)]
 pub(crate) enum Details {
     Decoded(Value),
@@ -15,14 +15,14 @@ pub(crate) enum Details {
     Stored(Arc<[u8]>, Decode),
 }
 
-/// Decodes sound bytes, or of a map only this member.
+/// Decodes valid bytes, or only this member of a map.
 pub(crate) type Decode = fn(&[u8], Option<&str>) -> Option<Value>;
 
 impl Details {
     /// Details are heavy if they would take more bytes of memory than this.
     pub(crate) const HEAVY: usize = 8 * 1024;
 
-    /// Returns the value, which heavy details are decoded for each time.
+    /// Decodes heavy details on every call.
     pub(crate) fn value(&self) -> Cow<'_, Value> {
         match self {
             Self::Decoded(value) => Cow::Borrowed(value),

@@ -1,19 +1,19 @@
-//! What a job brings with it that was on a board before.
+//! The earlier state of a moved job.
 
 use chrono::{DateTime, Utc};
 
 use super::{Draft, History, Job, JobKey, Shelf};
 
-/// What a job was on the board that it comes from, and is to be again.
+/// The state on the source board, which the job keeps.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Former {
     /// Where it belongs: on the board, or in the trash.
     pub(crate) shelf: Shelf,
-    /// Its posting, as boards of the kind store it to which it comes; empty, if it is to be made anew.
+    /// Its posting in the target board's format; empty to write a new one.
     pub(crate) raw: Vec<u8>,
-    /// Under which name to keep a record that cannot be read, and so says no uuid.
+    /// The key of an unreadable record, which has no known uuid.
     pub(crate) malformed: Option<JobKey>,
-    /// Its number, which it keeps where none was given out that is greater.
+    /// Its number, which it keeps unless the target board has used a greater one.
     pub(crate) sequence: Option<i64>,
     pub(crate) created_on: Option<DateTime<Utc>>,
     pub(crate) trashed_on: Option<DateTime<Utc>>,
@@ -27,17 +27,17 @@ impl Draft {
             .map_or(Shelf::Board, |former| former.shelf)
     }
 
-    /// Returns it with what it was before; none, for a new job.
+    /// Returns it with its earlier state; `None` for a new job.
     pub(crate) fn with_former(&self) -> Option<(&Self, &Former)> {
         Some((self, self.former.as_deref()?))
     }
 }
 
 impl Former {
-    /// Numbers from here on are not kept: a board counts on from the greatest one.
+    /// Numbers from here on are not kept: a board continues after its greatest number.
     const GREATEST: i64 = 1 << 40;
 
-    /// Takes over what a job was, with this for its posting.
+    /// Takes the state of a job, with this posting.
     pub(crate) fn of(job: &Job, raw: Vec<u8>) -> Self {
         Self {
             shelf: job.shelf,
@@ -52,7 +52,7 @@ impl Former {
         }
     }
 
-    /// Has the attempts begin anew; what failed before is still told.
+    /// Resets the attempts; earlier failures stay visible.
     pub(crate) fn begin_anew(&mut self) {
         self.history = History {
             failures: std::mem::take(&mut self.history.failures),

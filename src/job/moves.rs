@@ -1,19 +1,18 @@
-//! What a board remembers of the moves that take its jobs to another board.
+//! The records of moves to another board.
 
 use chrono::{DateTime, Utc};
 
 use super::Owner;
 
-/// Begins the name under which a move claims a job, on the board that it leaves and on the one it goes to.
+/// The prefix of the owner name under which a move claims jobs, on both boards.
 pub(crate) const MOVER: &str = "move:";
 
-/// How many records of moves a board reads; a move leaves at most a few hundred.
+/// The most records that a board reads; a move leaves at most a few hundred.
 pub(crate) const MOST_RECORDS: usize = 10_000;
 
-/// A move that has begun on the source board, or a job that the source board has handed over to it.
+/// A move that has begun on the source board, or a job that it has handed over.
 ///
-/// Present until the target board has released the job. Peers never see it, and it does not depend on
-/// history.
+/// Present until the target board has released the job. Peers never see it, and it does not depend on the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MoveRecord {
     /// Identifies the move: both copies of a job are claimed under this name.
@@ -23,7 +22,7 @@ pub(crate) struct MoveRecord {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Jobs may be on their way to the board of this name.
+    /// Jobs may be moving to the board of this name.
     Begun { to: String, on: DateTime<Utc> },
     /// The job of this uuid was consumed here, so the copy on the target is the job from now on.
     Committed { uuid: String },
@@ -36,7 +35,7 @@ impl MoveRecord {
         Self { owner, stage }
     }
 
-    /// Returns the name of the record, which no other record has.
+    /// Returns the unique name of the record.
     pub(crate) fn key(&self) -> String {
         match &self.stage {
             Stage::Begun { .. } => self.owner.to_string(),

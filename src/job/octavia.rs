@@ -1,7 +1,7 @@
-//! What postings of Octavia say to people: which flow it is, and what it is about.
+//! Extracts the flow and its subject from Octavia's postings.
 //!
-//! Octavia names a job `FACTORY-UUID`, after the function that makes its flow and the flow's own
-//! record, and says what the flow is about at another place in each kind of posting.
+//! Octavia names a job `FACTORY-UUID`, after the function that makes its flow and the flow's record. Each kind of
+//! posting stores the subject of the flow in another place.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,12 @@ use super::Job;
 
 const UUID: usize = 36;
 
-/// Returns the flow that a name of a job of Octavia says, as in `create_load_balancer`; none for the
-/// names of others.
+/// Returns the flow in the name of an Octavia job, such as `create_load_balancer`.
 pub(crate) fn flow(name: &str) -> Option<&str> {
     Some(parts(name)?.0)
 }
 
-/// Returns the uuid of the record of its flow, which the name of a job of Octavia ends with.
+/// Returns the uuid of the flow's record, the end of an Octavia job's name.
 pub(crate) fn flow_uuid(name: &str) -> Option<&str> {
     Some(parts(name)?.1)
 }
@@ -33,7 +32,7 @@ fn parts(name: &str) -> Option<(&str, &str)> {
     (!flow.is_empty()).then_some((flow, uuid))
 }
 
-/// Returns the id of the load balancer that a job is about, if its posting says so and was fetched.
+/// Returns the id of the job's load balancer, if its posting was fetched and has one.
 pub(crate) fn load_balancer(job: &Job) -> Option<Cow<'_, str>> {
     find(
         job,
@@ -45,7 +44,7 @@ pub(crate) fn load_balancer(job: &Job) -> Option<Cow<'_, str>> {
     )
 }
 
-/// Returns the id of the amphora that a job is about, if its posting says so and was fetched.
+/// Returns the id of the job's amphora, if its posting was fetched and has one.
 pub(crate) fn amphora(job: &Job) -> Option<Cow<'_, str>> {
     find(job, &["/store/amphora_id", "/store/amphora/id"])
 }
@@ -62,8 +61,7 @@ fn find<'a>(job: &'a Job, places: &[&str]) -> Option<Cow<'a, str>> {
     }
 }
 
-/// Returns the name by which people know a job of Octavia: its flow, and what that is about as far as
-/// its posting says.
+/// Returns a readable name for an Octavia job: its flow and the subject, as far as the posting names it.
 pub(crate) fn title(job: &Job) -> Option<String> {
     let flow = flow(&job.name)?;
     let start = |id: &str| id.chars().take(8).collect::<String>();

@@ -1,4 +1,4 @@
-//! Jobs that are left alone for now, by their names.
+//! Pauses: rules that keep jobs from being claimed by name.
 
 use std::fmt;
 
@@ -9,27 +9,26 @@ use serde::{Deserialize, Serialize};
 use super::Remark;
 use crate::glob::translate;
 
-/// Somebody wants all jobs of some names to be left alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pause {
     /// A glob for the names.
     pub(crate) names: String,
-    /// When it ends by itself, if it does.
+    /// When it ends automatically.
     pub(crate) until: Option<DateTime<Utc>>,
-    /// Who wants it, since when and why.
+    /// Who paused the names, when and why.
     #[serde(flatten)]
     pub(crate) remark: Remark,
 }
 
-/// How many pauses a board may have; where there are more, nothing is taken.
+/// The most pauses on a board. Beyond it, no job is claimed.
 pub(crate) const MOST_PAUSES: usize = 1000;
 
-/// How much memory all globs may take.
+/// The most memory for all globs, in bytes.
 const GLOBS: usize = 1 << 20;
 
 impl Pause {
-    /// Returns the pauses of a board that has `count` of them. If they are too many to read, a pause of all jobs is
-    /// added: an unread one could apply to any job.
+    /// Returns the pauses of a board that has `count` of them. If they are too many to read, it adds a pause of all
+    /// jobs: an unread one could apply to any job.
     pub(crate) fn bounded(mut first: Vec<Self>, count: usize) -> Vec<Self> {
         if count > MOST_PAUSES {
             let reason = format!("the board has {count} pauses, too many to read");
@@ -71,12 +70,12 @@ pub(crate) struct Pauses {
     lasting: Vec<Pause>,
     /// Their globs, in the same order.
     globs: RegexSet,
-    /// What keeps us from seeing them.
+    /// Why they cannot be read.
     unseen: Option<String>,
 }
 
 impl Pauses {
-    /// Takes those that are not over; a glob that cannot be read fits nothing.
+    /// Takes the active pauses. An invalid glob matches nothing.
     pub(crate) fn new(pauses: Vec<Pause>, now: DateTime<Utc>) -> Self {
         let lasting = pauses.into_iter().filter(|pause| !pause.is_over(now));
         let read = lasting.filter_map(|pause| Some((translate(&pause.names).ok()?, pause)));
@@ -93,7 +92,7 @@ impl Pauses {
         }
     }
 
-    /// Says that they cannot be seen, and keep nobody from anything.
+    /// For unreadable pauses: they pause no job.
     pub(crate) fn unseen_for(problem: String) -> Self {
         Self {
             unseen: Some(problem),
@@ -105,7 +104,7 @@ impl Pauses {
         self.unseen.as_deref()
     }
 
-    /// Returns what keeps jobs of this name from being taken; of several, what lasts longest.
+    /// Returns the longest pause for jobs of this name.
     pub(crate) fn of(&self, name: &str, now: DateTime<Utc>) -> Option<&Pause> {
         let fitting = self.globs.matches(name).into_iter();
         let fitting = fitting.map(|at| &self.lasting[at]);
@@ -177,7 +176,7 @@ mod tests {
         let bounds = Bounds {
             inputs: 300,
             longest: 1024,
-            // A glob is compiled to an expression.
+            // A glob is compiled to a regular expression.
             memory: (1 << 20, 64 << 10),
             ..Bounds::STORED
         };

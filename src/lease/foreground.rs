@@ -1,4 +1,4 @@
-//! Performs one command right here, on the terminal if there is one, under a claim that is kept.
+//! Runs one command in the foreground, on the terminal if there is one, under a lease.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -17,20 +17,20 @@ use crate::process::{
     terminal::Terminal,
 };
 
-/// How long a command may take to end after whoever typed it has died.
+/// How long a command may take to exit after its terminal is gone.
 const GRACE: Duration = Duration::from_secs(5);
-/// Within it a second signal is an echo of the first: a shell and the kernel may both send one.
+/// A second signal within this time is an echo of the first: a shell and the kernel may both send one.
 const ECHO: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(crate) enum Performed {
-    /// It ended, perhaps after we were told to end and passed that on.
+    /// It ended, perhaps after we passed an ending signal on.
     Ended {
         ended: Ended,
         interrupted: Option<Signal>,
     },
     Lost(Lost),
-    /// We were told to end before it was started.
+    /// The signal came before the start.
     NotStarted(Signal),
 }
 
@@ -38,15 +38,15 @@ pub(crate) enum Performed {
 pub(crate) enum NotPerformed {
     #[error(transparent)]
     NotRun(#[from] NotRun),
-    /// It was killed, if it had been started at all.
+    /// It was killed, if it had started at all.
     #[error("jobboard cannot supervise the command")]
     Unwatched(#[from] io::Error),
 }
 
-/// Performs a command, of which all bears this label, and returns once nothing of it is left.
+/// Runs a command whose processes carry this label, and returns once none of them remains.
 ///
-/// `signals` must have been caught since before the job was claimed. The claim is kept all the
-/// while, and still when this returns, unless it was lost.
+/// `signals` must be caught since before the claim. The lease is renewed throughout and still held on return, unless
+/// it was lost.
 pub(crate) async fn perform_here(
     (spawner, command, label): (&Spawner, &Command, Label),
     lease: &mut KeptLease,
@@ -60,7 +60,7 @@ pub(crate) async fn perform_here(
         return Ok(Performed::NotStarted(signal));
     }
     lease.announce(guard, label)?;
-    // However long we were kept from it since the job was claimed: nothing starts too late.
+    // Any delay since the claim counts: no command may start too late.
     if let Some(lost) = lease.lost_by_now() {
         guard.not_started();
         return Ok(Performed::Lost(lost));
@@ -117,7 +117,7 @@ struct Watch<'a> {
     lease: &'a mut KeptLease,
     guard: &'a Arc<Guard>,
     terminal: Option<&'a mut Terminal>,
-    /// The first signal that told us to end, and when.
+    /// The first ending signal, and its time.
     first: Option<(Signal, Boottime)>,
 }
 
@@ -149,7 +149,7 @@ impl Watch<'_> {
                 never = self.guard.tend(drop) => match never {},
             }
         };
-        // A command that ended too late has achieved nothing that is ours to settle.
+        // A command that ended too late leaves nothing for us to settle.
         if let Some(lost) = self.lease.lost_by_now() {
             return Ok(Performed::Lost(lost));
         }
@@ -159,10 +159,10 @@ impl Watch<'_> {
         })
     }
 
-    /// Passes a signal on to the command; the second one that tells us to end kills it.
+    /// Passes a signal on to the command. The second ending signal kills it.
     async fn pass_on(&mut self, signal: Signal) -> io::Result<Option<Ended>> {
         let group = self.process.group();
-        // Typed at a terminal that the command does not hold, it was meant for the command alone.
+        // A key typed at a terminal that the command does not hold is meant for the command alone.
         let is_typed = matches!(signal, Signal::INT | Signal::QUIT);
         if self.terminal.is_some() && is_typed {
             group.signal(signal);

@@ -1,7 +1,7 @@
-//! The logbooks of TaskFlow: where the flow of a job is, as its engine writes it into a database.
+//! TaskFlow's logbooks: reads the flow of a job from its engine's database.
 //!
-//! Nothing is written here, nothing is locked, and what may be large is read as far as it is shown.
-//! What jobs are is known; of boards nothing is.
+//! Nothing here writes or locks, and large values are read only as far as they are shown. This module knows jobs, but
+//! no boards.
 
 mod error;
 mod flow;
@@ -40,14 +40,14 @@ type Result<T> = std::result::Result<T, LogbookError>;
 
 pub(crate) struct Logbook {
     rows: Rows,
-    /// How long one question may take.
+    /// The timeout of a query.
     patience: Duration,
-    /// Whether a question was given up: its answer would pass for that to the next one.
+    /// Whether a query was abandoned: the next query would receive its answer.
     is_lost: AtomicBool,
 }
 
 impl Logbook {
-    /// Connects to a database, of which nothing will be changed.
+    /// Connects to a database, read-only.
     pub(crate) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
         let opened = time::timeout(patience, Rows::open(url, patience)).await;
         let rows = opened.unwrap_or(Err(LogbookError::Slow(patience)))?;
@@ -58,7 +58,6 @@ impl Logbook {
         })
     }
 
-    /// Finds the flow of a job; none, if there is no record of it.
     pub(crate) async fn flow(&self, job: &Job) -> Result<Option<Flow>> {
         self.within(self.find(job)).await
     }
@@ -78,24 +77,24 @@ impl Logbook {
         }
     }
 
-    /// Returns the uuids of the flows that are about something, by the beginning of its id: a load balancer, or
-    /// an amphora, as the arguments of their factory say.
+    /// Returns the uuids of the flows about a load balancer or an amphora, by the prefix of its id. The arguments of
+    /// their factory contain the id.
     pub(crate) async fn flows_about(&self, what: About, id: &str) -> Result<HashSet<String>> {
         self.within(tables::flows_about(&self.rows, what, id)).await
     }
 
-    /// Returns the oldest logbooks of those that were made before a time.
+    /// Returns the oldest logbooks from before a time.
     pub(crate) async fn books_before(&self, time: DateTime<Utc>) -> Result<Vec<StaleBook>> {
         self.within(tables::books_before(&self.rows, time)).await
     }
 
-    /// Returns the load balancers of an Octavia whose database this is that wait since before a time.
+    /// Returns the load balancers in Octavia's own database that have been pending since before a time.
     pub(crate) async fn pending_balancers(&self, time: DateTime<Utc>) -> Result<Vec<Pending>> {
         self.within(tables::pending_balancers(&self.rows, time))
             .await
     }
 
-    /// Returns the columns that TaskFlow's later migrations make longer, since what is written there did not fit.
+    /// Returns the columns that later migrations of TaskFlow widen, since large values did not fit.
     pub(crate) async fn short_columns(&self) -> Result<Vec<String>> {
         self.within(tables::short_columns(&self.rows)).await
     }
@@ -113,12 +112,12 @@ impl Logbook {
         }
     }
 
-    /// Returns those of the logbooks with which a job can go on: they are there, and have a flow.
+    /// Returns the logbooks with which a job can continue: they exist and have a flow.
     pub(crate) async fn usable_books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
         self.within(tables::books(&self.rows, uuids, true)).await
     }
 
-    /// Returns the load balancer of each of these logbooks that has a flow, where that is about one.
+    /// Returns the load balancer of each logbook whose flow has one.
     pub(crate) async fn balancers(
         &self,
         uuids: &[&str],

@@ -1,4 +1,4 @@
-//! One way to ask any of the databases: what comes back is rows of texts.
+//! One query interface for all databases; results are rows of texts.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::mysql::Mysql;
 use super::postgres::Postgres;
 use super::{Result, sqlite::Sqlite, url::LogbookUrl};
 
-/// A row, each of its columns a text or nothing.
+/// A row of texts or nulls.
 pub(super) type Row = Vec<Option<String>>;
 
-/// How large a value may be in an SQLite file of which a part is read.
+/// The largest value to read from an SQLite file, in bytes.
 const LARGEST: usize = 8 << 20;
 
 pub(super) enum Rows {
@@ -23,7 +23,7 @@ pub(super) enum Rows {
 }
 
 impl Rows {
-    /// Connects, if this program was built with what reads such databases.
+    /// Connects, if this build supports the database.
     pub(super) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
         match url {
             LogbookUrl::Sqlite(path) => {
@@ -42,7 +42,7 @@ impl Rows {
         }
     }
 
-    /// Asks, with values in the places of `?`.
+    /// Runs a query with values for its `?`.
     pub(super) async fn of(&self, question: &str, values: &[&str]) -> Result<Vec<Row>> {
         match self {
             Self::Sqlite(sqlite) => sqlite.rows(question, values).await,
@@ -64,7 +64,7 @@ impl Rows {
     }
 }
 
-/// How a database writes what others write otherwise.
+/// The SQL differences of the databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(all(feature = "mysql", feature = "postgres")), expect(dead_code))]
 pub(super) enum Dialect {
@@ -74,7 +74,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Writes the beginning of a column, as text.
+    /// Writes the expression for the beginning of a column, as text.
     pub(super) fn text(self, column: &str, most: usize) -> String {
         let text = match self {
             Self::Mysql => "CHAR",
@@ -84,8 +84,8 @@ impl Dialect {
         format!("substr(CAST({column} AS {text}), 1, {most})")
     }
 
-    /// Writes the beginning of a value inside a column that has JSON, as text; numbers on the way are
-    /// places in arrays.
+    /// Writes the expression for the beginning of a value inside a JSON column, as text. Numbers in the path are
+    /// array indexes.
     pub(super) fn inside(self, column: &str, way: &[&str], most: usize) -> String {
         let value = match self {
             Self::Sqlite => format!("json_extract({column}, '{}')", json_path(way)),
@@ -98,7 +98,7 @@ impl Dialect {
         self.if_valid(column, &self.text(&value, most))
     }
 
-    /// Writes how many values an array in JSON has, as text.
+    /// Writes the expression for the length of a JSON array, as text.
     pub(super) fn length(self, column: &str) -> String {
         let length = match self {
             Self::Sqlite => format!("json_array_length({column})"),
@@ -108,7 +108,7 @@ impl Dialect {
         self.if_valid(column, &self.text(&length, 20))
     }
 
-    /// Leaves out what is far too large: SQLite would have all of it in our memory.
+    /// Skips huge values: SQLite would load all of it into memory.
     fn of_size(self, column: &str) -> String {
         match self {
             Self::Sqlite => {
@@ -118,14 +118,14 @@ impl Dialect {
         }
     }
 
-    /// Columns that were too short have cut what was written, and a whole answer fails at one of them.
+    /// Short columns have cut their JSON, and one invalid value fails the whole query.
     fn if_valid(self, column: &str, value: &str) -> String {
         match self {
             Self::Sqlite | Self::Mysql => {
                 let column = self.of_size(column);
                 format!("CASE WHEN JSON_VALID({column}) THEN {value} END")
             }
-            // There it is not text.
+            // The column is not text there.
             Self::Postgres => value.to_owned(),
         }
     }

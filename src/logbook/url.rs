@@ -1,4 +1,4 @@
-//! Where logbooks are: the URLs by which TaskFlow's services find their databases.
+//! Logbook URLs, as TaskFlow's services use them for their databases.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
@@ -12,7 +12,7 @@ use crate::{
 
 /// A database, as SQLAlchemy's URLs name it.
 ///
-/// As text it lacks the password.
+/// Its text form lacks the password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LogbookUrl {
     Sqlite(PathBuf),
@@ -26,15 +26,14 @@ pub(crate) struct Server {
     pub(super) password: Option<Secret>,
     pub(super) host: String,
     pub(super) port: u16,
-    /// The path of a socket, which takes the place of the host.
+    /// The path of a socket, which replaces the host.
     pub(super) socket: Option<PathBuf>,
     pub(super) database: String,
-    /// Whoever it is spoken with is verified in any case: by whom its certificate was issued, and for what name.
+    /// The server's certificate is always verified: its issuer and its name.
     pub(super) tls: Option<TlsFiles>,
 }
 
-/// Says why a text is not the URL of logbooks; none of its parts is repeated, since one may be a
-/// password.
+/// Why a text is no logbook URL. Repeats no part of it, since one may be a password.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum InvalidLogbookUrl {
     #[error("a logbook URL begins with mysql:, postgresql: or sqlite:")]
@@ -58,7 +57,7 @@ impl FromStr for LogbookUrl {
 
     fn from_str(text: &str) -> Result<Self, InvalidLogbookUrl> {
         let (scheme, rest) = text.split_once(':').ok_or(InvalidLogbookUrl::Scheme)?;
-        // What is behind the plus is the driver that Python takes.
+        // The part after the plus is Python's driver.
         let (database, _) = scheme.split_once('+').unwrap_or((scheme, ""));
         match database.to_ascii_lowercase().as_str() {
             "sqlite" => sqlite(rest),
@@ -70,7 +69,7 @@ impl FromStr for LogbookUrl {
 }
 
 impl LogbookUrl {
-    /// Returns a URL as it may be shown; of what is none only that it is there.
+    /// Returns a printable URL; for an invalid one, only that it is set.
     pub(crate) fn shown(text: &str) -> String {
         let url = text.parse::<Self>();
         url.map_or_else(|_| "set".to_owned(), |url| url.to_string())
@@ -97,7 +96,7 @@ struct Kind {
     name: &'static str,
     port: u16,
     socket: &'static str,
-    /// Whom to trust, our certificate, and its key.
+    /// The keys of the CA file, our certificate and its key.
     files: [&'static str; 3],
 }
 
@@ -115,7 +114,7 @@ const POSTGRES: Kind = Kind {
     files: ["sslrootcert", "sslcert", "sslkey"],
 };
 
-/// Reads `//USER:PASSWORD@HOST:PORT/DATABASE?KEY=VALUE`; keys that are about Python are left alone.
+/// Reads `//USER:PASSWORD@HOST:PORT/DATABASE?KEY=VALUE`. Ignores keys for Python.
 fn server(kind: &Kind, rest: &str) -> Result<Server, InvalidLogbookUrl> {
     let form = InvalidLogbookUrl::Form(kind.name);
     let rest = rest.strip_prefix("//").ok_or(form)?;
@@ -152,7 +151,7 @@ fn server(kind: &Kind, rest: &str) -> Result<Server, InvalidLogbookUrl> {
     })
 }
 
-/// What stands behind the `?`.
+/// The part after the `?`.
 struct Keys(Vec<(String, String)>);
 
 impl Keys {
@@ -173,7 +172,7 @@ impl Keys {
         matches!(value.as_str(), "true" | "1" | "yes" | "on")
     }
 
-    /// TLS is spoken if something in the URL asks for it.
+    /// Uses TLS if a part of the URL requests it.
     fn tls(&self, kind: &Kind) -> Result<Option<TlsFiles>, InvalidLogbookUrl> {
         let [ca, cert, key] = kind.files.map(|name| self.get(name).map(PathBuf::from));
         let mode = self.get("sslmode").unwrap_or_default();

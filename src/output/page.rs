@@ -1,4 +1,4 @@
-//! What people read: lines of safe text, some of it coloured.
+//! Output for people: lines of safe text, some of it coloured.
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
@@ -12,14 +12,14 @@ use crate::suggest::Suggestion;
 
 const INDENT: usize = 14;
 
-/// Where sentences wrap without a terminal; facts stay on one line there, for `grep`.
+/// Sentences wrap at this width without a terminal. Facts then stay on one line, for `grep`.
 const PROSE: usize = 100;
 
 const GAP: &str = "  ";
 
 const WHOLE: usize = usize::MAX;
 
-/// How a piece of text stands out; never the only carrier of a meaning.
+/// How a piece of text stands out. Meaning never depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -63,14 +63,14 @@ impl Tone {
 pub(crate) struct Page {
     text: String,
     is_coloured: bool,
-    /// The columns and rows of the terminal, `None` for as much as it takes.
+    /// The columns and rows of the terminal; `None` for unlimited.
     size: Option<(usize, usize)>,
     width: usize,
-    /// How far in it goes on where there is no more room; `None`: the terminal breaks it.
+    /// The indentation of continuation lines; `None`: the terminal wraps.
     hang: Option<usize>,
-    /// How many rows of the terminal the lines before it take.
+    /// The terminal rows of the earlier lines.
     rows: usize,
-    /// What the lines are made of, without tables, and how far in each goes on where it is broken.
+    /// The lines without tables, each with the indentation of its continuation.
     lines: Vec<(usize, Pieces)>,
 }
 
@@ -94,7 +94,7 @@ impl Page {
         Line(self)
     }
 
-    /// Starts a line that is broken between words, and goes on so far in.
+    /// Starts a line that wraps between words, with indented continuation lines.
     pub(crate) fn sentence(&mut self, hang: usize) -> Line<'_> {
         self.hang = Some(hang);
         self.line()
@@ -109,7 +109,7 @@ impl Page {
             .add(Tone::Plain, fact);
     }
 
-    /// The fact is cut to fit; the command is shown whole, on a line of its own if need be.
+    /// The fact is cut to fit; the command is shown whole, on a line of its own if necessary.
     pub(crate) fn fact_with(
         &mut self,
         name: &str,
@@ -136,7 +136,7 @@ impl Page {
         }
     }
 
-    /// Adds a line with a command, which is never broken: its second line would be a command of its own.
+    /// Adds a line with a command, which never wraps: its second line would be another command.
     pub(crate) fn command(&mut self, before: &str, command: &Suggestion) {
         drop(
             self.line()
@@ -148,7 +148,7 @@ impl Page {
         }
     }
 
-    /// Adds a table behind an empty line; none, if it has no rows.
+    /// Adds a table after an empty line, unless it has no rows.
     pub(crate) fn table(&mut self, columns: &[Column], rows: impl Iterator<Item = Vec<Cell>>) {
         let room = self.size.map(|(columns, _)| columns);
         let mut layout = Layout::new(columns, room, self.is_coloured);
@@ -161,7 +161,7 @@ impl Page {
         }
     }
 
-    /// Returns how many rows the terminal has left, beside the one on which it asks what is next.
+    /// Returns how many rows the terminal has left above its prompt.
     pub(crate) fn rows_left(&self) -> Option<usize> {
         let (_, rows) = self.size?;
         Some(rows.saturating_sub(self.rows + 1))
@@ -189,7 +189,7 @@ impl Page {
         self.text
     }
 
-    /// Without tables. Long lines are broken so that all of them is seen.
+    /// Without tables. Long lines wrap, so that no text is lost.
     pub(crate) fn into_lines(self) -> Vec<Pieces> {
         let columns = self.size.map_or(usize::MAX, |(columns, _)| columns);
         let broken = |(hang, line)| broken(line, columns, hang);
@@ -223,9 +223,9 @@ impl Page {
     }
 }
 
-/// Breaks a line between words, and a word that fits on no line wherever the line ends.
+/// Wraps a line between words; splits a word that is too long for any line.
 fn broken(line: Pieces, columns: usize, hang: usize) -> Vec<Pieces> {
-    // On no columns at all nothing would ever fit.
+    // With no columns at all nothing would ever fit.
     let columns = columns.max(1);
     let width = |line: &Pieces| line.iter().map(|(_, text)| text.width()).sum::<usize>();
     if hang == WHOLE && width(&line) > columns {

@@ -1,25 +1,25 @@
-//! Figures in the text form that Prometheus reads, version 0.0.4.
+//! Prometheus metrics in text format 0.0.4.
 
 use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 
 use super::{Text, text::ends};
 
-/// How many characters a label has at most.
+/// The longest label value, in characters.
 const LONGEST: usize = 100;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Gauge,
-    /// It only grows, until the program begins anew.
+    /// Only grows, until the program restarts.
     Counter,
-    /// How many took no longer than so much, and how long all took together.
+    /// Counts per upper bound, and the sum.
     Histogram,
 }
 
 #[derive(Debug)]
 pub(crate) struct Exposition {
-    /// What all figures are labelled with.
+    /// The labels of all metrics.
     labels: Vec<String>,
     families: Vec<Family>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Family {
     name: &'static str,
     head: String,
     shared: Vec<String>,
-    /// Each under what comes behind the name; none is there twice.
+    /// The values by metric suffix and labels; each key is unique.
     figures: IndexMap<String, f64>,
 }
 
@@ -81,7 +81,7 @@ impl Exposition {
 }
 
 impl Family {
-    /// Adds how many of a histogram's values were no larger than each bound, how many there are, and their sum.
+    /// Adds the counts up to each bound, the total count, and the sum.
     pub(crate) fn histogram(&mut self, within: &[(f64, u64)], count: u64, sum: f64) {
         let bounds = within
             .iter()
@@ -93,7 +93,7 @@ impl Family {
         self.figure("_count", &[], count as f64);
     }
 
-    /// Adds a figure; several whose labels are the same, be it by being cut off, are one, their sum.
+    /// Adds a value. Values with equal labels, perhaps after cutting, are summed.
     pub(crate) fn add(&mut self, labels: &[(&str, &str)], value: f64) {
         self.figure("", labels, value);
     }
@@ -108,7 +108,7 @@ impl Family {
     }
 }
 
-/// Writes labels, whoever their values are from.
+/// Writes labels with values from any source.
 fn written(labels: &[(&str, &str)]) -> impl Iterator<Item = String> {
     labels.iter().map(|(name, value)| {
         let value = label(value).replace('\\', "\\\\").replace('"', "\\\"");
@@ -120,7 +120,7 @@ pub(crate) fn timestamp(time: DateTime<Utc>) -> f64 {
     time.timestamp_micros() as f64 / 1e6
 }
 
-/// Returns what can stand as a label of what a stranger wrote; of different texts it may be the same.
+/// Returns a valid label value for foreign text. Different texts may become equal.
 fn label(text: &str) -> String {
     Text::from(ends(text, LONGEST)).to_string()
 }

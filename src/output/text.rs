@@ -1,4 +1,4 @@
-//! Text that is safe to show: what strangers wrote, with everything that is not text escaped.
+//! Text that is safe to print: foreign text with everything unprintable escaped.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::printable::judged;
 
-/// Text without control characters, terminal sequences or changes of direction: people's output is made of it
-/// alone, so that no byte of a job can act on a terminal.
+/// Text without control characters, terminal sequences or changes of direction. All output for people consists of it,
+/// so that no byte of a job can act on a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Text(String);
 
 impl Text {
-    /// Makes a line of fields, separated by tabs, from which a program can get the originals back.
+    /// Makes a line of tab-separated fields from which a program can restore the originals.
     pub(crate) fn line<T: AsRef<str>>(fields: &[T]) -> Self {
         let length = fields.iter().map(|field| field.as_ref().len() + 1).sum();
         let mut line = String::with_capacity(length);
@@ -38,7 +38,7 @@ impl Text {
         &self.0
     }
 
-    /// Returns it within so many columns: of a longer text both ends, which tell it from others.
+    /// Fits it into these columns: keeps both ends of a longer text, which identify it.
     pub(crate) fn shortened(&self, columns: usize) -> Self {
         if self.width() <= columns {
             return self.clone();
@@ -50,7 +50,7 @@ impl Text {
         Self(format!("{head}…{tail}"))
     }
 
-    /// Returns it within so many columns: of a longer text the beginning.
+    /// Fits it into these columns: keeps the beginning of a longer text.
     pub(crate) fn cut(&self, columns: usize) -> Self {
         if self.width() <= columns {
             return self.clone();
@@ -59,7 +59,7 @@ impl Text {
         Self(head + "…")
     }
 
-    /// Returns what of it fits into so many columns, at least a character, and the rest.
+    /// Splits it after these columns, at least after one character.
     pub(crate) fn split(&self, columns: usize) -> (Self, Self) {
         let head = begin(self.0.chars(), columns)
             .map(char::len_utf8)
@@ -70,7 +70,6 @@ impl Text {
         (Self(head.to_owned()), Self(rest.to_owned()))
     }
 
-    /// Keeps no more than so many characters.
     pub(super) fn truncate(&mut self, characters: usize) {
         if let Some((end, _)) = self.0.char_indices().nth(characters) {
             self.0.truncate(end);
@@ -100,7 +99,7 @@ impl<T: AsRef<str>> From<T> for Text {
     }
 }
 
-/// Returns no more than so many characters: of a longer text both ends, not made safe to show.
+/// Keeps both ends of a text that is longer than this. The result is not safe to print.
 pub(crate) fn ends(text: &str, characters: usize) -> String {
     let count = text.chars().count();
     if count <= characters {
@@ -120,7 +119,7 @@ fn begin(characters: impl Iterator<Item = char>, columns: usize) -> impl Iterato
 }
 
 fn is_safe(raw: &str) -> bool {
-    // Nearly all of them are like this, and it is told at a glance.
+    // Almost all texts are like this, and the check is fast.
     raw.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         || !judged(raw).any(|(_, is_unsafe)| is_unsafe)
 }

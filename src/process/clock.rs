@@ -1,4 +1,4 @@
-//! The clock that leases count on: it goes on while the machine sleeps and nobody can set it.
+//! The clock of leases: it continues while the machine sleeps, and no user can set it.
 
 use std::{
     ops::{Add, Sub},
@@ -17,8 +17,8 @@ use tokio::time;
 
 use crate::ready::Ready;
 
-/// On CLOCK_BOOTTIME, which all processes of a machine share. Unlike tokio's clock it goes on through a
-/// suspension, after which a lease may be over.
+/// On CLOCK_BOOTTIME, which all processes of a machine share. Unlike tokio's clock it continues during a suspension,
+/// after which a lease may be over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Boottime(Duration);
 
@@ -36,7 +36,7 @@ impl Boottime {
         self.0.saturating_sub(other.0)
     }
 
-    /// Takes a moment as another process of this machine told it.
+    /// Accepts a time from another process of this machine.
     pub(crate) fn from_nanos(nanos: u64) -> Self {
         Self(Duration::from_nanos(nanos))
     }
@@ -45,7 +45,7 @@ impl Boottime {
         u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Returns how long it is until then, zero if it is past.
+    /// Returns the time left, zero if it is past.
     pub(crate) fn remaining(self) -> Duration {
         self.0.saturating_sub(Self::now().0)
     }
@@ -71,7 +71,7 @@ impl Sub<Duration> for Boottime {
     }
 }
 
-/// A file descriptor that becomes readable at a moment of the clock.
+/// A file descriptor that becomes readable at a given time.
 #[derive(Debug)]
 pub(crate) struct Timer(OwnedFd);
 
@@ -81,7 +81,7 @@ impl Timer {
         Ok(Self(timerfd_create(TimerfdClockId::Boottime, flags)?))
     }
 
-    /// Sets the moment; one that is past makes it readable at once, `None` never.
+    /// Sets the time. A past one makes it readable immediately, `None` never.
     pub(crate) fn set(&self, when: Option<Boottime>) -> io::Result<()> {
         // A value of zero means never to the kernel.
         let nanos = when.map_or(0, |when| when.as_nanos().max(1));
@@ -97,18 +97,18 @@ impl Timer {
         Ok(())
     }
 
-    /// Returns what becomes readable, to be polled together with others.
+    /// Returns the descriptor, to poll it together with others.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.0
     }
 }
 
-/// Waits until this moment, through a suspension of the machine too.
+/// Counts a suspension of the machine too.
 pub(crate) async fn sleep_until(when: Boottime) {
     if let Ok(timer) = armed(when) {
         timer.wait().await;
     }
-    // Without a descriptor to spare, short naps come close.
+    // Without a spare descriptor, short naps come close.
     while !when.is_past() {
         time::sleep(when.remaining().min(Duration::from_millis(200))).await;
     }

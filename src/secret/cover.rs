@@ -1,14 +1,14 @@
-//! Covering what looks like a secret.
+//! Masks text that looks like a secret.
 
 use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
 use serde_json::Value;
 
-/// What stands for a secret where it is not shown.
+/// Replaces a secret in the output.
 const COVER: &str = "******** (--reveal shows it)";
 
-/// Whether something stands in a value for a secret that was not shown.
+/// Whether a value contains a masked secret.
 pub(crate) fn has_cover(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.values().any(has_cover),
@@ -18,14 +18,13 @@ pub(crate) fn has_cover(value: &Value) -> bool {
     }
 }
 
-/// Returns the value of a member of that name with what looks like a secret covered.
+/// Masks the secrets in the value of a member of that name.
 pub(crate) fn covered_member(name: &str, value: Value) -> Value {
     let member = Value::Object([(name.to_owned(), value)].into_iter().collect());
     let mut member = covered(&member);
     member[name].take()
 }
 
-/// Returns the value with what looks like a secret covered.
 pub(crate) fn covered(value: &Value) -> Value {
     match value {
         Value::Object(members) => members
@@ -44,7 +43,7 @@ pub(crate) fn covered(value: &Value) -> Value {
     }
 }
 
-/// What the name of a secret has in it.
+/// Parts of the names of secrets.
 const TELLING: [&str; 9] = [
     "password",
     "passwd",
@@ -57,7 +56,7 @@ const TELLING: [&str; 9] = [
     "api_key",
 ];
 
-/// What else is in a line with a secret, in small letters and with `_` for `-`.
+/// Other signs of a secret in a line, in lower case and with `_` for `-`.
 const SIGNS: [&str; 8] = [
     "://",
     "eyj",
@@ -69,7 +68,7 @@ const SIGNS: [&str; 8] = [
     "sshpass",
 ];
 
-/// Each with what comes before a secret in a line, and the secret: values may be in quotes, and words in a list.
+/// Each captures the text before a secret, and the secret. Values may be quoted, and words in a list.
 static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let telling = format!("(?:{})", TELLING.join("|").replace('_', "[-_]"));
     let value = r#"(?:"[^"]*"?|'[^']*'?|[^\s"']+)"#;
@@ -93,11 +92,11 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     patterns.iter().filter_map(compile).collect()
 });
 
-/// Returns what a command wrote with what looks like a secret covered.
+/// Masks the secrets in a command's output.
 pub(crate) fn covered_text(text: &str) -> String {
     let mut shown = String::new();
     let first_mark = text.lines().find(|line| line.contains("-----"));
-    // Of a long output the end is kept: a key may have lost its first line.
+    // Long output keeps only its end, so a key may have lost its first line.
     let mut is_key =
         first_mark.is_some_and(|line| line.contains("-----END ") && !line.contains("-----BEGIN "));
     if is_key {
@@ -111,14 +110,14 @@ pub(crate) fn covered_text(text: &str) -> String {
             is_key = !line.contains("-----END ");
             continue;
         }
-        // Nearly no line has any of these, and that is seen much sooner.
+        // Few lines contain a sign, and this check is much faster.
         let low = line.to_ascii_lowercase().replace('-', "_");
         let mut signs = SIGNS.iter().chain(&TELLING);
         if !signs.any(|it| low.contains(it)) {
             shown.push_str(line);
             continue;
         }
-        // Behind the password in a URL comes what is no secret.
+        // The rest after the password in a URL is no secret.
         let cover = |line: String, secret: &Regex| match secret.replace_all(&line, "$1********$2") {
             Cow::Owned(covered) => covered,
             Cow::Borrowed(_) => line,
@@ -155,7 +154,7 @@ mod tests {
         assert_eq!(shown["token"], Value::Null);
     }
 
-    /// What commands write, and how it is shown.
+    /// Outputs of commands, and their masked form.
     const COVERED: &[(&str, &str)] = &[
         ("no such file: x\n", "no such file: x\n"),
         ("--db-password=x y", "--db-password=******** y"),

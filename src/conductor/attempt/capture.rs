@@ -1,4 +1,4 @@
-//! What commands write: taken line by line, shown or kept, and never more of it than fits.
+//! Captures the output of commands: reads it by line, prints or stores it, and bounds it.
 
 mod sink;
 
@@ -14,13 +14,13 @@ use crate::{
     process::spawn::Pipes,
 };
 
-/// How much is kept of the end of what a command writes, for when it fails.
+/// How much of the end of a command's output is kept, in case it fails.
 const TAIL: usize = 2048;
 
 /// A longer line is shown in pieces.
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// How much is still read once the command has ended: what a pipe can hold, and a little more.
+/// How much is still read after the command has ended: a little more than a pipe holds.
 const REMAINS: usize = 1 << 18;
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ struct Pipe {
 }
 
 impl Capture {
-    /// Output that cannot go where it should is dropped and reported: it is no fault of the job.
+    /// Output that cannot be written is dropped and reported, and does not fail the job.
     pub(crate) fn new(
         pipes: Pipes,
         destination: &Destination,
@@ -68,23 +68,23 @@ impl Capture {
         })
     }
 
-    /// Passes on what the command writes, as long as this is polled.
+    /// Forwards the command's output while this is polled.
     pub(crate) async fn pump(&mut self, reporter: &Reporter) -> Infallible {
         loop {
             reporter.hand_all(&mut self.waiting).await;
             let Some(at) = self.readable().await else {
                 return future::pending().await;
             };
-            // What is read through the runtime is known to be used up, and waited for anew.
+            // A read through the runtime registers that the pipe is empty.
             self.read(at, |pipe, buffer| pipe.try_read(buffer));
         }
     }
 
-    /// Does not wait for processes that keep the pipes; returns whether there are any.
+    /// Does not wait for processes that keep the pipes open; returns whether there are any.
     pub(crate) fn drain(&mut self) -> bool {
         let mut read = 0;
         for at in 0..self.pipes.len() {
-            // Past the runtime, which may not have noticed yet what is there.
+            // Past the runtime, which may not have noticed the data yet.
             let read_now = |pipe: &Receiver, buffer: &mut [u8]| Ok(rustix::io::read(pipe, buffer)?);
             while let Some(length) = self.read(at, read_now) {
                 read += length;
@@ -128,7 +128,7 @@ impl Capture {
         }
     }
 
-    /// Waits until a pipe can be read; none, if there is nothing left to wait for.
+    /// Waits until a pipe can be read; `None` if all are closed.
     async fn readable(&self) -> Option<usize> {
         let wait = |at: usize| async move {
             match self.pipes.get(at).and_then(|pipe| pipe.from.as_ref()) {
@@ -145,7 +145,7 @@ impl Capture {
         }
     }
 
-    /// Reads once; none, if there is nothing to read, now or ever.
+    /// Reads once; `None` if no data is available, now or ever.
     fn read(
         &mut self,
         at: usize,
@@ -179,7 +179,7 @@ impl Capture {
 impl Pipe {
     fn end(&self) -> String {
         let bytes: Vec<u8> = self.tail.iter().copied().collect();
-        // A character that was cut in two is none.
+        // Skip the rest of a character that was cut in two.
         let start = bytes
             .iter()
             .take(3)

@@ -1,10 +1,9 @@
-//! What may happen next, and what comes of it.
+//! The possible steps and their results.
 //!
-//! Whatever is sent may arrive late, or its answer never; whoever works may be stopped or killed between any two steps.
+//! Requests may arrive late and answers never. Any process may be stopped or killed between two steps.
 
 use super::world::{Scene, World};
 
-/// Something that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Tick,
@@ -61,7 +60,7 @@ impl Step {
     }
 }
 
-/// The steps that everybody may take who is told by a number.
+/// The steps of each conductor, by its number.
 const OF_EACH: [fn(usize) -> Step; 23] = [
     Step::Asks,
     Step::Serves,
@@ -89,7 +88,7 @@ const OF_EACH: [fn(usize) -> Step; 23] = [
 ];
 
 impl World {
-    /// Returns all that may happen next, and what it leads to.
+    /// Returns all possible steps and their results.
     pub(super) fn steps(&self, scene: &Scene) -> Vec<(Step, Self)> {
         let alone = [
             Step::Tick,
@@ -115,7 +114,7 @@ impl World {
             .collect()
     }
 
-    /// Returns what a step leads to; nothing, if it cannot be taken now.
+    /// Returns the result of a step, or `None` if it is impossible now.
     pub(super) fn after(&self, step: Step, scene: &Scene) -> Option<Self> {
         let mut next = *self;
         (!self.is_ended).then_some(())?;
@@ -129,11 +128,11 @@ impl World {
         Some(next)
     }
 
-    /// Whether a fault strikes twice within a moment in which nobody could do anything.
+    /// Whether a second fault follows before any process could react.
     ///
-    /// A conductor that was stopped between its last look at the claim and the start of the command, for longer than the
-    /// claim lasts, starts it all the same. If it is struck once more, and its guard is out of action, before it has seen
-    /// that, the command goes on, and the next one's look at what is left came too early. Nobody can rule that out.
+    /// A conductor may be stopped between its last check of the claim and the start of the command, for longer than
+    /// the claim lasts. It starts the command anyway. If it is hit again before it notices, with its guard out of
+    /// action, the command goes on. The successor's scan came too early, and nothing can rule that out.
     pub(super) fn comes_too_soon(&self, step: Step, scene: &Scene) -> bool {
         let is_overdue = |i: usize| {
             let it = &self.conductors[i];

@@ -69,7 +69,7 @@ impl Pick<'_> {
                     });
                 }
                 Err(error) => {
-                    // The request may need to start immediately, so make room for it.
+                    // The job may have to start immediately, so keep a slot free for it.
                     if matches!(error, BoardError::Postponed { .. }) {
                         slots.claim_none_ahead();
                     }

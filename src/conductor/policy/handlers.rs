@@ -1,4 +1,4 @@
-//! The folder of programs that are run by the names of jobs.
+//! The handler directory: programs that run by the names of jobs.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use crate::{
     trust::{Others, Trust, Untrusted, Way, is_absent, kind},
 };
 
-/// Folders in which everything is a program, made for whoever uses the machine.
+/// Directories of general programs, which are no handlers.
 const FOR_EVERYBODY: [&str; 10] = [
     "/",
     "/bin",
@@ -29,7 +29,7 @@ const FOR_EVERYBODY: [&str; 10] = [
     "/usr/local/sbin",
 ];
 
-/// Whether a handler may have this name; what editors and package managers leave in a folder is none.
+/// Whether a handler may have this name, unlike the leftovers of editors and package managers.
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
@@ -37,13 +37,12 @@ pub(super) fn is_name(name: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) enum Handlers {
     Folder(Folder),
-    /// Those of another conductor, as it has told of them: why one is not run, and how many more
-    /// there are.
+    /// The handlers that another conductor reports: why each cannot run, and how many more there are.
     Told(BTreeMap<String, Option<String>>, usize),
 }
 
 impl Handlers {
-    /// Returns where the handler of that name is, if there is one that is run.
+    /// Returns the path of the handler of that name, if it can run.
     pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Unfit> {
         match self {
             Self::Folder(folder) => Ok(folder.find(name)?),
@@ -57,7 +56,7 @@ impl Handlers {
     }
 }
 
-/// A folder of handlers, into which nobody but us and root can put one.
+/// A handler directory that only this user and root can change.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder(PathBuf);
 
@@ -72,7 +71,7 @@ impl Folder {
         handlers.folder().map(|_| handlers)
     }
 
-    /// `search` has the folders in which programs are looked for.
+    /// `search` lists the directories of `PATH`.
     pub(crate) fn are_for_everybody(&self, search: &[PathBuf]) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         let Some(ours) = real(&self.0) else {
@@ -83,9 +82,8 @@ impl Folder {
         all.any(|folder| real(folder).as_ref() == Some(&ours))
     }
 
-    /// The folder is held open during the search, and its path is walked anew each time. The result is free
-    /// of links, and nobody but us and root can make it lead to another file: a script that is started by it
-    /// finds its own folder.
+    /// Holds the directory open during the search, and walks its path again each time. The result is free of links,
+    /// and only this user and root can redirect it. So a script can find its own directory.
     fn find(&self, name: &str) -> Result<Option<PathBuf>, Untrusted> {
         let folder = self.folder()?;
         let handler = match folder.step(OsStr::new(name)) {
@@ -103,7 +101,7 @@ impl Folder {
         }
     }
 
-    /// Returns the names of handlers, why one of them is not run, and how many there are beside those.
+    /// Returns the names of the handlers, why each cannot run, and how many more there are.
     pub(super) fn told(&self) -> (BTreeMap<String, Option<String>>, usize) {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

@@ -1,4 +1,4 @@
-//! Jobs that the board refuses to settle for a reason of its own, such as a node that cannot go.
+//! Jobs that the board refuses to settle for a reason of its own, such as an undeletable node.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,23 +11,23 @@ use crate::{
     job::{JobKey, Outcome, Unsettled},
 };
 
-/// The shortest and the longest pause before it is tried again, twice as long each time.
+/// The shortest and the longest pause before a retry, doubled each time.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 
-/// How long a refusal may last before nobody waits for the job any more.
+/// How long the conductor waits for a refused job.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the board refuses to settle, until it does or the claims are lost.
+/// Refused settlements, until they succeed or the claims are lost.
 #[derive(Default)]
 pub(crate) struct Refused {
     jobs: BTreeMap<JobKey, Refusal>,
-    /// Whether something changed since it was last asked for.
+    /// Whether they changed since the last report.
     has_changed: bool,
 }
 
-/// One of them, from its first refusal on.
+/// A refused settlement.
 struct Refusal {
-    /// None while it is being tried.
+    /// `None` during a retry.
     due: Option<Due>,
     told: Unsettled,
     since: Instant,
@@ -66,12 +66,12 @@ impl Refused {
         self.has_changed |= self.jobs.remove(key).is_some();
     }
 
-    /// Waits until something is to be done about one of them; for ever, if there is none.
+    /// Waits until a refusal needs attention; forever if there is none.
     pub(crate) async fn ripe(&self) {
         let now = Instant::now();
         let moments = self.jobs.values().filter(|job| job.due.is_some());
         let moments = moments.flat_map(|job| {
-            // It is also time when patience with it ends.
+            // The end of the wait needs attention too.
             let end = Some(job.since + PATIENCE).filter(|end| *end > now);
             [Some(job.again_at), end].into_iter().flatten()
         });
@@ -87,7 +87,7 @@ impl Refused {
         ripe.filter_map(|job| job.due.take()).collect()
     }
 
-    /// Returns those that have been refused for so long that nobody waits for them.
+    /// Returns the jobs that the conductor no longer waits for.
     fn stubborn(&self) -> impl Iterator<Item = &JobKey> {
         let stubborn = self.jobs.iter();
         stubborn
@@ -95,12 +95,12 @@ impl Refused {
             .map(|(key, _)| key)
     }
 
-    /// Whether no patience is left for any of them.
+    /// Whether the conductor waits for none of them.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.stubborn().count() == self.jobs.len()
     }
 
-    /// Returns what there is to be said of all of them, if that is not what was said last.
+    /// Returns all refusals if they changed since the last report.
     fn news(&mut self) -> Option<Vec<Unsettled>> {
         let told = self.jobs.values().map(|job| job.told.clone());
         std::mem::take(&mut self.has_changed).then(|| told.collect())
@@ -113,7 +113,7 @@ impl Refused {
 }
 
 impl Settler {
-    /// Has nobody wait for what is refused for good, and has the registry told of what is refused.
+    /// Stops waiting for permanent refusals, and publishes all refusals to the registry.
     pub(crate) fn set_aside(&mut self) {
         for key in self.refused.stubborn() {
             self.shared.in_flight.set_aside(key);
@@ -123,7 +123,7 @@ impl Settler {
         }
     }
 
-    /// Leaves what the board does not let us settle: its claims lapse.
+    /// Leaves the refused jobs; their claims expire.
     pub(crate) fn leave_refused(&mut self) {
         for due in self.refused.take_all() {
             self.tally.unsettled += 1;

@@ -1,7 +1,7 @@
 //! The orphans of a conductor's commands, which the kernel gives to the conductor.
 //!
-//! So whoever has lost all parents below it is its own child, and it sees after each command
-//! whether anything is left of that.
+//! An orphan below the conductor becomes its child. So the conductor checks after each command whether a process is
+//! left.
 
 use std::{
     collections::HashSet,
@@ -16,12 +16,12 @@ use crate::process::{group::Stat, lineage::pids};
 
 #[derive(Debug)]
 pub(super) struct Adopted {
-    /// The children of our first thread, to which all orphans go; some kernels do not list them.
+    /// The children of our main thread, which adopts all orphans. Some kernels do not list them.
     children: Option<File>,
 }
 
 impl Adopted {
-    /// Has all orphans below this process come to it.
+    /// Makes this process adopt all orphans below it.
     pub(super) fn from_now_on() -> io::Result<Self> {
         set_child_subreaper(true)?;
         let pid = getpid().as_raw_nonzero();
@@ -31,15 +31,15 @@ impl Adopted {
         })
     }
 
-    /// Reaps those that have ended, except for our own children, and returns when each of the others started that is
-    /// there, or was until now and may have left one.
+    /// Reaps ended orphans but not our own children. Returns the start times of the others, including those that just
+    /// ended: they may have left a child.
     pub(super) fn reap(&self, own: &HashSet<Pid>) -> Vec<u64> {
         let all = self.children().unwrap_or_else(|| pids().collect());
         let others = all.into_iter().filter(|pid| !own.contains(pid));
         others.filter_map(reap).collect()
     }
 
-    /// Returns our children, among which those stay that nobody reaps.
+    /// Returns our children, including unreaped ones.
     fn children(&self) -> Option<Vec<Pid>> {
         let mut text = String::with_capacity(4096);
         let mut file = self.children.as_ref()?;
@@ -50,13 +50,13 @@ impl Adopted {
     }
 }
 
-/// Reaps a child if it has ended, and returns when it started; `None` if it is no child.
+/// Reaps a child if it has ended, and returns its start time; `None` if it is no child.
 fn reap(pid: Pid) -> Option<u64> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     let child = WaitId::Pid(pid);
-    // It is refused for who is no child.
+    // Fails unless it is our child.
     waitid(child.clone(), options | WaitIdOptions::NOWAIT).ok()?;
-    // Afterwards that cannot be seen.
+    // The start time is gone after the reaping.
     let started = Stat::of(pid).map_or(u64::MAX, |stat| stat.started);
     waitid(child, options).ok()?;
     Some(started)

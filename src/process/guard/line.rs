@@ -1,4 +1,4 @@
-//! The lines in which a conductor speaks to its guard.
+//! The protocol between a conductor and its guard: lines of text.
 
 use std::{fmt, time::Duration};
 
@@ -14,7 +14,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Places the two moments before the deadline of a lease of this length.
+    /// Places both limits before the deadline of a lease of this length.
     pub(crate) fn before(deadline: Boottime, term: Duration) -> Self {
         Self {
             terminate: deadline - term / 6,
@@ -23,11 +23,11 @@ impl Limits {
     }
 }
 
-/// A command that must end in time, with all that came of it.
+/// A command that must end in time, with all its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ward {
     pub(crate) limits: Limits,
-    /// What all its processes bear.
+    /// All its processes carry it.
     pub(crate) label: Label,
 }
 
@@ -41,16 +41,16 @@ impl fmt::Display for Ward {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
-    /// By what all commands of this conductor are known; comes first.
+    /// Identifies all commands of this conductor; comes first.
     Mark {
         mark: String,
-        /// To whom the orphans among its processes go, if that is the conductor.
+        /// The conductor, if it adopts orphans.
         conductor: Option<Pid>,
     },
-    /// A command is about to start; until its group is told, only its label tells it.
+    /// A command is about to start; until its group is known, only its label identifies it.
     Start(Ward),
     NotStarted,
-    /// A command has started, or its lease was prolonged.
+    /// A command has started, or its lease was renewed.
     Watch {
         group: Group,
         ward: Ward,
@@ -76,7 +76,7 @@ impl fmt::Display for Line {
 }
 
 impl Line {
-    /// Reads one line without its end; `None` if it is none of ours.
+    /// Reads one line without its end; `None` if it is invalid.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let mut words = rest.split(' ');

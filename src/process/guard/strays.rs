@@ -1,4 +1,4 @@
-//! What came of a conductor's commands and is not in their groups any more.
+//! Descendants of a conductor's commands that left their process groups.
 
 use std::{collections::HashSet, convert::Infallible, mem, time::Duration};
 
@@ -15,11 +15,11 @@ use crate::process::{
     lineage::{Household, Kin, Origin, Processes},
 };
 
-/// How often the remains of orphans are taken away, which bother nobody meanwhile.
+/// The interval for reaping ended orphans, which are harmless meanwhile.
 const REAPING: Duration = Duration::from_secs(2);
 
 impl Guard {
-    /// Takes away what orphans leave when they end, while there are commands.
+    /// Reaps ended orphans while there are commands.
     pub(super) async fn reap(&self) -> Infallible {
         loop {
             if self.state.lock().watched.is_empty() {
@@ -43,19 +43,19 @@ impl Guard {
         }
     }
 
-    /// Kills all that came of a command, at once as far as it can be seen.
+    /// Kills all visible descendants of a command together.
     pub(crate) async fn kill_strays(&self, group: Group) {
         for kin in self.came_of(group).await {
             kin.signal(Signal::KILL);
         }
     }
 
-    /// Returns once nothing of it is left. The leader of its group must not have been reaped yet.
+    /// Returns once no process of it remains. The leader of its group must not be reaped yet.
     pub(crate) async fn clear_away(&self, group: Group) {
         let (until, mut was_empty) = (Boottime::now() + PERSISTENCE, false);
         while self.has_orphans(group) && !until.is_past() {
             let left = self.came_of(group).await;
-            // Those that there are came of others, unless they went on forking while they were looked for.
+            // The rest descends from other commands, unless it kept forking during the scan.
             if left.is_empty() && mem::replace(&mut was_empty, true) {
                 return;
             }
@@ -66,7 +66,7 @@ impl Guard {
         }
     }
 
-    /// Whether anybody is there who may have come of a command, and is not in its care.
+    /// Whether a process may descend from a command that is not its parent any more.
     fn has_orphans(&self, group: Group) -> bool {
         let state = self.state.lock();
         let Some(adopted) = &self.adopted else {
@@ -80,18 +80,17 @@ impl Guard {
         orphans.into_iter().any(|started| started >= since)
     }
 
-    /// Looks for all that came of a command; on a busy machine that takes its time, in which claims
-    /// have to be renewed.
+    /// Finds all descendants of a command. A scan is slow on a busy machine, and renewals must continue meanwhile.
     async fn came_of(&self, group: Group) -> Vec<Kin> {
         if self.adopted.is_none() {
             return Vec::new();
         }
         let search = task::spawn_blocking(|| Processes::around(getpid()));
-        // One that failed would fail again.
+        // A retry would fail again.
         let Ok(processes) = search.await else {
             return Vec::new();
         };
-        // Others have started meanwhile; who is seen and not known by now has ended.
+        // Commands started meanwhile; a process that was seen and is still unknown has ended.
         let state = self.state.lock();
         let Some(ward) = state.watched.get(&group) else {
             return Vec::new();

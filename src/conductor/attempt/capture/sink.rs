@@ -1,4 +1,4 @@
-//! Where the output of commands goes: to ours line by line, into files that have an end, or nowhere.
+//! The destination of commands' output: our own output by line, files of limited size, or nowhere.
 
 use std::{
     collections::VecDeque,
@@ -20,16 +20,16 @@ const LARGEST_FILE: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Destination {
-    /// To ours, each line behind the name of its job.
+    /// To our output, each line after the name of its job.
     Prefix,
-    /// To ours, as it is.
+    /// To our output, unchanged.
     Inherit,
     Discard,
     Folder(PathBuf),
 }
 
 impl Destination {
-    /// Errors are read in any case but one, since their end says why a command failed.
+    /// Standard error is read in all cases but one: its end explains a failure.
     pub(crate) fn apply(&self, command: &mut Command) {
         (command.output, command.errors) = match self {
             Self::Prefix | Self::Folder(_) => (Output::Pipe, Output::Pipe),
@@ -47,7 +47,7 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Opens what the output of one attempt goes to, or says why that cannot be.
+    /// Opens the destination of one attempt's output, or returns why that fails.
     pub(super) fn of(
         destination: &Destination,
         tag: &Arc<Tag>,
@@ -64,7 +64,7 @@ impl Sink {
         })
     }
 
-    /// Adds a line to what waits to be handed over, unless it goes nowhere.
+    /// Queues a line for output, unless it goes nowhere.
     pub(super) fn take_line(
         &mut self,
         waiting: &mut VecDeque<Progress>,
@@ -89,7 +89,7 @@ impl Sink {
                     );
                 }
                 match waiting.back_mut() {
-                    // Handed over line by line it would leave no room for what is to be told.
+                    // Separate entries per line would leave no room for notes.
                     Some(Progress::Bytes(_, last)) => last.append(&mut text),
                     _ => waiting.push_back(Progress::Bytes(Arc::clone(file), text)),
                 }
@@ -100,7 +100,7 @@ impl Sink {
 }
 
 fn path_of(folder: &Path, tag: &Tag, attempt: u32) -> PathBuf {
-    // The name is a stranger's: nothing of it may lead out of the folder, or be too long for it.
+    // The name is foreign text: it must not lead out of the directory or be too long for it.
     let plain = |text: &str, most: usize| -> String {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
         let plain = text.chars().map(|it| if is_plain(it) { it } else { '_' });
@@ -110,8 +110,8 @@ fn path_of(folder: &Path, tag: &Tag, attempt: u32) -> PathBuf {
     folder.join(format!("{name}-{uuid}.{attempt}.log"))
 }
 
-/// Whoever may write to the folder may have put a link to another file there, or a pipe that nobody reads:
-/// neither is followed or waited for.
+/// Other writers of the directory may place a link or a pipe without a reader there. Opening neither follows nor
+/// waits for it.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new()
@@ -163,7 +163,7 @@ mod tests {
         for name in ["link", "second", "ours", "folder", "pipe"] {
             open(&at(name)).unwrap_err();
         }
-        // Also one that somebody reads.
+        // A pipe with a reader is refused too.
         let _reader = File::options()
             .read(true)
             .write(true)

@@ -1,8 +1,8 @@
-//! What Octavia itself reads out of configurations, of deployments and of nobody.
+//! Compares our reading of configurations with Octavia's own, for real and invented ones.
 
 use super::*;
 
-/// What deployments write, and the URL of the board that it means.
+/// Settings of real deployments, and the URL of the board that they mean.
 const DEPLOYMENTS: [(&str, &str, &str); 9] = [
     (
         "nothing set",
@@ -89,7 +89,7 @@ fn each_deployment_gives_the_board_that_its_octavia_uses() {
     }
 }
 
-/// Returns what is written down beside the tests of the program: readings by oslo.config itself.
+/// Returns a recording next to the tests: the readings of oslo.config itself.
 fn recorded(name: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/cli/fixtures/octavia")
@@ -97,14 +97,14 @@ fn recorded(name: &str) -> Vec<Value> {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Reads an option as something of the same type as what was recorded.
+/// Reads an option with the type of the recording.
 fn read_as(recorded: &Value, text: &str) -> Option<Value> {
     match recorded {
         Value::Bool(_) => oslo::is_true(text).map(Value::from),
         Value::Number(_) => oslo::number::<i64>(text).map(Value::from),
         Value::Array(_) => Some(oslo::list(text).into()),
         Value::Object(_) => Some(json!(oslo::dict(text).ok()?)),
-        // A number that is not there.
+        // An absent number.
         Value::Null if text.is_empty() => None,
         _ => Some(text.into()),
     }
@@ -116,8 +116,8 @@ fn each_spelling_is_read_as_octavia_reads_it() {
     let mut compared = 0;
     for case in recorded("spellings.json") {
         let text = case["text"].as_str().unwrap();
-        // Which names Octavia knows beside those of its board is not known here; digits are of ASCII; and how
-        // Python writes a list down is of no use to anybody.
+        // Octavia's other option names are unknown here; only ASCII digits are accepted; and Python's notation of a
+        // list is useless.
         if ["made_up", "\u{ff16}", "${jobboard_backend_hosts}"]
             .iter()
             .any(|it| text.contains(it))
@@ -136,7 +136,7 @@ fn each_spelling_is_read_as_octavia_reads_it() {
             if group == GROUP && !is_option(group, name) {
                 continue;
             }
-            // No server has so many databases.
+            // No server has that many databases.
             if recorded.is_f64() {
                 continue;
             }
@@ -159,7 +159,7 @@ fn each_spelling_is_read_as_octavia_reads_it() {
     assert!(compared > 200, "{compared}");
 }
 
-/// Says whether it is the board that Octavia was seen to make, and what differs if not.
+/// Returns the difference to the board that Octavia made.
 fn differs(octavia: &Octavia, board: &Value) -> Option<String> {
     let differ = |what: &str, ours: Value, theirs: &Value| {
         (ours != *theirs).then(|| format!("{what}: {ours}, and not {theirs}"))
@@ -232,8 +232,7 @@ fn each_configuration_gives_the_board_that_octavia_makes_of_it() {
         let variables: Vec<_> = variables
             .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
             .collect();
-        // Without files Octavia takes those of the user who runs it; and which folder goes with a file is said
-        // otherwise here.
+        // Without files Octavia reads those of its user; and this program names a file's directory differently.
         if args.is_empty() || variables.contains(&("HOME", "home")) {
             continue;
         }
@@ -245,7 +244,7 @@ fn each_configuration_gives_the_board_that_octavia_makes_of_it() {
         let env = Environment::made_of(&variables, Path::new("/nowhere"), || None);
         let made = Octavia::read(&files.join(","), &folder, &env);
         let is_on_etcd = conf_of(board, "board") == "etcd";
-        // What its client of ZooKeeper does not understand, ours does; and no host has quotes.
+        // Our ZooKeeper client accepts more than Octavia's; and no host name has quotes.
         let is_understood = board["client"]["error"].is_null();
         let has_quotes = conf_of(board, "host").contains('\'');
         if board["conf"].is_null() || is_on_etcd || has_quotes {
