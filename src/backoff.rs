@@ -1,37 +1,36 @@
-//! Pauses between attempts: longer each time, and a part of them chance.
+//! Back-off with jitter.
 
 use std::{
     hash::{BuildHasher, RandomState},
     time::Duration,
 };
 
-/// Returns a number from 0 to 1 that nobody can foresee.
+/// Returns a random number from 0 to 1.
 pub(crate) fn chance() -> f64 {
     f64::from(RandomState::new().hash_one(0) as u32) / f64::from(u32::MAX)
 }
 
-/// Returns the pause after so many others: twice as long each time, up to the longest.
+/// Returns the pause after this many others: doubled each time, up to the longest.
 pub(crate) fn doubled((shortest, longest): (Duration, Duration), times: u32) -> Duration {
     let factor = 2_u32.saturating_pow(times);
     shortest.saturating_mul(factor).min(longest)
 }
 
-/// Takes up to this part of a pause away, by chance: what failed together must not come back
-/// together.
+/// Shortens a pause by a random share up to `part`, so that simultaneous failures do not retry together.
 pub(crate) fn jittered(pause: Duration, part: f64) -> Duration {
     pause.mul_f64(1.0 - part * chance())
 }
 
-/// Pauses between attempts at one thing, half of each by chance.
+/// Half of each pause is random.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     bounds: (Duration, Duration),
-    /// How many pauses there were; `None` as long as the next attempt is the first.
+    /// The number of pauses so far; `None` before the first attempt.
     times: Option<u32>,
 }
 
 impl Backoff {
-    /// Begins with an attempt that need not wait.
+    /// Starts with an attempt without a pause.
     pub(crate) fn at_once(bounds: (Duration, Duration)) -> Self {
         Self {
             bounds,
@@ -46,7 +45,7 @@ impl Backoff {
         }
     }
 
-    /// Returns how long to wait now: longer each time.
+    /// Returns the next pause.
     pub(crate) fn pause(&mut self) -> Duration {
         let times = self
             .times

@@ -14,7 +14,7 @@ pub(crate) enum InvalidGlob {
     TooLong,
 }
 
-/// Returns a glob that fits this text and no other.
+/// Returns a glob that matches only this text.
 pub(crate) fn literal(text: &str) -> String {
     let is_wild = |char| matches!(char, '*' | '?' | '[');
     let chars = text.chars();
@@ -27,8 +27,8 @@ pub(crate) fn literal(text: &str) -> String {
 
 /// Translates a glob to a regular expression.
 ///
-/// Not by globset: it is made for paths, which are bytes, so that `?` is half of an umlaut there,
-/// and it knows braces, which JSON is full of.
+/// Not with globset: it is made for paths of bytes, where `?` is half of an umlaut. It also expands braces, which
+/// JSON is full of.
 pub(crate) fn translate(glob: &str) -> Result<String, InvalidGlob> {
     let mut regex = String::from(r"(?s)\A");
     let mut rest = glob.chars();
@@ -44,7 +44,7 @@ pub(crate) fn translate(glob: &str) -> Result<String, InvalidGlob> {
     Ok(regex)
 }
 
-/// Translates what follows a `[`, and returns what follows its `]`.
+/// Translates the text after a `[`, and returns the text after its `]`.
 fn translate_class<'a>(text: &'a str, regex: &mut String) -> Result<Chars<'a>, InvalidGlob> {
     let (opening, members) = match text.strip_prefix(['!', '^']) {
         Some(members) => ("[^", members),

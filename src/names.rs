@@ -1,6 +1,6 @@
-//! Sets of names that are written and read again: each is said once.
+//! Enums with names for output and input, each declared once.
 
-/// There is no such name in a set of them.
+/// The set has no such name.
 #[derive(Debug, thiserror::Error)]
 #[error("unknown {what} `{text}` (valid: {})", names.join(", "))]
 pub(crate) struct UnknownName {

@@ -1,4 +1,4 @@
-//! Reads the files that a user names, within limits of size and time.
+//! Reads files that a user names, within limits of size and time.
 
 use std::{
     fs::{File, OpenOptions},
@@ -16,10 +16,10 @@ use rustix::{
 
 use crate::duration;
 
-/// No file that is read whole is longer: a configuration, a certificate, a password.
+/// The largest file to read at once: a configuration, a certificate, a password.
 pub(crate) const LARGEST: u64 = 1 << 20;
 
-/// Reads a file that is not too long; anything else that has the name is an error.
+/// Requires a regular file within the size limit.
 pub(crate) fn regular_file(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let found = file.metadata()?;
@@ -29,7 +29,7 @@ pub(crate) fn regular_file(path: &Path) -> io::Result<Vec<u8>> {
     to_end(file)
 }
 
-/// Reads what has an end, and is not too long.
+/// Reads up to the end, within the size limit.
 pub(crate) fn to_end(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LARGEST + 1).read_to_end(&mut bytes)?;
@@ -39,12 +39,12 @@ pub(crate) fn to_end(from: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads a file, or what somebody writes into a pipe in so much time.
+/// Reads a file, or a pipe within this time.
 pub(crate) fn file_or_pipe(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>> {
     within(open(path)?, most, (Instant::now(), patience))
 }
 
-/// Reads up to the end of a file or a pipe, which is to come in so much time, and before so many bytes.
+/// Reads a file or a pipe up to its end, within the limits of time and size.
 pub(crate) fn within(mut file: File, most: u64, time: (Instant, Duration)) -> io::Result<Vec<u8>> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 8192]);
     while bytes.len() as u64 <= most {
@@ -59,7 +59,7 @@ pub(crate) fn within(mut file: File, most: u64, time: (Instant, Duration)) -> io
     Err(too_long(most))
 }
 
-/// Waits until something can be read, or a process has ended, for so long since that moment.
+/// Waits until the descriptor is readable or the process has ended, up to this long after `start`.
 pub(crate) fn wait_for(file: impl AsFd, (start, patience): (Instant, Duration)) -> io::Result<()> {
     loop {
         let left = patience.saturating_sub(start.elapsed());
@@ -73,7 +73,7 @@ pub(crate) fn wait_for(file: impl AsFd, (start, patience): (Instant, Duration)) 
     }
 }
 
-/// Opens a file without waiting for whoever is to write it.
+/// Opens a file without waiting for a pipe's writer.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     OpenOptions::new()

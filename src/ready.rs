@@ -1,10 +1,10 @@
-//! Waiting for a file descriptor of the kernel's: a process that ends, a timer that is due.
+//! Waits for a file descriptor of the kernel, such as the end of a process or a timer.
 
 use std::{io, os::fd::OwnedFd};
 
 use tokio::io::{Interest, unix::AsyncFd};
 
-/// A file descriptor whose becoming readable is all that it has to say.
+/// A file descriptor that only signals readiness.
 #[derive(Debug)]
 pub(crate) struct Ready(AsyncFd<OwnedFd>);
 
@@ -17,7 +17,7 @@ impl Ready {
         AsyncFd::new(fd).map(Self)
     }
 
-    /// Takes one of which only matters whether its other end is gone.
+    /// Takes a descriptor to detect when its reader is gone.
     pub(crate) fn of_writer(fd: OwnedFd) -> io::Result<Self> {
         #[expect(
             deprecated,
@@ -26,19 +26,19 @@ impl Ready {
         AsyncFd::with_interest(fd, Interest::ERROR).map(Self)
     }
 
-    /// Waits until nobody reads any more at the other end.
+    /// Waits until the reader is gone.
     pub(crate) async fn failed(&self) {
         // An error can only mean that the runtime is ending, and this future with it.
         let _ = self.0.ready(Interest::ERROR).await;
     }
 
-    /// Waits until it is readable; what became so stays so.
+    /// Waits until it is readable; it stays so.
     pub(crate) async fn wait(&self) {
         // An error can only mean that the runtime is ending, and this future with it.
         let _ = self.0.readable().await;
     }
 
-    /// Waits until there is something to read, and reads it away.
+    /// Waits until it is readable, and discards the data.
     pub(crate) async fn drain(&self) {
         let Ok(mut ready) = self.0.readable().await else {
             return std::future::pending().await;

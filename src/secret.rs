@@ -1,4 +1,4 @@
-//! Passwords, kept out of everything that is shown.
+//! Passwords, kept out of all output.
 
 mod cover;
 
@@ -7,7 +7,7 @@ use std::{fmt, io, path::Path, time::Duration};
 pub(crate) use self::cover::{covered, covered_member, covered_text, has_cover};
 use crate::reading;
 
-/// The variables of our environment that may hold a password; no child process may inherit them.
+/// Our variables that may hold a password; no child process may inherit them.
 pub(crate) const SECRET_VARIABLES: [&str; 3] =
     ["JOBBOARD_PASSWORD", "JOBBOARD_LOGBOOK", "JOBBOARD_URL"];
 
@@ -20,9 +20,9 @@ impl Secret {
         Self(text.into())
     }
 
-    /// Reads a secret up to the end, without the newline that an editor leaves behind it.
+    /// Reads a secret up to the end, without the trailing newline of an editor.
     ///
-    /// An empty one is an error: it would pass for a password that was never set.
+    /// An empty one is an error: it would look like a password that was never set.
     pub(crate) fn read(from: impl io::Read) -> io::Result<Self> {
         Self::of(reading::to_end(from)?)
     }
@@ -37,8 +37,7 @@ impl Secret {
         Ok(Self::new(text))
     }
 
-    /// Reads the secret that a file holds, whoever else may read that file, or that is written into
-    /// a pipe in so much time.
+    /// Reads a secret from a file, whatever its permissions, or from a pipe within this time.
     pub(crate) fn from_file(path: &Path, patience: Duration) -> io::Result<Self> {
         Self::of(reading::file_or_pipe(path, reading::LARGEST, patience)?)
     }

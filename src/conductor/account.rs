@@ -1,4 +1,4 @@
-//! What a conductor can say of its work at any moment.
+//! A conductor's report on its work.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -18,10 +18,10 @@ use crate::{
     lease::Renewal,
 };
 
-/// How long nothing may be heard of a board that is asked every ten seconds.
+/// The longest silence of a board that gets a request every ten seconds.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// How many jobs that cannot be settled the registry is told of.
+/// The most unsettled jobs in the registry entry.
 const MOST_UNSETTLED: usize = 100;
 
 #[derive(Debug, Default)]
@@ -38,11 +38,11 @@ struct State {
     runs: BTreeMap<u64, Run>,
     counters: Counters,
     unsettled: Vec<Unsettled>,
-    /// How many jobs there are to be claimed, and whether the board has more than are known.
+    /// The claimable jobs, and whether the board has more of them.
     to_do: (usize, bool),
 }
 
-/// A job that counts as being performed, until this is dropped.
+/// Counts a job as running until dropped.
 pub(super) struct Running<'a>(&'a Account, u64);
 
 impl Account {
@@ -64,7 +64,7 @@ impl Account {
 
     pub(super) fn claimed(&self, job: &Job) {
         let waited = (job.created_on).and_then(|posted| (Utc::now() - posted).to_std().ok());
-        // Later it waits for another attempt, be it one that counts.
+        // Later claims wait for another attempt, counted or not.
         let is_first = job.history.attempts == 1 && job.history.postponed == 0;
         let waited = waited.filter(|_| is_first);
         self.state.lock().measured.claimed(waited);
@@ -103,7 +103,7 @@ impl Account {
         self.contact.trouble().or_else(unheard)
     }
 
-    /// Returns what was measured so far, and how many jobs are performed.
+    /// Returns the metrics so far, and the number of running jobs.
     pub(crate) fn measured(&self) -> (Measured, usize) {
         let state = self.state.lock();
         let reconnects = self.contact.regained();

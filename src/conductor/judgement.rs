@@ -1,5 +1,4 @@
-//! Whether a conductor takes a job that nobody has: asked by itself, and by whoever wants to know why none
-//! does.
+//! Decides whether a conductor takes an unclaimed job, and explains why not.
 
 use std::fmt;
 
@@ -14,14 +13,14 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Against {
     Policy(Unfit),
-    /// What is kept beside it cannot be read, or not all of it.
+    /// The posting or the sidecar is unreadable, at least in part.
     Record(String),
-    /// It would be taken, were it not for that.
+    /// Only the pause prevents the claim.
     Pause(String),
 }
 
 impl Against {
-    /// Whether the job is one to be conducted, though not here, or not as it is.
+    /// Whether the job needs another conductor or a change.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
             Self::Policy(unfit) => unfit.is_refusal(),
@@ -40,7 +39,7 @@ impl fmt::Display for Against {
     }
 }
 
-/// Returns the job if the filters of a conductor mean it.
+/// Returns the job if it matches the conductor's filters.
 pub(crate) fn is_meant(filters: &Filters, job: Job, now: DateTime<Utc>) -> Option<Job> {
     let entry = Entry::Job(Box::new(job));
     match (filters.matches(&entry, now), entry) {
@@ -49,18 +48,18 @@ pub(crate) fn is_meant(filters: &Filters, job: Job, now: DateTime<Utc>) -> Optio
     }
 }
 
-/// Whether a job may be performed under a policy, and can be read whole.
+/// Requires that the policy allows the job and that it is readable.
 pub(crate) fn admit(policy: &Policy, job: &Job) -> Result<(), Against> {
     let is_whole = job.may_be_offered();
     match policy.admit(job) {
         Ok(()) if is_whole => Ok(()),
-        // Without its details nobody knows whether it has a command.
+        // Without its details it is unknown whether the job has a command.
         Err(reason) if is_whole || job.details.is_some() => Err(Against::Policy(reason)),
         _ => Err(Against::Record(job.problem.clone().unwrap_or_default())),
     }
 }
 
-/// Whether a job may be performed as [`admit`] has it, and is not paused.
+/// Like [`admit`], and requires that no pause applies.
 pub(super) fn admit_now(policy: &Policy, pauses: &Pauses, job: &Job) -> Result<(), Against> {
     admit(policy, job)?;
     match pauses.of(&job.name, Utc::now()) {

@@ -1,5 +1,4 @@
-//! Enters a conductor in the registry of its board, waits for its name if that is taken, and keeps the
-//! registry told of what the conductor does.
+//! Registers a conductor, waits for its name if that is taken, and publishes its status.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +18,7 @@ use crate::{
     process::living::this_process,
 };
 
-/// How long the entry of a conductor that has died may last, and a little more.
+/// A dead conductor's entry is gone after this long.
 const LONGEST: Duration = Duration::from_secs(45);
 
 const PAUSE: Duration = Duration::from_secs(1);
@@ -28,7 +27,7 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 const WHILE: Duration = Duration::from_secs(10);
 
-/// Returns what a conductor tells of itself that never changes, with its handlers as they are now.
+/// Returns the constant part of the status, with the present handlers.
 pub(super) fn told(settings: &Settings) -> Told {
     let course = match settings.until.drained {
         true => Course::Draining,
@@ -49,7 +48,7 @@ pub(super) fn told(settings: &Settings) -> Told {
     }
 }
 
-/// Tells the registry what has changed, for ever, and never more often than once in a moment.
+/// Publishes changes forever, at a limited rate.
 pub(super) async fn tell(shared: Arc<Shared>, mut last: Told) {
     let mut policy = shared.policy.subscribe();
     let (course, mut takes) = (last.course, last.takes.clone());
@@ -82,7 +81,7 @@ pub(super) async fn tell(shared: Arc<Shared>, mut last: Told) {
         match answer {
             Ok(()) => (last, heard) = (told, Instant::now()),
             Err(error) => {
-                // Perhaps nobody else has anything to ask it for.
+                // Other parts may have no reason to contact the board.
                 if is_away(&error) {
                     outage::lost(&shared.account.contact, &shared.reporter, &error);
                 }
@@ -92,7 +91,7 @@ pub(super) async fn tell(shared: Arc<Shared>, mut last: Told) {
     }
 }
 
-/// Enters a conductor, as soon as the board can be reached and its name is free.
+/// Registers a conductor once the board is reachable and its name is free.
 pub(super) async fn register(
     conductor: &Conductor,
     shared: &Shared,
@@ -103,7 +102,7 @@ pub(super) async fn register(
     let mut taken_since = None;
     loop {
         let entered = async {
-            // First of all: what bears the entry may be what claims are kept by.
+            // First of all: the entry may share the session that keeps the claims.
             lease_term.ask(board, &shared.reporter).await?;
             board.register(conductor).await
         };
@@ -142,7 +141,7 @@ async fn taken(board: &dyn Board, name: &str) -> Note {
     note.with("waiting", duration::exact(LONGEST))
 }
 
-/// How long claims are kept: as long as was wanted, or as near to it as the board grants.
+/// The lease duration: as configured, or as near as the board grants.
 #[derive(Debug)]
 pub(super) struct LeaseTerm {
     pub(super) wanted: Duration,
@@ -157,7 +156,7 @@ impl LeaseTerm {
         }
     }
 
-    /// Prepares for claims, and returns how long they last by now; says so when that changes.
+    /// Prepares for claims, and returns the current lease duration. Reports changes of it.
     pub(super) async fn ask(&mut self, board: &dyn Board, reporter: &Reporter) -> Result<Duration> {
         let granted = board.lease_term(self.wanted).await?;
         if std::mem::replace(&mut self.granted, granted) != granted {

@@ -1,4 +1,4 @@
-//! What all parts of one conductor share.
+//! The state that all parts of a conductor share.
 
 use std::{convert::Infallible, io, sync::Arc};
 
@@ -29,9 +29,9 @@ pub(super) struct Shared {
     pub(super) owner: Owner,
     pub(super) guard: Arc<Guard>,
     pub(super) left_over: LeftOver,
-    /// What may be run, until it is read again.
+    /// The execution policy, until the next reload.
     pub(super) policy: watch::Sender<Arc<Policy>>,
-    /// What all commands inherit: no secrets, and by what they and the guard know us.
+    /// The inherited environment of all commands: without secrets, with the marks of the conductor.
     pub(super) spawner: Spawner,
     pub(super) reporter: Reporter,
     pub(super) in_flight: InFlight,
@@ -39,7 +39,7 @@ pub(super) struct Shared {
     pub(super) account: Arc<Account>,
     pub(super) spans: Option<Spans>,
     pub(super) shutdown: watch::Sender<Shutdown>,
-    /// Whether the board was looked at, or could not be, since jobs may be claimed.
+    /// Whether the board was listed, or failed, since claims are allowed.
     pub(super) has_looked: watch::Sender<bool>,
 }
 
@@ -73,7 +73,7 @@ impl Shared {
         Arc::clone(&self.policy.borrow())
     }
 
-    /// Has a guard at work whenever there can be one, as long as this is polled.
+    /// Keeps a guard running, if possible, while this is polled.
     pub(super) async fn tend_guard(&self) -> Infallible {
         let tell = |why: io::Error| {
             let note = Note::new("not_watched");

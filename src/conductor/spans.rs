@@ -1,4 +1,4 @@
-//! Attempts as those see them who trace them: a line of OTLP for each, in one file.
+//! Exports attempts for tracing: one line of OTLP each, in one file.
 
 use std::{
     fs::{File, OpenOptions},
@@ -23,10 +23,10 @@ pub(crate) struct SpanFile {
 }
 
 impl SpanFile {
-    /// Opens a file to add to it; what is new is for its owner alone.
+    /// Opens a file for appending. A new one is private to its owner.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        // A pipe that nobody reads is told at once.
+        // A pipe without a reader fails immediately.
         options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
         let file = options.append(true).create(true).mode(0o600).open(path)?;
         let path = path.to_owned();
@@ -111,6 +111,6 @@ fn text(key: &str, value: &str) -> Value {
 }
 
 fn number(key: &str, value: i64) -> Value {
-    // 64 bits are more than numbers in JSON have.
+    // JSON numbers have fewer than 64 bits.
     json!({"key": key, "value": {"intValue": value.to_string()}})
 }

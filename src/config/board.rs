@@ -1,4 +1,4 @@
-//! Which board is used: whoever names one, and what the name stands for.
+//! Selects the board, and resolves its name.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ use crate::board::url::{BoardUrl, embedded::EmbeddedUrl};
 
 #[derive(Debug, Clone)]
 pub(crate) struct BoardChoice {
-    /// How the configuration calls it; `None` if it was named by its URL, or not at all, unless it is protected.
+    /// Its name in the configuration. `None` for a board by URL or by default, unless it is protected.
     pub(crate) name: Option<String>,
     pub(crate) url: BoardUrl,
     /// Whether forced, bulk and purging actions ask for its name.
     pub(crate) is_protected: bool,
-    /// What Octavia's configuration says, if the board is made of that.
+    /// Octavia's configuration, if the board comes from that.
     pub(crate) octavia: Option<Box<Octavia>>,
-    /// Who says what the name stands for.
+    /// The source of the URL.
     pub(super) url_source: Source,
     pub(super) protected_source: Source,
 }
@@ -30,13 +30,13 @@ impl BoardChoice {
         self.octavia.is_some()
     }
 
-    /// Returns for how long those claim whose jobs it has, if these are Octavia's.
+    /// Returns the claim duration of Octavia's conductors, if the jobs are Octavia's.
     pub(crate) fn octavia_expiry(&self) -> Option<Expiry> {
         self.octavia.as_ref().map(|octavia| octavia.expiry)
     }
 }
 
-/// A choice, and the table in which the rest about that board is.
+/// A choice, and the table with the board's other settings.
 pub(super) struct Chosen<'a> {
     pub(super) board: Sourced<BoardChoice>,
     pub(super) table: Option<FoundTable<'a>>,
@@ -74,7 +74,7 @@ impl<'a> Chosen<'a> {
         Ok(Self::by_url(Sourced::new(url, source), files, env))
     }
 
-    /// Such a board is no less guarded than under the names that the configuration has for it.
+    /// A board by URL is protected just as under its configured names.
     fn by_url(
         Sourced { value, source }: Sourced<BoardUrl>,
         files: &'a ConfigFiles,
@@ -105,7 +105,7 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// Such a board is known by what it was asked for by, and protected.
+    /// Such a board is named by its option and protected.
     fn by_octavia(octavia: Octavia, Sourced { value, source }: Sourced<String>) -> Self {
         let board = BoardChoice {
             url: octavia.url.clone(),
@@ -152,7 +152,7 @@ impl<'a> Chosen<'a> {
 
 type Place = (BoardUrl, Option<Box<Octavia>>, Sourced<bool>);
 
-/// Returns where the board of a table is, and whether it is protected: Octavia's is, unless the table denies it.
+/// Returns the URL of a table's board, and whether it is protected: Octavia's is by default.
 fn url_of(found: &FoundTable<'_>, env: &Environment) -> anyhow::Result<Place> {
     let (url, folder) = (&found.table.url, found.file.folder());
     let files = url.strip_prefix(octavia::SCHEME);

@@ -1,25 +1,25 @@
-//! Limits that can be set, and how sizes are written.
+//! Configurable limits, and the notation of sizes.
 
 use std::time::Duration;
 
-/// How long one operation on a board may take, unless somebody says otherwise.
+/// The default timeout of a board operation.
 pub(super) const OP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How large the details of a job may be, unless somebody says otherwise.
+/// The default size limit for the details of a job, in bytes.
 pub(super) const MAX_DETAILS: u64 = MIB;
 
-/// How large a configuration file may be: what is read of it takes hundreds of times as much.
+/// The largest configuration file: parsing takes hundreds of times its size.
 pub(super) const LARGEST_FILE: u64 = 256 * 1024;
 
-/// Ten years: what is added to the present time must not overflow the clocks.
+/// Ten years: a sum with the present time must not overflow the clocks.
 const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
 
 const MIB: u64 = 1024 * 1024;
 
-/// The units of sizes, largest first.
+/// Largest first.
 const UNITS: [(&str, u64); 3] = [("GiB", 1024 * MIB), ("MiB", MIB), ("KiB", 1024)];
 
-/// Refuses times in which nothing could be done, or that no clock can count.
+/// Refuses timeouts that are too short to use or too long to count.
 pub(super) fn check_op_timeout(timeout: Duration) -> Result<Duration, &'static str> {
     if timeout.is_zero() {
         Err("the timeout must be longer than 0s, for example 5s")
@@ -30,12 +30,12 @@ pub(super) fn check_op_timeout(timeout: Duration) -> Result<Duration, &'static s
     }
 }
 
-/// Reads a size such as `512KiB`; `None` if it is none.
+/// Reads a size such as `512KiB`.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     let (number, unit) = UNITS
         .iter()
         .find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
-    // Rust takes a plus sign for part of a number.
+    // Rust reads a plus sign as part of a number.
     let has_digits_only = number.bytes().all(|byte| byte.is_ascii_digit());
     let number: u64 = number.parse().ok().filter(|_| has_digits_only)?;
     number.checked_mul(*unit)

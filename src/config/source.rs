@@ -1,15 +1,15 @@
-//! Where a value of the configuration came from.
+//! The source of a configuration value.
 
 use std::{fmt, path::PathBuf};
 
-/// Where a value came from, in words that its author recognises.
+/// Where a value came from, in the user's own terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// An option of the command line, with its dashes.
     Flag(&'static str),
     Variable(&'static str),
     File(PathBuf),
-    /// What configures Octavia: a file and a line, or a variable.
+    /// Octavia's configuration: a file and a line, or a variable.
     Octavia(String),
     Default,
 }
@@ -36,7 +36,6 @@ impl<T> Sourced<T> {
         Self { value, source }
     }
 
-    /// Takes a value that nobody chose.
     pub(crate) fn default(value: T) -> Self {
         Self::new(value, Source::Default)
     }

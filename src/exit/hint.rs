@@ -1,4 +1,4 @@
-//! What to do about an error, where that is not plain.
+//! Hints for errors whose remedy is not obvious.
 //!
 //! `JOB` in a command stands for the job that the error is about.
 
@@ -55,7 +55,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             "`jobboard list --trash` and `jobboard list --history` show how the jobs ended".into()
         }
         CommandError::TimedOut(_) => "`jobboard list` shows the jobs on the board".into(),
-        // Each of the several was told of by itself, and a command has said what there is to say.
+        // Each failure was reported separately, and a command prints its own errors.
         CommandError::Partly { .. } | CommandError::Command(_) | CommandError::Ours(_) => {
             return None;
         }
@@ -136,7 +136,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
 
 fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
     let verb = verb(trying);
-    // Whether more follows it, as in `consume --failed`.
+    // The verb may have options, as in `consume --failed`.
     let word = verb.split(' ').next().unwrap_or_default();
     let has_job = trying.is_some_and(|trying| trying.job.is_some());
     let hint = match (error, word) {

@@ -1,4 +1,4 @@
-//! How a monitoring plugin ends: by codes of its own, and with its words on stdout.
+//! The exit codes and output of a monitoring plugin.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ impl PluginState {
         self as u8
     }
 
-    /// Returns how bad it is: what is known to be critical is worse than what is not known.
+    /// Returns the severity: critical is worse than unknown.
     pub(crate) fn severity(self) -> u8 {
         match self {
             Self::Ok => 0,
@@ -31,7 +31,7 @@ impl PluginState {
         }
     }
 
-    /// Sorts an error: a board that is away is what is watched for, all else is about ourselves.
+    /// Classifies an error: an unreachable board is critical, all other errors are our own.
     pub(super) fn of(judged: &Judged) -> Self {
         match (judged.code, judged.kind) {
             (UNREACHABLE, "unreachable") | (_, "timeout") => Self::Critical,

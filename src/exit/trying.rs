@@ -1,8 +1,8 @@
-//! What a command was about when it failed.
+//! The failed action of a command, as context for its error.
 
 use std::fmt::{self, Display};
 
-/// What was tried, said in front of the error that came of it.
+/// The action, printed before its error.
 #[derive(Debug, Clone)]
 pub(crate) struct Trying {
     pub(super) verb: &'static str,
@@ -21,7 +21,7 @@ impl Trying {
         }
     }
 
-    /// Says which job it is about, so that a hint can tell what to do with it.
+    /// Names the job, for the hints.
     pub(crate) fn with(mut self, job: impl Display) -> Self {
         self.job = Some(job.to_string());
         self

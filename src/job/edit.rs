@@ -1,22 +1,22 @@
-//! What is to be changed of a job that was posted.
+//! Changes of a posted job.
 
 use serde_json::{Map, Value};
 
 use super::Priority;
 
-/// What of a posting is to be another; the rest of it stays as it is stored.
+/// The changed parts of a posting; the rest stays as stored.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Edit {
     pub(crate) name: Option<String>,
     pub(crate) priority: Option<Priority>,
-    /// A JSON object that takes the place of the details.
+    /// A JSON object that replaces the details.
     pub(crate) details: Option<Value>,
-    /// Members that are set in the details, or taken out of them where they are none.
+    /// Members to set in the details, or to remove (`None`).
     pub(crate) facts: Vec<(String, Option<Value>)>,
 }
 
 impl Edit {
-    /// Returns what the details become; nothing, if they stay, and an error if facts have no place.
+    /// Returns the new details, `None` if unchanged, or an error if the details are no object for the facts.
     pub(crate) fn details(&self, now: Option<&Value>) -> Result<Option<Value>, &'static str> {
         if self.facts.is_empty() {
             return Ok(self.details.clone());

@@ -1,17 +1,17 @@
-//! What points at a record of a board, in few bytes: whoever follows a board keeps one for each job.
+//! Compact keys of records: a subscriber of a board keeps one per job.
 
 use std::{borrow::Cow, cmp::Ordering, fmt};
 
 use serde::{Serialize, Serializer};
 use uuid::{Uuid, fmt::Hyphenated};
 
-/// Points at one record of a board; opaque, and different for each kind of board.
+/// Identifies a record of a board; opaque, and different for each backend.
 ///
-/// It is the record's own name, which need not be the uuid that its posting states.
+/// It is the record's own name, which may differ from the uuid in its posting.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct JobKey(Form);
 
-/// A name; that of nearly every job is a uuid in its usual form, of which the number is enough.
+/// A name. Almost every name is a uuid in its usual form, stored as its number.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Form {
     Uuid(Uuid),
@@ -35,7 +35,7 @@ impl JobKey {
     }
 }
 
-/// Returns the uuid that a text is in the usual form of uuids; there are other ways to write the same one.
+/// Returns the uuid of a text in the usual form. Uuids have other notations, too.
 pub(crate) fn usual(text: &[u8]) -> Option<Uuid> {
     let is_usual = text.len() == Hyphenated::LENGTH && !text.iter().any(u8::is_ascii_uppercase);
     is_usual.then(|| Uuid::try_parse_ascii(text).ok())?

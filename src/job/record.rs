@@ -1,17 +1,17 @@
-//! Records of ours on a board, as any peer may have written them.
+//! Our own records on a board, which any peer may have changed.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
 use super::{LONGEST, history::cut};
 
-/// How long a record of ours may be that is read; ours end far below.
+/// The largest record to read; ours are far smaller.
 pub(crate) const LONGEST_RECORD: usize = 256 * 1024;
 
-/// How many members a list or an object of such a record keeps.
+/// The most members to keep of a list or an object.
 const MOST_MEMBERS: usize = LONGEST / 2;
 
-/// Reads a record of ours, which any peer may have written: of long texts and lists the beginning.
+/// Reads our own record, which any peer may have changed: cuts long texts and lists.
 pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Result<T> {
     if record.len() > LONGEST_RECORD {
         let length = record.len();
@@ -20,7 +20,7 @@ pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Resul
         )));
     }
     let read = serde_json::from_slice(record)?;
-    // In a short record nothing is long.
+    // A short record has no long parts.
     if record.len() <= LONGEST {
         return Ok(read);
     }
@@ -39,7 +39,7 @@ fn shorten(value: &mut Value, longest: usize) {
         Value::Object(members) => {
             let mut room = MOST_MEMBERS;
             members.retain(|name, value| {
-                // Of what a command wrote more is kept.
+                // Output of commands may be longer.
                 let is_output = matches!(name.as_str(), "stdout" | "stderr");
                 shorten(value, if is_output { 2 * LONGEST } else { LONGEST });
                 room = room.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! The states and priorities of jobs, by the names that TaskFlow gives them.
+//! The states and priorities of jobs, with TaskFlow's names.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
-//! A job for tests that are about something else.
+//! A sample job for tests.
 
 use super::{Job, JobKey};
 
 impl Job {
-    /// Makes a job of which nothing matters but its name.
+    /// Makes a job where only the name matters.
     pub(crate) fn named(name: &str) -> Self {
         Self::new(JobKey::new("k"), "u".to_owned(), name.to_owned())
     }

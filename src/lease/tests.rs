@@ -1,4 +1,4 @@
-//! Keeping claims, against a board that answers as it is told, with short real terms.
+//! Renewals with short real durations, against a board with scripted answers.
 
 use std::{collections::VecDeque, future::Future, io, sync::Mutex};
 
@@ -11,7 +11,6 @@ use crate::{
     job::{Fence, JobKey, Owner},
 };
 
-/// What the board does with a request to renew.
 #[derive(Debug, Clone, Copy)]
 enum Answer {
     Grant,
@@ -19,12 +18,12 @@ enum Answer {
     Refuse(&'static str),
     Unreachable,
     Fail,
-    /// Says of each claim that something went wrong.
+    /// Returns an error for each claim.
     FailEach,
     Silence,
 }
 
-/// What a board answers that can only renew; once it has run out it repeats the last.
+/// The answers of a board that can only renew; the last one repeats.
 struct Renewals {
     has_expiring_claims: bool,
     answers: Mutex<VecDeque<Answer>>,
@@ -40,7 +39,6 @@ impl Renewals {
         })
     }
 
-    /// Starts to keep claims of the board that answers so.
     fn keeper(self: &Arc<Self>) -> Keeper {
         let renewals = Arc::clone(self);
         let renew = move |claims: &[Claim]| renewals.renew(claims);
@@ -105,10 +103,10 @@ fn broken() -> BoardError {
     }
 }
 
-/// For what is lost in any case.
+/// For claims that are lost in any case.
 const TERM: Duration = Duration::from_millis(600);
 
-/// Longer than a busy machine keeps anybody waiting.
+/// Longer than any delay of a busy machine.
 const LONG: Duration = Duration::from_millis(2400);
 
 fn claim(key: &str, term: Duration) -> Claim {
@@ -187,7 +185,7 @@ async fn is_lost_in_time(answer: Answer) {
         panic!("{lost}")
     };
     assert_eq!(last.is_some(), !matches!(answer, Answer::Silence));
-    // With nothing left to keep nothing more is asked.
+    // Without claims there are no more requests.
     assert!(keeper.ledger.is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! Why a logbook cannot be read.
+//! Errors of reading logbooks.
 
 use std::time::Duration;
 

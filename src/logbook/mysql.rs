@@ -14,7 +14,7 @@ use crate::board::{
     url::TlsFiles,
 };
 
-/// A connection, on which one question is asked at a time.
+/// A connection, for one query at a time.
 pub(super) struct Mysql(Mutex<Conn>);
 
 impl Mysql {
@@ -40,7 +40,7 @@ impl Mysql {
             .query_drop("SET SESSION TRANSACTION READ ONLY")
             .await
             .map_err(problem)?;
-        // Each of the two servers knows one of these; we do not wait longer in any case.
+        // MySQL and MariaDB each know one of these settings; we enforce the timeout anyway.
         let milliseconds = patience.as_millis();
         let mysql = format!("SET SESSION max_execution_time = {milliseconds}");
         if connection.query_drop(mysql).await.is_err() {
@@ -70,7 +70,7 @@ fn texts(row: mysql_async::Row) -> Row {
     row.unwrap().into_iter().map(text).collect()
 }
 
-/// Speaks TLS as the URL says; whoever the server is has to be proved in any case.
+/// Applies the TLS files of the URL. The server's certificate is always verified.
 fn tls(server: &Server, files: &TlsFiles) -> Result<SslOpts> {
     let identity = files.identity.as_ref();
     let identity =

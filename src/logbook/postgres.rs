@@ -83,7 +83,7 @@ impl Postgres {
     }
 }
 
-/// Writes the places of values as PostgreSQL has them: `$1` and so on.
+/// Numbers the placeholders for PostgreSQL: `$1` and so on.
 fn numbered(question: &str) -> String {
     let mut parts = question.split('?');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -93,7 +93,7 @@ fn numbered(question: &str) -> String {
     [first].into_iter().chain(numbers).collect()
 }
 
-/// What is the matter with our own files of TLS.
+/// A problem with our own TLS files.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 struct Ours(#[from] Obstacle);

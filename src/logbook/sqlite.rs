@@ -8,7 +8,7 @@ use tokio::task;
 
 use super::{LogbookError, Result, rows::Row};
 
-/// A file that is read, on a thread that may wait.
+/// The file is read on a blocking thread.
 pub(super) struct Sqlite(Arc<Mutex<Connection>>);
 
 impl Sqlite {
@@ -16,7 +16,7 @@ impl Sqlite {
         let opened = task::spawn_blocking(move || {
             let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
             connection.busy_timeout(patience)?;
-            // Asks nothing, and finds out whether it is a database.
+            // The cheapest check that the file is a database.
             connection.pragma_query_value(None, "schema_version", |_| Ok(()))?;
             Ok(connection)
         });
@@ -44,7 +44,7 @@ impl Sqlite {
     }
 }
 
-/// What is no text, nobody of TaskFlow has written.
+/// TaskFlow writes only texts.
 fn text(value: ValueRef<'_>) -> Option<String> {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
@@ -55,7 +55,7 @@ fn text(value: ValueRef<'_>) -> Option<String> {
     }
 }
 
-/// Ends a question for which nobody waits any more.
+/// Interrupts an abandoned query.
 struct Interrupt(rusqlite::InterruptHandle);
 
 impl Drop for Interrupt {
@@ -70,7 +70,7 @@ fn ended(error: task::JoinError) -> LogbookError {
 
 fn problem(error: Error) -> LogbookError {
     let text = match &error {
-        // The question itself would be told as well.
+        // The full message contains the query.
         Error::SqlInputError { msg, .. } => msg.clone(),
         other => other.to_string(),
     };

@@ -1,4 +1,4 @@
-//! Logbooks as TaskFlow leaves them, in SQLite; those of real services are in the tests of the program.
+//! Logbooks in SQLite, as TaskFlow writes them; the integration tests have those of real services.
 
 use std::path::Path;
 
@@ -24,7 +24,6 @@ const TABLES: &str = "
         uuid VARCHAR(64) PRIMARY KEY, failure TEXT, atom_type VARCHAR(12), intention VARCHAR(7),
         revert_results TEXT, revert_failure TEXT);";
 
-/// A file with logbooks.
 struct Books {
     _folder: TempDir,
     url: LogbookUrl,
@@ -270,7 +269,7 @@ async fn rows_of_a_logbook_are_read_in_part() {
     assert_eq!(first.state.name().len(), 64);
     let failure = first.failure.as_ref().unwrap();
     assert!(failure.text.len() <= 1000 && failure.kind.len() <= 64);
-    // What is far too large is taken for nothing.
+    // Huge values read as missing.
     assert_eq!((second.state.name(), &second.failure), ("PENDING", &None));
     let balancers = logbook.balancers(&[BOOK]).await.unwrap();
     assert_eq!(balancers.len(), 1);

@@ -1,4 +1,4 @@
-//! Lines as they come from many at once, whole, and soon enough.
+//! Prints whole lines from many sources, without much delay.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
@@ -12,7 +12,7 @@ pub(crate) enum Side {
     Errors,
 }
 
-/// Both outputs of this process, for what goes on however little anybody reads of it.
+/// Both outputs of this process, for work that continues without a reader.
 #[derive(Debug)]
 pub(crate) struct Console {
     stdout: BufWriter<io::Stdout>,
@@ -31,7 +31,7 @@ impl Console {
         }
     }
 
-    /// A terminal gets the line made safe, everybody else as it is.
+    /// A terminal gets the line sanitized, any other output gets it unchanged.
     pub(crate) fn line(&mut self, side: Side, origin: &Text, line: &[u8]) {
         let is_terminal = match side {
             Side::Output => self.is_terminal.0,
@@ -63,7 +63,7 @@ impl Console {
         self.write(Side::Errors, (line + "\n").as_bytes());
     }
 
-    /// Returns how wide the terminal is on which notes are told, if it is one.
+    /// Returns the width of the terminal for notes, if it is one.
     pub(crate) fn room(&self) -> Option<usize> {
         super::width_of(io::stderr()).filter(|_| self.is_terminal.1)
     }
@@ -75,13 +75,13 @@ impl Console {
     }
 
     pub(crate) fn flush(&mut self) {
-        // Where nobody reads any more the work goes on all the same.
+        // Without a reader the work continues.
         let _ = self.stdout.flush();
         let _ = self.stderr.flush();
     }
 
     fn write(&mut self, side: Side, bytes: &[u8]) {
-        // Where both are seen together, what came first comes first.
+        // Where both outputs appear together, keep their order.
         if self.is_terminal == (true, true) {
             let _ = match side {
                 Side::Output => self.stderr.flush(),
@@ -95,7 +95,7 @@ impl Console {
     }
 }
 
-/// Writes a line so that it is not torn where others write to the same place.
+/// Writes a line in one piece, since other processes write to the same place.
 fn whole(to: &mut BufWriter<impl Write>, line: &[u8]) -> io::Result<()> {
     if to.buffer().len() + line.len() > to.capacity() {
         to.flush()?;

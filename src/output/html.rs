@@ -1,14 +1,14 @@
-//! HTML that strangers' text cannot act in: what is markup is ours, and everything else is escaped by type.
+//! Builds HTML in which foreign text is harmless: markup is ours, and all other text is escaped by type.
 
 use std::fmt::Display;
 
 use super::text::Text;
 
-/// After the end of these a line ends, so that a page can be read as it is stored.
+/// A line ends after these elements, so that the source is readable.
 const BLOCKS: &str = " body caption dd div dl details figcaption figure footer h1 h2 h3 head header html \
     li main nav ol p pre section summary svg table tbody thead tr ul ";
 
-/// Made of markup of the program and of elements, whose text and attributes are escaped.
+/// Made of our own markup and of elements with escaped texts and attributes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Html(String);
 
@@ -42,12 +42,12 @@ impl FromIterator<Html> for Html {
     }
 }
 
-/// Makes an element without attributes: its name, behind points its classes, such as `p.soft`, and what is in it.
+/// Makes an element without attributes: its name with classes, such as `p.soft`, and its content.
 pub(crate) fn tag(name: &'static str, content: &[&dyn Piece]) -> Html {
     element(name, &[], content)
 }
 
-/// Makes an element of several others; nothing, if there are none.
+/// Makes an element of several others, or nothing for none.
 pub(crate) fn list(name: &'static str, items: impl IntoIterator<Item = Html>) -> Html {
     let items: Html = items.into_iter().collect();
     match items.0.is_empty() {
@@ -56,7 +56,7 @@ pub(crate) fn list(name: &'static str, items: impl IntoIterator<Item = Html>) ->
     }
 }
 
-/// Makes an element, with attributes; one without any content is closed at once.
+/// Makes an element with attributes. One without content is self-closing.
 pub(crate) fn element(
     name: &'static str,
     attributes: &[Attribute<'_>],

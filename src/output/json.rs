@@ -1,4 +1,4 @@
-//! JSON whose texts are safe to show: what a terminal would act on is escaped, and reads the same.
+//! JSON that is safe to print: unsafe characters are escaped, and parse to the same text.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use serde_json::{Serializer, ser::Formatter};
 
 use crate::printable::is_unsafe;
 
-/// On one line. A parser gets every text as it was, also where it was written as an escape.
+/// On one line. A parser restores every text, escaped or not.
 pub(super) fn write(to: impl Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(to, Safe))
 }
@@ -19,7 +19,7 @@ pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Escapes beside what JSON says has to be escaped what no terminal should see.
+/// Escapes unsafe characters in addition to JSON's own.
 struct Safe;
 
 impl Formatter for Safe {
@@ -28,7 +28,7 @@ impl Formatter for Safe {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // Nearly all of it is plain; without a way out the compiler looks at many bytes at once.
+        // Almost all text is plain; without an early exit the compiler checks many bytes per step.
         let odd = |any: bool, byte: u8| any | !matches!(byte, b' '..=b'~');
         if !fragment.bytes().fold(false, odd) {
             return writer.write_all(fragment.as_bytes());

@@ -13,10 +13,11 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::size_of;
 
-/// Turns the pager off. Help is printed while arguments are parsed, so the option is looked up in the raw words.
+/// Turns the pager off. Help is printed while arguments are parsed, so the option is searched in the raw words.
 const OFF: &str = "--no-pager";
 
-/// Replaces this process with a pager that shows the text. Returns if there is no pager or the text fits the terminal.
+/// Replaces this process with a pager that shows the text. Returns if there is no pager or the text fits the
+/// terminal.
 pub(super) fn show(text: &str) {
     let rows = size_of(io::stdout()).map_or(usize::MAX, |(_, rows)| rows);
     let is_watched = io::stdin().is_terminal() && io::stdout().is_terminal();
@@ -38,7 +39,6 @@ pub(super) fn show(text: &str) {
     }
 }
 
-/// Whether the first word of a command line can be run.
 fn is_program(line: &str) -> bool {
     let search = env::var_os("PATH").unwrap_or_default();
     let mut directories = env::split_paths(&search);

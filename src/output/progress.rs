@@ -1,4 +1,4 @@
-//! How far long work has come, on a terminal's stderr; the only place that knows indicatif.
+//! A progress bar on a terminal's stderr. Only this module uses indicatif.
 
 use std::{
     borrow::Cow,
@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::process::signal;
 
-/// Work that is done sooner than this shows nothing.
+/// Faster work shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     start: Instant,
     is_wanted: bool,
-    /// Whether the terminal shows it by itself, too.
+    /// Whether the terminal shows its own progress sign, too.
     has_sign: bool,
     sign: OnceCell<Option<Sign>>,
 }
@@ -80,7 +80,7 @@ impl Drop for Progress {
     }
 }
 
-/// What a terminal shows of it by itself, in its tab or the task bar, until it is told otherwise (OSC 9;4).
+/// The terminal's own progress sign, in its tab or the task bar, until it is cleared (OSC 9;4).
 #[derive(Debug)]
 struct Sign(Cell<Option<(u8, u64)>>);
 
@@ -88,7 +88,7 @@ impl Sign {
     const REMOVED: (u8, u64) = (0, 0);
     const UNCERTAIN: (u8, u64) = (3, 0);
 
-    /// Returns one that is sure to go when we do; none, if that cannot be had.
+    /// Returns a sign that is cleared when this process ends, or `None` where that is impossible.
     fn raise() -> Option<Self> {
         let raised = signal::before_the_end(|| tell(Self::REMOVED));
         raised.ok().map(|()| Self(Cell::new(None)))
@@ -111,7 +111,7 @@ impl Drop for Sign {
     }
 }
 
-/// Tells the terminal, unless somebody has stopped it, which is to hold up nobody.
+/// Sends the state to the terminal, without blocking on a stopped one.
 fn tell((state, percent): (u8, u64)) {
     let soon = Timespec {
         tv_sec: 0,
@@ -121,7 +121,7 @@ fn tell((state, percent): (u8, u64)) {
     let mut terminal = [PollFd::new(&stderr, PollFlags::OUT)];
     if poll(&mut terminal, Some(&soon)).is_ok_and(|ready| ready > 0) {
         let sequence = format!("\x1b]9;4;{state};{percent}\x1b\\");
-        // What is missing there is missed by nobody.
+        // A lost update does no harm.
         let _ = rustix::io::write(&stderr, sequence.as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! What a result has to tell of itself, for programs and for people.
+//! The traits of printable results.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::{Cell, Page};
 
-/// What there is to say, as fields for programs.
+/// A result with fields for programs.
 pub(crate) trait Record: Serialize {
-    /// Returns the facts in a fixed order, as fields of a line.
+    /// The order is fixed.
     fn fields(&self) -> Vec<String>;
 
-    /// Returns the lines of fields that tell it, where one is not enough.
+    /// Returns several lines of fields, where one is not enough.
     fn lines(&self) -> Vec<Vec<String>> {
         vec![self.fields()]
     }

@@ -1,4 +1,4 @@
-//! Lists whose rows are written as they come.
+//! Lists whose rows are written as they arrive.
 
 use super::{Column, Format, Output, Row, Text, table::Layout};
 
@@ -20,7 +20,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds a line of titles to tab-separated lines.
+    /// Adds a header line to tab-separated output.
     pub(crate) fn titles(&mut self, titles: &[&str]) -> anyhow::Result<()> {
         match self.out.format() {
             Format::Tsv => self.out.write(&format!("{}\n", Text::line(titles))),
@@ -41,7 +41,7 @@ impl<'a> Rows<'a> {
         self.out.record(row)
     }
 
-    /// Says that the next row has to be waited for: whoever reads a stream of objects wants each at once.
+    /// Flushes before a wait: readers of an object stream need each row immediately.
     pub(crate) fn wait(&mut self) -> anyhow::Result<()> {
         match self.out.format() {
             Format::Jsonl => self.out.flush(),
@@ -49,9 +49,9 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Ends the list early, because of an error: what was written stays readable.
+    /// Ends the list early after an error: the written part stays valid.
     pub(crate) fn cut_short(self) -> anyhow::Result<()> {
-        // No list is not the same as an empty one.
+        // A missing list differs from an empty one.
         if self.count == 0 {
             Ok(())
         } else {

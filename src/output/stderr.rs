@@ -1,4 +1,4 @@
-//! What is told beside the results, on stderr, and what is asked there.
+//! Notes and questions on stderr.
 
 use std::{
     borrow::Cow,
@@ -17,7 +17,7 @@ impl Output {
         }
     }
 
-    /// Tells something that only a person at a terminal wants to know.
+    /// Prints a note for a person at a terminal only.
     pub(crate) fn remark(&self, text: impl Into<Text>) {
         let is_watched = io::stderr().is_terminal() && !self.is_json();
         if is_watched || self.verbosity == Verbosity::Verbose {
@@ -25,7 +25,7 @@ impl Output {
         }
     }
 
-    /// Tells something that only somebody who asked for it wants to know.
+    /// Prints a note in verbose mode only.
     pub(crate) fn detail(&self, text: impl Into<Text>) {
         if self.verbosity == Verbosity::Verbose {
             self.note(text);
@@ -55,7 +55,7 @@ impl Output {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    /// Asks a person; `None` if there is nobody to ask.
+    /// Asks a person; `None` without a terminal.
     pub(crate) fn ask(&self, question: impl Into<Text>) -> Option<String> {
         if !self.can_ask() {
             return None;
@@ -72,7 +72,7 @@ impl Output {
         Some(answer.trim().to_owned())
     }
 
-    /// Tells how the program is used, to somebody who did not say what is wanted.
+    /// Prints the usage after an incomplete command line.
     pub(crate) fn usage(&self, text: &StyledStr) {
         for line in text.to_string().lines() {
             complain(&Text::from(line));
@@ -85,12 +85,12 @@ impl Output {
     }
 }
 
-/// Writes a line to stderr; there is nowhere to report that it could not be written.
+/// Writes a line to stderr. A failure cannot be reported anywhere.
 pub(crate) fn complain(text: &Text) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Writes a line to stderr whose first word stands out, where colours are seen.
+/// Writes a line to stderr whose first word is coloured, if colours are on.
 pub(crate) fn complain_of(tone: Tone, mark: &str, text: &str, is_coloured: bool) {
     let style = tone.style_if(is_coloured);
     let (mark, text) = (Text::from(mark), Text::from(text));

@@ -1,4 +1,4 @@
-//! In which form, with how much colour and how much beside it results are told.
+//! The style of the output: format, colours and extras.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ pub(crate) enum ColorChoice {
 }
 
 impl ColorChoice {
-    /// Whether colour is used on a stream, where the environment may ask for plain text.
+    /// Whether a stream is coloured, unless the environment asks for plain text.
     pub(super) fn applies(self, is_terminal: bool, is_plain: bool) -> bool {
         match self {
             Self::Always => true,
@@ -57,8 +57,7 @@ pub(crate) struct Style {
     pub(crate) format: Option<Format>,
     pub(crate) color: ColorChoice,
     pub(crate) verbosity: Verbosity,
-    /// Whether the environment asks for plain text.
     pub(crate) is_plain: bool,
-    /// Whether the terminal is one that shows by itself how far work has come.
+    /// Whether the terminal itself can show progress.
     pub(crate) shows_progress: bool,
 }

@@ -1,4 +1,4 @@
-//! Whether a process still lives, as far as that can be seen from here.
+//! Checks whether a process is alive, as far as visible from here.
 
 use std::fs;
 
@@ -9,12 +9,12 @@ use rustix::{
 
 use super::group::Stat;
 
-/// Returns what tells this process from every other one, for whoever can see it.
+/// Returns an identifier of this process that is unique over time.
 pub(crate) fn this_process() -> Option<String> {
     Some(format!("{} {}", space()?, Stat::of(getpid())?.started))
 }
 
-/// `None` if it cannot be seen from here. `process` is what it has said of itself with [`this_process`].
+/// `None` if the process is not visible from here. `process` is its own result of [`this_process`].
 pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<bool> {
     let started = match process {
         Some(process) => {
@@ -29,18 +29,18 @@ pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<b
     };
     let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
     let found = Stat::of(pid);
-    // What others run may be hidden from us.
+    // Other users' processes may be hidden from us.
     if found.is_none() && test_kill_process(pid) != Err(Errno::SRCH) {
         return None;
     }
     let found = found.filter(|found| !found.has_ended());
-    // Another one may have its pid by now.
+    // Another process may have its pid by now.
     let is_it = found
         .is_some_and(|found| started.is_none_or(|started| started.parse() == Ok(found.started)));
     Some(!is_it)
 }
 
-/// Names the boot of the machine and the namespace within which pids tell processes apart.
+/// Returns the boot and the pid namespace, within which pids are unique.
 fn space() -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
@@ -59,7 +59,7 @@ mod tests {
         gone.wait_with_output().unwrap();
         assert_eq!(has_ended("elsewhere", pid, Some(&us)), Some(false));
         assert_eq!(has_ended("elsewhere", gone_pid, Some(&us)), Some(true));
-        // Our pid, and another start: it is somebody else's by now.
+        // Our pid with another start time means another process.
         let (space, _) = us.rsplit_once(' ').unwrap();
         assert_eq!(has_ended("h", pid, Some(&format!("{space} 1"))), Some(true));
         assert_eq!(has_ended("h", gone_pid, Some("another boot 1")), None);

@@ -1,4 +1,4 @@
-//! Processes as the kernel has them: commands, their groups, what guards them, and the terminal.
+//! Processes: commands, process groups, guards, and the terminal.
 
 pub(crate) mod child;
 pub(crate) mod clock;

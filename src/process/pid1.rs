@@ -1,7 +1,7 @@
-//! The first process of a container, which reaps what others leave behind and passes signals on.
+//! The first process of a container: reaps orphans and passes signals on.
 //!
-//! The kernel shields this process from most signals and gives it all orphans. Who does that has no
-//! other work, so the program runs as a child of itself.
+//! The kernel shields this process from most signals and gives it all orphans. So the program runs as a child of
+//! itself, and this process does nothing else.
 
 use std::{
     io,
@@ -30,7 +30,7 @@ pub(crate) fn stand() -> io::Result<u8> {
         .chain([Signal::CHILD])
         .filter_map(|signal| nix_signal::Signal::try_from(signal.as_raw()).ok())
         .collect();
-    // Before there is a child, that would have to be told of them; it unblocks what it catches.
+    // Before the child starts, so that no signal is lost. The child unblocks the ones that it catches.
     signals.thread_block()?;
     let inbox = SignalFd::new(&signals)?;
     let child = Command::new("/proc/self/exe")
@@ -50,11 +50,11 @@ pub(crate) fn stand() -> io::Result<u8> {
 }
 
 fn pass_on(number: u32, code: i32, child: &Child) {
-    /// The kernel's own `si_code`: a terminal has told everybody in its group already.
+    /// The kernel's own `si_code`: a terminal has already signalled the whole group.
     const SI_KERNEL: i32 = 0x80;
     let signal = i32::try_from(number).ok().and_then(Signal::from_named_raw);
     if let Some(signal) = signal.filter(|it| *it != Signal::CHILD && code != SI_KERNEL) {
-        // Only we reap it: it cannot be another one.
+        // Only we reap it, so the pid is still its own.
         let _ = kill_process(Pid::from_child(child), signal);
     }
 }

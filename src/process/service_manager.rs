@@ -1,4 +1,4 @@
-//! The service manager that started this process, as systemd has it: what it is told goes to its socket.
+//! Notifies the service manager that started this process, over systemd's socket.
 
 use std::{
     ffi::OsString,
@@ -15,8 +15,8 @@ use std::{
 
 use rustix::process::{Pid, getppid};
 
-/// The variables in which it says where its socket is, how often it wants a sign of life, and of whom; and which
-/// sockets it hands over.
+/// Systemd's variables: the socket for notifications, the watchdog interval and its process, and the sockets to hand
+/// over.
 pub(crate) const VARIABLES: [&str; 6] = [
     "NOTIFY_SOCKET",
     "WATCHDOG_USEC",
@@ -30,12 +30,12 @@ pub(crate) const VARIABLES: [&str; 6] = [
 pub(crate) struct ServiceManager {
     socket: UnixDatagram,
     address: SocketAddr,
-    /// Whoever gives no sign of life for so long is restarted.
+    /// A service without a notification for this long is restarted.
     pub(crate) watchdog: Option<Duration>,
 }
 
 impl ServiceManager {
-    /// Finds it by the [`VARIABLES`]; `None` if nobody wants to know.
+    /// Finds it by the [`VARIABLES`]; `None` without a service manager.
     pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<Option<Self>> {
         let [name, pause, whose, ..] = VARIABLES.map(variable);
         let Some(name) = name.filter(|name| !name.is_empty()) else {
@@ -51,13 +51,13 @@ impl ServiceManager {
             }
         };
         let number = |text: Option<OsString>| text?.to_str()?.parse::<u64>().ok();
-        // As the first process of a container we are a child of what it has started.
+        // The first process of a container starts us as its child.
         let is_child_of_first = || getppid().is_some_and(Pid::is_init);
         let is_us = |pid| pid == u64::from(std::process::id()) || pid == 1 && is_child_of_first();
         let is_ours = whose.is_none() || number(whose).is_some_and(is_us);
         let pause = number(pause).filter(|pause| *pause > 0 && is_ours);
         let socket = UnixDatagram::unbound()?;
-        // Nothing here may wait for somebody who does not listen.
+        // A manager that does not read must not block us.
         socket.set_nonblocking(true)?;
         Ok(Some(Self {
             socket,
@@ -66,7 +66,7 @@ impl ServiceManager {
         }))
     }
 
-    /// Tells all of these, each as `NAME=value`, or none of them.
+    /// Sends all of these, each as `NAME=value`, or none of them.
     pub(crate) fn tell(&self, what: &[String]) -> io::Result<()> {
         let lines = what.join("\n");
         self.socket.send_to_addr(lines.as_bytes(), &self.address)?;

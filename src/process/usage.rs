@@ -1,4 +1,4 @@
-//! What this process takes of its machine.
+//! The resource usage of this process.
 
 use std::{fs, time::Duration};
 
@@ -25,7 +25,7 @@ impl Usage {
         Self {
             processor: processor.unwrap_or_default(),
             memory: pages.map(|pages| pages * page_size() as u64),
-            // One of them is what they are listed by.
+            // One of them is the descriptor of this listing.
             files: fs::read_dir("/proc/self/fd").ok().map(|it| it.count() - 1),
         }
     }

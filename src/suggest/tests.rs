@@ -17,7 +17,7 @@ use crate::{
     output::{Text, tag},
 };
 
-/// The shells, each with the options under which more characters have a meaning.
+/// The shells, each with the options under which most characters are special.
 const SHELLS: [&[&str]; 6] = [
     &["sh"],
     &["bash", "--norc", "-O", "extglob"],
@@ -46,7 +46,7 @@ fn path(program: &str) -> PathBuf {
     all.find(|it| it.exists()).unwrap()
 }
 
-/// Runs lines in a shell that finds nothing but `awk` and `touch`, and returns what they print.
+/// Runs lines in a shell that finds only `awk` and `touch`, and returns the output.
 fn run(shell: &[&str], folder: &Path, lines: &str) -> Vec<u8> {
     let script = folder.join("script");
     fs::write(&script, lines).unwrap();
@@ -85,13 +85,13 @@ fn run(shell: &[&str], folder: &Path, lines: &str) -> Vec<u8> {
     run.stdout
 }
 
-/// Requires that each shell reads these words in the lines that are printed of them.
+/// Requires that each shell reads exactly these words from the printed lines.
 fn hold(commands: &[Vec<String>]) -> Result<(), TestCaseError> {
     let folder = tempfile::tempdir().unwrap();
     let (mut lines, mut expected) = (String::new(), Vec::new());
     for words in commands {
         let line = Suggestion::default().with(words).to_string();
-        // What makes text safe to show leaves it as it is.
+        // Sanitizing leaves it unchanged.
         let safe = [Text::from(&line), Text::line(&[&line])].map(|it| it.to_string());
         prop_assert_eq!(&safe, &[line.clone(), line.clone()]);
         prop_assert!(!line.contains(['`', '|', '\\', '\n', '\t']), "{}", line);
@@ -233,7 +233,7 @@ fn suggested_commands_name_the_board_as_it_was_typed_but_for_its_password() {
     }
 }
 
-/// Whether a line of code puts values into a command that it spells.
+/// Whether a line of code formats values into a literal command.
 fn spells_a_command(line: &str) -> bool {
     let programs = [
         "jobboard",

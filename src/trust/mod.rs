@@ -1,4 +1,4 @@
-//! Files that are trusted with commands or passwords: who else could change them, or lead us to others.
+//! Checks of files that we trust with commands or passwords.
 
 mod ownership;
 mod way;

@@ -1,4 +1,4 @@
-//! Who could change what we are about to trust.
+//! Checks who could change a file that we are about to trust.
 
 use std::{
     io,
@@ -53,7 +53,7 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Checks that a file of this owner and mode belongs to those, and that nobody else can write it.
+/// Checks that a file has a trusted owner, and that no other user can write it.
 pub(crate) fn check(path: &Path, owner: u32, mode: u32, trust: Trust) -> Result<(), Untrusted> {
     let is_trusted =
         owner == geteuid().as_raw() || (matches!(trust, Trust::UsAndRoot) && owner == 0);

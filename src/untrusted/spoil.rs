@@ -1,11 +1,11 @@
-//! Inputs that are spoilt: a little, much, or made of nothing.
+//! Mutated inputs: a few changes, many, or random bytes.
 
-/// Numbers that look random and are the same for the same beginning.
+/// Pseudo-random numbers, the same for the same seed.
 pub(super) struct Dice(u64);
 
 impl Dice {
     pub(super) fn new(begin: u64) -> Self {
-        // From nothing comes nothing.
+        // Zero would only produce zeros.
         let mut dice = Self((begin ^ 0x9e37_79b9_7f4a_7c15) | 1);
         dice.roll(2);
         dice
@@ -24,11 +24,11 @@ impl Dice {
     }
 }
 
-/// Bytes after which much depends on what follows, as text or in MessagePack.
+/// Bytes that change the meaning of the next ones, in text or in MessagePack.
 const LEADS: &[u8] = b"{}[]()<>\"'\\:;,.-+=!~*?%@/#&u0eN \t\n\0\x7f\xff\xed\x80\x82\x90\x92\xa0\xa3\
                        \xc0\xc1\xc4\xc6\xc7\xc9\xca\xcb\xcc\xcf\xd3\xd6\xd9\xdb\xdc\xdd\xde\xdf\xe0";
 
-/// What decoders have been seen to stumble over.
+/// Inputs that have broken decoders before.
 const WORDS: [&[u8]; 44] = [
     b"\xff\xff\xff\xff",
     b"\x7f\xff\xff\xff",
@@ -76,7 +76,7 @@ const WORDS: [&[u8]; 44] = [
     b"{\"$float\":\"nan\"}",
 ];
 
-/// What can be put into itself.
+/// Constructs that can be nested.
 const NESTS: [(&[u8], &[u8]); 6] = [
     (b"[", b"]"),
     (b"{\"a\":", b"}"),
@@ -86,7 +86,7 @@ const NESTS: [(&[u8], &[u8]); 6] = [
     (b"[[],", b"]"),
 ];
 
-/// Makes an input of those that there are.
+/// Makes an input from the valid ones.
 pub(super) fn spoilt(intact: &[Vec<u8>], longest: usize, dice: &mut Dice) -> Vec<u8> {
     let mut input = match dice.roll(16) {
         0 => (0..dice.roll(40)).map(|_| dice.roll(256) as u8).collect(),
@@ -117,7 +117,7 @@ fn spoil(input: &mut Vec<u8>, intact: &[Vec<u8>], longest: usize, dice: &mut Dic
             put(input, &piece);
         }
         5 => {
-            // One goes on as another does.
+            // Joins the beginning of one with the end of another.
             let other = dice.one_of(intact);
             input.truncate(at);
             input.extend(&other[dice.roll(other.len())..]);

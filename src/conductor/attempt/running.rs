@@ -21,12 +21,12 @@ use crate::{
     retry::Course,
 };
 
-/// How long we wait for somebody else to let go of our pipe.
+/// How long to wait for other processes to close our pipe.
 const STRAYS: Duration = Duration::from_millis(200);
 
 pub(super) struct Performed {
     pub(super) course: Result<Course, Lost>,
-    /// What is left to show, of a command that was started.
+    /// The remaining output of a started command.
     pub(super) remains: Option<Capture>,
 }
 
@@ -52,7 +52,7 @@ impl Running<'_> {
         shutdown: &mut watch::Receiver<Shutdown>,
         timeout: Option<Duration>,
     ) -> io::Result<Result<Course, Lost>> {
-        // One that is further off than the clock counts is never.
+        // A timeout beyond the range of the clock never comes.
         let too_late = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         tokio::select! {
             biased;
@@ -70,7 +70,7 @@ impl Running<'_> {
         }
     }
 
-    /// Ends the command because we end; what succeeds all the same has succeeded.
+    /// Ends the command because the conductor ends. A success meanwhile still counts.
     async fn abort(
         &mut self,
         shutdown: &mut watch::Receiver<Shutdown>,
@@ -80,7 +80,7 @@ impl Running<'_> {
             tokio::select! {
                 biased;
                 ended = self.stop(kill_at) => break ended?,
-                // Somebody has become more impatient.
+                // The shutdown became more urgent.
                 () = changed(shutdown) => {
                     if let Shutdown::Abort(sooner) = *shutdown.borrow_and_update() {
                         kill_at = sooner;
@@ -102,7 +102,7 @@ impl Running<'_> {
         }
     }
 
-    /// Leaves nothing of the command behind, and returns what there is to know of it.
+    /// Ends all remains of the command, and returns its result.
     pub(super) async fn clear_away(self, course: io::Result<Result<Course, Lost>>) -> Performed {
         let Self {
             attempt,
@@ -112,10 +112,10 @@ impl Running<'_> {
         } = self;
         process.clear_away(&shared.guard).await;
         if capture.drain() {
-            // Whoever still has our pipe, and came of no command of ours, may keep it.
+            // A process that still holds our pipe and does not descend from our commands may keep it.
             let _ = time::timeout(STRAYS, capture.close()).await;
         }
-        // What ended too late has achieved nothing that is ours to settle.
+        // A command that ended too late leaves nothing for us to settle.
         let course = match attempt.lease.lost_by_now() {
             Some(lost) => Err(lost),
             None => course.unwrap_or(Ok(Course::Interrupted)),

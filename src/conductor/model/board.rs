@@ -1,11 +1,11 @@
-//! What the board does, and time.
+//! The steps of the board and the clock.
 
 use super::world::{
     Answer, Broken, Conductor, Hold, Kind, Life, Planted, Request, SILENCE, Scene, TERM, World,
 };
 
 impl World {
-    /// Lets time go by, unless somebody has something to do at once.
+    /// Advances the time, unless an immediate step is pending.
     pub(super) fn tick(&mut self, scene: &Scene) -> Option<()> {
         let is_urgent = |it: &Conductor| {
             let is_up = it.life == Life::Up;
@@ -36,9 +36,9 @@ impl World {
         (scene.kind == Kind::Session).then_some(())
     }
 
-    /// Does on the board what is asked of it.
+    /// Serves a request on the board.
     pub(super) fn serve(&mut self, owner: usize, request: Request, scene: &Scene) -> Answer {
-        // Whatever a client asks keeps its session, once the other servers hear of it.
+        // Any request keeps the client's session alive, once the other servers know of it.
         if let Some(hold) = self
             .hold
             .as_mut()

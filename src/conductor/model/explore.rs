@@ -1,4 +1,4 @@
-//! A search through all that can happen, by the fewest steps first.
+//! A breadth-first search through all possible worlds.
 
 use std::{collections::HashMap, fmt};
 
@@ -7,7 +7,7 @@ use super::{
     world::{Broken, Scene, World},
 };
 
-/// How a promise comes to be broken, by the fewest steps.
+/// The shortest way to a broken guarantee.
 #[derive(Debug)]
 pub(super) struct Course {
     pub(super) broken: Broken,
@@ -23,19 +23,18 @@ impl fmt::Display for Course {
     }
 }
 
-/// All worlds that were found.
 #[derive(Default)]
 struct Found {
     numbers: HashMap<World, u32>,
     worlds: Vec<World>,
-    /// From which world each was reached first.
+    /// The predecessor of each world on the shortest way.
     origins: Vec<u32>,
-    /// Which worlds follow upon which, where nothing goes wrong.
+    /// Transitions without a fault.
     ordinary: Vec<(u32, u32)>,
 }
 
 impl Found {
-    /// Returns the number of a world, which is a new one if it was never found before.
+    /// Returns the number of a world, known or new.
     fn add(&mut self, world: World, origin: u32) -> u32 {
         let world = world.unnamed();
         let next = self.worlds.len() as u32;
@@ -67,7 +66,7 @@ impl Found {
         Course { broken, steps }
     }
 
-    /// Returns a world from which the job does not come to its end any more, though somebody works.
+    /// Returns a world from which the job can never finish, although a conductor works.
     fn stuck(&self) -> Option<u32> {
         let mut before = vec![Vec::new(); self.worlds.len()];
         for &(from, to) in &self.ordinary {
@@ -88,7 +87,7 @@ impl Found {
     }
 }
 
-/// Goes through all that can happen: how many worlds there are, or how a promise comes to be broken.
+/// Explores all worlds: returns their number, or the way to a broken guarantee.
 pub(super) fn explore(scene: &Scene) -> Result<usize, Course> {
     let mut found = Found::default();
     found.add(World::first(scene), 0);

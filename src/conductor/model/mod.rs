@@ -1,8 +1,8 @@
-//! A model of two conductors with one job, gone through whole: whatever may happen, in whatever order.
+//! An exhaustive model of two conductors with one job, in every possible order of steps.
 //!
-//! It has what is decided on different sides of a wire: a claim, its renewals and settlement, the guard, an operator who
-//! forces or pauses, messages that are lost or late, and processes that are stopped or killed at any point. What it says
-//! of the program holds as far as its steps are the program's; [`source`] knows which functions they are taken from.
+//! It covers the decisions on both sides of a connection: claims, renewals, settlements, the guard, operators who
+//! force or pause, lost and late messages, and processes that stop or die. It is valid as long as its steps match the
+//! program; [`source`] lists the functions.
 
 mod board;
 mod effect;
@@ -50,7 +50,7 @@ fn claims_that_live_with_a_session_keep_their_promises() {
 
 #[test]
 fn where_guards_fail_the_next_one_on_the_machine_ends_what_is_left() {
-    // Of sessions there are twice as many, and each fault has them grow by a factor of fifteen.
+    // Sessions double the worlds, and each fault multiplies them by fifteen.
     let (kinds, faults) = match is_full() {
         true => (&[Kind::Expiry, Kind::Session][..], 2),
         false => (&[Kind::Expiry][..], 1),

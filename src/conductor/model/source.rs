@@ -1,10 +1,10 @@
-//! Which functions the model's steps are taken from, and whether they are as they were then.
+//! Maps the model's steps to functions of the program, and detects changes of these.
 
 use std::{fs, path::Path};
 
 use uuid::Uuid;
 
-/// What a step does, in which file, in which functions of it, and the digest of those; of scripts, all is one function.
+/// Step, file, functions and their digest. A script without functions counts as a whole.
 const SOURCES: [(&str, &str, &[&str], &str); 16] = [
     (
         "a claim is served",
@@ -110,7 +110,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
     ),
 ];
 
-/// Returns what counts of a source: neither its comments nor how it is laid out.
+/// Removes comments and layout.
 fn code(text: &str) -> String {
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.starts_with("//") && !line.starts_with("--"));
@@ -120,7 +120,7 @@ fn code(text: &str) -> String {
         .join(" ")
 }
 
-/// Returns a function, up to the line that ends what its first line has begun.
+/// Returns a function, up to the line that closes it.
 fn function<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let heads = ["fn {name}(", "fn {name}<", "function {name}("];
     let heads = heads.map(|head| head.replace("{name}", name));

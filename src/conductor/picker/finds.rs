@@ -1,4 +1,4 @@
-//! What a look at the whole board finds: candidates, and why other jobs are passed over.
+//! Sorts a listing of the board into candidates and skipped jobs.
 
 use std::{collections::HashMap, ops::ControlFlow, sync::Arc};
 
@@ -22,13 +22,13 @@ pub(super) struct Finds<'a> {
     filters: &'a Filters,
     pauses: &'a Pauses,
     policy: Arc<Policy>,
-    /// The records that could not be read before; those that are gone need not be remembered any more.
+    /// The records that were unreadable before. The listing forgets those that are gone.
     before: HashMap<JobKey, Against>,
     pub(super) unreadable: HashMap<JobKey, Against>,
     pub(super) reasons: Reasons,
     taken: usize,
     has_enough: bool,
-    /// Whether all was seen, and not only the best.
+    /// Whether the listing was complete.
     pub(super) is_whole: bool,
     now: DateTime<Utc>,
 }
@@ -55,9 +55,9 @@ impl<'a> Finds<'a> {
         }
     }
 
-    /// Takes a record that nobody has; breaks off once there is no room for what ranks behind it.
+    /// Takes an unclaimed record. Breaks once the backlog has no room for lower ranks.
     pub(super) fn see(&mut self, entry: Entry) -> ControlFlow<()> {
-        // Some boards show all of them, in no order.
+        // Some boards list all records, unordered.
         self.is_whole |= self.has_enough;
         if let Entry::Job(job) = entry
             && let Some(job) = is_meant(self.filters, *job, self.now)
@@ -111,7 +111,7 @@ mod tests {
         }))
     }
 
-    /// Shows jobs of these numbers, in this order, as long as they are wanted or whether or not they are.
+    /// Lists jobs with these numbers, in this order; a ranked listing may end early.
     fn show(backlog: &mut Backlog, numbers: impl Iterator<Item = usize>, is_ranked: bool) -> bool {
         let policy = Policy {
             programs: Programs::Any,

@@ -1,4 +1,4 @@
-//! Hears what happens on the board, and waits for it.
+//! Receives board events, and waits for them.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::{
     conductor::slots::Slots,
 };
 
-/// How often it is looked whether all is done while others hold the last jobs.
+/// How often to check for the end while other owners hold the last jobs.
 const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 
 impl Pick<'_> {
-    /// Waits until something could be started, and meanwhile keeps the backlog current.
+    /// Waits for free slots, and keeps the backlog current meanwhile.
     pub(super) async fn wait_for_slots(&mut self, slots: &Slots) -> Result<usize> {
         self.count();
         let free = slots.some();
@@ -43,7 +43,7 @@ impl Pick<'_> {
         }
     }
 
-    /// Waits until there may be something to claim that was not there before.
+    /// Waits until new jobs may be claimable.
     pub(super) async fn wait_for_more(&mut self) -> Result<()> {
         self.outage.wait(false);
         self.shared.has_looked.send_replace(true);
@@ -67,13 +67,13 @@ impl Pick<'_> {
             () = self.shared.in_flight.empty(), if self.drains && !others_work => {}
             () = time::sleep_until(self.no_stock_before), if others_work && self.has_heard => {}
             () = time::sleep(LOOK_ANYWAY), if others_work => self.has_heard = true,
-            // Nobody tells when a job has become old enough.
+            // No event reports that a job has become old enough.
             () = time::sleep(LOOK_ANYWAY), if ages => self.looked = None,
         }
         Ok(())
     }
 
-    /// Hears what has been told by now, without waiting for more.
+    /// Reads the pending events without waiting.
     pub(super) fn heed_the_rest(&mut self) -> Result<()> {
         while let Some(event) = next(&mut self.events).now_or_never() {
             self.heed(event)?;
@@ -90,11 +90,11 @@ impl Pick<'_> {
             })
         })?;
         if let Some(subject) = &event.subject {
-            // It may have been mended.
+            // The record may be fixed.
             self.unreadable.remove(&subject.key);
         }
         if event.kind == EventKind::Paused {
-            // What is known may be paused: none of it is to be claimed before that is known.
+            // The backlog may be paused: read the pauses before the next claim.
             self.backlog.clear();
         }
         if let (EventKind::Claimed, Some(job)) = (event.kind, &event.subject) {
@@ -116,12 +116,12 @@ async fn next(events: &mut Option<BoxStream<'_, Result<Event>>>) -> Option<Resul
     }
 }
 
-/// Waits until a time of the wall clock; for ever, if there is none.
+/// Waits until a wall clock time; forever without one.
 async fn at(moment: Option<DateTime<Utc>>) {
     match moment {
         None => std::future::pending().await,
         Some(moment) => {
-            // Looked at again now and then, since that clock may be set.
+            // Checked again now and then, since that clock may be set.
             let ahead = (moment - Utc::now()).to_std().unwrap_or_default();
             time::sleep(ahead.min(Duration::from_secs(60))).await;
         }

@@ -1,17 +1,17 @@
-//! Who could post to an embedded board, or put another one in its place.
+//! Checks who could post to an embedded board, or replace it.
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
 use crate::trust::{Others, Trust, Untrusted, Way, check, is_absent, kind, unseen};
 
-/// A board that does not exist yet will be ours alone; where it is to be must be so already.
+/// A new board will be ours alone; its directory must be so already.
 pub(crate) fn check_board(path: &Path) -> Result<(), Untrusted> {
     let board = match Way::to(path, Others::OurGroup) {
         Ok(board) => board.path,
         Err(Untrusted::Unseen { path: gone, source }) if is_absent(&source) => {
             let path = std::path::absolute(path).map_err(|source| unseen(path, source))?;
             if !path.parent().is_some_and(Path::exists) {
-                // We make its folder; nobody else is to make it before.
+                // We create its directory, and no other user may create it first.
                 let there = gone.parent().unwrap_or(&gone);
                 return Way::to(there, Others::OurGroup)?.check_place(Others::OurGroup);
             }
@@ -22,14 +22,14 @@ pub(crate) fn check_board(path: &Path) -> Result<(), Untrusted> {
     let folder = board.parent().ok_or_else(|| kind(&board, "a file"))?;
     Way::to(folder, Others::OurGroup)?.check(Trust::Us)?;
     let name = board.file_name().unwrap_or_default().as_encoded_bytes();
-    // What lies beside the board is part of it: the journal, the shared memory, the signal.
+    // Files beside the board belong to it: the journal, the shared memory, the signal.
     for entry in fs::read_dir(folder).map_err(|source| unseen(folder, source))? {
         let entry = entry.map_err(|source| unseen(folder, source))?;
         if entry.file_name().as_encoded_bytes().starts_with(name) {
             let file = entry.path();
             match fs::symlink_metadata(&file) {
                 Ok(found) => check(&file, found.uid(), found.mode(), Trust::Us)?,
-                // The journal comes and goes with those who have the board open.
+                // The journal comes and goes with the board's users.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(source) => return Err(unseen(&file, source)),
             }

@@ -1,4 +1,4 @@
-//! The policy of another conductor, as the registry tells it.
+//! The policy of another conductor, from its registry entry.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::{Glob, Handlers, InvalidGlob, Policy, Programs, Unfit, Variables, fit
 use crate::job::Takes;
 
 impl Policy {
-    /// What there is on the other machine is not known: a program that it may run counts as being there.
+    /// The other machine's programs are unknown: an allowed program counts as present.
     pub(crate) fn of(takes: &Takes) -> Result<Self, InvalidGlob> {
         let globs = |texts: &[String]| -> Result<Vec<Glob>, InvalidGlob> {
             texts.iter().map(|text| text.parse()).collect()
@@ -28,7 +28,7 @@ impl Policy {
         })
     }
 
-    /// Returns where a program would be that a posting names, if it may be there.
+    /// Returns the path of a posting's program, if it may exist.
     pub(super) fn elsewhere(&self, name: &str) -> Result<PathBuf, Unfit> {
         let Programs::Like(globs) = &self.programs else {
             return Ok(name.into());

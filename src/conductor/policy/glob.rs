@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use regex::Regex;
 use thiserror::Error;
 
-/// A pattern: `*` is any text and `?` any character, but for a slash.
+/// A pattern: `*` is any text and `?` any character, except a slash.
 #[derive(Debug, Clone)]
 pub(crate) struct Glob {
     text: String,

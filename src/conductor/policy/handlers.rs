@@ -15,7 +15,7 @@ use crate::{
     trust::{Others, Trust, Untrusted, Way, is_absent, kind},
 };
 
-/// Directories of general programs, which are no handlers.
+/// Directories of programs for all users: never a handler directory.
 const FOR_EVERYBODY: [&str; 10] = [
     "/",
     "/bin",

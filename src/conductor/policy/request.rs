@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Unfit;
 use crate::{duration, retry};
 
-/// What a posting asks for; nothing of it has been allowed yet.
+/// A posting's request, before any check.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) command: Vec<String>,
@@ -62,7 +62,7 @@ impl Request {
     }
 }
 
-/// Reads an optional field; what is null is not there.
+/// Reads an optional field; null counts as absent.
 fn read<T>(
     details: &Value,
     field: &'static str,
@@ -79,7 +79,7 @@ fn malformed(field: &'static str, wanted: &'static str) -> Unfit {
     Unfit::Malformed { field, wanted }
 }
 
-/// Returns a text that can be handed to a program, in which a NUL would end it.
+/// Returns a text without NUL, which would end a program's argument.
 fn text(value: &Value) -> Option<String> {
     let text = value.as_str().filter(|text| !text.contains('\0'))?;
     Some(text.to_owned())

@@ -1,4 +1,4 @@
-//! What may be executed, tried with postings as an enemy would write them.
+//! The execution policy, tested with hostile postings.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -120,7 +120,7 @@ fn only_allowed_programs_run_by_where_they_are() {
     path_of(&of(found.to_str().unwrap()), env());
     assert!(refusal(&of("/opt/*/env"), env()).contains("is not allowed here"));
     assert!(refusal(&of("/*"), env()).contains("is not allowed here"));
-    // One that is not there cannot be at an allowed place.
+    // An absent program is not at an allowed path.
     let absent = json!({"command": ["no-such-program"]});
     assert!(refusal(&of("/usr/bin/*"), absent.clone()).contains("is not installed here"));
     let plan = open().plan(&job("a", absent)).unwrap();
@@ -134,7 +134,7 @@ fn without_programs_nothing_is_run_for_a_command() {
     assert!(refusal(&closed, json!({})).contains("no command"));
 }
 
-/// A folder with a handler, and a policy for nothing else.
+/// A directory with a handler, and a policy for nothing else.
 fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, Policy) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -225,7 +225,7 @@ fn a_board_must_be_ours_alone() {
 fn relative_folders_are_not_searched() {
     let search = absolute_search(Some(OsStr::new(":bin:/usr/bin:.:/bin")));
     assert_eq!(search, [Path::new("/usr/bin"), Path::new("/bin")]);
-    // Whatever is in the current folder then.
+    // Whatever the current directory is.
     for nowhere in [None, Some(""), Some("."), Some("::"), Some("src:./src")] {
         let search = absolute_search(nowhere.map(OsStr::new));
         assert!(search.is_empty(), "{nowhere:?}");
@@ -256,7 +256,7 @@ fn nobody_else_leads_to_the_handlers() {
         Folder::new(&at(way)).unwrap();
     }
     Folder::new(&at("loop")).unwrap_err();
-    // What everybody can write is safe only if nobody can rename what others have there.
+    // A directory that all users can write is safe only with the sticky bit.
     set("ours", 0o1777);
     for way in ways {
         Folder::new(&at(way)).unwrap();
@@ -312,12 +312,12 @@ fn nobody_else_can_put_another_board_in_its_place() {
     set(&folder, 0o700);
     let board = folder.join("board.db");
     let absent = parent.join("absent/folder/board.db");
-    // As root the group is one's own.
+    // For root the group is its own.
     let group = if geteuid().is_root() { 0o775 } else { 0o755 };
     for mode in [0o755, group, 0o1777, 0o777] {
         set(&parent, mode);
         assert_eq!(check_board(&board).is_ok(), mode != 0o777, "{mode:o}");
-        // Whoever is first makes the folder.
+        // The first process makes the directory.
         assert_eq!(check_board(&absent).is_ok(), mode & 0o2 == 0, "{mode:o}");
     }
 }

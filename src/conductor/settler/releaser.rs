@@ -1,4 +1,4 @@
-//! Gives back what the board may have as ours and nobody performs, until the board has answered.
+//! Releases claims without an attempt, until the board has confirmed it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,11 +9,11 @@ use crate::{
     conductor::{outage::Outage, shared::Shared},
 };
 
-/// How long what may still be ours is given back, when all ends.
+/// How long the conductor tries to release claims before it exits.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Nobody claims such a job anew here before the board has said that it is free: so it is always the old
-/// claim that is given back, and never one that was won since.
+/// No part claims such a job again before the board reports it free. So the release always hits the old claim, never
+/// a later one.
 #[derive(Clone)]
 pub(crate) struct Releaser {
     pub(crate) shared: Arc<Shared>,
@@ -28,7 +28,7 @@ impl Releaser {
         }
     }
 
-    /// Gives back what is left, before all ends; if the board is away for longer, it lapses.
+    /// Releases the remaining claims before the exit. If the board stays away for longer, they expire.
     pub(crate) async fn leave(&self) {
         let _ = time::timeout(FAREWELL, self.release_all()).await;
     }
@@ -47,13 +47,13 @@ impl Releaser {
             }
             outage.pause().await;
         }
-        // Of a board that refuses only claims this says nothing.
+        // A board that refuses only claims proves nothing here.
         if was_away {
             outage.is_over();
         }
     }
 
-    /// Looks once at what is adrift, and gives back what is ours.
+    /// Checks the adrift jobs once, and releases ours.
     async fn release(&self) -> Result<()> {
         let Shared {
             board,
@@ -66,7 +66,7 @@ impl Releaser {
             match answer {
                 Ok(job) => {
                     in_flight.put_down(&key);
-                    // Nobody picks any more while everything comes to its end.
+                    // No picker runs while the conductor shuts down.
                     job.map(|job| self.returned.send(Candidate::unvetted(&job)));
                 }
                 Err(error) => failure = Some(error),

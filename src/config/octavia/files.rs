@@ -1,4 +1,4 @@
-//! Which files describe the board.
+//! Finds the files that describe the board.
 
 use std::{
     ffi::OsStr,
@@ -10,10 +10,10 @@ use anyhow::{Context as _, ensure};
 
 use crate::config::Environment;
 
-/// Returns the files, the stronger later: those that are named, where a folder stands for its files,
-/// or else Octavia's own and those in the folder beside it.
+/// Returns the files, later ones override earlier ones. A named directory stands for its files. The default is
+/// Octavia's own file and the files in its directory.
 pub(super) fn find(named: &str, folder: &Path, env: &Environment) -> anyhow::Result<Vec<PathBuf>> {
-    // It may have a password.
+    // It may contain a password.
     ensure!(!named.contains("://"), "octavia:FILE takes no URL");
     let named = match named {
         "" => {

@@ -1,4 +1,4 @@
-//! Where the board is: what Octavia's drivers make of the options, as the URL of a board.
+//! Builds the board's URL from the options, as Octavia's drivers read them.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -144,7 +144,7 @@ impl Reader<'_> {
         self.remark(option, problem);
     }
 
-    /// Returns the servers, of which there is one at least; all are used, or the first alone.
+    /// Returns the servers, at least one: all of them, or only the first.
     fn servers(&self, are_all_used: bool) -> anyhow::Result<Vec<Server>> {
         let (hosts, port) = (self.required(HOSTS)?, self.number("jobboard_backend_port")?);
         let names = oslo::list(&hosts.text);
@@ -176,7 +176,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a text means yes to OpenStack's libraries, where anything else means no.
+/// Whether a text means yes to OpenStack's libraries, where any other text means no.
 pub(super) fn is_yes(text: String) -> bool {
     const YES: [&str; 6] = ["1", "t", "true", "on", "y", "yes"];
     YES.contains(&text.trim().to_lowercase().as_str())

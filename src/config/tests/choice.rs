@@ -1,4 +1,4 @@
-//! Which board is meant.
+//! Tests of the choice of the board.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn a_board_that_is_named_by_its_url_is_guarded_as_under_its_name() {
         assert_eq!(chosen.is_protected, name.is_some(), "{url}");
         assert_eq!(config.read_only.value, is_read_only, "{url}");
     }
-    // Whoever names another table has chosen what holds.
+    // The user's choice of another table overrides the variable.
     let config = machine.load(board("plain"), &[]);
     assert!(!config.board.value.is_protected);
 }
@@ -220,7 +220,7 @@ fn files_are_found_below_the_configuration_folder() {
     let folder = machine.text("xdg");
     let config = machine.load(Flags::default(), &[("XDG_CONFIG_HOME", &folder)]);
     assert_eq!(config.op_timeout.value, Duration::from_secs(7));
-    // The home of many a daemon.
+    // The home of many daemons.
     machine.load(board("redis://a"), &[("HOME", "/dev/null")]);
 }
 
@@ -264,7 +264,7 @@ fn wrong_urls_are_told_where_they_stand() {
     );
     let refusal = machine.refusal(Flags::default(), &[("JOBBOARD_URL", "x://:hunter2@h")]);
     assert!(refusal.starts_with("JOBBOARD_URL is not a board URL: unknown scheme `x`"));
-    // Nobody needs a board that is not used to be right.
+    // An unused board may be invalid.
     machine.load(board("redis://host"), &[]);
 }
 

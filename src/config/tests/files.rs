@@ -1,8 +1,8 @@
-//! Files, and what is wrong with them.
+//! Tests of configuration files and their errors.
 
 use super::*;
 
-/// A file, the line that is wrong, and what is said of it.
+/// A file, the number of the wrong line, and the error.
 const MISTAKES: &[(&str, usize, &str)] = &[
     (
         "nme = 1",

@@ -1,4 +1,4 @@
-//! Who has the last word on each value, and what nobody is told.
+//! Tests of precedence and secrecy in the configuration.
 
 mod choice;
 mod files;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A machine with a home folder and an `/etc`.
+/// A machine with a home directory and an `/etc`.
 struct Machine(TempDir);
 
 impl Machine {

@@ -1,4 +1,4 @@
-//! Passwords, and where they are not shown.
+//! Tests that passwords stay hidden.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Values, and who says them.
+//! Tests of values and their sources.
 
 use super::*;
 

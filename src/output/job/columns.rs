@@ -1,4 +1,4 @@
-//! What a listing can tell of a record, column by column.
+//! The columns of a listing.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct JobColumn {
     pub(super) name: &'static str,
-    /// How people see it; its title may be shorter than its name.
+    /// The table column; its title may be shorter than its name.
     pub(super) shape: Column,
     read: Read,
 }
@@ -151,7 +151,7 @@ impl JobColumn {
     }
 }
 
-/// What a column says, before it is known to whom.
+/// A value before it is formatted for people or programs.
 #[derive(Debug)]
 pub(super) enum Fact<'a> {
     Nothing,
@@ -159,7 +159,7 @@ pub(super) enum Fact<'a> {
     Marked(Tone, Cow<'a, str>),
     Number(i128),
     Span(Duration),
-    /// What people are told, and what programs are.
+    /// For people, and for programs.
     Both(Cell, Cow<'a, str>),
     /// Only for people.
     Aside(Cell),
@@ -181,7 +181,7 @@ impl Fact<'_> {
         }
     }
 
-    /// Returns it for programs: spans of time in seconds.
+    /// Formats it for programs: durations in seconds.
     pub(super) fn field(self) -> String {
         match self {
             Self::Nothing | Self::Aside(_) => String::new(),
@@ -200,8 +200,8 @@ fn positive(span: TimeDelta) -> Option<Duration> {
     span.to_std().ok()
 }
 
-/// Returns the reason of the last action, for people with the action if it is not what brought the job
-/// here; without one, the last failure or the problem of the record.
+/// Returns the reason of the last action; people see the action too, unless it ended or trashed the job. Without a
+/// reason, returns the last failure or the problem of the record.
 fn reason(job: &Job) -> Fact<'_> {
     if let (Some(remark), Some(reason)) = (&job.history.remark, job.history.reason()) {
         return match &remark.action {

@@ -1,4 +1,4 @@
-//! All that is known of a job, line by line, for people.
+//! The full description of a job for people.
 
 use std::borrow::Cow;
 
@@ -67,7 +67,7 @@ impl JobView<'_> {
         page.fact(name, format!("{} ({ago} ago)", rfc3339(time)));
     }
 
-    /// Says how the job came to its end, and who had a hand in what became of it.
+    /// Prints how the job ended, and who intervened.
     fn end(&self, page: &mut Page, job: &Job) {
         if let Some(ended) = &job.ended {
             self.moment(page, "ended", Some(ended.on));
@@ -171,7 +171,7 @@ impl JobView<'_> {
         } else {
             covered(details)
         };
-        // A value always has a text; without one there would be nothing to show anyway.
+        // A JSON value always has a text.
         page.block(&serde_json::to_string_pretty(&shown).unwrap_or_default());
     }
 
@@ -189,7 +189,7 @@ impl JobView<'_> {
             page.heading("raw");
             page.block(&String::from_utf8_lossy(&record.raw));
         } else {
-            // Nobody can tell what in it is a secret.
+            // Secrets in an unreadable posting cannot be found.
             page.fact("raw", "hidden; use --reveal");
         }
     }

@@ -65,7 +65,7 @@ impl Serialize for JobView<'_> {
         };
         if job.is_none_or(|job| !job.raw.is_empty()) {
             map.serialize_entry("size", &raw.0)?;
-            // Nobody can tell what in it is a secret.
+            // Secrets in an unreadable posting cannot be found.
             let raw = if hides { &[] } else { raw.1.as_slice() };
             map.serialize_entry("raw", &BASE64.encode(raw))?;
         }

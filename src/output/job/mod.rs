@@ -1,4 +1,4 @@
-//! A job as people and programs see it.
+//! A job, printed for people and for programs.
 
 mod attempt;
 mod columns;
@@ -21,16 +21,16 @@ use crate::job::{Entry, Pause, Pauses, State};
 pub(crate) struct JobView<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) now: DateTime<Utc>,
-    /// Whether people see what looks like a secret.
+    /// Whether people see secrets.
     pub(crate) is_revealed: bool,
-    /// Whether programs do not see it either, unless people do.
+    /// Whether secrets are hidden from programs too, unless people see them.
     pub(crate) is_covered: bool,
-    /// What keeps it from being taken.
+    /// The pause that keeps it from being claimed.
     pub(crate) pause: Option<&'a Pause>,
 }
 
 impl<'a> JobView<'a> {
-    /// Shows a record as a listing does.
+    /// Shows a record as in a listing.
     pub(crate) fn of(entry: &'a Entry, now: DateTime<Utc>) -> Self {
         Self {
             entry,
@@ -41,12 +41,12 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// Shows programs no more of what looks like a secret than people, if that is so.
+    /// Hides the same secrets from programs as from people, if set.
     pub(crate) fn covered(self, is_covered: bool) -> Self {
         Self { is_covered, ..self }
     }
 
-    /// Shows also whether the job would be taken but for what is paused.
+    /// Adds whether a pause keeps the job from being claimed.
     pub(crate) fn under(self, pauses: &'a Pauses) -> Self {
         let job = self
             .entry
@@ -58,13 +58,13 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// Returns how long ago a time was, never less than nothing.
+    /// Returns the time since then, at least zero.
     fn since(&self, time: DateTime<Utc>) -> Duration {
         (self.now - time).to_std().unwrap_or_default()
     }
 }
 
-/// Returns as much of a reference as people need; of a key that is all of it.
+/// Returns enough of a reference for people; keys are never cut.
 pub(crate) fn short(reference: &str) -> &str {
     match reference.starts_with("key:") {
         true => reference,

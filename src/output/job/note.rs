@@ -1,4 +1,4 @@
-//! What a listing notes of a job beside its facts.
+//! Remarks on a job in a listing.
 
 use super::JobView;
 use crate::{
@@ -6,8 +6,7 @@ use crate::{
     job::{Holding, Job, Lease, State},
 };
 
-/// Says why a job is not as one would expect, or will not go on by itself; what is worst comes
-/// first.
+/// Explains why a job is unusual or stuck; the worst reason comes first.
 pub(super) fn note(view: JobView<'_>, job: &Job) -> Option<String> {
     let not_before = job.history.not_before.map(|time| time - view.now);
     let backing_off = not_before

@@ -1,4 +1,4 @@
-//! A record as a row of a listing, in the columns that were asked for.
+//! A record as a row of a listing, in the selected columns.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use crate::{
     output::{Cell, Column, Record, Row},
 };
 
-/// The columns of a listing, and whether each was asked for.
+/// The columns of a listing, and whether the user selected each.
 #[derive(Debug, Clone)]
 pub(crate) struct JobColumns(Vec<(&'static JobColumn, bool)>);
 
 impl JobColumns {
-    /// Returns the default columns of a shelf. They are a contract: scripts read them by their place.
+    /// Returns the default columns of a location. They are a contract: scripts read them by position.
     pub(crate) fn usual(shelf: Shelf) -> Self {
         Self::of(match shelf {
             Shelf::Board => "uuid name state priority age owner held expires attempts note",
@@ -27,13 +27,12 @@ impl JobColumns {
         })
     }
 
-    /// Returns columns by their names.
     pub(crate) fn of(names: &str) -> Self {
         let columns = names.split(' ').filter_map(find);
         Self(columns.map(|column| (column, false)).collect())
     }
 
-    /// Changes them: one that is named without a sign stands, with others such, for all of them.
+    /// Applies changes: columns without a sign replace all default ones.
     pub(crate) fn but(mut self, changes: &[ColumnChange]) -> Self {
         if changes.iter().any(|change| change.sign.is_none()) {
             self.0.clear();
@@ -64,7 +63,7 @@ impl JobColumns {
         self.0.is_empty()
     }
 
-    /// Returns them for a table, in which those stay that were asked for.
+    /// Returns them for a table, which never drops selected columns.
     pub(crate) fn shapes(&self) -> Vec<Column> {
         let shapes = self.0.iter().map(|(column, is_asked)| {
             let shape = column.shape.clone();
@@ -75,7 +74,7 @@ impl JobColumns {
     }
 }
 
-/// A column that is asked for, also beside the usual ones (`+`), or is not wanted (`-`).
+/// A selected column, an addition to the default ones (`+`), or a removal (`-`).
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnChange {
     sign: Option<char>,

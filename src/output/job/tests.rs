@@ -1,4 +1,4 @@
-//! What listings show of records, on terminals of several widths.
+//! Listings of records, on terminals of several widths.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ fn malformed() -> Entry {
     })
 }
 
-/// A board on which much is the matter.
+/// A board with many problems.
 fn night() -> Vec<Entry> {
     let held_back = History {
         attempts: 2,
@@ -110,7 +110,7 @@ fn night() -> Vec<Entry> {
             history: held_back.clone(),
             ..job("b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11", "backup")
         },
-        // What is to come does not matter to whoever has it already.
+        // A priority or delay no longer matters to a claimed job.
         Job {
             history: held_back,
             ..claimed(
@@ -268,7 +268,7 @@ fn the_past_tells_how_jobs_ended_and_how_long_they_took() {
     };
     let entries = [
         ended(Departure::Failed, vec![failure()]),
-        // It failed before, and was done in the end.
+        // It failed first and succeeded later.
         ended(Departure::Consumed, vec![failure()]),
         malformed(),
     ];

@@ -1,4 +1,4 @@
-//! How tables are laid out.
+//! Tests of table layout.
 
 use super::*;
 
@@ -104,7 +104,7 @@ fn ids_are_as_long_as_it_takes_to_tell_them_apart() {
         told(&["12345678-aaaa", "22345678-aaaa"]),
         "UUID\n12345678\n22345678\n"
     );
-    // Also further down, where the widths are known already; twins cannot be told apart.
+    // Further down too, where the widths are fixed; equal ids cannot be distinguished.
     assert_eq!(
         told(&["12345678-abaa", "12345678-acaa", "12345678-acaa", "-"]),
         "12345678-ab\n12345678-ac\n12345678-ac\n-\n"

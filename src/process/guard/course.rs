@@ -1,14 +1,14 @@
-//! What a guard does to a command, and when.
+//! The steps by which a guard ends a command, and their times.
 
 use std::time::Duration;
 
 use super::{Limits, Ward};
 use crate::process::{clock::Boottime, group::Group, lineage::Origin};
 
-/// How long a guard waits before it looks again whether anything is left.
+/// The pause of a guard before it checks for remains again.
 pub(super) const PAUSE: Duration = Duration::from_millis(25);
 
-/// How long it goes on with what does not end though it was killed: the kernel holds that.
+/// The guard gives up on killed processes after this long: the kernel holds them.
 pub(super) const PERSISTENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
@@ -17,11 +17,11 @@ pub(super) struct Course {
     next: Option<(Step, Boottime)>,
 }
 
-/// Something that is done to a command whose lease is not prolonged.
+/// A step against a command whose lease is not renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Terminate,
-    /// It is killed, and again whatever it has started meanwhile.
+    /// Kills it, and again any new descendants.
     Kill,
 }
 
@@ -33,7 +33,7 @@ impl Course {
         }
     }
 
-    /// Returns the command that it is for.
+    /// Returns the command to act on.
     pub(super) fn origin(self, group: Option<Group>) -> Origin {
         Origin {
             group,
@@ -60,7 +60,7 @@ impl Course {
         })
     }
 
-    /// Does no more, once a command was killed of which nothing is left, or that will not end.
+    /// Ends the schedule once a killed command has no remains, or does not end.
     pub(super) fn conclude(&mut self, is_anything_left: bool, now: Boottime) {
         if !is_anything_left || self.ward.limits.kill + PERSISTENCE <= now {
             self.next = None;

@@ -66,7 +66,7 @@ impl Guard {
         }
     }
 
-    /// Whether a process may descend from a command that is not its parent any more.
+    /// Whether an adopted orphan may descend from this command.
     fn has_orphans(&self, group: Group) -> bool {
         let state = self.state.lock();
         let Some(adopted) = &self.adopted else {

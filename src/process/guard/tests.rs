@@ -1,4 +1,4 @@
-//! The guard, run for real: the test binary is its own helper.
+//! Tests of a real guard process: the test binary is its own helper.
 
 use std::{env, future::Future, time::Duration};
 
@@ -77,7 +77,7 @@ fn in_ms(terminate: u64, kill: u64) -> Limits {
     }
 }
 
-/// The same for a command with this mark, and no job.
+/// A command with this mark, and no job.
 fn ward(mark: &str, terminate: u64, kill: u64) -> Ward {
     ward_for("", mark, in_ms(terminate, kill))
 }
@@ -87,7 +87,6 @@ fn ward_for(job: &str, mark: &str, limits: Limits) -> Ward {
     Ward { limits, label }
 }
 
-/// Returns the processes with this mark.
 fn marked(mark: &str) -> Vec<Pid> {
     let label = Label::new(mark, "");
     let bearers = Processes::now().bearers(|it| it == label);
@@ -238,7 +237,7 @@ fn helper_pid(guard: &Guard) -> Pid {
     Pid::from_child(&guard.state.lock().helper.as_ref().unwrap().child)
 }
 
-/// Waits until no process has this mark that runs.
+/// Waits until no running process carries this mark.
 async fn none_has(mark: &str) {
     soon(async {
         while !marked(mark).is_empty() {
@@ -270,7 +269,7 @@ async fn an_announcement_that_was_made_good_or_taken_back_ends_nobody() {
     guard.expect(ward(&mark, 50, 60_000)).unwrap();
     guard.not_started();
     let never_told = start(&mark, "exec sleep 60");
-    // It is ended in order, so that whoever it spared has been spared for good.
+    // An orderly end: the processes that it spared are out of danger.
     guard.expect(ward(&mark, 300, 60_000)).unwrap();
     assert_eq!(soon(never_told.ended()).await.unwrap(), TERMINATED);
     assert!(futures_util::FutureExt::now_or_never(told.ended()).is_none());

@@ -1,4 +1,4 @@
-//! What becomes of configurations, of deployments and of nobody.
+//! Tests with configurations of real deployments and invented ones.
 
 mod recorded;
 
@@ -13,10 +13,10 @@ use crate::{
     untrusted::{Answer, Bounds, Corpus, refused},
 };
 
-/// Stands for what nobody may be told.
+/// A secret that no error may contain.
 const PASSWORD: &str = "hunter2";
 
-/// A folder that stands for `/etc`.
+/// A directory in place of `/etc`.
 struct Machine(TempDir);
 
 impl Machine {
@@ -175,7 +175,7 @@ fn what_has_no_counterpart_or_is_hardly_meant_is_said() {
     assert_eq!(Expiry::default().duration(), Duration::from_secs(30));
 }
 
-/// Configurations, and what is said of each.
+/// Configurations, and the error of each.
 const MISTAKES: &[(&str, &str)] = &[
     (
         "jobboard_enabled = True",
