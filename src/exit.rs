@@ -140,7 +140,7 @@ pub(crate) struct Teller {
     is_json: bool,
     is_coloured: bool,
     program: Suggestion,
-    /// The command whose help has details.
+    /// The command, for a reference to its help.
     command: Option<String>,
     /// The board of `--to`: its name in errors, and the start of its commands.
     second: Arc<OnceLock<(String, Suggestion)>>,

@@ -9,7 +9,7 @@ pub(crate) struct UnknownName {
     pub(crate) names: Vec<&'static str>,
 }
 
-/// Declares an enum whose variants have names, which `$same` compares with a text.
+/// Declares an enum with named variants; `$same` compares a name with a text.
 macro_rules! named {
     (
         $(#[$meta:meta])*
@@ -25,7 +25,6 @@ macro_rules! named {
         impl $Type {
             pub(crate) const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// Returns the name as it is stored and told.
             pub(crate) fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+

@@ -16,7 +16,7 @@ use rustix::{
 
 use crate::duration;
 
-/// The largest file to read at once: a configuration, a certificate, a password.
+/// The largest file to read whole: a configuration, a certificate, a password.
 pub(crate) const LARGEST: u64 = 1 << 20;
 
 /// Requires a regular file within the size limit.
@@ -44,7 +44,7 @@ pub(crate) fn file_or_pipe(path: &Path, most: u64, patience: Duration) -> io::Re
     within(open(path)?, most, (Instant::now(), patience))
 }
 
-/// Reads a file or a pipe up to its end, within the limits of time and size.
+/// Reads a whole file or pipe, within the limits of time and size.
 pub(crate) fn within(mut file: File, most: u64, time: (Instant, Duration)) -> io::Result<Vec<u8>> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 8192]);
     while bytes.len() as u64 <= most {

@@ -84,7 +84,7 @@ pub(crate) struct Case<'a> {
 }
 
 impl Patience {
-    /// Whether a job is over its retry limit; `own` is the job's own limit.
+    /// Whether a job has exceeded its retry limit; `own` is the job's own limit.
     pub(crate) fn is_spent(&self, history: &History, own: Option<u32>) -> bool {
         history.attempts > self.most(own)
     }

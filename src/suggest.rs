@@ -35,7 +35,7 @@ impl Suggestion {
         self
     }
 
-    /// Adds a word that is not read as an option, whatever its first character.
+    /// Adds a word that is never read as an option, even with a leading dash.
     pub(crate) fn operand(self, word: &str) -> Self {
         let end = word.starts_with('-').then_some("--");
         self.with(end).with([word])
@@ -139,7 +139,7 @@ impl Hint {
         let mut parts = Vec::new();
         for (at, part) in self.text.split('`').enumerate() {
             let is_ours = part.starts_with("jobboard ");
-            // Every second part is in backticks. One without foreign words stays as it is, such as a key's name.
+            // Every second part is in backticks. One without foreign words, such as a key's name, stays unchanged.
             parts.push(match at % 2 == 1 && (is_ours || part.contains("{}")) {
                 true => {
                     let mut command = Suggestion::default();

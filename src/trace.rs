@@ -110,7 +110,7 @@ pub(crate) fn add(kept: &[(String, Value)], details: &mut Details) {
     }
 }
 
-/// An attempt in a trace of its own: it may come days after the posting.
+/// An attempt in a separate trace: it may come days after the posting.
 #[derive(Debug, Clone)]
 pub(crate) struct Span {
     context: SpanContext,
@@ -150,7 +150,7 @@ impl Span {
         format!("{:032x}", self.context.trace)
     }
 
-    /// Returns its ids and those of its link, in OTLP form.
+    /// Returns its own ids and the link's, in OTLP form.
     pub(crate) fn ids(&self) -> (Value, Option<Value>) {
         (self.context.ids(), self.link.as_ref().map(SpanContext::ids))
     }

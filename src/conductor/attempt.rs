@@ -43,7 +43,7 @@ pub(super) struct Attempt {
     pub(super) lease: KeptLease,
     /// A later scan of all processes shows the job's leftovers.
     pub(super) look_since: Boottime,
-    /// Set for a started command whose job is traced.
+    /// Set if the command started and its job is traced.
     pub(super) span: Option<Span>,
 }
 

@@ -74,7 +74,7 @@ pub(crate) struct Measured {
     pub(crate) runs: Histogram,
     /// Time from posting to first attempt.
     pub(crate) waits: Histogram,
-    /// Renewals that the board answered, and those that it did not.
+    /// Answered and unanswered renewals.
     pub(crate) renewed: u64,
     pub(crate) not_renewed: u64,
     /// The delay of the last granted renewal.

@@ -60,7 +60,7 @@ pub(crate) enum Stream {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Note {
-    /// TaskFlow's name for it, if there is one.
+    /// TaskFlow's name for it, if TaskFlow has this event.
     pub(crate) event: &'static str,
     pub(crate) job: Option<Arc<Tag>>,
     pub(crate) facts: Vec<(&'static str, Value)>,

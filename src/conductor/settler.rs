@@ -87,7 +87,7 @@ pub(super) struct Settler {
     /// Whether it counts all jobs that are still failing.
     pub(super) remembers_failures: bool,
     pub(super) tally: Tally,
-    /// Settlements that the board rejects for a reason of its own.
+    /// Settlements that the board rejects for a reason other than the claim.
     pub(super) refused: Refused,
     /// Whether the missing history was reported.
     pub(super) has_told_of_forgetting: bool,
@@ -156,7 +156,7 @@ impl Settler {
         }
     }
 
-    /// Waits a moment for more, if other jobs are running: an exchange costs as much as a job.
+    /// Waits a moment for more, if other jobs are running: each exchange is as expensive as a job.
     async fn gather(&mut self, due: &mut Vec<Due>) {
         let end = Instant::now() + MOMENT;
         while due.len() < MOST && self.shared.in_flight.count() > due.len() {

@@ -107,7 +107,7 @@ impl State {
     fn free(&self, jobs: usize) -> usize {
         let ahead = self.ahead(jobs);
         let free = (jobs + ahead).saturating_sub(self.taken);
-        // Several jobs are claimed together, as long as no job waits for it.
+        // Several jobs are claimed together, unless one has to wait for it.
         let is_worth_it = self.taken < jobs || free > ahead / 2;
         if is_worth_it { free } else { 0 }
     }

@@ -249,7 +249,7 @@ impl Supervisor {
     }
 }
 
-/// Waits until there was no work for this long. A conductor that is quiet or has not listed the board stays.
+/// Waits until the conductor was idle for this long. A conductor that is quiet or has not listed the board stays.
 async fn idle(shared: &Shared) {
     let mut shutdown = shared.shutdown.subscribe();
     let mut has_looked = shared.has_looked.subscribe();

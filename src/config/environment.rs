@@ -153,9 +153,9 @@ impl Environment {
             .or_else(|| Some((self.account)()?.home))
     }
 
-    /// Returns `user@host`, as far as the machine knows them.
+    /// Returns `user@host`, if the machine knows them.
     ///
-    /// After `su` this is the new user, whatever `USER` contains.
+    /// After `su` this is the new user, even if `USER` has the old name.
     pub(super) fn user_at_host(&self) -> String {
         let user = (self.account)()
             .map(|account| account.name)

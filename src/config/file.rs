@@ -72,7 +72,7 @@ pub(super) struct FoundTable<'a> {
 }
 
 impl ConfigFiles {
-    /// Reads the given file, or else those of the user and the system that exist.
+    /// Reads the given file, or else the existing files of the user and the system.
     pub(super) fn read(
         named: Option<&Sourced<PathBuf>>,
         env: &Environment,

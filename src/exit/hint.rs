@@ -1,4 +1,4 @@
-//! Hints for errors whose remedy is not obvious.
+//! Hints for errors without an obvious remedy.
 //!
 //! `JOB` in a command stands for the job that the error is about.
 

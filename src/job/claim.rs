@@ -8,9 +8,9 @@ use thiserror::Error;
 
 use super::{Job, JobKey, shortened};
 
-/// The name under which a claim is held.
+/// The name of a claim's holder.
 ///
-/// Bytes, because peers compare names by bytes and may have written some that are not text.
+/// Bytes, because peers compare names by bytes and may have written invalid text.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Owner(Vec<u8>);
 
@@ -118,7 +118,7 @@ pub(crate) enum Term {
     Indefinite,
     /// Expires after this long.
     For(Duration),
-    /// Renewed by us: for this long each time, or as long as our session lives.
+    /// Renewed by us: for this long each time, or while our session lives.
     Kept(Duration),
 }
 

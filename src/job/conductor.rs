@@ -25,14 +25,14 @@ pub(crate) struct Conductor {
     pub(crate) pid: u32,
     pub(crate) since: DateTime<Utc>,
     pub(crate) owner: Owner,
-    /// Time since the last heartbeat, as far as the board knows.
+    /// Time since the last heartbeat, if the board knows it.
     #[serde(skip)]
     pub(crate) silence: Option<Duration>,
     #[serde(flatten, serialize_with = "shown")]
     pub(crate) told: Told,
 }
 
-/// Serializes under the public JSON keys; the registry keeps those of 0.2.0.
+/// Serializes under the public JSON keys; the registry keeps the keys of 0.2.0.
 fn shown<S: Serializer>(told: &Told, serializer: S) -> Result<S::Ok, S::Error> {
     let Value::Object(stored) = serde_json::to_value(told).map_err(S::Error::custom)? else {
         return serializer.serialize_none();
@@ -54,7 +54,7 @@ impl Conductor {
         self.silence.is_some_and(|silence| silence > OVERDUE)
     }
 
-    /// Returns the number of free slots. A conductor that reports nothing has one slot.
+    /// Returns the number of free slots. A conductor that reports nothing counts as single-slot.
     pub(crate) fn free(&self) -> usize {
         let Told {
             course,
@@ -152,7 +152,7 @@ pub(crate) struct LeftAlone {
     pub(crate) job: String,
 }
 
-/// A job whose settlement the board refuses for a reason other than its claim.
+/// A job that the board refuses to settle for a reason other than its claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unsettled {
     pub(crate) uuid: String,

@@ -62,7 +62,7 @@ impl Failure {
         }
     }
 
-    /// Adds it to the stored failures, and drops the oldest if there are too many.
+    /// Adds it to the stored failures, and drops the oldest beyond the limit.
     pub(crate) fn add_to(self, failures: &mut Vec<Self>) {
         failures.push(self);
         let surplus = failures.len().saturating_sub(History::FAILURES);

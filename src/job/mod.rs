@@ -90,7 +90,7 @@ pub(crate) struct Job {
     pub(crate) is_unfit: bool,
     /// The server denies read access to a part of the job, so missing parts prove nothing.
     pub(crate) is_denied: bool,
-    /// The posting, if the query asked for it. For one that is too large to read, always its beginning.
+    /// The posting, if the query asked for it. An oversized posting is always there, cut.
     pub(crate) raw: Vec<u8>,
     /// Set for a job in the trash, if known.
     pub(crate) trashed_on: Option<DateTime<Utc>>,
@@ -285,7 +285,7 @@ pub(crate) struct Draft {
     pub(crate) name: String,
     pub(crate) priority: Priority,
     pub(crate) book: Option<Book>,
-    /// A JSON object. A moved job keeps its details, whatever their type.
+    /// A JSON object. A moved job keeps its details, even of another type.
     pub(crate) details: Details,
     /// The state on the source board of a move; `None` for a new job.
     pub(crate) former: Option<Box<Former>>,

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::Owner;
 
-/// The prefix of the owner name under which a move claims jobs, on both boards.
+/// The prefix of the owner name that a move uses on both boards.
 pub(crate) const MOVER: &str = "move:";
 
 /// The most records that a board reads; a move leaves at most a few hundred.

@@ -32,7 +32,7 @@ fn parts(name: &str) -> Option<(&str, &str)> {
     (!flow.is_empty()).then_some((flow, uuid))
 }
 
-/// Returns the id of the job's load balancer, if its posting was fetched and has one.
+/// Returns the load balancer's id, if the fetched posting contains it.
 pub(crate) fn load_balancer(job: &Job) -> Option<Cow<'_, str>> {
     find(
         job,
@@ -44,7 +44,7 @@ pub(crate) fn load_balancer(job: &Job) -> Option<Cow<'_, str>> {
     )
 }
 
-/// Returns the id of the job's amphora, if its posting was fetched and has one.
+/// Returns the amphora's id, if the fetched posting contains it.
 pub(crate) fn amphora(job: &Job) -> Option<Cow<'_, str>> {
     find(job, &["/store/amphora_id", "/store/amphora/id"])
 }
@@ -61,7 +61,7 @@ fn find<'a>(job: &'a Job, places: &[&str]) -> Option<Cow<'a, str>> {
     }
 }
 
-/// Returns a readable name for an Octavia job: its flow and the subject, as far as the posting names it.
+/// Returns a readable name for an Octavia job: its flow, and the subject if the posting names it.
 pub(crate) fn title(job: &Job) -> Option<String> {
     let flow = flow(&job.name)?;
     let start = |id: &str| id.chars().take(8).collect::<String>();

@@ -9,7 +9,7 @@ use crate::names::named;
 /// The default number of jobs in the history.
 pub(crate) const HISTORY: u32 = 10_000;
 
-/// The fields that identify a job, whatever its outcome.
+/// The fields that identify a job, independent of its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) uuid: String,
@@ -56,7 +56,7 @@ impl From<&Job> for Identity {
     }
 }
 
-/// An audit entry: who intervened by hand, what they did, when and why.
+/// An audit entry: a manual intervention, with its author, time and reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Remark {
     pub(crate) by: String,
@@ -115,7 +115,7 @@ pub(crate) struct End {
 }
 
 impl Job {
-    /// Returns the audit entry of the intervention that ended or trashed it, if there was one.
+    /// Returns the audit entry of the intervention that ended or trashed it.
     pub(crate) fn sent_by(&self) -> Option<&Remark> {
         let action = match (self.shelf, self.ended.as_ref().map(|ended| ended.departure)) {
             (Shelf::Past, Some(Departure::Purged)) => "purged",
@@ -144,7 +144,7 @@ impl Job {
         remark.is_some_and(|remark| remark.action.as_deref() == Some(Remark::MOVED))
     }
 
-    /// Returns the address of the board that it was moved from, if the audit entry has it.
+    /// Returns the address of the board that it was moved from, from the audit entry.
     pub(crate) fn moved_from(&self) -> Option<&str> {
         let remark = self.history.remark.as_ref();
         let remark = remark.filter(|it| it.action.as_deref() == Some(Remark::RECEIVED))?;
@@ -171,7 +171,7 @@ impl Job {
         Some(waited.max(TimeDelta::zero()))
     }
 
-    /// Returns the time from its last claim to its end.
+    /// Returns the duration from the last claim to the end.
     pub(crate) fn took(&self) -> Option<TimeDelta> {
         let ended = self.ended.as_ref()?;
         let took = ended.on - ended.claimed_on?;

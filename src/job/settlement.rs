@@ -6,7 +6,7 @@ use super::{
     Departure, Edit, Entry, Failure, Fence, Identity, JobKey, MoveRecord, Owner, Remark, Shelf,
 };
 
-/// What a conductor records on a job that it releases.
+/// The result of an attempt, recorded on a job when it is released.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Aftermath {
     /// Nothing: a person released the job.
@@ -124,7 +124,7 @@ impl Restore {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Purge {
     pub(crate) key: JobKey,
-    /// What the history keeps of it, if known.
+    /// The job's fields for the history, if known.
     pub(crate) job: Option<Identity>,
     pub(crate) remark: Option<Remark>,
 }
@@ -146,7 +146,7 @@ pub(crate) struct Settlement {
     pub(crate) key: JobKey,
     pub(crate) outcome: Outcome,
     pub(crate) authority: Authority,
-    /// What the history keeps if the job ends by this, if known.
+    /// The job's fields for the history if it ends by this, if known.
     pub(crate) job: Option<Identity>,
     pub(crate) remark: Option<Remark>,
     /// Written in the same step that ends the job: proves to a move that it did.

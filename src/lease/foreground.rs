@@ -1,4 +1,4 @@
-//! Runs one command in the foreground, on the terminal if there is one, under a lease.
+//! Runs one command in the foreground, on the terminal if possible, under a lease.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -38,12 +38,12 @@ pub(crate) enum Performed {
 pub(crate) enum NotPerformed {
     #[error(transparent)]
     NotRun(#[from] NotRun),
-    /// It was killed, if it had started at all.
+    /// It was killed, or never started.
     #[error("jobboard cannot supervise the command")]
     Unwatched(#[from] io::Error),
 }
 
-/// Runs a command whose processes carry this label, and returns once none of them remains.
+/// Runs a command under this label, and returns once none of its processes remains.
 ///
 /// `signals` must be caught since before the claim. The lease is renewed throughout and still held on return, unless
 /// it was lost.

@@ -63,7 +63,7 @@ impl Entry {
 }
 
 impl Ledger {
-    /// Opens a ledger for a board whose claims expire or live with a session.
+    /// Opens a ledger. The claims of its board expire, or live with a session.
     pub(super) fn of(board: &dyn Board) -> Self {
         // A session is known to be alive only since its last confirmation but one.
         let expire = board.capabilities().has_expiring_claims;
@@ -135,7 +135,7 @@ impl Ledger {
         self.entries.lock().values().map(limits).min()
     }
 
-    /// Waits until the next claim expires, as far as is known now.
+    /// Waits until the next claim expires, by the present entries.
     pub(super) async fn some_loss(&self) {
         match self.first_loss() {
             Some(moment) => clock::sleep_until(moment).await,

@@ -112,7 +112,7 @@ impl KeptLease {
         Ok(())
     }
 
-    /// Returns while the command can still be ended before the deadline. Await it once, to its end.
+    /// Returns while the command can still be ended before the deadline. Await it once, and do not cancel it.
     pub(crate) async fn lost(&mut self) -> Lost {
         // The keeper is gone, but the guard's limits still hold.
         (&mut self.lost).await.unwrap_or_else(|_| Lost::Expired {

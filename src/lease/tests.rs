@@ -185,7 +185,7 @@ async fn is_lost_in_time(answer: Answer) {
         panic!("{lost}")
     };
     assert_eq!(last.is_some(), !matches!(answer, Answer::Silence));
-    // Without claims there are no more requests.
+    // Without claims the keeper sends no more requests.
     assert!(keeper.ledger.is_empty());
 }
 

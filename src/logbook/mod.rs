@@ -1,7 +1,7 @@
 //! TaskFlow's logbooks: reads the flow of a job from its engine's database.
 //!
-//! Nothing here writes or locks, and large values are read only as far as they are shown. This module knows jobs, but
-//! no boards.
+//! Nothing here writes or locks, and only the shown part of a large value is read. This module knows jobs, but no
+//! boards.
 
 mod error;
 mod flow;
@@ -112,12 +112,12 @@ impl Logbook {
         }
     }
 
-    /// Returns the logbooks with which a job can continue: they exist and have a flow.
+    /// Returns the usable logbooks: they exist and have a flow.
     pub(crate) async fn usable_books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
         self.within(tables::books(&self.rows, uuids, true)).await
     }
 
-    /// Returns the load balancer of each logbook whose flow has one.
+    /// Returns the load balancers of the logbooks, if their flows have one.
     pub(crate) async fn balancers(
         &self,
         uuids: &[&str],

@@ -45,7 +45,7 @@ pub(super) async fn flow_of_book(rows: &Rows, uuid: &str) -> Result<Option<Flow>
     only(rows, "parent_uuid", uuid).await
 }
 
-/// Returns the logbooks that exist, or whose flow exists too.
+/// Returns the logbooks that exist, or that exist with their flow.
 pub(super) async fn books(rows: &Rows, uuids: &[&str], with_flow: bool) -> Result<HashSet<String>> {
     let flow = match with_flow {
         true => " AND uuid IN (SELECT parent_uuid FROM flowdetails)",
@@ -112,7 +112,7 @@ pub(super) async fn flows_about(rows: &Rows, what: About, id: &str) -> Result<Ha
     Ok(found.into_iter().flatten().flatten().collect())
 }
 
-/// A logbook whose flow should have finished.
+/// A logbook with a flow that should have finished.
 #[derive(Debug)]
 pub(crate) struct StaleBook {
     pub(crate) uuid: String,

@@ -1,4 +1,4 @@
-//! Logbooks in SQLite, as TaskFlow writes them; the integration tests have those of real services.
+//! Logbooks in SQLite, as TaskFlow writes them; the integration tests use logbooks of real services.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Builds HTML in which foreign text is harmless: markup is ours, and all other text is escaped by type.
+//! Builds HTML that keeps foreign text harmless: markup is ours, and all other text is escaped by type.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use super::text::Text;
 const BLOCKS: &str = " body caption dd div dl details figcaption figure footer h1 h2 h3 head header html \
     li main nav ol p pre section summary svg table tbody thead tr ul ";
 
-/// Made of our own markup and of elements with escaped texts and attributes.
+/// Made of fixed markup and of elements with escaped texts and attributes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Html(String);
 

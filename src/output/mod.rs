@@ -212,7 +212,7 @@ impl Output {
         }
     }
 
-    /// Writes a value as JSON between two texts, or nothing at all.
+    /// Writes a value as JSON between two texts: all or none of it.
     fn json(&mut self, before: &str, value: &impl Serialize, behind: &str) -> anyhow::Result<()> {
         let mut record = std::mem::take(&mut self.record);
         record.extend_from_slice(before.as_bytes());
@@ -261,7 +261,7 @@ impl Output {
         self.flush()
     }
 
-    /// Writes part of a document with its own format, whatever the output format is.
+    /// Writes part of a document with its own format, independent of the output format.
     pub(crate) fn pass(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         written(self.stdout.write_all(bytes))
     }
@@ -287,7 +287,7 @@ impl Output {
     }
 }
 
-/// Writes lines to stdout, whatever the output format is.
+/// Writes lines to stdout, independent of the output format.
 pub(crate) fn answer(lines: &[String]) -> anyhow::Result<()> {
     let lines: String = (lines.iter().map(|line| format!("{}\n", Text::from(line)))).collect();
     written(io::stdout().write_all(lines.as_bytes()))

@@ -109,7 +109,7 @@ impl Page {
             .add(Tone::Plain, fact);
     }
 
-    /// The fact is cut to fit; the command is shown whole, on a line of its own if necessary.
+    /// The fact is cut to fit; the command is shown whole, on a separate line if necessary.
     pub(crate) fn fact_with(
         &mut self,
         name: &str,
@@ -225,7 +225,7 @@ impl Page {
 
 /// Wraps a line between words; splits a word that is too long for any line.
 fn broken(line: Pieces, columns: usize, hang: usize) -> Vec<Pieces> {
-    // With no columns at all nothing would ever fit.
+    // No text would ever fit into zero columns.
     let columns = columns.max(1);
     let width = |line: &Pieces| line.iter().map(|(_, text)| text.width()).sum::<usize>();
     if hang == WHOLE && width(&line) > columns {

@@ -1,4 +1,4 @@
-//! Lists whose rows are written as they arrive.
+//! Lists, written row by row.
 
 use super::{Column, Format, Output, Row, Text, table::Layout};
 

@@ -90,7 +90,7 @@ pub(crate) fn complain(text: &Text) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Writes a line to stderr whose first word is coloured, if colours are on.
+/// Writes a line to stderr, its first word coloured if colours are on.
 pub(crate) fn complain_of(tone: Tone, mark: &str, text: &str, is_coloured: bool) {
     let style = tone.style_if(is_coloured);
     let (mark, text) = (Text::from(mark), Text::from(text));

@@ -30,7 +30,7 @@ pub(crate) const NOTHING: &str = "-";
 pub(crate) struct Column {
     pub(crate) title: Cow<'static, str>,
     pub(crate) fit: Fit,
-    /// The order in which columns disappear when room is short, lowest first; `None`: never.
+    /// Columns with the lowest number disappear first when room is short; `None`: never.
     pub(super) falls: Option<u8>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) enum Fit {
     Shrinks,
     /// Shrinks in the middle, so that both ends stay.
     KeepsEnds,
-    /// Shows as much as makes it unique.
+    /// Shows the shortest unique prefix.
     Id,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Makes a cell without which the row is useless.
+    /// Makes the cell that the row needs most.
     pub(crate) fn vital(tone: Tone, text: impl Into<Text>) -> Self {
         Self {
             is_vital: true,
@@ -287,7 +287,7 @@ fn blank(columns: usize) -> (Tone, Text) {
     (Tone::Plain, Text::from(" ".repeat(columns)))
 }
 
-/// Lays out a row whose vital cell is wider than its column.
+/// Lays out a row with a vital cell that is wider than its column.
 fn spread(row: &[&Cell], columns: &[&Column], grid: &Grid, room: Option<usize>) -> Option<Pieces> {
     let mut cells = row.iter().zip(&grid.widths);
     let vital = cells.position(|(cell, width)| cell.is_vital && cell.text.width() > *width)?;

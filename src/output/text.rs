@@ -12,7 +12,7 @@ use crate::printable::judged;
 pub(crate) struct Text(String);
 
 impl Text {
-    /// Makes a line of tab-separated fields from which a program can restore the originals.
+    /// Makes a line of tab-separated fields. A program can restore the originals.
     pub(crate) fn line<T: AsRef<str>>(fields: &[T]) -> Self {
         let length = fields.iter().map(|field| field.as_ref().len() + 1).sum();
         let mut line = String::with_capacity(length);

@@ -152,7 +152,7 @@ impl Process {
 
     /// Asks the whole group and its known descendants to exit, and kills them at the given time.
     ///
-    /// Returns how the leader ended. Its descendants may go on until `clear_away`.
+    /// Returns how the leader ended. Its descendants may survive until `clear_away`.
     pub(crate) async fn stop(&self, kill_at: Boottime, guard: Option<&Guard>) -> io::Result<Ended> {
         self.group.terminate();
         let others = async {

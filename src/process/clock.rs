@@ -18,7 +18,7 @@ use tokio::time;
 use crate::ready::Ready;
 
 /// On CLOCK_BOOTTIME, which all processes of a machine share. Unlike tokio's clock it continues during a suspension,
-/// after which a lease may be over.
+/// when leases expire too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Boottime(Duration);
 

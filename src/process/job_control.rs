@@ -54,7 +54,7 @@ pub(crate) enum Role {
 /// in the worker, and in the front once the worker has ended. Call it while there is only one thread.
 pub(crate) fn enter(mark: Option<&OsStr>, args: &[OsString]) -> io::Result<Role> {
     let front = mark.and_then(|mark| Pid::from_raw(mark.to_str()?.parse().ok()?));
-    // The terminal cannot be passed on in a group whose leader is outside the container.
+    // Without a group leader inside the container the terminal cannot be passed on.
     let terminal = Tty::ours().and_then(|tty| Some((tty, own_group()?)));
     match (front, terminal) {
         (Some(front), terminal) => hold(front, terminal),

@@ -12,7 +12,7 @@ use super::group::facts;
 
 pub(crate) const JOB: &str = "JOBBOARD_JOB";
 
-/// The variable by which the guard finds the commands of its conductor; its value is the mark.
+/// The guard finds its conductor's commands by this variable; its value is the mark.
 ///
 /// The conductor's name would not do: its successor may use it while the old guard still searches.
 pub(crate) const MARK: &str = "JOBBOARD_GUARD";
@@ -56,7 +56,7 @@ impl Label {
 
     /// Labels all new children until the returned value is dropped.
     ///
-    /// `None` if the limit is really in use; it then stays as it is.
+    /// `None` if the limit is really in use; it then stays unchanged.
     pub(crate) fn hand_down(self) -> Option<HandedDown> {
         let before = getrlimit(Resource::Rttime);
         // A process below a command of ours carries a label already.

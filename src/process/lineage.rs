@@ -16,7 +16,7 @@ use super::{
     label::Label,
 };
 
-/// A command whose descendants are searched.
+/// A command, for the search of its descendants.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     /// The group that it started with; `None` if unknown yet.
@@ -159,7 +159,7 @@ impl Processes {
         self.below(orphans.chain(in_group.map(|(pid, _)| pid)).copied())
     }
 
-    /// Returns the processes whose label matches.
+    /// Returns the processes with a matching label.
     pub(crate) fn bearers(&self, holds: impl Fn(Label) -> bool) -> Vec<(Pid, Label)> {
         let label = |pid: Pid| Some((pid, Label::of(pid).filter(|it| holds(*it))?));
         self.pids().filter_map(label).collect()

@@ -1,4 +1,4 @@
-//! Checks whether a process is alive, as far as visible from here.
+//! Checks whether a process is alive, if that is visible from here.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<b
         return None;
     }
     let found = found.filter(|found| !found.has_ended());
-    // Another process may have its pid by now.
+    // Another process may use its pid by now.
     let is_it = found
         .is_some_and(|found| started.is_none_or(|started| started.parse() == Ok(found.started)));
     Some(!is_it)

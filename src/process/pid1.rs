@@ -30,7 +30,7 @@ pub(crate) fn stand() -> io::Result<u8> {
         .chain([Signal::CHILD])
         .filter_map(|signal| nix_signal::Signal::try_from(signal.as_raw()).ok())
         .collect();
-    // Before the child starts, so that no signal is lost. The child unblocks the ones that it catches.
+    // Before the child starts, so that no signal is lost. The child unblocks the signals that it catches.
     signals.thread_block()?;
     let inbox = SignalFd::new(&signals)?;
     let child = Command::new("/proc/self/exe")

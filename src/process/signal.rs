@@ -6,10 +6,10 @@ use nix::sys::signal::{self as nix_signal, SigSet};
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind};
 
-/// The signals with which people and supervisors end a program.
+/// People and supervisors end a program with these signals.
 pub(crate) const ENDING: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
 
-/// Other signals whose default action ends a program, from timers, limits and containers.
+/// Signals from timers, limits and containers that end a program by default.
 pub(crate) const ENDING_TOO: [Signal; 6] = [
     Signal::ALARM,
     Signal::VTALARM,
@@ -19,7 +19,7 @@ pub(crate) const ENDING_TOO: [Signal; 6] = [
     Signal::POWER,
 ];
 
-/// Signals whose meaning each program defines.
+/// Signals with a program-defined meaning.
 pub(crate) const STEERING: [Signal; 2] = [Signal::USR1, Signal::USR2];
 
 /// Signals that are caught from creation on and reported one by one.

@@ -54,7 +54,7 @@ pub(crate) struct Bonds {
 /// Our ends of the pipes for a command's output and errors.
 pub(crate) type Pipes = [Option<OwnedFd>; 2];
 
-/// A new command, the leader of its own process group.
+/// A new command, which leads its process group.
 pub(crate) struct Spawned {
     pub(crate) leader: Pid,
     pub(crate) pipes: Pipes,
@@ -196,7 +196,7 @@ impl Spawner {
         })
     }
 
-    /// Returns the environment of one command: ours with its changes, the last of which wins.
+    /// Returns the environment of one command: ours with its changes. The last change wins.
     fn environment(
         &self,
         changes: &[(OsString, Option<OsString>)],

@@ -28,7 +28,7 @@ pub(crate) struct Terminal {
     front_group: Pid,
     /// Whether the command gets the terminal without asking for it.
     is_for_command: bool,
-    /// Whether the command, or one of its own jobs, holds the terminal.
+    /// Whether the command, or a job below it, holds the terminal.
     is_lent: Cell<bool>,
     modes: Option<Termios>,
     events: Option<Signals>,
@@ -95,7 +95,7 @@ impl Terminal {
 
     /// Resets the terminal modes after a command that could not clean up.
     pub(crate) fn take_back(&mut self, command: Group, ended: Option<Ended>) {
-        // The command may have given it to one of its own jobs.
+        // The command may have given it to a job below it.
         let is_with_command = self.tty.foreground() == Some(command.leader());
         if is_with_command
             || (self.is_lent.get() && self.tty.foreground() != Some(self.front_group))
@@ -115,7 +115,7 @@ impl Terminal {
 
     /// Returns to the front's group, where the terminal may be used again.
     pub(crate) fn rejoin(&self) {
-        // It cannot fail while the front lives, and otherwise there is nothing to rejoin.
+        // It cannot fail while the front lives. Without the front no group remains to rejoin.
         let _ = setpgid(None, Some(self.front_group));
     }
 
@@ -172,7 +172,7 @@ impl Terminal {
     }
 }
 
-/// Whether this process has a controlling terminal, whose hang-up sends it a signal.
+/// Whether this process has a controlling terminal, and so gets a signal when that hangs up.
 pub(crate) fn is_controlled() -> bool {
     File::open("/dev/tty").is_ok()
 }

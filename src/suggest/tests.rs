@@ -1,3 +1,5 @@
+//! Tests that real shells read suggested commands word by word.
+
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -17,7 +19,7 @@ use crate::{
     output::{Text, tag},
 };
 
-/// The shells, each with the options under which most characters are special.
+/// The shells, with the options that make most characters special.
 const SHELLS: [&[&str]; 6] = [
     &["sh"],
     &["bash", "--norc", "-O", "extglob"],
@@ -77,7 +79,7 @@ fn run(shell: &[&str], folder: &Path, lines: &str) -> Vec<u8> {
         .unwrap()
         .map(|it| it.unwrap().file_name())
         .collect();
-    // The shells write files of their own into a home directory.
+    // The shells write their own files into a home directory.
     assert!(
         touched.iter().all(|it| it != "PWN"),
         "{shell:?}: {touched:?}"

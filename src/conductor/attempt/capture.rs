@@ -80,7 +80,7 @@ impl Capture {
         }
     }
 
-    /// Does not wait for processes that keep the pipes open; returns whether there are any.
+    /// Does not wait for processes that keep the pipes open; returns whether any do.
     pub(crate) fn drain(&mut self) -> bool {
         let mut read = 0;
         for at in 0..self.pipes.len() {

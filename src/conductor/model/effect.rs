@@ -77,7 +77,7 @@ impl World {
         Some(())
     }
 
-    /// Starts the command, whatever happened to the claim since the last check.
+    /// Starts the command, even if the claim has changed since the last check.
     fn start(&mut self, i: usize) -> Option<()> {
         let conductor = self.able(i)?;
         (conductor.doing == Doing::Starts).then_some(())?;
@@ -144,7 +144,7 @@ impl World {
         Some(())
     }
 
-    /// Releases a claim that the board still lists as ours, or clears the mark if there is none.
+    /// Releases a claim that the board still lists as ours, or clears the mark.
     fn give_back(&mut self, i: usize) -> Option<()> {
         let ours = self.hold.filter(|it| it.owner == i);
         let conductor = self.able(i)?;

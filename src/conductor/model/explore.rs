@@ -66,7 +66,7 @@ impl Found {
         Course { broken, steps }
     }
 
-    /// Returns a world from which the job can never finish, although a conductor works.
+    /// Returns a world where the job can never finish, although a conductor works.
     fn stuck(&self) -> Option<u32> {
         let mut before = vec![Vec::new(); self.worlds.len()];
         for &(from, to) in &self.ordinary {

@@ -1,7 +1,7 @@
 //! An exhaustive model of two conductors with one job, in every possible order of steps.
 //!
 //! It covers the decisions on both sides of a connection: claims, renewals, settlements, the guard, operators who
-//! force or pause, lost and late messages, and processes that stop or die. It is valid as long as its steps match the
+//! force or pause, lost and late messages, and processes that stop or die. It is valid while its steps match the
 //! program; [`source`] lists the functions.
 
 mod board;

@@ -132,7 +132,7 @@ impl World {
     ///
     /// A conductor may be stopped between its last check of the claim and the start of the command, for longer than
     /// the claim lasts. It starts the command anyway. If it is hit again before it notices, with its guard out of
-    /// action, the command goes on. The successor's scan came too early, and nothing can rule that out.
+    /// action, the command continues. The successor's scan came too early, and nothing can rule that out.
     pub(super) fn comes_too_soon(&self, step: Step, scene: &Scene) -> bool {
         let is_overdue = |i: usize| {
             let it = &self.conductors[i];

@@ -8,14 +8,14 @@ pub(super) const TERM: u8 = 4;
 const MARGIN: u8 = 1;
 /// The longest silence of a client towards its ZooKeeper server, in ticks.
 pub(super) const SILENCE: u8 = 2;
-/// The owner of a claim whose conductor is dead: its successor has another name.
+/// The owner of a claim after its conductor died: the successor has another name.
 pub(super) const GONE: usize = 2;
 
 /// How claims end on this board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Expiry,
-    /// All claims of a conductor live as long as its session, which may end once it is unconfirmed.
+    /// All claims of a conductor live until its session ends, which may happen once it is unconfirmed.
     Session,
 }
 
@@ -50,7 +50,7 @@ impl Scene {
         self.planted == Some(planted)
     }
 
-    /// Index of the confirmation from which the expiry of a claim counts.
+    /// The expiry of a claim counts from the confirmation with this index.
     pub(super) fn confirmation(&self) -> usize {
         let is_late =
             self.kind == Kind::Session && !self.has(Planted::CountsFromTheLastConfirmation);
@@ -141,7 +141,7 @@ pub(super) struct Conductor {
     pub(super) is_adrift: bool,
     pub(super) call: Option<Call>,
     pub(super) renewal: Option<Call>,
-    /// A request still in transit whose sender no longer waits, and its sender.
+    /// A request in transit that no conductor waits for, and its sender.
     pub(super) late: Option<(usize, Request)>,
 }
 
@@ -195,7 +195,7 @@ impl Conductor {
         (self.is_watched, self.renewal) = (false, None);
     }
 
-    /// Ends the command and drops the job, whatever is pending.
+    /// Ends the command and drops the job, even with a pending request.
     pub(super) fn abandon(&mut self, owner: usize) {
         self.command = None;
         if let Some(call) = self.call.take() {

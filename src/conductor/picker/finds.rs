@@ -22,7 +22,7 @@ pub(super) struct Finds<'a> {
     filters: &'a Filters,
     pauses: &'a Pauses,
     policy: Arc<Policy>,
-    /// The records that were unreadable before. The listing forgets those that are gone.
+    /// Records that were unreadable before. The listing forgets deleted ones.
     before: HashMap<JobKey, Against>,
     pub(super) unreadable: HashMap<JobKey, Against>,
     pub(super) reasons: Reasons,

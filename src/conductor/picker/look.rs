@@ -64,7 +64,7 @@ impl Pick<'_> {
         Ok(())
     }
 
-    /// Reads the pauses. A change invalidates all that is known of the board.
+    /// Reads the pauses. A change invalidates the backlog.
     async fn read_pauses(&mut self) -> Result<()> {
         let pauses = self.board.lasting_pauses(Utc::now()).await?;
         if !pauses.are(&self.pauses) {
@@ -81,7 +81,7 @@ impl Pick<'_> {
         Ok(())
     }
 
-    /// Lists the whole board, after subscribing if there is no subscription yet.
+    /// Lists the whole board, after subscribing if necessary.
     async fn look(&mut self) -> Result<()> {
         self.read_pauses().await?;
         self.backlog.clear();

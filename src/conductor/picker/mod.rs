@@ -133,7 +133,7 @@ struct Pick<'a> {
     unreadable: HashMap<JobKey, Against>,
     /// Until then, claims of ours may appear that we had no answer for.
     wary_until: Instant,
-    /// Until then, claimed jobs are not listed again, whatever the events.
+    /// Until then, no event causes another listing of claimed jobs.
     no_stock_before: Instant,
     /// How many such listings in a row found candidates but won none.
     fruitless: u32,
@@ -175,7 +175,7 @@ impl Pick<'_> {
             jobs_left = jobs_left.saturating_sub(batch.won.len() as u64);
             for job in batch.won {
                 self.shared.in_flight.take(&job.claimed.job.key);
-                // The receiver lives as long as we do.
+                // The receiver outlives the picker.
                 let _ = won.send(job);
             }
             match batch.trouble.map_or(Ok(()), Err) {

@@ -1,4 +1,4 @@
-//! Patterns for paths and names, in which a `*` ends at a slash.
+//! Patterns for paths and names. A `*` ends at a slash.
 
 use std::{fmt, str::FromStr};
 

@@ -37,7 +37,7 @@ pub(super) fn is_name(name: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) enum Handlers {
     Folder(Folder),
-    /// The handlers that another conductor reports: why each cannot run, and how many more there are.
+    /// The handlers that another conductor reports: why each cannot run, and the number of further ones.
     Told(BTreeMap<String, Option<String>>, usize),
 }
 
@@ -101,7 +101,7 @@ impl Folder {
         }
     }
 
-    /// Returns the names of the handlers, why each cannot run, and how many more there are.
+    /// Returns the names of the handlers, why each cannot run, and the number of further ones.
     pub(super) fn told(&self) -> (BTreeMap<String, Option<String>>, usize) {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

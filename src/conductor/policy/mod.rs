@@ -1,4 +1,4 @@
-//! The execution policy: which programs a job may run, and with which variables.
+//! The execution policy: the programs and variables that a job may use.
 //!
 //! Posters can ask for anything; the conductor's operator decides here.
 
@@ -37,14 +37,14 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) enum Programs {
     None,
-    /// Those whose absolute path matches one of these.
+    /// Programs with an absolute path that matches one of these.
     Like(Vec<Glob>),
     Any,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Variables {
-    /// Those whose name matches one of these.
+    /// Variables with a name that matches one of these.
     Like(Vec<Glob>),
     Any,
 }

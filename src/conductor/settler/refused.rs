@@ -1,4 +1,4 @@
-//! Jobs that the board refuses to settle for a reason of its own, such as an undeletable node.
+//! Jobs that the board refuses to settle for a reason other than the claim, such as an undeletable node.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -66,7 +66,7 @@ impl Refused {
         self.has_changed |= self.jobs.remove(key).is_some();
     }
 
-    /// Waits until a refusal needs attention; forever if there is none.
+    /// Waits until a refusal needs attention; forever without refusals.
     pub(crate) async fn ripe(&self) {
         let now = Instant::now();
         let moments = self.jobs.values().filter(|job| job.due.is_some());

@@ -61,7 +61,7 @@ impl Expiry {
         self.0
     }
 
-    /// A renewed claim never has less left: conductors check this often, and renew once half is over.
+    /// A renewed claim never has less left: conductors check this often, and renew after half the time.
     pub(crate) fn quarter(self) -> Duration {
         self.0 / 4
     }

@@ -1,6 +1,6 @@
 //! Configuration files of OpenStack services: `KEY = VALUE` below `[GROUP]`.
 //!
-//! The rules are those of oslo.config. A value continues on indented lines and loses its quotes; `$NAME` and
+//! The rules are from oslo.config. A value continues on indented lines and loses its quotes; `$NAME` and
 //! `${GROUP.NAME}` refer to other values. Later values and the environment win.
 
 use std::{

@@ -52,7 +52,7 @@ fn a_board_that_is_named_by_its_url_is_guarded_as_under_its_name() {
         assert_eq!(chosen.is_protected, name.is_some(), "{url}");
         assert_eq!(config.read_only.value, is_read_only, "{url}");
     }
-    // The user's choice of another table overrides the variable.
+    // Naming another table selects that table's settings.
     let config = machine.load(board("plain"), &[]);
     assert!(!config.board.value.is_protected);
 }

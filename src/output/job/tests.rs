@@ -110,7 +110,7 @@ fn night() -> Vec<Entry> {
             history: held_back.clone(),
             ..job("b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11", "backup")
         },
-        // A priority or delay no longer matters to a claimed job.
+        // A delay no longer matters to a claimed job.
         Job {
             history: held_back,
             ..claimed(

@@ -23,7 +23,7 @@ impl Grid {
     /// Chooses the columns for rows like these.
     ///
     /// Without room for all, texts are cut a little first. Then columns are left out by their order, empty ones
-    /// first. In the end texts are cut as far as necessary.
+    /// first. In the end texts are cut to fit.
     pub(super) fn of(columns: &[Column], rows: &[Vec<Cell>], room: Option<usize>) -> Self {
         let all = Self {
             shown: (0..columns.len()).collect(),
@@ -83,7 +83,7 @@ impl Grid {
         Ok(self)
     }
 
-    /// Whether the ids of further rows are no longer than those of the first.
+    /// Whether the ids of further rows fit into the width of the first ones.
     pub(super) fn holds_ids(&self, columns: &[Column], rows: &[Vec<Cell>]) -> bool {
         let mut ids = self.shown.iter().zip(&self.widths);
         ids.all(|(&at, width)| {

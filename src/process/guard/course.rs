@@ -1,4 +1,4 @@
-//! The steps by which a guard ends a command, and their times.
+//! The schedule for ending a command.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) struct Course {
     next: Option<(Step, Boottime)>,
 }
 
-/// A step against a command whose lease is not renewed.
+/// A step against a command after its lease was not renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Terminate,

@@ -41,7 +41,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// before the deadline.
 const DEAF: Duration = Duration::from_millis(20);
 
-/// Call this first in a process of its own.
+/// Call this first, in a separate process.
 pub(crate) fn main() -> io::Result<()> {
     // Stopping a whole service signals the guard as well, while its conductor still needs it.
     SigSet::all().thread_block()?;
@@ -110,9 +110,9 @@ struct Watch {
     /// The conductor, if it adopts orphans.
     conductor: Option<Pid>,
     groups: HashMap<Group, Known>,
-    /// A command whose group is unknown yet.
+    /// A command in a group that is not announced yet.
     starting: Option<Course>,
-    /// Groups whose leaders' start times are unknown yet.
+    /// New groups, before the start times of their leaders are known.
     strangers: Vec<Group>,
     /// The beginning of an incomplete line.
     partial: Vec<u8>,
@@ -300,7 +300,7 @@ impl Watch {
         }
     }
 
-    /// Returns the kill time for processes with this label, as far as known.
+    /// Returns the kill time for processes with this label, if known.
     fn kill_at(&self, label: Label) -> Boottime {
         let courses = self.groups.values().map(|known| known.course);
         let mut wards = courses.chain(self.starting).map(|course| course.ward);

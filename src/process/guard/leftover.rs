@@ -1,4 +1,4 @@
-//! Ends the remains of a job whose conductor and guard died or were stopped together.
+//! Ends the remains of a job after its conductor and guard died or were stopped together.
 
 use std::{cell::OnceCell, collections::HashSet, fs, mem, time::Duration};
 
@@ -141,7 +141,7 @@ fn left_over(job: u32) -> Vec<(Kin, bool)> {
     guarded.chain(unguarded).collect()
 }
 
-/// Returns the conductor whose commands a process guards, if it is a running guard.
+/// Returns the conductor of a guard, if the process is a running guard.
 fn watched_by(pid: Pid) -> Option<u32> {
     let arguments = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
     let mut arguments = arguments.split(|&byte| byte == 0).skip(1);

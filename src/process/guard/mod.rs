@@ -1,4 +1,4 @@
-//! The guard: a helper process that ends commands whose lease expired or whose conductor died.
+//! The guard: a helper process that ends commands when their lease expires or their conductor dies.
 //!
 //! This is the conductor's side. [`strays`] and [`adopted`] find processes outside their command's group, [`helper`]
 //! is the guard process, [`course`] its schedule, [`mod@line`] the protocol and [`leftover`] the cleanup after both
@@ -289,7 +289,7 @@ impl Helper {
         let (input, line) = pipe_with(PipeFlags::CLOEXEC)?;
         // A stopped guard must not block this process. One that does not read counts as dead.
         fcntl_setfl(&line, OFlags::NONBLOCK)?;
-        // Without more room, the default size has to do.
+        // Without more room, use the default size.
         let _ = fcntl_setpipe_size(&line, PIPE_SIZE);
         let mut line = File::from(line);
         for known in lines {

@@ -19,7 +19,7 @@ use crate::process::{
 const REAPING: Duration = Duration::from_secs(2);
 
 impl Guard {
-    /// Reaps ended orphans while there are commands.
+    /// Reaps ended orphans while commands run.
     pub(super) async fn reap(&self) -> Infallible {
         loop {
             if self.state.lock().watched.is_empty() {

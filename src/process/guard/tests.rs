@@ -59,7 +59,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
         .unwrap()
 }
 
-/// Waits until a script has made the file, after which its traps are set.
+/// Waits until a script has made the file: its traps are set by then.
 async fn made(path: &std::path::Path) {
     soon(async {
         while !path.exists() {

@@ -136,7 +136,7 @@ fn each_spelling_is_read_as_octavia_reads_it() {
             if group == GROUP && !is_option(group, name) {
                 continue;
             }
-            // No server has that many databases.
+            // Servers have fewer databases.
             if recorded.is_f64() {
                 continue;
             }
@@ -232,7 +232,7 @@ fn each_configuration_gives_the_board_that_octavia_makes_of_it() {
         let variables: Vec<_> = variables
             .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
             .collect();
-        // Without files Octavia reads those of its user; and this program names a file's directory differently.
+        // Without files Octavia reads its user's files; and this program names a file's directory differently.
         if args.is_empty() || variables.contains(&("HOME", "home")) {
             continue;
         }
