@@ -127,7 +127,7 @@ struct Pick<'a> {
     looked: Option<Instant>,
     /// When events were last read.
     heeded: Instant,
-    /// The number of top candidates to choose from at random: other conductors want them too.
+    /// Skip up to this many top candidates at random: other conductors want them too.
     spread: usize,
     /// Records that proved unreadable during a claim, and why.
     unreadable: HashMap<JobKey, Against>,
