@@ -1,8 +1,7 @@
 //! The guard: a helper process that ends commands when their lease expires or their conductor dies.
 //!
-//! This is the conductor's side. [`strays`] and [`adopted`] find processes outside their command's group, [`helper`]
-//! is the guard process, [`course`] its schedule, [`mod@line`] the protocol and [`leftover`] the cleanup after both
-//! died.
+//! This is the conductor's side. [`helper`] is the guard process, [`course`] its schedule and [`mod@line`] the protocol.
+//! [`strays`] and [`adopted`] find processes outside their command's group. [`leftover`] cleans up after both died.
 
 mod adopted;
 mod course;
