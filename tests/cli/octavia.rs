@@ -195,7 +195,7 @@ fn it_is_protected_and_nobody_holds_its_jobs_without_an_end() {
     assert!(
         refused
             .failed(8)
-            .contains("its own conductors run its jobs"),
+            .contains("Octavia's own conductors run its jobs"),
         "{refused}"
     );
     octavia

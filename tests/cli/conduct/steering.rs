@@ -154,7 +154,10 @@ fn what_may_be_run_is_what_the_configuration_says_by_now() {
     // What is wrong changes nothing, and jobs go on.
     for (wrong, told) in [
         ("conduct = { allow = [\"sh\"] }", "is not an absolute path"),
-        ("conduct = { allow = [\"/*\"], allow_any = true }", "use either"),
+        (
+            "conduct = { allow = [\"/*\"], allow_any = true }",
+            "use either",
+        ),
         ("conduct = { allw = [] }", "unknown key `allw`"),
         ("conduct = { handlers = \"nowhere\" }", "no directory"),
         ("", "could run any program here"),

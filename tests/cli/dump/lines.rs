@@ -72,7 +72,9 @@ fn what_is_listed_can_be_posted_anew_and_what_is_past_cannot() {
     boards.run(&from, &["dump", "it"]).succeeded();
     let refused = boards.run(&to, &["post", "--from", "it"]);
     assert!(
-        refused.stderr.contains("this is a dump: use `jobboard load`"),
+        refused
+            .stderr
+            .contains("this is a dump: use `jobboard load`"),
         "{refused:?}"
     );
 }

@@ -39,7 +39,7 @@ const MISTAKES: &[&str] = &[
     "list --op-timeout 5x",
     "list -q -v",
     "show",
-    "show zz",
+    "claim zz",
     "show @x",
     "show unique:",
     "owner 12",
