@@ -1,7 +1,6 @@
-//! The jobs that a conductor could claim: the best of them, ranked, and kept current by events.
+//! A conductor's cache of claimable jobs: the best ones, ranked and updated by events.
 //!
-//! What is known here may be out of date at any moment. It saves looking at the board; who gets a
-//! job is decided by the claim alone.
+//! The cache may be stale at any moment. It saves reads of the board; only the claim decides who gets a job.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,7 +9,7 @@ use chrono::{DateTime, Utc};
 use super::{Event, EventKind, event::Subject};
 use crate::job::{Job, JobKey, Rank};
 
-/// How many candidates are kept, since looking for them all again costs a look at the whole board.
+/// Maximum number of candidates. Refilling costs a read of the whole board.
 pub(crate) const CAPACITY: usize = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +17,12 @@ pub(crate) struct Candidate {
     pub(crate) key: JobKey,
     pub(crate) rank: Rank,
     pub(crate) not_before: Option<DateTime<Utc>>,
-    /// Whether somebody has looked at its posting and found it to be of the right kind.
+    /// Whether the conductor read its posting and accepted its kind.
     pub(crate) is_vetted: bool,
 }
 
 impl Candidate {
-    /// Takes a job for one that may be claimed, before its posting was looked at.
+    /// A candidate whose posting is not read yet.
     pub(crate) fn unvetted(job: &Job) -> Self {
         Self {
             key: job.key.clone(),
@@ -36,13 +35,13 @@ impl Candidate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogChange {
-    /// Nothing that a claim would notice.
+    /// Nothing that affects a claim.
     Nothing,
-    /// There may be something to claim that was not there before.
+    /// There may be more to claim.
     More,
     /// A job is gone or taken.
     Less,
-    /// The backlog may be wrong: the board must be looked at.
+    /// The backlog may be wrong: read the board again.
     Resync,
 }
 
@@ -51,9 +50,9 @@ pub(crate) struct Backlog {
     capacity: usize,
     known: HashMap<JobKey, Candidate>,
     ready: BTreeSet<(Rank, JobKey)>,
-    /// Those whose time has not come, the first to come first.
+    /// Postponed candidates, the earliest first.
     postponed: BTreeSet<(DateTime<Utc>, JobKey)>,
-    /// Whether the board has candidates for which there was no room here.
+    /// Whether the board has candidates that did not fit.
     has_left_out: bool,
 }
 
@@ -68,17 +67,17 @@ impl Backlog {
         }
     }
 
-    /// Forgets everything, before the board is looked at again.
+    /// Empties the backlog before a new read of the board.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.capacity);
     }
 
-    /// Whether there is no room, so that what is new would hardly be noticed.
+    /// Whether new candidates would hardly fit.
     pub(crate) fn is_full(&self) -> bool {
         self.has_left_out && self.ready.len() > self.capacity / 4
     }
 
-    /// Whether most of it is used up while the board has more.
+    /// Whether most candidates are used up while the board has more.
     pub(crate) fn is_low(&self) -> bool {
         self.has_left_out && self.known.len() <= self.capacity / 4
     }
@@ -87,7 +86,7 @@ impl Backlog {
         self.ready.is_empty()
     }
 
-    /// Returns how many candidates are known, and whether the board has more.
+    /// Returns the number of candidates, and whether the board has more.
     pub(crate) fn count(&self) -> (usize, bool) {
         (self.known.len(), self.has_left_out)
     }
@@ -100,7 +99,7 @@ impl Backlog {
         self.postponed.first().map(|(time, _)| *time)
     }
 
-    /// Takes a candidate in, unless there are enough better ones; the same one replaces itself.
+    /// Adds or replaces a candidate, unless enough better ones exist.
     pub(crate) fn offer(&mut self, candidate: Candidate, now: DateTime<Utc>) {
         self.remove(&candidate.key);
         let key = candidate.key.clone();
@@ -114,7 +113,7 @@ impl Backlog {
         }
     }
 
-    /// Has no room for one of them: the last to come of those that wait, or else the worst.
+    /// Drops one candidate: the latest postponed one, or else the lowest ranked.
     fn leave_one_out(&mut self) {
         self.has_left_out = true;
         let last = self.postponed.pop_last().map(|(_, key)| key);
@@ -134,7 +133,6 @@ impl Backlog {
         }
     }
 
-    /// Notes that a candidate may not be tried before some time.
     pub(crate) fn postpone(&mut self, key: &JobKey, until: DateTime<Utc>, now: DateTime<Utc>) {
         if let Some(candidate) = self.known.get(key).cloned() {
             let not_before = Some(until);
@@ -148,7 +146,6 @@ impl Backlog {
         }
     }
 
-    /// Notes that somebody has looked at the posting of a candidate.
     pub(crate) fn vouch_for(&mut self, key: &JobKey) {
         if let Some(candidate) = self.known.get_mut(key) {
             candidate.is_vetted = true;
@@ -167,17 +164,17 @@ impl Backlog {
         }
     }
 
-    /// Returns the best few that can be claimed now, best first.
+    /// Returns the best claimable candidates, best first.
     ///
-    /// Of those that are as urgent as the best one, the first `skip` come last: where others are
-    /// after the same jobs, each of them had better begin elsewhere.
+    /// Of the equally urgent ones, the first `skip` come last, so that competing conductors start with different
+    /// jobs.
     pub(crate) fn best(&self, most: usize, skip: usize) -> Vec<Candidate> {
         let Some((first, _)) = self.ready.first() else {
             return Vec::new();
         };
         let urgent = first.priority();
         let equals = |(rank, _): &&(Rank, JobKey)| rank.priority() == urgent;
-        // Not more than there are, so that the best are not left to chance when few are left.
+        // Skip no more than exist, so that the order stays fixed when few remain.
         let there = self.ready.iter().take_while(equals).take(skip + most);
         let skip = skip.min(there.count().saturating_sub(most));
         let (early, late) = (
@@ -203,7 +200,7 @@ impl Backlog {
                 BacklogChange::More
             }
             EventKind::Abandoned | EventKind::Expired => {
-                // Whoever postponed it knows better than an event that has no time for it.
+                // An event without a delay must not shorten a local postponement.
                 if !self.waits(&subject.key, now) || subject.not_before.is_some() {
                     self.offer(unseen(subject), now);
                 }

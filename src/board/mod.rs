@@ -1,7 +1,7 @@
-//! What a job board is, whatever serves it.
+//! The interface that every job board implements.
 //!
-//! The backends live in folders of their own and know nothing of the command line; `open` alone
-//! names them. What a board promises beyond its signatures is spelled out in `conformance`.
+//! The backends live in their own directories and know nothing of the command line; only `open` names them.
+//! `conformance` tests the contract beyond the signatures.
 
 pub(crate) mod backlog;
 pub(crate) mod error;
@@ -55,17 +55,16 @@ use crate::job::{
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
 
-/// What kinds of claims a board has; fixed while it is open.
+/// The kinds of claims a board supports; fixed while it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capabilities {
-    /// Whether a claim can be given a time after which it lapses.
     pub(crate) has_expiring_claims: bool,
-    /// In which order TaskFlow's own readers walk this kind of board, if they use it.
+    /// The order in which TaskFlow's own readers list this kind of board, if they support it.
     pub(crate) peer_order: Option<PeerOrder>,
 }
 
 impl Capabilities {
-    /// Whether others than `jobboard` may end jobs there, of which nothing is remembered.
+    /// Whether other programs may end jobs there without recording them in the history.
     pub(crate) fn has_peers(self) -> bool {
         self.peer_order.is_some()
     }
@@ -73,9 +72,7 @@ impl Capabilities {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerOrder {
-    /// Most urgent first, and newest first among equals.
     NewestOfTheMostUrgent,
-    /// Least urgent first, and oldest first among equals.
     OldestOfTheLeastUrgent,
 }
 
@@ -106,20 +103,20 @@ pub(crate) enum Which {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// As the board has them at hand.
+    /// Storage order.
     Any,
-    /// By [`Job::rank`](crate::job::Job::rank), records that cannot be read last.
+    /// By [`Job::rank`](crate::job::Job::rank), malformed records last.
     Rank,
-    /// As they were posted, records that cannot be read last.
+    /// In posting order, malformed records last.
     Posted,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// All but the details, which may be long.
+    /// All but the details, which may be large.
     Brief,
     Whole,
-    /// Whole, and the posting as it is stored, however large it is.
+    /// Everything, and the posting as stored, however large.
     Stored,
 }
 
@@ -128,7 +125,7 @@ impl Detail {
         self != Self::Brief
     }
 
-    /// Returns as much of a posting as is wanted of it, beside what is read of it.
+    /// Returns the raw posting as far as this level of detail asks for it.
     pub(crate) fn raw(self, posting: &[u8], can_be_read: bool) -> Vec<u8> {
         match self {
             Self::Stored => posting.to_vec(),
@@ -142,41 +139,39 @@ impl Detail {
 pub(crate) struct Posted {
     pub(crate) key: JobKey,
     pub(crate) sequence: i64,
-    /// The claim under which it was posted, if it was.
+    /// The claim under which the job was posted, if any.
     pub(crate) fence: Option<Fence>,
 }
 
-/// How long a job is postponed for who would claim it ahead of its turn, and may not.
+/// How long a job is postponed if it may not be claimed ahead of its turn.
 pub(crate) const NOT_AHEAD: Duration = Duration::from_millis(50);
 
-/// Whether a claim by this process is an attempt at performing the job, and which jobs it may have.
+/// Which jobs a claim may take, and whether it counts as an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClaimRules {
-    /// Whether the claim counts as an attempt; claims by hand do not.
+    /// False for claims by hand.
     pub(crate) is_attempt: bool,
-    /// How many of those that are won are begun at once.
+    /// How many of the claimed jobs start immediately.
     ///
-    /// The others wait for their turn: their claims count as attempts while they last, and for
-    /// good once something came of them. One that lapses may not have been begun, and does not
-    /// count; but then nobody wins the job ahead of its turn again, lest it never counts: it is
-    /// postponed for whoever tries.
+    /// The others wait for their turn. Their claims count as attempts while they last, and permanently once an
+    /// attempt has a result. A claim that expires first does not count. To keep the count growing, the job is then
+    /// postponed for every claimant.
     pub(crate) at_once: usize,
-    /// Whether a job that is postponed is passed over, as when it was not asked for by name.
+    /// Whether to skip postponed jobs. False when the job was requested by name.
     pub(crate) respects_not_before: bool,
 }
 
 impl ClaimRules {
-    /// Claims named jobs by hand: each of them, also a postponed one, and without an attempt.
+    /// Claims named jobs by hand, also postponed ones, and counts no attempt.
     pub(crate) const BY_HAND: Self = Self {
         is_attempt: false,
         at_once: usize::MAX,
         respects_not_before: false,
     };
 
-    /// Whether a claim needs the record beside the job, so that a job is refused whose record
-    /// cannot be read.
+    /// Whether a claim needs the sidecar; a job with an unreadable sidecar is then refused.
     ///
-    /// Whoever asks for a job by name, and only writes a name on it, needs none.
+    /// A claim by name that only writes an owner needs none.
     pub(crate) fn need_record(self, term: Term) -> bool {
         self.is_attempt || self.respects_not_before || matches!(term, Term::Kept(_))
     }
@@ -185,66 +180,60 @@ impl ClaimRules {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
     pub(crate) replaced_namesake: bool,
-    /// Why nothing is remembered of it, though it should be.
+    /// Why the history lacks this job although it should have it.
     pub(crate) forgotten: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Health {
-    /// The software that serves it, and its version.
     pub(crate) server: String,
     pub(crate) jobs: u64,
     pub(crate) trashed: u64,
-    /// How many more are in the trash, of boards that share it.
+    /// Number of other trashed jobs, from boards that share the trash.
     pub(crate) trashed_beside: u64,
-    /// Whether anything was ever posted here, as far as the board can tell.
+    /// Whether a job was ever posted here, as far as the board knows.
     pub(crate) is_used: bool,
     pub(crate) warning: Option<String>,
 }
 
 /// A place where jobs are posted, claimed and finished.
 ///
-/// Every mutating call is atomic for each job: it happened whole, or it did not happen. An `Err`
-/// around a list of answers means that the exchange failed: for none of the jobs is it known to
-/// have happened, and for each it may have if that is [`BoardError::Unknown`] or
-/// [`BoardError::Failed`].
+/// Every mutating call is atomic for each job. An `Err` around a list of results means that the exchange failed. No
+/// job is known to have changed; each may have if the error is [`BoardError::Unknown`] or [`BoardError::Failed`].
 #[async_trait]
 pub(crate) trait Board: Send + Sync {
-    /// Returns how people may call this board, without secrets.
+    /// Returns a display name without secrets.
     fn name(&self) -> &str;
 
     fn capabilities(&self) -> Capabilities;
 
-    /// Puts new jobs on the board, in this order; each is posted whole or answered with its error.
+    /// Posts new jobs in this order; each is posted whole or gets its own error.
     ///
-    /// With a claimant they are posted already claimed, in the same step, and that claim counts
-    /// as an attempt. A namesake in the trash is no obstacle.
+    /// With a claimant, the same step claims them and counts an attempt. A namesake in the trash is no obstacle.
     ///
-    /// One that was on a board before becomes what it was, on its shelf; a claimant's claim counts no
-    /// attempt then. Where its uuid is on either shelf, it exists.
+    /// A job from another board keeps its state and location; a claimant's claim then counts no attempt. If its uuid
+    /// is on the board or in the trash, the job exists.
     async fn post(
         &self,
         drafts: &[Draft],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>>;
 
-    /// Streams the records that a query asks for, each once, with bounded memory.
+    /// Streams the records of a query, each once, with bounded memory.
     ///
-    /// A record that cannot be read is an item like any other and stays where it is. An error
-    /// ends the stream. Reading changes nothing.
+    /// Malformed records are ordinary items and stay in place. An error ends the stream. Reading changes nothing.
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>>;
 
-    /// Looks records up, and returns those that each reference could mean, whole.
+    /// Returns the whole records that each reference could mean.
     ///
-    /// Of an ambiguous reference a few candidates suffice.
+    /// A few candidates suffice for an ambiguous reference.
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>>;
 
-    /// Claims the first `most` of these jobs that nobody has, in this order, in as few exchanges as can be.
+    /// Claims the first `most` of these jobs that are unclaimed, in this order, in as few exchanges as possible.
     ///
-    /// Answers for each that was tried, in order; those behind the last one won are not tried, nor
-    /// those whose answers would make the reply too large.
-    /// Claiming one's own job again is refused like anyone else's and changes nothing. The answer
-    /// brings the jobs as they are now.
+    /// Returns a result for each job tried, in order. Jobs after the last one claimed are not tried, nor jobs that
+    /// would make the reply too large. Claiming one's own job again is refused and changes nothing. The results
+    /// contain the current jobs.
     async fn claim(
         &self,
         keys: &[JobKey],
@@ -253,34 +242,31 @@ pub(crate) trait Board: Send + Sync {
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>>;
 
-    /// Prepares for claims that are kept, and returns how long each lasts from a renewal on.
-    ///
-    /// That is as long as `wanted`, or as near to it as the server grants.
+    /// Prepares for leases and returns the lease duration: `wanted`, or the nearest that the server grants.
     async fn lease_term(&self, wanted: Duration) -> Result<Duration>;
 
-    /// Prolongs, in one exchange, the claims that are still ours; never revives one that is not.
+    /// Renews the claims that are still ours, in one exchange; never revives a lost claim.
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>>;
 
     /// Abandons, consumes or trashes jobs, each by its own authority.
     ///
-    /// A namesake in the trash is replaced. Only an override acts on a record that cannot be read.
+    /// A namesake in the trash is replaced. Only an override acts on a malformed record.
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>>;
 
-    /// Has jobs tried now that are in the trash or held back, and keeps who does it and why.
+    /// Retries trashed or delayed jobs now and records an audit entry.
     ///
-    /// They are on the board then, unclaimed, and not held back; whoever listens is told. One on the
-    /// board is refused if somebody has it, or if nothing holds it back. One that is edited stays held
-    /// back; whoever reads it sees all that was edited, or nothing.
+    /// The jobs become unclaimed and ready, and subscribers get events. A job on the board is refused if it is
+    /// claimed or not delayed. An edited job stays delayed; readers see the whole edit or none of it.
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>>;
 
     async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<Settled>>>;
 
-    /// Listens, and returns what happens from now on; once it has answered, nothing is missed.
+    /// Subscribes; after this returns, no later event is missed.
     async fn events(&self) -> Result<Events<'_>>;
 
-    /// Listens as [`Self::events`] does, and shows each record once that nobody has as it begins.
+    /// Subscribes as [`Self::events`] does, and yields each unclaimed record once at the start.
     ///
-    /// The best come first, or, where one reading serves both, all of them in no order.
+    /// The best come first; if one read serves both, all come in no order.
     async fn events_and_jobs(&self, onlooker: Onlooker<'_>) -> Result<Events<'_>> {
         let events = self.events().await?;
         let mut entries = self.entries(Query {
@@ -298,47 +284,44 @@ pub(crate) trait Board: Send + Sync {
         Ok(events)
     }
 
-    /// Enters a conductor in the registry for as long as this board stays open, and it tells of itself
-    /// every ten seconds at least.
+    /// Registers a conductor until this board closes; its heartbeat follows at least every ten seconds.
     ///
-    /// Refused with [`BoardError::NameTaken`] while another process is registered under its name.
+    /// Fails with [`BoardError::NameTaken`] while another process has registered its name.
     async fn register(&self, conductor: &Conductor) -> Result<()>;
 
-    /// Keeps in the entry of this process what it tells of itself, and that it is alive; nothing, if it has
-    /// none.
+    /// Renews the heartbeat and the status of this process; does nothing if it is not registered.
     async fn tell(&self, told: &Told) -> Result<()>;
 
     async fn conductors(&self) -> Result<Vec<Conductor>>;
 
-    /// Has jobs of some names left alone by whoever asks [`Self::pauses`]; once more, replaces it.
+    /// Pauses jobs by name for clients that read [`Self::pauses`]; replaces an earlier pause of these names.
     async fn pause(&self, pause: &Pause) -> Result<()>;
 
-    /// Ends the pause of just these names; false, if there is none.
+    /// Ends the pause of exactly these names; false if there is none.
     async fn resume(&self, names: &str, remark: &Remark) -> Result<bool>;
 
-    /// Returns all pauses, also those that are over; one that cannot be read is none.
+    /// Returns all pauses, including ended ones; skips unreadable ones.
     async fn pauses(&self) -> Result<Vec<Pause>>;
 
-    /// Records that jobs are about to move from this board to another; the owner identifies the move.
+    /// Records that jobs are about to move to another board; the owner identifies the move.
     async fn begin_move(&self, record: &MoveRecord) -> Result<()>;
 
-    /// Returns the moves from this board that have begun, and the jobs that were consumed by them: see
-    /// [`Settlement::commit`]. Reads [`MOST_RECORDS`](crate::job::MOST_RECORDS) of them.
+    /// Returns the moves begun on this board and the jobs that they consumed: see [`Settlement::commit`]. Reads at
+    /// most [`MOST_RECORDS`](crate::job::MOST_RECORDS).
     async fn moves(&self) -> Result<Vec<MoveRecord>>;
 
-    /// Deletes records of moves; missing ones are ignored.
+    /// Deletes move records; ignores missing ones.
     async fn end_moves(&self, records: &[MoveRecord]) -> Result<()>;
 
-    /// Asks the board how it is, without reading jobs.
+    /// Returns the board's health without reading jobs.
     async fn health(&self) -> Result<Health>;
 
-    /// Looks at a part of the board for what may be the matter with it; changes nothing.
+    /// Looks for problems in a part of the board; changes nothing.
     async fn examine(&self, part: Part) -> Result<Examined>;
 
-    /// Fails as it would to read what is remembered, or to have a job remembered, as far as that can
-    /// be told without doing it.
+    /// Tests the right to read and write the history as far as possible without writing.
     async fn try_past(&self) -> Result<()>;
 
-    /// Ends the connection; registrations and claims that live with the session end with it.
+    /// Ends the connection, and with it session-bound registrations and claims.
     async fn close(&self);
 }

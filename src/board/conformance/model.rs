@@ -1,4 +1,4 @@
-//! What a board is, in a few lines and in memory, to compare the real ones with.
+//! An in-memory model of a board, to compare the real ones with.
 
 use proptest::{
     prelude::*,
@@ -8,21 +8,21 @@ use proptest::{
 use super::WHO;
 use crate::{board::EventKind, job::Priority};
 
-/// How many jobs are acted on: few, so that the acts meet.
+/// Few jobs, so that the acts collide.
 pub(crate) const JOBS: usize = 3;
 
-/// Something that somebody does; a job and an actor by their numbers.
+/// An act of an actor on a job, both by number.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Post(usize, Priority),
-    /// Whether it counts as an attempt, and whether the claim is one that is kept.
+    /// Whether it counts as an attempt, and whether it is a lease.
     Claim {
         jobs: Vec<usize>,
         who: usize,
         is_attempt: bool,
         is_kept: bool,
     },
-    /// Somebody claims a job for a time, which passes.
+    /// An actor claims a job until a time, which passes.
     Lapse(usize, usize),
     Renew {
         job: usize,
@@ -39,11 +39,11 @@ pub(crate) enum Act {
         keeps_attempts: bool,
     },
     Purge(usize),
-    /// Somebody ends, and begins anew.
+    /// An actor exits and restarts.
     Restart(usize),
 }
 
-/// What is to become of a job.
+/// How the claim ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Ending {
     Release,
@@ -56,7 +56,7 @@ pub(crate) enum Ending {
     Spent,
 }
 
-/// By what right: a claim is named by how many were won of the job since.
+/// The authority; claims are numbered from the last one backwards.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Right {
     Name(usize),
@@ -65,7 +65,7 @@ pub(crate) enum Right {
     Seen { who: usize, back: Option<usize> },
 }
 
-/// Makes an act of any kind; those of ordinary life are more frequent.
+/// Generates any act; everyday acts are more frequent.
 pub(crate) fn act() -> impl Strategy<Value = Act> {
     let job = || 0..JOBS;
     let who = || 0..WHO.len();
@@ -106,23 +106,23 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What is told of a job: what happened, and whose claim that is about.
+/// An event of a job, and the owner of its claim.
 pub(crate) type Told = (EventKind, Option<usize>);
 
-/// What a board answers, in words.
+/// A board's answer as text.
 pub(crate) type Answer = String;
 
 fn ok() -> Answer {
     "ok".to_owned()
 }
 
-/// A job, as far as it is compared.
+/// The compared parts of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Known {
-    /// Which of those that were posted with its uuid it is.
+    /// Its index among the postings with its uuid.
     pub(crate) number: usize,
     pub(crate) priority: Priority,
-    /// Who has it, and how many claims of it were won by then.
+    /// Its owner, and the number of claims won by then.
     pub(crate) claim: Option<(usize, usize)>,
     pub(crate) attempts: u32,
     pub(crate) postponed: u32,
@@ -144,7 +144,7 @@ impl Known {
     }
 }
 
-/// What there is of one uuid.
+/// The state of one uuid.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     pub(crate) board: Option<Known>,

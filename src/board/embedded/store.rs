@@ -1,4 +1,4 @@
-//! The file of an embedded board: opening, creating, locking, and telling others of a change.
+//! The file of an embedded board: opening, creating, locking and signalling changes.
 
 pub(super) mod clock;
 pub(super) mod disk;
@@ -32,20 +32,20 @@ pub(super) use self::{
 use super::events::signal::ChangeSignal;
 use crate::board::wire::posting::Limit;
 
-/// Marks our files, so that no other program's database is taken for a board.
+/// Marks our files, so that another program's database is not taken for a board.
 pub(super) const APPLICATION_ID: i32 = 0x6a6f_6262;
 
-/// How large the log may be when we leave; the next process has to read it.
+/// Maximum log size on exit; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;
 
-/// How many statements stay prepared: more than any process has use for.
+/// Prepared-statement cache, larger than any process needs.
 const STATEMENTS: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The end of any process.
+    /// Survives the end of any process.
     Process,
-    /// The loss of power too, at the price of waiting for the disk.
+    /// Also survives a power loss, and waits for the disk.
     Power,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the file, if there is a board in it.
+    /// Returns `None` if the file has no board.
     pub(super) fn open(path: &Path, durability: Durability) -> Result<Option<Self>, OpenError> {
         let is_there = path
             .try_exists()
@@ -76,7 +76,7 @@ impl Store {
             Ok(store.has_schema()?.then_some(store))
         };
         match open(Manner::Shared) {
-            // Whoever shares a board needs files beside it, which cannot be made here.
+            // Sharing a board needs files beside it, which cannot be created here.
             Err(OpenError::Sqlite(error)) if is_denied(&error) && is_mounted_read_only(path) => {
                 open(Manner::Alone)
             }
@@ -87,7 +87,7 @@ impl Store {
     pub(super) fn is_current(&self) -> bool {
         match Identity::of(&self.path) {
             Ok(now) => now.is_same_file(&self.identity),
-            // That it cannot be looked at does not say that it is gone.
+            // An inaccessible path may still exist.
             Err(OpenError::Inaccessible { source, .. }) => {
                 source.kind() != std::io::ErrorKind::NotFound
             }
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// Opens the file, which is there, and makes it a board if it is none yet.
+    /// Opens an existing file and makes it a board if necessary.
     pub(super) fn create(path: &Path, durability: Durability) -> Result<Self, OpenError> {
         if let Some(store) = Self::open(path, durability)? {
             return Ok(store);
@@ -105,7 +105,7 @@ impl Store {
             store
                 .connection
                 .pragma_update(None, "journal_mode", "wal")?;
-            // From the first reading on the file is locked, by all its names.
+            // From the first read on, the file is locked under all its names.
             version(&store.connection)?;
             name::confirm(path, &store.connection)?;
             let change = store
@@ -120,7 +120,7 @@ impl Store {
                 change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             }
             change.commit()?;
-            // Its log is there only now.
+            // The log exists only now.
             name::confirm(path, &store.connection)?;
         }
         Ok(store)
@@ -131,15 +131,15 @@ impl Store {
         refuse_network_file_system(path)?;
         let connection = open_file(path, manner)?;
         if !Identity::of(path)?.is_same_file(&identity) {
-            // Somebody has put another one in its place just now.
+            // Another file has just taken its place.
             return Err(OpenError::Replaced);
         }
-        // Waiting is done by the callers, who let the rest of the program go on meanwhile.
+        // Callers wait instead, so that the rest of the program continues.
         connection.busy_timeout(std::time::Duration::ZERO)?;
-        // The last process to leave would otherwise wait for the disk, and nearly every process
-        // is the last; `finish` keeps the log short.
+        // Otherwise the last process to exit waits for the disk, and nearly every process is the last. `finish` keeps
+        // the log short.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // What a savepoint needs to go back; it is in a file otherwise, written for each job of many.
+        // Keeps savepoint journals out of files; bulk changes write one for each job.
         connection.pragma_update(None, "temp_store", "memory")?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.pragma_update(
@@ -159,9 +159,9 @@ impl Store {
         })
     }
 
-    /// Whether the tables are there; refuses files that are not for us.
+    /// Whether the tables exist; refuses files of other programs.
     fn has_schema(&mut self) -> Result<bool, OpenError> {
-        // All of one moment: another process may be making the tables.
+        // Use one snapshot: another process may be creating the tables.
         let snapshot = self.connection.transaction()?;
         let found = version(&snapshot)?;
         let mark: i32 = snapshot.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -207,7 +207,7 @@ impl Store {
         Ok(change.commit()?)
     }
 
-    /// Reads, with all that is read belonging to one moment.
+    /// Reads from one snapshot.
     pub(super) fn read<T>(
         &mut self,
         look: &mut impl FnMut(&Transaction<'_>, &View) -> rusqlite::Result<T>,
@@ -224,7 +224,7 @@ impl Store {
         look(&snapshot, &view)
     }
 
-    /// Changes the board, whole or not at all, after letting go what has lapsed.
+    /// Changes the board in one transaction, after releasing expired claims.
     pub(super) fn write<T>(
         &mut self,
         change: &mut impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
@@ -232,7 +232,7 @@ impl Store {
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Only now: waiting for the lock must not use up a claim's time.
+        // Read the clock after taking the lock, so that waiting does not shorten the lease.
         let now = Moment::now();
         lapse(&transaction, now, &self.boot)?;
         let answer = change(&transaction, now)?;
@@ -241,12 +241,12 @@ impl Store {
         Ok(answer)
     }
 
-    /// Leaves the file so that the next process opens it quickly.
+    /// Leaves the file quick to open.
     pub(super) fn finish(&mut self) {
         let log = with_suffix(&self.path, "-wal");
-        // If another file has taken the place of ours, the log belongs to that one.
+        // If another file has replaced ours, the log belongs to that one.
         if self.is_current() && fs::metadata(log).is_ok_and(|log| log.len() > LARGEST_LOG_LEFT) {
-            // Others may still read the log; then the last of them shortens it.
+            // Other processes may still read the log; the last of them truncates it.
             let _ = self
                 .connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));

@@ -1,4 +1,4 @@
-//! The fields of a filter, and what can be asked of each.
+//! The fields of a filter, and the operators of each.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -51,33 +51,33 @@ named! {
 /// The field that has fields of its own.
 pub(super) const DETAILS: &str = "details";
 
-/// The value that means that there is none; a text of that name is reached by a glob, `[n]one`.
+/// The value of a missing field; the glob `[n]one` matches that text.
 const NONE: &str = "none";
 
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     FieldName::ALL.iter().map(|it| it.name()).chain([DETAILS])
 }
 
-/// The type of a field, which decides what can be asked of it.
+/// The type of a field, which determines its operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
     State,
     Departure,
-    /// The more urgent the greater.
+    /// Greater is more urgent.
     Priority,
     Number,
     Size,
-    /// A time that passes, so that asking for exactly one would find nothing.
+    /// A growing duration, so equality would never match.
     Span,
-    /// Such a time since something was.
+    /// The duration since an event.
     Since,
-    /// Whatever JSON can be.
+    /// Any JSON value.
     Details,
 }
 
 impl Kind {
-    /// Says which operators go with the type.
+    /// Lists the operators of the type.
     fn operators(self) -> &'static str {
         match self {
             Self::Text | Self::Details => "= != ~ !~ < <= > >=",
@@ -133,11 +133,11 @@ impl Field {
         }
     }
 
-    /// Returns the operators that go with it, the usual one first.
+    /// Returns its operators, the most common first.
     pub(crate) fn operators(&self) -> Vec<&'static str> {
         let words = self.kind().operators().split([' ', ',']);
         let mut operators: Vec<_> = words.filter(|it| it.starts_with(operator::CHARS)).collect();
-        // What has lasted long is what is looked for.
+        // Users usually look for long durations.
         let usual = operators.iter().position(|it| *it == ">=");
         if let (Kind::Span | Kind::Since, Some(usual)) = (self.kind(), usual) {
             operators.rotate_left(usual);
@@ -145,12 +145,11 @@ impl Field {
         operators
     }
 
-    /// Whether it has fields of its own, which have to be named behind a dot.
+    /// Whether it has subfields, which follow a dot.
     pub(crate) fn has_fields(&self) -> bool {
         matches!(self, Self::Details(_))
     }
 
-    /// Whether the value is inside the details, so that they have to be fetched.
     pub(crate) fn needs_details(&self) -> bool {
         let is_inside = matches!(
             self,
@@ -159,7 +158,7 @@ impl Field {
         is_inside || self.has_fields()
     }
 
-    /// Whether an event has the value, so that the job need not be looked up.
+    /// Whether events carry the value, so that the job need not be read.
     pub(super) fn is_told_by_events(&self) -> bool {
         use FieldName::{Owner, Priority, Sequence, State};
         matches!(
@@ -168,12 +167,12 @@ impl Field {
         )
     }
 
-    /// Makes a test of the operator and the value, as far as the type of the field allows.
+    /// Fails if the type of the field does not allow the operator or the value.
     pub(super) fn test(self, operator: Operator, value: &str) -> Result<Test, Fault> {
         let Operator { relation, name, .. } = operator;
         let is_same = matches!(relation, Relation::Is);
         let kind = self.kind();
-        // For other fields somebody forgot the value.
+        // For other fields an empty value is a mistake.
         let knows_empty = matches!(kind, Kind::Text | Kind::Details);
         if value.is_empty() && !(is_same && knows_empty) {
             return Err(Fault::NoValue(name));
@@ -219,7 +218,7 @@ impl Field {
     }
 }
 
-/// What is asked of an entry.
+/// A condition on an entry.
 #[derive(Debug, Clone)]
 pub(super) struct Test {
     field: Field,
@@ -228,14 +227,14 @@ pub(super) struct Test {
 
 #[derive(Debug, Clone)]
 pub(super) enum Check {
-    /// Not to have the field.
+    /// The field is missing.
     Nothing,
     Text(Pattern),
     Priority(Comparison<Priority>),
     Number(Comparison<i128>),
     Span(Comparison<std::time::Duration>),
     Json(details::Check),
-    /// To have it in one of the fields by which people remember a job.
+    /// The text occurs in a searchable field.
     Search(Pattern),
 }
 
@@ -244,7 +243,7 @@ impl Test {
         Self { field, check }
     }
 
-    /// Whether an entry has what is asked; without the value, it has not.
+    /// Whether the condition holds; false if the value is missing.
     pub(super) fn holds(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
         if let Check::Search(pattern) = &self.check {
             return searched(entry).any(|text| pattern.fits(&text));
@@ -260,13 +259,12 @@ impl Test {
         }
     }
 
-    /// Whether the answer changes by itself as time goes by.
     pub(super) fn changes_with_time(&self) -> bool {
         matches!(self.check, Check::Span(_))
     }
 }
 
-/// Asks for the name that is meant, as it is written.
+/// Matches a known name literally.
 fn known<T>(name: &str) -> Result<Pattern, Fault>
 where
     T: FromStr + Display,
@@ -280,9 +278,9 @@ pub(super) fn fields() -> String {
     format!("{}.PATH", names.join(" "))
 }
 
-/// Returns the field that was probably meant, as an aside, or nothing if that is a mere guess.
+/// Suggests the field that was probably meant; empty if none is close.
 fn perhaps(wrong: &str) -> String {
-    /// How many letters may be wrong, missing or too many.
+    /// Maximum number of wrong, missing or extra letters.
     const SLIPS: usize = 2;
 
     let wrong = wrong.to_ascii_lowercase();

@@ -1,8 +1,7 @@
-//! The one grammar for choosing jobs: `FIELD OP VALUE`, as in `held>10m` or `name=backup-*`.
+//! The grammar for choosing jobs: `FIELD OP VALUE`, as in `held>10m` or `name=backup-*`.
 //!
-//! Here expressions are put to use; `grammar` takes them apart. Which fields there are and what can
-//! be asked of each is in `field`, the operators are in `operator`; `order` sorts by fields; `reading` takes values out of an
-//! entry, `text`, `number` and `details` take them out of an expression and compare the two.
+//! `grammar` parses expressions, `field` and `operator` define their parts, and `order` sorts by fields. `reading`
+//! takes values from an entry. `text`, `number` and `details` parse values and compare them.
 
 mod details;
 mod error;
@@ -39,13 +38,13 @@ use crate::{
     job::{Entry, State, octavia},
 };
 
-/// Something that is asked of an entry, in one expression.
+/// One expression.
 ///
-/// Everything is parsed and compiled when the expression is, so that a listing can afford to ask.
+/// Parsing compiles everything, so that matching a whole listing is cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     text: String,
-    /// They must all hold.
+    /// All must hold.
     conditions: Vec<Condition>,
 }
 
@@ -55,25 +54,24 @@ struct Condition {
     is_negated: bool,
     needs_details: bool,
     is_answered_by_events: bool,
-    /// It holds also for jobs of Octavia with these flows, of which the details do not say it.
+    /// Also matches Octavia jobs with these flows, whose details lack the resource.
     flows: HashSet<String>,
 }
 
 impl Filter {
-    /// Whether the entry is one of those that are meant.
+    /// Whether the entry matches.
     ///
-    /// What is missing or cannot be known fits no comparison, and so fits every negated one.
+    /// A missing or unknown value fails every comparison, and so matches every negated one.
     pub(crate) fn matches(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
         let mut conditions = self.conditions.iter();
         conditions.all(|it| it.holds(entry, now))
     }
 
-    /// Whether it looks at the details, so that they have to be fetched.
     pub(crate) fn needs_details(&self) -> bool {
         self.conditions.iter().any(|it| it.needs_details)
     }
 
-    /// Asks for a name: as it is, or as a glob describes it; here `none` is a name like any other.
+    /// Matches a name, literally or by glob; `none` is an ordinary name here.
     pub(crate) fn by_name(glob: &str) -> Result<Self, InvalidFilter> {
         let pattern = Pattern::new(Relation::Is, glob);
         let pattern = pattern.map_err(|fault| InvalidFilter::new(glob, fault))?;
@@ -83,7 +81,7 @@ impl Filter {
         ))
     }
 
-    /// Lets it hold also for jobs of Octavia with these flows, whose details do not say what they are about.
+    /// Also matches Octavia jobs with these flows, whose details lack the resource.
     pub(crate) fn or_of_flows(mut self, flows: &HashSet<String>) -> Self {
         for condition in &mut self.conditions {
             condition.flows.extend(flows.iter().cloned());
@@ -91,7 +89,6 @@ impl Filter {
         self
     }
 
-    /// Asks for a state.
     pub(crate) fn by_state(state: State) -> Self {
         let pattern = Pattern::Exact(state.to_string());
         Self::of(
@@ -122,7 +119,7 @@ impl Condition {
         is_known || self.test.holds(entry, now) != self.is_negated
     }
 
-    /// Looks for a text in the name, the uuid, the owner and the reason.
+    /// Searches the name, the uuid, the owner and the reason.
     fn search(text: &str) -> Result<Self, Fault> {
         let check = Check::Search(Pattern::caseless(&regex::escape(text))?);
         Ok(Self {
@@ -156,7 +153,7 @@ impl Condition {
 
 /// Whether an expression is a single word to search for.
 fn is_search(text: &str) -> bool {
-    /// Longer words are no names and no uuids.
+    /// Names and uuids are never longer.
     const LONGEST: usize = 200;
 
     text.len() <= LONGEST
@@ -194,7 +191,7 @@ impl fmt::Display for Filter {
     }
 }
 
-/// Filters that must all hold; without any, every entry is meant.
+/// Filters that must all hold; an empty list matches every entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filters(Vec<Filter>);
 
@@ -207,17 +204,15 @@ impl Filters {
         self.0.iter().map(Filter::to_string).collect()
     }
 
-    /// Whether every entry is meant.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the entry is one of those that are meant.
     pub(crate) fn matches(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
         self.0.iter().all(|filter| filter.matches(entry, now))
     }
 
-    /// Returns how much of a record it takes to tell whether they hold.
+    /// Returns how much of a record the filters need.
     pub(crate) fn detail(&self) -> Detail {
         match self.needs_details() {
             true => Detail::Whole,
@@ -229,12 +224,12 @@ impl Filters {
         self.0.iter().any(Filter::needs_details)
     }
 
-    /// Whether an event says all that they ask of its job.
+    /// Whether events carry every value that the filters need.
     pub(crate) fn are_answered_by_events(&self) -> bool {
         self.conditions().all(|it| it.is_answered_by_events)
     }
 
-    /// Whether any of them may come to hold though nothing happens.
+    /// Whether a filter may start to match by the passing of time alone.
     pub(crate) fn change_with_time(&self) -> bool {
         self.conditions().any(|it| it.test.changes_with_time())
     }

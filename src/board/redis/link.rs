@@ -1,7 +1,7 @@
-//! The way to the server of a board: one connection, opened when needed, and anew when it broke.
+//! The connection to a Redis server: opened on demand, and again after a failure.
 //!
-//! What may change the board is never sent twice here: whoever does that learns whether an error means
-//! that nothing was sent, or that the answer was lost.
+//! Commands that may change the board are never sent twice here. The caller learns whether an error means that
+//! nothing was sent or that the reply was lost.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -41,13 +41,12 @@ pub(super) mod sentinel;
 #[cfg(test)]
 mod tests;
 
-/// How long it may take at most to connect to a server, or to hear from the Sentinels where it is.
+/// Time limit for connecting, or for Sentinels to name the server.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 const READ: &str = "read";
 
-/// That the server has hung up meanwhile is known once the runtime has looked, and then the
-/// connection: one turn each.
+/// Noticing a hang-up takes one turn of the runtime and one of the connection.
 const TURNS_TO_LOOK: usize = 2;
 
 pub(super) struct Client {
@@ -59,7 +58,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Connects on first use. `password` comes before the one in the URL; `op_timeout` bounds each exchange.
+    /// Connects on first use. `password` takes precedence over the one in the URL; `op_timeout` bounds each exchange.
     pub(super) fn new(url: &RedisUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
         let mut url = url.clone();
         url.password = password.or(url.password);
@@ -72,7 +71,7 @@ impl Client {
         }
     }
 
-    /// Returns how people may call the board, without its password.
+    /// Returns the display name of the board, without its password.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -84,7 +83,7 @@ impl Client {
         }
     }
 
-    /// Sends one command and returns its answer; what the server refuses is an error.
+    /// Sends one command; a server's refusal is an error.
     pub(super) async fn ask<T: FromRedisValue>(
         &self,
         doing: &'static str,
@@ -109,8 +108,7 @@ impl Client {
         })
     }
 
-    /// A command that only reads is sent again, once, if the connection breaks off before the answer: whoever
-    /// reads ahead is hardly ever between two exchanges when that happens.
+    /// Resends a read-only command once if the connection breaks before the reply.
     pub(super) async fn read<T: FromRedisValue>(
         &self,
         command: &Cmd,
@@ -125,8 +123,8 @@ impl Client {
         Ok((answer, connection))
     }
 
-    /// Sends several commands that only read, as [`read`](Self::read) does with one, and returns what
-    /// [`ask_all`](Self::ask_all) does.
+    /// Sends several read-only commands with the retry of [`read`](Self::read); returns the same as
+    /// [`ask_all`](Self::ask_all).
     pub(super) async fn read_all(
         &self,
         commands: &Pipeline,
@@ -144,8 +142,7 @@ impl Client {
         Ok(connection.sort_all(answers))
     }
 
-    /// No transaction: a command that the server refuses disturbs no other; [`refusal`](Self::refusal) says
-    /// what it means.
+    /// Uses no transaction: one refused command does not disturb the others. [`refusal`](Self::refusal) explains it.
     pub(super) async fn ask_all(
         &self,
         doing: &'static str,
@@ -179,7 +176,6 @@ impl Client {
         self.error(doing, meaning(error, self.url.user.as_deref()))
     }
 
-    /// Makes an error of what the server said instead of looking at a key.
     pub(super) fn refusal_of(
         &self,
         doing: &'static str,
@@ -189,7 +185,7 @@ impl Client {
         self.error(doing, meaning(error, self.url.user.as_deref()).under(key))
     }
 
-    /// Makes an error of what the server said to a script that did not end by it.
+    /// Converts a server message that did not end the script.
     pub(super) fn said(&self, doing: &'static str, text: &str) -> BoardError {
         self.error(doing, meaning_in_script(text, self.url.user.as_deref()))
     }
@@ -212,20 +208,20 @@ impl Client {
         }
     }
 
-    /// Breaks off: what is under way has no answer; the next exchange connects again.
+    /// Drops the connection: exchanges in progress get no reply, and the next exchange reconnects.
     pub(super) async fn cut(&self) {
         if let Some(connection) = self.connection.lock().await.take() {
             connection.cut();
         }
     }
 
-    /// Hangs up; the next exchange connects again.
+    /// Hangs up; the next exchange reconnects.
     pub(super) async fn close(&self) {
         self.connection.lock().await.take();
     }
 
     async fn connection(&self, doing: &'static str) -> Result<Arc<Connection>, Failure> {
-        // On one that is broken a command would be lost, and its outcome unknown.
+        // A command on a broken connection is lost, with an unknown outcome.
         turns(TURNS_TO_LOOK).await;
         let connection = self.in_time(async |deadline| {
             let mut connection = self.connection.lock().await;
@@ -235,7 +231,7 @@ impl Client {
             {
                 return Ok(Arc::clone(connection));
             }
-            // Hangs up first: what is left of the old one must not outlive a failed attempt.
+            // Hang up first: the old connection must not survive a failed attempt.
             *connection = None;
             let opened = self.open(None, deadline).await?;
             Ok(Arc::clone(connection.insert(Arc::new(opened))))
@@ -267,7 +263,7 @@ impl Client {
         let deadline = Deadline::after(self.patience());
         let mut tried = Vec::new();
         let mut last = None;
-        // A Sentinel that was cut off names a master that is none any more; others know better.
+        // An isolated Sentinel may name a former master; ask the others.
         while let Some(server) = sentinel::master(sentinel, &tried, deadline).await? {
             let endpoint = self.endpoint(Place::Tcp(server.clone()));
             let deadline = Deadline::after(self.patience());
@@ -282,7 +278,7 @@ impl Client {
         Err(last.unwrap_or_else(|| Problem::new(self.place(), Obstacle::RefusedConnection)))
     }
 
-    /// Bounds the way to a connection, waiting for others who are on it included.
+    /// Bounds the time to get a connection, including the wait for other users.
     async fn in_time<T, F: Future<Output = Result<T, Problem>>>(
         &self,
         attempt: impl FnOnce(Deadline) -> F,
@@ -319,7 +315,7 @@ impl Client {
     }
 }
 
-/// Lets others send what they ask before long work begins, so that the server is busy meanwhile.
+/// Lets other tasks send their commands before long work, so that the server is busy meanwhile.
 pub(super) async fn give_way() {
     turns(TURNS_TO_LOOK + 1).await;
 }
@@ -352,7 +348,7 @@ fn transaction(commands: &Pipeline) -> Pipeline {
     all
 }
 
-/// Returns the answers in the one that ends a transaction.
+/// Returns the replies inside the final reply of a transaction.
 fn at_once(last: Option<Value>) -> Option<Vec<Value>> {
     match last {
         Some(Value::Array(answers)) => Some(answers),

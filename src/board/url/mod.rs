@@ -1,7 +1,7 @@
-//! Where a board is: the URLs of all kinds of boards, checked whole before anything is opened.
+//! Board URLs, validated whole before anything is opened.
 //!
-//! What the schemes have in common is in `parts`, `query` and `escape`; each kind of board has its
-//! own file. No message repeats a part of a URL in which a password may stand.
+//! `parts`, `query` and `escape` hold the common syntax; each kind of board has its own file. No message repeats a
+//! part of a URL that may contain a password.
 
 pub(crate) mod embedded;
 pub(crate) mod error;
@@ -34,13 +34,13 @@ use self::{
 };
 use crate::{names::named, secret::Secret};
 
-/// Where a board is, and how to reach it.
+/// The address of a board and how to reach it.
 ///
-/// As text it can be parsed again, but lacks the password.
+/// Its text form parses again but lacks the password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BoardUrl {
     Embedded(EmbeddedUrl),
-    /// On a Redis server, or on the one that Sentinel names.
+    /// On a Redis server, directly or through Sentinel.
     Redis(Box<RedisUrl>),
     ZooKeeper(Box<ZooKeeperUrl>),
 }
@@ -64,7 +64,7 @@ impl BoardUrl {
         }
     }
 
-    /// Returns the same board by the file that a link leads to, if a link is where its file should be.
+    /// Follows a link at the path of a board file.
     pub(crate) fn resolved(&self) -> Self {
         let mut url = self.clone();
         if let Self::Embedded(url) = &mut url
@@ -76,13 +76,14 @@ impl BoardUrl {
         url
     }
 
-    /// Whether both lead to one board, as far as can be told without asking a server; how it is reached may differ.
+    /// Whether both addresses lead to one board, as far as known without asking a server. Connection settings may
+    /// differ.
     pub(crate) fn is_same_board(&self, other: &Self) -> bool {
         let (one, other) = (self.place(), other.place());
         one.1 == other.1 && one.0.iter().any(|server| other.0.contains(server))
     }
 
-    /// Returns the servers that have the board, any of which will do, and what it is called there.
+    /// Returns the equivalent servers of the board, and its name there.
     fn place(&self) -> (Vec<String>, String) {
         let names = |servers: &[Server]| servers.iter().map(Server::place).collect();
         match self {
@@ -111,10 +112,10 @@ impl BoardUrl {
         }
     }
 
-    /// Returns a board of its own beside this one, where who may use this one may use it.
+    /// Returns a separate board beside this one, with the same access rights.
     ///
-    /// On a server all of its names begin with those of this board, or with the node that this one is in;
-    /// the file of an embedded one is in the same folder.
+    /// On a server all its names begin with this board's name or its parent node. An embedded board's file is in the
+    /// same directory.
     pub(crate) fn beside(&self, name: &str) -> Self {
         let mut url = self.clone();
         match &mut url {
@@ -129,7 +130,7 @@ impl BoardUrl {
             }
             Self::ZooKeeper(url) => {
                 let (parent, _) = url.path.rsplit_once('/').unwrap_or_default();
-                // Its last part is nowhere else in it: TaskFlow's names come by replacing that.
+                // The last part occurs nowhere else: TaskFlow derives its names by replacing it.
                 let last = name.rsplit('-').next().unwrap_or_default();
                 url.path = format!("{parent}/.{name}/of-{last}");
             }
@@ -137,7 +138,7 @@ impl BoardUrl {
         url
     }
 
-    /// Whether others than the users of this machine may be able to post there.
+    /// Whether users of other machines may be able to post there.
     pub(crate) fn is_network(&self) -> bool {
         !matches!(self, Self::Embedded(_))
     }
@@ -154,7 +155,7 @@ impl BoardUrl {
         }
     }
 
-    /// Reads the relative file names in the URL as those of files in, or below, a folder.
+    /// Resolves relative file names in the URL against a directory.
     pub(crate) fn relative_to(mut self, folder: &Path) -> Self {
         for path in self.files_mut() {
             *path = folder.join(&*path);
@@ -199,7 +200,7 @@ impl FromStr for BoardUrl {
     }
 }
 
-/// Returns the URL of an address without a scheme: HOST:PORT, and perhaps a path.
+/// Guesses the URL of an address without a scheme: HOST:PORT and an optional path.
 pub(crate) fn likely(text: &str) -> Option<String> {
     let (host, rest) = text.split_once(':')?;
     let port = rest.split('/').next().unwrap_or_default();
@@ -214,7 +215,7 @@ pub(crate) fn likely(text: &str) -> Option<String> {
     })
 }
 
-/// Tells a scheme from the beginning of a path that has a colon in it.
+/// Distinguishes a scheme from a path with a colon.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text
@@ -248,23 +249,23 @@ impl fmt::Display for BoardUrl {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// A name or an address; IPv6 without its brackets.
+    /// IPv6 without its brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
 }
 
 impl Server {
-    /// Returns the address, the same for all names of this machine.
+    /// Returns one address for all names of this machine.
     fn place(&self) -> String {
         let host = self.host.to_ascii_lowercase();
         let last = host.rsplit('.').next().unwrap_or_default();
         let is_number = last.starts_with("0x") || last.parse::<u32>().is_ok();
-        // Numbers have forms that only the system reads, such as `127.1`; a name would be looked up.
+        // Only the system reads number forms like `127.1`; a name needs a lookup.
         let is_ip = host.contains(':') || is_number;
         let ip = is_ip.then(|| (&*host, 0).to_socket_addrs().ok()?.next());
         let ip = ip.flatten().map(|it| it.ip().to_canonical());
         let host = match ip {
-            // To connect to `0.0.0.0` or `::` is to connect to this machine.
+            // Connecting to `0.0.0.0` or `::` reaches this machine.
             Some(ip) if ip.is_loopback() || ip.is_unspecified() => "localhost".to_owned(),
             Some(ip) => ip.to_string(),
             None => host.trim_end_matches('.').to_owned(),
@@ -273,7 +274,7 @@ impl Server {
     }
 }
 
-/// Returns the path without links and relative parts, also that of a file that is missing.
+/// Resolves links and relative parts, also for a missing file.
 fn place_of(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
@@ -290,12 +291,12 @@ impl fmt::Display for Server {
     }
 }
 
-/// What TLS needs besides what the system trusts; PEM files, not looked at yet.
+/// PEM files for TLS, not read yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
-    /// Whom to trust, instead of those whom the system trusts.
+    /// Replaces the system's certificate authorities.
     pub(crate) ca: Option<PathBuf>,
-    /// Who we are, for a server that asks.
+    /// The client certificate, for servers that request one.
     pub(crate) identity: Option<Identity>,
 }
 

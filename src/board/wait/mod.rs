@@ -1,4 +1,4 @@
-//! Waiting for something to become true of a board, woken by its events.
+//! Waiting for a condition on a board, woken by its events.
 
 mod ending;
 #[cfg(test)]
@@ -26,31 +26,31 @@ use crate::{
     job::{Job, JobKey, Shelf},
 };
 
-/// How often to look at the clock while a job is postponed: somebody may set it.
+/// How often to read the clock while a job is postponed: it may be adjusted.
 const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
 
-/// How often to look for jobs that become the right ones by the mere passing of time.
+/// How often to look for jobs that match by the passing of time.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long after a job has ended its event may still arrive.
+/// Maximum delay of the event after a job ends.
 const LATEST_WORD: Duration = Duration::from_secs(30);
 
 const AT_ONCE: usize = 1000;
 
-/// Somebody who listens to a board until something is true of it.
+/// A subscriber that waits for a condition.
 pub(crate) struct Waiter<'a> {
     board: &'a dyn Board,
     news: BoxStream<'a, Result<News>>,
-    /// Told when the board cannot be reached, and when it can be again.
+    /// Called when the board becomes unreachable and reachable again.
     tell: Box<dyn Fn(&News) + 'a>,
     began: News,
     is_lost: bool,
-    /// What happened while the board could not be asked, and has still to be heeded.
+    /// Events received during an outage, still to be handled.
     pending: VecDeque<Event>,
 }
 
 impl<'a> Waiter<'a> {
-    /// Begins to listen; a board that cannot be reached is an error, and later on it is waited for.
+    /// Subscribes; an unreachable board is an error here, and an outage later.
     pub(crate) async fn begin(board: &'a dyn Board) -> Result<Self> {
         let mut waiter = Self {
             board,
@@ -64,7 +64,7 @@ impl<'a> Waiter<'a> {
         Ok(waiter)
     }
 
-    /// Reports how listening began, and from here on each loss of the board.
+    /// Reports the start of the subscription, then each outage.
     pub(crate) fn telling(mut self, tell: impl Fn(&News) + 'a) -> Self {
         tell(&self.began);
         self.tell = Box::new(tell);
@@ -73,8 +73,8 @@ impl<'a> Waiter<'a> {
 
     /// Waits until these jobs are complete, or one of them is in the trash.
     ///
-    /// Returns how each ended that has ended by then. An end counts that the board remembers or that is
-    /// heard, for which this must have been listening since before the job was last seen.
+    /// Returns the known outcomes. They come from the history or from events since the subscription began, which must
+    /// precede the last read of the job.
     pub(crate) async fn until_finished(
         &mut self,
         awaited: &[Awaited],
@@ -86,7 +86,7 @@ impl<'a> Waiter<'a> {
             let found = self
                 .patiently(async |board| look_for_endings(board, awaited, &endings).await)
                 .await?;
-            // What is gone by now may have gone by way of the trash.
+            // Jobs missing by now may have passed through the trash.
             let mut has_more = heard.heed(self.told()?, awaited);
             let is_torn = was_torn || heard.is_torn;
             let mut silent = Vec::new();
@@ -98,7 +98,7 @@ impl<'a> Waiter<'a> {
             let unknown = self
                 .patiently(async |board| absent(board, Shelf::Past, awaited, silent.clone()).await)
                 .await
-                // Whoever may not read it is told nothing.
+                // Without read permission there is no outcome.
                 .unwrap_or_else(|_| silent.clone());
             for at in silent {
                 let is_known = !unknown.contains(&at);
@@ -135,7 +135,7 @@ impl<'a> Waiter<'a> {
 
     /// Waits until a job can be claimed, and returns the best one.
     ///
-    /// One that is excepted counts again as soon as something sets it free.
+    /// An excluded job counts again once an event releases it.
     pub(crate) async fn until_claimable(
         &mut self,
         filters: &Filters,
@@ -149,12 +149,12 @@ impl<'a> Waiter<'a> {
             if let Some(job) = candidates.jobs.pop() {
                 return Ok(job);
             }
-            // Nobody tells when a job has become old enough; a large board is not looked at all the time.
+            // No event reports that a job is old enough, and a large board is not read constantly.
             let again = filters
                 .change_with_time()
                 .then(|| Instant::now() + LOOK_AGAIN.max(start.elapsed()));
             let mut next = candidates.next_not_before;
-            // Nothing could be claimed, and so only what is set free now can be.
+            // No job was claimable, so only released jobs can be.
             loop {
                 let left = again.map(|again| again.saturating_duration_since(Instant::now()));
                 let patience = until(next).min(left.unwrap_or(Duration::MAX));
@@ -223,11 +223,11 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Listens for a while, and keeps what it hears; once the board is back it can also be asked.
+    /// Collects events for a while; then the board may be reachable again.
     async fn rest(&mut self, error: BoardError, pause: Duration) -> Result<()> {
         self.note(&News::Lost(error));
         let end = Instant::now() + pause;
-        // What comes beyond is kept by the board for as long as it keeps anything.
+        // The board keeps later events as long as it can.
         while self.pending.len() < AT_ONCE {
             match time::timeout_at(end, self.news()).await {
                 Err(_) => return Ok(()),
@@ -242,7 +242,7 @@ impl<'a> Waiter<'a> {
         Ok(())
     }
 
-    /// Waits for the next event, and takes with it those that have come already.
+    /// Waits for the next event, and takes all that have arrived.
     async fn events(&mut self) -> Result<Vec<Event>> {
         loop {
             let events = self.told()?;
@@ -274,7 +274,7 @@ impl<'a> Waiter<'a> {
         Ok(news)
     }
 
-    /// Tells once that the board is lost, however often it is noticed.
+    /// Reports an outage once.
     fn note(&mut self, news: &News) {
         match news {
             News::Lost(_) if self.is_lost => {}

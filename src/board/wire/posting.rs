@@ -1,4 +1,4 @@
-//! A job as its record states it, and what keeps a record from being read as one.
+//! The decoded posting of a job, and the limits for reading one.
 
 use chrono::{DateTime, Utc};
 use thiserror::Error;
@@ -8,23 +8,21 @@ use crate::{
     names::UnknownName,
 };
 
-/// What a record says of a job, however it is encoded.
+/// A posting, whatever its encoding.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Posting {
     pub(crate) uuid: String,
     pub(crate) name: String,
     pub(crate) priority: Priority,
-    /// `None` if the record has none, or none that can be told in UTC.
+    /// `None` if the record has no valid time in UTC.
     pub(crate) created_on: Option<DateTime<Utc>>,
-    /// `None` if they were not asked for, or are too large; values that JSON cannot hold are shown
-    /// as `$` objects.
+    /// `None` if not requested or too large. Values outside JSON appear as `$` objects.
     pub(crate) details: Option<Details>,
-    /// Whether its details are too large to be read.
     pub(crate) is_oversized: bool,
     pub(crate) book: Option<Book>,
-    /// `None` if the record has none, or none that is a number of the right size.
+    /// `None` if the record has no valid number of the right size.
     pub(crate) sequence: Option<i64>,
-    /// What is wrong with the record, though it can be read.
+    /// The problem of a record that is still readable.
     pub(crate) problem: Option<String>,
 }
 
@@ -36,40 +34,39 @@ pub(crate) fn together(problems: impl IntoIterator<Item = Option<String>>) -> Op
 
 /// How much of a posting is read.
 ///
-/// A value takes many times the memory of what it is stored in: a posting of a few megabytes could
-/// take gigabytes.
+/// A decoded value takes many times its stored size: a posting of a few megabytes could take gigabytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limit {
-    /// How many bytes the details may take as they are stored.
+    /// Maximum stored size of the details in bytes.
     pub(crate) details: usize,
 }
 
 impl Limit {
-    /// What a posting takes that no configuration says more about.
+    /// The limit without configuration.
     pub(crate) const USUAL: Self = Self { details: 1 << 20 };
 
-    /// So many times what they may take when stored the details may take in memory.
+    /// Details may take this many times their stored limit in memory.
     const EXPANSION: usize = 16;
 
-    /// What the name, the uuid and the like may take.
+    /// Limit for the name, the uuid and other small members.
     const SMALL: usize = 64 * 1024;
 
-    /// How much is kept of a record that is too large, to be shown as it is.
+    /// How much of an oversized record is kept for display.
     pub(crate) const RAW: usize = 768;
 
-    /// How large a posting may be that is taken into memory at all.
+    /// Larger postings are never loaded into memory.
     const STORED: usize = 8 << 20;
 
     pub(crate) fn stored(self) -> usize {
         Self::STORED.max(self.details.saturating_add(4 * Self::SMALL))
     }
 
-    /// Whether details of this length, that would take so much memory, are too large.
+    /// Whether details of this stored length and memory weight are too large.
     pub(crate) fn is_exceeded(self, length: usize, weight: usize) -> bool {
         length > self.details || weight > self.details.saturating_mul(Self::EXPANSION)
     }
 
-    /// Whether details of this length may be too large for their weight.
+    /// Whether details of this length could exceed the limit once decoded.
     pub(crate) fn may_be_exceeded(self, length: usize) -> bool {
         self.is_exceeded(length, length.saturating_mul(Weight::HEAVIEST))
     }
@@ -82,7 +79,7 @@ impl Limit {
         }
     }
 
-    /// Requires that a member that is no details is of a reasonable size.
+    /// Limits the size of members other than the details.
     pub(super) fn small(member: &'static str, length: usize, weight: usize) -> Result<(), Problem> {
         match length > Self::SMALL || weight > Self::SMALL {
             true => Err(Problem::TooLarge(member)),
@@ -90,36 +87,35 @@ impl Limit {
         }
     }
 
-    /// Returns the beginning of what cannot be read, to be shown as it is.
+    /// Returns the beginning of an unreadable posting, for display.
     pub(crate) fn raw(bytes: &[u8]) -> Vec<u8> {
         bytes[..bytes.len().min(Self::RAW)].to_vec()
     }
 }
 
-/// About how many bytes of memory values take once they are read.
+/// Approximate memory that decoded values take, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Weight(pub(super) usize);
 
 impl Weight {
-    /// The most that a stored byte can come to.
+    /// Maximum memory per stored byte.
     const HEAVIEST: usize = 640;
 
     pub(super) fn value(&mut self) {
         self.0 += 32;
     }
 
-    /// A text, or a key.
     pub(super) fn text(&mut self, length: usize) {
         self.0 += 16 + length;
     }
 
-    /// A map, or what is shown as one; its values come on top.
+    /// A map, or a value shown as one; its values count separately.
     pub(super) fn map(&mut self, pairs: usize) {
         self.0 += if pairs == 0 { 0 } else { 640 + 140 * pairs };
     }
 }
 
-/// What is wrong with a record that can be read all the same.
+/// Problems of a record that is still readable.
 #[derive(Debug, Default)]
 pub(super) struct Notes(Option<String>);
 

@@ -1,4 +1,4 @@
-//! The record beside a job: what TaskFlow has no place for.
+//! The sidecar: job state that TaskFlow's records have no place for.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::job::{
 
 const VERSION: u32 = 1;
 
-/// How long a record may be; ours end far below.
+/// Maximum length of a record; ours are far shorter.
 const LONGEST: usize = LONGEST_RECORD;
 
 const MEMBERS: [&str; 14] = [
@@ -39,7 +39,7 @@ const MEMBERS: [&str; 14] = [
 pub(crate) struct Sidecar {
     #[serde(default)]
     v: u32,
-    /// Whose claim the rest of the claim's facts are about.
+    /// The owner whose claim the other claim members describe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
@@ -48,10 +48,10 @@ pub(crate) struct Sidecar {
     pub(crate) fence: Option<Fence>,
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) attempts: u32,
-    /// How many milliseconds the session of the last claim outlives the last sign of its holder.
+    /// Session timeout of the last claim in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<u64>,
-    /// Whether the last claim was made ahead of its turn, and counts only once it is settled.
+    /// Whether the last claim was made ahead of its turn and counts only once settled.
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) ahead: bool,
     #[serde(skip_serializing_if = "is_zero")]
@@ -62,7 +62,7 @@ pub(crate) struct Sidecar {
     failures: Vec<Failure>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
     pub(crate) trashed_on: Option<DateTime<Utc>>,
-    /// When the job was posted, where moving it makes the server forget.
+    /// The posting time, if a move makes the server lose it.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
     pub(crate) created_on: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
@@ -93,10 +93,9 @@ impl Default for Sidecar {
 }
 
 impl Sidecar {
-    /// Reads a record; one that cannot be read, or is of a version that is not known, says nothing
-    /// but what is wrong with it.
+    /// Reads a record. An unreadable one, or one of an unknown version, yields only its problem.
     ///
-    /// The scripts on Redis judge by the same rules.
+    /// The scripts on Redis use the same rules.
     pub(crate) fn read(bytes: Option<&[u8]>) -> (Self, Option<String>) {
         let Some(bytes) = bytes else {
             return (Self::default(), None);
@@ -104,7 +103,7 @@ impl Sidecar {
         let side = match bytes.len() {
             0 => Err("the sidecar is empty or not text".to_owned()),
             1..=LONGEST => {
-                // What stands where a number should may be long.
+                // The invalid value may be long.
                 from_json::<Self>(bytes).map_err(|error| shortened(&error.to_string()))
             }
             length => Err(format!("the sidecar has {length} bytes")),
@@ -124,13 +123,13 @@ impl Sidecar {
         (Self::default(), Some(problem))
     }
 
-    /// Says what is wrong with a record that was found to be none of ours.
+    /// Describes the problem of an invalid record.
     pub(crate) fn problem(bytes: &[u8]) -> String {
         let problem = Self::read(Some(bytes)).1;
         problem.unwrap_or_else(|| "the sidecar cannot be changed".to_owned())
     }
 
-    /// Returns the record of a job that is posted as it is claimed, which is its first attempt.
+    /// Returns the record of a job that is claimed as it is posted, which is its first attempt.
     pub(crate) fn first_attempt(now: DateTime<Utc>) -> Self {
         Self {
             attempts: 1,
@@ -139,7 +138,7 @@ impl Sidecar {
         }
     }
 
-    /// Returns the record of a job that was on a board before; none, if nothing is to be said of it.
+    /// Returns the record of a job from another board; `None` if it has no state.
     pub(crate) fn of_former(former: &Former) -> Option<Self> {
         let history = former.history.clone();
         let side = Self {
@@ -159,7 +158,7 @@ impl Sidecar {
         as_json(self).into_bytes()
     }
 
-    /// Writes it in the place of what it was read from, whose other members stay.
+    /// Writes over the former record and keeps its unknown members.
     pub(crate) fn write_over(&self, former: &[u8]) -> Vec<u8> {
         let mut members: Map<String, Value> = serde_json::from_slice(former).unwrap_or_default();
         members.retain(|name, _| !MEMBERS.contains(&name.as_str()));
@@ -170,7 +169,7 @@ impl Sidecar {
     }
 
     pub(crate) fn history(mut self) -> History {
-        // Others may have noted more of them.
+        // Other clients may have recorded more.
         let surplus = self.failures.len().saturating_sub(History::FAILURES);
         self.failures.drain(..surplus);
         History {
@@ -183,8 +182,7 @@ impl Sidecar {
         }
     }
 
-    /// Returns what happened to a job that has come to its end: that is something that came of its last
-    /// claim, whenever it was made.
+    /// Returns the history of an ended job: the last claim has a result, whenever it was made.
     pub(crate) fn history_at_the_end(mut self) -> History {
         self.count_ahead();
         self.history()
@@ -209,26 +207,25 @@ impl Sidecar {
         }
     }
 
-    /// Counts the attempt of a claim, now that it is known to be one.
+    /// Counts the attempt of a claim made ahead of its turn.
     pub(crate) fn count_ahead(&mut self) {
         let attempt = u32::from(std::mem::take(&mut self.ahead));
         self.attempts = self.attempts.saturating_add(attempt);
     }
 
-    /// Remembers a failure, and forgets the oldest one beyond the last few.
+    /// Records a failure and drops the oldest beyond the limit.
     pub(crate) fn note_failure(&mut self, failure: &Failure) {
         self.count_ahead();
         failure.clone().add_to(&mut self.failures);
     }
 
-    /// Takes back the attempt that a claim was counted as.
+    /// Takes back the attempt of a claim.
     pub(crate) fn uncount(&mut self) {
         self.count_ahead();
         self.attempts = self.attempts.saturating_sub(1);
     }
 
-    /// Returns the record of a job that somebody puts back from the trash, or has tried at once: as
-    /// if it was never tried, unless it is to be known how often it was.
+    /// Returns the record of a restored or retried job: attempts start from zero unless they are to be kept.
     pub(crate) fn restored(self, restore: &Restore) -> Self {
         let before = match restore.keeps_attempts {
             true => self.clone(),
@@ -247,7 +244,7 @@ impl Sidecar {
     }
 }
 
-/// Returns the version of a record that need not be understood otherwise.
+/// Returns the version, if it needs no other parser.
 fn version(bytes: &[u8]) -> Option<u32> {
     #[derive(Deserialize)]
     struct Version {
@@ -257,7 +254,7 @@ fn version(bytes: &[u8]) -> Option<u32> {
     Some(version.v)
 }
 
-/// Reads a time in the form in which they compare as text, and no other one.
+/// Accepts only the form in which times sort as text.
 fn time<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<DateTime<Utc>>, D::Error> {
     let Some(text) = Option::<Cow<'_, str>>::deserialize(reader)? else {
         return Ok(None);
@@ -278,7 +275,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Writes a time in the one form in which times compare as text.
+/// Writes the form in which times sort as text.
 pub(crate) fn text_of(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Micros, true)
 }

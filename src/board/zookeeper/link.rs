@@ -1,7 +1,6 @@
-//! The way to the servers of a board: one session, opened when needed, and anew when it ended.
+//! The connection to ZooKeeper: one session, opened on demand and again after its end.
 //!
-//! Nothing is ever sent twice here. Whoever changes the board learns whether an error means that
-//! nothing has happened, or that the answer was lost.
+//! Nothing is sent twice here. A caller that changes the board learns whether nothing happened or the reply was lost.
 
 use std::{
     fmt,
@@ -45,32 +44,33 @@ mod tests;
 pub(super) mod tls;
 pub(super) mod transaction;
 
-/// How long it may take at most to get a session.
+/// Time limit for getting a session.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long the servers may take to end a session.
+/// Time limit for the servers to end a session.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The session timeout to ask for while nothing depends on it.
+/// The session timeout to request while no claim depends on it.
 const USUAL: Duration = Duration::from_secs(10);
 
 pub(super) struct Client {
     url: ZooKeeperUrl,
     pub(super) about: Arc<Circumstances>,
     kept: Mutex<Option<Kept>>,
-    /// The timeout that was asked for when something first depended on it.
+    /// The timeout requested when a claim or registration first depended on it.
     term: OnceLock<Duration>,
 }
 
 struct Kept {
     session: Session,
     asked: Duration,
-    /// Whether there may be nodes that end with it.
+    /// Whether ephemeral nodes may depend on it.
     bears: bool,
 }
 
 impl Client {
-    /// Connects on first use. `password` comes before the one in the URL; `op_timeout` bounds each operation.
+    /// Connects on first use. `password` takes precedence over the one in the URL; `op_timeout` bounds each
+    /// operation.
     pub(super) fn new(url: &ZooKeeperUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
         let mut url = url.clone();
         url.password = password.or(url.password);
@@ -95,12 +95,12 @@ impl Client {
         }
     }
 
-    /// Returns how people may call the board, without its password.
+    /// Returns the display name of the board, without its password.
     pub(super) fn name(&self) -> &str {
         &self.about.board
     }
 
-    /// Returns the servers as `zkCli.sh` is told them; paths are then as they are within our chroot.
+    /// Returns the servers in the syntax of `zkCli.sh`, with our chroot.
     pub(super) fn servers(&self) -> String {
         let Circumstances {
             servers, chroot, ..
@@ -133,7 +133,7 @@ impl Client {
         self.about.acls
     }
 
-    /// Returns a live session: the one that is open, or a new one once that has ended.
+    /// Returns the open session, or a new one if that has ended.
     pub(super) async fn session(&self, doing: &'static str) -> Result<Session, BoardError> {
         let deadline = self.deadline();
         let found = async {
@@ -147,8 +147,8 @@ impl Client {
         found.map_err(|problem| problem.into_error(doing, self.name()))
     }
 
-    /// The session gets this timeout unless the URL states one. A session with another timeout is replaced,
-    /// unless it bears claims already. Without a timeout any session will do.
+    /// Requests this timeout unless the URL states one. Replaces a session with another timeout unless it bears
+    /// claims. Without a timeout any session will do.
     pub(super) async fn bearing(
         &self,
         doing: &'static str,
@@ -163,7 +163,7 @@ impl Client {
             let mut kept = self.lock(deadline).await?;
             let is_other = |kept: &Kept| wanted.is_some_and(|wanted| kept.asked != wanted);
             if let Some(old) = kept.take_if(|kept| is_other(kept) && !kept.bears) {
-                // Who still has it ends it when he is done.
+                // The remaining users end it when they finish.
                 let patience = if old.session.is_shared() {
                     Duration::ZERO
                 } else {
@@ -192,15 +192,14 @@ impl Client {
         self.url.session.or(term).unwrap_or(USUAL)
     }
 
-    /// Opens a session of its own, for whoever listens; it ends with its last clone.
+    /// Opens a separate session for a subscription; it ends with its last clone.
     pub(super) async fn another(&self, doing: &'static str) -> Result<Session, BoardError> {
         let asked = self.url.session.unwrap_or(USUAL);
         let opened = self.open(&mut None, asked, self.deadline()).await;
         opened.map_err(|problem| problem.into_error(doing, self.name()))
     }
 
-    /// Waits until the servers know. The ephemeral nodes are gone then, if nobody else holds a [`Session`]
-    /// any more.
+    /// Waits for the servers. The ephemeral nodes are then gone, unless a clone of the [`Session`] remains.
     pub(super) async fn close(&self) {
         if let Some(kept) = self.kept.lock().await.take() {
             kept.session.end(FAREWELL).await;
@@ -212,8 +211,8 @@ impl Client {
     }
 
     async fn lock(&self, deadline: Deadline) -> Result<MutexGuard<'_, Option<Kept>>, Problem> {
-        // That the server has hung up meanwhile is known once the runtime has looked, and then the
-        // session: one turn each. An operation would be lost, and its outcome unknown.
+        // Noticing a hang-up takes one turn of the runtime and one of the session. An operation sent before would be
+        // lost, with an unknown outcome.
         task::yield_now().await;
         task::yield_now().await;
         let late = |limit| self.problem(Obstacle::Silent(limit));
@@ -222,7 +221,7 @@ impl Client {
             .await
     }
 
-    /// Returns the session that is open, once it is connected; `None` if it has ended.
+    /// Returns the open session once it is connected; `None` if it has ended.
     async fn revive(
         &self,
         kept: &mut Option<Kept>,
@@ -244,8 +243,7 @@ impl Client {
         }
         let (asked, bears) = (old.asked, old.bears);
         let tls = self.tls()?;
-        // The client takes its time between two attempts. Where nothing would be lost, another
-        // session is as good.
+        // The client pauses between attempts. If no ephemeral node depends on the session, open another one.
         let detour = self.detour(tls.as_ref(), (!bears).then_some(asked), deadline);
         let id = session.id();
         match first_of(session.connected(), detour).await {

@@ -1,4 +1,4 @@
-//! The names of all nodes that a board has on a server, as TaskFlow computes them and ours.
+//! The paths of all nodes of a board: those that TaskFlow computes, and ours.
 
 use std::{fmt::Write as _, sync::LazyLock};
 
@@ -16,15 +16,15 @@ pub(super) struct Paths {
     board: String,
     trash: String,
     entities: String,
-    /// Where we keep what TaskFlow has no place for; its readers never look there.
+    /// The root of our own nodes; TaskFlow never looks there.
     ours: String,
 }
 
 impl Paths {
-    /// Names the nodes of the board at an absolute path without a slash at its end.
+    /// Expects an absolute path without a trailing slash.
     pub(super) fn of(path: &str) -> Self {
         let (parent, base) = path.rsplit_once('/').unwrap_or(("", path));
-        // TaskFlow replaces text, wherever in the path it is; peers look where that leads.
+        // TaskFlow replaces text anywhere in the path, and peers use the result.
         Self {
             board: path.to_owned(),
             trash: path.replace(base, ".trash"),
@@ -33,18 +33,18 @@ impl Paths {
         }
     }
 
-    /// The node beside whose children other boards may be, this one among them.
+    /// The node whose children may be boards, including this one.
     pub(super) fn parent(&self) -> &str {
         let (parent, _) = self.board.rsplit_once('/').unwrap_or_default();
         if parent.is_empty() { "/" } else { parent }
     }
 
-    /// The folder of what we keep for this board and for those beside it.
+    /// The root of our nodes for this board and its sibling boards.
     pub(super) fn all_of_ours(&self) -> &str {
         self.ours.rsplit_once('/').unwrap_or_default().0
     }
 
-    /// Returns the board that a node beside this one would be, if both would share a trash.
+    /// Returns the board at a sibling node, if both would share a trash.
     pub(super) fn beside(&self, name: &str) -> Option<Self> {
         let path = format!("{}/{name}", self.parent().trim_end_matches('/'));
         let is_server_s = path == "/zookeeper";
@@ -54,12 +54,11 @@ impl Paths {
         (is_other && shares()).then_some(other)
     }
 
-    /// The node that all jobs are children of.
     pub(super) fn board(&self) -> &str {
         &self.board
     }
 
-    /// What the number of a new job is appended to.
+    /// The prefix of a new job; the server appends the number.
     pub(super) fn new_job(&self) -> String {
         format!("{}/{JOB}", self.board)
     }
@@ -73,7 +72,7 @@ impl Paths {
         }
     }
 
-    /// The node that says who holds a job; it is there while somebody does.
+    /// The node that names the owner; it exists while the job is claimed.
     pub(super) fn lock(&self, key: &JobKey) -> String {
         format!("{}/{key}{LOCK}", self.board)
     }
@@ -93,7 +92,7 @@ impl Paths {
     }
 
     fn trashed_key(&self, child: &str) -> JobKey {
-        // Where the path is the beginning of a job's own name, that was replaced as well.
+        // If the path is a prefix of the job's name, TaskFlow replaced that too.
         let (board, trash) = (&self.board[1..], self.trash.trim_start_matches('/'));
         let is_replaced = |key: &JobKey| {
             let node = self.job(Shelf::Trash, key);
@@ -107,7 +106,7 @@ impl Paths {
             .unwrap_or_else(|| JobKey::new(child))
     }
 
-    /// How long the paths of one job's nodes are, all taken together.
+    /// Total length of the paths of one job's nodes.
     pub(super) fn length(&self) -> usize {
         let (key, uuid) = (numbered(0), Uuid::nil().to_string());
         self.lock(&key).len() + 2 * self.side(&key).len() + self.marker(&uuid).len()
@@ -125,12 +124,12 @@ impl Paths {
         format!("{}/past", self.ours)
     }
 
-    /// What the number of the next one is appended to.
+    /// The prefix of the next history node; the server appends the number.
     pub(super) fn new_past(&self) -> String {
         format!("{}/past/", self.ours)
     }
 
-    /// The folder of the markers that keep uuids unique which somebody has chosen.
+    /// The parent of the markers that keep chosen uuids unique.
     pub(super) fn markers(&self) -> String {
         format!("{}/unique", self.ours)
     }
@@ -163,7 +162,7 @@ impl Paths {
         format!("{}/moves/{}", self.ours, escape(key))
     }
 
-    /// The folder of the nodes that keep the names of conductors unique.
+    /// The parent of the nodes that keep conductor names unique.
     pub(super) fn names(&self) -> String {
         format!("{}/conductors", self.ours)
     }
@@ -176,10 +175,10 @@ impl Paths {
 const JOB: &str = "job";
 const LOCK: &str = ".lock";
 
-/// Python reads no number that is longer.
+/// Python rejects longer numbers.
 const PYTHONS_DIGITS: usize = 4300;
 
-/// Whether a child is a job, as TaskFlow tells.
+/// Whether TaskFlow takes a child for a job.
 pub(super) fn is_job(child: &str) -> bool {
     let is_foreign = |character: char| character == '/' || is_forbidden(character);
     child.starts_with(JOB) && !child.ends_with(LOCK) && !child.contains(is_foreign)
@@ -190,12 +189,12 @@ pub(super) fn locked_by(child: &str) -> Option<JobKey> {
     is_job(job).then(|| JobKey::new(job))
 }
 
-/// Returns the number that the node of a job has, if it is one that fits.
+/// Returns the number in a job's node name, if it fits.
 pub(super) fn number_of(key: &JobKey) -> Option<i64> {
     key.text().strip_prefix(JOB)?.parse().ok()
 }
 
-/// TaskFlow takes what Python's `int` does, and a name without a number ends each of its listings.
+/// TaskFlow accepts any number that Python's `int` does; a name without a number aborts its listings.
 pub(super) fn is_numbered(key: &JobKey) -> bool {
     static NUMBER: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^\s*[+-]?\d+(_\d+)*\s*$").ok());
@@ -204,7 +203,7 @@ pub(super) fn is_numbered(key: &JobKey) -> bool {
         let digits = number.chars().filter(|character| character.is_numeric());
         digits.count() <= PYTHONS_DIGITS && pattern.is_some_and(|it| it.is_match(number))
     };
-    // Nearly every name is one that the server gave.
+    // Nearly every name comes from the server.
     number_of(key).is_some() || key.text().strip_prefix(JOB).is_some_and(is_odd)
 }
 
@@ -212,7 +211,7 @@ pub(super) fn numbered(number: i64) -> JobKey {
     JobKey::new(format!("{JOB}{number:010}"))
 }
 
-/// Makes one node's name of any text; the text is in the node.
+/// Encodes any text as one node name; the node holds the text.
 fn escape(name: &str) -> String {
     if name == "." || name == ".." {
         return name.replace('.', "%2E");
@@ -231,14 +230,14 @@ fn escape(name: &str) -> String {
     escaped
 }
 
-/// Returns the text of which a node's name was made.
+/// Reverses [`escape`].
 pub(super) fn unescape(child: &str) -> String {
     percent_decode_str(child).decode_utf8_lossy().into_owned()
 }
 
-/// Returns the name of the conductor that an entity is; behind it are its host and process.
+/// Returns the conductor's name without the host and process after it.
 pub(super) fn conductor_of(entity: &str) -> &str {
-    // A name may have an `@` of its own.
+    // The name may contain an `@`.
     entity.rsplit_once('@').map_or(entity, |(name, _)| name)
 }
 
@@ -262,7 +261,7 @@ mod tests {
         }
     }
 
-    /// What TaskFlow made of some paths.
+    /// Paths as TaskFlow computes them.
     const COMPUTED: &str = include_str!("../wire/fixtures/zk_paths.json");
 
     #[test]
@@ -272,7 +271,7 @@ mod tests {
         for vector in computed["vectors"].as_array().unwrap() {
             let text = |name: &str| vector[name].as_str().unwrap().to_owned();
             let path = text("path");
-            // The others are no paths that a URL could have.
+            // URLs cannot contain the other paths.
             let is_plain = path.len() > 1 && !path.ends_with('/') && !path.contains("//");
             if !path.starts_with('/') || !is_plain {
                 continue;
@@ -300,7 +299,7 @@ mod tests {
             ("/job1", "/.trash/job0000000007"),
         ] {
             let (paths, key) = (Paths::of(path), JobKey::new("job0000000007"));
-            // One of the numbers that have that beginning, too.
+            // Another number with the same prefix.
             let late = JobKey::new("job1000000000");
             let node = paths.job(Shelf::Trash, &late);
             let child = node.strip_prefix("/.trash/").unwrap();

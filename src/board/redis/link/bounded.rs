@@ -1,7 +1,7 @@
-//! Reads what a server replies, and limits how much of it is kept: peers may store values of half a gigabyte.
+//! Reads server replies with a size limit: peers may store values of half a gigabyte.
 //!
-//! Every connection reads through this. What is too large is replaced by a [`stand_in`], which no reader takes for a
-//! value, so that one such value spoils nothing beside it.
+//! Every connection reads through this. A [`stand_in`] replaces an oversized value; no reader accepts it as a value,
+//! and the other values stay intact.
 
 use std::{io, str::FromStr};
 
@@ -15,27 +15,27 @@ const MARK: u8 = 0xc1;
 
 const MOST_VALUES: usize = 1 << 17;
 
-/// How many lists may be open, one inside another.
+/// Maximum nesting of lists.
 const DEEPEST: usize = 100;
 
-/// How long a line of the protocol may be, and how much is read at once.
+/// Maximum length of a protocol line, and the size of one read.
 const CHUNK: usize = 64 * 1024;
 
 /// The kind of a list whose values are dropped.
 const LEFT_OUT: u8 = 0;
 
-/// Returns what is read instead of a value of this size, or of a list of so many.
+/// Returns the replacement for an oversized value or list.
 pub(crate) fn stand_in(size: usize) -> Vec<u8> {
     [&[MARK], size.to_string().as_bytes()].concat()
 }
 
-/// Returns the size of the value for which this stands, if it is a stand-in.
+/// Returns the size of the value that a stand-in replaces.
 pub(crate) fn size_unread(value: &[u8]) -> Option<usize> {
     let size = value.strip_prefix(&[MARK])?;
     std::str::from_utf8(size).ok()?.parse().ok()
 }
 
-/// A peer can store the bytes of a stand-in, too, which is not worth another request.
+/// A peer can also store the bytes of a stand-in; those deserve no second request.
 pub(crate) fn lacked_room(value: &[u8], before: usize, most: usize) -> bool {
     const CURSOR: usize = 32;
     size_unread(value).is_some_and(|size| size <= most && before + size + CURSOR > 2 * most)
@@ -44,28 +44,28 @@ pub(crate) fn lacked_room(value: &[u8], before: usize, most: usize) -> bool {
 #[derive(Debug)]
 pub(crate) enum Deaf {
     HungUp(Option<io::Error>),
-    /// The first byte of what came and is no reply.
+    /// The first byte of input that is no reply.
     Gibberish(u8),
 }
 
-/// The replies of a server; the size of each value is limited, and that of each reply to twice as much.
+/// The replies of a server. Each value has a size limit; a whole reply may have twice as much.
 pub(crate) struct Replies {
     reader: ReadHalf<Box<dyn Stream>>,
     most: usize,
     buffer: Vec<u8>,
-    /// How much of the buffer has been read.
+    /// Read position in the buffer.
     at: usize,
-    /// How many bytes are still to come of a value that is left out.
+    /// Bytes still to skip of a value that is left out.
     unwanted: usize,
-    /// The lists that are incomplete, each inside the one before.
+    /// Incomplete lists, outermost first.
     open: Vec<List>,
-    /// How many bytes of values, and how many values in lists, are in the reply so far.
+    /// Bytes of values, and number of list values, in the reply so far.
     bytes: usize,
     values: usize,
 }
 
 struct List {
-    /// The byte that announces such a list, or [`LEFT_OUT`].
+    /// The byte that announces the list, or [`LEFT_OUT`].
     kind: u8,
     missing: usize,
     values: Vec<Value>,
@@ -85,7 +85,7 @@ impl Replies {
         }
     }
 
-    /// Waits for the next reply; cancelling it loses nothing.
+    /// Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<Value, Deaf> {
         loop {
             if let Some(reply) = self.reply()? {
@@ -105,7 +105,7 @@ impl Replies {
         }
     }
 
-    /// Takes the next reply out of the buffer, or as much as there is of it.
+    /// Takes the next reply from the buffer, or the available part.
     fn reply(&mut self) -> Result<Option<Value>, Deaf> {
         loop {
             let count = self.unwanted.min(self.buffer.len() - self.at);
@@ -136,7 +136,7 @@ impl Replies {
         Some(value)
     }
 
-    /// Takes the next value out of the buffer, once it is whole; opens the lists around it.
+    /// Takes the next complete value from the buffer; opens the lists around it.
     fn value(&mut self) -> Result<Option<Value>, Deaf> {
         loop {
             let rest = &self.buffer[self.at..];
@@ -188,7 +188,7 @@ impl Replies {
         }
     }
 
-    /// Takes a value of this size, which begins so far behind the line that announces it.
+    /// Takes a value of this size, at this distance from the line that announces it.
     fn sized(
         &mut self,
         start: usize,
@@ -267,13 +267,13 @@ mod tests {
 
     use super::*;
 
-    /// Reads all replies out of some bytes, which arrive in pieces of this size.
+    /// Reads all replies from bytes that arrive in pieces of this size.
     async fn through(bytes: &[u8], piece: usize) -> (Vec<Value>, Deaf) {
         let (mut server, stream) = tokio::io::duplex(piece);
         let stream: Box<dyn Stream> = Box::new(stream);
         let mut replies = Replies::new(split(stream).0, 10);
         let bytes = bytes.to_vec();
-        // It fails where nobody reads on.
+        // Fails once the reader stops.
         let write = async move { drop(server.write_all(&bytes).await) };
         let read = async move {
             let mut read = Vec::new();
@@ -287,7 +287,7 @@ mod tests {
         tokio::join!(write, read).1
     }
 
-    /// Reads the same as the library would.
+    /// Decodes with the library, for comparison.
     fn parsed(text: &str) -> Vec<Value> {
         let bytes: Vec<_> = text.chars().map(|it| it as u8).collect();
         let (mut parser, mut bytes) = (Parser::new(), &bytes[..]);
@@ -306,7 +306,7 @@ mod tests {
                 "*2\r\n$11\r\n0123456789a\r\n$1\r\nb\r\n+OK\r\n",
                 Some("*2\r\n$3\r\n\u{c1}11\r\n$1\r\nb\r\n+OK\r\n"),
             ),
-            // A reply has room for two of the largest values; the next one has as much.
+            // A reply has room for two of the largest values, and so does the next.
             (
                 "*3\r\n$9\r\n123456789\r\n$9\r\n123456789\r\n$9\r\n123456789\r\n$2\r\nab\r\n",
                 Some("*3\r\n$9\r\n123456789\r\n$9\r\n123456789\r\n$2\r\n\u{c1}9\r\n$2\r\nab\r\n"),

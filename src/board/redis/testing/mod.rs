@@ -1,4 +1,4 @@
-//! Real servers for the tests of this board: each started for one test, and stopped with it.
+//! Real Redis servers, one per test, stopped with it.
 //!
 //! Where `redis-server` or `openssl` is missing, a test gets `None` and ends early; in CI it fails.
 
@@ -18,7 +18,6 @@ use crate::board::testing::needs::{has, may_start_servers};
 pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
 use crate::board::url::{BoardUrl, redis::RedisUrl};
 
-/// Returns the part of a URL that a [`Client`](super::link::Client) takes.
 pub(super) fn redis_url(text: &str) -> RedisUrl {
     match text.parse() {
         Ok(BoardUrl::Redis(url)) => *url,
@@ -26,19 +25,19 @@ pub(super) fn redis_url(text: &str) -> RedisUrl {
     }
 }
 
-/// A server of a test's own.
+/// A server for one test.
 pub(super) struct Server {
     folder: TempDir,
     port: u16,
     arguments: Vec<String>,
     process: Child,
     admin: Mutex<Connection>,
-    /// Where a Sentinel has its file, to which it writes for as long as it runs.
+    /// The directory of a Sentinel's file, which it keeps writing.
     extra: Option<TempDir>,
 }
 
 impl Server {
-    /// Starts a Redis server with these arguments, on a port and a socket of its own.
+    /// Starts a server on its own port and socket.
     pub(super) fn start(arguments: &[&str]) -> Option<Self> {
         Self::launch(|port| {
             let own = ["--port", &port.to_string(), "--save", ""].map(str::to_owned);
@@ -48,7 +47,7 @@ impl Server {
         })
     }
 
-    /// Starts a Redis server that speaks TLS on its port.
+    /// Starts a server with TLS on its port.
     pub(super) fn start_tls(identity: &Identity, arguments: &[&str]) -> Option<Self> {
         let (cert, key) = (identity.cert.to_str()?, identity.key.to_str()?);
         Self::launch(|port| {
@@ -65,7 +64,7 @@ impl Server {
 
     /// Starts a Sentinel that watches the master at a port under the name `mymaster`.
     ///
-    /// `PORT` in the lines that are added to its file stands for its own port.
+    /// `PORT` in the added lines stands for the Sentinel's own port.
     pub(super) fn start_sentinel(master: u16, lines: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("sentinel.conf");
@@ -87,7 +86,7 @@ impl Server {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        // Another test may take the port before the server does, which then ends.
+        // If another test takes the port first, the server exits.
         for _ in 0..20 {
             let port = free_port();
             let arguments = arguments(port);
@@ -106,33 +105,33 @@ impl Server {
         panic!("redis-server does not start");
     }
 
-    /// Returns the port on 127.0.0.1 on which the server listens.
+    /// Returns its port on 127.0.0.1.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
 
-    /// Returns how errors call the server.
+    /// Returns its address as errors show it.
     pub(super) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Returns the socket on which the server listens besides its port, without TLS.
+    /// Returns its socket, without TLS.
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.path().join("redis.sock")
     }
 
-    /// Returns the URL of a board on this server, with something behind its port.
+    /// Returns the URL of a board on this server; `tail` follows the port.
     pub(super) fn url(&self, tail: &str) -> RedisUrl {
         redis_url(&format!("redis://127.0.0.1:{}{tail}", self.port))
     }
 
-    /// Runs a command as the user who may do everything.
+    /// Runs a command with all rights.
     pub(super) fn run<T: FromRedisValue>(&self, words: &[&str]) -> T {
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);
         let mut admin = self.admin.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = command.query(&mut *admin);
-        // A server that becomes a master or a replica hangs up on everybody.
+        // A server that changes its role drops all connections.
         if answer.as_ref().is_err_and(|error| error.is_io_error()) {
             *admin = connect(self.folder.path()).unwrap();
             return command.query(&mut *admin).unwrap();
@@ -140,12 +139,11 @@ impl Server {
         answer.unwrap()
     }
 
-    /// Lets the server stand still, as if the machine hung.
+    /// Suspends the server, like a hung machine.
     pub(super) fn freeze(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets it go on.
     pub(super) fn thaw(&self) {
         self.signal(Signal::CONT);
     }
@@ -154,13 +152,12 @@ impl Server {
         kill_process(Pid::from_child(&self.process), signal).unwrap();
     }
 
-    /// Ends the server at once.
     pub(super) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Starts a server that was ended again, where it was.
+    /// Restarts a stopped server on the same port.
     pub(super) fn start_again(&mut self) {
         let _ = fs::remove_file(self.socket());
         self.process = spawn(self.folder.path(), &self.arguments);
@@ -196,7 +193,7 @@ fn spawn(folder: &Path, arguments: &[String]) -> Child {
         .unwrap()
 }
 
-/// Waits until a server listens; `None` if it ends instead.
+/// Waits until a server listens; `None` if it exits instead.
 fn greet(folder: &Path, process: &mut Child) -> Option<Connection> {
     let mut connection = None;
     let mut has_ended = false;
@@ -221,7 +218,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Starts all five, and waits until a failover could begin.
+    /// Starts all five and waits until a failover is possible.
     pub(super) fn start() -> Option<Self> {
         let master = Server::start(&[])?;
         let port = master.port().to_string();
@@ -247,7 +244,7 @@ impl Watched {
         })
     }
 
-    /// Returns the Sentinels as they stand in a URL.
+    /// Returns the Sentinels in URL form.
     pub(super) fn hosts(&self) -> String {
         let hosts = self.sentinels.iter().map(Server::host);
         hosts.collect::<Vec<_>>().join(",")

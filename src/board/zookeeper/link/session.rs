@@ -1,4 +1,4 @@
-//! A session with ZooKeeper, in which everything is asked; ephemeral nodes live as long as it does.
+//! A ZooKeeper session. Every operation uses one; ephemeral nodes live as long as it does.
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -18,9 +18,9 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Circumstances {
-    /// How people may call the board.
+    /// Display name of the board.
     pub(crate) board: String,
-    /// The servers, as they are called in errors.
+    /// Display names of the servers.
     pub(crate) servers: String,
     pub(crate) user: Option<String>,
     pub(crate) path: String,
@@ -29,10 +29,10 @@ pub(crate) struct Circumstances {
     pub(crate) op_timeout: Duration,
 }
 
-/// A session; it ends with its last clone, or by itself when the servers do not hear of us.
+/// Ends with its last clone, or when the servers miss its heartbeats.
 ///
-/// If the process ends before [`Client::close`](super::Client::close) has been awaited, the
-/// servers keep it, and its ephemeral nodes, until its timeout is over.
+/// If the process ends before [`Client::close`](super::Client::close) completes, the servers keep the session and its
+/// ephemeral nodes until the timeout.
 #[derive(Clone)]
 pub(crate) struct Session {
     root: zookeeper_client::Client,
@@ -42,7 +42,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Takes what has connected without the chroot; `None` if the chroot is no path.
+    /// Takes a client connected without the chroot; `None` if the chroot is no valid path.
     pub(crate) fn new(root: zookeeper_client::Client, about: Arc<Circumstances>) -> Option<Self> {
         let client = match &about.chroot {
             Some(chroot) => root.clone().chroot(chroot.clone()).ok()?,
@@ -57,21 +57,20 @@ impl Session {
         })
     }
 
-    /// Returns what asks; its paths are those inside the chroot.
+    /// Returns the client; its paths are relative to the chroot.
     ///
-    /// It sends when a method is called, and not when the future is awaited; while it is looking
-    /// for a server, it keeps what is to be sent until it has found one.
+    /// It sends when a method is called, not when the future is awaited. While it reconnects, it queues requests.
     pub(crate) fn client(&self) -> &zookeeper_client::Client {
         &self.client
     }
 
-    /// Returns what asks by the paths that the server itself has, and such a path for one of ours.
+    /// Returns the client without the chroot, and one of our paths in full.
     pub(crate) fn on_server(&self, path: &str) -> (&zookeeper_client::Client, String) {
         let chroot = self.about.chroot.as_deref().unwrap_or_default();
         (&self.root, format!("{chroot}{path}"))
     }
 
-    /// Returns by how much the server's paths are longer than ours.
+    /// Returns how much longer full paths are than ours.
     pub(crate) fn depth(&self) -> usize {
         self.about.chroot.as_ref().map_or(0, String::len)
     }
@@ -80,18 +79,18 @@ impl Session {
         self.client.session_id()
     }
 
-    /// Returns what another connection needs to go on with it.
+    /// Returns the state with which another connection resumes the session.
     pub(crate) fn info(&self) -> SessionInfo {
         self.root.session().clone()
     }
 
-    /// Returns how long it outlives the last sign of us, as negotiated.
+    /// Returns the negotiated timeout.
     pub(crate) fn timeout(&self) -> Duration {
         self.client.session_timeout()
     }
 
-    /// The inner error is what the server says about nodes, for the caller to judge. The outer one means that
-    /// there is no such answer, or that we may not do this at all.
+    /// The inner error is the server's answer about nodes, for the caller to judge. The outer error means no answer
+    /// or no permission.
     pub(crate) async fn ask<T, E: Refusal>(
         &self,
         doing: &'static str,
@@ -105,7 +104,7 @@ impl Session {
             return Ok(answer);
         };
         match refusal.cause() {
-            // It is not told whether that was before the server has read it, or after.
+            // The loss may precede or follow the server's read of the request.
             Error::ConnectionLoss | Error::Custom(_) => {
                 Err(Failure::Lost(self.error(doing, Obstacle::BrokenOff)))
             }
@@ -117,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Makes an error of what the server said, for callers to whom it means nothing else.
+    /// Converts a server error that has no special meaning for the caller.
     pub(crate) fn refusal(&self, doing: &'static str, error: &Error) -> BoardError {
         let cause = match error {
             Error::NoAuth => self.forbidden(doing),
@@ -136,10 +135,10 @@ impl Session {
         self.error(doing, cause)
     }
 
-    /// Says that a node cannot go, because somebody has put these others below it.
+    /// Reports that unexpected children block the deletion of a node.
     pub(crate) fn occupied(&self, path: &str, mut below: Vec<String>) -> BoardError {
         below.sort_unstable();
-        // As everybody else calls it, who knows nothing of our chroot.
+        // Use the full path: other programs do not know our chroot.
         let node = format!("{}{path}", self.about.chroot.as_deref().unwrap_or_default());
         let first = below.first().map_or("", String::as_str);
         let first = format!("{node}/{first}");
@@ -194,7 +193,7 @@ impl Session {
         Arc::strong_count(&self.shared) > 1
     }
 
-    /// Ends it, and waits until the servers know, or for so long.
+    /// Ends the session, and waits this long for the servers to confirm.
     pub(crate) async fn end(self, patience: Duration) {
         let mut states: StateWatcher = self.client.state_watcher();
         if self.state().is_terminated() {
@@ -235,7 +234,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// How many nodes are named in an error.
+/// Maximum number of nodes that an error names.
 const NAMED: usize = 5;
 
 fn named(nodes: &[String]) -> String {
@@ -247,7 +246,7 @@ fn named(nodes: &[String]) -> String {
 }
 
 pub(crate) trait Refusal {
-    /// Returns what it said, whichever of several operations it was about.
+    /// Returns the cause, whichever operation of a batch it concerns.
     fn cause(&self) -> &Error;
 }
 
@@ -265,7 +264,7 @@ impl Refusal for MultiWriteError {
     }
 }
 
-/// Whether an error says how some nodes are, and not how we or the servers are.
+/// Whether an error concerns nodes, not our rights or the servers.
 fn is_about_nodes(error: &Error) -> bool {
     matches!(
         error,

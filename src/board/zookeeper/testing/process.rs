@@ -1,6 +1,6 @@
-//! ZooKeeper servers as processes, which end with the process that started them, however it ends.
+//! ZooKeeper server processes that end with the process that started them.
 //!
-//! Stands on its own, so that the tests of the program as a whole can start the same servers.
+//! Depends on no other module, so that the integration tests can use it too.
 
 use std::{
     fs,
@@ -17,21 +17,21 @@ use tempfile::TempDir;
 
 use super::needs::{has, is_there, may_start_servers};
 
-/// How long a server may take to start or to end.
+/// Time limit for a server to start or to end.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What ZooKeeper is run from, as Debian has it.
+/// The path in Debian's package.
 const JAR: &str = "/usr/share/java/zookeeper.jar";
 
-/// The same, and what servers with TLS need besides, which Debian's does not name.
+/// Adds the classes that TLS servers need; Debian's manifest omits them.
 pub(crate) const CLASSES: &str = "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar:\
     /usr/share/java/netty-resolver.jar:/usr/share/java/netty-transport-native-unix-common.jar";
 
 const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
-/// Small and quick to start, as servers for tests are.
+/// Small and quick to start.
 ///
-/// Who votes asks again ever more rarely, down to once a minute: on a busy machine that would be an election of minutes.
+/// Without the limit, election back-off grows to a minute; on a busy machine an election then takes minutes.
 const VIRTUAL_MACHINE: [&str; 8] = [
     "-Dzookeeper.fastleader.maxNotificationInterval=1000",
     "-Xmx128m",
@@ -43,7 +43,7 @@ const VIRTUAL_MACHINE: [&str; 8] = [
     "-Dzookeeper.jmx.log4j.disable=true",
 ];
 
-/// Forgets all when it ends, waits for no disk, and lets sessions be as short as 500 ms.
+/// Keeps nothing after its end, skips fsync and allows sessions of 500 ms.
 const CONFIGURATION: &str = "tickTime=250\n\
     minSessionTimeout=500\n\
     maxSessionTimeout=60000\n\
@@ -52,7 +52,6 @@ const CONFIGURATION: &str = "tickTime=250\n\
     maxClientCnxns=0\n\
     4lw.commands.whitelist=*\n";
 
-/// Whether all is there that a server needs.
 fn is_installed() -> bool {
     may_start_servers()
         && is_there(JAR, Path::new(JAR).exists())
@@ -61,35 +60,34 @@ fn is_installed() -> bool {
 
 /// A server on 127.0.0.1.
 pub(crate) struct Process {
-    /// `None` once the files of a server that never starts again are gone.
+    /// `None` once the files of a server that never restarts are deleted.
     folder: Option<TempDir>,
     port: u16,
     child: Option<Child>,
 }
 
 impl Process {
-    /// Returns the one that all tests of this process share, each below nodes of its own.
+    /// Returns the server that all tests of this process share, each below its own nodes.
     ///
-    /// It takes a moment to start, and as much to run a hundred tests on it as one.
+    /// Starting it takes as long as running a hundred tests on it.
     pub(crate) fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Process>> = OnceLock::new();
         let shared = SHARED.get_or_init(|| {
             let mut process = Self::start(&[])?;
-            // What is static is never dropped. With the first session the server has opened all
-            // files that it ever needs.
+            // Statics are never dropped. By the first session the server has opened every file it needs.
             process.folder = None;
             Some(process)
         });
         shared.as_ref()
     }
 
-    /// Starts one with these lines added to its configuration, on a port of its own.
+    /// Starts a server on its own port, with these lines added to its configuration.
     pub(crate) fn start(lines: &[&str]) -> Option<Self> {
         is_installed().then(|| Self::start_in(tempfile::tempdir().unwrap(), lines))
     }
 
     fn start_in(folder: TempDir, lines: &[&str]) -> Self {
-        // Another test may take the port before the server does, which then ends.
+        // If another test takes the port first, the server exits.
         for _ in 0..20 {
             let port = free_port();
             let data = folder.path().join("data");
@@ -111,12 +109,12 @@ impl Process {
         panic!("ZooKeeper does not start");
     }
 
-    /// Returns the port on which it listens, without TLS.
+    /// Returns its port without TLS.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    /// Ends it as if its machine had lost power.
+    /// Ends it abruptly, like a power loss.
     pub(crate) fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -124,7 +122,7 @@ impl Process {
         }
     }
 
-    /// Starts it again with the data that it had, where it was.
+    /// Restarts it on the same port with its data.
     pub(crate) fn start_again(&mut self) {
         self.stop();
         let folder = self.folder.as_ref().expect("it has kept its files");
@@ -133,7 +131,7 @@ impl Process {
         self.child = Some(child);
     }
 
-    /// Starts it again without any of its data.
+    /// Restarts it on the same port without its data.
     #[allow(dead_code, reason = "for the tests of commands")]
     pub(crate) fn start_empty(&mut self) {
         self.stop();
@@ -142,7 +140,7 @@ impl Process {
         self.start_again();
     }
 
-    /// Asks with one of the words of four letters that servers know.
+    /// Sends a four-letter command.
     pub(crate) fn asked(&self, word: &str) -> String {
         ask(self.port, word, PATIENCE).unwrap_or_default()
     }
@@ -154,13 +152,13 @@ impl Drop for Process {
     }
 }
 
-/// Servers that elect a leader among them.
+/// Servers that elect a leader.
 pub(crate) struct Ensemble {
     members: Vec<Process>,
 }
 
 impl Ensemble {
-    /// Starts three, and waits until each serves.
+    /// Starts three servers and waits until each serves.
     pub(crate) fn start() -> Option<Self> {
         if !is_installed() {
             return None;
@@ -206,20 +204,20 @@ impl Ensemble {
         all_serve.then_some(members)
     }
 
-    /// Returns where they listen, as it stands in a URL.
+    /// Returns the addresses in URL form.
     pub(crate) fn hosts(&self) -> String {
         let hosts = self.members.iter();
         let hosts = hosts.map(|member| format!("127.0.0.1:{}", member.port));
         hosts.collect::<Vec<_>>().join(",")
     }
 
-    /// Returns the one that leads the others; `None` while they are still voting.
+    /// Returns the leader; `None` during an election.
     pub(crate) fn leader(&mut self) -> Option<&mut Process> {
         let leader = self.leader_at()?;
         Some(self.member(leader))
     }
 
-    /// Returns which one leads the others; `None` while they are still voting.
+    /// Returns the leader's index; `None` during an election.
     pub(crate) fn leader_at(&self) -> Option<usize> {
         let mut members = self.members.iter();
         members.position(|member| member.asked("srvr").contains("Mode: leader"))
@@ -230,7 +228,6 @@ impl Ensemble {
     }
 }
 
-/// Returns a port on which nobody listens yet.
 pub(crate) fn free_port() -> u16 {
     let [port] = free_ports();
     port
@@ -241,9 +238,9 @@ fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
-/// Starts the server whose configuration is in a folder.
+/// Starts the server configured in a directory.
 ///
-/// The kernel ends it with the thread that has started it, and so that thread never ends.
+/// The kernel ends the server with the thread that started it, so that thread never ends.
 fn spawn(folder: &Path) -> Child {
     let folder: PathBuf = folder.to_owned();
     let (sender, child) = mpsc::channel();
@@ -265,16 +262,16 @@ fn spawn(folder: &Path) -> Child {
     child.recv().unwrap()
 }
 
-/// Waits until a server serves, and has given somebody a session; `false` if it ends instead.
+/// Waits until a server serves and has opened a session; `false` if it exits instead.
 fn serves(port: u16, child: &mut Child) -> bool {
     let end = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
-        // A server that is starting may take a connection, and never look at it.
+        // A starting server may accept a connection and never serve it.
         let soon = Duration::from_millis(200);
         if ask(port, "srvr", soon).is_ok_and(|answer| answer.contains("Mode: ")) {
-            // The first one takes by far the longest.
+            // The first session takes by far the longest.
             let _ = open_session(port);
-            // Perhaps it was somebody else who has answered on that port.
+            // Another server may have answered on that port.
             return child.try_wait().unwrap().is_none();
         }
         assert!(Instant::now() < end, "ZooKeeper takes too long to start");
@@ -283,18 +280,17 @@ fn serves(port: u16, child: &mut Child) -> bool {
     false
 }
 
-/// Opens a session, and closes it.
 fn open_session(port: u16) -> io::Result<()> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut request = [0; 48];
-    // Its length, the timeout in milliseconds, and the length of a password that is none yet.
+    // Length, timeout in milliseconds, and length of the empty password.
     request[3] = 44;
     request[18..20].copy_from_slice(&1000_u16.to_be_bytes());
     request[31] = 16;
     stream.write_all(&request)?;
     stream.read_exact(&mut [0; 40])?;
-    // Its length, its number, and what it asks for: -11 is the end.
+    // Length, request number, and opcode: -11 closes the session.
     stream.write_all(&[0, 0, 0, 8, 0, 0, 0, 1, 255, 255, 255, 245])?;
     io::copy(&mut stream, &mut io::sink()).map(drop)
 }
