@@ -1,4 +1,4 @@
-//! What can go wrong on a board, sorted by what the caller can do about it.
+//! Board errors, sorted by what the caller can do.
 
 use std::{error::Error as StdError, path::PathBuf};
 
@@ -9,9 +9,9 @@ use crate::suggest::Hint;
 
 pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
 
-/// What a board answers instead of doing what it was asked.
+/// An error of a board.
 ///
-/// `Display` says what is the matter and never repeats the source, which the reporter prints.
+/// `Display` gives the cause and never repeats the source, which the reporter prints.
 #[derive(Debug, Error)]
 pub(crate) enum BoardError {
     #[error("the job does not exist")]
@@ -44,7 +44,7 @@ pub(crate) enum BoardError {
     #[error("cannot delete the node {node}: another client created nodes below it ({below})")]
     Occupied {
         node: String,
-        /// The names of the first few, and how many there are besides.
+        /// The names of the first few, and the number of the rest.
         below: String,
         remedy: Box<Hint>,
     },
@@ -72,14 +72,14 @@ pub(crate) enum BoardError {
     },
     #[error("the board {board} is unreachable")]
     Unreachable { board: String, source: Cause },
-    /// There is no board at that address: no such name, or something else answers.
+    /// No board at that address: no such name, or another kind of server.
     #[error("the board {board} is unreachable")]
     Misdirected { board: String, source: Cause },
     #[error("the board {board} denies access")]
     Denied { board: String, source: Cause },
     #[error("the board {board} did not reply, so the outcome is unknown")]
     Unknown { board: String, source: Cause },
-    /// The board did not do it, for a reason that repeating does not change.
+    /// The operation failed, and repeating it does not help.
     #[error("cannot {doing} the board {board}")]
     Failed {
         doing: &'static str,
@@ -89,7 +89,7 @@ pub(crate) enum BoardError {
 }
 
 impl BoardError {
-    /// Returns the board that the words of the error name.
+    /// Returns the board that the message names.
     pub(crate) fn board(&self) -> Option<&str> {
         match self {
             Self::Unreachable { board, .. }
@@ -103,7 +103,7 @@ impl BoardError {
         }
     }
 
-    /// Whether the board says that a claim is not ours (any more).
+    /// Whether the error means that the claim is not ours or no longer ours.
     pub(crate) fn is_about_the_claim(&self) -> bool {
         matches!(
             self,
@@ -111,11 +111,10 @@ impl BoardError {
         )
     }
 
-    /// Whether who settles a claim once more, since no answer came, may be told so because the first
-    /// time it was done.
+    /// Whether a repeated settlement may get this error because the first attempt succeeded.
     ///
-    /// What has left the board is not there any more. Where it is there, somebody else is taken to have taken the claim away;
-    /// that the same job was posted again or restored meanwhile is not told from that.
+    /// A settled job is no longer there. If it is, another client presumably took the claim. A job posted again or
+    /// restored meanwhile looks the same.
     pub(crate) fn may_come_of(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Abandon(_) => self.is_about_the_claim(),
@@ -123,7 +122,7 @@ impl BoardError {
         }
     }
 
-    /// Whether the same call may succeed a little later.
+    /// Whether the same call may succeed later.
     pub(crate) fn is_retryable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Misdirected { .. })
     }
@@ -138,7 +137,7 @@ impl From<&Malformed> for BoardError {
     }
 }
 
-/// Words an error with all its causes, each once.
+/// Formats an error with all its causes, each once.
 pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut message = String::new();
     let mut cause = Some(error);

@@ -1,4 +1,4 @@
-//! What can happen on a board; the one vocabulary of all boards.
+//! Board events, the same for all boards.
 
 use std::ops::ControlFlow;
 
@@ -38,20 +38,20 @@ named! {
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
     pub(crate) time: DateTime<Utc>,
-    /// The job it happened to, as far as known.
+    /// The job, as far as known.
     pub(crate) subject: Option<Subject>,
-    /// A glob for the names that are paused by it, or are not any more.
+    /// The glob whose pause began or ended.
     pub(crate) names: Option<String>,
     pub(crate) owner: Option<Owner>,
     pub(crate) fence: Option<Fence>,
-    /// How the job ended, if it did by this, as far as known.
+    /// How the job ended, if this event ended it and the outcome is known.
     pub(crate) departure: Option<Departure>,
-    /// Who did it and why, if it was not its ordinary course, as far as known.
+    /// The audit entry, if an operator caused the event and it is known.
     pub(crate) remark: Option<Remark>,
 }
 
 impl Event {
-    /// Makes an event of this moment that is about no job.
+    /// Creates an event without a job, dated now.
     pub(crate) fn now(kind: EventKind) -> Self {
         Self {
             kind,
@@ -69,13 +69,13 @@ impl Event {
         Self::now(EventKind::Resync)
     }
 
-    /// Whether it is a resync that says no more than the last event.
+    /// Whether it is a resync that adds nothing to the last event.
     pub(crate) fn repeats(&self, last: Option<&Self>) -> bool {
         let is_same = |last: &Self| last.kind == self.kind && last.subject == self.subject;
         self.kind == EventKind::Resync && last.is_some_and(is_same)
     }
 
-    /// Returns a resync after a job that was posted and ended before it could be read.
+    /// Returns a resync after a job that was posted and ended unread.
     pub(crate) fn came_and_went(key: JobKey) -> Self {
         Self {
             subject: Some(Subject {
@@ -92,23 +92,23 @@ impl Event {
 }
 
 pub(crate) struct Events<'a> {
-    /// It may merge events and never invents one; [`EventKind::Resync`] says that something may
-    /// have been missed. An `Err` is the last item.
+    /// It may merge events and never invents one; [`EventKind::Resync`] means that some may be missing. An `Err` is
+    /// the last item.
     pub(crate) stream: BoxStream<'a, Result<Event, BoardError>>,
-    /// Why some are told late or not at all; none, if all of them are pushed.
+    /// Why some events come late or never; `None` if all are pushed.
     pub(crate) lack: Option<String>,
 }
 
-/// Whoever begins to listen, and is shown what there is to be had as it begins.
+/// A new subscriber that also receives the jobs present at the start.
 pub(crate) struct Onlooker<'a> {
-    /// Whether it matters what stands beside a job of which the posting is known. Where it does not, and
-    /// nobody has the job, it may be shown as it was posted.
+    /// Whether the sidecar of a job with this posting matters. If not, and the job is unclaimed, the posting alone is
+    /// shown.
     pub(crate) wants: &'a (dyn Fn(&Job) -> bool + Send + Sync),
-    /// Takes a record that nobody has; broken off, it needs none that ranks behind this one.
+    /// Receives an unclaimed record. On break, records that rank after this one are not needed.
     pub(crate) sees: &'a mut (dyn FnMut(Entry) -> ControlFlow<()> + Send),
 }
 
-/// The job an event is about, with all that ranking it takes.
+/// The job of an event, with all that ranking needs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Subject {
     pub(crate) key: JobKey,

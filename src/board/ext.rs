@@ -1,4 +1,4 @@
-//! Conveniences over every board, made of its primitives.
+//! Conveniences for every board, built on its primitives.
 
 use std::collections::HashSet;
 
@@ -14,17 +14,17 @@ use crate::job::{
     Settlement, Shelf, Witness,
 };
 
-/// The jobs that could be claimed now, and when there may be more without anything happening.
+/// The jobs that are claimable now, and when the next one becomes ready.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     /// The best ones, best first.
     pub(crate) jobs: Vec<Job>,
-    /// When the first of those that are postponed may be tried.
+    /// When the first postponed job becomes ready.
     pub(crate) next_not_before: Option<DateTime<Utc>>,
 }
 
 impl Candidates {
-    /// Adds a record that nobody has, unless it cannot be read or claimed, or is postponed or paused.
+    /// Adds an unclaimed record unless it is malformed, unclaimable, postponed or paused.
     pub(super) fn consider(&mut self, entry: Entry, pauses: &Pauses, now: DateTime<Utc>) {
         let Entry::Job(job) = entry else { return };
         if !job.may_be_offered() {
@@ -59,7 +59,7 @@ pub(crate) trait BoardExt: Board {
             .collect())
     }
 
-    /// Returns the one record that each reference means, on the first of these shelves that has any.
+    /// Returns the one record that each reference means, from the first of these locations with a match.
     async fn resolve_on(&self, shelves: &[Shelf], wanted: &[JobRef]) -> Result<Vec<Result<Entry>>> {
         let is_missing = |entry: &Result<Entry>| matches!(entry, Err(BoardError::NoSuchJob));
         let mut found: Vec<_> = wanted.iter().map(|_| Err(BoardError::NoSuchJob)).collect();
@@ -90,7 +90,7 @@ pub(crate) trait BoardExt: Board {
         the_answer(answers)
     }
 
-    /// Settles one job, of which nothing is to be remembered.
+    /// Settles one job and adds nothing to its history.
     async fn settle_one(
         &self,
         key: &JobKey,
@@ -102,11 +102,10 @@ pub(crate) trait BoardExt: Board {
         the_answer(answers)
     }
 
-    /// Looks whether this owner has some jobs, and gives those back that he has; each with what that
-    /// is to say of the attempt.
+    /// Releases the jobs that this owner holds; each release records an attempt result.
     ///
-    /// Answers in any order, each with the job if it may be there to be claimed; an error means
-    /// that it may still be the owner's. Nobody may claim it for him meanwhile.
+    /// Results come in any order, each with the job if it may be claimable. An error means that the owner may still
+    /// hold it. No one may claim for this owner meanwhile.
     async fn give_back(
         &self,
         jobs: Vec<(JobKey, Aftermath)>,
@@ -149,7 +148,7 @@ pub(crate) trait BoardExt: Board {
         Ok(answers)
     }
 
-    /// Returns the best few jobs that nobody has, and that may be tried now, but for some.
+    /// Returns the best unclaimed jobs that are ready, except the excluded ones.
     async fn candidates(
         &self,
         filters: &Filters,
@@ -179,7 +178,7 @@ pub(crate) trait BoardExt: Board {
         Ok(candidates)
     }
 
-    /// Returns what is paused; whoever may not ask is kept from nothing.
+    /// Returns the pauses; without read permission there are none.
     async fn lasting_pauses(&self, now: DateTime<Utc>) -> Result<Pauses> {
         match self.pauses().await {
             Ok(pauses) => Ok(Pauses::new(pauses, now)),
@@ -192,7 +191,7 @@ pub(crate) trait BoardExt: Board {
 impl<B: Board + ?Sized> BoardExt for B {}
 
 pub(crate) fn the_answer<T>(mut answers: Vec<Result<T>>) -> Result<T> {
-    // A board that gives none has found nothing to answer for.
+    // A missing result means that no job was found.
     answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
 }
 
@@ -207,7 +206,7 @@ fn only(wanted: &JobRef, mut found: Vec<Entry>) -> Result<Entry> {
     found.pop().ok_or(BoardError::NoSuchJob)
 }
 
-/// Names a record so that it can be told from the others that were found.
+/// Names a record so that it differs from the other candidates.
 fn candidate(entry: &Entry, found: &[Entry]) -> String {
     let reference = entry.reference();
     let alike = found.iter().filter(|it| it.reference() == reference);

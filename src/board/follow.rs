@@ -1,4 +1,4 @@
-//! Listening to a board for as long as somebody wants to know, across broken connections.
+//! A subscription to a board that survives broken connections.
 
 use std::time::Duration;
 
@@ -15,35 +15,35 @@ use crate::backoff::Backoff;
 pub(super) const PAUSES: (Duration, Duration) =
     (Duration::from_millis(200), Duration::from_secs(5));
 
-/// A connection that lasted this long was a good one: the next attempt need not wait long.
+/// After a connection this long, the next attempt comes soon.
 const STEADY: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are events")]
 pub(crate) enum News {
-    /// Whoever looks at the board from here on misses nothing; what of it is told late, and why.
+    /// From here on a read of the board misses nothing. Holds the reason for late events, if any.
     Listening(Option<String>),
     Event(Event),
-    /// The board cannot be heard. It is told once; listening goes on as soon as it can be.
+    /// The subscription broke. Reported once; it resumes when possible.
     Lost(BoardError),
-    /// The board can be heard again, but for what is told late; a
-    /// [`Resync`](super::EventKind::Resync) follows.
+    /// The subscription resumed; holds the reason for late events, if any. A [`Resync`](super::EventKind::Resync)
+    /// follows.
     Back(Option<String>),
 }
 
-/// What happens if the board cannot be reached in the first place.
+/// What to do if the board is unreachable at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// That is an error.
+    /// Fail.
     Now,
-    /// It is waited for.
+    /// Wait for it.
     Whenever,
 }
 
-/// Streams what happens on a board, and goes on after the connection broke.
+/// Streams the events of a board across broken connections.
 ///
-/// A board that refuses or is silent is tried again for ever, with pauses. That we are not let in,
-/// or that the address is wrong, is an error and the last item.
+/// Retries forever, with pauses, while a board refuses or does not reply. Denied access or a wrong address is an
+/// error and the last item.
 pub(crate) fn follow(board: &dyn Board, start: Start) -> BoxStream<'_, Result<News>> {
     let follower = Follower {
         board,
@@ -104,7 +104,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Begins to listen, after a pause if it was tried before.
+    /// Subscribes, after a pause if an attempt failed before.
     async fn listen(&mut self) -> Result<News> {
         time::sleep(self.backoff.pause()).await;
         let events = self.board.events().await?;
@@ -120,7 +120,7 @@ impl Follower<'_> {
     fn is_worth_another_attempt(&self, error: &BoardError) -> bool {
         match self.start {
             Start::Now if !self.was_heard => false,
-            // An address that never led to a board is wrong, and will be.
+            // An address that never led to a board is wrong.
             Start::Whenever if !self.was_heard => matches!(error, BoardError::Unreachable { .. }),
             _ => error.is_retryable(),
         }

@@ -1,4 +1,4 @@
-//! A job as it is remembered: no more than it takes to tell what happened to it.
+//! A job in the event cache: only what events need.
 
 use chrono::{DateTime, Utc};
 use compact_str::CompactString;
@@ -7,38 +7,38 @@ use tokio::time::{Duration, Instant};
 use super::{EventKind, event::Subject};
 use crate::job::{Entry, Fence, Holding, JobKey, Owner, Priority, Rank, Remark};
 
-/// How exactly a server tells how long something lasts.
+/// The resolution of the servers' durations.
 const GRAIN: Duration = Duration::from_millis(1);
 
-/// A record of a board, without all that events do not need; there may be a hundred thousand.
+/// A cached record; there may be a hundred thousand.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Known {
-    /// `None` if it is the same as the key.
+    /// `None` if it equals the key.
     uuid: Option<Box<str>>,
-    /// Nearly every one takes no more room than this.
+    /// Nearly every name fits inline.
     name: CompactString,
     pub(super) sequence: Option<i64>,
     priority: Priority,
     pub(super) is_job: bool,
     pub(super) modified: Modified,
     pub(super) claim: Option<Box<Held>>,
-    /// What few of them have.
+    /// Members that few jobs have.
     extras: Option<Box<Extras>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Extras {
     not_before: Option<DateTime<Utc>>,
-    /// Who did the last thing to it that was not its ordinary course, and why.
+    /// The last audit entry.
     remark: Option<Remark>,
 }
 
-/// When a record was last modified, by its own word.
+/// When a record was last modified, as it states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Modified {
     Never,
     At(DateTime<Utc>),
-    /// Nobody has looked since it was changed.
+    /// Unread since its last change.
     Unknown,
 }
 
@@ -52,13 +52,13 @@ pub(super) struct Held {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lapse {
     Never,
-    /// Between these two: an answer takes its time.
+    /// Between these two times: a reply takes a while.
     Between(Instant, Instant),
-    /// Nobody has looked since it was changed.
+    /// Unread since its last change.
     Unknown,
 }
 
-/// When somebody looked: from before it was asked to after it was answered.
+/// The time of a read, from before the request to after the reply.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Looked {
     pub(super) asked: Instant,
@@ -121,7 +121,7 @@ impl Known {
         }
     }
 
-    /// Whether two records under one key are of one job, and not of a job and a later namesake.
+    /// Whether two records under one key are the same job, and not a later namesake.
     pub(super) fn is_same_job(&self, other: &Self) -> bool {
         match (self.sequence, other.sequence) {
             (Some(one), Some(other)) => one == other,
@@ -129,7 +129,7 @@ impl Known {
         }
     }
 
-    /// Returns who did something to it between this look and a later one, and why.
+    /// Returns the audit entry added between this read and a later one.
     pub(super) fn remark_since(&self, later: &Self) -> Option<Remark> {
         let remark = later.remark();
         remark.filter(|_| self.remark() != remark).cloned()
@@ -139,20 +139,20 @@ impl Known {
         self.extras.as_ref()?.remark.as_ref()
     }
 
-    /// Whether it is claimed by one of us, as peers do not number their claims.
+    /// Whether one of our clients holds the claim; peers use no fencing token.
     pub(super) fn has_fence(&self) -> bool {
         self.claim
             .as_ref()
             .is_some_and(|claim| claim.fence.is_some())
     }
 
-    /// Returns who claims it and which claim that is, as far as known.
+    /// Returns the owner and the fencing token, as far as known.
     pub(super) fn claim(&self) -> Option<(Option<&Owner>, Option<&Fence>)> {
         let held = self.claim.as_deref()?;
         Some((held.owner.as_ref(), held.fence.as_ref()))
     }
 
-    /// Remembers who claims it, as long as it pleases him.
+    /// Caches a claim without an expiry.
     pub(super) fn set_claim(&mut self, claim: Option<(Option<Owner>, Option<Fence>)>) {
         let held = claim.map(|(owner, fence)| Held {
             owner,
@@ -162,7 +162,7 @@ impl Known {
         self.claim = held.map(Box::new);
     }
 
-    /// Returns when the claim on it lapses at the latest, if it does.
+    /// Returns the latest time at which the claim expires, if it does.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.claim.as_ref()?.lapse {
             Lapse::Between(_, latest) => Some(latest),
@@ -190,7 +190,7 @@ impl Held {
         }
     }
 
-    /// Whether both may be the same claim; a renewed one is.
+    /// Whether both may be the same claim; a renewed claim is the same.
     pub(super) fn is_same_claim(&self, owner: Option<&Owner>, fence: Option<&Fence>) -> bool {
         let is_same_fence = match (&self.fence, fence) {
             (Some(one), Some(other)) => one == other,
@@ -199,7 +199,7 @@ impl Held {
         self.owner.as_ref() == owner && is_same_fence
     }
 
-    /// Returns how it ended by then, if no more is known than that it did.
+    /// Returns how the claim ended by then, if only its end is known.
     pub(super) fn end(&self, by: Instant) -> EventKind {
         match self.lapse {
             Lapse::Between(earliest, _) if earliest <= by => EventKind::Expired,
@@ -209,7 +209,7 @@ impl Held {
 }
 
 impl Lapse {
-    /// Whether it was certainly put off, or brought forward.
+    /// Whether its delay certainly changed.
     pub(super) fn has_moved(self, before: Self) -> bool {
         match (before, self) {
             (Self::Never, Self::Between(..)) => true,

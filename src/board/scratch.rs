@@ -1,4 +1,4 @@
-//! What a test of a board takes beyond what boards do: scratch boards beside it, and ways to hurt.
+//! What a board test needs beyond a board: scratch boards beside it, and ways to cause failures.
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDateTime, Utc};
@@ -6,19 +6,19 @@ use uuid::Uuid;
 
 use super::{Board, BoardError, Result};
 
-/// Begins the names of boards that are to be thrown away.
+/// The prefix of scratch boards.
 pub(super) const MARK: &str = "selftest-";
 
-/// The time in such a name, to the second and without anything that a URL would escape.
+/// The time in a scratch name, to the second and without characters that a URL escapes.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
-/// Names a board that is to be thrown away: when it was made, and what tells it from others.
+/// Names a scratch board by its creation time and a unique part.
 pub(crate) fn new_name(now: DateTime<Utc>) -> String {
     let random = Uuid::new_v4().simple().to_string();
     format!("{MARK}{}-{}", now.format(TIME), &random[..8])
 }
 
-/// Returns when a board of this name was made; none, if it is not one to be thrown away.
+/// Returns the creation time of a scratch board; `None` for another name.
 pub(crate) fn made_on(name: &str) -> Option<DateTime<Utc>> {
     let (time, random) = name.strip_prefix(MARK)?.rsplit_once('-')?;
     let is_random = random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -26,7 +26,7 @@ pub(crate) fn made_on(name: &str) -> Option<DateTime<Utc>> {
     is_random.then(|| time.and_utc())
 }
 
-/// Refuses to remove a board that somebody may want to keep.
+/// Refuses to delete a board that may hold real jobs.
 pub(super) fn require_scratch(name: &str) -> Result<()> {
     match made_on(name) {
         Some(_) => Ok(()),
@@ -46,27 +46,26 @@ pub(crate) struct Loss {
 
 #[async_trait]
 pub(crate) trait Testable: Board {
-    /// Makes this board, with nothing on it, and marks it as one that is to be thrown away.
+    /// Creates this board empty, and marks it as scratch.
     ///
-    /// What has to be made for it besides is marked as well, and goes with it.
+    /// Everything else created for it is marked and deleted with it.
     async fn make_scratch(&self) -> Result<()>;
 
-    /// Returns the names of the boards beside this one that are so marked.
+    /// Returns the names of the scratch boards beside this one.
     async fn scratches(&self) -> Result<Vec<String>>;
 
-    /// Removes this board with all it has, if it is called as one to be thrown away; whoever used it has
-    /// closed it.
+    /// Deletes this scratch board, which its users have closed.
     async fn erase(&self) -> Result<()>;
 
-    /// Breaks the connection off as a network would: what is under way has no answer.
+    /// Breaks the connection as a network failure does: pending requests get no reply.
     ///
-    /// The next exchange connects anew.
+    /// The next exchange reconnects.
     async fn cut(&self) -> Result<()>;
 
-    /// Returns what of that which was acknowledged a failure could lose, as it is set up; none, if nothing.
+    /// Returns which acknowledged changes a failure could lose with this setup, if any.
     async fn loss(&self) -> Result<Option<Loss>>;
 
-    /// Returns the time of whatever serves the board; none, where that is ours.
+    /// Returns the server's time; `None` if the board uses this machine's clock.
     async fn clock(&self) -> Result<Option<DateTime<Utc>>>;
 }
 

@@ -149,11 +149,11 @@ impl Known {
 pub(crate) struct Model {
     pub(crate) board: Option<Known>,
     pub(crate) trash: Option<Known>,
-    /// Whether one record is kept beside both of them, and posting the one forgets the other's.
+    /// Whether both share one sidecar, so that posting the one discards the other's.
     pub(crate) shares_record: bool,
     pub(crate) posts: usize,
     pub(crate) claims: usize,
-    /// Whether the last claim is one that is kept, which may end with a session.
+    /// Whether the last claim is a lease, which may end with a session.
     pub(crate) is_kept: bool,
     pub(crate) told: Vec<Told>,
 }
@@ -193,13 +193,13 @@ impl Model {
         }
     }
 
-    /// Has a claim that was just won lapse.
+    /// Expires a claim that was just won.
     pub(crate) fn lapse(&mut self, who: usize) {
         self.board.as_mut().unwrap().claim = None;
         self.tell(EventKind::Expired, Some(who));
     }
 
-    /// Has a claim that is kept end with the session of somebody; says whether they had one.
+    /// Ends the lease of an actor's session; false if it had none.
     pub(crate) fn leave(&mut self, who: usize) -> bool {
         let job = self.board.as_mut().filter(|_| self.is_kept);
         let Some(job) = job.filter(|job| job.claim.is_some_and(|(owner, _)| owner == who)) else {
@@ -210,7 +210,7 @@ impl Model {
         true
     }
 
-    /// Says what a claim has to say against somebody who names it.
+    /// Returns the answer to an actor who names this claim.
     pub(crate) fn renew(&self, who: usize, back: Option<usize>) -> Answer {
         let Some(job) = &self.board else {
             return "no such job".to_owned();
@@ -225,7 +225,7 @@ impl Model {
         }
     }
 
-    /// Returns the number of the claim that so many were won after; there may have been none.
+    /// Returns the number of the claim `back` claims ago, if there was one.
     pub(crate) fn claim_before(&self, back: usize) -> usize {
         self.claims.wrapping_sub(back)
     }
@@ -272,7 +272,7 @@ impl Model {
         }
     }
 
-    /// Says what an operator is answered who saw the job so.
+    /// Returns the answer to an operator with this expected state.
     fn is_as_seen(&self, ending: Ending, right: Right) -> Answer {
         let is_given_back = matches!(
             ending,
@@ -320,7 +320,7 @@ impl Model {
         }
     }
 
-    /// Makes the job on the board one that is to be tried now.
+    /// Makes the job on the board ready now.
     fn untried(&mut self, keeps_attempts: bool) -> Answer {
         let job = self.board.as_mut().unwrap();
         job.is_held_back = false;

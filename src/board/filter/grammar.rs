@@ -1,13 +1,12 @@
-//! Taking an expression apart: `FIELD OP VALUE`, and more of them behind `and`.
+//! Parses expressions: `FIELD OP VALUE`, and more of them after `and`.
 
 use std::borrow::Cow;
 
 use super::{error::Fault, operator};
 
-/// What joins two parts.
 const AND: &str = "and";
 
-/// A `FIELD OP VALUE`, and nothing said yet of whether it makes sense.
+/// A `FIELD OP VALUE` that is not checked yet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Part<'a> {
     pub(super) field: &'a str,
@@ -15,7 +14,7 @@ pub(super) struct Part<'a> {
     pub(super) value: Cow<'a, str>,
 }
 
-/// Takes an expression apart; whatever belongs to no part is a fault, and never part of a value.
+/// Splits an expression. Surplus text is an error, never part of a value.
 pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>, Fault> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -33,10 +32,10 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>, Fault> {
     }
 }
 
-/// Reads one part, and returns what follows it.
+/// Reads one part, and returns the text after it.
 ///
-/// An operator ends where its characters end, so that the habits of other languages (`==`, `=~`)
-/// are told from values. A value that begins with such a character takes a space before it.
+/// An operator takes all operator characters, so that habits of other languages (`==`, `=~`) are detected. A value
+/// that begins with one needs a space before it.
 fn part(text: &str) -> Result<(Part<'_>, &str), Fault> {
     let start = text
         .find(operator::CHARS)
@@ -66,7 +65,7 @@ fn value(text: &str) -> Result<(Cow<'_, str>, &str), Fault> {
     {
         let length = quoted(text, quote).ok_or_else(|| Fault::OpenQuote(text.to_owned()))?;
         let (whole, behind) = text.split_at(length);
-        // What goes on behind its quotes is no quoted value, but a piece of JSON, say.
+        // Text after the closing quote makes it no quoted value, but for example JSON.
         if behind.is_empty() || behind.starts_with(char::is_whitespace) {
             let (one, two) = (quote.to_string(), [quote, quote].iter().collect::<String>());
             let value = whole[1..length - 1].replace(&two, &one);
@@ -77,7 +76,7 @@ fn value(text: &str) -> Result<(Cow<'_, str>, &str), Fault> {
     Ok((Cow::Borrowed(value), behind))
 }
 
-/// Returns the length of the quoted value that a text begins with, its quotes included.
+/// Returns the length of the quoted value at the start of a text, including quotes.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -89,9 +88,10 @@ fn quoted(text: &str, quote: char) -> Option<usize> {
     }
 }
 
-/// Returns the length of a value without quotes, which has no space and no comma of its own.
+/// Returns the length of an unquoted value, which ends at a space or comma.
 ///
-/// Within brackets it may have them, if they are closed: `[1,2]`, `(a| b)`, `x{2,3}`.
+/// Closed brackets may contain them: `[1,2]`, `(a
+///  b)`, `x{2,3}`.
 fn bare(text: &str) -> usize {
     let (mut depth, mut outside, mut is_escaped) = (0_usize, None, false);
     for (at, character) in text.char_indices() {
@@ -99,7 +99,7 @@ fn bare(text: &str) -> usize {
             || matches!(character, ',' | ';')
             || ["&&", "||"].iter().any(|sign| text[at..].starts_with(sign));
         if is_end {
-            // What opened before it may never be closed.
+            // A bracket opened earlier may never close.
             outside.get_or_insert(at);
             if depth == 0 {
                 return at;
@@ -119,7 +119,7 @@ fn bare(text: &str) -> usize {
     }
 }
 
-/// Returns what stands behind the `and` that a text begins with.
+/// Returns the text after a leading `and`.
 fn behind_and(text: &str) -> Option<&str> {
     let word = text.strip_prefix(char::is_whitespace)?.trim_start();
     let (and, behind) = word.split_at_checked(AND.len())?;
@@ -127,7 +127,7 @@ fn behind_and(text: &str) -> Option<&str> {
     (and.eq_ignore_ascii_case(AND) && is_whole).then(|| behind.trim_start())
 }
 
-/// Says of what follows a part that it belongs to nothing, and how it would belong to the value.
+/// Reports surplus text after a part, and how to make it part of the value.
 fn left_over(part: &str, rest: &str) -> Fault {
     let value = part
         .find(operator::CHARS)

@@ -43,12 +43,12 @@ impl FieldOrder {
         self.field.needs_details()
     }
 
-    /// Returns the place of an entry among others; without such a value it has none.
+    /// Returns an entry's sort key; `None` without a value.
     pub(crate) fn key(&self, entry: &Entry, now: DateTime<Utc>) -> Option<Key> {
         self.field.key(entry, now)
     }
 
-    /// Compares the places of two entries; what has none comes last in either direction.
+    /// Compares two sort keys; a missing one comes last in either direction.
     pub(crate) fn compare(&self, one: &Option<Key>, other: &Option<Key>) -> Ordering {
         match (one, other) {
             (Some(one), Some(other)) if self.is_descending => other.cmp(one),
@@ -58,11 +58,11 @@ impl FieldOrder {
     }
 }
 
-/// A value by which entries are put in order; of one field all are of one kind, but in details.
+/// A sort key. The keys of one field have one type, except in details.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     Span(Duration),
-    /// What began earliest has the longest span.
+    /// The earliest start has the longest duration.
     Since(Reverse<Duration>),
     Priority(Priority),
     Number((i64, i128)),
@@ -97,10 +97,9 @@ impl Field {
         })
     }
 
-    /// Returns the value of an entry, by which it is counted with others; `null` for none.
+    /// Returns the value for grouping; `null` if missing.
     ///
-    /// A span of time is the seconds of the longest step that it reaches, since hardly two are
-    /// the same.
+    /// A duration becomes the seconds of the longest step that it reaches, since exact durations hardly ever repeat.
     pub(crate) fn value(&self, entry: &Entry, now: DateTime<Utc>) -> Json {
         match read(self, entry, now) {
             None | Some(Value::Unknown) => Json::Null,
@@ -116,7 +115,7 @@ impl Field {
         }
     }
 
-    /// Says a value in words; nothing, if there is none.
+    /// Formats a value for people; `None` if missing.
     pub(crate) fn in_words(&self, value: &Json) -> Option<String> {
         let brief = |seconds| duration::brief(Duration::from_secs(seconds));
         match (self.kind(), value) {

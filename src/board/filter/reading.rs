@@ -1,6 +1,6 @@
-//! What an entry has of each field.
+//! The value of each field in an entry.
 //!
-//! Of a record that cannot be read, only the state and the size are known; it has nothing else.
+//! A malformed record has only a state and a size.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -17,7 +17,7 @@ pub(super) enum Value<'a> {
     Number(i128),
     Span(Duration),
     Json(Cow<'a, Json>),
-    /// It cannot be known, or the question makes no sense: neither a value nor the lack of one.
+    /// Unknown or meaningless: neither a value nor its absence.
     Unknown,
 }
 
@@ -27,7 +27,7 @@ impl<'a> From<&'a str> for Value<'a> {
     }
 }
 
-/// Returns what an entry has of a field; `None` is what `none` asks for.
+/// Returns an entry's value; `None` matches `none`.
 pub(super) fn read<'a>(field: &Field, entry: &'a Entry, now: DateTime<Utc>) -> Option<Value<'a>> {
     let name = match field {
         Field::Named(name) => name,
@@ -40,10 +40,10 @@ pub(super) fn read<'a>(field: &Field, entry: &'a Entry, now: DateTime<Utc>) -> O
             return found.map(Value::Json);
         }
     };
-    // Clocks may disagree: what seems to lie ahead was just now.
+    // Clocks may disagree: a future time counts as now.
     let since = |time: DateTime<Utc>| Value::Span((now - time).to_std().unwrap_or_default());
     Some(match name {
-        // A record that cannot be read has no name, though people call it by its key.
+        // A malformed record has no name; only messages name it by its key.
         FieldName::Name => entry.job()?.name.as_str().into(),
         FieldName::State => entry.state().name().into(),
         FieldName::Owner => match &entry.job()?.holding.as_ref()?.owner {
@@ -57,7 +57,7 @@ pub(super) fn read<'a>(field: &Field, entry: &'a Entry, now: DateTime<Utc>) -> O
         FieldName::Held => since(claimed(entry)?.held_since()?),
         FieldName::Expires => return expires(entry),
         FieldName::Attempts => Value::Number(entry.job()?.history.attempts.into()),
-        // Every record takes some bytes, readable or not.
+        // Every record has a size, readable or not.
         FieldName::Size => Value::Number(i128::from(match entry {
             Entry::Job(job) => job.size,
             Entry::Malformed(record) => record.size,
@@ -70,15 +70,15 @@ pub(super) fn read<'a>(field: &Field, entry: &'a Entry, now: DateTime<Utc>) -> O
         FieldName::Reason => Value::Text(entry.job()?.history.reason()?),
         FieldName::Waited => Value::Span(entry.job()?.waited()?.to_std().ok()?),
         FieldName::Took => Value::Span(entry.job()?.took()?.to_std().ok()?),
-        // A command that a signal ended has none.
+        // A command ended by a signal has no exit code.
         FieldName::ExitCode => Value::Number(entry.job()?.last_exit()?.0?.into()),
-        // As far as the posting says.
+        // As far as the posting states it.
         FieldName::LoadBalancer => Value::Text(octavia::load_balancer(entry.job()?)?),
         FieldName::Amphora => Value::Text(octavia::amphora(entry.job()?)?),
     })
 }
 
-/// Returns the texts by which people remember a job.
+/// Returns the searchable texts.
 pub(super) fn searched(entry: &Entry) -> impl Iterator<Item = Cow<'_, str>> {
     let job = entry.job();
     let failure = job.and_then(|job| job.history.failures.last());
@@ -93,8 +93,8 @@ pub(super) fn searched(entry: &Entry) -> impl Iterator<Item = Cow<'_, str>> {
     texts.into_iter().flatten()
 }
 
-/// Only a claim that never lapses by itself has no expiry; where there is no claim, or only the
-/// end of a session ends it, there is nothing to expire.
+/// Only a claim that never expires has no expiry. Without a claim, or if only the end of a session ends it, the field
+/// does not apply.
 fn expires(entry: &Entry) -> Option<Value<'_>> {
     match claimed(entry).and_then(|job| job.holding.as_ref()) {
         Some(Holding {
@@ -112,7 +112,7 @@ fn remark(entry: &Entry) -> Option<&Remark> {
     entry.job()?.history.remark.as_ref()
 }
 
-/// Only a claimed job is held: in the trash, a claim is a thing of the past.
+/// Only a claimed job is held: in the trash, a claim is history.
 fn claimed(entry: &Entry) -> Option<&Job> {
     entry.job().filter(|job| job.state() == State::Claimed)
 }

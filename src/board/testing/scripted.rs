@@ -1,5 +1,4 @@
-//! A board in memory that happens as a test says, for those who look at boards, listen to them and keep
-//! claims.
+//! A scripted in-memory board for tests of readers, subscribers and leases.
 
 use std::{
     future,
@@ -29,15 +28,15 @@ use crate::{
     },
 };
 
-/// What happens when claims are to be renewed; `None` is no answer at all.
+/// The reply to renewals; `None` means that no reply comes.
 type Renew = dyn Fn(&[Claim]) -> Option<Result<Vec<Result<()>>>> + Send + Sync;
 
-/// A board that can be looked at and listened to, once, or whose claims can be renewed.
+/// A board with one subscription, or with renewable claims.
 pub(crate) struct Scripted {
     jobs: Mutex<Vec<Job>>,
     tell: UnboundedSender<Event>,
     told: Mutex<Option<UnboundedReceiver<Event>>>,
-    /// What is told when the next look-up fails; none, if it does not.
+    /// Events to emit when the next lookup fails; `None` if it succeeds.
     failure: Mutex<Option<Vec<Event>>>,
     looks: AtomicUsize,
     finds: AtomicUsize,
@@ -50,7 +49,6 @@ impl Scripted {
         Self::renewing(false, |_| unasked())
     }
 
-    /// A board that renews claims in this way.
     pub(crate) fn renewing(
         has_expiring_claims: bool,
         renew: impl Fn(&[Claim]) -> Option<Result<Vec<Result<()>>>> + Send + Sync + 'static,
@@ -68,7 +66,7 @@ impl Scripted {
         }
     }
 
-    /// Puts a job on the board, perhaps with a size in its details, and tells nobody.
+    /// Posts a job without an event, optionally with a size in its details.
     pub(crate) fn post(&self, name: &str, size: Option<u64>) -> Job {
         let mut jobs = self.jobs.lock().unwrap();
         let job = Job {
@@ -83,14 +81,14 @@ impl Scripted {
         job
     }
 
-    /// Changes a job, and tells nobody.
+    /// Changes a job without an event.
     pub(crate) fn change(&self, job: &Job, change: impl FnOnce(&mut Job)) {
         let mut jobs = self.jobs.lock().unwrap();
         let found = jobs.iter_mut().find(|found| found.key == job.key);
         change(found.unwrap());
     }
 
-    /// Has somebody claim a job whom nobody hears.
+    /// Claims a job without an event.
     pub(crate) fn claim_silently(&self, job: &Job) {
         self.change(job, |job| {
             job.holding = Some(Holding {
@@ -104,23 +102,22 @@ impl Scripted {
         });
     }
 
-    /// Takes a job off the board, and tells nobody.
+    /// Removes a job without an event.
     pub(crate) fn remove(&self, job: &Job) {
         let mut jobs = self.jobs.lock().unwrap();
         jobs.retain(|found| found.key != job.key);
     }
 
-    /// Tells of something.
     pub(crate) fn tell(&self, event: Event) {
         self.tell.send(event).unwrap();
     }
 
-    /// Has the next look-up fail, while this happens.
+    /// Makes the next lookup fail and emits these events meanwhile.
     pub(crate) fn fails_next(&self, meanwhile: &[Event]) {
         *self.failure.lock().unwrap() = Some(meanwhile.to_vec());
     }
 
-    /// Returns how often the whole board was looked at.
+    /// Returns how often the whole board was read.
     pub(crate) fn looks(&self) -> usize {
         self.looks.load(Ordering::Relaxed)
     }
@@ -131,7 +128,6 @@ impl Scripted {
     }
 }
 
-/// Returns the event of a job.
 pub(crate) fn event(kind: EventKind, job: &Job) -> Event {
     Event {
         subject: Some(Subject {
@@ -266,7 +262,7 @@ impl Board for Scripted {
     }
 }
 
-/// Fails: no test was to come to that.
+/// Fails: no test may call this.
 fn unasked() -> ! {
     panic!("it does more than look, wait and renew")
 }

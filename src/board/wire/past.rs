@@ -1,5 +1,4 @@
-//! What is stored of a job that has left a board on Redis or ZooKeeper; and what is read of the past of
-//! any board.
+//! History records on Redis and ZooKeeper, and history lookups on any board.
 
 use chrono::{DateTime, Utc};
 use futures_util::{TryStreamExt, stream::BoxStream};
@@ -18,14 +17,14 @@ const VERSION: u32 = 1;
 
 const CANDIDATES: usize = 10;
 
-/// What is stored of a job that is gone, apart from what was kept beside it.
+/// The history record of a job, without its sidecar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PastJob {
     v: u32,
     job: Identity,
     ended_on: DateTime<Utc>,
     outcome: Departure,
-    /// Whether it ended by the success of a command.
+    /// Whether its command succeeded.
     #[serde(default, skip_serializing_if = "is_false")]
     succeeded: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,8 +34,7 @@ pub(crate) struct PastJob {
 }
 
 impl PastJob {
-    /// Returns what is to be remembered of a job if it is settled so; none, if it does not end by
-    /// that, or is not known.
+    /// Returns the history record of a settlement; `None` if it does not end the job or the job is unknown.
     pub(crate) fn of(settlement: &Settlement, now: DateTime<Utc>) -> Option<Self> {
         let (outcome, succeeded) = settlement.departure()?;
         Some(Self {
@@ -50,7 +48,7 @@ impl PastJob {
         })
     }
 
-    /// Returns what is to be remembered of a job that is purged; none, if it is not known.
+    /// Returns the history record of a purge; `None` if the job is unknown.
     pub(crate) fn purged(purge: &Purge, now: DateTime<Utc>) -> Option<Self> {
         Some(Self {
             v: VERSION,
@@ -67,7 +65,7 @@ impl PastJob {
         as_json(self)
     }
 
-    /// Makes a job of it, and of what was kept beside that.
+    /// Combines the record and its sidecar.
     pub(crate) fn job(self, side: Sidecar, problem: Option<String>) -> Job {
         let owner = side.owner.clone();
         let mut history = side.history_at_the_end();
@@ -108,8 +106,7 @@ impl PastJob {
     }
 }
 
-/// Reads what is stored of a job that is gone, beside which that was kept; where it cannot be read, it is
-/// called by the name that it is stored under.
+/// Decodes a history record and its sidecar; an unreadable one is named by its key.
 pub(crate) fn entry(
     key: &str,
     past: serde_json::Result<PastJob>,
@@ -141,7 +138,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// Returns which of these, the latest end first, each reference could mean.
+/// Returns the records that each reference could mean, the latest end first.
 pub(crate) async fn find(
     mut entries: BoxStream<'_, Result<Entry>>,
     wanted: &[JobRef],
@@ -157,7 +154,7 @@ pub(crate) async fn find(
     let mut found: Vec<Vec<Entry>> = vec![Vec::new(); wanted.len()];
     while let Some(entry) = entries.try_next().await? {
         for (wanted, found) in wanted.iter().zip(&mut found) {
-            // A job may have come to its end more than once; the last time counts.
+            // A job may end more than once; the last time counts.
             let is_new = || found.iter().all(|it| it.reference() != entry.reference());
             if found.len() < CANDIDATES && could_mean(wanted, &entry) && is_new() {
                 found.push(entry.clone());
@@ -195,7 +192,7 @@ mod tests {
             let written = read(input).map_err(|it| it.to_string())?.write();
             let again = of(read(written.as_bytes()));
             same("written again", &Some(&job), &again.job())?;
-            // How long things took can be told, whatever the clocks said.
+            // Durations must not panic, whatever the clocks recorded.
             let _ = (job.waited(), job.took(), job.last_exit(), job.sent_by());
             Ok(Answer::Read)
         });

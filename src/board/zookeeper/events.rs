@@ -1,8 +1,7 @@
-//! What happens on a board, as its nodes come and go.
+//! Board events from ZooKeeper watches.
 //!
-//! Watches name the node that changed and nothing else, and say nothing of who changed it or how.
-//! They are told in the order of the changes, and before any answer that shows a later state to
-//! the same session; whoever listens therefore has a session of its own, and looks in it.
+//! Watches name only the changed node, not who changed it or how. They arrive in the order of the changes, and before
+//! any reply with a later state in the same session. A subscriber therefore has its own session and reads in it.
 
 pub(super) mod changes;
 pub(super) mod observation;
@@ -33,10 +32,10 @@ use crate::{
 
 const MOST: usize = 10_000;
 
-/// How often to look again at a job that changes while it is looked at.
+/// How often to read a job again that changes during the read.
 const TRIES: usize = 4;
 
-/// How long a connection may be gone before that is told.
+/// How long a connection may be gone before it is reported.
 const GRACE: Duration = Duration::from_secs(1);
 
 pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Event>>> {
@@ -52,7 +51,7 @@ pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Eve
         changes: Changes::default(),
         pending: VecDeque::new(),
     };
-    // Behind the watches: what changes while it is looked at is told as well, and known already.
+    // Read after setting the watches: a change during the read also fires a watch.
     watcher.look().await?;
     Ok(stream::try_unfold(watcher, |mut watcher| async {
         Ok(Some((watcher.next().await?, watcher)))
@@ -65,7 +64,7 @@ struct Watcher<'a> {
     session: Session,
     watches: Watches,
     picture: Picture,
-    /// Whether the watches are those of a connection that is gone.
+    /// Whether the watches belong to a lost connection.
     is_reconnected: bool,
     lost_since: Option<Instant>,
     changes: Changes,
@@ -74,7 +73,7 @@ struct Watcher<'a> {
 
 impl Watcher<'_> {
     async fn look(&mut self) -> Result<()> {
-        // The one before is of no use any more; both together could be too much.
+        // Free the old picture first; memory may not fit both.
         self.picture = Picture::default();
         for shelf in [Shelf::Board, Shelf::Trash] {
             let mut reader = Reader::new(Query::all(shelf, Detail::Brief));
@@ -127,8 +126,8 @@ impl Watcher<'_> {
         self.hear(heard)
     }
 
-    /// Looks at what has changed, and returns before which number changes may be told; `None` if
-    /// all has to be looked at.
+    /// Reads the changed nodes, and returns before which number changes are explained. `None` means that everything
+    /// must be read again.
     async fn see(&mut self) -> Result<Option<(u64, Observations)>> {
         let mut tries = TRIES;
         loop {
@@ -139,13 +138,13 @@ impl Watcher<'_> {
             let end = self.changes.end();
             let mut observations =
                 Observations::look(&self.session, &self.board.root.paths, &self.changes).await?;
-            // All that belongs to those changes has arrived by now, and may say what they were.
+            // All watches of those changes have arrived by now and may explain them.
             self.hear_all()?;
             if self.has_lost_track() {
                 return Ok(None);
             }
             tries -= 1;
-            // Whose lock was seen cannot be told if there was another one meanwhile.
+            // After a further change the owner of the observed lock is uncertain.
             if !observations.forget_locks(self.changes.since(end)) || tries == 0 {
                 return Ok(Some((end, observations)));
             }
@@ -176,7 +175,8 @@ impl Watcher<'_> {
 
     async fn start_over(&mut self) -> Result<()> {
         if std::mem::take(&mut self.is_reconnected) {
-            // The old ones are dropped behind: with the last one on a folder the server ends it.
+            // Drop the old watches after setting new ones: the server ends a watch when the last watcher of a node
+            // leaves.
             self.watches = Watches::set(&self.session, &self.board.root.paths).await?;
         }
         self.changes.clear();

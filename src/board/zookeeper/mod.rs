@@ -1,4 +1,4 @@
-//! The ZooKeeper board: the same live board that Python TaskFlow is using.
+//! The ZooKeeper board: the live board that Python TaskFlow uses.
 
 mod events;
 mod examine;
@@ -50,10 +50,10 @@ use crate::{
     secret::Secret,
 };
 
-/// How often to look again when somebody else was quicker.
+/// How often to retry after another client was faster.
 const TRIES: usize = 16;
 
-/// How many jobs are changed at once: what was read of the last one shall not be old by then.
+/// Jobs changed together: few enough that the last one's read is still fresh.
 const AT_ONCE: usize = 256;
 
 pub(crate) struct ZooKeeper {
@@ -63,7 +63,7 @@ pub(crate) struct ZooKeeper {
 }
 
 impl ZooKeeper {
-    /// Takes the address of a board; connects when something is asked first.
+    /// Connects on the first request.
     pub(crate) fn new(
         url: &ZooKeeperUrl,
         password: Option<Secret>,
@@ -121,10 +121,10 @@ impl Board for ZooKeeper {
         if shelf == Shelf::Past {
             return find_past(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
-        // Somebody else's word for what is there may have come by another server than ours.
+        // Another client may have learned of the job from another server.
         let session = self.root.client.session(READING).await?;
         let caught_up = self.catch_up(&session);
-        // It is on its way, and the server keeps the order: what is read comes after it.
+        // The sync is on its way and the server keeps the order, so the read comes after it.
         let found = read::find::find(&session, &self.root.paths, shelf, wanted);
         let (caught_up, found) = join(caught_up, found).await;
         caught_up?;
@@ -181,7 +181,7 @@ impl Board for ZooKeeper {
 
     async fn events(&self) -> Result<Events<'_>> {
         let stream = events::events(self).await?;
-        // They come by another session: what it has seen, and will not tell, must be seen here.
+        // Events come through another session; this one must catch up with it.
         let session = self.root.client.session(READING).await?;
         self.catch_up(&session).await?;
         Ok(Events { stream, lack: None })
@@ -257,12 +257,12 @@ impl Board for ZooKeeper {
         let (stat, jobs, (trashed, trashed_beside)) = tokio::try_join!(stat, jobs, trash)?;
         let stat = stat.map_err(|error| session.refusal(READING, &error))?;
         Ok(Health {
-            // Its version it would only tell in words that operators are right to forbid.
+            // Its version needs four-letter commands, which operators rightly forbid.
             server: "ZooKeeper".to_owned(),
             jobs,
             trashed,
             trashed_beside,
-            // The trash tells nothing: boards beside this one share it.
+            // The trash proves nothing: sibling boards share it.
             is_used: stat.is_some_and(|stat| stat.cversion > 0),
             warning: None,
         })

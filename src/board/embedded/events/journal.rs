@@ -1,4 +1,4 @@
-//! The table of what happened lately, and the events it yields to those who read it.
+//! The journal table of recent events, and its readers.
 
 use std::collections::BTreeMap;
 
@@ -23,17 +23,17 @@ const KEPT: i64 = 10_000;
 /// How often, in events, the older ones are dropped.
 const DROP_EVERY: i64 = 256;
 
-/// The most events that one look at the journal yields.
+/// Maximum number of events per read.
 const PAGE: i64 = 1000;
 
 pub(crate) enum About<'a> {
     Job(&'a RowJob, How<'a>),
     Conductor(&'a str),
-    /// The glob that is paused, or is not any more, and by whom.
+    /// The glob whose pause changed, and the audit entry.
     Names(&'a str, &'a Remark),
 }
 
-/// What is told of an event besides which job it happened to.
+/// The parts of an event besides its job.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct How<'a> {
     pub(crate) departure: Option<Departure>,
@@ -124,14 +124,14 @@ impl Position {
     }
 }
 
-/// A row of the journal, and when it was written relative to the posts.
+/// A journal row, and its order relative to the posts.
 struct Line {
     event: Event,
     sequence: Option<i64>,
     posted: i64,
 }
 
-/// Returns what happened behind a position, in order, and moves it behind that.
+/// Returns the events after a position in order, and advances it.
 pub(crate) fn read(
     transaction: &Transaction<'_>,
     position: &mut Position,
@@ -143,13 +143,13 @@ pub(crate) fn read(
     let is_cut = first.is_some_and(|first| {
         first.saturating_sub(1) > position.event && end.event > position.event
     });
-    // A position from before the file was replaced says nothing about the new one.
+    // A position from before the file was replaced does not apply to the new one.
     if is_cut || end.event < position.event || end.sequence < position.sequence {
         *position = end;
         return Ok(vec![Event::resync()]);
     }
     let lines = lines_behind(transaction, position.event)?;
-    // With a full page, posts behind its last line have to wait for their turn.
+    // With a full page, later posts wait for their turn.
     let (until, last_event) = match lines.last() {
         Some(line) if lines.len() as i64 == PAGE => {
             (line.posted, position.event.saturating_add(PAGE))
@@ -159,7 +159,7 @@ pub(crate) fn read(
     let mut posts = posts_between(transaction, position.sequence, until)?;
     for line in &lines {
         if let (Some(sequence), Some(subject)) = (line.sequence, &line.event.subject) {
-            // The job may be gone again: what happened to it proves that it was posted.
+            // The job may be gone again: its event proves that it was posted.
             if sequence > position.sequence {
                 posts
                     .entry(sequence)
@@ -214,7 +214,7 @@ fn line(row: &Row<'_>) -> rusqlite::Result<Line> {
     };
     Ok(Line {
         event: Event {
-            // A kind that a later release added is something this one cannot tell.
+            // This release cannot report a kind that a later release added.
             kind: row
                 .get::<_, String>(1)?
                 .parse()
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
     use crate::untrusted::{Answer, Bounds, Corpus, refused};
 
-    /// How a row is told in bytes: numbers, a kind, and whatever is a text.
+    /// The size of a row: numbers, a kind and texts.
     fn row(kind: u8, numbers: [i64; 7], text: &str) -> Vec<u8> {
         let numbers = numbers.map(i64::to_be_bytes).concat();
         [&[kind][..], &numbers, text.as_bytes()].concat()

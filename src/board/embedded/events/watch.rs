@@ -1,4 +1,4 @@
-//! The events of an embedded board: woken by the signal file, read from the journal.
+//! Events of an embedded board: woken by the signal file, read from the journal.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -27,7 +27,7 @@ use crate::{
     ready::Ready,
 };
 
-/// How often to look without being woken: other programs may write to the file as well.
+/// How often to look without a signal: other programs may write to the file as well.
 const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 
 /// How often to look for the file of a board that does not exist yet.
@@ -35,12 +35,12 @@ const LOOK_FOR_FILE: Duration = Duration::from_millis(100);
 
 pub(crate) async fn events(file: &File) -> Result<BoxStream<'_, Result<Event>>> {
     let losses = file.losses();
-    // Woken from before the position is read on, so that nothing falls in between.
+    // Listen for signals before reading the position, so that no event falls in between.
     let wakeup = Wakeup::new(file);
     let start = file
         .read(|transaction, view| {
             let mut announced = HashSet::new();
-            // What lapsed before is known to whoever looked before.
+            // Earlier readers already know about earlier expiries.
             lapsed(transaction, view, &mut announced)?;
             Ok((Position::end(transaction)?, announced))
         })
@@ -65,11 +65,11 @@ struct Listener<'a> {
     file: &'a File,
     wakeup: Option<Wakeup>,
     position: Position,
-    /// When the next claim lapses, on the boot clock.
+    /// When the next claim expires, on the boot clock.
     next_deadline: Option<i64>,
-    /// Claims that were seen to lapse and are not freed yet, by job and fence.
+    /// Expired claims that were reported and are not released yet, by job and fencing token.
     announced: HashSet<(i64, Option<i64>)>,
-    /// What was lost before we listened.
+    /// Losses before this subscription.
     losses: u64,
     pending: VecDeque<Event>,
 }
@@ -92,7 +92,7 @@ impl Listener<'_> {
         let news = self
             .file
             .read(|transaction, view| {
-                // An attempt that was in somebody's way is made again from the start.
+                // A blocked attempt starts over.
                 position = self.position;
                 announced.clone_from(&self.announced);
                 let mut events = journal::read(transaction, &mut position)?;
@@ -101,7 +101,7 @@ impl Listener<'_> {
                 Ok((events, next_deadline(transaction, view)?))
             })
             .await?;
-        // Somebody else may have noticed it first.
+        // Another task may have noticed it first.
         if self.file.losses() != self.losses {
             return Err(self.file.replaced());
         }
@@ -141,7 +141,7 @@ impl Listener<'_> {
     }
 }
 
-/// Whether this event was told when it was due, before anybody wrote it down.
+/// Whether this expiry was reported before a writer recorded it.
 fn is_announced(event: &Event, announced: &mut HashSet<(i64, Option<i64>)>) -> bool {
     let (EventKind::Expired, Some(subject)) = (event.kind, &event.subject) else {
         return false;
@@ -152,7 +152,7 @@ fn is_announced(event: &Event, announced: &mut HashSet<(i64, Option<i64>)>) -> b
         .is_some_and(|sequence| announced.remove(&(sequence, fence)))
 }
 
-/// Returns the claims that have lapsed and that no writer has freed yet, each once.
+/// Returns the expired claims that no writer has released yet, each once.
 fn lapsed(
     transaction: &Transaction<'_>,
     view: &View,
@@ -210,7 +210,7 @@ impl From<&RowJob> for Subject {
 struct Wakeup(Ready);
 
 impl Wakeup {
-    /// `None` where there is no signal file yet; then the board itself is looked at.
+    /// `None` without a signal file; the board itself is then polled.
     fn new(file: &File) -> Option<Self> {
         let path = &file.options.path;
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
@@ -219,7 +219,7 @@ impl Wakeup {
     }
 
     async fn wait(&self) {
-        // Only that something was written matters, not how often.
+        // One signal stands for all writes so far.
         self.0.drain().await;
     }
 }

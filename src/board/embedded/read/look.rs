@@ -1,4 +1,4 @@
-//! Reading the job table: pages of a listing, and single records.
+//! Reads the job table: pages of a listing, and single records.
 
 use std::collections::HashSet;
 
@@ -15,16 +15,16 @@ const FIRST_PAGE: i64 = 64;
 
 const LARGEST_PAGE: i64 = 2048;
 
-/// A page ends when its records take that many bytes.
+/// A page ends once its records take this many bytes.
 const PAGE_BYTES: u64 = 512 * 1024;
 
-/// How many jobs an ambiguous reference yields.
+/// Maximum matches of an ambiguous reference.
 const CANDIDATES: i64 = 10;
 
 #[derive(Debug)]
 pub(crate) struct Cursor {
     query: Query,
-    /// The stored priority and sequence of the last record given out.
+    /// The stored priority and sequence of the last record returned.
     last: (i64, i64),
     page: i64,
     is_at_end: bool,
@@ -77,7 +77,7 @@ pub(crate) fn page(
     Ok(entries)
 }
 
-/// Returns what asks for the records behind a place: its priority and its sequence, and how many.
+/// Returns the query for records after a priority and sequence.
 fn page_sql(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite::Result<String> {
     let (columns, source) = (
         columns(view, query.detail),
@@ -85,12 +85,12 @@ fn page_sql(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlit
     );
     let from = format!("SELECT {columns} FROM job {source}");
     Ok(match query.order {
-        // As one condition on a pair, SQLite would walk over all that comes before in the priority.
+        // With one condition on the pair, SQLite would walk over all earlier records of the priority.
         Order::Rank => format!(
             "{from} AND priority = ?1 AND sequence > ?2 UNION ALL {from} AND priority > ?1 \
              ORDER BY priority, sequence LIMIT ?3"
         ),
-        // Both are given so that the statement takes the same values.
+        // Uses both so that the statement takes the same values.
         Order::Any | Order::Posted => {
             format!("{from} AND ?1 IS NOT NULL AND sequence > ?2 ORDER BY sequence LIMIT ?3")
         }
@@ -121,7 +121,7 @@ fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite:
         |row| row.get(0),
     )?;
     Ok(match (is_any_lapsed, query.order) {
-        // The index knows only of claims that were freed, not of those that lapsed since.
+        // The index knows released claims, but not those that expired since.
         (true, _) => format!("{whole} AND (owner IS NULL OR {expires} <= {deadline})"),
         (false, Order::Rank) => {
             "INDEXED BY job_unclaimed WHERE shelf = 0 AND owner IS NULL".to_owned()
@@ -150,8 +150,8 @@ pub(crate) fn find(
             "uuid = ?1 AND shelf = ?2",
             params![key.text(), shelf],
         ),
-        // `g` is behind every character that a uuid may go on with. The plus keeps SQLite from
-        // walking the whole shelf, by the index that begins with it.
+        // `g` sorts after every uuid character. The plus keeps SQLite from walking the whole location by the index
+        // that begins with it.
         JobRef::Uuid(prefix) => select(
             transaction,
             view,
@@ -176,7 +176,7 @@ fn select(
         .collect()
 }
 
-/// Counts the jobs on the board and in the trash, and tells whether there ever were any.
+/// Counts the jobs on the board and in the trash, and returns whether there ever were any.
 pub(crate) fn counts(
     transaction: &Transaction<'_>,
     _: &View,
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use crate::board::embedded::store::{Durability, Store, disk::make_file};
 
-    /// Returns how many steps SQLite takes to find a hundred records behind this one.
+    /// Returns how many steps SQLite takes to find the next hundred records.
     fn steps(
         transaction: &Transaction<'_>,
         view: &View,

@@ -1,4 +1,4 @@
-//! Rows of the job table, and what they say.
+//! Decodes rows of the job table.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub(crate) fn shelf_number(shelf: Shelf) -> i64 {
     match shelf {
         Shelf::Board => 0,
         Shelf::Trash => 1,
-        // In a table of its own.
+        // In its own table.
         Shelf::Past => 2,
     }
 }
 
-/// Returns the number by which a priority is stored: the most urgent is the least.
+/// Returns the stored number of a priority: the most urgent is the lowest.
 pub(crate) fn priority_number(priority: Priority) -> i64 {
     Priority::VeryHigh as i64 - priority as i64
 }
@@ -41,7 +41,7 @@ pub(crate) fn priority_at(number: i64) -> Priority {
         .unwrap_or_default()
 }
 
-/// What changing a job takes to know of it, as it is stored.
+/// The stored values that a change needs.
 #[derive(Debug, Clone)]
 pub(crate) struct RowJob {
     pub(crate) sequence: i64,
@@ -51,7 +51,6 @@ pub(crate) struct RowJob {
     pub(crate) not_before: Option<i64>,
     pub(crate) owner: Option<Vec<u8>>,
     pub(crate) fence: Option<i64>,
-    /// Whether the last claim was made ahead of its turn.
     pub(crate) is_ahead: bool,
 }
 
@@ -63,7 +62,7 @@ impl RowJob {
     pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             sequence: row.get(0)?,
-            // What is no text must not keep the job from being settled, and others with it.
+            // A value that is no text must not prevent this or other settlements.
             uuid: text_of(row, 1)?,
             name: text_of(row, 2)?,
             priority: row.get(3)?,
@@ -85,7 +84,7 @@ impl RowJob {
 
 pub(crate) fn columns(view: &View, detail: Detail) -> String {
     let most = view.limit.details;
-    // Of what is too large only the beginning is read.
+    // Only the beginning of an oversized value is read.
     let details = match detail {
         Detail::Whole => format!(
             "CASE WHEN octet_length(details) <= {most} THEN details
@@ -140,7 +139,7 @@ fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
     let problem = together([oversized, problem]);
     let priority: i64 = row.get(4)?;
     let holding = holding(row, view)?;
-    // As long as it is held, somebody may be performing it.
+    // While the job is claimed, its command may be running.
     let may_be_begun = holding.is_some() && row.get(20)?;
     Ok(Job {
         key: JobKey::new(uuid.clone()),
@@ -187,10 +186,10 @@ fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
     })
 }
 
-/// Details of so many bytes are kept decoded; how heavy they are is not looked at.
+/// Details up to this many bytes stay decoded without a memory check.
 const LIGHT: usize = 2048;
 
-/// Reads the details, if they were asked for and can be read; also says if they are too large.
+/// Reads the details if requested and readable; also returns whether they are too large.
 fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<String>), Problem> {
     let length = usize::try_from(row.get::<_, i64>(21)?)?;
     if limit.is_exceeded(length, 0) {
@@ -215,7 +214,7 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<Strin
     })
 }
 
-/// Reads the failures; that they cannot be read is no reason not to read the job.
+/// Reads the failures; unreadable ones do not make the job unreadable.
 pub(crate) fn failures_of(
     row: &Row<'_>,
     at: usize,
@@ -236,7 +235,7 @@ pub(crate) fn failures_of(
     })
 }
 
-/// Reads who did something to it that is not its ordinary course; what cannot be read says nothing.
+/// Reads the audit entry; `None` if unreadable.
 pub(crate) fn remark_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Remark>> {
     Ok(match row.get_ref(at)? {
         ValueRef::Text(text) => serde_json::from_slice(text).ok(),
@@ -279,7 +278,7 @@ pub(crate) fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
     })
 }
 
-/// Returns as much of the stored details as is wanted beside what is read of them.
+/// Returns the raw posting as far as this level of detail asks for it.
 fn raw_of(row: &Row<'_>, detail: Detail, can_be_read: bool) -> rusqlite::Result<Vec<u8>> {
     Ok(match row.get_ref(19)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => detail.raw(bytes, can_be_read),

@@ -1,4 +1,4 @@
-//! The file of a board as the system sees it: which one it is, how it is made, and how it is opened.
+//! The board file in the file system: its identity, creation and opening.
 
 use std::{
     fs::{self, OpenOptions},
@@ -15,7 +15,7 @@ use rustix::fs::StatVfsMountFlags;
 
 use super::error::OpenError;
 
-/// Which file it is that a path leads to, and who can write it.
+/// The identity of a file, and who can write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -30,7 +30,7 @@ impl Identity {
             path: path.to_owned(),
             source,
         })?;
-        // Anything else may have no end, or never answer.
+        // Anything else may be endless or block.
         match (found.is_dir(), found.is_file()) {
             (true, _) => Err(OpenError::Folder),
             (false, false) => Err(OpenError::NoFile),
@@ -47,7 +47,7 @@ impl Identity {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Whether somebody can write this file who could not write the other one.
+    /// Whether a user can write this file who could not write the other one.
     pub(crate) fn is_looser_than(&self, other: &Self) -> bool {
         const OTHERS: u32 = 0o022;
         self.owner != other.owner || self.mode & OTHERS & !other.mode != 0
@@ -56,9 +56,9 @@ impl Identity {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// By the files beside it.
+    /// Through the files beside it.
     Shared,
-    /// Not at all: where nothing can be written nobody else writes.
+    /// Alone: on a read-only mount no other process writes.
     Alone,
 }
 
@@ -83,9 +83,9 @@ pub(crate) fn open_file(path: &Path, manner: Manner) -> rusqlite::Result<Connect
         }
         Manner::Alone => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            // It takes no locks, for which the file would have to be open for writing.
+            // Takes no locks, which need write access.
             let connection = Connection::open_with_flags_and_vfs(path, flags, "unix-none")?;
-            // What the log says beyond the file is then found out in memory.
+            // Changes in the log are then read in memory.
             connection.pragma_update(None, "locking_mode", "exclusive")?;
             Ok(connection)
         }
@@ -96,13 +96,13 @@ fn has_log(path: &Path) -> bool {
     fs::metadata(with_suffix(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
-/// Whether nothing can be written where the file is, whoever tries.
+/// Whether the file system is mounted read-only.
 pub(crate) fn is_mounted_read_only(path: &Path) -> bool {
     let system = rustix::fs::statvfs(path);
     system.is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
-/// Creates the file for its user alone, and its folder, unless they are there.
+/// Creates the file with access for its user alone, and its directory if asked.
 pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError> {
     let inaccessible = |source| OpenError::Inaccessible {
         path: path.to_owned(),
@@ -153,7 +153,7 @@ fn folder_of(path: &Path) -> Option<&Path> {
     folder.filter(|folder| !folder.as_os_str().is_empty())
 }
 
-/// Refuses a file where the locks of other machines are not seen.
+/// Rejects a network file system, where the locks of other machines are invisible.
 pub(crate) fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
     const NETWORK: [i64; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
     match rustix::fs::statfs(path) {
@@ -162,13 +162,13 @@ pub(crate) fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Returns the name of a file beside the board, which is where SQLite has it: links lead to one name.
+/// Returns the name of a file beside the board. Links lead to one name, as in SQLite.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let real = fs::canonicalize(path);
     beside(real.as_deref().unwrap_or(path), suffix)
 }
 
-/// Returns the name of a file beside one that is no link.
+/// Like [`with_suffix`], for a path that is no link.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -1,5 +1,7 @@
-//! The name by which a board file is used. Each name of a file has a log of its own, so two names at once would
-//! overwrite each other's changes. The file keeps the name; another one replaces it only where that loses nothing.
+//! The name under which processes use a board file.
+//!
+//! Each name of a file has its own log, so processes that use two names would overwrite each other's changes. The
+//! file stores the name; another name replaces it only if that loses nothing.
 
 use std::{
     ffi::OsStr,
@@ -19,13 +21,13 @@ use super::{
     error::{OpenError, busy, is_busy},
 };
 
-/// An attribute belongs to the file by all its names. Whatever SQLite stores goes to the log of one name first.
+/// An attribute applies to the file under all its names. SQLite writes first to the log of one name.
 const ATTRIBUTE: &str = "user.jobboard.name";
 
 /// The longest path, and the numbers before it.
 const LONGEST: usize = 8192;
 
-/// A file or folder: its device, and its number there.
+/// A file or directory: device and inode.
 type Id = [u64; 2];
 
 /// A name of a file. Its path alone may mean another file in another container.
@@ -34,12 +36,12 @@ struct Name {
     /// A copy may have the attribute of the original.
     file: Id,
     folder: Id,
-    /// The number of the log.
+    /// The inode of the log.
     log: u64,
     path: PathBuf,
 }
 
-/// Makes this name the one by which the file is used, or refuses it.
+/// Makes this name the one in use, or fails.
 pub(super) fn take(path: &Path) -> Result<(), OpenError> {
     let Some((_, first)) = other(path)? else {
         return Ok(());
@@ -55,14 +57,14 @@ pub(super) fn take(path: &Path) -> Result<(), OpenError> {
         Err(error) if is_busy(&error) => return Err(OpenError::InUse(first)),
         locked => locked?,
     }
-    // Only now: until the lock was had, the log of the other name may have been filled.
+    // Check after locking: until then another process may have filled the log of the other name.
     match other(path)? {
         Some((name, _)) => name.keep(XattrFlags::empty()),
         None => Ok(()),
     }
 }
 
-/// Returns this name and the other one that a file keeps; refuses it if the log of that may have more.
+/// Returns this name and the stored one; fails if the log of that one may hold more changes.
 fn other(path: &Path) -> Result<Option<(Name, PathBuf)>, OpenError> {
     let (name, kept) = look(path)?;
     match kept.filter(|kept| !kept.is_same(&name)) {
@@ -73,13 +75,13 @@ fn other(path: &Path) -> Result<Option<(Name, PathBuf)>, OpenError> {
     }
 }
 
-/// Makes sure that an open file uses this name. While it is open no other name can replace it.
+/// Ensures that an open file uses this name. While it is open no other name can replace it.
 pub(super) fn confirm(path: &Path, file: &Connection) -> Result<(), OpenError> {
     match look(path)? {
         (name, None) => name.keep(XattrFlags::CREATE),
         (name, Some(kept)) if kept.is_same(&name) => match kept == name {
             true => Ok(()),
-            // Its folder was moved, or its log made again.
+            // Its directory was moved, or its log recreated.
             false => name.keep(XattrFlags::REPLACE),
         },
         _ if file.is_readonly("main")? => Ok(()),
@@ -87,7 +89,7 @@ pub(super) fn confirm(path: &Path, file: &Connection) -> Result<(), OpenError> {
     }
 }
 
-/// Returns this name, and the one that the file keeps.
+/// Returns this name and the stored one.
 fn look(path: &Path) -> Result<(Name, Option<Name>), OpenError> {
     let name = Name::of(path).map_err(|source| OpenError::Inaccessible {
         path: path.to_owned(),
@@ -122,7 +124,7 @@ impl Name {
         })
     }
 
-    /// Keeps it with the file. Whoever may not do that only reads the board.
+    /// Stores it with the file. Users without that right only read the board.
     fn keep(&self, how: XattrFlags) -> Result<(), OpenError> {
         let ([device, file], [folder_device, folder]) = (self.file, self.folder);
         let numbers = format!("{device} {file} {folder_device} {folder} {} ", self.log);
@@ -138,7 +140,7 @@ impl Name {
         name(self) == name(other)
     }
 
-    /// Whether its log may have changes that the file and the log of another name do not have.
+    /// Whether its log may contain changes missing from the file and the other log.
     fn may_have_more(&self, other: &Self) -> bool {
         let is_filled = |path| log(path).filter(|log| log.len() > 0);
         if let Some(log) = is_filled(&other.path) {
@@ -149,7 +151,7 @@ impl Name {
             // It was moved away, or belongs to another container.
             return true;
         }
-        // A file that has taken the path since then has a log of its own.
+        // Another file at this path has its own log.
         let is_replaced = id(&self.path).is_ok_and(|file| file != self.file);
         is_filled(&self.path).is_some_and(|log| log.ino() == self.log || !is_replaced)
     }

@@ -1,9 +1,8 @@
-//! What happens on a board: as our scripts tell it, and as the server says that keys were touched.
+//! Board events from our scripts' messages and the server's key tracking.
 //!
-//! On one connection the server pushes what is published on the channel of the board, which says
-//! exactly what one of us did, and the names of keys that anybody touched, which only say where to
-//! look. What was touched is looked at on the same connection, so that it is known which of the
-//! two came first; the picture of the board tells what must have happened.
+//! One connection receives the channel of the board, which describes our own changes exactly, and the names of
+//! changed keys, which only show where to look. Changed keys are read on the same connection, so that the order is
+//! known. The picture of the board derives the events.
 
 mod conductors;
 mod observation;
@@ -27,14 +26,14 @@ use crate::board::{BoardError, Events, Onlooker, Result};
 const DOING: &str = "subscribe to";
 
 struct Subscription {
-    /// `None` where the server pushes nothing at all.
+    /// `None` if the server pushes nothing.
     listener: Option<Listener>,
-    /// Whether what anybody changes is pushed, and not only what our scripts tell.
+    /// Whether the server pushes every client's changes, and not only our scripts' messages.
     is_tracking: bool,
     lack: Option<String>,
 }
 
-/// Starts to listen to a board, and shows an onlooker what is there.
+/// Subscribes to a board and shows an onlooker the present jobs.
 pub(super) async fn events<'a>(
     board: &'a Redis,
     onlooker: Option<Onlooker<'_>>,
@@ -42,11 +41,11 @@ pub(super) async fn events<'a>(
     let subscription = Subscription::open(board).await?;
     let lack = subscription.lack.clone();
     let mut watcher = Watcher::new(board, subscription);
-    // Only now: what is touched from here on is told.
+    // Read after subscribing: every later change is reported.
     watcher.start(onlooker).await?;
     let stream = stream::try_unfold(watcher, |mut watcher| async {
         let mut event = watcher.next().await?;
-        // The uuid of a record that is stored under another name may be that of another job.
+        // A record under another key may carry another job's uuid.
         if let Some(subject) = &mut event.subject
             && subject.key.text() != subject.uuid
         {
@@ -77,7 +76,7 @@ impl Subscription {
         let subscribed = asked(&listener, &subscribe).await?;
         let mut track = cmd("CLIENT");
         track.arg("TRACKING").arg("ON").arg("BCAST");
-        // Without a prefix the server tells of every key there is.
+        // Without a prefix the server reports every key.
         if !board.keys.prefix().is_empty() {
             track.arg("PREFIX").arg(board.keys.prefix());
         }
@@ -106,7 +105,7 @@ async fn asked(listener: &Listener, command: &Cmd) -> Result<Option<String>> {
     }
 }
 
-/// Returns in words why a server does not push, if it is that and nothing worse.
+/// Returns why a server does not push; other errors stay errors.
 fn refused(error: BoardError) -> Result<String> {
     match error {
         BoardError::Unsupported {

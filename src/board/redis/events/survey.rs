@@ -1,4 +1,4 @@
-//! Finding out where to look when the server says only that a hash has changed.
+//! Decides where to look when the server reports only that a hash has changed.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 use super::super::keys::Keys;
 use crate::job::JobKey;
 
-/// How long after its number a job may still be posted.
+/// How long after taking its number a job may still be posted.
 const LATE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Counts {
         let mut answers = answers.into_iter();
         let jobs = from_redis_value(answers.next()?).ok()?;
         let trashed = from_redis_value(answers.next()?).ok()?;
-        // Whatever is there by hand, no job was numbered by it.
+        // A foreign value numbers no job.
         let sequence: Option<i64> = from_redis_value(answers.next()?).unwrap_or_default();
         Some(Self {
             jobs,
@@ -41,13 +41,13 @@ impl Counts {
     }
 }
 
-/// Whether numbers were given out to others than those who tell of it, as far as can be heard.
+/// Whether a peer took job numbers, as far as the messages show.
 ///
-/// What one of us posts is told before the server says that the number was touched. Where it says so once
-/// for several, it goes unnoticed that one of them was a peer's, and how many numbers there are shows it.
+/// Our own posts are announced before the server reports the touched number. If it reports several at once, a peer's
+/// number among them goes unnoticed; the count of numbers then reveals it.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Numbers {
-    /// Whether a post was told since the number was touched.
+    /// Whether a post was announced since the number was touched.
     is_told: bool,
     are_of_peers: bool,
 }
@@ -61,27 +61,26 @@ impl Numbers {
         self.are_of_peers |= !std::mem::take(&mut self.is_told);
     }
 
-    /// Whether a peer has numbered a job since the board was last compared.
+    /// Whether a peer has numbered a job since the last comparison.
     pub(super) fn are_of_peers(self) -> bool {
         self.are_of_peers
     }
 
-    /// Says the same, as the board is compared now.
+    /// Returns the same and resets it, as the board is compared now.
     pub(super) fn settle(&mut self) -> bool {
         std::mem::take(&mut self.are_of_peers)
     }
 }
 
-/// Which numbers were given out to jobs that were told of.
+/// The numbers of announced jobs.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// Up to here it does not matter any more.
+    /// Numbers up to this one are settled.
     settled: i64,
     told: BTreeSet<i64>,
-    /// Since when there are numbers without a post.
+    /// Since when numbers lack a post.
     lacking_since: Option<Instant>,
-    /// Whether a claim was touched of whose job there is no trace: before the numbers given out
-    /// were last asked for, and since.
+    /// Whether a touched claim had no job: before the last query for the numbers, and since.
     ghosts: (bool, bool),
 }
 
@@ -99,20 +98,20 @@ impl Account {
         }
     }
 
-    /// Whether numbers up to this one were given out for which no post was told.
+    /// Whether some numbers up to this one lack an announced post.
     pub(super) fn lacks_some(&self, sequence: i64) -> bool {
         let told = self.told.range(..=sequence).count();
         let told = i64::try_from(told).unwrap_or(i64::MAX);
         sequence.saturating_sub(self.settled) > told
     }
 
-    /// Whether more numbers were given out before than the server says by now.
+    /// Whether more numbers were assigned earlier than the server reports now.
     pub(super) fn is_beyond(&self, sequence: i64) -> bool {
         sequence < self.settled
     }
 
-    /// Returns whether jobs came and went unreported. A number alone proves no post: some posts fail after
-    /// they have taken theirs, and others follow theirs a little later.
+    /// Returns whether jobs came and went unreported. A number alone proves no post: some posts fail after taking
+    /// theirs, and others follow theirs later.
     pub(super) fn settle(&mut self, sequence: i64, now: Instant) -> bool {
         let has_ghosts = self.ghosts.0 || self.ghosts.1;
         let lacks_some = self.lacks_some(sequence);
@@ -125,7 +124,7 @@ impl Account {
         self.lacking_since = None;
         self.settled = self.settled.max(sequence);
         self.told = self.told.split_off(&(self.settled + 1));
-        // One that was seen since may have a later number.
+        // A job seen since may have a later number.
         self.ghosts = (false, self.ghosts.1 && !lacks_some);
         lacks_some && has_ghosts
     }
@@ -178,7 +177,7 @@ mod tests {
     #[test]
     fn a_number_without_a_post_and_a_claim_without_a_job_are_one_that_came_and_went() {
         let (mut account, now) = (Account::at(5), Instant::now());
-        // The number is taken first, and the job follows.
+        // The number comes first and the job follows.
         assert!(!account.settle(6, now));
         account.suspect();
         assert!(account.settle(6, now));
@@ -186,7 +185,7 @@ mod tests {
         account.ask();
         account.suspect();
         assert!(!account.settle(6, now));
-        // It was that of a later one.
+        // It belonged to a later job.
         account.ask();
         assert!(account.settle(7, now));
     }

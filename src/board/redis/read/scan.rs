@@ -1,4 +1,4 @@
-//! Walking over all that is on a shelf, in pages of postings that are not read yet.
+//! Scans the board or the trash in pages of undecoded postings.
 
 use std::sync::{Arc, Weak};
 
@@ -23,7 +23,7 @@ use crate::{
     job::{LONGEST, Shelf},
 };
 
-/// So many pages are asked for at once: each takes as many exchanges, one behind the other.
+/// Pages requested together: each needs as many exchanges one after another.
 pub(crate) const AHEAD: usize = 3;
 
 const DOING: &str = "read";
@@ -32,25 +32,25 @@ pub(crate) const FIRST_PAGE: usize = 128;
 
 const LARGEST_PAGE: usize = 1000;
 
-/// So often in a row a walk is begun again without having found anything new.
+/// Maximum restarts of a scan in a row without a new field.
 const RESTARTS: u32 = 3;
 
 /// A posting in its field, undecoded.
 pub(crate) type Stored = (Vec<u8>, Vec<u8>);
 
-/// Each field comes once, whatever the server does meanwhile.
+/// Yields each field once, whatever the server does meanwhile.
 #[derive(Debug)]
 pub(crate) struct Scan {
     hash: String,
     cursor: Option<u64>,
     count: usize,
-    /// Where the cursor comes from.
+    /// The connection that issued the cursor.
     connection: Weak<Connection>,
-    /// How often it was begun again since it found anything new.
+    /// Restarts since the last new field.
     restarts: u32,
-    /// A server may hand a field out twice while its table grows or shrinks.
+    /// A server may return a field twice while its table grows or shrinks.
     seen: Seen,
-    /// Fields whose postings had no room in the reply that named them.
+    /// Fields whose postings did not fit the reply that named them.
     pending: Vec<Vec<u8>>,
 }
 
@@ -84,8 +84,8 @@ impl Scan {
         });
         self.pending = pending.map(|(field, _)| field).collect();
         let connection = Arc::downgrade(&connection);
-        // The server may be another one by now, or have started again, and such a one has its
-        // fields in an order of its own: the cursor meant nothing there.
+        // The server may have restarted or be another one. Its fields then have another order, and the cursor is
+        // void.
         if !is_first && !connection.ptr_eq(&self.connection) {
             self.cursor = Some(0);
             self.restarts += 1;
@@ -106,7 +106,7 @@ impl Scan {
         Ok(page.collect())
     }
 
-    /// Returns the command that asks for the next page; none, when there is no more.
+    /// Returns the command for the next page; `None` at the end.
     pub(crate) fn command(&self) -> Option<Cmd> {
         Some(scan_hash(&self.hash, self.cursor?, self.count))
     }
@@ -114,7 +114,7 @@ impl Scan {
     pub(crate) fn page(&mut self, (next, flat): (u64, Vec<Vec<u8>>)) -> Vec<Stored> {
         self.cursor = (next != 0).then_some(next);
         let bytes: usize = flat.iter().map(Vec::len).sum();
-        // Also the fields that are no news: they are in these bytes as well.
+        // Count repeated fields too: these bytes include them.
         self.count = page_after(flat.len() / 2, bytes);
         let mut page = Vec::with_capacity(flat.len() / 2);
         let mut parts = flat.into_iter();
@@ -133,7 +133,7 @@ impl Scan {
     }
 }
 
-/// How many bytes of postings are read as jobs at once, or a single one: in memory they may take many times that.
+/// Bytes of postings decoded together, or a single posting: in memory they may take many times that.
 const PART: usize = 1 << 20;
 
 pub(crate) fn parts(page: Vec<Stored>) -> impl Stream<Item = Result<Vec<Stored>>> + Send {
@@ -150,7 +150,7 @@ pub(crate) fn parts(page: Vec<Stored>) -> impl Stream<Item = Result<Vec<Stored>>
     stream::iter(parts)
 }
 
-/// Streams what is on a shelf, in the order in which the server has it.
+/// Streams all records in the server's order.
 pub(crate) fn scanned<'a>(
     client: &'a Client,
     keys: &Keys,
@@ -171,7 +171,7 @@ pub(crate) fn hash(keys: &Keys, shelf: Shelf) -> String {
     match shelf {
         Shelf::Board => keys.listings(),
         Shelf::Trash => keys.trash(),
-        // No hash, and walked over by nobody.
+        // The history is no hash and is never scanned.
         Shelf::Past => keys.past(),
     }
 }
@@ -200,7 +200,7 @@ pub(crate) fn scan_keys(cursor: u64, pattern: &str, count: usize) -> Cmd {
     scan.arg("COUNT").arg(count).take()
 }
 
-/// Fetches the postings in the first of some fields: as many as have room in a reply, at least one.
+/// Fetches the postings of the first fields: as many as fit a reply, at least one.
 pub(crate) async fn postings_in(
     client: &Client,
     hash: &str,

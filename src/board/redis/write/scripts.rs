@@ -1,4 +1,4 @@
-//! The scripts that the server runs, each one atomic step, and what they answer.
+//! The scripts that the server runs, each one atomic step, and their replies.
 
 use std::sync::OnceLock;
 
@@ -13,10 +13,10 @@ use crate::{
     job::{JobKey, Owner},
 };
 
-/// What a writer was doing when it failed.
+/// For error messages.
 pub(crate) const DOING: &str = "write to";
 
-/// What every script begins with that changes jobs.
+/// The beginning of every script that changes jobs.
 const PRELUDE: &str = include_str!("scripts/prelude.lua");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +46,10 @@ impl Script {
     }
 }
 
-/// A run of a script: what it is given, each under the name that the script has for it.
+/// A script call: each value has the name that the script uses.
 ///
-/// What is for all jobs comes first, and then the same names for each of them. A script has one
-/// place that calls it: from the names there follow the first lines of the script.
+/// Shared values come first, then the same names for each job. A script has one caller, since the names generate the
+/// first lines of the script.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     script: Script,
@@ -60,9 +60,9 @@ pub(crate) struct Call {
 
 #[derive(Debug, Clone, Default)]
 struct Given {
-    /// Those for all jobs, and those of one.
+    /// The shared names, then those of one job.
     names: Vec<&'static str>,
-    /// How many are for all jobs.
+    /// The number of shared names.
     shared: usize,
     values: Vec<Vec<u8>>,
 }
@@ -80,7 +80,7 @@ impl Given {
         self.values.push(value);
     }
 
-    /// Returns the Lua that makes variables of the names: what is before `turn_to`, and what is in it.
+    /// Returns the Lua that defines the variables: the part before `turn_to`, and the part inside.
     fn named(&self, table: &str) -> (String, String) {
         let (shared, own) = self.names.split_at(self.shared);
         let each = own.len();
@@ -128,7 +128,7 @@ impl Call {
         )
     }
 
-    /// Returns the hash by which the server knows the script, which takes a while to compute.
+    /// Returns the script's hash, which takes a while to compute.
     fn hash(&self) -> &'static str {
         static HASHED: [OnceLock<Hashed>; 8] = [const { OnceLock::new() }; 8];
         let hashed = HASHED[self.script as usize].get_or_init(|| Hashed::new(&self.code()));
@@ -141,7 +141,7 @@ impl Call {
         hashed.get_hash()
     }
 
-    /// A server that does not have the script is sent it; by its own word it has done nothing before.
+    /// A server without the script gets its source; its error guarantees that nothing ran before.
     pub(crate) async fn run(
         &self,
         client: &Client,
@@ -155,7 +155,7 @@ impl Call {
             answer = self.send(client, doing, "EVAL", &self.code()).await?;
         }
         let answer = answer.map_err(|error| {
-            // What each script looks at first is its first key.
+            // A script reads its first key first.
             let key = self
                 .keys
                 .values
@@ -191,7 +191,7 @@ impl Call {
     }
 }
 
-/// What a script says of one job: a word, and what goes with it.
+/// A script's reply for one job: a word and its values.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) word: String,
@@ -222,24 +222,24 @@ impl Reply {
         })
     }
 
-    /// Returns a fact of an answer; one that is not there is empty.
+    /// Returns a value of the reply; empty if missing.
     pub(crate) fn fact(&self, at: usize) -> &[u8] {
         self.facts.get(at).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns a fact that is text of our own making.
+    /// Returns a value that is text of our own.
     pub(crate) fn text(&self, at: usize) -> String {
         String::from_utf8_lossy(self.fact(at)).into_owned()
     }
 
-    /// Returns the answer if it was done, and otherwise what it was refused for.
+    /// Returns the reply on success, otherwise the refusal.
     pub(crate) fn done(
         self,
         client: &Client,
         key: &JobKey,
         wanted: Option<&Owner>,
     ) -> Result<Self, BoardError> {
-        // One that cannot be read has no name.
+        // An unreadable owner has no name.
         let owner = || Some(Owner::from_stored(self.fact(0))).filter(|_| !self.fact(0).is_empty());
         Err(match (self.word.as_str(), wanted) {
             ("ok", _) => return Ok(self),

@@ -1,4 +1,4 @@
-//! Reads postings, whoever wrote them.
+//! Reads postings of any writer.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -20,10 +20,10 @@ use crate::{
 
 /// Reads a posting.
 ///
-/// All of it is checked, also what was not asked for and what has no meaning here. What TaskFlow
-/// would not read is a problem, unless its meaning is plain: bytes of Python 2 that are texts.
+/// All of it is validated, including members that are not requested or not used here. A posting that TaskFlow rejects
+/// is a problem, unless its meaning is plain: byte texts of Python 2.
 ///
-/// Details beyond the limit are not read, whether or not they were asked for.
+/// Details beyond the limit are not read, whether requested or not.
 pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posting, Problem> {
     let members = Members::read(bytes)?;
     let mut notes = Notes::default();
@@ -44,7 +44,7 @@ pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posti
     })
 }
 
-/// Reads the priority and the number of a posting, and refuses what [`decode`] refuses.
+/// Reads the priority and the number of a posting; fails whenever [`decode`] fails.
 pub(crate) fn rank(bytes: &[u8]) -> Result<(Priority, Option<i64>), Problem> {
     let (members, mut notes) = (Members::read(bytes)?, Notes::default());
     members.small(Member::Uuid)?;
@@ -54,8 +54,8 @@ pub(crate) fn rank(bytes: &[u8]) -> Result<(Priority, Option<i64>), Problem> {
     Ok((members.priority()?, members.sequence(&mut notes)?))
 }
 
-/// Takes a posting apart: what is before its number, the number as it is stored, and what is behind;
-/// nothing, if it has none.
+/// Splits a posting at its number: the bytes before, the number as stored, and the bytes after. `None` without a
+/// number.
 pub(crate) fn around_number(posting: &[u8]) -> Option<[&[u8]; 3]> {
     let number = Members::read(posting).ok()?.find(Member::Sequence)?.bytes;
     let start = number.as_ptr().addr() - posting.as_ptr().addr();
@@ -64,7 +64,7 @@ pub(crate) fn around_number(posting: &[u8]) -> Option<[&[u8]; 3]> {
     Some([head, number, tail])
 }
 
-/// Writes a posting anew with what is edited of it; whatever else is in it keeps its bytes.
+/// Applies an edit to a posting; all else keeps its bytes.
 pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8>, String> {
     let read = decode(posting, Detail::Whole, limit).map_err(|problem| problem.to_string())?;
     let details = edit.details(read.details.as_ref().map(Details::value).as_deref())?;
@@ -78,7 +78,7 @@ pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8
         ),
     ];
     let mut edited = posting.to_vec();
-    // From the last to the first, so that the places of the others stay.
+    // From the last to the first, so that the other offsets stay valid.
     let mut places = Vec::new();
     for (member, value) in wanted
         .into_iter()
@@ -103,7 +103,7 @@ pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8
     }
 }
 
-/// Adds a member to a map that has few; whoever posts without one has no more than these.
+/// Adds a member to a map; a posting without it is small enough for a one-byte header.
 fn add(posting: &mut Vec<u8>, member: Member, value: &[u8]) -> Result<(), String> {
     let 0x80..=0x8e = posting[0] else {
         return Err(format!(
@@ -157,7 +157,7 @@ impl Member {
     }
 }
 
-/// Decodes a value that was checked before, or of a map only this member.
+/// Decodes a validated value, or only this member of a map.
 fn shown<const HAS_BYTE_TEXTS: bool>(value: &[u8], member: Option<&str>) -> Option<Value> {
     let (viewer, mut reader) = (Viewer::new(HAS_BYTE_TEXTS), Reader::new(value));
     let Some(member) = member else {
@@ -178,7 +178,7 @@ fn shown<const HAS_BYTE_TEXTS: bool>(value: &[u8], member: Option<&str>) -> Opti
 
 struct Members<'a> {
     items: [Option<Item<'a>>; Member::COUNT],
-    /// Whether some member was found only under a key of bytes, as Python 2 wrote them.
+    /// Whether some member has only a key of bytes, as Python 2 wrote them.
     has_byte_keys: bool,
 }
 
@@ -200,7 +200,7 @@ impl<'a> Members<'a> {
             if let Some(member) = Member::of(key.as_bytes()) {
                 let at = member as usize;
                 let is_bytes = matches!(key, Key::Bytes(_));
-                // To TaskFlow these are two keys, and it looks at the text alone.
+                // To TaskFlow these are two keys, and it uses the text alone.
                 if items[at].is_none() || has_byte_key[at] || !is_bytes {
                     (items[at], has_byte_key[at]) = (Some(item), is_bytes);
                 }
@@ -240,7 +240,7 @@ impl<'a> Members<'a> {
         self.words(item)
     }
 
-    /// Returns a text as it is, and anything else as JSON.
+    /// Returns a text unchanged, and any other value as JSON.
     fn words(&self, item: Item<'_>) -> Result<String, Problem> {
         match item.head.text() {
             Some(text) => Ok(text.to_owned()),

@@ -10,12 +10,12 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use super::token::{Reader, Token};
 use crate::{board::wire::posting::Problem, job::shortened};
 
-/// The code of the extension that is a time.
+/// The extension code of a time.
 pub(super) const DATETIME: i8 = 1;
 
 pub(super) const LAST_MICROSECOND: u32 = 999_999;
 
-/// Where the system has a file for every time zone.
+/// The system's time zone files.
 const ZONES: &str = "/usr/share/zoneinfo";
 
 /// The zones whose time has always been UTC.
@@ -40,9 +40,9 @@ const UTC_ZONES: [&str; 18] = [
     "Zulu",
 ];
 
-/// Reads a time that stands alone, such as when a job was last modified.
+/// Reads a bare time, for example a modification time.
 ///
-/// A time in a zone other than UTC is a [`Problem::OtherZone`], and nothing but a time is one.
+/// A time in a zone other than UTC is a [`Problem::OtherZone`]; any other value is an error.
 pub(crate) fn read_time(bytes: &[u8]) -> Result<DateTime<Utc>, Problem> {
     if bytes.is_empty() {
         return Err(Problem::Empty);
@@ -56,7 +56,7 @@ pub(crate) fn read_time(bytes: &[u8]) -> Result<DateTime<Utc>, Problem> {
     Moment::read(payload)?.in_utc(Path::new(ZONES))
 }
 
-/// A time as it is stored: the hands of a clock, and perhaps where it hangs.
+/// A stored time: clock time and an optional zone.
 pub(super) struct Moment<'a> {
     clock: NaiveDateTime,
     zone: Option<&'a str>,
@@ -94,7 +94,7 @@ impl<'a> Moment<'a> {
         Ok(Self { clock, zone })
     }
 
-    /// Returns the time in UTC, if it is known to be meant so.
+    /// Returns the time in UTC, if it is known to be UTC.
     pub(super) fn in_utc(&self, zones: &Path) -> Result<DateTime<Utc>, Problem> {
         match self.zone {
             None => Ok(self.clock.and_utc()),
@@ -129,7 +129,7 @@ fn date(year: i128, month: i128, day: i128) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, month.try_into().ok()?, day.try_into().ok()?)
 }
 
-/// Reads a map of named numbers, all of which must be there, and a zone, which may be.
+/// Reads a map of named numbers, all required, and an optional zone.
 fn parts<'a, const N: usize>(
     payload: &'a [u8],
     names: [&'static str; N],
@@ -141,7 +141,7 @@ fn parts<'a, const N: usize>(
     let mut numbers = [None; N];
     let mut zone = None;
     for turn in 0..count as usize {
-        // As TaskFlow writes nearly all of them.
+        // TaskFlow nearly always writes this order.
         if let Some(number) = names.get(turn).and_then(|name| reader.number_of(name)) {
             numbers[turn] = Some(number.into());
             continue;
@@ -169,7 +169,7 @@ fn number(name: &'static str, value: Token<'_>) -> Result<i128, Problem> {
     match value {
         Token::Unsigned(number) => Ok(number.into()),
         Token::Signed(number) => Ok(number.into()),
-        // Python counts with these, too.
+        // Python accepts booleans as numbers.
         Token::Bool(number) => Ok(number.into()),
         _ => Err(Problem::TimeType(name)),
     }
@@ -177,7 +177,7 @@ fn number(name: &'static str, value: Token<'_>) -> Result<i128, Problem> {
 
 fn zone_name(value: Token<'_>) -> Result<Option<&str>, Problem> {
     match (value, value.text()) {
-        // To Python these mean that there is none.
+        // Python reads these as missing.
         (Token::Null | Token::Bool(false) | Token::Unsigned(0), _) | (_, Some("")) => Ok(None),
         (_, Some(name)) => Ok(Some(name)),
         _ => Err(Problem::ZoneType),
@@ -186,7 +186,7 @@ fn zone_name(value: Token<'_>) -> Result<Option<&str>, Problem> {
 
 fn is_zone(name: &str, folder: &Path) -> bool {
     let path = Path::new(name);
-    // The name comes from a stranger and must not lead out of the folder.
+    // The name is untrusted and must not lead out of the directory.
     path.components()
         .all(|part| matches!(part, Component::Normal(_)))
         && folder.join(path).is_file()

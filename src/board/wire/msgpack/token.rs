@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a text and the number behind it, if that is what comes next.
+    /// Takes a text and the number after it, if they come next.
     pub(super) fn number_of(&mut self, name: &str) -> Option<u64> {
         let short_text = 0xa0 | u8::try_from(name.len()).ok()?;
         let rest = self.rest.strip_prefix(&[short_text])?;
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads a length that takes one byte, or twice as many for each further step.
+    /// Reads a length of one byte, or twice as many for each further step.
     fn length(&mut self, step: u8) -> Result<u32, Problem> {
         Ok(match step {
             0 => u8::from_be_bytes(self.array()?).into(),
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
 
     fn extension(&mut self, length: u32) -> Result<Token<'a>, Problem> {
         let code = i8::from_be_bytes(self.array()?);
-        // Of the codes below zero MessagePack has defined this one, a timestamp.
+        // -1 is the only negative code that MessagePack defines: a timestamp.
         if code < -1 {
             return Err(Problem::Code(code));
         }

@@ -1,9 +1,9 @@
-//! What happened to jobs, told by which nodes came and which went.
+//! Derives job events from the nodes that came and went.
 //!
-//! The nodes of one transaction come and go together and in the order of its steps, so that what
-//! follows a change tells what it was: a lock that goes right before its job was no claim given
-//! up, and a job that leaves the trash as it comes to the board is restored. This is a record of
-//! each step; what only compares two looks, as `board/redis/events/picture` does, would have to guess.
+//! The nodes of one transaction come and go together, in the order of its steps. So a later change explains an
+//! earlier one: a lock that goes right before its job was not released, and a job that moves from the trash to the
+//! board was restored. This records each step; a comparison of two reads, as in `board/redis/events/picture`, has to
+//! guess.
 
 pub(super) mod queue;
 
@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct Picture {
     board: HashMap<JobKey, Known>,
     trash: HashMap<JobKey, Known>,
-    /// The jobs on the board that nobody has and nobody can claim.
+    /// Unclaimed jobs that cannot be claimed.
     blocked: HashSet<JobKey>,
 }
 
@@ -38,9 +38,9 @@ impl Picture {
         self.trash.insert(key, known);
     }
 
-    /// Tells what the changes before this number mean; those behind them are only looked at.
+    /// Turns the changes before this number into events; later ones only help to explain them.
     ///
-    /// What was looked at and has been told is taken out.
+    /// Observations that an event has used are removed.
     pub(crate) fn tell(
         &mut self,
         changes: &mut Changes,
@@ -52,7 +52,7 @@ impl Picture {
             let event = self.tell_one(change, changes, observations);
             events.extend(event.filter(|event| !event.repeats(events.last())));
         }
-        // They were seen in one look, and are in order only as far as the nodes of one folder go.
+        // One read saw them all; their order is known only within one parent node.
         let time = Utc::now();
         for event in &mut events {
             event.time = time;
@@ -77,10 +77,10 @@ impl Picture {
             Step::LockWent => self.lock_went(&key, ahead, observations),
             Step::TrashCame => {
                 if ahead.of(&key).any(|step| step == Step::JobWent) {
-                    // It belongs to the job that leaves the board for it, and waits for that.
+                    // It belongs to the job that leaves the board for the trash; wait for that.
                     ahead.push(Change::OfJob(step, key));
                 } else if let Some(known) = observations.of(&key).trashed {
-                    // Boards beside this one share the trash.
+                    // Sibling boards share the trash.
                     self.trash.insert(key, known);
                 }
                 None
@@ -117,7 +117,7 @@ impl Picture {
             false => None,
         };
         let remark = (seen.job.as_ref()).and_then(|job| job.remark().cloned());
-        // One that is gone already may have left itself in the trash.
+        // A job that is already gone may be in the trash.
         let Some(known) = seen.job.or(from_trash).or(seen.trashed) else {
             return Some(Event::came_and_went(key));
         };
@@ -141,7 +141,7 @@ impl Picture {
     ) -> Option<Event> {
         self.blocked.remove(&key);
         let Some(mut known) = self.board.remove(&key) else {
-            // Nobody knows what it was; that it is in the trash now is told of all the same.
+            // Its earlier state is unknown; its move to the trash is still reported.
             return None;
         };
         let trashed = observations.of(&key).trashed;
@@ -174,7 +174,7 @@ impl Picture {
             });
         }
         let next = next_on_board(ahead, &key);
-        // What was seen is the last lock that came, if it is still there.
+        // The observed lock is the last one that came, if it still exists.
         let seen = match next {
             None => observations.of(&key).lock,
             Some(_) => SeenLock::Gone,
@@ -184,9 +184,9 @@ impl Picture {
                 self.blocked.insert(key);
                 return None;
             }
-            // It only proved that nobody held the job.
+            // The lock only proved that the job was unclaimed.
             SeenLock::Gone if next == Some(Step::JobWent) => return None,
-            // Two locks at once there are not: this one was known before it was told of.
+            // Two locks never coexist: this one was known before its event.
             SeenLock::Gone if known.claim().is_some() => return None,
             SeenLock::Gone => (None, None),
             SeenLock::Held(owner, fence) => (owner, fence),
@@ -217,7 +217,7 @@ impl Picture {
             (owner.cloned(), fence.cloned())
         });
         let mut remark = None;
-        // Whoever abandons a job may have put it off.
+        // The abandoning client may have postponed the job.
         if let Some(job) = observations.of(key).job {
             remark = known.remark_since(&job);
             *known = job;
@@ -260,8 +260,8 @@ impl Picture {
     }
 }
 
-/// Returns the job that was held back until now, if the lock that came is not to hold it but to have
-/// it tried at once: it goes again with nothing but a write to the job in between.
+/// Returns the delayed job if the new lock only retries it now. Such a lock goes again with only a write to the job
+/// in between.
 fn hastened(key: &JobKey, ahead: &mut Changes, observations: &Observations) -> Option<Known> {
     let job = observations.of(key).job?;
     let steps = [Step::Meddled, Step::LockWent];
@@ -278,7 +278,7 @@ fn next_on_board(ahead: &Changes, key: &JobKey) -> Option<Step> {
     ahead.of(key).find(Step::is_on_board)
 }
 
-/// Whether these two are of one job: boards beside each other number theirs alike.
+/// Whether both are one job: sibling boards use the same numbers.
 fn is_same(key: &JobKey, one: &Known, other: &Known) -> bool {
     let (one, other) = (one.subject(key).uuid, other.subject(key).uuid);
     one == other

@@ -1,4 +1,4 @@
-//! Reading jobs: the nodes of a shelf, page by page, each with its lock and the record beside it.
+//! Reads jobs page by page, each with its lock and sidecar.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -24,17 +24,17 @@ use crate::{
 
 pub(crate) const PAGE: (usize, usize) = (128, nodes::MOST);
 
-/// How many bytes of postings are kept, once they were read to be ranked.
+/// Bytes of postings kept after they were read for ranking.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
-/// Postings that are longer are read again: they would be in memory twice.
+/// Longer postings are read again: keeping them would store them twice.
 const LARGEST_KEPT: usize = 16 * 1024;
 
-/// Which jobs are on a shelf, and what there is to be read of each.
+/// The jobs of a location, and which of their nodes to read.
 #[derive(Debug)]
 pub(crate) struct Shelved {
     shelf: Shelf,
-    /// In the order of their numbers.
+    /// Ordered by number.
     keys: VecDeque<JobKey>,
     locked: HashSet<JobKey>,
     recorded: HashSet<JobKey>,
@@ -58,7 +58,7 @@ impl Shelved {
         Ok(Self {
             shelf,
             keys: keys.into(),
-            // In the trash nobody holds it: a lock there would be a stray node.
+            // A lock in the trash is a stray node.
             locked: locks.filter(|_| shelf == Shelf::Board).collect(),
             recorded: sides.into_iter().map(JobKey::new).collect(),
             kept: HashMap::new(),
@@ -70,8 +70,7 @@ impl Shelved {
         self.keys.drain(..count.min(self.keys.len())).collect()
     }
 
-    /// Reads the nodes of some jobs; those that are gone by now are left out, and those for which there is no room are put
-    /// back.
+    /// Reads the nodes of some jobs. Skips deleted jobs; puts back those that do not fit.
     pub(crate) async fn read(
         &mut self,
         session: &Session,
@@ -180,7 +179,7 @@ pub(crate) fn next_count<'a>(read: impl Iterator<Item = &'a Node>, count: usize)
     next_page(count, bytes, PAGE.1)
 }
 
-/// Takes out the jobs that somebody has, for whom no more is read than their locks.
+/// Removes the claimed jobs, reading only their locks.
 async fn leave_out_claimed(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result<()> {
     let is_locked = |key: &&JobKey| shelved.locked.contains(*key);
     let locked = shelved.keys.iter().filter(is_locked);
@@ -198,7 +197,7 @@ async fn leave_out_claimed(session: &Session, paths: &Paths, shelved: &mut Shelv
     Ok(())
 }
 
-/// Puts the jobs into the ranked order; those that cannot be read come last.
+/// Sorts the jobs by rank; malformed ones come last.
 async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result<()> {
     let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(shelved.keys.len());
     let (mut count, mut budget, mut room) = (PAGE.0, KEPT_BYTES, Room::default());
@@ -238,8 +237,8 @@ async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result
     Ok(())
 }
 
-/// The sidecar is read before the lock: whoever takes the lock later changes the sidecar as well, so an old
-/// lock never comes with a newer sidecar.
+/// The sidecar is read before the lock. A later claim also changes the sidecar, so an old lock never comes with a
+/// newer sidecar.
 pub(crate) async fn records(
     session: &Session,
     paths: &Paths,

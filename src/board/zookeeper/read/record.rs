@@ -1,4 +1,4 @@
-//! The nodes of a job, made into a job.
+//! Decodes the nodes of a job.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Record {
                 let can_be_read = !(posting.is_oversized && detail.is_whole());
                 let mut job = self.job(posting);
                 job.raw = detail.raw(&self.posting.data, can_be_read);
-                // A lock that names nobody is in everybody's way.
+                // A lock without an owner blocks every client.
                 job.is_blocked = self.lock.is_some() && holding.is_none();
                 job.holding = holding;
                 job.problem = together([job.problem, lock_problem]);
@@ -66,7 +66,7 @@ impl Record {
         self.lock.as_ref().map_or((None, None), holding)
     }
 
-    /// Says what keeps an owner from acting on this claim, if anything does.
+    /// Returns why the owner may not act on this claim, if so.
     pub(crate) fn is_claimed_by(&self, owner: &Owner, claim: Option<&Fence>) -> Result<()> {
         let holding = self.holding().0.ok_or(BoardError::NotClaimed)?;
         if holding.owner.as_ref() != Some(owner) {
@@ -81,7 +81,7 @@ impl Record {
         Ok(())
     }
 
-    /// Refuses a record that is no job, or none that TaskFlow could live with.
+    /// Rejects a record that is no job, or one that TaskFlow cannot handle.
     pub(crate) fn require_job(&self) -> Result<Posting> {
         let read = decode(&self.key, &self.posting, Detail::Brief);
         read.map_err(|problem| BoardError::Malformed {
@@ -90,7 +90,7 @@ impl Record {
         })
     }
 
-    /// Returns what is kept beside the job; nothing, if it says what we do not understand.
+    /// Returns the sidecar; `None` if it is unreadable.
     pub(crate) fn side(&self) -> Option<Sidecar> {
         self.readable_side().ok()
     }
@@ -102,8 +102,7 @@ impl Record {
         }
     }
 
-    /// Returns what is kept beside the job if it was written together with the lock: by a claim of
-    /// ours, and not by one before that of a peer.
+    /// Returns the sidecar if our claim wrote it together with the lock, not if it predates a peer's claim.
     fn side_of_claim(&self) -> Option<Sidecar> {
         let (lock, side) = (self.lock.as_ref()?, self.side.as_ref()?);
         (lock.stat.czxid == side.stat.mzxid)
@@ -120,8 +119,8 @@ impl Record {
         Sidecar::read(node.map(|node| node.data.as_slice()))
     }
 
-    /// Boards that are removed and made again count from zero, so the sidecar may be of an earlier job of
-    /// this number. A peer that moves a job to the trash leaves the sidecar alone.
+    /// A recreated board counts from zero, so the sidecar may belong to an earlier job of this number. A peer that
+    /// trashes a job leaves the sidecar alone.
     fn is_ours(&self, side: &Node) -> bool {
         let is_older = side.stat.mzxid < self.posting.stat.czxid;
         side.is_denied() || self.shelf == Shelf::Trash || !is_older
@@ -132,10 +131,10 @@ impl Record {
         !nodes.into_iter().flatten().any(Node::is_denied)
     }
 
-    /// Returns when the job was posted, wherever it has been since.
+    /// Returns when the job was posted, also if it has moved since.
     pub(crate) fn created_on(&self) -> Option<DateTime<Utc>> {
         let moved = self.side().and_then(|side| side.created_on);
-        // The server dates the node, which is another one once the job was moved.
+        // The server dates the node, and a move creates a new one.
         moved.or_else(|| match self.shelf {
             Shelf::Board => time(self.posting.stat.ctime),
             Shelf::Trash | Shelf::Past => None,
@@ -145,7 +144,7 @@ impl Record {
     fn job(&self, posting: Posting) -> Job {
         let (mut side, side_problem) = self.beside();
         if self.side_of_claim().is_some() {
-            // As long as it is held, somebody may be performing it.
+            // While the job is claimed, its command may be running.
             side.count_ahead();
         }
         let stat = &self.posting.stat;
@@ -189,7 +188,7 @@ pub(crate) fn decode(key: &JobKey, posting: &Node, detail: Detail) -> Result<Pos
     json::decode(&posting.data, detail, Limit::USUAL).map_err(|problem| problem.to_string())
 }
 
-/// Returns who holds a job by its lock; also what is wrong with that.
+/// Returns the owner in a lock, and its problem if it has one.
 pub(crate) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
     let held_by = |owner| Holding {
         owner,
@@ -213,7 +212,7 @@ pub(crate) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
     }
 }
 
-/// Tells a claim from every other one: locks are alike but for when they were created.
+/// Identifies a claim by the creation of its lock, which is otherwise like any other.
 pub(crate) fn fence(lock: &Node) -> Fence {
     Fence(lock.stat.czxid.to_string())
 }
@@ -222,7 +221,7 @@ fn time(milliseconds: i64) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_millis(milliseconds)
 }
 
-/// Says what is doubtful about a job of such an origin.
+/// Describes the doubt about a job of this origin.
 fn unconfirmed(origin: &Origin) -> Option<String> {
     match origin {
         Origin::Here => None,
@@ -242,10 +241,10 @@ mod tests {
     use super::*;
     use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
-    /// What stands between posting, lock and record, and is in none of them.
+    /// Separates posting, lock and sidecar; occurs in none of them.
     const BETWEEN: u8 = 0x1e;
 
-    /// Makes a node of what stands first in the input, if anything does.
+    /// Builds a node from the first part of the input, if it is not empty.
     fn node(data: Option<&[u8]>, at: i64) -> Option<Node> {
         let data = data.filter(|data| !data.is_empty())?.to_vec();
         let times = i64::from(data[0]) << (data.len() % 64);

@@ -1,4 +1,4 @@
-//! Claiming jobs, and keeping the claims.
+//! Claiming jobs, and renewing the claims.
 
 use chrono::Utc;
 use futures_util::future::{join, join_all};
@@ -35,7 +35,7 @@ struct Bid<'a> {
 
 enum Attempt {
     Won(Box<Claimed>),
-    /// Not everything was as it had just been read.
+    /// A node changed after it was read.
     Overtaken(Refused),
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn mode(term: Term) -> Result<CreateMode> {
     }
 }
 
-/// Returns what is kept beside a job of how long a claim lives; nothing, if it does not end.
+/// Returns the session timeout to record for a claim; `None` if the claim does not expire.
 pub(crate) fn session_of(term: Term, session: &Session) -> Option<u64> {
     match term {
         Term::Kept(_) => u64::try_from(session.timeout().as_millis()).ok(),
@@ -233,7 +233,7 @@ impl Target<'_> {
     }
 }
 
-/// Returns what is kept beside a job that may be claimed; nothing, if we do not understand it.
+/// Returns the sidecar of a claimable job; `None` if it is unreadable.
 fn permit(record: &Record, bid: Bid<'_>) -> Result<Option<Sidecar>> {
     if record.lock.is_some() {
         let owner = record.holding().0.and_then(|holding| holding.owner);

@@ -1,4 +1,4 @@
-//! Markers: the nodes that keep a uuid unique which somebody has chosen, since no server does.
+//! Markers: nodes that keep chosen uuids unique, since the server does not.
 
 use std::collections::HashSet;
 
@@ -23,10 +23,10 @@ use crate::{
     job::{JobKey, Shelf},
 };
 
-/// The version of the markers that are understood here.
+/// The supported marker version.
 const VERSION: u32 = 1;
 
-/// Where the job of a uuid is; void for a shelf that does not have it any more.
+/// Where the job of a uuid is; empty for a location that lost it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Whereabouts {
@@ -39,7 +39,7 @@ pub(crate) struct Whereabouts {
 
 impl Whereabouts {
     pub(crate) fn read(node: &Node) -> Self {
-        // One that says nothing keeps no uuid, and is replaced by the next that does.
+        // An unreadable marker protects no uuid; the next post replaces it.
         serde_json::from_slice(&node.data).unwrap_or_default()
     }
 
@@ -53,7 +53,7 @@ impl Whereabouts {
         name.map(JobKey::new)
     }
 
-    /// Whether it names none of these jobs; one of a later version may say more than we know.
+    /// Whether it names none of these jobs; a later version may contain more.
     pub(crate) fn is_void(&self, jobs: &HashSet<JobKey>) -> bool {
         let mut named = [Shelf::Board, Shelf::Trash]
             .into_iter()
@@ -66,7 +66,7 @@ impl Whereabouts {
     }
 }
 
-/// The marker of a job, as it was read; what it says is true.
+/// The verified marker of a job.
 #[derive(Debug)]
 pub(crate) struct Mark {
     path: String,
@@ -80,7 +80,7 @@ pub(crate) struct Mark {
 struct Namesake {
     key: JobKey,
     version: i32,
-    /// The version of what is kept beside it.
+    /// The version of its sidecar.
     side: Option<i32>,
 }
 
@@ -89,7 +89,7 @@ impl Mark {
         self.in_trash.is_some()
     }
 
-    /// Adds that the job goes to the trash, where its namesake has to make room.
+    /// Adds the steps that move the job to the trash and replace its namesake.
     pub(crate) fn move_to_trash(
         &self,
         transaction: &mut Transaction<'_>,
@@ -133,7 +133,7 @@ pub(crate) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> 
 
 impl Target<'_> {
     pub(crate) async fn mark_of(self, record: &Record) -> Result<Option<Mark>> {
-        // What peers call a uuid may be any text; only one that is a uuid was ever marked.
+        // A peer's uuid may be any text; only real uuids have markers.
         let Some(uuid) = uuid_of(&record.posting) else {
             return Ok(None);
         };
@@ -162,8 +162,7 @@ impl Target<'_> {
         }))
     }
 
-    /// Boards beside each other share their trash and number their jobs alike, so the key may be that of
-    /// another job.
+    /// Sibling boards share the trash and use the same numbers, so the key may be another job's.
     async fn bears(self, shelf: Shelf, key: &JobKey, uuid: Uuid) -> Result<Option<Namesake>> {
         let found = self.record(shelf, key).await?;
         let found = found.filter(|found| uuid_of(&found.posting) == Some(uuid));

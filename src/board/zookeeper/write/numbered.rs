@@ -1,10 +1,10 @@
-//! Posting jobs under numbers that are known beforehand, so that more can be said in the same step.
+//! Posting jobs under numbers known beforehand, so that one transaction can write more than the job.
 //!
-//! The server numbers a node by how many children its parent ever had. A node that we name by that
-//! count itself is like one that the server named: the count goes on behind it. If anything else
-//! was posted meanwhile the name is taken, nothing happens, and the next count is tried; one that a
-//! lock has used up is free for ever. A job that came and ended meanwhile leaves its name to ours: no
-//! check in a transaction tells that, and nothing is kept by the number alone.
+//! The server numbers a node by the count of children its parent ever had. A node that we name by that count looks
+//! like one that the server named, and the count continues after it. If another job was posted meanwhile, the name is
+//! taken, nothing happens and the next count is tried. A number that a lock used up stays free forever. A job that
+//! came and ended meanwhile leaves its name to ours; no check in a transaction detects that, and no data depends on
+//! the number alone.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -36,13 +36,13 @@ use crate::{
     job::{Claimant, Draft, Former, JobKey, Shelf},
 };
 
-/// How often to try to be the one who takes a number.
+/// Attempts to win a number.
 const TRIES: u32 = 64;
 
 enum Use {
-    /// Nobody else can have chosen it.
+    /// No other client can have chosen it.
     Free,
-    /// It may be taken, if its marker is still like this.
+    /// It may be taken if its marker is unchanged.
     Marked(Option<Node>),
     Taken,
 }
@@ -70,7 +70,7 @@ impl<'t> Target<'t> {
                 .flatten()
                 .map(|key| self.paths.side(key))
                 .collect();
-            // A board that was made anew may have what was kept beside jobs of these numbers.
+            // A recreated board may have old sidecars under these numbers.
             let has_sides = claimant.is_some() || batch.iter().any(|(it, _)| it.former.is_some());
             let sides = match has_sides {
                 true => nodes::read(self.session, &sides).await?,
@@ -78,7 +78,7 @@ impl<'t> Target<'t> {
             };
             let commit = self.posting((batch, &uses), &keys, claimant, sides)?;
             let commit = commit.commit();
-            // Behind it, and before it is answered: the locks as they were created.
+            // Send after the transaction and before its reply: reads the locks as created.
             let read = nodes::read(self.session, if claimant.is_some() { &locks } else { &[] });
             let (done, locks) = join(commit, read).await;
             match done? {
@@ -88,7 +88,7 @@ impl<'t> Target<'t> {
                 }
                 Err(refused) => self.make_way(refused).await?,
             }
-            // So that those who are in each other's way do not meet again.
+            // Keeps competing clients from colliding again.
             let most = Duration::from_millis(u64::from(attempt));
             tokio::time::sleep(jittered(most, 1.0)).await;
         }
@@ -135,7 +135,7 @@ impl<'t> Target<'t> {
                 .collect::<Vec<_>>()
                 .into_iter()
                 .flatten();
-            // Boards that are made anew number their jobs anew: it may be another one.
+            // Recreated boards restart their numbers, so this may be another job.
             let is_there = found.any(|job| uuid_of(&job) == Some(draft.uuid));
             if is_there || !seen.insert(draft.uuid) {
                 return Use::Taken;
@@ -145,7 +145,7 @@ impl<'t> Target<'t> {
         Ok(uses.collect())
     }
 
-    /// Returns the number that the next job gets; none, if there is no board yet.
+    /// Returns the number of the next job; `None` if the board does not exist yet.
     async fn next_number(self) -> Result<Option<i64>> {
         let path = self.paths.board();
         let stat = self.session.client().check_stat(path);
@@ -171,7 +171,7 @@ impl<'t> Target<'t> {
                 Shelf::Board | Shelf::Past => {
                     transaction.create(Step::Job, path, posting, CreateMode::Persistent);
                 }
-                // Only a number that was given out on the board can be one there again.
+                // Only a number assigned on the board can return there.
                 Shelf::Trash => {
                     transaction.create(Step::Job, path.clone(), b"", CreateMode::Persistent);
                     transaction.delete(Step::Job, path, 0);
@@ -191,7 +191,7 @@ impl<'t> Target<'t> {
             }
             if let Some(side) = side.map(|side| side.write()) {
                 let path = self.paths.side(key);
-                // What is there is another job's, and nothing of it stays.
+                // The existing record is another job's; discard all of it.
                 match there {
                     None => transaction.create(Step::Sidecar, path, &side, CreateMode::Persistent),
                     Some(node) => transaction.set(Step::Sidecar, path, &side, node.stat.version),
@@ -222,7 +222,7 @@ impl<'t> Target<'t> {
                 transaction.create(Step::Marker, path, &record, CreateMode::Persistent);
             }
             Some(node) => {
-                // A namesake that is in the trash stays known.
+                // The marker keeps a namesake in the trash.
                 let namesake = Whereabouts::read(node).on(Shelf::Trash);
                 let record = marker::record(job, trashed.or(namesake.as_ref()));
                 transaction.set(Step::Marker, path, &record, node.stat.version);
@@ -233,13 +233,13 @@ impl<'t> Target<'t> {
 
 pub(crate) fn side_of(former: &Former) -> Sidecar {
     let mut side = Sidecar::of_former(former).unwrap_or_default();
-    // The server knows only when its node was made.
+    // The server only knows when its node was created.
     side.created_on = former.created_on;
     side
 }
 
 fn number(uses: &[Use], next: i64, claimant: Option<&Claimant>) -> Vec<Option<JobKey>> {
-    // A lock is a child as well, and uses a number up.
+    // A lock is a child as well and uses up a number.
     let step = if claimant.is_some() { 2 } else { 1 };
     let mut numbers = (next..).step_by(step);
     let keys = uses.iter().map(|known| match known {
@@ -249,9 +249,9 @@ fn number(uses: &[Use], next: i64, claimant: Option<&Claimant>) -> Vec<Option<Jo
     keys.collect()
 }
 
-/// Returns how many children a node ever had, by what a server tells of it.
+/// Returns how many children a node ever had, from its stat.
 fn children_ever(cversion: i32, num_children: i32) -> i64 {
-    // It tells twice their count, less those that are there, in 32 bits.
+    // The sum is twice that count, modulo 2³².
     let twice = (i64::from(cversion) + i64::from(num_children)).rem_euclid(1 << 32);
     twice / 2
 }

@@ -87,7 +87,7 @@ impl<'t> Target<'t> {
         Err(BoardError::Changed)
     }
 
-    /// Returns a job that may be settled so, and whose claim is still the one that was seen first.
+    /// Returns the job if this settlement is allowed and the claim is still the one seen first.
     fn permitted<'a>(
         self,
         settlement: &Settlement,
@@ -103,7 +103,7 @@ impl<'t> Target<'t> {
         }
     }
 
-    /// Takes the steps of an outcome, all under the condition that nothing has changed.
+    /// Adds the steps of an outcome, on the condition that nothing has changed.
     fn settling(
         self,
         record: &Record,
@@ -148,7 +148,7 @@ impl<'t> Target<'t> {
         transaction
     }
 
-    /// Keeps the record beside the job up to date; also makes sure that nobody else changed it.
+    /// Updates the sidecar, and ensures that no other client changed it.
     fn note(self, transaction: &mut Transaction<'_>, record: &Record, settlement: &Settlement) {
         let path = self.paths.side(&record.key);
         let trashed = |mut side: Sidecar| {
@@ -194,13 +194,13 @@ impl<'t> Target<'t> {
         transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
     }
 
-    /// Prepares for another attempt after a refused one; an error, if there is no use in it.
+    /// Prepares another attempt after a refusal; fails if a retry cannot help.
     pub(crate) async fn make_way(self, refused: Refused) -> Result<()> {
         match (refused.step, &refused.error) {
             (Step::Trashed, Error::NodeExists) => {
                 Err(BoardError::TrashTaken { node: refused.path })
             }
-            // What is not there is the folder that they are in.
+            // The parent node is missing.
             (Step::Trashed, Error::NoNode) => {
                 self.make_folder(&self.paths.folder(Shelf::Trash)).await
             }
@@ -215,7 +215,7 @@ impl<'t> Target<'t> {
                     false => Err(self.session.occupied(&refused.path, below)),
                 }
             }
-            // Somebody was quicker: what that means is decided by how things are now.
+            // Another client was faster; the current state decides.
             (_, Error::NoNode | Error::NodeExists | Error::BadVersion) => Ok(()),
             (_, _) => Err(self.session.refusal(
                 crate::board::zookeeper::link::transaction::WRITING,
@@ -225,14 +225,14 @@ impl<'t> Target<'t> {
     }
 }
 
-/// Returns what tells a claim from every other, as it was read; none, if nobody has the job.
+/// Returns the identity of a claim as read; `None` if the job is unclaimed.
 fn claim_of(found: Option<&Record>) -> Option<(i64, Vec<u8>)> {
     let lock = found?.lock.as_ref()?;
     Some((lock.stat.czxid, lock.data.clone()))
 }
 
 fn permit(record: &Record, settlement: &Settlement) -> Result<()> {
-    // Where a path ends one node too early, a whole board looks like a record that is broken.
+    // If a path ends one node too early, a whole board looks like a malformed record.
     if number_of(&record.key).is_none() && record.posting.data.is_empty() {
         return Err(BoardError::Malformed {
             key: record.key.clone(),

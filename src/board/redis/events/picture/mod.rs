@@ -1,8 +1,7 @@
-//! A picture of a board that whoever tells of its events compares with what is there.
+//! A cached picture of a board, which the event watcher compares with the board.
 //!
-//! It is made once by reading the board, follows what is told, and is compared with later looks:
-//! the difference is what happened. What must have happened is derived in `compare`; a job is
-//! remembered as `board/known` has it.
+//! It begins with one full read, follows the messages, and is compared with later reads. The differences become
+//! events. `compare` derives them; `board/known` defines a cached job.
 
 mod compare;
 
@@ -28,7 +27,7 @@ use crate::{
 pub(super) struct Picture {
     board: HashMap<JobKey, Known>,
     trash: HashMap<JobKey, Known>,
-    /// The claims that lapse by themselves, and when at the latest.
+    /// The claims that expire, and when at the latest.
     deadlines: BTreeSet<(Instant, JobKey)>,
 }
 
@@ -46,7 +45,7 @@ impl Picture {
         self.shelf(shelf).into_iter().flat_map(HashMap::keys)
     }
 
-    /// Returns what is on a shelf that is followed, which the past is not.
+    /// Returns the cached records of a location; the history is not cached.
     fn shelf(&self, shelf: Shelf) -> Option<&HashMap<JobKey, Known>> {
         match shelf {
             Shelf::Board => Some(&self.board),

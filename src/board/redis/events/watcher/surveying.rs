@@ -1,5 +1,4 @@
-//! Surveying: finding the jobs that came or went without a word, when the server says only that a hash
-//! has changed.
+//! Surveying: finds jobs that came or went unannounced when the server reports only that a hash changed.
 
 use std::collections::HashSet;
 
@@ -25,20 +24,19 @@ use crate::{
     job::{JobKey, Shelf},
 };
 
-/// The names of so many jobs are asked for at once, which takes no longer than a page of postings;
-/// one that is new is then found sooner, and the next look may follow sooner.
+/// Up to this many names fit one request as fast as a page of postings. A new job is then found sooner.
 const FEW: usize = 2000;
 
 type Names = Vec<Vec<u8>>;
 
-/// The fields of a hash, and the jobs of which something was told until they were answered.
+/// The fields of a hash, and the jobs announced before the reply.
 type Named = (Names, HashSet<JobKey>);
 
 impl Watcher<'_> {
-    /// Finds the jobs that came or went unless their claims were touched as well.
+    /// Finds the jobs that came or went, unless their claims were touched as well.
     pub(super) async fn survey(&mut self) -> Result<()> {
         let began = Instant::now();
-        // What changes from here on is told again.
+        // The server reports every change from here on.
         self.stale_since = None;
         self.account.ask();
         let (counts, names) = match self.numbers.settle() {
@@ -48,13 +46,13 @@ impl Watcher<'_> {
         let before = self.lengths();
         let told = self.drain()?;
         let after = self.lengths();
-        // Numbers never go back, unless everything was removed or the server lost what it had.
+        // Numbers never go back, unless the board was deleted or the server lost data.
         self.has_lost |= self.account.is_beyond(counts.sequence);
         if self.has_lost {
             return Ok(());
         }
         let is_missing = self.account.lacks_some(counts.sequence);
-        // What was told along with the answer came before it or behind it.
+        // Messages received with the reply may precede or follow it.
         let differs = |count: usize, of: fn((usize, usize)) -> usize| {
             count < of(before).min(of(after)) || count > of(before).max(of(after))
         };
@@ -71,7 +69,7 @@ impl Watcher<'_> {
             ),
         ];
         if before != after {
-            // Whether it is as it should be shows once less happens.
+            // Compare again once fewer messages arrive.
             self.be_stale();
         }
         let is_whole = names.is_some() || differ.iter().any(|(_, _, differs)| *differs);
@@ -107,8 +105,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Finds what is new on a shelf by the names alone, and returns the jobs that are there; none, if
-    /// all that are known are.
+    /// Finds new jobs by their names alone, and returns all present jobs; `None` if all known ones are present.
     async fn find_by_names(
         &mut self,
         shelf: Shelf,
@@ -117,7 +114,7 @@ impl Watcher<'_> {
         let (names, mut told) = match named {
             Some(named) => named,
             None => match self.names(shelf).await {
-                // Who may walk over the board sees the same.
+                // A client with the right to scan the board sees the same.
                 Err(BoardError::Denied { .. }) => {
                     return self.find_by_pages(shelf).await.map(Some);
                 }
@@ -139,7 +136,7 @@ impl Watcher<'_> {
         Ok(Some(told))
     }
 
-    /// Reads jobs that are new on a shelf; returns those of which something was told meanwhile.
+    /// Reads new jobs; returns those announced meanwhile.
     async fn look_for(&mut self, shelf: Shelf, new: &[JobKey]) -> Result<HashSet<JobKey>> {
         let mut commands = Pipeline::with_capacity(1);
         let command = commands.cmd("HMGET").arg(hash(&self.board.keys, shelf));
@@ -160,7 +157,7 @@ impl Watcher<'_> {
         Ok(told)
     }
 
-    /// Finds what is new on a shelf, in pages, and returns the jobs that are there.
+    /// Finds new jobs page by page, and returns all present jobs.
     async fn find_by_pages(&mut self, shelf: Shelf) -> Result<HashSet<JobKey>> {
         let mut scan = Scan::of(&self.board.keys, shelf);
         let mut found = HashSet::new();
@@ -181,18 +178,18 @@ impl Watcher<'_> {
                 }
                 found.insert(key);
             }
-            // What was posted behind the page on which it would have been is not missing.
+            // A job posted after the scan passed its page is not missing.
             found.extend(told);
         }
         Ok(found)
     }
 
-    /// Notes a posting that was not known; what else happened to its job, a look will show.
+    /// Records an unknown posting; a later read shows the rest.
     fn find(&mut self, shelf: Shelf, key: &JobKey, posting: &[u8], looked: Looked) {
         self.recheck
             .add(key.clone(), Cause::Noted, Traces::default());
         if shelf == Shelf::Board && !self.picture.has(Shelf::Trash, key) {
-            // By then it may be gone, and it is proven that it was there.
+            // The job may be gone by then, but this proves that it existed.
             let place = Place {
                 board: Some(observation::posted(key, posting, looked)),
                 trash: None,
@@ -207,7 +204,7 @@ impl Watcher<'_> {
         self.read_counts(answers)
     }
 
-    /// Asks at once for what a peer's post takes two questions to find, where that is no large answer.
+    /// Sends both queries together, where the reply is small, to find a peer's post.
     async fn counts_and_names(&self) -> Result<(Counts, Option<Names>)> {
         if self.picture.len(Shelf::Board) > FEW {
             return Ok((self.counts().await?, None));

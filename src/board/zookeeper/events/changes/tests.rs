@@ -1,4 +1,4 @@
-//! What is told of a board, by its nodes alone.
+//! Events derived from node changes alone.
 
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ fn key() -> JobKey {
     JobKey::new("job0000000001")
 }
 
-/// A record as a reader of the board sees it, claimed or not.
+/// A record as a reader sees it, claimed or not.
 fn known(owner: Option<&str>) -> Known {
     let record = Entry::Malformed(Malformed {
         is_denied: false,
@@ -40,13 +40,12 @@ fn claim(owner: &str) -> (Option<Owner>, Option<Fence>) {
     (Some(Owner::new(owner).unwrap()), Some(fence))
 }
 
-/// The lock that somebody has made.
+/// A lock of this owner.
 fn lock_of(owner: &str) -> SeenLock {
     let (owner, fence) = claim(owner);
     SeenLock::Held(owner, fence)
 }
 
-/// Nothing but a lock.
 fn locked(lock: SeenLock) -> Seen {
     Seen {
         lock,
@@ -54,7 +53,6 @@ fn locked(lock: SeenLock) -> Seen {
     }
 }
 
-/// Nothing but the job itself.
 fn there() -> Seen {
     Seen {
         job: Some(known(None)),
@@ -100,7 +98,7 @@ fn queue(changes: &[Change]) -> Changes {
     queue
 }
 
-/// Tells the first few of some changes, and looks at those behind them.
+/// Reports the first changes, using the later ones as context.
 fn tell(picture: &mut Picture, changes: &[Change], count: u64, seen: Seen) -> Told {
     let mut changes = queue(changes);
     let mut observations = Observations::default();
@@ -125,7 +123,7 @@ fn trash() -> Picture {
     picture
 }
 
-/// Tells changes of a board with one job, which somebody may hold.
+/// Reports changes of a board with one job.
 fn told(owner: Option<&str>, changes: &[Change], seen: Seen) -> Told {
     let all = changes.len() as u64;
     tell(&mut board(owner), changes, all, seen)
@@ -165,14 +163,14 @@ fn what_follows_a_change_tells_what_it_was() {
             gone(),
             &[by(Trashed, "ada")],
         ),
-        // The watch on the trash may be heard before the one on the board.
+        // The watch on the trash may fire before the one on the board.
         (
             ada,
             &[trash_came(), lock_went(), job_went()],
             gone(),
             &[by(Trashed, "ada")],
         ),
-        // Whoever forces a job that nobody has proves that nobody has it.
+        // Forcing an unclaimed job proves that it is unclaimed.
         (
             None,
             &[lock_came(), job_went(), lock_went()],
@@ -208,7 +206,7 @@ fn a_claim_that_nobody_saw_is_told_without_its_owner() {
         told(None, &consumed, gone()),
         [by(Claimed, ""), by(Consumed, "")]
     );
-    // What is seen of a lock is the last one; whose the one before it was is not known.
+    // The lock seen is the last one; the owner of the earlier one is unknown.
     let again = [lock_came(), lock_went(), lock_came()];
     let expected = [by(Claimed, ""), by(Abandoned, ""), by(Claimed, "bob")];
     assert_eq!(told(None, &again, locked(lock_of("bob"))), expected);
@@ -222,12 +220,12 @@ fn a_job_that_nobody_saw_is_something_missed() {
         tell(&mut picture, &came_and_went, 4, gone()),
         [by(EventKind::Resync, "")]
     );
-    // Of each it is told which one, and that once.
+    // Each job is named once.
     let mut changes = queue(&[came_and_went.clone(), came_and_went.clone()].concat());
     let events = Picture::default().tell(&mut changes, 8, &Observations::default());
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].subject.as_ref().unwrap().key, key());
-    // Unless it has left itself in the trash.
+    // Unless it is found in the trash.
     let trashed = [&came_and_went[..], &[trash_came()]].concat();
     let seen = Seen {
         trashed: Some(known(None)),
@@ -249,7 +247,7 @@ fn what_is_known_already_is_not_told_again() {
     };
     assert_eq!(told(ada, &[job_came(), lock_came()], seen), []);
     assert_eq!(told(None, &[lock_went()], there()), []);
-    // It was seen before it was told of, and has ended since.
+    // It was seen before its event, and has ended since.
     let ended = [lock_came(), lock_went()];
     assert_eq!(told(ada, &ended, gone()), [by(EventKind::Abandoned, "ada")]);
     // A lock of another job, or of none.
@@ -309,7 +307,7 @@ fn a_job_that_leaves_the_trash_is_restored_or_purged() {
     let restored = [by(Restored, "")];
     for changes in [[job_came(), trash_went()], [trash_went(), job_came()]] {
         assert_eq!(tell(&mut trash(), &changes, 2, there()), restored);
-        // Half of it may only just have been heard.
+        // Half of it may only just have arrived.
         assert_eq!(tell(&mut trash(), &changes, 1, there()), restored);
     }
     assert_eq!(
@@ -338,7 +336,7 @@ fn what_a_board_beside_this_one_does_in_the_trash_is_not_done_to_its_namesakes_h
     };
     let ended = [trash_came(), lock_went(), job_went()];
     assert_eq!(told(Some("ada"), &ended, trashed()), [by(Consumed, "ada")]);
-    // Whoever restores or purges it here finds it all the same.
+    // A restore or purge on this board still finds it.
     let mut picture = Picture::default();
     assert_eq!(tell(&mut picture, &[trash_came()], 1, trashed()), []);
     let both = [trash_went(), job_came()];
