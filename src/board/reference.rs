@@ -1,4 +1,4 @@
-//! How people point at a job: by its id, the beginning of it, its number, or its record's name.
+//! Job references: a uuid, its beginning, the sequence number, or the record's key.
 
 use std::{fmt, str::FromStr};
 
@@ -7,14 +7,14 @@ use uuid::Uuid;
 
 use crate::job::JobKey;
 
-/// The space of names in which a unique key becomes a uuid; the same for ever.
+/// The uuid namespace of unique keys; must never change.
 const UNIQUE: Uuid = Uuid::from_u128(0x6d9b_8f0e_5c1d_4a7b_9f3e_2b6a_7c41_d05e);
 
 pub(crate) fn uuid_of(unique: &str) -> Uuid {
     Uuid::new_v5(&UNIQUE, unique.as_bytes())
 }
 
-/// The shortest beginning of a uuid that is taken for one.
+/// The shortest uuid prefix that counts as one.
 const SHORTEST_PREFIX: usize = 4;
 
 const UUID_LENGTH: usize = 36;
@@ -22,7 +22,7 @@ const UUID_LENGTH: usize = 36;
 /// Points at a job in somebody's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JobRef {
-    /// A uuid, whole or the beginning of it, in lower case.
+    /// A whole uuid or a prefix, in lower case.
     Uuid(String),
     /// `@12`: the job with that number.
     Sequence(i64),

@@ -1,4 +1,4 @@
-//! The entry of this process in a registry in which entries live on as long as they are refreshed.
+//! The registry entry of this process, on boards whose entries expire unless refreshed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,15 +8,15 @@ use parking_lot::Mutex;
 use super::{BoardError, Result};
 use crate::job::{Conductor, Told};
 
-/// How long a conductor that says nothing counts as alive.
+/// How long an entry lives without a heartbeat.
 pub(super) const LIFE: Duration = Duration::from_secs(30);
 
-/// How often a conductor has to say that it is alive, though nothing has changed.
+/// The heartbeat interval.
 pub(crate) const REFRESH: Duration = Duration::from_secs(10);
 
 pub(super) const MOST_CONDUCTORS: usize = 500;
 
-/// Returns the conductors of a board unless there are more entries than are read; whoever judges by them has to know all.
+/// Returns the conductors of a board; fails if there are more entries than the limit, since callers need all.
 pub(super) fn crowded(known: Vec<Conductor>, entries: usize) -> Result<Vec<Conductor>> {
     match entries {
         0..=MOST_CONDUCTORS => Ok(known),
@@ -29,17 +29,16 @@ pub(super) fn crowded(known: Vec<Conductor>, entries: usize) -> Result<Vec<Condu
 
 #[async_trait]
 pub(super) trait Registered: Send + Sync + 'static {
-    /// Sets what the conductor tells of itself, for when it is stored again.
+    /// Sets the status for the next write.
     fn set_told(&self, told: &Told);
 
-    /// Stores it anew, also after it had seemed to be gone, unless it is another one's by now.
+    /// Writes the entry, also after it expired, unless another process owns it now.
     async fn keep(&self) -> Result<()>;
 
-    /// Removes it, if it is still this one.
+    /// Removes the entry, if this process still owns it.
     async fn remove(&self) -> Result<()>;
 }
 
-/// The entry of this process, if it has one.
 #[derive(Default)]
 pub(super) struct Registration(Mutex<Option<Arc<dyn Registered>>>);
 
@@ -58,7 +57,7 @@ impl Registration {
     pub(super) async fn leave(&self) {
         let entry = self.0.lock().take();
         if let Some(entry) = entry {
-            // An entry that cannot be removed is gone half a minute later.
+            // An entry that cannot be removed expires half a minute later.
             let _ = entry.remove().await;
         }
     }

@@ -1,4 +1,4 @@
-//! Promises about what is told of a board.
+//! The contract of board events.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ pub(crate) async fn an_event_tells_who_did_it_and_why(board: &Subject) {
     next(&mut events, 2).await;
     let mut tells = async |departure: Option<Departure>, remark: &Option<Remark>| {
         let told = next_event(&mut events).await;
-        // The nodes of a job that is gone on ZooKeeper say nothing of how it went.
+        // Deleted nodes on ZooKeeper do not show the outcome.
         if departure.is_none() || board.capabilities().has_expiring_claims {
             assert_eq!(
                 (told.departure, &told.remark),
@@ -130,7 +130,7 @@ pub(crate) async fn an_event_tells_who_did_it_and_why(board: &Subject) {
     };
     let freed = override_claim(release(), "ada is ill").await;
     tells(None, &freed).await;
-    // What was done before is not done again by what comes later.
+    // Later acts must not repeat earlier events.
     claim_one(board, &key, &ada()).await.unwrap();
     tells(None, &None).await;
     settle_as_ada(board, &key, release()).await;
@@ -151,7 +151,7 @@ async fn settle_as_ada(board: &Subject, key: &JobKey, outcome: Outcome) {
     settled.unwrap();
 }
 
-/// Checks what is told next of the job that all is about.
+/// Checks the next events of the job under test.
 async fn tells(events: &mut Events<'_>, kinds: &[EventKind]) {
     assert_eq!(next(events, kinds.len()).await, all_of("resize", kinds));
 }
@@ -168,7 +168,7 @@ pub(crate) async fn a_claim_that_lapses_is_told_at_its_deadline(board: &Subject)
     assert_eq!(expired.kind, EventKind::Expired);
     assert_eq!(expired.owner, Some(by.owner));
     assert_eq!(on_board(board, &key).await.holding, None);
-    // Somebody frees it in earnest now, which is not told a second time.
+    // The real release now is not reported a second time.
     claim_one(board, &key, &bob()).await.unwrap();
     assert_eq!(next_event(&mut events).await.kind, EventKind::Claimed);
 }
@@ -216,7 +216,7 @@ pub(crate) async fn a_job_that_came_and_went_is_told_whole(board: &Subject) {
     let kinds = [Posted, Claimed, Consumed];
     let whole = [all_of("one", &kinds), all_of("two", &kinds)].concat();
     let mut told = next(&mut events, 1).await;
-    // A board that is watched, and does not tell by itself, may have seen too late.
+    // A watched board that does not push events may notice too late.
     let is_watched = !board.capabilities().has_expiring_claims;
     while told.len() < whole.len()
         && !(is_watched && told.ends_with(&all_of("", &[EventKind::Resync])))
@@ -232,7 +232,7 @@ pub(crate) async fn an_event_says_which_job_and_whose_claim_it_is_about(board: &
     let old = post_one(board, "old").await;
     let mut events = board.events().await.unwrap().stream;
     let mut other = board.events().await.unwrap().stream;
-    // What was there before is not told.
+    // The initial state is not reported.
     use EventKind::{Abandoned, Claimed, Consumed};
     let steps = [
         (Claimed, ada(), None),
@@ -258,7 +258,7 @@ pub(crate) async fn an_event_says_which_job_and_whose_claim_it_is_about(board: &
             "{kind}"
         );
         assert!(subject.sequence.is_some(), "{kind}");
-        // Whoever else listens hears the same.
+        // Every subscriber receives the same.
         assert_eq!(next_event(&mut other).await.subject, event.subject);
     }
 }
@@ -281,18 +281,17 @@ async fn work(board: Subject, number: usize) {
     }
 }
 
-/// Returns who holds each job.
 async fn holders(board: &Subject) -> BTreeMap<JobKey, Option<Owner>> {
     let jobs = list(board, WHOLE_BOARD).await.into_iter();
     jobs.map(|job| (job.key.clone(), job.owner().cloned()))
         .collect()
 }
 
-/// Who holds each job, as far as events tell.
+/// The owner of each job according to events.
 #[derive(Default)]
 struct Followed {
     holders: BTreeMap<JobKey, Option<Owner>>,
-    /// How often the board had to be asked itself.
+    /// How often the board was read instead.
     resyncs: usize,
 }
 
@@ -327,7 +326,7 @@ pub(crate) async fn following_the_events_leads_to_what_is_listed(board: &Subject
         let event = next_event(&mut events).await;
         followed.follow(event, board).await;
     }
-    // Nothing that comes later leads away from there; and not even a resync hides a post.
+    // This job stays claimable, and even a resync does not hide a post.
     let last = post_one(board, "last").await;
     let with_last = holders(board).await;
     let mut has_come = false;
@@ -338,7 +337,7 @@ pub(crate) async fn following_the_events_leads_to_what_is_listed(board: &Subject
         followed.follow(event, board).await;
     }
     assert_eq!(followed.holders, with_last);
-    // A board that is watched, and does not tell by itself, may see too late what became of a job.
+    // A watched board that does not push events may notice too late how a job ended.
     let is_watched = !board.capabilities().has_expiring_claims;
     let most = if is_watched { listed.len() } else { 0 };
     assert!(followed.resyncs <= most, "{}", followed.resyncs);

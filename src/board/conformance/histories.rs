@@ -1,4 +1,4 @@
-//! Whatever is done to a board, in whatever order: it answers, is and tells as the model does.
+//! Random histories: the board's answers, state and events must equal the model's.
 
 mod answers;
 mod played;
@@ -23,15 +23,15 @@ use crate::{
     job::{Claim, Fence, Holding, Purge, Restore, Witness},
 };
 
-/// Who acts.
+/// The actors.
 pub(crate) const WHO: [&str; 3] = ["ada", "bob", "eve"];
 
-/// How long a claim lasts that is to lapse.
+/// The duration of a claim that is to expire.
 const SOON: Duration = Duration::from_millis(20);
 
-/// Has histories made up and played on a board; returns the shortest that differs from the model, and how.
+/// Plays random histories on a board; returns the shortest that differs from the model, and how.
 ///
-/// The same ones each time, unless `JOBBOARD_FAULTS=full` asks for many, and others each time.
+/// Uses the same histories each time; `JOBBOARD_FAULTS=full` plays many, different each time.
 pub(crate) fn difference<S>(
     histories: u32,
     open: impl FnOnce() -> Option<(Subject, S)>,
@@ -70,7 +70,6 @@ pub(crate) fn difference<S>(
     }
 }
 
-/// Requires that a board does not differ from the model.
 pub(crate) fn agree<S>(
     histories: u32,
     open: impl FnOnce() -> Option<(Subject, S)>,
@@ -81,13 +80,13 @@ pub(crate) fn agree<S>(
     }
 }
 
-/// What was done so far, to the board and to the model.
+/// The acts so far, on the board and in the model.
 struct History<'a> {
-    /// Which only looks on.
+    /// A client that only reads.
     board: &'a Subject,
     /// Opens the same board once more.
     again: &'a dyn Fn() -> Subject,
-    /// The board as each actor has opened it.
+    /// Each actor's own client.
     actors: [Subject; WHO.len()],
     jobs: [Played; JOBS],
 }
@@ -125,7 +124,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Does something on the board and in the model, and returns what both answer.
+    /// Performs an act on the board and in the model, and returns both answers.
     async fn perform(&mut self, act: &Act) -> (Vec<Answer>, Vec<Answer>) {
         let has_expiring_claims = self.board.capabilities().has_expiring_claims;
         match act {
@@ -191,7 +190,7 @@ impl<'a> History<'a> {
         (words(&answers), vec![it.model.renew(who, Some(back))])
     }
 
-    /// Has somebody end and begin anew, with whom claims that last as long as their session end.
+    /// Restarts an actor, which ends its session-bound leases.
     async fn restart(&mut self, who: usize) {
         let ended = std::mem::replace(&mut self.actors[who], (self.again)());
         ended.close().await;
@@ -221,7 +220,7 @@ impl<'a> History<'a> {
         (words(&answers), vec![expected])
     }
 
-    /// Claims the first of some jobs that is free.
+    /// Claims the first unclaimed job of several.
     async fn claim(
         &mut self,
         jobs: &[usize],
@@ -316,7 +315,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Compares what was told of each job with what happened to it, where a board tells all of it.
+    /// Compares the events of each job with its history, where a board reports all events.
     async fn compare_events(&self, events: &mut Events<'_>) -> Result<(), String> {
         if !self.board.capabilities().has_expiring_claims {
             return Ok(());
@@ -324,7 +323,7 @@ impl<'a> History<'a> {
         let last = post_one(self.board, "last").await;
         let mut told: [Vec<Told>; JOBS] = Default::default();
         let mut is_last = false;
-        // Whoever listens counts the time of a claim by a clock of their own, which may be behind.
+        // Subscribers time a claim by their own clock, which may be behind.
         let lapses_are_missing = |told: &[Vec<Told>; JOBS]| {
             let missing = |(it, told): (&Played, &Vec<Told>)| {
                 let is_so_far =
@@ -364,7 +363,6 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Removes what is left.
     async fn clear(&self) {
         for it in &self.jobs {
             let found = self
@@ -387,8 +385,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// Whether what was told is what happened; a claim that lapses before anybody could look at it may
-/// be told as abandoned.
+/// Whether the events match the history. A claim that expires unseen may be reported as abandoned.
 fn is_told(told: &[Told], happened: &[Told]) -> bool {
     let is_same = |(told, happened): (&Told, &Told)| {
         let is_end = happened.0 == EventKind::Expired && told.0 == EventKind::Abandoned;

@@ -1,6 +1,6 @@
-//! Every promise of [`Board`], in code, for every backend to keep.
+//! The contract of [`Board`], as tests for every backend.
 //!
-//! A promise is a function that is given a board of its own, and fails where it is not kept.
+//! Each test is a function with a board of its own.
 
 pub(crate) mod beginning;
 pub(crate) mod claiming;
@@ -30,10 +30,10 @@ use crate::job::{
     Shelf, Term,
 };
 
-/// Makes a test of each promise; `$open` opens a board that nobody else uses, and `$again` the same one.
+/// Creates a test for each function; `$open` opens a separate board, and `$again` opens the same one again.
 ///
-/// What it returns is dropped after the board, and takes down what the board needed; `None` where
-/// the machine lacks what it takes.
+/// Its second value is dropped after the board and tears down the server. It returns `None` on a machine without the
+/// backend.
 macro_rules! keeps_its_promises {
     ($open:path, $again:expr) => {
         #[test]
@@ -141,7 +141,7 @@ macro_rules! keeps_its_promises {
 }
 pub(crate) use keeps_its_promises;
 
-/// A board that a promise is tried on; several tasks may use it at once.
+/// A board under test; several tasks may share it.
 pub(crate) type Subject = Arc<dyn Board>;
 
 pub(crate) const BY_HAND: ClaimRules = ClaimRules::BY_HAND;
@@ -153,7 +153,7 @@ pub(crate) const ATTEMPT: ClaimRules = ClaimRules {
     respects_not_before: true,
 };
 
-/// Shorter than any wait of a test, longer than any exchange with a server on this machine.
+/// Shorter than any wait of a test, longer than any exchange with a local server.
 pub(crate) const SHORT: Duration = Duration::from_millis(400);
 
 /// Longer than any test.
@@ -254,7 +254,7 @@ pub(crate) fn release() -> Outcome {
     Outcome::Abandon(Aftermath::None)
 }
 
-/// Waits until a claim has lapsed, as anybody can see it.
+/// Waits until every client can see that a claim has expired.
 pub(crate) async fn until_free(board: &Subject, key: &JobKey) {
     let free = async {
         while on_board(board, key).await.holding.is_some() {

@@ -1,4 +1,4 @@
-//! Promises about what a board remembers of the jobs that left it.
+//! The contract of the history.
 
 use chrono::{DateTime, Utc};
 
@@ -22,7 +22,7 @@ pub(super) fn remark(reason: &str) -> Option<Remark> {
     })
 }
 
-/// Settles a job that somebody has by hand, so that it is remembered.
+/// Settles a claim by hand, so that the history keeps it.
 pub(crate) async fn end(board: &Subject, key: &JobKey, outcome: Outcome, remark: Option<Remark>) {
     let job = on_board(board, key).await;
     let authority = Authority::Owner(job.owner().unwrap().clone());
@@ -45,7 +45,7 @@ async fn purge(board: &Subject, key: &JobKey) -> Settled {
     board.purge(&[purge]).await.unwrap().remove(0).unwrap()
 }
 
-/// Has jobs end by being consumed and purged, and returns why they are not remembered.
+/// Ends jobs by consuming and purging, and returns why the history lacks them.
 pub(crate) async fn forgotten(board: &Subject) -> [Option<String>; 2] {
     let mut keys = Vec::new();
     for name in ["consumed", "purged"] {
@@ -66,7 +66,6 @@ pub(crate) async fn forgotten(board: &Subject) -> [Option<String>; 2] {
     [consumed.unwrap().forgotten, purged.forgotten]
 }
 
-/// Finds a job of the past by its uuid.
 async fn remembered(board: &Subject, uuid: &str) -> Job {
     let wanted = JobRef::Uuid(uuid.to_owned());
     let found = board.find(Shelf::Past, &[wanted]).await.unwrap();
@@ -141,8 +140,7 @@ pub(crate) async fn each_end_is_told_from_the_others(board: &Subject) {
     assert_eq!(purged.history.remark, remark("too old"));
 }
 
-/// For boards that keep a record of their own of a job that is gone: its texts are as long as peers and
-/// people like, and it is not.
+/// For boards with separate history records: the length of a history record stays limited, unlike its texts.
 pub(crate) async fn of_long_texts_the_beginning_is_remembered(board: &Subject) {
     let long = "\u{e4}".repeat(2_000);
     let book = Book {
@@ -202,7 +200,7 @@ pub(crate) async fn a_job_that_is_given_back_is_not_past(board: &Subject) {
     assert_eq!((&job.ended, job.took()), (&None, None));
 }
 
-/// More than a batch of what is dropped at once, and than a page.
+/// More than a deletion batch, and than a page.
 pub(crate) async fn of_many_ends_none_is_lost_or_doubled(board: &Subject) {
     const JOBS: usize = 300;
     let drafts: Vec<_> = (0..JOBS)
@@ -234,10 +232,10 @@ pub(crate) async fn of_many_ends_none_is_lost_or_doubled(board: &Subject) {
     assert_eq!(uuids.len(), JOBS);
 }
 
-/// How many jobs the board remembers that [`no_more_is_remembered_than_is_wanted`] is tried on.
+/// The history limit for [`no_more_is_remembered_than_is_wanted`].
 pub(crate) const FEW: u32 = 20;
 
-/// For boards that remember [`FEW`] jobs, which is no promise of those that all others are tried on.
+/// For boards that keep the history of [`FEW`] jobs, unlike those of the other tests.
 pub(crate) async fn no_more_is_remembered_than_is_wanted(board: &Subject) {
     for number in 0..100 {
         let key = post_one(board, &format!("job{number}")).await;

@@ -1,4 +1,4 @@
-//! What a test of an embedded board takes: files of its own beside the board, and a process that keeps it locked.
+//! Test support for embedded boards: scratch files beside the board, and a process that keeps it locked.
 
 use std::{
     fs,
@@ -28,11 +28,11 @@ use crate::board::{
 /// The hidden first argument that makes this program keep a board locked.
 pub(crate) const WORD: &str = "__holder";
 
-/// What such a process says once it has the lock.
+/// The output of that process once it has the lock.
 pub(crate) const HELD: &str = "held";
 
-/// Locks a board in the middle of removing all its jobs, until its input ends or it is killed; gets no
-/// further.
+/// Locks a board in the middle of a delete of all jobs, until its input ends or it is killed. The delete never
+/// commits.
 pub(crate) fn hold(path: &Path) -> io::Result<()> {
     let held = || {
         let mut file = open_file(path, Manner::Shared)?;
@@ -76,15 +76,15 @@ fn mark(path: &Path, folders: u32) -> rusqlite::Result<()> {
     ))
 }
 
-/// Returns how many folders were made for a board that is to be thrown away; none, if it is not marked as one.
+/// Returns how many directories a scratch board created; `None` if the file is not marked as scratch.
 fn folders_of(path: &Path) -> Option<u32> {
-    // It may be a user's, and is left as it is.
+    // Open without changes: it may be a user's file.
     let file = open_file(path, Manner::Alone).ok()?;
     let folders = file.query_row("SELECT folders FROM scratch", [], |row| row.get(0));
     folders.ok()
 }
 
-/// Makes a folder, and those it is in; returns how many there were not.
+/// Creates a directory and its parents; returns how many were missing.
 fn make_folders(folder: &Path) -> io::Result<u32> {
     let missing = folder
         .ancestors()
@@ -94,7 +94,7 @@ fn make_folders(folder: &Path) -> io::Result<u32> {
     for folder in missing.iter().rev() {
         match fs::DirBuilder::new().mode(0o700).create(folder) {
             Ok(()) => made += 1,
-            // All that are above are somebody else's as well.
+            // Directories above this one are not ours.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => made = 0,
             Err(error) => return Err(error),
         }
@@ -102,7 +102,7 @@ fn make_folders(folder: &Path) -> io::Result<u32> {
     Ok(made)
 }
 
-/// Removes so many folders, each in the next, as long as nothing else is in them.
+/// Removes this many nested directories, as long as they are otherwise empty.
 fn remove_folders(folder: &Path, count: u32) {
     for folder in folder.ancestors().take(count as usize) {
         let _ = fs::remove_dir(folder);
@@ -122,7 +122,7 @@ impl Testable for Embedded {
         };
         let made = make_file(path, false).and_then(|()| Ok(mark(path, folders)?));
         if made.is_err() {
-            // Nobody would know by it what it is.
+            // Nothing would mark it as scratch.
             let _ = fs::remove_file(path);
             remove_folders(&folder, folders);
         }
@@ -155,7 +155,7 @@ impl Testable for Embedded {
         let path = &self.file.options.path;
         let folders = folders_of(path).unwrap_or_default();
         let beside = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
-        // The file itself goes last: it is what the others are found by.
+        // Delete the file itself last: it leads to the others.
         for file in beside
             .iter()
             .map(PathBuf::as_path)

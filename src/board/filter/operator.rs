@@ -1,4 +1,4 @@
-//! The operators of a filter, and what they ask of a value.
+//! The operators of a filter.
 
 use std::{
     borrow::Borrow,
@@ -7,10 +7,9 @@ use std::{
 
 use super::error::Fault;
 
-/// The characters that operators are made of.
 pub(crate) const CHARS: [char; 5] = ['=', '!', '~', '<', '>'];
 
-/// All operators; the negated ones ask for the exact opposite of those before them.
+/// All operators; each negated one follows its opposite.
 const OPERATORS: [Operator; 8] = [
     Operator::new("=", Relation::Is),
     Operator::not("!=", Relation::Is),
@@ -30,14 +29,14 @@ pub(super) struct Operator {
     pub(super) is_negated: bool,
 }
 
-/// How a value is to relate to the one in the expression.
+/// How a value must relate to the one in the expression.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Relation {
-    /// Be the same; a text may be given by a glob.
+    /// Equal, or matching a glob.
     Is,
-    /// Contain what a regular expression describes.
+    /// Matching a regular expression.
     Like,
-    /// Come before it, or behind it, or be the same.
+    /// Less, greater or equal.
     Order(Order),
 }
 
@@ -58,7 +57,6 @@ impl Operator {
         }
     }
 
-    /// Finds an operator by the characters it is made of.
     pub(super) fn named(name: &str) -> Result<Self, Fault> {
         OPERATORS
             .into_iter()
@@ -71,7 +69,7 @@ impl Operator {
 }
 
 impl Relation {
-    /// Returns the outcomes of a comparison that satisfy it, if it is about comparing.
+    /// Returns the accepted outcomes of a comparison, if the operator compares.
     pub(super) fn order(self) -> Option<Order> {
         match self {
             Self::Is => Some(Order(&[Equal])),
@@ -80,7 +78,7 @@ impl Relation {
         }
     }
 
-    /// Like [`Self::order`], but to be exactly the same does not count.
+    /// Like [`Self::order`] without equality.
     pub(super) fn strict_order(self) -> Option<Order> {
         match self {
             Self::Is | Self::Like => None,
@@ -107,7 +105,7 @@ impl<T> Comparison<T> {
         Self { order, operand }
     }
 
-    /// Whether a value compares as it should; one that cannot be compared does not.
+    /// Whether the comparison holds; false for an incomparable value.
     pub(super) fn fits<V>(&self, value: &V) -> bool
     where
         T: Borrow<V>,

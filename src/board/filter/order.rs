@@ -1,4 +1,4 @@
-//! Putting entries in order by a field, and telling them apart by one.
+//! Sorting and grouping entries by a field.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -19,10 +19,10 @@ use crate::{
     job::{Entry, Priority},
 };
 
-/// Where one span of time ends and the next begins, in seconds, when they are counted.
+/// The bounds of the duration groups, in seconds.
 const STEPS: [u64; 6] = [0, 60, 10 * 60, 3600, 24 * 3600, 7 * 24 * 3600];
 
-/// An order of entries: by a field, the least value first, or the greatest.
+/// A sort order: a field, ascending or descending.
 #[derive(Debug, Clone)]
 pub(crate) struct FieldOrder {
     field: Field,
@@ -30,7 +30,7 @@ pub(crate) struct FieldOrder {
 }
 
 impl FieldOrder {
-    /// Reads the name of a field, with `-` before it if the greatest value is to come first.
+    /// Parses a field name; a leading `-` sorts the greatest value first.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let name = text.strip_prefix('-');
         Ok(Self {

@@ -1,15 +1,15 @@
-//! Why an exchange with a server has no answers, by what that means for the board.
+//! Failed exchanges, by what they mean for the board.
 
 use std::{error::Error as _, io};
 
 use crate::{board::BoardError, job::Draft};
 
-/// Whether what was asked for may have happened.
+/// Whether the request may have taken effect.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Nothing was sent, or it was refused; nothing has happened.
+    /// The request was not sent or was refused; nothing has happened.
     NotSent(BoardError),
-    /// It was sent, and may have happened.
+    /// The request was sent and may have taken effect.
     Lost(BoardError),
 }
 
@@ -21,14 +21,14 @@ impl From<Failure> for BoardError {
     }
 }
 
-/// For requests that change nothing, and for refusals: whatever they fail of, nothing has happened.
+/// For read-only requests and refusals, which never take effect.
 impl From<BoardError> for Failure {
     fn from(error: BoardError) -> Self {
         Self::NotSent(error)
     }
 }
 
-/// Says of a request that was sent that its answer was not heard.
+/// Reports that the reply to a sent request is missing.
 pub(crate) fn unknown(board: &str, error: BoardError) -> BoardError {
     BoardError::Unknown {
         board: board.to_owned(),
@@ -36,7 +36,7 @@ pub(crate) fn unknown(board: &str, error: BoardError) -> BoardError {
     }
 }
 
-/// Says of a job whose post was not answered under which uuid it is, if it is on the board.
+/// Names the uuid under which an unanswered post may be on the board.
 pub(crate) fn perhaps_posted(board: &str, draft: &Draft, error: &BoardError) -> BoardError {
     let uuid = draft.uuid;
     BoardError::Unknown {
@@ -57,14 +57,14 @@ pub(crate) fn not_done(board: &str, error: &BoardError) -> BoardError {
     }
 }
 
-/// Returns what the system says, without its number for it.
+/// Returns the system's message without its error number.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_lowercase()
 }
 
-/// Returns the cause of an error, as it is repeated for each of several jobs.
+/// Returns the cause of an error, to repeat for each of several jobs.
 pub(crate) fn cause(error: &BoardError) -> String {
     error
         .source()

@@ -1,4 +1,4 @@
-//! TLS to a server: whom we trust, who we are, and what an alert means. Always verified.
+//! TLS to a server: trust, client identity and the meaning of alerts. Always verified.
 
 use std::{fmt, io, path::Path, sync::Arc, time::Duration};
 
@@ -23,12 +23,12 @@ use crate::{
     reading::regular_file,
 };
 
-/// How long a server that speaks TLS may take to show it.
+/// How long a TLS server may take to show itself.
 const TEST: Duration = Duration::from_millis(500);
 
-/// Returns how we speak TLS with somebody.
+/// Returns the TLS configuration.
 ///
-/// We trust those in a file, or else those whom the system trusts.
+/// It trusts the authorities of a file, or else those of the system.
 pub(crate) fn config<C: Reason>(
     files: &TlsFiles,
     whom: impl fmt::Display,
@@ -58,7 +58,7 @@ pub(crate) fn config<C: Reason>(
     config.map(Arc::new).map_err(|error| unusable(cert, error))
 }
 
-/// Returns whom the system trusts; some of it may be unreadable, where the rest still counts.
+/// Returns the system's authorities, skipping unreadable ones.
 pub(crate) fn system_roots() -> Vec<CertificateDer<'static>> {
     rustls_native_certs::load_native_certs().certs
 }
@@ -114,21 +114,21 @@ pub(crate) fn name(server: &Server) -> io::Result<ServerName<'static>> {
     ServerName::try_from(server.host.clone()).map_err(io::Error::other)
 }
 
-/// Finds out whether a server that does not answer plain text speaks TLS instead.
+/// Detects whether a server that ignores plain text speaks TLS.
 pub(crate) async fn is_spoken(stream: TcpStream, server: &Server) -> bool {
-    // Trusting nobody: the handshake gets as far as the certificate, and never further.
+    // With no trusted authority, the handshake ends at the certificate.
     let config = Arc::new(config_of(RootCertStore::empty()).with_no_client_auth());
     let shaken = time::timeout(TEST, handshake(stream, server, config)).await;
-    // One that does not may take what we say for the beginning of a line, and wait for its end.
+    // A server without TLS may read our bytes as an unfinished line, and wait.
     shaken.is_ok_and(|result| !result.is_err_and(|error| objection(&error, false).is_none()))
 }
 
-/// Returns what TLS has against the connection; `None` if this is no error of TLS at all.
+/// Returns the TLS problem of a connection; `None` if TLS did not cause the error.
 pub(crate) fn objection(error: &io::Error, has_identity: bool) -> Option<Obstacle> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     Some(match error {
         Error::InvalidCertificate(error) => Obstacle::Certificate(flaw(error)),
-        // Servers differ in what they say to somebody who shows no certificate.
+        // Servers send different alerts if the client certificate is missing.
         Error::AlertReceived(
             AlertDescription::CertificateRequired
             | AlertDescription::HandshakeFailure
@@ -143,7 +143,7 @@ pub(crate) fn objection(error: &io::Error, has_identity: bool) -> Option<Obstacl
     })
 }
 
-/// Takes a name out of the way in which the library writes it: `DnsName("example.org")`.
+/// Extracts the name from the library's format: `DnsName("example.org")`.
 fn bare(name: &str) -> &str {
     let inner = name
         .split_once('(')
@@ -151,10 +151,10 @@ fn bare(name: &str) -> &str {
     inner.unwrap_or(name).trim_matches('"')
 }
 
-/// Says what is wrong with a certificate; reads on after "a certificate".
+/// Describes a certificate problem, to follow "a certificate".
 fn flaw(error: &CertificateError) -> String {
     match error {
-        // The latter is what an authority gets that bears the name of one that is trusted.
+        // An authority with the name of a trusted one causes the latter.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "from an untrusted authority".into()
         }

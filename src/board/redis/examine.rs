@@ -1,4 +1,4 @@
-//! What may be the matter with a board on Redis: how the server is set up, keys of no job; and, in `rights`, rights.
+//! Problems of a board on Redis: server configuration and stray keys. `rights` checks permissions.
 
 use redis::{Cmd, Pipeline, Value};
 
@@ -19,15 +19,15 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How many seconds a replica may have said nothing, which it does every second.
+/// Maximum silence of a replica in seconds; it normally reports every second.
 const LAG: u64 = 10;
 
-/// The highest number that a counter is to be set to.
+/// The highest number that a fix sets the counter to.
 const MOST_NUMBER: i64 = 1 << 53;
 
 const MOST_STRAYS: usize = 100_000;
 
-/// How many strays are named in a command.
+/// Maximum number of strays in one command.
 const NAMED: usize = 20;
 
 impl Redis {
@@ -186,9 +186,9 @@ impl Redis {
         Ok(())
     }
 
-    /// Looks whether the next number may be given that a job has already.
+    /// Checks whether the next number may already belong to a job.
     async fn numbers(&self, highest: i64, seen: &mut Examined) -> Result<()> {
-        // Behind the jobs: it only grows.
+        // Read after the jobs: it only grows.
         let get = Cmd::get(self.keys.sequence());
         let (last, _) = self.client.read::<Option<Vec<u8>>>(&get).await?;
         let last = last.map_or(Some(0), |last| {
@@ -199,7 +199,7 @@ impl Redis {
                 self.keys.sequence(),
                 "the sequence counter is behind the numbers of existing jobs",
             );
-            // It may have grown by then, and is never to be set back, nor so far that it ends.
+            // The fix must not lower a counter that has grown, nor raise it to its limit.
             let remedy = match last.and_then(|last| highest.checked_sub(last)) {
                 Some(_) if highest > MOST_NUMBER => {
                     Remedy::Shows(Suggestion::of("show").with([format!("@{highest}")]))
@@ -214,7 +214,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Looks for what is kept beside jobs that are nowhere.
+    /// Finds keys of jobs that no longer exist.
     async fn strays(&self, seen: &mut Examined) -> Result<()> {
         let (mut cursor, mut strays) = (0_u64, Vec::new());
         loop {
@@ -238,7 +238,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Returns those of some keys whose jobs are neither on the board nor in the trash.
+    /// Returns the keys whose jobs are neither on the board nor in the trash.
     async fn without_a_job(&self, names: Vec<Vec<u8>>) -> Result<Vec<String>> {
         let of_jobs = names.into_iter().filter_map(|name| {
             let field = match self.keys.part(&name)? {
@@ -261,7 +261,7 @@ impl Redis {
                     .arg(hash(&self.keys, shelf))
                     .arg(field);
             }
-            // Last: what goes with its job is gone by now. What lapses goes by itself.
+            // Query the expiry last: keys of ended jobs are gone by then, and expiring keys need no fix.
             commands.cmd("PTTL").arg(name);
         }
         let answers = self.client.read_all(&commands).await?;

@@ -1,4 +1,4 @@
-//! The names of all that a board has on a server, and what a hash field is called as a key.
+//! The names of a board's keys, and the mapping between hash fields and job keys.
 
 use percent_encoding::percent_decode_str;
 
@@ -18,7 +18,7 @@ pub(super) struct Sidecars {
     /// The owner, present while the job is claimed.
     pub(super) owner: Vec<u8>,
     pub(super) last_modified: Vec<u8>,
-    /// What TaskFlow has no place for; its readers never look at that name.
+    /// The sidecar; TaskFlow's readers never look at that name.
     pub(super) side: Vec<u8>,
 }
 
@@ -34,15 +34,15 @@ pub(super) enum Part {
 }
 
 impl Keys {
-    /// Returns what all keys of the board begin with; nothing, for a board without a namespace.
+    /// Returns the common prefix of the board's keys; empty without a namespace.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Returns what a key of this name holds; none, if it is not of interest, or of no board.
+    /// Returns the part of the board in a key; `None` if irrelevant or of another board.
     pub(super) fn part(&self, name: &[u8]) -> Option<Part> {
         let name = name.strip_prefix(self.prefix.as_bytes())?;
-        // Of a job or a conductor that could be shown or claimed.
+        // Longer names belong to no usable job or conductor.
         let name = (name.len() <= 2 * LONGEST).then_some(name)?;
         let of = |suffix: &str| name.strip_suffix(suffix.as_bytes()).map(key_of);
         match name {
@@ -61,7 +61,7 @@ impl Keys {
         })
     }
 
-    /// Names the keys of a namespace; without one they have no prefix at all.
+    /// Without a namespace the keys have no prefix.
     pub(super) fn of(namespace: Option<&str>) -> Self {
         Self {
             prefix: namespace.map_or_else(String::new, |namespace| format!("{namespace}:")),
@@ -104,7 +104,7 @@ impl Keys {
         self.named(&format!("conductor.{name}"))
     }
 
-    /// What a conductor tells of itself, beside its entry.
+    /// The status of a conductor, beside its entry.
     pub(super) fn told(&self, name: &str) -> String {
         self.named(&format!("told.{name}"))
     }
@@ -113,12 +113,12 @@ impl Keys {
         self.beginning_with("conductor.")
     }
 
-    /// The names of the boards beside this one that are to be thrown away: a hash.
+    /// The hash of scratch boards beside this one.
     pub(super) fn scratches(&self) -> String {
         self.named(&format!("{MARK}boards"))
     }
 
-    /// Returns the name of this board, and the keys of the one beside which that makes it another.
+    /// Returns the name of this board, and the keys of the board that it is beside.
     pub(super) fn base(&self) -> (&str, Self) {
         let namespace = self.prefix.strip_suffix(':').unwrap_or_default();
         match namespace.rsplit_once(':') {
@@ -127,7 +127,7 @@ impl Keys {
         }
     }
 
-    /// What all keys of the board match, and perhaps some of boards that are called longer.
+    /// Matches all keys of the board, and perhaps some of boards with a longer name.
     pub(super) fn all(&self) -> String {
         self.beginning_with("")
     }
@@ -165,8 +165,7 @@ impl Keys {
     }
 }
 
-/// The key stands on a line of its own and is read back from there, so what is no plain text is escaped by
-/// `%`.
+/// The key is printed on a line of its own and parsed from there, so unprintable bytes are escaped with `%`.
 pub(super) fn key_of(field: &[u8]) -> JobKey {
     if field.len() > LONGEST {
         return key_of(&stand_in(field.len()));
@@ -217,7 +216,7 @@ fn escape(bytes: &[u8], name: &mut String) {
     }
 }
 
-/// Returns the hash field that is called like this.
+/// Reverses [`Self::key_of`].
 pub(super) fn field_of(key: &JobKey) -> Vec<u8> {
     percent_decode_str(&key.text()).collect()
 }

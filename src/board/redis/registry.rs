@@ -1,4 +1,4 @@
-//! The conductors of a board: keys that live on as long as they are refreshed.
+//! The conductors of a board: keys that expire unless refreshed.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ struct Entry {
     pid: u32,
     since: DateTime<Utc>,
     owner: String,
-    /// Tells two processes of the same name apart.
+    /// Distinguishes two processes of the same name.
     token: String,
 }
 
@@ -71,8 +71,7 @@ impl Entrant {
         Err(BoardError::NameTaken { name })
     }
 
-    /// Says that a conductor is alive, also after it had seemed not to be; false if the entry is
-    /// another one's.
+    /// Sends a heartbeat, also after the entry expired; false if another process owns the entry.
     async fn put(&self) -> Result<bool> {
         let answer = self.register(&as_json(&self.entry)).await?;
         if answer == "entered" {
@@ -100,7 +99,7 @@ impl Entrant {
         let Some(publish) = message(&self.keys, kind, ("owner", &self.entry.name), None) else {
             return;
         };
-        // Who listens looks at the registry as well; a message is only sooner.
+        // Subscribers poll the registry as well; the message is only faster.
         let _: Result<Value> = self.client.ask(DOING, &publish).await;
     }
 }
@@ -143,10 +142,10 @@ pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Condu
     }
 }
 
-/// Reads the conductors whose entries have these keys, as far as they are some.
+/// Reads the conductors of these entries.
 async fn read(client: &Client, keys: &Keys, entries: &[Vec<u8>]) -> Result<Vec<Conductor>> {
     let (mut look, mut texts) = (Pipeline::new(), cmd("MGET"));
-    // Where something else than a text stands it answers as if nothing did.
+    // A value that is no text reads as missing.
     for entry in entries {
         let name = entry.strip_prefix(keys.conductor("").as_bytes());
         let told = [keys.told("").as_bytes(), name.unwrap_or_default()].concat();
@@ -158,7 +157,7 @@ async fn read(client: &Client, keys: &Keys, entries: &[Vec<u8>]) -> Result<Vec<C
     let mut found = Vec::with_capacity(entries.len());
     for (texts, left) in texts.chunks_exact(2).zip(lives) {
         let [entry, told] = [&texts[0], &texts[1]].map(|text| text.as_deref().unwrap_or_default());
-        // Whoever may not ask is told nothing of it.
+        // Without permission the time stays unknown.
         let left = left
             .ok()
             .and_then(|left| redis::from_redis_value::<u64>(left).ok());
@@ -301,7 +300,7 @@ mod tests {
         board.close().await;
         assert_eq!(shown(&other).await, Told::default());
         server.run::<()>(&["DEL", "taskflow:conductor.night"]);
-        // Somebody has put something else there by hand.
+        // A foreign value that an operator stored there.
         server.run::<redis::Value>(&["LPUSH", "taskflow:conductor.night", "x"]);
         let taken = board.register(&night()).await;
         assert!(

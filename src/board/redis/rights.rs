@@ -1,4 +1,4 @@
-//! What a board on Redis needs to be allowed to do, and whether it is.
+//! The permissions that a board on Redis needs, and a check for them.
 
 use redis::cmd;
 
@@ -11,10 +11,10 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// Asks of each command in ARGV whether we may use it on the key behind it.
+/// Asks for each command in ARGV whether we may use it on the key after it.
 ///
-/// Answers with each that is denied, and with what the server says to whoever tries: only that tells whether
-/// it is the command or the key. What is denied comes to nothing.
+/// Returns each denial with the server's message, which shows whether the command or the key is denied. Denied
+/// commands change nothing.
 const MAY: &str = "local denied = {} \
     for at = 1, #ARGV, 2 do \
       local words = {} \
@@ -28,10 +28,10 @@ const MAY: &str = "local denied = {} \
     end return denied";
 
 struct Need {
-    /// With what it takes; `@` is the key.
+    /// The command's arguments; `@` is the key.
     words: &'static str,
     key: String,
-    /// What breaks without it.
+    /// What fails without it.
     what: &'static str,
 }
 
@@ -44,7 +44,7 @@ enum Lack {
 
 impl Lack {
     fn of(said: &str) -> Self {
-        // Behind the name of the user, which may be any word.
+        // Match after the user's name, which may be any word.
         let said = said
             .split_once(" has no permissions")
             .map_or(said, |it| it.1);
@@ -88,7 +88,7 @@ impl Redis {
                 denied.push(lack);
             }
         }
-        // No script may subscribe: who may not publish there, may not listen there.
+        // Scripts cannot subscribe. A user who may not publish on the channel may not subscribe to it.
         if denied.contains(&("PUBLISH", Lack::Channel)) {
             denied.retain(|it| *it != ("SUBSCRIBE", Lack::Command));
         }

@@ -9,12 +9,11 @@ pub(crate) struct EmbeddedUrl {
     pub(crate) path: PathBuf,
     /// Whether each change waits for the disk, so that a power failure loses none.
     pub(crate) sync_full: bool,
-    /// Whether the folder is made with the file; a misspelt path makes none.
+    /// Whether to create the directory; false keeps a misspelt path from creating one.
     pub(crate) makes_folder: bool,
 }
 
 impl EmbeddedUrl {
-    /// Points at a file, with all else as it is by default.
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -24,10 +23,9 @@ impl EmbeddedUrl {
     }
 }
 
-/// Parses what follows `sqlite:`.
+/// Parses the part after `sqlite:`.
 ///
-/// The path is taken as it is, up to the first `?`: people copy it from elsewhere, and a `%` in
-/// it is nothing special to them.
+/// The path is literal up to the first `?`: users copy it from elsewhere, and `%` has no meaning in it.
 pub(super) fn parse(rest: &str) -> Result<EmbeddedUrl, InvalidUrl> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     check_path(path)?;
@@ -44,8 +42,8 @@ fn check_path(path: &str) -> Result<(), InvalidUrl> {
     match path {
         "" => Err(InvalidUrl::NoFile),
         ":memory:" => Err(InvalidUrl::InMemory),
-        // Elsewhere `sqlite:///jobs.db` is a relative path; ours would be an absolute one.
-        // And another URL may have a password, which errors would repeat with the path.
+        // Elsewhere `sqlite:///jobs.db` is a relative path; ours would be absolute. Another URL may have a password,
+        // which errors would repeat with the path.
         path if path.starts_with("//") || path.contains("://") => Err(InvalidUrl::FileWithHost),
         path if path == "~" || path.starts_with("~/") => Err(InvalidUrl::Tilde),
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! The keys and values behind the `?` of a URL, read and written.
+//! The query part of a URL: its keys and values.
 
 use std::{fmt, path::PathBuf};
 
@@ -8,17 +8,17 @@ use super::{
     escape::{decode, encode},
 };
 
-/// The keys of TLS, known to the schemes that have it: whom to trust, and who we are.
+/// The TLS keys of schemes with TLS: authorities and client identity.
 pub(super) const TLS_KEYS: [&str; 3] = ["ca", "cert", "key"];
 
 pub(super) fn tls_keys(has_tls: bool) -> &'static [&'static str] {
     if has_tls { &TLS_KEYS } else { &[] }
 }
 
-/// Keys of other programs' URLs, where the value is a password.
+/// Keys that hold a password in other programs' URLs.
 const PASSWORD_KEYS: [&str; 4] = ["password", "passwd", "pass", "sentinel_password"];
 
-/// What stands behind the `?`: each key known, and there once.
+/// The query part: each key is known and occurs once.
 pub(super) struct Query {
     pairs: Vec<(String, String)>,
 }
@@ -55,13 +55,13 @@ impl Query {
         })
     }
 
-    /// Takes the value of a key out, if the key is there.
+    /// Removes a key and returns its value.
     pub(super) fn take(&mut self, key: &str) -> Option<String> {
         let at = self.pairs.iter().position(|(there, _)| there == key)?;
         Some(self.pairs.swap_remove(at).1)
     }
 
-    /// Takes the name of a file out, which cannot be empty.
+    /// Removes a file name, which must not be empty.
     pub(super) fn file(&mut self, key: &str) -> Result<Option<PathBuf>, InvalidUrl> {
         match self.take(key) {
             Some(path) if path.is_empty() => Err(InvalidUrl::NoValue(key.to_owned())),
@@ -69,7 +69,7 @@ impl Query {
         }
     }
 
-    /// Takes a value out that is one of a few words.
+    /// Removes a value from a fixed set.
     pub(super) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
@@ -85,7 +85,7 @@ impl Query {
         }
     }
 
-    /// Takes a yes or no out.
+    /// Removes a boolean.
     pub(super) fn is_true(&mut self, key: &'static str) -> Result<Option<bool>, InvalidUrl> {
         let words = [("true", true), ("false", false)];
         self.choice(key, "use true or false", &words)
@@ -105,7 +105,7 @@ impl Query {
     }
 }
 
-/// The same keys and values, as they are written.
+/// The query part in text form.
 pub(super) struct QueryText(Vec<(&'static str, String)>);
 
 impl QueryText {
@@ -113,7 +113,7 @@ impl QueryText {
         Self(Vec::new())
     }
 
-    /// Adds a key, unless there is no value for it.
+    /// Adds a key if it has a value.
     pub(super) fn push(&mut self, key: &'static str, value: Option<impl fmt::Display>) {
         let value = value.map(|value| encode(&value.to_string(), ""));
         self.0.extend(value.map(|value| (key, value)));

@@ -1,4 +1,4 @@
-//! `redis://` and its kin: a board on Redis.
+//! `redis://` and its variants: a board on Redis.
 
 use std::{fmt, path::PathBuf};
 
@@ -14,14 +14,14 @@ use crate::secret::Secret;
 pub(crate) const PORT: u16 = 6379;
 pub(crate) const SENTINEL_PORT: u16 = 26379;
 
-/// Where TaskFlow puts its boards if it is not told otherwise.
+/// TaskFlow's default.
 const NAMESPACE: &str = "taskflow";
 
 const KEYS: [&str; 2] = ["namespace", "bare"];
 const UNIX_KEYS: [&str; 3] = ["db", "namespace", "bare"];
 const SENTINEL_KEYS: [&str; 3] = ["sentinel_user", "sentinel_password_file", "sentinel_tls"];
 
-/// The keys of TLS with Sentinel, where it differs from that with the master.
+/// The TLS keys for Sentinel, where they differ from the master's.
 const SENTINEL_TLS_KEYS: [&str; 3] = ["sentinel_ca", "sentinel_cert", "sentinel_key"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct RedisUrl {
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Secret>,
     pub(crate) db: u32,
-    /// What stands before the colon in the keys of the board; `None` leaves the colon away, too.
+    /// The prefix of the board's keys, before a colon; `None` omits the colon, too.
     pub(crate) namespace: Option<String>,
 }
 
@@ -43,11 +43,11 @@ pub(crate) enum Address {
     Sentinel(Sentinel),
 }
 
-/// Those who know which server is the master; user, password and TLS here are for them alone.
+/// Sentinels name the master; user, password and TLS here apply only to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sentinel {
     pub(crate) servers: Vec<Server>,
-    /// The name under which they watch it.
+    /// The name under which they watch the master.
     pub(crate) master: String,
     pub(crate) user: Option<String>,
     /// Not from the URL.
@@ -146,7 +146,7 @@ pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUr
     finish(Address::Sentinel(sentinel), tls, db, parts, query)
 }
 
-/// Refuses files of TLS where there is none.
+/// Rejects TLS files without TLS.
 fn refuse_unless(fits: bool, files: &TlsFiles, keys: [&str; 3]) -> Result<(), InvalidUrl> {
     let [ca, cert, _] = keys;
     match fits {

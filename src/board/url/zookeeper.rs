@@ -13,7 +13,7 @@ use crate::{duration, secret::Secret};
 
 const PORT: u16 = 2181;
 
-/// Where TaskFlow puts its boards if it is not told otherwise.
+/// TaskFlow's default.
 const PATH: &str = "/taskflow/jobs";
 
 const KEYS: [&str; 3] = ["chroot", "session", "acl"];
@@ -24,11 +24,11 @@ const LONGEST_SESSION: Duration = Duration::from_millis(i32::MAX as u64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ZooKeeperUrl {
     pub(crate) servers: Vec<Server>,
-    /// The node below which the jobs are, inside the chroot.
+    /// The parent node of the jobs, inside the chroot.
     pub(crate) path: String,
-    /// The node that takes the place of `/`.
+    /// The node that replaces `/`.
     pub(crate) chroot: Option<String>,
-    /// The session timeout to ask for, if the URL says so.
+    /// The session timeout in the URL.
     pub(crate) session: Option<Duration>,
     pub(crate) acl: Acl,
     pub(crate) user: Option<String>,
@@ -37,13 +37,13 @@ pub(crate) struct ZooKeeperUrl {
     pub(crate) tls: Option<TlsFiles>,
 }
 
-/// Who may do what with the nodes that we create.
+/// The access rights of nodes that we create.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Acl {
-    /// Anyone anything, as TaskFlow has it.
+    /// Everyone has all rights, as in TaskFlow.
     #[default]
     World,
-    /// The user who created them anything, and nobody else.
+    /// Only the creating user has rights.
     Creator,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, Invali
     Ok(BoardUrl::ZooKeeper(Box::new(url)))
 }
 
-/// Checks the path of a node; `/` and nothing leave the choice to us.
+/// Validates a node path; `/` and an empty path mean the default.
 fn node_path(path: String) -> Result<Option<String>, InvalidUrl> {
     if path.is_empty() || path == "/" {
         return Ok(None);
@@ -98,7 +98,7 @@ fn node_path(path: String) -> Result<Option<String>, InvalidUrl> {
     Err(InvalidUrl::NodePath { path, problem })
 }
 
-/// The characters that ZooKeeper refuses in a path.
+/// The characters that ZooKeeper rejects in a path.
 pub(crate) fn is_forbidden(char: char) -> bool {
     char.is_control() || matches!(char, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}')
 }

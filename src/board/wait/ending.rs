@@ -1,4 +1,4 @@
-//! How jobs that are waited for ended: gone from the board, or in the trash.
+//! How awaited jobs ended: gone from the board, or in the trash.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Trashed,
-    /// The board remembers its end, or reported it as an event.
+    /// The history or an event shows its end.
     Gone,
-    /// Nothing shows that it ended: the board may have lost it.
+    /// Nothing shows its end: the board may have lost it.
     Vanished,
 }
 
-/// A job that is waited for; another one may come by the same key, or by the same uuid.
+/// An awaited job. Another one may later use its key or its uuid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Awaited {
     pub(crate) key: JobKey,
@@ -38,16 +38,16 @@ impl Awaited {
         }
     }
 
-    /// Whether a record is that of the job, and not of a namesake.
+    /// Whether a record belongs to this job, and not to a namesake.
     pub(crate) fn is_of(&self, job: &Job) -> bool {
-        // Numbers begin again on a board that was made anew, and what it remembers may be older.
+        // A recreated board restarts its numbers, and its history may be older.
         let is_older = job.created_on != self.created_on
             && (job.ended.as_ref().zip(self.created_on))
                 .is_some_and(|(ended, created_on)| ended.on < created_on);
         self.is_same(&job.uuid, job.sequence) && !is_older
     }
 
-    /// Whether a job of the same key is it, as far as that is known.
+    /// Whether a job of the same key is this one, as far as known.
     pub(super) fn is_same(&self, uuid: &str, sequence: Option<i64>) -> bool {
         let is_other = |own: &String| !uuid.is_empty() && own != uuid;
         !self.uuid.as_ref().is_some_and(is_other)
@@ -76,11 +76,11 @@ impl Heard {
             };
             may_have_ended = true;
             let is_it = job.is_same(&subject.uuid, subject.sequence);
-            // It may be out of the trash by the time somebody looks.
+            // It may leave the trash before the next read.
             let ending = match event.kind {
                 EventKind::Trashed if is_it => Ending::Trashed,
                 EventKind::Consumed if is_it => Ending::Gone,
-                // It came and went before anybody could read it.
+                // It came and went unread.
                 EventKind::Resync => Ending::Gone,
                 _ => continue,
             };
@@ -90,8 +90,7 @@ impl Heard {
     }
 }
 
-/// Returns of those that had not ended which have by now, and on which shelf to look for them: in the
-/// trash, or wherever what is gone is remembered.
+/// Returns the newly ended jobs and where to look for them: in the trash or in the history.
 pub(super) async fn look_for_endings(
     board: &dyn Board,
     awaited: &[Awaited],
@@ -102,7 +101,7 @@ pub(super) async fn look_for_endings(
         .collect();
     let gone = absent(board, Shelf::Board, awaited, open).await?;
     let nowhere = absent(board, Shelf::Trash, awaited, gone.clone()).await?;
-    // Between the two looks it may have been restored.
+    // It may have been restored between the two reads.
     let ended = absent(board, Shelf::Board, awaited, gone).await?;
     let ending = |at: usize| match nowhere.contains(&at) {
         true => Shelf::Past,

@@ -302,8 +302,7 @@ impl ZooKeeper {
         })
     }
 
-    /// Has the server to which we are connected know all that any of them knew when we asked, which
-    /// is when this is called.
+    /// Brings our server up to the state that any server had at the time of the call.
     fn catch_up(&self, session: &Session) -> impl Future<Output = Result<()>> {
         let sync = session.client().sync(self.root.paths.board());
         async move {
@@ -312,7 +311,7 @@ impl ZooKeeper {
         }
     }
 
-    /// Returns the session on which a claim is made; a kept claim is as old as that becomes.
+    /// Returns the session for a claim; a lease lasts as long as its session.
     async fn session_for(&self, claimant: Option<&Claimant>) -> Result<Session> {
         match claimant.map(|by| by.term) {
             Some(Term::Kept(term)) => Ok(self.root.client.bearing(WRITING, Some(term)).await?),

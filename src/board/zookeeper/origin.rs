@@ -1,8 +1,7 @@
-//! Which board the jobs in a trash are of: boards beside each other share one.
+//! The board of origin of trashed jobs: sibling boards share one trash.
 //!
-//! Trashing a job writes what is kept beside it in the same step, so that both nodes bear the
-//! number of one transaction. A peer leaves no such word; but where no other board is, there is no
-//! question either.
+//! Trashing a job writes the sidecar in the same step, so both nodes carry the number of one transaction. A peer
+//! leaves no sidecar; but without sibling boards the origin is clear.
 
 use futures_util::future::join_all;
 
@@ -20,7 +19,7 @@ use crate::{
     job::{JobKey, Origin, Shelf},
 };
 
-/// A node in the trash, and the transaction that put it there.
+/// A trash node, and the transaction that created it.
 type Trashed = (JobKey, i64);
 
 pub(super) async fn judge(
@@ -39,7 +38,7 @@ pub(super) async fn judge(
     let origins = origins(session, paths, &trashed).await?;
     for (record, origin) in records.into_iter().zip(origins) {
         if let Origin::Beside(_) = origin {
-            // What is kept here under its number is about another job.
+            // The sidecar under its number here belongs to another job.
             record.side = None;
         }
         record.origin = origin;
@@ -47,7 +46,7 @@ pub(super) async fn judge(
     Ok(())
 }
 
-/// Counts the jobs in the trash: those that may be of this board, and those that are of others.
+/// Counts the trashed jobs: those possibly of this board, and those of sibling boards.
 pub(super) async fn count(session: &Session, paths: &Paths) -> Result<(u64, u64)> {
     let children = nodes::children(session, &paths.folder(Shelf::Trash)).await?;
     let keys = children.iter();
@@ -106,12 +105,12 @@ async fn origins(session: &Session, paths: &Paths, trashed: &[Trashed]) -> Resul
     Ok(origins.collect())
 }
 
-/// Returns the boards beside this one of which we keep something; none, if it is all alone.
+/// Returns the sibling boards with nodes of ours; `None` without siblings.
 async fn neighbours(session: &Session, paths: &Paths) -> Result<Option<Vec<Paths>>> {
     let sharing = async |folder: &str| {
         let children = match nodes::children(session, folder).await {
             Ok(children) => children,
-            // Whoever may not look there cannot know that nobody is.
+            // Without read permission, siblings remain possible.
             Err(BoardError::Denied { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };

@@ -1,5 +1,4 @@
-//! What is remembered of the jobs that left the board: nodes in a folder of their own, numbered in the
-//! order in which jobs ended.
+//! The history of a ZooKeeper board: nodes numbered in the order in which jobs ended.
 
 use std::time::Duration;
 
@@ -32,10 +31,10 @@ use crate::{
     job::{Entry, JobKey, from_json, shortened},
 };
 
-/// After one in so many ends it is looked for what has been remembered for too long.
+/// One in this many ends triggers the removal of old entries.
 const RARELY: f64 = 512.0;
 
-/// How long that is waited for in the end.
+/// Maximum wait for the removal on exit.
 const LONGEST: Duration = Duration::from_secs(1);
 
 #[derive(Serialize, Deserialize)]
@@ -57,7 +56,7 @@ impl Target<'_> {
             return;
         };
         let mut side = record.side().unwrap_or_default();
-        // On this kind of board the lock says it, and that goes.
+        // On this kind of board only the lock names the owner, and the lock goes.
         let owner = record.holding().0.and_then(|holding| holding.owner);
         side.owner = owner.map(|owner| shortened(&owner.text()));
         let stored = Stored {
@@ -75,8 +74,8 @@ impl Target<'_> {
         );
     }
 
-    /// Prepares for another attempt after one whose past was refused: what is done to a job is not to
-    /// fail because of that. Returns why nothing is remembered from here on, if that is so.
+    /// Prepares another attempt after the history write was refused, which must not fail the operation. Returns why
+    /// the history is skipped from here on, if it is.
     pub(super) async fn make_way_for_past(&mut self, refused: Refused) -> Result<Option<String>> {
         let refusal = match refused.error {
             Error::NoNode => match self.make_folder(&self.paths.past()).await {
@@ -106,25 +105,25 @@ impl Target<'_> {
         Ok(entries.into_iter().flatten().collect())
     }
 
-    /// Fails as reading the past or writing to it would.
+    /// Fails if reading or writing the history would.
     pub(super) async fn try_past(self) -> Result<()> {
         self.remembered().await?;
         let mut transaction = self.transaction();
         let mode = CreateMode::PersistentSequential;
         transaction.create(Step::Past, self.paths.new_past(), b"", mode);
-        // No node has been changed so often: what is tried comes to nothing.
+        // The version check never matches, so the attempt changes nothing.
         transaction.check(Step::Job, self.paths.past(), i32::MAX);
         match transaction.commit().await? {
             Err(refused) if refused.step == Step::Past && refused.error != Error::NoNode => {
                 Err(self.refusal(refused))
             }
-            // Where nothing was remembered yet there is no place for it.
+            // Before the first entry its parent does not exist.
             Ok(_) | Err(_) => Ok(()),
         }
     }
 
     pub(super) async fn forget(self) -> Result<()> {
-        // Who remembers nothing has no say in what others do.
+        // A client that keeps no history must not trim that of other clients.
         if self.history == 0 {
             return Ok(());
         }
@@ -136,14 +135,14 @@ impl Target<'_> {
                 let delete = self.session.client().delete(path, None);
                 self.session.ask(WRITING, delete)
             });
-            // Others may be forgetting it, too.
+            // Other clients may be deleting it too.
             let gone: Result<Vec<_>, Failure> = join_all(gone).await.into_iter().collect();
             gone?;
         }
         Ok(())
     }
 
-    /// Returns the nodes of the past, the first end first.
+    /// Returns the history nodes, the first end first.
     async fn remembered(self) -> Result<Vec<String>> {
         let folder = self.paths.past();
         let mut names = nodes::children(self.session, &folder).await?;
@@ -153,12 +152,12 @@ impl Target<'_> {
     }
 }
 
-/// What forgets, beside everything else, what has been remembered for too long.
+/// Background removal of old history.
 #[derive(Default)]
 pub(super) struct Forgetting(Mutex<JoinSet<()>>);
 
 impl Forgetting {
-    /// Begins with it after one of many ends.
+    /// Starts the removal after one of many ends.
     pub(super) fn now_and_then(&self, root: &Root, ends: usize) {
         if ends as f64 <= RARELY * chance() {
             return;
@@ -170,7 +169,7 @@ impl Forgetting {
         }
         let root = root.clone();
         task.spawn(async move {
-            // What cannot be removed now is removed another time.
+            // A later removal deletes the rest.
             if let Ok(session) = root.client.session(WRITING).await {
                 let _ = root.target(&session).forget().await;
             }
@@ -179,7 +178,7 @@ impl Forgetting {
 
     pub(super) async fn finish(&self) {
         let task = std::mem::take(&mut *self.0.lock());
-        // A single settlement is soon over, and yet it may be its turn.
+        // A short command ends soon, but its removal may be due.
         let _ = time::timeout(LONGEST, task.join_all()).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The entry of this process in the registry, which is made anew whenever its session has ended.
+//! The registry entry of this process, created again after each session.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,13 +15,13 @@ use crate::{
     job::{Conductor, Told},
 };
 
-/// How often what nobody needs any more is removed, by a conductor that stays.
+/// How often a running conductor deletes unused nodes.
 pub(super) const SWEEP: Duration = Duration::from_secs(3600);
 
-/// How long after an entry that could not be made it is tried again.
+/// Pause before another attempt to create the entry.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The entry of this process; dropped, it is not made anew any more, and goes with its session.
+/// The entry of this process. Once dropped, it ends with its session.
 pub(super) struct Registration {
     entrant: Arc<Entrant>,
     _stay: JoinSet<()>,
@@ -55,7 +55,7 @@ impl Entrant {
         &self.conductor.name
     }
 
-    /// Stores what the conductor tells of itself, and that it is alive.
+    /// Stores the conductor's status and heartbeat.
     pub(super) async fn tell(&self, told: &Told) -> Result<()> {
         *self.told.lock() = told.clone();
         let session = self.root.client.session(WRITING).await?;
@@ -64,14 +64,14 @@ impl Entrant {
 
     async fn enter(&self) -> Result<StateWatcher> {
         let session = self.root.client.bearing(WRITING, None).await?;
-        // From before the entry on, so that no end of the session falls in between.
+        // Watch before creating the entry, so that no session end is missed.
         let states = session.client().state_watcher();
         let conductor = Conductor {
             told: self.told.lock().clone(),
             ..self.conductor.clone()
         };
         match self.root.target(&session).register(&conductor).await {
-            // An entry that was made without our hearing of it is ours nevertheless.
+            // An entry whose creation got no reply is still ours.
             Err(error @ BoardError::NameTaken { .. }) if !self.is_ours(&session).await? => {
                 Err(error)
             }
@@ -98,7 +98,7 @@ impl Entrant {
         }
     }
 
-    /// Makes the entry as soon as the servers are there, and the one of the old session is not.
+    /// Creates the entry once the servers answer and the old session's entry is gone.
     async fn enter_again(&self) -> StateWatcher {
         loop {
             if let Ok(states) = self.enter().await {
@@ -109,7 +109,7 @@ impl Entrant {
     }
 
     async fn sweep(&self) {
-        // What cannot be removed now is removed another time.
+        // A later sweep deletes the rest.
         if let Ok(session) = self.root.client.session(WRITING).await {
             let _ = self.root.target(&session).sweep().await;
         }

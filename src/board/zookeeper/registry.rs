@@ -1,4 +1,4 @@
-//! The conductors of a board: nodes that go with the session of whoever created them.
+//! The conductors of a board: ephemeral nodes.
 
 use std::collections::HashSet;
 
@@ -47,7 +47,7 @@ impl Target<'_> {
             self.make_folder(&folder).await?;
         }
         let mut transaction = self.transaction();
-        // Two of the same name may come at the same time, from different processes.
+        // Two processes of the same name may come at the same time.
         let name = self.paths.name(&conductor.name);
         let told = as_json(&conductor.told);
         transaction.create(Step::Name, name, told.as_bytes(), CreateMode::Ephemeral);
@@ -59,7 +59,7 @@ impl Target<'_> {
             .map_err(|failure| self.unknown(failure))?
         {
             Ok(_) => {
-                // It is entered, whatever keeps us from cleaning up.
+                // The entry exists even if the cleanup fails.
                 let _ = self.sweep().await;
                 Ok(())
             }
@@ -68,12 +68,12 @@ impl Target<'_> {
         }
     }
 
-    /// Stores what a conductor tells of itself, in the node that keeps its name unique.
+    /// Stores a conductor's status in the node that keeps its name unique.
     pub(super) async fn tell(self, name: &str, told: &Told) -> Result<()> {
         let (path, data) = (self.paths.name(name), as_json(told));
         let set = self.session.client().set_data(&path, data.as_bytes(), None);
         match self.session.ask(WRITING, set).await? {
-            // An entry that has gone with its session comes back with it.
+            // A lost entry comes back with the next session.
             Ok(_) | Err(Error::NoNode) => Ok(()),
             Err(error) => Err(self.session.refusal(WRITING, &error)),
         }
@@ -95,7 +95,7 @@ impl Target<'_> {
         let read = |_: &str, name: Option<Node>| {
             let name = name.filter(|name| !name.is_denied())?;
             let refreshed = DateTime::<Utc>::from_timestamp_millis(name.stat.mtime);
-            // By two clocks: what seems to lie ahead is now.
+            // Clocks may disagree: a future time counts as now.
             let silence = refreshed.map(|time| (now - time).to_std().unwrap_or_default());
             Some((Told::read(&name.data), silence))
         };
@@ -106,7 +106,7 @@ impl Target<'_> {
         crowded(conductors, children.len())
     }
 
-    /// Removes what is kept of jobs that are neither on the board nor in the trash any more.
+    /// Deletes sidecars of jobs that are neither on the board nor in the trash.
     pub(super) async fn sweep(self) -> Result<()> {
         let sides = self.paths.sides();
         let recorded = nodes::children(self.session, &sides).await?;
@@ -114,7 +114,7 @@ impl Target<'_> {
         let markers = self.paths.markers();
         let marked = nodes::children(self.session, &markers).await?;
         let marked = marked.into_iter().map(|name| format!("{markers}/{name}"));
-        // Their versions come first: whatever is moved or claimed behind that has another one.
+        // Read the versions first: a later move or claim changes them.
         let recorded = self.read_all(recorded.collect()).await?;
         let marked = self.read_all(marked.collect()).await?;
         let mut known = HashSet::new();
@@ -135,18 +135,18 @@ impl Target<'_> {
         let doomed: Vec<_> = stray.chain(void).collect();
         for doomed in doomed.chunks(AT_ONCE) {
             let gone = doomed.iter().map(|(path, node)| {
-                // One that is in use again by now is not what was seen, and stays.
+                // A node in use again has another version and stays.
                 let delete = self.session.client().delete(path, Some(node.stat.version));
                 self.session.ask(WRITING, delete)
             });
-            // What one of them has against it is no reason to leave the others.
+            // One failure must not stop the others.
             let gone: Result<Vec<_>, Failure> = join_all(gone).await.into_iter().collect();
             gone?;
         }
         self.forget().await
     }
 
-    /// Reads those of these nodes that we may read.
+    /// Reads the nodes that we may read.
     async fn read_all(self, paths: Vec<String>) -> Result<Vec<(String, Node)>> {
         let read = |path: &str, node: Option<Node>| {
             let node = node.filter(|node| !node.is_denied())?;

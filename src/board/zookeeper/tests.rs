@@ -1,4 +1,4 @@
-//! What is special about a board on ZooKeeper.
+//! Tests of the ZooKeeper board alone.
 
 mod away;
 mod claim;
@@ -57,7 +57,7 @@ fn board_at(port: u16, path: &str) -> Subject {
 
 keeps_its_promises!(open, Site::board);
 
-/// A board that no other test knows, and what is below it.
+/// A separate board and its nodes.
 struct Site {
     port: u16,
     path: String,
@@ -84,7 +84,6 @@ impl Site {
         board_at(self.port, &self.path)
     }
 
-    /// Returns the board as it is behind a proxy.
     fn board_behind(&self, proxy: &Proxy) -> Subject {
         board_at(proxy.port, &self.path)
     }
@@ -103,7 +102,7 @@ impl Site {
     }
 }
 
-/// The nodes behind a board, as anybody can write them.
+/// Direct access to the nodes of a board.
 struct Nodes(zookeeper_client::Client);
 
 impl Nodes {
@@ -135,7 +134,7 @@ impl Nodes {
         self.get(path).await.is_some()
     }
 
-    /// Returns all nodes below one, and how they are.
+    /// Returns all nodes below one, and their stats.
     async fn below(&self, path: &str) -> BTreeMap<String, (Vec<u8>, Stat)> {
         let mut found = BTreeMap::new();
         let mut folders = vec![path.to_owned()];
@@ -152,7 +151,7 @@ impl Nodes {
     }
 }
 
-/// Returns a draft whose uuid somebody has chosen.
+/// Returns a draft with a chosen uuid.
 fn chosen(name: &str, uuid: Uuid) -> Draft {
     Draft {
         uuid,
@@ -161,7 +160,6 @@ fn chosen(name: &str, uuid: Uuid) -> Draft {
     }
 }
 
-/// Returns the bytes of a posting.
 fn posting(uuid: &str, name: &str) -> String {
     json!({"uuid": uuid, "name": name, "priority": "NORMAL", "details": {}}).to_string()
 }

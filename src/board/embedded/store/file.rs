@@ -39,9 +39,9 @@ pub(crate) struct File {
     pub(crate) name: String,
     pub(crate) options: Options,
     store: Mutex<Option<Store>>,
-    /// The file that was first opened.
+    /// The first file that this process opened.
     first: OnceLock<Identity>,
-    /// How often it was noticed that another one is in its place, or none.
+    /// How often the file was found replaced or missing.
     losses: AtomicU64,
 }
 
@@ -56,7 +56,7 @@ impl File {
         }
     }
 
-    /// Leaves the file; it is opened again when it is needed again.
+    /// Closes the file until the next use.
     pub(crate) fn close(&self) {
         if let Some(mut store) = self.store.lock().take() {
             store.finish();
@@ -67,13 +67,13 @@ impl File {
         self.losses.load(Ordering::Relaxed)
     }
 
-    /// Returns the error by which that is told to whoever has not noticed.
+    /// Returns the error for callers that have not noticed the replacement.
     pub(crate) fn replaced(&self) -> BoardError {
         self.explain("read", OpenError::Replaced)
     }
 
-    /// A file that was replaced is an error once, so that nobody takes it for the same board. It is not
-    /// opened at all if others can write it: a conductor has made sure at the start that they cannot.
+    /// A replaced file is one error, so that callers do not take it for the same board. A file that other users can
+    /// write is not opened: the conductor excluded those at its start.
     fn opened(
         &self,
         open: impl FnOnce(&Path, Durability) -> Result<Option<Store>, OpenError>,
@@ -95,7 +95,7 @@ impl File {
                 }
                 *store = Some(opened);
             }
-            // A board that is gone is not one on which nothing was ever posted.
+            // A missing board file does not mean an empty board.
             None if self.first.get().is_some() => return Err(OpenError::Replaced),
             None if self.options.makes_folder => {}
             None => require_folder(&self.options.path, OpenError::Nowhere)?,
@@ -103,7 +103,7 @@ impl File {
         Ok(store)
     }
 
-    /// Reads the board; `None` if there is none yet.
+    /// `None` if the board does not exist yet.
     pub(crate) async fn read<T>(
         &self,
         mut look: impl FnMut(&Transaction<'_>, &View) -> rusqlite::Result<T>,
@@ -116,7 +116,7 @@ impl File {
         .await
     }
 
-    /// Changes the board in one transaction; `None` if there is none yet.
+    /// Changes the board in one transaction; `None` if it does not exist yet.
     pub(crate) async fn write<T>(
         &self,
         mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
@@ -129,7 +129,7 @@ impl File {
         .await
     }
 
-    /// Changes the board in one transaction, and creates it if there is none yet.
+    /// Changes the board in one transaction, and creates it if necessary.
     pub(crate) async fn write_new<T>(
         &self,
         mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
@@ -149,8 +149,7 @@ impl File {
         .await
     }
 
-    /// SQLite would wait by itself, but unfairly (in steps of up to 100 ms), and would block the whole
-    /// program.
+    /// SQLite's own wait is unfair, with steps of up to 100 ms, and blocks the whole program.
     async fn patiently<T>(
         &self,
         doing: &'static str,
@@ -168,7 +167,7 @@ impl File {
         }
     }
 
-    /// Fails if we may not write the file.
+    /// Fails if this process may not write the file.
     pub(crate) fn is_writable(&self) -> Result<()> {
         let writable = rustix::fs::access(&self.options.path, rustix::fs::Access::WRITE_OK);
         writable.map_err(|error| BoardError::Denied {
@@ -242,7 +241,7 @@ impl File {
                     true => Kind::Denied,
                     false => Kind::Failed,
                 };
-                // Its text alone: the source of SQLite's errors says the same again, with a number.
+                // The text alone: the source of SQLite's errors repeats it with a number.
                 let why = limit.unwrap_or_else(|| error.to_string());
                 return kind.error(doing, board, why.into());
             }
@@ -251,7 +250,7 @@ impl File {
     }
 }
 
-/// Returns how long to leave the file to others: 0.2 to 2 ms, different for each process.
+/// Returns how long to leave the file to other processes: 0.2 to 2 ms, different for each process.
 fn pause() -> Duration {
     let noise = Moment::now().wall.unsigned_abs() ^ u64::from(std::process::id());
     Duration::from_micros(200 + noise.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1800)

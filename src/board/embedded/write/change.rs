@@ -1,4 +1,4 @@
-//! What changes a job: each function is one step inside a transaction, with its own answer.
+//! Changes of a job: each function is one step inside a transaction, with its own result.
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -20,7 +20,7 @@ use crate::{
     job::{Claim, Claimant, Claimed, Draft, Entry, Fence, JobKey, Owner, Shelf, Term},
 };
 
-/// The answer of a step, unless the whole transaction failed.
+/// The result of a step, unless the whole transaction failed.
 pub(crate) type Step<T> = rusqlite::Result<Result<T>>;
 
 pub(crate) fn post(
@@ -80,7 +80,7 @@ pub(super) fn take_posted(
     Ok(Fence(fence.to_string()))
 }
 
-/// Claims the first `most` of these jobs that can be had.
+/// Claims the first `most` unclaimed jobs.
 pub(crate) fn claim(
     transaction: &Transaction<'_>,
     view: &View,
@@ -185,8 +185,7 @@ pub(crate) fn each<T, A>(
     })
 }
 
-/// Does one job's part of a batch: what is refused changes nothing, and what fails because of what
-/// its row has is the answer for that job, and for no other.
+/// Does one job's part of a batch. A refused step changes nothing. An error caused by the row affects this job only.
 fn alone<T>(
     transaction: &Transaction<'_>,
     key: &JobKey,
@@ -215,7 +214,7 @@ fn or_nothing<T, E>(
     Ok(answer)
 }
 
-/// Whether an error comes of what a row has, and not of the file.
+/// Whether the row, not the file, caused the error.
 fn is_of_the_row(error: &rusqlite::Error) -> bool {
     use rusqlite::{
         Error,
@@ -278,7 +277,7 @@ pub(super) fn take(
     )
 }
 
-/// Gives a claim its full term again, counted from now.
+/// Restarts the claim's term now.
 pub(crate) fn renew(transaction: &Transaction<'_>, now: Moment, claim: &Claim) -> Step<()> {
     let Some(job) = row(transaction, Shelf::Board, &claim.key)? else {
         return Ok(Err(BoardError::NoSuchJob));

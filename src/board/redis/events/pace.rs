@@ -1,21 +1,20 @@
-//! How often looking at a board is worth its cost.
+//! Limits the cost of polling a board.
 
 use tokio::time::{Duration, Instant};
 
-/// So many times as long as a look takes the board is left alone for it.
+/// Pause after a read, as a multiple of its duration.
 const REST: u32 = 20;
 
-/// So much of that a board that was left alone for longer may be looked at ahead of: a few cheap looks
-/// may follow each other, and of costly ones none the sooner.
+/// Credit for idle time: a few cheap reads may follow each other, expensive ones may not.
 const AHEAD: Duration = Duration::from_millis(50);
 
-/// The shortest and the longest pause between looks at a board that does not tell what happens.
+/// The shortest and the longest pause between reads of a board without pushed events.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// Of so many looks the cheapest says what they cost: the others had to wait for a processor.
+/// The cheapest of these reads counts as the cost: the others waited for a processor.
 const SAMPLES: usize = 4;
 
-/// What the last looks of a kind cost, the latest first.
+/// The cost of the last reads of a kind, the latest first.
 #[derive(Debug, Clone, Copy)]
 struct Costs([Duration; SAMPLES]);
 
@@ -31,7 +30,7 @@ impl Costs {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
-    /// By then the board was left alone for as long as all looks together ask for.
+    /// When the pauses of all reads are over.
     rested: Instant,
     whole: Costs,
     parts: Costs,
@@ -55,7 +54,7 @@ impl Pace {
         self.rest(began, cost);
     }
 
-    /// Notes that only a part of a look was needed, which says nothing of what a whole one costs.
+    /// Records a partial read, which does not show the cost of a whole one.
     pub(super) fn spared(&mut self, began: Instant) {
         let cost = self.parts.add(began.elapsed());
         self.rest(began, cost);
@@ -84,7 +83,7 @@ impl Round {
         self.next
     }
 
-    /// Notes what a round cost that began then, and how many events it was worth.
+    /// Records the cost of a round and the number of events that it found.
     pub(super) fn done(&mut self, began: Instant, found: usize) {
         let (shortest, longest) = PAUSES;
         self.pause = match found {

@@ -1,4 +1,4 @@
-//! What a server pushes: what we tell on the channel of a board, and which of its keys were touched.
+//! Decodes pushed messages: events on the board's channel, and names of changed keys.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,10 @@ use crate::{
     job::{Fence, JobKey, Owner, Priority, Rank, Remark, from_json, shortened},
 };
 
-/// How deep a message may be nested, also in what a later release adds: whoever may publish there could
-/// otherwise nest more than our stack holds.
+/// Maximum nesting, also of members from later releases: a deeper message could overflow our stack.
 const DEEPEST: usize = 32;
 
-/// How long a message may be: its events take many times the memory.
+/// Maximum length of a message: its events take many times the memory.
 const LONGEST: usize = 1 << 20;
 
 #[derive(Debug, Deserialize)]
@@ -37,11 +36,11 @@ struct Told {
     fence: Option<String>,
     names: Option<ByteBuf>,
     outcome: Option<String>,
-    /// Who did it and why, as JSON.
+    /// The audit entry, as JSON.
     remark: Option<ByteBuf>,
 }
 
-/// Reads a message of the channel; what is none of ours there may be about anything.
+/// Reads a channel message; a foreign one means a resync.
 pub(super) fn events(message: Option<Value>) -> Vec<Event> {
     let message = match message {
         Some(Value::BulkString(message)) if message.len() <= LONGEST => message,
@@ -65,7 +64,7 @@ impl From<Told> for Event {
         let priority = text(&told.priority).and_then(|text| text.parse::<Priority>().ok());
         let (uuid, name) = (text(&told.uuid), text(&told.name));
         Self {
-            // A kind that a later release added is something this one cannot tell.
+            // This release cannot report a kind that a later release added.
             kind: told.event.parse().unwrap_or(EventKind::Resync),
             time: told
                 .time
@@ -94,7 +93,7 @@ impl From<Told> for Event {
     }
 }
 
-/// Returns the command that tells what happened to something that is no job.
+/// Returns the command that announces an event without a job.
 pub(crate) fn message(
     keys: &Keys,
     kind: EventKind,
@@ -114,7 +113,7 @@ pub(crate) fn message(
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Touched {
-    /// Everything was removed, or the server forgot what it was to tell.
+    /// Everything was deleted, or the server dropped its tracking.
     Everything,
     Parts(Vec<Part>),
 }
@@ -162,7 +161,7 @@ mod tests {
             json!([{"event": "paused", "time": time, "names": "backup-*", "later": [{"a": 1}]}]),
         ];
         let bounds = Bounds {
-            // Room for as many events as a header may announce is made with care, but at once.
+            // The buffer for the announced events is allocated in one piece, within a limit.
             memory: (4 << 20, 4096),
             ..Bounds::STORED
         };

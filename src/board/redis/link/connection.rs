@@ -1,4 +1,4 @@
-//! One open connection, on which many exchanges may be under way at once.
+//! One open connection with many concurrent exchanges.
 
 use std::{
     io,
@@ -28,13 +28,13 @@ use super::{
 };
 use crate::board::net::{connect::Deadline, problem::Obstacle};
 
-/// How many questions are sent at once.
+/// Maximum requests sent together.
 const AT_ONCE: usize = 64;
 
-/// In how many parts the time for an answer passes.
+/// Steps in which the reply timeout elapses.
 const PARTS: u32 = 10;
 
-/// A connection to a server that was found fit; closed when dropped.
+/// A connection to a verified server; closed when dropped.
 pub(crate) struct Connection {
     pub(super) endpoint: Endpoint,
     pub(super) server: Server,
@@ -45,7 +45,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects; with a sender in RESP3, so that the server can push messages into it.
+    /// A sender selects RESP3, so that the server can push messages into it.
     pub(crate) async fn open(
         endpoint: Endpoint,
         db: u32,
@@ -94,21 +94,21 @@ impl Connection {
         self.endpoint.meaning(refusal)
     }
 
-    /// Sends a command and returns its answer; in case of an error, that was lost.
+    /// Sends a command and returns its reply; an error means that the reply was lost.
     pub(crate) async fn ask(&self, command: &Cmd) -> Result<Value, Problem> {
         let answers = self.answers(command.get_packed_command(), 1).await?;
         let answer = answers.into_iter().next();
         answer.ok_or_else(|| self.problem(Cause::Strange))
     }
 
-    /// Sends commands and returns their answers; in case of an error, those were lost.
+    /// Sends commands and returns their replies; an error means that they were lost.
     pub(crate) async fn ask_all(&self, commands: &Pipeline) -> Result<Vec<Value>, Problem> {
         self.answers(commands.get_packed_pipeline(), commands.len())
             .await
     }
 
-    /// While this process itself stands still, as when nobody reads what it writes, only one part of the time
-    /// can pass: an answer that came meanwhile is not late.
+    /// If this process is suspended, for example by a full pipe, only one step of the timeout elapses. A reply that
+    /// arrived meanwhile is then not late.
     async fn answers(&self, commands: Vec<u8>, count: usize) -> Result<Vec<Value>, Problem> {
         let (asker, mut answers) = oneshot::channel();
         // If the driver is gone, `asker` goes as well.
@@ -133,14 +133,14 @@ impl Connection {
         let Value::ServerError(error) = answer else {
             return Ok(answer);
         };
-        // After a failover it is another server that takes writes.
+        // After a failover another server takes writes.
         if matches!(meaning(&error, None), Cause::Replica | Cause::Orphaned) {
             self.is_spent.store(true, Ordering::Relaxed);
         }
         Err(error)
     }
 
-    /// Tells in the same way what it answered to each of several commands.
+    /// Interprets the replies to several commands in the same way.
     pub(crate) fn sort_all(&self, answers: Vec<Value>) -> Vec<Result<Value, ServerError>> {
         answers
             .into_iter()
@@ -153,7 +153,7 @@ impl Connection {
         from_redis_value(answer).map_err(|_| self.problem(Cause::Strange))
     }
 
-    /// Gives up a connection on which an answer was lost.
+    /// Closes a connection on which a reply was lost.
     fn give_up(&self, cause: impl Into<Cause>) -> Problem {
         self.is_spent.store(true, Ordering::Relaxed);
         self.problem(cause)

@@ -1,4 +1,4 @@
-//! The first words with a server: who we are, which database, and whether it can hold a board.
+//! The handshake: authentication, database choice, and a check that the server suits a board.
 
 use crate::board::net::connect::Deadline;
 use redis::{Pipeline, ServerError, Value, cmd};
@@ -9,18 +9,18 @@ use super::{
     refusal::{meaning, meaning_of_login},
 };
 
-/// The oldest Redis that has all that our scripts use.
+/// The oldest Redis that supports our scripts.
 const OLDEST: u32 = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// The software and its version, as far as we may know it.
+    /// The software and its version, as far as readable.
     pub(crate) software: String,
     pub(crate) is_replica: bool,
 }
 
 impl Endpoint {
-    /// Opens a stream to a server with data, and returns it once the server is known to be fit.
+    /// Opens a stream to a server, and returns it once the server is verified.
     pub(crate) async fn enter(
         &self,
         db: u32,
@@ -37,7 +37,7 @@ impl Endpoint {
         let mut answers = self.check_login(answers)?;
         let hello = self.next(&mut answers)?;
         let facts = match hello {
-            // Redis 5 does not know it, and not everybody may use it.
+            // Redis 5 lacks it, and some users may not call it.
             Value::ServerError(error) if self.is_harmless(&error) => {
                 let mut info = Pipeline::new();
                 info.cmd("INFO");
@@ -53,12 +53,12 @@ impl Endpoint {
         Ok((talk, server))
     }
 
-    /// Returns what has to come first, if anything has to.
+    /// Returns the commands that must come first, if any.
     pub(crate) fn login(&self) -> Pipeline {
         let mut greeting = Pipeline::new();
         if self.has_login() {
             let mut login = cmd("AUTH");
-            // Redis 5 knows no users, but the one that everybody was is called so since 6.
+            // Redis 5 has no users; since 6, its single user is called this.
             if let Some(user) = self.user.as_ref().filter(|user| *user != "default") {
                 login.arg(user);
             }
@@ -72,7 +72,7 @@ impl Endpoint {
         self.user.is_some() || self.password.is_some()
     }
 
-    /// Checks the answer to [`login`](Self::login), and returns the ones behind it.
+    /// Checks the replies to [`login`](Self::login), and returns the rest.
     pub(crate) fn check_login(
         &self,
         answers: Vec<Value>,
@@ -86,7 +86,7 @@ impl Endpoint {
         Ok(answers)
     }
 
-    /// Returns the next answer; a server that refuses a client hangs up after its first one.
+    /// Returns the next reply; a server that refuses a client hangs up after the first.
     pub(crate) fn next(&self, answers: &mut impl Iterator<Item = Value>) -> Result<Value, Problem> {
         answers.next().ok_or_else(|| self.problem(Cause::Closed))
     }
@@ -95,7 +95,7 @@ impl Endpoint {
         self.problem(meaning(error, self.user.as_deref()))
     }
 
-    /// Whether an error only says that a question about the server itself has no answer.
+    /// Whether an error only means that the server withholds facts about itself.
     fn is_harmless(&self, error: &ServerError) -> bool {
         matches!(
             meaning(error, None),
@@ -138,7 +138,7 @@ impl Endpoint {
     }
 }
 
-/// What a server said about itself, in answer to `HELLO` or `INFO`; empty where it said nothing.
+/// The server's reply to `HELLO` or `INFO`; empty if missing.
 #[derive(Debug, Default)]
 struct Facts {
     server: String,
@@ -174,7 +174,7 @@ impl Facts {
     }
 }
 
-/// Reads the flat list that is the answer to `HELLO`, or the lines that answer `INFO`.
+/// Parses the flat list of `HELLO` or the lines of `INFO`.
 fn pairs(answer: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| redis::from_redis_value_ref(value).unwrap_or_default();
     match answer {

@@ -1,4 +1,4 @@
-//! A connection on which the server speaks first.
+//! A connection on which the server pushes messages.
 
 use std::sync::{
     Arc,
@@ -16,10 +16,10 @@ use super::{
 };
 use crate::board::{BoardError, net::problem::Obstacle};
 
-/// How many pushes may wait for whoever listens: enough for a burst, and no danger to the memory.
+/// Maximum queued pushes: enough for a burst, and no danger to the memory.
 const PUSHES: usize = 20_000;
 
-/// How large they may be in sum: a message may tell of a thousand jobs.
+/// Their maximum total size: one message may name a thousand jobs.
 const BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ struct Backlog {
     has_lost: AtomicBool,
 }
 
-/// Takes what the server pushes to whoever listens, as long as there is room.
+/// Queues pushes as long as there is room.
 #[derive(Clone)]
 pub(crate) struct Pusher {
     sender: Sender<PushInfo>,
@@ -38,9 +38,9 @@ pub(crate) struct Pusher {
 impl Pusher {
     pub(super) fn send(&self, push: PushInfo) {
         let size = size(&push);
-        // Nobody else adds to it.
+        // No other task adds to it.
         let has_room = self.backlog.bytes.load(Ordering::Relaxed) + size <= BYTES;
-        // That the connection is gone is always said.
+        // A lost connection is always reported.
         let permit = match self.sender.try_reserve() {
             Ok(permit) if has_room || push.kind == PushKind::Disconnection => permit,
             Err(TrySendError::Closed(())) => return,
@@ -117,7 +117,7 @@ impl Listener {
             .map_err(|problem| problem.into_error(doing, &self.name))
     }
 
-    /// All that was pushed before the transaction is among the pushes by the time this returns.
+    /// By the time this returns, all messages pushed before the transaction are queued.
     pub(crate) async fn ask_at_once(
         &self,
         doing: &'static str,
@@ -134,7 +134,7 @@ impl Listener {
         at_once(last).ok_or_else(|| error(self.connection.problem(Cause::Strange)))
     }
 
-    /// Waits for what the server pushes next; confirmations of subscriptions are among it.
+    /// Waits for the next push, including confirmations of subscriptions.
     pub(crate) async fn recv(&mut self) -> Option<PushInfo> {
         let push = self.pushed.receiver.recv().await?;
         Some(self.pushed.taken(push))
@@ -145,12 +145,12 @@ impl Listener {
         Some(self.pushed.taken(push))
     }
 
-    /// Whether pushes were lost since this was last asked, because there was no room for them.
+    /// Whether pushes were dropped since the last call.
     pub(crate) fn has_lost(&self) -> bool {
         self.pushed.backlog.has_lost.swap(false, Ordering::Relaxed)
     }
 
-    /// Returns what says whether pushes were lost that nobody has asked for yet.
+    /// Returns a function that reports dropped pushes without clearing the flag.
     #[cfg(test)]
     pub(crate) fn loss(&self) -> impl Fn() -> bool + use<> {
         let backlog = Arc::clone(&self.pushed.backlog);

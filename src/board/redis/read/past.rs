@@ -1,4 +1,4 @@
-//! What is remembered of the jobs that left the board.
+//! Reads the history of a board.
 
 use futures_util::{Stream, stream};
 use redis::cmd;
@@ -16,22 +16,22 @@ use crate::{
     job::{Entry, LONGEST_RECORD, from_json},
 };
 
-/// An entry of a stream: its id, and names and values by turns.
+/// A stream entry: its id, then names and values alternately.
 type Stored = (String, Vec<Vec<u8>>);
 
-/// How many are read first: few, since most readers want only the latest.
+/// First page: few, since most readers want only the latest.
 const FIRST_PAGE: usize = 64;
 
 const LARGEST_PAGE: usize = 2048;
 
 struct Cursor {
-    /// The id of the next one, or a later one.
+    /// The id of the next entry, or a later one.
     from: String,
     left: usize,
     page: usize,
 }
 
-/// Streams what is remembered, the latest end first.
+/// Streams the history, latest end first.
 pub(crate) fn pages<'a>(
     client: &'a Client,
     keys: &'a Keys,
@@ -49,7 +49,7 @@ pub(crate) fn pages<'a>(
         let mut count = cursor.page.min(cursor.left);
         let mut stored = range(client, keys, &cursor.from, count).await?;
         let had_no_room = |part: &Vec<u8>| size_unread(part).is_some_and(|it| it <= LONGEST_RECORD);
-        // A reply has room for one that can be read in any case.
+        // A reply always has room for one readable entry.
         while count > 1 && stored.iter().flat_map(|(_, parts)| parts).any(had_no_room) {
             count = count.div_ceil(16);
             stored = range(client, keys, &cursor.from, count).await?;
@@ -83,11 +83,11 @@ fn id_before(id: &str) -> Option<String> {
     }
 }
 
-/// Whether the user of a script may write to the past; before Redis 7 there is no asking.
+/// Whether a script's user may write the history; Redis before 7 cannot tell.
 const MAY_WRITE: &str = "if not redis.acl_check_cmd then return 1 end \
     return redis.acl_check_cmd('XADD', ARGV[1], 'MAXLEN', '~', '1', '*', 'job', '') and 1 or 0";
 
-/// Fails as reading the past or writing to it would.
+/// Fails if reading or writing the history would.
 pub(crate) async fn try_it(client: &Client, keys: &Keys) -> Result<()> {
     range(client, keys, "+", 1).await?;
     let mut command = cmd("EVAL");
@@ -98,7 +98,7 @@ pub(crate) async fn try_it(client: &Client, keys: &Keys) -> Result<()> {
             "NOPERM this user has no permissions to run the 'xadd' command",
         )),
         Err(error) if error.is_retryable() => Err(error),
-        // Who may run no scripts ends no jobs.
+        // A user without script rights ends no jobs.
         Ok(_) | Err(_) => Ok(()),
     }
 }

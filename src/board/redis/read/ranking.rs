@@ -1,4 +1,4 @@
-//! Reading a shelf in the ranked order, which the server does not know.
+//! Reads records by rank, which the server does not know.
 
 use std::{collections::VecDeque, ops::Range, pin::pin};
 
@@ -20,13 +20,12 @@ use crate::{
     job::{Priority, Rank, Shelf},
 };
 
-/// A posting that is longer is read again when it is wanted: it would be in memory twice.
+/// Longer postings are read again: keeping them would store them twice.
 const LARGEST_KEPT: usize = 16 * 1024;
 
-/// Streams what is on a shelf in an order of ours; what cannot be read comes last.
+/// Streams the records in our order, malformed ones last.
 ///
-/// The order is found by a walk over all of it. Of the postings that were read then, so many bytes
-/// are kept; others are read once more.
+/// A full scan finds the order. It keeps this many bytes of postings; the others are read again.
 pub(crate) fn ranked<'a>(
     client: &'a Client,
     keys: &'a Keys,
@@ -49,11 +48,11 @@ pub(crate) fn ranked<'a>(
         .try_flatten()
 }
 
-/// All jobs on a shelf in their order, and as many of their postings as may be kept.
+/// All jobs in order, and the kept postings.
 #[derive(Debug, Default)]
 struct Ranking {
     jobs: VecDeque<Ranked>,
-    /// In one piece: many small ones, freed in another order, leave the memory full of holes.
+    /// One block: many small ones, freed in another order, fragment the memory.
     kept: Vec<u8>,
 }
 
@@ -61,7 +60,7 @@ struct Ranking {
 struct Ranked {
     rank: Option<Rank>,
     field: Field,
-    /// Where its posting is among those that are kept; nowhere, if it is empty.
+    /// The range of its kept posting; empty if it was not kept.
     kept: Range<u32>,
 }
 
@@ -106,7 +105,7 @@ impl Ranking {
         self.jobs.push_back(Ranked { rank, field, kept });
     }
 
-    /// Jobs that are gone by now are left out.
+    /// Skips jobs that are gone by now.
     async fn take(
         &mut self,
         client: &Client,
@@ -119,7 +118,7 @@ impl Ranking {
         let missing: Vec<_> = missing.map(|job| job.field.bytes()).collect();
         let found = postings_in(client, &hash(keys, shelf), &missing).await?;
         let mut room = found.len();
-        // Those for whose postings the reply had no room are the first of the next page.
+        // Jobs whose postings did not fit the reply begin the next page.
         let end = self.jobs.iter().take(count).take_while(|job| {
             let has_room = !job.kept.is_empty() || room > 0;
             room -= usize::from(job.kept.is_empty() && room > 0);

@@ -1,4 +1,4 @@
-//! Reading what is beside postings: owners, times, records.
+//! Reads the keys beside postings: owners, expiries, sidecars.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
 
 const DOING: &str = "read";
 
-/// How long a key that is not there is said to last.
+/// The server's TTL of a missing key.
 const GONE: i64 = -2;
 
 pub(crate) async fn beside(
@@ -43,7 +43,7 @@ pub(crate) async fn beside(
     let mut all: Vec<Sidecars> = names
         .iter()
         .map(|_| Sidecars {
-            // In the trash nobody holds it: an owner would be that of a namesake on the board.
+            // In the trash an owner key belongs to a namesake on the board.
             owner: found.next().flatten().filter(|_| shelf == Shelf::Board),
             left: None,
             last_modified: found.next().flatten(),
@@ -68,8 +68,7 @@ pub(crate) async fn is_any_held(client: &Client, keys: &Keys, fields: &[&[u8]]) 
     Ok(held > 0)
 }
 
-/// Adds how long the claims still last, and finds those whose owner is no text, and what is beside
-/// free jobs and is no text.
+/// Adds the claims' remaining time, and finds owners and sidecars that are no text.
 async fn add_lives(client: &Client, names: &[Names], all: &mut [Sidecars]) -> Result<()> {
     let mut questions = Pipeline::new();
     let mut is_there = cmd("EXISTS");
@@ -96,13 +95,13 @@ async fn add_lives(client: &Client, names: &[Names], all: &mut [Sidecars]) -> Re
         one.claim(owner, number(client, answer)?);
     }
     match hidden.map(|answer| number(client, answer)).transpose()? {
-        // Nobody has those that seemed to be free.
+        // Jobs without an owner key are unclaimed.
         None | Some(0) => Ok(()),
         Some(_) => add_nameless(client, names, all).await,
     }
 }
 
-/// Finds claims whose owner is no text, and what stands where a record of ours should.
+/// Finds owners and sidecars that are no text.
 async fn add_nameless(client: &Client, names: &[Names], all: &mut [Sidecars]) -> Result<()> {
     let mut questions = Pipeline::new();
     let free: Vec<_> = names
@@ -125,7 +124,7 @@ async fn add_nameless(client: &Client, names: &[Names], all: &mut [Sidecars]) ->
             one.claim(None, number(client, left)?);
         }
         if is_no_text(client, side)? {
-            // Read as a record, this is none.
+            // An empty value is an unreadable sidecar.
             one.side = Some(Vec::new());
         }
     }
@@ -133,15 +132,14 @@ async fn add_nameless(client: &Client, names: &[Names], all: &mut [Sidecars]) ->
 }
 
 impl Sidecars {
-    /// Whatever is under this key, TaskFlow takes for a claim; nothing is there any more if it lapsed between
-    /// two questions.
+    /// TaskFlow takes any value under this key for a claim. The claim may have expired between two queries.
     pub(crate) fn claim(&mut self, owner: Option<Vec<u8>>, left: i64) {
         self.owner = (left != GONE).then(|| owner.unwrap_or_default());
         self.left = u64::try_from(left).ok().map(Duration::from_millis);
     }
 }
 
-/// Whether something else than a text stands there; a text was written between the questions.
+/// Whether the value is no text; a text may have replaced it between the queries.
 fn is_no_text(client: &Client, kind: Result<Value, ServerError>) -> Result<bool> {
     let kind = kind.map_err(|error| client.refusal(DOING, &error))?;
     Ok(!matches!(&kind, Value::SimpleString(kind) if kind == "none" || kind == "string"))

@@ -1,11 +1,11 @@
-//! Users of a server who may not do all that a board needs, and those who may do just that.
+//! Users who lack some rights of a board, and users with exactly those rights.
 
 use std::{collections::BTreeSet, fs};
 
 use super::*;
 use crate::job::Entry;
 
-/// What a board can be asked to change, in as many ways as a script has.
+/// One change for each way to run a script.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Post,
@@ -33,17 +33,17 @@ const CHANGES: [Change; 12] = [
     Change::Purge,
 ];
 
-/// Every command that a script may run and that changes or reads what is on the board.
+/// Every command by which a script reads or changes the board.
 const COMMANDS: [&str; 11] = [
     "hget", "hset", "hexists", "hdel", "get", "set", "del", "incrby", "pexpire", "time", "evalsha",
 ];
 
-/// All that somebody may need on a board in the namespace `taskflow`, as the documentation has it.
+/// All rights for the namespace `taskflow`, as documented.
 const RIGHTS: &str = "~taskflow:* &taskflow:events +hello +client|setname +info +evalsha +eval \
                       +hscan +hkeys +hmget +hlen +hget +hset +hexists +hdel +mget +get +set +del +incrby \
                       +time +exists +type +pttl +pexpire +xadd +xrevrange +scan +publish +subscribe +client|tracking +multi +exec";
 
-/// A board with a job that is free, one that ada has, and one that is in the trash.
+/// A board with an unclaimed job, one that ada claims, and a trashed one.
 pub(super) struct Scene {
     pub(super) free: JobKey,
     pub(super) claimed: JobKey,
@@ -69,7 +69,7 @@ impl Scene {
         }
     }
 
-    /// Tries a change, and returns the error around all of it.
+    /// Tries a change, and returns the error of the whole exchange.
     async fn change(&self, board: &Subject, change: Change) -> Result<()> {
         let by = claimant("bob", Term::Kept(LONG));
         match change {
@@ -140,13 +140,13 @@ impl Scene {
     }
 }
 
-/// Gives the user eve these rights, and no others.
+/// Gives the user eve exactly these rights.
 fn let_in(server: &Server, rights: &[&str]) {
     let user = ["ACL", "SETUSER", "eve", "reset", "on", "nopass"];
     server.run::<()>(&[&user[..], rights].concat());
 }
 
-/// Returns the first error, be it about the whole exchange or about one job.
+/// Returns the first error, of the whole exchange or of one job.
 pub(super) fn all<T>(answers: Result<Vec<Result<T>>>) -> Result<()> {
     for answer in answers? {
         answer?;
@@ -169,7 +169,7 @@ async fn a_change_that_is_denied_one_of_its_commands_does_not_happen_at_all() {
             let before = everything(&server);
             let limited = board_of(&server, Some("eve"));
             match scene.change(&limited, change).await {
-                // This command is none of those that it needs.
+                // The script does not need this command.
                 Ok(()) => continue,
                 Err(error) => assert!(
                     matches!(error, BoardError::Denied { .. }),
@@ -179,7 +179,7 @@ async fn a_change_that_is_denied_one_of_its_commands_does_not_happen_at_all() {
             denied += 1;
             assert_eq!(everything(&server), before, "{change:?} without {command}");
         }
-        // At the least, what it reads, what it changes, and the scripts themselves.
+        // At least its reads, its changes, and the scripts themselves.
         assert!(denied >= 3, "{change:?}: {denied}");
     }
 }
@@ -224,7 +224,7 @@ fn each_command_of_each_script_is_among_those_that_are_denied() {
             used.extend(calls.map(|rest| rest.split('"').next().unwrap().to_lowercase()));
         }
     }
-    // What it tells of a change may get lost, and what is remembered of a job.
+    // Event messages and history may get lost.
     assert!(used.remove("publish") && used.remove("xadd"));
     let denied: BTreeSet<_> = COMMANDS.map(str::to_owned).into();
     let unused: Vec<_> = denied.difference(&used).collect();
@@ -281,7 +281,7 @@ async fn the_rights_in_the_documentation_are_enough() {
         let scene = Scene::set(&board).await;
         let limited = board_of(&server, Some("eve"));
         scene.change(&limited, change).await.unwrap();
-        // At this one a listing has to look twice.
+        // A listing has to read this one twice.
         let odd = post_one(&board, "odd").await;
         let _: i64 = server.run(&["LPUSH", &format!("taskflow:{odd}.owned"), "x"]);
         let entries: Vec<_> = limited.entries(WHOLE_BOARD).try_collect().await.unwrap();

@@ -20,7 +20,7 @@ use crate::{
     job::{Claimant, Draft, Fence, JobKey},
 };
 
-/// A call has no more jobs than this, and hardly more bytes.
+/// Maximum jobs and bytes of a call.
 const BATCH: (usize, usize) = (1000, 1 << 20);
 
 impl Target<'_> {
@@ -67,7 +67,7 @@ impl Target<'_> {
         claimant: Option<&Claimant>,
         now: DateTime<Utc>,
     ) -> Call {
-        // Nobody else has such a field, and nothing can be beside it.
+        // The fields are new and have no keys beside them.
         let are_new = claimant.is_none() && !drafts.iter().any(|draft| draft.chosen);
         let script = if are_new {
             Script::PostNew
@@ -102,7 +102,7 @@ impl Target<'_> {
         call
     }
 
-    /// Adds the owner that the jobs are posted for; an empty name leaves them unclaimed.
+    /// Adds the owner of the new jobs; an empty name leaves them unclaimed.
     pub(super) fn add_claimant(
         self,
         call: &mut Call,
@@ -126,7 +126,7 @@ impl Target<'_> {
         claimant: Option<&Claimant>,
     ) -> Vec<Result<Posted>> {
         let answers: Vec<_> = match &replies[..] {
-            // One answer for all, whose numbers were foreseen.
+            // One reply for all, whose numbers were predicted.
             [all] if all.word == "all" => drafts
                 .iter()
                 .zip(number(all)..=i64::MAX)
@@ -137,7 +137,7 @@ impl Target<'_> {
                 .zip(replies.into_iter().map(Some).chain(repeat_with(|| None)))
                 .map(|(draft, reply)| match reply {
                     Some(reply) => one_posted(self.client, draft, reply, claimant),
-                    // Whatever answered so is no script of ours.
+                    // No script of ours replies like this.
                     None => {
                         let error = self.client.error(DOING, Cause::Strange);
                         Err(perhaps_posted(self.client.name(), draft, &error))
@@ -150,8 +150,7 @@ impl Target<'_> {
         answers
     }
 
-    /// Looks once for jobs whose post was not answered, unless that tells nothing of the claim
-    /// under which they were posted.
+    /// Looks up jobs whose post got no reply, unless a claim came with the post and would stay unknown.
     async fn look_up(
         self,
         drafts: &[Draft],
@@ -176,7 +175,7 @@ impl Target<'_> {
                 let read = posting
                     .and_then(|bytes| msgpack::decode(&bytes, Detail::Brief, Limit::USUAL).ok());
                 match read.and_then(|posting| posting.sequence) {
-                    // One that others may have chosen as well may have been there before.
+                    // A job with a chosen uuid may have been there before.
                     Some(sequence) if !draft.chosen && claimant.is_none() => {
                         Ok(posted(draft, sequence, None))
                     }

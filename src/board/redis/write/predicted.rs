@@ -1,7 +1,7 @@
-//! The numbers that the next jobs get unless somebody else posts meanwhile.
+//! Predicts the next job numbers, which are right unless another client posts meanwhile.
 //!
-//! With those, a script needs to put nothing together, which takes it longer than all the rest. It
-//! tells whether they were right, and mends what it was given if they were not.
+//! A script then has nothing to assemble, which is its slowest part. It checks the numbers, and corrects the data if
+//! they are wrong.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use crate::{board::wire::msgpack, job::Draft};
 
-/// Remembers the last number that was given out, as far as we know.
+/// Remembers the last assigned number, as far as known.
 #[derive(Debug, Default)]
 pub(crate) struct PredictedNumbers {
-    /// Zero, as long as nothing is known.
+    /// Zero if unknown.
     last: AtomicI64,
 }
 
-/// An event as the scripts word it, for a job that is posted.
+/// A post event in the scripts' format.
 #[derive(Serialize)]
 struct Posted<'a> {
     event: &'static str,
@@ -29,12 +29,12 @@ struct Posted<'a> {
 }
 
 impl PredictedNumbers {
-    /// Returns the number that comes before those of the next jobs, if that can be told.
+    /// Returns the last assigned number, if known.
     pub(crate) fn last(&self) -> Option<i64> {
         Some(self.last.load(Ordering::Relaxed)).filter(|last| *last > 0)
     }
 
-    /// Notes which number was the last one; `None` if that is uncertain.
+    /// Records the last number; `None` if uncertain.
     pub(crate) fn note(&self, last: Option<i64>) {
         self.last.store(last.unwrap_or_default(), Ordering::Relaxed);
     }
@@ -46,7 +46,7 @@ pub(crate) fn complete(postings: &mut [Vec<u8>], last: i64) {
     }
 }
 
-/// Words the message that tells of jobs that were posted, with the numbers that come next.
+/// Builds the message that announces the posts under the predicted numbers.
 pub(crate) fn message(drafts: &[Draft], fields: &[String], time: &str, last: i64) -> Vec<u8> {
     let events: Vec<_> = drafts
         .iter()

@@ -1,4 +1,4 @@
-//! Locks: the nodes that say who holds a job.
+//! Locks: the nodes that name a job's owner.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -19,11 +19,10 @@ struct Record<'a> {
 
 #[derive(Debug)]
 pub(crate) enum Lock {
-    /// Its job is claimed, by this owner.
     Owned(Owner),
-    /// Its job is claimed by nobody, and yet nobody can claim it.
+    /// The job has no owner but cannot be claimed.
     Vacant(Flaw),
-    /// Its job is claimed; by whom, cannot be told.
+    /// The job is claimed by an unknown owner.
     Unreadable(Flaw),
 }
 
@@ -45,8 +44,7 @@ pub(crate) fn lock(owner: &Owner) -> Vec<u8> {
 
 /// Reads a lock as TaskFlow does, but never fails.
 ///
-/// An owner's name with half of a surrogate pair becomes bytes that are no text; they compare as
-/// the name does.
+/// An owner's name with a lone surrogate becomes bytes that are no valid text; they compare as the name does.
 pub(crate) fn read_lock(bytes: &[u8]) -> Lock {
     match owner(bytes) {
         Ok(lock) => lock,
@@ -65,7 +63,7 @@ fn owner(bytes: &[u8]) -> Result<Lock, Problem> {
     })
 }
 
-/// Returns whether a value counts as none in Python.
+/// Whether Python treats the value as false.
 fn is_nothing(item: Item<'_>) -> Result<bool, Problem> {
     Ok(match show(item)? {
         Value::Null => true,

@@ -1,4 +1,4 @@
-//! Reads postings, whoever wrote them.
+//! Reads postings of any writer.
 
 use std::borrow::Cow;
 
@@ -18,11 +18,10 @@ use crate::{
     job::{Book, Details, Edit, Priority},
 };
 
-/// Reads a posting, which has neither a number nor a time: these are its node's.
+/// Reads a posting. Its number and time come from its node.
 ///
-/// All of it is checked, also what was not asked for and what has no meaning here.
-///
-/// Details beyond the limit are not read, whether or not they were asked for.
+/// All of it is validated, including members that are not requested or not used here. Details beyond the limit are
+/// not read, whether requested or not.
 pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posting, Problem> {
     let names = ["uuid", "name", "priority", "details", "book"];
     let [uuid, name, priority, details, book] = record(bytes, names)?.ok_or(Problem::Gone)?;
@@ -48,7 +47,7 @@ pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posti
     })
 }
 
-/// Writes a posting anew with what is edited of it; whatever else is in it keeps its bytes.
+/// Applies an edit to a posting; all else keeps its bytes.
 pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8>, String> {
     let read = decode(posting, Detail::Whole, limit).map_err(|problem| problem.to_string())?;
     let details = edit.details(read.details.as_ref().map(Details::value).as_deref())?;
@@ -78,7 +77,7 @@ pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8
             (_, None) => {}
         }
     }
-    // From the last to the first, so that the places of the others stay.
+    // From the last to the first, so that the other offsets stay valid.
     places.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
     let mut edited = posting.to_vec();
     for (place, value) in places {
@@ -91,12 +90,12 @@ pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8
     }
 }
 
-/// Returns about how many bytes of memory a text of JSON takes once it is read.
+/// Returns the approximate memory of a JSON text once decoded, in bytes.
 pub(crate) fn weight(text: &str) -> Result<usize, Problem> {
     Ok(Reader::new(text).item()?.weight)
 }
 
-/// Returns a text that must be there, and notes if it is none.
+/// Returns a required text, and notes a problem if it is missing.
 fn text_of(
     member: &'static str,
     item: Option<Item<'_>>,
@@ -111,7 +110,7 @@ fn text_of(
     words(member, item)
 }
 
-/// Returns a text as it is, or as it is escaped on the board, and anything else as JSON.
+/// Returns a text literally, or escaped as on the board, and any other value as JSON.
 pub(super) fn words(member: &'static str, item: Item<'_>) -> Result<String, Problem> {
     Limit::small(member, item.text.len(), item.weight)?;
     Ok(match item.head {

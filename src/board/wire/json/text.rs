@@ -1,10 +1,10 @@
-//! Texts of JSON, which may hold what no text of ours can: halves of surrogate pairs.
+//! JSON texts, which unlike Rust's may contain lone surrogates.
 
 use std::{borrow::Cow, str::Chars};
 
 use super::write::escape;
 
-/// A text as it stands between its quotes, in which nothing is wrong.
+/// A validated text as it stands between its quotes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a> {
     literal: &'a str,
@@ -23,7 +23,7 @@ impl<'a> Text<'a> {
         self.literal.len()
     }
 
-    /// Returns what it says, or nothing if it has half of a surrogate pair.
+    /// Returns the decoded text; `None` if it has a lone surrogate.
     pub(super) fn read(self) -> Option<Cow<'a, str>> {
         if !self.has_escapes {
             return Some(self.literal.into());
@@ -34,16 +34,16 @@ impl<'a> Text<'a> {
             .map(Cow::from)
     }
 
-    /// Returns it as TaskFlow would write it between quotes, which tells every text from all others.
+    /// Returns TaskFlow's escaped form, which is unique to the text.
     pub(super) fn escaped(self) -> String {
         let mut escaped = String::new();
         escape(self.units(), &mut escaped);
         escaped
     }
 
-    /// Returns it in UTF-8, in which half of a surrogate pair is written as if it were a character.
+    /// Returns UTF-8 in which a lone surrogate is encoded like a character.
     ///
-    /// Such bytes are no text, but tell every text from all others.
+    /// Such bytes are no valid text, but unique to it.
     pub(super) fn bytes(self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for read in char::decode_utf16(self.units()) {
@@ -63,16 +63,16 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Writes a unit of UTF-16 as UTF-8 writes the characters around it.
+/// Encodes a UTF-16 unit in three bytes of UTF-8.
 fn three_bytes(unit: u16) -> [u8; 3] {
     let low = |bits: u16| 0x80 | (bits & 0x3f) as u8;
     [0xe0 | (unit >> 12) as u8, low(unit >> 6), low(unit)]
 }
 
-/// The units of UTF-16 that a text is made of, as JSON counts them.
+/// The UTF-16 units of a text.
 struct Units<'a> {
     rest: Chars<'a>,
-    /// The other half of a character that took two.
+    /// The second unit of a surrogate pair.
     second: Option<u16>,
 }
 

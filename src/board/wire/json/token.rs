@@ -1,16 +1,16 @@
-//! The grammar of JSON as Python reads it, out of borrowed text.
+//! A tokenizer for JSON as Python reads it, on borrowed text.
 
 use super::text::Text;
 use crate::board::wire::posting::{Problem, Weight};
 
-/// A value, or how a list or a map begins.
+/// A scalar, or the head of a list or a map.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Token<'a> {
     Null,
     Bool(bool),
     /// An integer of any size.
     Integer(&'a str),
-    /// A number with a fraction or an exponent, or what is no number or infinite.
+    /// A number with a fraction or an exponent, NaN or infinity.
     Float(&'a str),
     Text(Text<'a>),
     List,
@@ -31,12 +31,12 @@ impl Token<'_> {
     }
 }
 
-/// A whole value, in which nothing is wrong.
+/// A whole validated value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Item<'a> {
     pub(super) head: Token<'a>,
     pub(super) text: &'a str,
-    /// About how much memory it takes once it is shown.
+    /// Approximate memory once decoded.
     pub(super) weight: usize,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over one value, and checks all of it.
+    /// Skips one value and validates it.
     pub(super) fn item(&mut self) -> Result<Item<'a>, Problem> {
         self.peek()?;
         let start = self.at;
@@ -73,17 +73,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Passes over what belongs to a value that begins like this, on this level if it has one.
+    /// Skips the rest of a value, at this level if it has one.
     fn skip(&mut self, head: Token<'a>, level: usize, weight: &mut Weight) -> Result<(), Problem> {
         weight.value();
         match head {
             Token::List | Token::Map => {}
-            // What is no text of ours is shown as a map.
+            // A text that Rust cannot hold is shown as a map.
             Token::Text(text) => {
                 weight.text(text.length());
                 return Ok(());
             }
-            // One that is too large for a number is shown as a map, too.
+            // An oversized number is shown as a map, too.
             Token::Integer(digits) | Token::Float(digits) if digits.len() > 17 => {
                 weight.map(1);
                 weight.text(digits.len());
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         self.until(b']', read)
     }
 
-    /// Reads the members of a map that has begun: each time the value behind this key.
+    /// Reads the members of an open map, each time the value after this key.
     pub(super) fn members(
         &mut self,
         mut read: impl FnMut(&mut Self, Text<'a>) -> Result<(), Problem>,
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Passes over digits behind one of these marks and perhaps a sign, if there are any.
+    /// Skips an optional part: one of these marks, an optional sign, and digits.
     fn part(&mut self, marks: &[u8], signs: &[u8]) -> Result<(), Problem> {
         let bytes = &self.text.as_bytes()[self.at..];
         let is_one_of = |at: usize, set: &[u8]| bytes.get(at).is_some_and(|at| set.contains(at));
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Returns the next byte that is no space, and goes there.
+    /// Returns the next byte that is no space, and moves there.
     fn peek(&mut self) -> Result<u8, Problem> {
         let rest = &self.text.as_bytes()[self.at..];
         let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');

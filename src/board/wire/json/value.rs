@@ -1,4 +1,4 @@
-//! Shows stored values, also those that Python reads and JSON has no form for.
+//! Shows stored values, including those that only Python's JSON allows.
 
 use serde_json::{Map, Value, json};
 
@@ -10,20 +10,20 @@ use crate::board::wire::{posting::Problem, shown};
 
 /// Shows a value.
 ///
-/// A text with half of a surrogate pair appears as `{"$text": "…"}`, and as a key with `$text:`
-/// before it, with the escapes that it has on the board.
+/// A text with a lone surrogate appears as `{"$text": "…"}`, and as a key with the prefix `$text:`. Both keep the
+/// board's escapes.
 pub(super) fn show(item: Item<'_>) -> Result<Value, Problem> {
     next(&mut Reader::new(item.text))
 }
 
-/// Shows a text of JSON that was checked before, or of a map only this member.
+/// Shows a validated JSON text, or only this member of a map.
 pub(super) fn shown(text: &[u8], name: Option<&str>) -> Option<Value> {
     let text = std::str::from_utf8(text).ok()?;
     let text = name.map_or(Some(text), |name| member(text, name))?;
     next(&mut Reader::new(text)).ok()
 }
 
-/// Returns the text of a member, if this text of JSON is a map that has it.
+/// Returns the text of a member, if the JSON text is a map that has it.
 pub(crate) fn member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (mut reader, mut found) = (Reader::new(text), None);
     let Token::Map = reader.token().ok()? else {
@@ -102,6 +102,6 @@ fn integer(literal: &str) -> Value {
 }
 
 fn float(literal: &str) -> Value {
-    // Whatever the grammar lets through is a number; what is too large for one is infinite.
+    // The grammar admits only numbers; an oversized one is infinite.
     shown::float(literal.parse().unwrap_or(f64::NAN))
 }

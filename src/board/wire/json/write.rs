@@ -7,7 +7,7 @@ use serde_json::{Serializer, Value, ser::Formatter};
 
 use crate::job::{Book, Draft};
 
-/// The members of a posting, in the order in which TaskFlow writes them.
+/// The members of a posting in TaskFlow's order.
 #[derive(Serialize)]
 struct Record<'a> {
     uuid: String,
@@ -18,7 +18,7 @@ struct Record<'a> {
     book: Option<&'a Book>,
 }
 
-/// Encodes a posting; its number and its time come from the server that stores it.
+/// Encodes a posting; the server assigns its number and its time.
 pub(crate) fn encode(draft: &Draft) -> Vec<u8> {
     bytes(&Record {
         uuid: draft.uuid.to_string(),
@@ -29,7 +29,7 @@ pub(crate) fn encode(draft: &Draft) -> Vec<u8> {
     })
 }
 
-/// Encodes a value as Python does: pure ASCII, a space behind commas and colons.
+/// Encodes a value as Python does: pure ASCII, a space after commas and colons.
 pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, Python);
@@ -39,7 +39,7 @@ pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// Appends a text as it stands between quotes, in units of UTF-16.
+/// Appends a text in UTF-16 units, as between quotes.
 pub(super) fn escape(units: impl Iterator<Item = u16>, out: &mut String) {
     for unit in units {
         let letter = match u8::try_from(unit) {
@@ -91,7 +91,7 @@ impl Formatter for Python {
         out: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // What JSON itself wants escaped comes another way.
+        // The required escapes of JSON take another path.
         if fragment.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
             return out.write_all(fragment.as_bytes());
         }
@@ -109,13 +109,13 @@ fn separate<W: ?Sized + io::Write>(out: &mut W, first: bool) -> io::Result<()> {
     if first { Ok(()) } else { out.write_all(b", ") }
 }
 
-/// Writes a number with the fewest digits that tell it from all others, as Python does.
+/// Writes a number with the fewest unique digits, as Python does.
 fn float(number: f64) -> String {
     let shortest = format!("{number:e}");
     let Some((decimals, exponent)) = measure(&shortest) else {
         return shortest;
     };
-    // Of two numbers that are equally short and equally near Python takes the even one.
+    // Of two equally short and near numbers Python takes the even one.
     if (-4..16).contains(&exponent) {
         let decimals = (decimals as i32 - exponent).max(1);
         return format!("{number:.*}", decimals as usize);
@@ -130,7 +130,7 @@ fn float(number: f64) -> String {
     format!("{digits}e{exponent:+03}")
 }
 
-/// Returns the number of digits behind the point, and the exponent.
+/// Returns the number of digits after the point, and the exponent.
 fn measure(scientific: &str) -> Option<(usize, i32)> {
     let (digits, exponent) = scientific.split_once('e')?;
     let decimals = digits.split_once('.').map_or(0, |(_, behind)| behind.len());

@@ -1,10 +1,10 @@
-//! The grammar of MessagePack, read out of borrowed bytes.
+//! A MessagePack tokenizer on borrowed bytes.
 
 use crate::board::wire::posting::{Problem, Weight};
 
-/// A value, or how a list or a map begins.
+/// A scalar, or the head of a list or a map.
 #[derive(Debug, Clone, Copy)]
-// Laid out in whole words, tokens are copied faster, and a listing copies many.
+// Laid out in whole words, tokens copy faster, and a listing copies many.
 #[repr(u64)]
 pub(super) enum Token<'a> {
     Null,
@@ -18,7 +18,7 @@ pub(super) enum Token<'a> {
     List(u32),
     /// The number of its pairs.
     Map(u32),
-    /// The code of its type, and what it holds.
+    /// Type code and payload.
     Extension(i8, &'a [u8]),
 }
 
@@ -37,7 +37,7 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// Returns the text that this is, also where Python 2 wrote it as bytes.
+    /// Returns the text, also if Python 2 wrote it as bytes.
     pub(super) fn text(&self) -> Option<&'a str> {
         match *self {
             Self::Text(text) => Some(text),
@@ -47,7 +47,7 @@ impl<'a> Token<'a> {
     }
 }
 
-/// The key of a map: TaskFlow accepts no others than these.
+/// A map key of a type that TaskFlow accepts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Key<'a> {
     Text(&'a str),
@@ -63,12 +63,12 @@ impl<'a> Key<'a> {
     }
 }
 
-/// A whole value, in which nothing is wrong but perhaps inside of extensions.
+/// A whole validated value; the payloads of extensions are not validated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Item<'a> {
     pub(super) head: Token<'a>,
     pub(super) bytes: &'a [u8],
-    /// About how much memory it takes once it is shown.
+    /// Approximate memory once decoded.
     pub(super) weight: usize,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over one value, and checks all of it.
+    /// Skips one value and validates it.
     pub(super) fn item(&mut self) -> Result<Item<'a>, Problem> {
         let before = self.rest;
         let head = self.token()?;
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Passes over what belongs to a value that begins like this, on this level if it has one.
+    /// Skips the rest of a value, at this level if it has one.
     fn skip(&mut self, head: Token<'a>, level: usize, weight: &mut Weight) -> Result<(), Problem> {
         weight.value();
         let (count, has_keys) = match head {
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
             Token::Bytes(bytes) | Token::Extension(_, bytes) => {
-                // Shown as a map; the quotes of texts in texts double, and what lies in them.
+                // Shown as a map; nested texts double their quotes and contents.
                 weight.map(2);
                 weight.text(16 * bytes.len());
                 return Ok(());
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Passes over values of a single byte, of which a peer can post a million.
+    /// Skips single-byte values; a peer can post a million.
     fn plain(&mut self, most: u32) -> Option<u32> {
         let is_plain = |byte: &&u8| matches!(byte, 0x00..=0x7f | 0xc0 | 0xc2 | 0xc3 | 0xe0..=0xff);
         let run = self

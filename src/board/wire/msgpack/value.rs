@@ -1,4 +1,4 @@
-//! Shows stored values as JSON, also those that JSON has no form for.
+//! Shows stored values as JSON, including those without a JSON form.
 
 use std::{
     fmt::Write,
@@ -15,14 +15,14 @@ use super::{
 };
 use crate::board::wire::{posting::Problem, shown};
 
-/// How bytes are shown, and how much more of sets.
+/// How to show bytes and sets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Viewer {
     /// Whether bytes that are UTF-8 are texts, as Python 2 wrote them.
     has_byte_texts: bool,
-    /// How many sets are shown inside each other; those further in are shown by their bytes.
+    /// How many nested sets are decoded; deeper ones are shown as bytes.
     ///
-    /// Each is a text of JSON within a text of JSON, so that its quotes double every time.
+    /// Each set is JSON text inside JSON text, so its quotes double at each level.
     sets: u8,
 }
 
@@ -34,7 +34,7 @@ impl Viewer {
         }
     }
 
-    /// Shows the next value, which must have been checked by [`Reader::item`] before.
+    /// Expects a value that [`Reader::item`] has validated.
     pub(super) fn show(self, reader: &mut Reader<'_>) -> Result<Value, Problem> {
         Ok(match reader.token()? {
             Token::Null => Value::Null,
@@ -48,7 +48,7 @@ impl Viewer {
                 None => json!({ "$bytes": STANDARD.encode(bytes) }),
             },
             Token::List(count) => {
-                // It was checked that there are so many.
+                // The count was validated.
                 let mut list = Vec::with_capacity(count as usize);
                 for _ in 0..count {
                     list.push(self.show(reader)?);
@@ -82,7 +82,7 @@ impl Viewer {
         }
     }
 
-    /// Returns what a value of one of the types means that OpenStack has numbered.
+    /// Formats an extension type that OpenStack has numbered.
     pub(super) fn extension(self, code: i8, payload: &[u8]) -> Option<String> {
         match code {
             0 => Some(Uuid::try_parse_ascii(payload).ok()?.to_string()),

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::job::{Book, Draft};
 
-/// The members of a posting, in the order in which TaskFlow writes them.
+/// The members of a posting in TaskFlow's order.
 #[derive(Serialize)]
 struct Record<'a> {
     uuid: String,
@@ -25,7 +25,7 @@ struct Record<'a> {
 
 /// Encodes a posting up to the value of its `sequence`, which is to be appended.
 ///
-/// The number is handed out in the step that stores the posting.
+/// The step that stores the posting assigns the number.
 pub(crate) fn encode(draft: &Draft, created_on: DateTime<Utc>) -> Vec<u8> {
     let mut bytes = bytes(&Record {
         uuid: draft.uuid.to_string(),
@@ -36,7 +36,7 @@ pub(crate) fn encode(draft: &Draft, created_on: DateTime<Utc>) -> Vec<u8> {
         book: draft.book.as_ref(),
         sequence: 0,
     });
-    // A zero is one byte, and the last one.
+    // The placeholder zero is one byte, and the last one.
     bytes.pop();
     bytes
 }
@@ -46,14 +46,14 @@ pub(crate) fn sequence(number: u64) -> Vec<u8> {
     bytes(&number)
 }
 
-/// Encodes what goes over a channel: maps with the names of their members.
+/// Encodes a channel message: maps with member names.
 pub(crate) fn message(value: &impl Serialize) -> Vec<u8> {
     bytes(value)
 }
 
-/// Encodes a time as TaskFlow does where it means UTC: without a zone, to the microsecond.
+/// Encodes a UTC time as TaskFlow does: without a zone, to the microsecond.
 ///
-/// With a zone, Python could no longer compare it with its own times.
+/// Python could not compare a time with a zone with its own times.
 pub(crate) fn time(time: DateTime<Utc>) -> Vec<u8> {
     bytes(&extension(time))
 }
@@ -66,7 +66,7 @@ fn extension(time: DateTime<Utc>) -> Extension {
         hour: time.hour(),
         minute: time.minute(),
         second: time.second(),
-        // Beyond that begins a leap second, which Python refuses.
+        // A greater value is a leap second, which Python rejects.
         microsecond: time.timestamp_subsec_micros().min(LAST_MICROSECOND),
         tz: None,
     };

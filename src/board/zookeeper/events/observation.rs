@@ -1,4 +1,4 @@
-//! What is seen of the nodes that came, by which their jobs and claims are known.
+//! Reads new nodes to identify jobs and claims.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -27,10 +27,10 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Observations(HashMap<JobKey, Seen>);
 
-/// What is seen of one job; it may have come and gone, and not all of it was looked for.
+/// The observed nodes of one job; it may be gone, and some nodes were not read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
-    /// The job on the board, as if nobody had it.
+    /// The job on the board, without its claim.
     pub(crate) job: Option<Known>,
     pub(crate) lock: SeenLock,
     pub(crate) trashed: Option<Known>,
@@ -40,7 +40,7 @@ pub(crate) struct Seen {
 pub(crate) enum SeenLock {
     #[default]
     Gone,
-    /// It names nobody.
+    /// Without an owner.
     Vacant,
     Held(Option<Owner>, Option<Fence>),
 }
@@ -62,7 +62,7 @@ impl Observations {
         self.0.insert(key, seen);
     }
 
-    /// Forgets the locks of jobs to which more has happened; whether there were any.
+    /// Drops the locks of jobs with further changes; returns whether there were any.
     pub(crate) fn forget_locks<'a>(&mut self, more: impl Iterator<Item = &'a Change>) -> bool {
         let mut is_any = false;
         for key in more.filter_map(Change::job) {
@@ -74,8 +74,7 @@ impl Observations {
         is_any
     }
 
-    /// Once this is answered, all that happened before has been reported by the watches, even if there was
-    /// nothing to read.
+    /// Once this returns, the watches have reported all earlier changes, even if there was nothing to read.
     pub(crate) async fn look(session: &Session, paths: &Paths, changes: &Changes) -> Result<Self> {
         let wanted: Vec<_> = wanted(changes).into_iter().collect();
         let (mut observations, mut count, mut rest) =
@@ -94,7 +93,7 @@ impl Observations {
                 asked,
                 answered: Instant::now(),
             };
-            // Each job may be five nodes.
+            // Each job may have five nodes.
             count = look::next_count(found.iter().flatten(), page.len()).min(look::PAGE.1 / 5);
             let mut found = found.into_iter().skip(1);
             for (key, wanted) in page {
@@ -172,7 +171,7 @@ fn known(
         side,
         origin: Origin::Here,
     };
-    // A job that others keep to themselves is there all the same.
+    // A job without read permission still exists.
     Some(Known::of(&record.read(Detail::Brief), looked))
 }
 

@@ -1,4 +1,4 @@
-//! The watches on all that belongs to a board, and what they say.
+//! The watches on a board's nodes.
 
 use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState, WatchedEvent};
 
@@ -17,11 +17,11 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Heard {
     Change(Change),
-    /// The connection is gone; the library looks for another one for as long as it pleases.
+    /// The connection is gone; the library reconnects in its own time.
     Disconnected,
-    /// There is a connection again, and whatever happened in between was not told.
+    /// Connected again; changes in between were not reported.
     Reconnected,
-    /// The session has ended; the watches must not be asked again.
+    /// The session has ended; the watches must not be polled again.
     Ended,
     Noise,
 }
@@ -48,7 +48,7 @@ enum Place {
 }
 
 impl Watches {
-    /// Sets them, whether the folders are there yet or not.
+    /// Sets the watches, whether the parent nodes exist yet or not.
     pub(crate) async fn set(session: &Session, paths: &Paths) -> Result<Self> {
         let set = async |place: Place| {
             let folder = place.folder(paths);
@@ -100,14 +100,14 @@ impl Watch {
     fn mean(&self, event: &WatchedEvent, paths: &Paths) -> Heard {
         if event.event_type == EventType::Session {
             return match event.session_state {
-                // Each of them is told; and the library does not set such watches again.
+                // Each watch reports this, and the library does not set persistent watches again.
                 SessionState::SyncConnected if self.place == Place::Board => Heard::Reconnected,
                 SessionState::Disconnected if self.place == Place::Board => Heard::Disconnected,
                 state if state.is_terminated() => Heard::Ended,
                 _ => Heard::Noise,
             };
         }
-        // A watch is also on the folder itself, and on whatever is below its children.
+        // A watch also covers the parent node, and all nodes below its children.
         let child = event.path.strip_prefix(&self.folder);
         let child = child.and_then(|child| child.strip_prefix('/'));
         let child = child.filter(|child| !child.contains('/'));
@@ -126,7 +126,7 @@ impl Place {
                 Some(Change::Event(Box::new(event)))
             }
             Self::Pauses => {
-                // One that was written to is paused in another way.
+                // A changed node means a changed pause.
                 let kind = pick(kind, EventKind::Paused, EventKind::Resumed);
                 let mut event = Event::now(kind.unwrap_or(EventKind::Paused));
                 event.names = Some(unescape(child));
@@ -143,7 +143,7 @@ impl Place {
                     None => (locked_by(child)?, Step::LockCame, Step::LockWent),
                 };
                 let step = match kind {
-                    // Nobody changes a job or a lock in place; who does it by hand wants it looked at.
+                    // No client changes a job or a lock in place; after an operator's edit, read it again.
                     EventType::NodeDataChanged => Step::Meddled,
                     kind => pick(kind, came, went)?,
                 };

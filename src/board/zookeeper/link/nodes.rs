@@ -1,4 +1,4 @@
-//! Reading nodes, many in one exchange.
+//! Reads many nodes in one exchange.
 
 use futures_util::future::try_join_all;
 use zookeeper_client::{Error, MultiReadResult, Stat};
@@ -9,19 +9,19 @@ use crate::{
     job::LONGEST,
 };
 
-/// What readers were doing when they failed.
+/// For error messages.
 pub(crate) const READING: &str = "read";
 
-/// How many nodes one exchange may have: more of them would keep others from being served.
+/// Maximum nodes per exchange: more would delay other clients.
 pub(crate) const MOST: usize = 1000;
 
-/// How many nodes a reader asks for first.
+/// Size of the first request in nodes.
 const FIRST: usize = 16;
 
-/// How long a request may be: the server hangs up on those of 1 MiB.
+/// Maximum request size: the server hangs up at 1 MiB.
 const MOST_BYTES: usize = 512 * 1024;
 
-/// What a path takes in a request beyond itself.
+/// Bytes of a request beyond its path.
 const OVERHEAD: usize = 16;
 
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Returns a node that is there, of which we may know no more.
+    /// A node that exists but is not readable.
     pub(crate) fn denied() -> Self {
         Self {
             data: Vec::new(),
@@ -51,7 +51,7 @@ impl Node {
         }
     }
 
-    /// Returns it with its data only if they are short, as those of a marker are.
+    /// Drops the data unless they are short, as those of a marker are.
     pub(crate) fn brief(mut self) -> Self {
         if self.data.len() > LONGEST {
             self.data = Vec::new();
@@ -60,12 +60,12 @@ impl Node {
     }
 
     pub(crate) fn is_denied(&self) -> bool {
-        // Whatever was created, was created in some transaction.
+        // Every real node has a transaction.
         self.stat.czxid == 0
     }
 }
 
-/// How much a reader takes into memory before it goes on, and at once.
+/// How much a reader loads in total and at a time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     bytes: usize,
@@ -73,7 +73,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// That of a reader which goes on later.
+    /// For a reader that continues later.
     pub(crate) const PAGE: Self = Self {
         bytes: 2 << 20,
         at_once: FIRST,
@@ -92,15 +92,14 @@ impl Default for Room {
 /// Minimum number of nodes to read: those of one job.
 const LEAST: usize = 3;
 
-/// Missing nodes are `None`. The server reads in this order, and one node that we may not read does not fail
-/// the others.
+/// Missing nodes are `None`. The server reads in this order, and one denied node does not fail the others.
 pub(crate) async fn read(session: &Session, paths: &[String]) -> Result<Vec<Option<Node>>> {
     let room = &mut Room::default();
     read_as(session, paths, room, |_, node| node).await
 }
 
-/// Reads as many nodes as fit into `room`. No server tells their sizes in advance, so the size of each
-/// request follows from the last ones.
+/// Reads as many nodes as fit into `room`. Servers do not report sizes in advance, so earlier replies determine the
+/// size of each request.
 pub(crate) async fn read_as<T>(
     session: &Session,
     paths: &[String],
@@ -155,13 +154,13 @@ async fn read_at_once(session: &Session, paths: &[String]) -> Result<Vec<Option<
         MultiReadResult::Error { err: Error::NoNode } => Ok(None),
         MultiReadResult::Error { err: Error::NoAuth } => Ok(Some(Node::denied())),
         MultiReadResult::Error { err } => Err(session.refusal(READING, &err)),
-        // Data was asked for.
+        // Data was requested.
         _ => Ok(None),
     });
     nodes.collect()
 }
 
-/// Returns the names of a node's children; those of a node that is not there are none.
+/// Returns the names of a node's children; empty if the node is missing.
 pub(crate) async fn children(session: &Session, path: &str) -> Result<Vec<String>> {
     match session
         .ask(READING, session.client().list_children(path))

@@ -1,4 +1,4 @@
-//! Having a session opened: straight on, and where that fails or takes too long by way of those servers that are well.
+//! Opening a session: directly, and if that fails or takes too long, through the servers that answer.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -17,19 +17,18 @@ use crate::{
     secret::Secret,
 };
 
-/// How long the client may try by itself before we ask each server what is the matter.
+/// How long the client tries alone before we probe each server.
 const HEAD_START: Duration = Duration::from_millis(500);
 
-/// How often a server without others stands in the list of those that the client tries.
+/// How often a lone server is repeated in the client's list.
 ///
-/// After each round through its list the client waits twice as long as before, until the session
-/// is over: a server that is back would be left alone for many seconds. Within a round it waits
-/// 50 ms longer for each place, so that this is a round of 40 s with pauses of two at most.
+/// After each round through its list the client doubles its pause, until the session expires. A returning server
+/// would go unnoticed for many seconds. Within a round it waits 50 ms longer for each place, so this is a round of 40
+/// s with pauses of at most two.
 const ROUND: usize = 40;
 
 impl Client {
-    /// Opens a session with the servers that are well. Without a timeout it only finds out why there is no
-    /// session.
+    /// Opens a session with the servers that answer. Without a timeout it only finds out why there is no session.
     pub(super) async fn detour(
         &self,
         tls: Option<&Tls>,
@@ -55,8 +54,7 @@ impl Client {
         Err(all.unwrap_or_else(|| self.problem(Cause::Closed)))
     }
 
-    /// Has the servers take a session over another connection, which is dropped at once: what was under
-    /// way on the one before has no answer.
+    /// Moves the session to another connection, which is dropped immediately: pending requests get no reply.
     pub(in crate::board::zookeeper) async fn move_session(
         &self,
         doing: &'static str,
@@ -78,7 +76,7 @@ impl Client {
             }
         };
         match moved.await {
-            // The one before has connected again, and taken it back.
+            // The former connection has taken the session back.
             Ok(_) | Err(Error::NoHosts | Error::ConnectionLoss) => Ok(()),
             Err(error) => Err(session.refusal(doing, &error)),
         }
@@ -87,8 +85,8 @@ impl Client {
     fn connector(&self, timeout: Duration) -> Connector {
         let connector = zookeeper_client::Client::connector()
             .with_session_timeout(timeout)
-            // A server that starts may take a connection and never look at it. By itself the client waits
-            // for it as long as for one in a session's life: two fifths of that.
+            // A starting server may accept a connection and never serve it. The client's own limit is two fifths of
+            // the session timeout.
             .with_connection_timeout(PATIENCE.min(timeout * 2 / 5))
             .with_fail_eagerly();
         let Some(user) = &self.url.user else {
@@ -99,7 +97,7 @@ impl Client {
         connector.with_auth("digest", proof.as_bytes())
     }
 
-    /// Has the client open a session; it tells nothing of why it could not.
+    /// Opens a session; the client does not report why it failed.
     pub(super) async fn connect(
         &self,
         servers: &[Server],
@@ -108,7 +106,7 @@ impl Client {
     ) -> Result<Session, Error> {
         let connector = self.connector(timeout);
         let mut servers: Vec<_> = servers.iter().map(Server::to_string).collect();
-        // Of several, one that is silent must not be tried twice while others would answer.
+        // Among several servers, a silent one must not be tried twice while others would answer.
         if let ([server], Some(_)) = (servers.as_slice(), self.term.get()) {
             servers = vec![server.clone(); ROUND];
         }
@@ -125,8 +123,7 @@ impl Client {
     }
 }
 
-/// Tries the detour as well once the direct way fails or takes too long. `None` if no server can say why it
-/// failed.
+/// Also tries the detour once the direct way fails or takes too long. `None` if no server explains the failure.
 pub(super) async fn first_of(
     straight: impl Future<Output = Result<Session, Error>>,
     detour: impl Future<Output = Result<Session, Problem>>,

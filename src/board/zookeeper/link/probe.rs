@@ -1,4 +1,4 @@
-//! Why a server gives us no session: the client only says that none did, and so we ask each.
+//! Why a server gives us no session: the client does not report it, so we probe each server.
 
 use std::{io, time::Duration};
 
@@ -21,10 +21,10 @@ use crate::board::{
     url::Server,
 };
 
-/// How long to wait for an answer before others are given what they may be waiting for.
+/// How long to wait for a reply before probing further.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long to wait for more servers that are well, once one is.
+/// How long to collect more working servers after the first.
 const GATHERING: Duration = Duration::from_millis(100);
 
 pub(crate) async fn examine(
@@ -52,7 +52,7 @@ pub(crate) async fn examine(
     (well, problems.collect())
 }
 
-/// Finds out whether a server would give us a session; one that does ends it at once.
+/// Probes for a session and ends it immediately.
 pub(crate) async fn probe(
     server: &Server,
     tls: Option<&Tls>,
@@ -86,7 +86,7 @@ async fn ask(server: &Server, tls: Option<&Tls>, deadline: Deadline) -> Result<(
     known.map_err(|cause| Problem::new(server, cause))
 }
 
-/// Other protocols wait for the end of a line; they get one once ZooKeeper would have answered.
+/// Other protocols wait for the end of a line; send one after ZooKeeper's time to reply.
 async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<Vec<u8>> {
     let mut answer = Vec::new();
     stream.write_all(&request()).await?;
@@ -103,16 +103,16 @@ async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result
         return Ok(answer);
     };
     match read {
-        // Only TLS says more than that the other side has hung up, however harshly.
+        // Only TLS reports more than a closed connection.
         Err(error) if error.get_ref().is_some() && answer.is_empty() => Err(error),
         Ok(_) | Err(_) => Ok(answer),
     }
 }
 
-/// How long the answer to a request for a session is, without what later versions add to it.
+/// Length of the reply to a session request, without later additions.
 const ANSWER: usize = 40;
 
-/// What both sides send to name a session: so many bytes.
+/// Length of a session password.
 const PASSWORD: i32 = 16;
 
 fn request() -> Vec<u8> {
@@ -120,11 +120,11 @@ fn request() -> Vec<u8> {
     let mut numbers = |numbers: &[i32]| {
         bytes.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
     };
-    // The length; version 0, nothing seen yet, a timeout in milliseconds, and no session to resume
-    // with its password. The last byte is whether a server without its ensemble will do.
+    // Length, version 0, last transaction, a timeout in milliseconds, a new session and its password. The last byte
+    // accepts a read-only server.
     numbers(&[45, 0, 0, 0, 1000, 0, 0, PASSWORD, 0, 0, 0, 0]);
     bytes.push(0);
-    // The length, a number for the request, and what it is.
+    // Length, request number and opcode.
     let (first, close_session) = (1_i32, -11_i32);
     for number in [8, first, close_session] {
         bytes.extend(number.to_be_bytes());

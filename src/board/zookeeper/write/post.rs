@@ -21,13 +21,13 @@ use crate::{
     job::{Claimant, Draft, Entry, JobKey, Shelf},
 };
 
-/// A transaction has no more jobs than this, and hardly more bytes: the server takes 1 MiB.
+/// Maximum jobs and bytes of a transaction: the server takes 1 MiB.
 const BATCH: (usize, usize) = (1000, 900_000);
 
-/// The largest posting that is taken for one that fits a transaction.
+/// The largest posting that surely fits a transaction.
 pub(crate) const LARGEST: usize = BATCH.1 - 10 * OVERHEAD;
 
-/// What a job takes in a transaction beyond its posting, its paths and its owner.
+/// Bytes of a job in a transaction beyond its posting, paths and owner.
 const OVERHEAD: usize = 400;
 
 pub(crate) type Encoded<'a> = (&'a Draft, Vec<u8>);
@@ -56,8 +56,8 @@ impl Target<'_> {
                 answers.push(Err(self.too_large(rest[0].1.len())));
                 continue;
             }
-            // A number that the server gives is not known in advance. Who has to say where the
-            // job is, in the same step in which it is posted, takes a number instead.
+            // A number from the server is not known in advance. A post that writes the job's location in the same
+            // step takes its own number.
             let takes_number =
                 |draft: &Draft| draft.chosen || claimant.is_some() || draft.shelf() == Shelf::Trash;
             let is_numbered = takes_number(rest[0].0);
@@ -73,7 +73,7 @@ impl Target<'_> {
             };
             match posted {
                 Ok(posted) => answers.extend(posted),
-                // Of several nobody knows which it was.
+                // Among several jobs the cause is unknown.
                 Err(Failure::NotSent(BoardError::TrashTaken { .. })) if batch.len() > 1 => {
                     at_once = 1
                 }
@@ -123,7 +123,7 @@ impl Target<'_> {
         }
     }
 
-    /// A job that was to be posted claimed is only found if its claim is.
+    /// A job posted with a claim is found only if the claim is.
     async fn look_up(
         self,
         batch: &[Encoded<'_>],
@@ -150,7 +150,7 @@ impl Target<'_> {
             });
             let is_whole = claimant.is_none() || fence.is_some();
             match job {
-                // One that others may have chosen as well may have been there before.
+                // A job with a chosen uuid may have been there before.
                 Some(job) if !draft.chosen && is_whole => Ok(Posted {
                     key: job.key.clone(),
                     sequence: job.sequence.unwrap_or_default(),

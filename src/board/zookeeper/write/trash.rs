@@ -1,4 +1,4 @@
-//! The trash: what comes back from it, and what leaves it for good.
+//! The trash: restoring and purging jobs.
 
 use chrono::Utc;
 use futures_util::future::join_all;
@@ -75,14 +75,14 @@ impl Target<'_> {
         let lock = self.paths.lock(&record.key);
         let stray = nodes::read(self.session, std::slice::from_ref(&lock)).await?;
         let mut transaction = self.transaction();
-        // It leaves before it comes: so whoever follows the nodes can tell it from a new job.
+        // Delete before creating: followers of the nodes can then distinguish it from a new job.
         let version = record.posting.stat.version;
         transaction.delete(
             Step::Trashed,
             self.paths.job(Shelf::Trash, &record.key),
             version,
         );
-        // What an earlier life of the job left there would claim it.
+        // A lock left by an earlier life of the job would claim it.
         if let Some(node) = stray.into_iter().flatten().next() {
             transaction.delete(Step::Lock, lock, node.stat.version);
         }
@@ -133,8 +133,8 @@ impl Target<'_> {
         );
         let version = record.posting.stat.version;
         let mut transaction = self.transaction();
-        // That nobody holds it is proven by holding it. By what is written meanwhile whoever follows
-        // the nodes, and not what is beside the jobs, knows what happened.
+        // Holding the lock proves that the job is unclaimed. Followers of the nodes learn the event from the writes
+        // in between, not from the sidecar.
         transaction.create(Step::Lock, lock.clone(), b"{}", CreateMode::Persistent);
         transaction.set(Step::Job, job, &posting, version);
         transaction.delete(Step::Lock, lock, 0);
@@ -156,7 +156,7 @@ impl Target<'_> {
         }
     }
 
-    /// Says by whom the place is taken that a job would have on the board.
+    /// Returns the job that already occupies the location on the board.
     async fn taken(self, record: &Record) -> Result<BoardError> {
         let there = self.record(Shelf::Board, &record.key).await?;
         let is_it = |there: &Record| {
@@ -190,7 +190,7 @@ impl Target<'_> {
             let done = transaction.commit().await;
             match done.map_err(|failure| self.unknown(failure))? {
                 Ok(_) => return Ok(settled),
-                // It went meanwhile, which the next look tells.
+                // It went meanwhile; the next read shows it.
                 Err(refused) if refused.step == Step::Trashed && refused.error == Error::NoNode => {
                 }
                 Err(refused) if refused.step == Step::Past => {
@@ -202,7 +202,7 @@ impl Target<'_> {
         Err(BoardError::Changed)
     }
 
-    /// Whether there is such a job on the board; where boards share a trash, it is another one.
+    /// Whether this job is on the board. Where boards share a trash, a job of the same key is another one.
     async fn is_on_board(self, key: &JobKey) -> Result<bool> {
         let job = self.paths.job(Shelf::Board, key);
         let found = nodes::read(self.session, &[job]).await?;
@@ -219,7 +219,7 @@ fn exists(record: &Record) -> BoardError {
     }
 }
 
-/// Says of what ends every listing of TaskFlow's that it does not come back.
+/// Explains that a name which breaks all TaskFlow listings cannot be restored.
 fn no_number() -> BoardError {
     BoardError::Unsupported {
         board: "a ZooKeeper board",

@@ -1,4 +1,4 @@
-//! What must have happened to one job between two looks at it; pure.
+//! Derives the events of one job between two reads of it; pure.
 
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
@@ -17,11 +17,11 @@ pub(crate) struct Place<K> {
     pub(crate) trash: Option<K>,
 }
 
-/// What is known of a change besides how the job is afterwards.
+/// Known facts of a change besides the job's later state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Traces {
     pub(crate) claim: bool,
-    /// One of us did it, who tells of everything but routine.
+    /// One of our clients did it, and they announce everything but routine.
     pub(crate) is_ours: bool,
 }
 
@@ -32,8 +32,7 @@ impl Traces {
     }
 }
 
-/// Compares what was known of a job with what a look showed at a time: what happened to it, in the
-/// order in which it must have.
+/// Compares a cached job with a later read, and returns the events in their necessary order.
 pub(super) fn compare(
     key: &JobKey,
     before: Place<&Known>,
@@ -77,7 +76,7 @@ pub(super) fn compare(
     if let Some(known) = before.trash
         && !is_same(before.trash, after.trash)
         && !was_restored
-        // A namesake that is trashed takes its place, which is no purge.
+        // A trashed namesake replaces it, which is no purge.
         && after.trash.is_none()
     {
         story.step(EventKind::Purged, known, None);
@@ -99,7 +98,7 @@ struct Story<'a> {
     at: Instant,
     time: DateTime<Utc>,
     events: Vec<Event>,
-    /// Whether more must have happened that cannot be told.
+    /// Whether more happened than can be reported.
     is_more: bool,
 }
 
@@ -120,11 +119,11 @@ impl Story<'_> {
             (before, after) => Some(before != after),
         };
         match (known.claim.as_deref(), seen.claim.as_deref()) {
-            // Somebody claimed it and let go of it again.
+            // It was claimed and released in between.
             (None, None) => self.is_more |= is_modified == Some(true),
             (None, Some(claim)) => self.step(EventKind::Claimed, seen, Some(claim)),
             (Some(claim), None) => {
-                // Whoever abandons a job leaves the time behind; time leaves nothing behind.
+                // An abandoning client leaves a modification time; an expiry does not.
                 let end = match is_modified {
                     Some(true) => EventKind::Abandoned,
                     Some(false) => EventKind::Expired,
@@ -148,7 +147,7 @@ impl Story<'_> {
 
     fn end(&mut self, known: &Known, end: EventKind) {
         if known.claim.is_none() {
-            // Only its owner can take it away, but for an operator, and strangers.
+            // Apart from operators and foreign clients, only its owner can remove it.
             match self.traces.claim {
                 true => self.step(EventKind::Claimed, known, None),
                 false => self.is_more = true,
@@ -156,7 +155,7 @@ impl Story<'_> {
         }
         let claim = known.claim.as_deref();
         match end {
-            // Some readers remove what they cannot read.
+            // Some readers delete records that they cannot read.
             EventKind::Consumed if !known.is_job => self.is_more = true,
             _ => self.step(end, known, claim),
         }
@@ -166,7 +165,7 @@ impl Story<'_> {
         self.step(beginning, seen, None);
         match &seen.claim {
             Some(claim) => self.step(EventKind::Claimed, seen, Some(claim)),
-            // A posting alone modifies nothing: somebody claimed it and let go of it.
+            // A post alone modifies nothing: the job was claimed and released.
             None => {
                 let is_modified = matches!(seen.modified, Modified::At(_));
                 self.is_more |= is_modified && beginning == EventKind::Posted;

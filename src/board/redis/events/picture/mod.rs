@@ -189,7 +189,7 @@ impl Picture {
                 let owner = (event.kind != Claimed)
                     .then_some(event.owner.as_ref())
                     .flatten();
-                // Whoever ends a job that nobody has says no owner.
+                // A client that ends an unclaimed job names no owner.
                 let is_free = matches!(event.kind, Consumed | Trashed) && owner.is_none();
                 if let Some(held) = &known.claim
                     && (event.kind == Claimed
@@ -231,7 +231,7 @@ fn follow(event: &Event, place: &mut Place<Known>) {
     match event.kind {
         EventKind::Posted => place.board = Some(known()),
         EventKind::Restored => {
-            // One that was held back on the board has nothing to do with the trash.
+            // A job delayed on the board is not related to the trash.
             if place.board.is_none() {
                 place.trash = None;
             }

@@ -1,4 +1,4 @@
-//! Whoever listens to a board: hears, looks where something was touched, and tells what happened.
+//! The event watcher: receives messages, reads changed records and reports events.
 
 mod looking;
 mod starting;
@@ -26,29 +26,28 @@ use crate::{
     job::JobKey,
 };
 
-/// So many events may wait to be told: about as many as the pushes that may wait can tell of.
+/// Maximum queued events: about as many as the queued pushes can carry.
 const PENDING: usize = 100_000;
 
-/// So long a survey lets the jobs go first that are to be looked at.
+/// How long a survey waits for the pending job reads.
 const COURTESY: Duration = Duration::from_secs(1);
 
-/// It begins in `starting`, hears here, looks in `looking`, and compares in `surveying`.
+/// `starting` begins it, `looking` reads records, and `surveying` compares whole hashes.
 pub(super) struct Watcher<'a> {
     board: &'a Redis,
     listener: Option<Listener>,
     picture: Picture,
     recheck: RecheckQueue,
     conductors: Conductors,
-    /// Since when the hashes may have changed, if they may.
+    /// Since when the hashes may have changed.
     stale_since: Option<Instant>,
     numbers: Numbers,
     account: Account,
-    /// The last number that was given out when the hashes were compared, and when that was, until
-    /// it is settled.
+    /// The last assigned number at the last comparison, and its time, until settled.
     to_settle: Option<(i64, Instant)>,
     looks: Pace,
     surveys: Pace,
-    /// Set for a server that does not tell what others change.
+    /// Set for a server that does not report other clients' changes.
     rounds: Option<Round>,
     has_lost: bool,
     pending: VecDeque<Event>,
@@ -106,8 +105,8 @@ impl<'a> Watcher<'a> {
             .min()
     }
 
-    /// Looks report more and cost less, but on a busy board they never end, and none of them finds a job that
-    /// a peer posts.
+    /// Reading jobs first gives more events at less cost. On a busy board that never ends, and it never finds a
+    /// peer's new job.
     fn survey_at(&self) -> Option<Instant> {
         let settle_since = self.to_settle.map(|(_, since)| since);
         let since = [self.stale_since, settle_since].into_iter().flatten().min();
@@ -169,7 +168,7 @@ impl<'a> Watcher<'a> {
         listener.try_recv()
     }
 
-    /// Hears what was pushed by now, until there is something to be told.
+    /// Receives pushed messages until an event is ready.
     fn listen(&mut self) -> Result<()> {
         while self.pending.is_empty()
             && let Some(push) = self.pushed()
@@ -179,7 +178,7 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// Hears all that was pushed by now; returns the jobs of which something was told.
+    /// Receives all pushed messages; returns the jobs that they name.
     fn drain(&mut self) -> Result<HashSet<JobKey>> {
         let mut told = HashSet::new();
         while let Some(push) = self.pushed() {
@@ -231,7 +230,7 @@ impl<'a> Watcher<'a> {
         if let Some(subject) = &event.subject
             && matches!(event.kind, EventKind::Claimed | EventKind::Extended)
         {
-            // When its claim lapses, only a look can tell.
+            // Only a read can show when its claim expires.
             let traces = Traces {
                 claim: false,
                 is_ours: true,
@@ -265,7 +264,7 @@ impl<'a> Watcher<'a> {
 
     fn tell(&mut self, events: Vec<Event>) {
         for event in events {
-            // Whatever is told of a job, that it was posted was told before, perhaps without its number.
+            // A job's post is announced before its other events, perhaps without its number.
             if let Some(sequence) = event.subject.as_ref().and_then(|it| it.sequence) {
                 self.account.tell(sequence);
             }
