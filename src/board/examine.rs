@@ -1,4 +1,4 @@
-//! What may be the matter with a board, and how it is told: findings under codes that stay.
+//! Problems of a board, reported as findings under stable codes.
 
 use serde::Serialize;
 
@@ -129,13 +129,13 @@ codes! {
     }
 }
 
-/// A part of a board that the board itself has to look at.
+/// A part of a board that its backend must examine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Connection,
-    /// How whatever serves it is set up.
+    /// The server's configuration.
     Server,
-    /// What is stored that belongs to no job, or is not what it should be.
+    /// Stored data that is malformed or belongs to no job.
     Keys {
         highest: Option<i64>,
     },
@@ -149,11 +149,11 @@ pub(crate) struct Evidence {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Remedy {
-    /// A command of ours, and the jobs that it is to be about, of which each is looked at again.
+    /// A `jobboard` command that fixes the jobs named here; each is examined again first.
     Mends(Suggestion, Vec<String>),
-    /// A command of ours that shows more.
+    /// A `jobboard` command that shows details.
     Shows(Suggestion),
-    /// A command of somebody else.
+    /// Another program's command.
     Elsewhere(Suggestion),
 }
 

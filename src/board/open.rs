@@ -1,4 +1,4 @@
-//! From the URL of a board to the board; the only file that names the backends.
+//! Opens the board at a URL; the only file that names the backends.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,15 +16,15 @@ use crate::secret::Secret;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// How large details are read; on ZooKeeper they are hardly larger than usual.
+    /// Size limit for details; ZooKeeper cannot store much more than the default.
     pub(crate) max_details: u64,
-    /// How many jobs are remembered after they have left the board.
+    /// How many jobs the history keeps.
     pub(crate) history: u32,
 }
 
-/// Returns the board at a URL; embedded ones are opened when they are first needed.
+/// Returns the board at a URL; embedded ones are opened on first use.
 ///
-/// `patience` is how long one operation may take.
+/// `patience` is the timeout of one operation.
 pub(crate) fn open(
     url: &BoardUrl,
     patience: Duration,

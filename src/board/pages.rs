@@ -1,4 +1,4 @@
-//! A listing that comes in pages, as one stream.
+//! A paged listing as one stream.
 
 use futures_util::{
     Stream, StreamExt,
@@ -8,16 +8,16 @@ use futures_util::{
 use super::Result;
 use crate::job::Entry;
 
-/// A page should be about as large as this.
+/// Target size of a page.
 const PAGE_BYTES: usize = 512 * 1024;
 
-/// Returns how many jobs the next page should have, by the size of those in the one before.
+/// Returns the number of jobs of the next page, from the sizes in the last one.
 pub(super) fn next_page(jobs: usize, bytes: usize, most: usize) -> usize {
     let average = bytes / jobs.max(1);
     (PAGE_BYTES / average.max(1)).clamp(1, most)
 }
 
-/// Hands the records out one by one; an error comes behind all that came before it.
+/// Yields records one by one; an error follows all earlier records.
 pub(super) fn flatten<'a>(
     pages: impl Stream<Item = Result<Vec<Entry>>> + Send + 'a,
 ) -> BoxStream<'a, Result<Entry>> {

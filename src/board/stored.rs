@@ -1,4 +1,4 @@
-//! Postings as they are stored, compared with what is said of them.
+//! Compares stored postings with their drafts.
 
 use serde_json::Value;
 
@@ -14,9 +14,9 @@ use super::{
 use crate::board::wire::sidecar::Sidecar;
 use crate::job::Draft;
 
-/// Says in what a posting, as boards of this kind store it, is another one than it is said to be.
+/// Describes how a stored posting differs from its draft.
 ///
-/// Details that are too large to be read are not compared.
+/// Oversized details are not compared.
 pub(crate) fn contradiction(kind: BoardKind, raw: &[u8], said: &Draft) -> Option<String> {
     let differs = match kind {
         BoardKind::Embedded => match serde_json::from_slice::<Value>(raw) {
@@ -66,7 +66,7 @@ fn difference(stored: Posting, said: &Draft) -> Option<&'static str> {
     .find_map(|(differs, member)| differs.then_some(member))
 }
 
-/// Says in what a board of this kind would read a job otherwise than it is said to be.
+/// Describes how this kind of board would misread a draft.
 #[cfg(test)]
 pub(crate) fn misread(kind: BoardKind, said: &Draft) -> Option<String> {
     let former = said.former.as_deref();

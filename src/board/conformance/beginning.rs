@@ -1,4 +1,4 @@
-//! Promises about what is shown to whoever begins to listen.
+//! The contract of the initial jobs of a subscription.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::board::{EventKind, Onlooker};
 
-/// Begins to listen, and shows what is there of which only jobs of this name are wanted.
+/// Subscribes with an onlooker that wants jobs of this name.
 async fn begin<'a>(board: &'a Subject, wanted: &str) -> (super::events::Events<'a>, Vec<Job>) {
     let mut shown = Vec::new();
     let onlooker = Onlooker {

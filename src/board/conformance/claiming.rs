@@ -1,4 +1,4 @@
-//! Promises about claims.
+//! The contract of claims.
 
 use std::time::Instant;
 
@@ -162,7 +162,7 @@ pub(crate) async fn attempts_are_counted_and_claims_by_hand_are_not(board: &Subj
     assert_eq!(on_board(board, &key).await.history.attempts, 2);
 }
 
-/// Claims jobs of which so many are begun at once.
+/// Claims jobs of which `at_once` start immediately.
 async fn claim_ahead(board: &Subject, keys: &[JobKey], at_once: usize) -> Vec<Result<Claimed>> {
     let rules = ClaimRules { at_once, ..ATTEMPT };
     let by = claimant("ada", Term::Kept(LONG));
@@ -197,7 +197,7 @@ pub(crate) async fn a_claim_ahead_of_its_turn_counts_once_something_came_of_it(b
         ];
         for (key, claimed) in keys.iter().zip(claim_ahead(board, &keys, 1).await) {
             let claimed = claimed.unwrap();
-            // To whoever performs it, it is an attempt in any case.
+            // For the worker it is an attempt in any case.
             assert_eq!(claimed.job.history.attempts, 1);
             assert_eq!(on_board(board, key).await.history.attempts, 1);
             give_back(board, &claimed, aftermath.clone()).await;
@@ -218,7 +218,7 @@ pub(crate) async fn a_job_that_was_left_ahead_of_its_turn_is_next_claimed_to_beg
     let key = [post_one(board, "resize").await];
     let claim = async |at_once| claim_ahead(board, &key, at_once).await.pop().unwrap();
     let left = claim(0).await.unwrap();
-    // As if it had lapsed.
+    // Simulates an expired claim.
     give_back(board, &left, Aftermath::None).await;
     let refused = claim(0).await;
     assert!(
@@ -264,7 +264,7 @@ pub(crate) async fn a_renewed_claim_outlives_its_term(board: &Subject) {
     }
 }
 
-/// Requires that a claim of this term lasts if it is renewed; `false` if that was once done too late.
+/// Requires that a renewed claim of this term lasts; `false` if a renewal came too late.
 async fn is_renewed_in_time(board: &Subject, term: Duration) -> bool {
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::Kept(term));
@@ -279,7 +279,7 @@ async fn is_renewed_in_time(board: &Subject, term: Duration) -> bool {
             return false;
         }
         match renewed {
-            // A session that short may end because of a connection, or a server, that was only slow.
+            // A session this short may end because of a slow connection or server.
             Err(BoardError::Unreachable { .. } | BoardError::NotClaimed) => return false,
             renewed => renewed.unwrap(),
         }

@@ -1,4 +1,4 @@
-//! Promises about reading.
+//! The contract of listings.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Promises about moving jobs to another board.
+//! The contract of moves.
 
 use std::slice;
 
@@ -20,7 +20,7 @@ fn begun(to: &str) -> MoveRecord {
     }
 }
 
-/// Returns what is posted on a board for a job of another one that has failed twice.
+/// Returns the draft of a job that failed twice on another board.
 fn transferred() -> Draft {
     let mut job = Job::named("resize");
     job.history.attempts = 2;

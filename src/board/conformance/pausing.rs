@@ -1,4 +1,4 @@
-//! Promises about jobs that are left alone by their names.
+//! The contract of pauses.
 
 use chrono::{TimeDelta, Utc};
 

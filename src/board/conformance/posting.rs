@@ -1,4 +1,4 @@
-//! Promises about posting.
+//! The contract of posting.
 
 use futures_util::future::join_all;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Promises about who is at work on a board, and how it is.
+//! The contract of the registry and of health.
 
 use super::{
     events::{all_of, next},
@@ -21,7 +21,7 @@ fn conductor(name: &str) -> Conductor {
     }
 }
 
-/// Returns who is registered; since when, only to the minute: servers have clocks of their own.
+/// Returns the conductors with start times to the minute: servers have clocks of their own.
 async fn registered(board: &Subject) -> Vec<Conductor> {
     let mut conductors = board.conductors().await.unwrap();
     for conductor in &mut conductors {

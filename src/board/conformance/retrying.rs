@@ -1,4 +1,4 @@
-//! Promises about jobs that somebody has tried again now.
+//! The contract of retries.
 
 use futures_util::future::join_all;
 
@@ -22,7 +22,7 @@ async fn retry(board: &Subject, key: &JobKey, keeps_attempts: bool) -> Result<()
     board.restore(&[retry]).await.unwrap().pop().unwrap()
 }
 
-/// Has a job fail and held back.
+/// Fails a job, so that it is delayed.
 async fn fail(board: &Subject, key: &JobKey) {
     let rules = ClaimRules {
         is_attempt: true,
@@ -89,7 +89,7 @@ pub(crate) async fn only_what_is_held_back_and_free_is_tried_at_once(board: &Sub
     let after = on_board(board, &key).await;
     assert_eq!(after.history, before.history);
     assert_eq!(after.holding.unwrap().fence, Some(claimed.fence));
-    // It was tried once by now, and begins anew all the same.
+    // It was tried once by now, and still restarts from zero.
     board
         .settle_one(&key, Outcome::Abandon(Aftermath::None), by_name("ada"))
         .await
@@ -128,7 +128,7 @@ pub(crate) async fn a_job_may_come_back_with_its_attempts(board: &Subject) {
     );
 }
 
-/// Of twenty who have a job tried at once, and one who claims it, each is answered as it happened.
+/// Twenty clients retry a job and one claims it; each result is correct.
 pub(crate) async fn of_twenty_who_retry_a_job_one_succeeds(board: &Subject) {
     let key = post_one(board, "resize").await;
     fail(board, &key).await;

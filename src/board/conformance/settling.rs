@@ -1,4 +1,4 @@
-//! Promises about the ways in which a claim ends.
+//! The contract of settlements.
 
 use futures_util::future::join_all;
 

@@ -1,4 +1,4 @@
-//! Promises about the trash.
+//! The contract of the trash.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! What may be the matter with an embedded board: its file, its folder and its disk.
+//! Problems of an embedded board: its file, its directory and its disk.
 
 use std::{
     borrow::Cow,
@@ -22,13 +22,13 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// How much room a board needs to go on for a while.
+/// Free space that a board needs for a while.
 const ROOM: u64 = 64 * 1024 * 1024;
 
-/// How long the file is checked; most of that is spent on the indexes of large boards.
+/// Time limit of the file check, which large indexes use up.
 const LONGEST_CHECK: Duration = Duration::from_secs(10);
 
-/// How large a log is that somebody keeps from being written back.
+/// The size of a log whose write-back another process prevents.
 const LARGE_LOG: u64 = 64 * 1024 * 1024;
 
 impl Embedded {
@@ -45,7 +45,7 @@ impl Embedded {
                 self.room(folder, &mut seen);
                 self.damage(&mut seen).await?;
             }
-            // What is in the tables belongs together.
+            // The tables have no stray rows.
             Part::Keys { .. } => {}
         }
         Ok(seen)
@@ -76,7 +76,7 @@ impl Embedded {
             };
             let (owner, mode) = (found.uid(), found.mode() & 0o7777);
             let is_ours = owner == geteuid().as_raw() || owner == 0;
-            // In a folder such as /tmp nobody replaces what is another's.
+            // In a sticky directory such as /tmp, only the owner can replace a file.
             let is_open = mode & OTHERS != 0 && mode & 0o1000 == 0;
             if is_open || !is_ours {
                 let name = place.display();
@@ -125,11 +125,11 @@ impl Embedded {
                 return Ok(());
             }
             Ok(problems) => problems.flatten().unwrap_or_default(),
-            // It may be too broken to be looked at.
+            // The file may be too damaged to read.
             Err(BoardError::Failed { source, .. }) => vec![source.to_string()],
             Err(error) => return Err(error),
         };
-        // A value that is not allowed is a record that cannot be read, and no damage.
+        // A disallowed value is a malformed record, and no damage.
         let is_damage = |problem: &String| problem != "ok" && !problem.starts_with("CHECK ");
         if let Some(problem) = problems.into_iter().find(is_damage) {
             let command = match problem.contains(" index ") {
@@ -149,7 +149,7 @@ impl Embedded {
     }
 }
 
-/// Has SQLite check the file and its indexes; none, if that takes too long.
+/// Runs SQLite's check of the file and its indexes; `None` after the time limit.
 fn check(file: &Connection) -> rusqlite::Result<Option<Vec<String>>> {
     let mut check = file.prepare("PRAGMA integrity_check(1000)")?;
     let interrupt = file.get_interrupt_handle();

@@ -1,10 +1,10 @@
-//! Records of moves, in a table that the first move creates: boards without one keep the layout of 0.2.0.
+//! Move records, in a table that the first move creates: boards without one keep the layout of 0.2.0.
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::job::{MOST_RECORDS, MoveRecord};
 
-/// Keeps a record; an older one of the same key is replaced.
+/// Stores a record; replaces an older one of the same key.
 pub(super) fn keep(transaction: &Transaction<'_>, record: &MoveRecord) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",

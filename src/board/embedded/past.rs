@@ -1,4 +1,4 @@
-//! What is remembered of the jobs that left the board.
+//! The history of an embedded board.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use crate::{
     job::{Departure, End, Entry, Owner, shortened},
 };
 
-/// How many that are too old go at once.
+/// How many old entries are dropped together.
 const AT_ONCE: i64 = 64;
 
-/// Keeps what is to be remembered of a job that goes, and drops what has been kept for too long.
+/// Adds a job to the history and drops old entries.
 pub(super) fn keep(
     transaction: &Transaction<'_>,
     now: Moment,
@@ -50,14 +50,14 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// Returns what is remembered, the latest end first.
+/// Returns the history, latest end first.
 pub(super) fn entries(
     transaction: &Transaction<'_>,
     view: &View,
     history: u32,
 ) -> rusqlite::Result<Vec<Entry>> {
     let owners = owners(transaction)?;
-    // First what every record of a job is read from, as if nobody had it.
+    // First the columns of an unclaimed record.
     transaction
         .prepare_cached(
             "SELECT sequence, uuid, 2, name, priority, created_on, NULL, book_name, book_uuid, NULL,
@@ -69,7 +69,7 @@ pub(super) fn entries(
         .collect()
 }
 
-/// Returns who had the jobs that ended lately, by their numbers: that is told by what happened.
+/// Returns the owners of recently ended jobs by number, from the journal.
 fn owners(transaction: &Transaction<'_>) -> rusqlite::Result<HashMap<i64, Owner>> {
     transaction
         .prepare_cached(

@@ -1,4 +1,4 @@
-//! What is paused: a row for each glob.
+//! Pauses: a row for each glob.
 
 use rusqlite::{Transaction, params};
 

@@ -1,4 +1,4 @@
-//! The conductors of an embedded board: rows that live on as long as they are refreshed.
+//! The conductors of an embedded board: rows that expire unless refreshed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -78,7 +78,7 @@ fn enter(
     conductor: &Conductor,
     token: &str,
 ) -> rusqlite::Result<bool> {
-    // Those that died are already gone: every transaction begins with what has lapsed.
+    // Expired entries are already gone: every transaction begins by removing them.
     let present: Option<String> = transaction
         .prepare_cached("SELECT token FROM conductor WHERE name = ?1")?
         .query_row(params![conductor.name], |row| row.get(0))
@@ -130,7 +130,7 @@ pub(super) fn conductors(
     transaction: &Transaction<'_>,
     view: &View,
 ) -> rusqlite::Result<Vec<Conductor>> {
-    // Nothing of an earlier boot is alive.
+    // No conductor survives a reboot.
     let Some(now) = view.boot_time() else {
         return Ok(Vec::new());
     };

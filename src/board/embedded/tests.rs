@@ -1,4 +1,4 @@
-//! What is special about a board in a file.
+//! Tests of the embedded board alone.
 
 use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
@@ -49,11 +49,11 @@ fn some() -> Option<(Subject, tempfile::TempDir)> {
 
 keeps_its_promises!(some, board_in);
 
-/// A board that forgets something is found out, and what shows it is a handful of acts.
+/// The model detects a board that loses data, and shows it in a handful of acts.
 #[test]
 fn what_a_board_forgets_is_found_by_comparing_it_with_the_model() {
     let (board, folder) = open();
-    // So that there is a file.
+    // Creates the file.
     histories::agree(1, || Some((board, &folder)), |it| board_in(it));
     let forgetful = "CREATE TRIGGER forgetful AFTER UPDATE OF owner ON job WHEN NEW.owner IS NULL \
         BEGIN UPDATE job SET attempts = 0 WHERE sequence = NEW.sequence; END";
@@ -170,7 +170,7 @@ async fn closing_a_moved_board_leaves_the_log_of_its_successor() {
     let file = folder.path().join("board.db");
     std::fs::rename(&file, folder.path().join("moved.db")).unwrap();
     let new = board_in(&folder);
-    // Long enough for the log to be shortened by whoever leaves.
+    // Long enough for an exiting process to truncate the log.
     for _ in 0..60 {
         post_one(&new, "new").await;
     }
@@ -309,7 +309,7 @@ async fn a_claim_keeps_its_deadline_through_a_reboot() {
     let key = post_one(&board, "resize").await;
     let by = claimant("ada", Term::For(LONG));
     claim_one(&board, &key, &by).await.unwrap();
-    // As if the machine had been started anew: another boot, whose clock began again.
+    // Simulates a reboot: another boot id and a clock that restarted.
     sqlite(&folder)
         .execute_batch(
             "UPDATE board SET boot = 'another';

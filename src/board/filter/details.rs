@@ -11,7 +11,7 @@ use super::{
     text::Pattern,
 };
 
-/// The way to a value inside the details: names and array indexes; none lead to the details whole.
+/// Names and array indexes that lead to a value; an empty path means the details whole.
 #[derive(Debug, Clone)]
 pub(crate) struct Path(Vec<String>);
 
@@ -26,7 +26,7 @@ impl Path {
         Ok(Self(parts))
     }
 
-    /// Returns it as it is read, with the field before it.
+    /// Returns the path in text form, after the field's name.
     pub(super) fn name(&self, field: &str) -> String {
         let parts = self.0.iter().map(String::as_str);
         [field]
@@ -36,7 +36,7 @@ impl Path {
             .join(".")
     }
 
-    /// Follows the way; where it ends at nothing or at `null`, there is no value.
+    /// Follows the path; a missing value and `null` are the same.
     pub(super) fn find<'a>(&self, details: &'a Value) -> Option<&'a Value> {
         self.0
             .iter()
@@ -48,16 +48,16 @@ impl Path {
     }
 }
 
-/// What is asked of a value inside the details.
+/// A condition on a value inside the details.
 #[derive(Debug, Clone)]
 pub(super) struct Check {
     pattern: Pattern,
-    /// Asked instead where the value is a number.
+    /// Used if the value is a number.
     number: Option<Comparison<Number>>,
 }
 
 impl Check {
-    /// Reads what a value is to be compared with, which is a text, and often a number as well.
+    /// Reads the value to compare with: a text, and often a number as well.
     pub(super) fn new(relation: Relation, text: &str) -> Result<Self, Fault> {
         let number = match relation {
             Relation::Order(order) => {
@@ -69,7 +69,7 @@ impl Check {
         Ok(Self { pattern, number })
     }
 
-    /// Whether a value compares as it should: as a number if both are, else as text.
+    /// Compares numerically if both are numbers, else as text.
     pub(super) fn fits(&self, value: &Value) -> bool {
         match (value, &self.number) {
             (Value::Number(value), Some(number)) => number.fits(&Number::from(value)),

@@ -1,10 +1,9 @@
-//! What can be wrong with a filter, and what would be right.
+//! Filter errors, with corrections.
 
 use thiserror::Error;
 
 use crate::{duration::InvalidDuration, glob::InvalidGlob, names::UnknownName};
 
-/// Says why an expression is not a filter.
 #[derive(Debug, Error)]
 #[error("invalid filter `{text}`: {fault}")]
 pub(crate) struct InvalidFilter {
@@ -38,7 +37,7 @@ pub(super) enum Fault {
     LeftOver {
         part: String,
         rest: String,
-        /// The part with all of it in its value.
+        /// The part, with the surplus text in its value.
         whole: Option<String>,
     },
     #[error("the field before `{operator}` is missing; use one of {fields}")]

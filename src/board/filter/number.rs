@@ -32,7 +32,7 @@ pub(super) fn size(text: &str) -> Result<i128, Fault> {
     bytes().ok_or_else(|| Fault::Size(text.to_owned()))
 }
 
-/// A number as JSON has it.
+/// A JSON number.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Number {
     Whole(i128),
@@ -48,7 +48,7 @@ impl Number {
         number.is_finite().then_some(Self::Float(number))
     }
 
-    /// Returns what orders numbers as they are, whether whole or not.
+    /// Returns a sort key for whole and fractional numbers.
     pub(super) fn place(self) -> (i64, i128) {
         let bits = self.as_f64().to_bits().cast_signed();
         // Negative ones grow the other way, see `f64::total_cmp`.
@@ -79,7 +79,7 @@ impl From<&serde_json::Number> for Number {
 impl PartialOrd for Number {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
-            // Through floats, neighbours among large numbers would be the same.
+            // As floats, neighbouring large numbers would be equal.
             (Self::Whole(number), Self::Whole(other)) => Some(number.cmp(other)),
             _ => self.as_f64().partial_cmp(&other.as_f64()),
         }

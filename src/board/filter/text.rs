@@ -1,4 +1,4 @@
-//! Texts and what describes them: globs, regular expressions, their order.
+//! Text patterns: globs, regular expressions, order.
 
 use regex::{Regex, RegexBuilder};
 
@@ -11,7 +11,7 @@ use crate::glob::translate;
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
     Exact(String),
-    /// A text also fits a glob that it equals, so that JSON need not be escaped: `[1,2]`.
+    /// A text also matches an equal glob, so that JSON needs no escapes: `[1,2]`.
     Glob {
         text: String,
         regex: Regex,
@@ -21,7 +21,7 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    /// Reads a text, a glob or a regular expression, whichever the relation asks for.
+    /// Reads a text, a glob or a regular expression, as the relation requires.
     pub(super) fn new(relation: Relation, text: &str) -> Result<Self, Fault> {
         Ok(match relation {
             Relation::Is if !text.contains(['*', '?', '[']) => Self::Exact(text.to_owned()),
@@ -34,14 +34,14 @@ impl Pattern {
         })
     }
 
-    /// Reads a regular expression for texts that come in any case.
+    /// Reads a case-insensitive regular expression.
     pub(super) fn caseless(text: &str) -> Result<Self, Fault> {
         let mut builder = RegexBuilder::new(text);
         builder.case_insensitive(true);
         Ok(Self::Regex(compile(builder)?))
     }
 
-    /// Whether a text is as it should be; nothing is allocated.
+    /// Whether a text matches; allocates nothing.
     pub(super) fn fits(&self, value: &str) -> bool {
         match self {
             Self::Exact(text) => text == value,
@@ -54,7 +54,7 @@ impl Pattern {
 
 fn compile(builder: RegexBuilder) -> Result<Regex, Fault> {
     builder.build().map_err(|error| {
-        // It draws a picture over several lines; the last one says what is wrong.
+        // The error spans several lines; the last one states the problem.
         let picture = error.to_string();
         let reason = picture.lines().last().unwrap_or_default();
         let reason = reason.trim_start_matches("error: ").trim_end_matches('.');

@@ -1,4 +1,4 @@
-//! The way to a server by any of its addresses, and never longer than is allowed.
+//! Connecting to a server by any of its addresses, within a deadline.
 
 use std::{future::Future, io, net::SocketAddr, time::Duration};
 
@@ -25,7 +25,7 @@ impl Deadline {
         }
     }
 
-    /// Waits for something; `late` says what it means when it does not come in time.
+    /// Bounds a wait; `late` creates the timeout error.
     pub(crate) async fn bound<T, E>(
         self,
         late: impl FnOnce(Duration) -> E,
@@ -36,14 +36,13 @@ impl Deadline {
             .unwrap_or_else(|_| Err(late(self.length)))
     }
 
-    /// Returns an equal part of what is left, for one of several attempts.
+    /// Returns an equal part of the remaining time, for one of several attempts.
     fn share(self, parts: usize) -> Duration {
         let left = self.at.saturating_duration_since(Instant::now());
         left / u32::try_from(parts.max(1)).unwrap_or(u32::MAX)
     }
 }
 
-/// Connects to a server by any of its addresses.
 pub(crate) async fn connect<C: Reason>(
     server: &Server,
     deadline: Deadline,
@@ -78,7 +77,7 @@ async fn try_all<C: Reason>(server: &Server, deadline: Deadline) -> Result<TcpSt
 async fn try_one(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
-    // Whoever only listens would otherwise never learn that the machine at the other end is gone.
+    // A subscriber would otherwise never notice that the other machine is gone.
     sockopt::set_socket_keepalive(&stream, true)?;
     sockopt::set_tcp_keepidle(&stream, Duration::from_secs(10))?;
     sockopt::set_tcp_keepintvl(&stream, Duration::from_secs(5))?;

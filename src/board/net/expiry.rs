@@ -1,4 +1,4 @@
-//! How long the certificate of a server is good: who lets it expire is without a board.
+//! Checks when server certificates expire: an expired one makes the board unreachable.
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
@@ -16,7 +16,7 @@ use crate::suggest::Suggestion;
 /// How long before its end a certificate should be replaced.
 const SOON: TimeDelta = TimeDelta::days(30);
 
-/// Looks how long the certificates of these servers are good; one that is away has none.
+/// Returns the validity of these servers' certificates; an unreachable server has none.
 pub(crate) async fn examine<C: Reason>(
     servers: &[Server],
     files: &TlsFiles,
@@ -57,7 +57,7 @@ async fn certificate<C: Reason>(
     Ok(shown.first().map(|it| it.to_vec()).unwrap_or_default())
 }
 
-/// Reads the last moment at which a certificate is good, in the form that X.509 has for it.
+/// Reads the end of a certificate's validity from X.509.
 fn not_after(certificate: &[u8]) -> Option<DateTime<Utc>> {
     const VERSION: u8 = 0xa0;
     let (_, certificate, _) = element(certificate)?;
@@ -80,7 +80,7 @@ fn not_after(certificate: &[u8]) -> Option<DateTime<Utc>> {
     Some(NaiveDateTime::parse_from_str(text, form).ok()?.and_utc())
 }
 
-/// Returns the kind and the content of what comes first, and what comes behind it.
+/// Returns the tag and the content of the first element, and the rest.
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, bytes) = bytes.split_first()?;
     let (&length, bytes) = bytes.split_first()?;

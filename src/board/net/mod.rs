@@ -1,4 +1,4 @@
-//! What boards on servers share.
+//! Network code shared by server-based boards.
 
 pub(super) mod connect;
 pub(super) mod expiry;

@@ -1,4 +1,4 @@
-//! Why a server is of no use to us: who is to blame, for what, and what kind of error that makes.
+//! Why a server is unusable: its name, the cause and the resulting error.
 
 use std::{error::Error, fmt, io, time::Duration};
 
@@ -16,7 +16,7 @@ pub(crate) struct Problem<C> {
     cause: C,
 }
 
-/// What can be the matter with a kind of server; reads on after its name.
+/// Problems of one kind of server, to follow its name.
 pub(crate) trait Reason: Error + From<Obstacle> + Send + Sync + 'static {
     fn kind(&self) -> Kind;
 }
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     },
 }
 
-/// What can be the matter with any server, or on the way to it; reads on after its name.
+/// Problems of any server or network, to follow its name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Obstacle {
     #[error("refused the connection")]
@@ -97,7 +97,7 @@ impl<C: Reason> Problem<C> {
 }
 
 impl Kind {
-    /// Makes an error of that kind: what we were doing, with which board, and what the matter is.
+    /// Creates the error from the operation, the board and the cause.
     pub(crate) fn error(self, doing: &'static str, board: &str, source: Cause) -> BoardError {
         let board = board.to_owned();
         match self {

@@ -1,4 +1,4 @@
-//! The Redis board: the same live board that Python TaskFlow is using.
+//! The Redis board: the live board that Python TaskFlow uses.
 
 mod events;
 mod examine;
@@ -55,8 +55,7 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Takes the address of a board, and how much of its postings is read; connects when something is
-    /// asked first.
+    /// Connects on the first request.
     pub(crate) fn new(
         url: &RedisUrl,
         password: Option<Secret>,
@@ -209,7 +208,7 @@ impl Board for Redis {
         commands.cmd("EXISTS").arg(self.keys.sequence());
         commands.cmd("INFO").arg("memory");
         let mut answers = self.client.ask_all(DOING, &commands).await?;
-        // Whoever may not ask is told nothing of it.
+        // Without permission the value stays unknown.
         let memory = answers.pop().and_then(std::result::Result::ok);
         let mut numbers = Vec::with_capacity(answers.len());
         let keys = [

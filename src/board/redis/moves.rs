@@ -1,4 +1,4 @@
-//! Records of moves: fields of one hash.
+//! Move records: fields of one hash.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is paused: a hash of globs.
+//! Pauses: a hash of globs.
 
 use std::collections::BTreeMap;
 
@@ -28,13 +28,13 @@ pub(super) async fn resume(
     Ok(change(client, keys, delete, tell).await? > 0)
 }
 
-/// Changes what is paused and tells of it, so that whoever dies meanwhile has done both or nothing.
+/// Changes a pause and announces it in one transaction.
 async fn change(client: &Client, keys: &Keys, change: Cmd, tell: Option<Cmd>) -> Result<u64> {
     let mut commands = Pipeline::new();
     commands.add_command(change);
     tell.into_iter()
         .for_each(|tell| _ = commands.add_command(tell));
-    // Who may not tell of it has changed it all the same: who hears late asks.
+    // A denied message does not undo the change: late subscribers read the hash.
     let mut answers = client.ask_all("write to", &commands).await?.into_iter();
     match answers.next() {
         Some(Ok(changed)) => Ok(redis::from_redis_value(changed).unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! What a test of a board on Redis takes: its own keys beside those of the board, and a connection that breaks.
+//! Test support for Redis boards: scratch keys beside those of the board, and a connection that breaks.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::{
 
 const REMOVING: &str = "remove the remains of";
 
-/// How long all keys of a server are walked over, and how many at once.
+/// Time limit for a scan of all keys of a server, and its page size.
 const WALK: Duration = Duration::from_secs(3);
 const PAGE: usize = 5000;
 
@@ -53,7 +53,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Walks over all keys of the server, as far as one gets in a while.
+    /// Scans the server's keys up to the time limit.
     async fn delete_strays(&self) -> Result<()> {
         let (end, mut cursor) = (Instant::now() + WALK, 0_u64);
         loop {

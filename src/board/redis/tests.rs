@@ -1,4 +1,4 @@
-//! What is special about a board on Redis.
+//! Tests of the Redis board alone.
 
 use std::{
     slice::from_ref,
@@ -50,7 +50,7 @@ fn board_of(server: &Server, user: Option<&str>) -> Subject {
 
 keeps_its_promises!(open, |server: &Server| board_of(server, None));
 
-/// Returns all keys, what is under each, and when it is to end.
+/// Returns all keys with their values and expiries.
 fn everything(server: &Server) -> Vec<(String, Vec<u8>, i64)> {
     let mut keys: Vec<String> = server.run(&["KEYS", "*"]);
     keys.sort();
@@ -137,7 +137,7 @@ async fn reading_changes_nothing() {
     };
     let scene = Scene::set(&board).await;
     server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
-    // As a claim that has no job any more.
+    // A claim whose job is gone.
     server.run::<()>(&["SET", "taskflow:gone.owned", "ada"]);
     let before = everything(&server);
     let reader = board_of(&server, None);
@@ -174,7 +174,7 @@ async fn small_and_large_boards_are_ranked_alike() {
     };
     server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
     let mut posted = 0;
-    // The last of them is more than is kept.
+    // The last count exceeds the history limit.
     for count in [1, 150, 2000] {
         let drafts: Vec<_> = (0..count)
             .map(|number| urgent("resize", Priority::ALL[number % Priority::ALL.len()]))

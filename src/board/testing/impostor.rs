@@ -1,4 +1,4 @@
-//! What stands in the place of a server.
+//! A fake server for tests.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -6,9 +6,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Something that is no such server: gives each of these answers when it has read something.
-///
-/// It hangs up behind the last one.
+/// Not a real server: sends one of these replies after each read, then hangs up.
 pub(crate) async fn impostor(answers: &'static [&'static str]) -> (u16, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

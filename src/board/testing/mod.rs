@@ -1,4 +1,4 @@
-//! What the tests of several kinds of boards need: certificates, and what stands in the way.
+//! Shared test support: certificates, proxies and fake servers.
 
 #[path = "../../../tests/cli/support/servers/authority.rs"]
 mod authority;
@@ -21,10 +21,9 @@ pub(super) use self::{
     proxy::{Mood, Proxy},
 };
 
-/// How long anything may take that a test waits for.
+/// Timeout for each wait.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Waits until something is so.
 pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {

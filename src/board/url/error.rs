@@ -1,4 +1,4 @@
-//! What can be wrong with the URL of a board, and what would be right.
+//! Board URL errors, with corrections.
 
 use thiserror::Error;
 
@@ -17,7 +17,7 @@ pub(crate) enum InvalidUrl {
          rediss-sentinel, zk, zks, octavia"
     )]
     UnknownScheme(String),
-    /// The scripts of TaskFlow are what keeps its Redis boards from working there.
+    /// TaskFlow's scripts keep its Redis boards from working there.
     #[error(
         "Redis Cluster cannot store a board, because TaskFlow's scripts use keys of several \
          slots; use a single server or Sentinel"
@@ -28,7 +28,7 @@ pub(crate) enum InvalidUrl {
         scheme: &'static str,
         form: &'static str,
     },
-    /// What stands before the `@` is perhaps a password that the URL syntax cuts in pieces.
+    /// The part before the `@` may be a password that the URL syntax cuts in pieces.
     #[error(
         "unexpected `@` after the host; in users, passwords and paths write %40 for `@`, %2F for \
          `/`, %3F for `?` and %23 for `#`"

@@ -1,4 +1,4 @@
-//! How a URL writes what has another meaning in it, such as `%40` for `@`; and plain numbers.
+//! URL escapes, such as `%40` for `@`; and plain numbers.
 
 use super::error::InvalidUrl;
 
@@ -8,7 +8,7 @@ pub(super) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// Replaces `%41` and the like; `part` says where, for whoever made a mistake there.
+/// Replaces `%41` and the like; `part` names the place in error messages.
 pub(super) fn decode(text: &str, part: &'static str) -> Result<String, InvalidUrl> {
     let wrong = || InvalidUrl::Escape { part };
     let mut bytes = Vec::with_capacity(text.len());
@@ -27,7 +27,7 @@ fn hex(high: Option<u8>, low: Option<u8>) -> Option<u8> {
     u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
 
-/// Escapes what would end a part of a URL, and the characters in `also`.
+/// Escapes characters that would end a part of a URL, and those in `also`.
 pub(super) fn encode(text: &str, also: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for char in text.chars() {

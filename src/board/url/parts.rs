@@ -1,4 +1,4 @@
-//! The parts that the URLs of network boards have: a user, servers, a path, keys behind a `?`.
+//! The common parts of network URLs: a user, servers, a path, keys after a `?`.
 
 use std::net::Ipv6Addr;
 
@@ -9,14 +9,14 @@ use super::{
 };
 use crate::secret::Secret;
 
-/// A URL cut into its parts; only the user and the password are decoded yet.
+/// A split URL; only the user and the password are decoded yet.
 pub(super) struct Parts<'a> {
     pub(super) user: Option<String>,
     pub(super) password: Option<Secret>,
     pub(super) hosts: &'a str,
     pub(super) path: &'a str,
     pub(super) query: &'a str,
-    /// How such a URL looks, for whoever left something out.
+    /// The URL syntax, for messages about missing parts.
     form: &'static str,
 }
 
@@ -30,8 +30,8 @@ impl<'a> Parts<'a> {
             .strip_prefix("//")
             .ok_or(InvalidUrl::Form { scheme, form })?;
         let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        // A password with one of these characters ends the authority early; what comes behind
-        // them would then appear in messages about paths and keys.
+        // A password with one of these characters ends the authority early; the rest would then appear in messages
+        // about paths and keys.
         if tail.contains('@') {
             return Err(InvalidUrl::MisplacedAt);
         }
@@ -51,7 +51,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Reads the hosts, with the port that those have which state none.
+    /// Reads the hosts; `port` is the default.
     pub(super) fn servers(&self, port: u16) -> Result<Vec<Server>, InvalidUrl> {
         self.hosts
             .split(',')
@@ -100,7 +100,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Writes what stands before the path: the user, never a password, and the servers.
+/// Formats the user, never a password, and the servers.
 pub(super) fn authority(user: Option<&str>, servers: &[Server]) -> String {
     let user = user.map_or_else(String::new, |user| format!("{}@", encode(user, ":/,")));
     let servers: Vec<String> = servers.iter().map(Server::to_string).collect();

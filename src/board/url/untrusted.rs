@@ -1,9 +1,9 @@
-//! URLs that nobody thought of: whatever is read as one is printed as one, without its password.
+//! Fuzzed URLs: an accepted URL prints as one, without its password.
 
 use super::*;
 use crate::untrusted::{Answer, Bounds, Corpus, Tried, refused, same};
 
-/// What stands in the corpus for a password.
+/// The password in the corpus.
 const PASSWORD: &str = "hunter2";
 
 const URLS: [&str; 14] = [

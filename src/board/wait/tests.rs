@@ -1,4 +1,4 @@
-//! Waiting, on a board that happens as the test says.
+//! Tests of waiting on a scripted board.
 
 use chrono::TimeDelta;
 
@@ -57,7 +57,7 @@ async fn a_job_that_was_trashed_and_purged_while_a_look_failed_was_trashed() {
     assert_eq!(endings, [Some(Ending::Trashed)]);
 }
 
-/// Waits for a job that was removed while these events came, beside which the board remembers that end.
+/// Waits for a job that was removed during these events, with its end in the history.
 async fn ended(events: &[EventKind], remembered: Option<TimeDelta>) -> Option<Ending> {
     let board = Scripted::new();
     let job = board.post("job", None);
@@ -82,7 +82,6 @@ async fn ended(events: &[EventKind], remembered: Option<TimeDelta>) -> Option<En
                 has_succeeded: true,
             });
         }
-        // Nowhere.
         None => job.key = JobKey::new("other"),
     });
     soon(waiter.until_finished(&awaited)).await.unwrap()[0]

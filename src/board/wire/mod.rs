@@ -1,6 +1,6 @@
 //! The records of network boards, byte for byte as TaskFlow stores them.
 //!
-//! Between bytes and the model: no server is spoken to here, and no file read but those of time zones.
+//! Converts between bytes and jobs. Contacts no server, and reads only time zone files.
 
 pub(crate) mod json;
 pub(crate) mod msgpack;
@@ -10,6 +10,6 @@ mod shown;
 pub(crate) mod sidecar;
 
 pub(crate) fn as_json(record: &impl serde::Serialize) -> String {
-    // Texts, numbers and times have nothing that JSON has no form for.
+    // Texts, numbers and times always have a JSON form.
     serde_json::to_string(record).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! Shows stored values that JSON has no form for, however they are encoded.
+//! Shows stored values without a JSON form, in any encoding.
 
 use serde_json::{Number, Value, json};
 
-/// Shows a number that may be infinite, or none.
+/// Shows a number, also infinity and NaN.
 pub(super) fn float(number: f64) -> Value {
     match Number::from_f64(number) {
         Some(finite) => finite.into(),

@@ -1,4 +1,4 @@
-//! What may be the matter with a board on ZooKeeper: servers that are away, rights, nodes of no job.
+//! Problems of a board on ZooKeeper: unreachable servers, missing rights, stray nodes.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// Rights on the node of the board, and what breaks without them.
+/// Rights on the node of the board, and the effect of lacking them.
 const RIGHTS: [(Permission, &str, &str); 3] = [
     (Permission::READ, "read", "listing jobs"),
     (Permission::CREATE, "create", "posting and claiming jobs"),
@@ -34,7 +34,7 @@ const LETTERS: [(Permission, char); 5] = [
     (Permission::ADMIN, 'a'),
 ];
 
-/// How many strays are named in a command.
+/// Maximum number of strays in one command.
 const NAMED: usize = 5;
 
 impl Target<'_> {
@@ -86,7 +86,7 @@ impl Target<'_> {
             "digest" => user.as_ref().is_some_and(|user| id.starts_with(user)),
             _ => false,
         };
-        // Whoever is known by an address or a certificate, the server alone knows.
+        // Only the server knows the identity behind an address or a certificate.
         if acls
             .iter()
             .any(|acl| !matches!(acl.scheme(), "world" | "digest"))
@@ -101,7 +101,7 @@ impl Target<'_> {
         if !lacking.is_empty() {
             let names: Vec<_> = lacking.iter().map(|(_, name, _)| *name).collect();
             let summary = format!("jobboard has no right to {} at {path}", names.join(", "));
-            // It replaces all there are: those of others are kept as they are.
+            // The command replaces all entries, so it repeats those of other users.
             let scheme = user.as_ref().map_or("world", |_| "digest");
             let is_widened = |acl: &Acl| acl.scheme() == scheme && is_ours(acl.scheme(), acl.id());
             let widened = acls.iter().map(|acl| {
@@ -130,7 +130,7 @@ impl Target<'_> {
     async fn strays(self, seen: &mut Examined) -> Result<()> {
         let read = async |folder: &str| nodes::children(self.session, folder).await;
         let (sides, markers) = (self.paths.sides(), self.paths.markers());
-        // Before the jobs: what is made for a job later is not among these.
+        // Read before the jobs, so that sidecars of later jobs are not included.
         let recorded = read(&sides).await?;
         let marked: Vec<_> = read(&markers).await?;
         let marked: Vec<_> = marked
@@ -163,7 +163,7 @@ impl Target<'_> {
         });
         let void = void.map(|(path, _)| path.clone());
         let strays: Vec<_> = locks.chain(records).chain(void).collect();
-        // What goes with its job is gone by now.
+        // Sidecars of ended jobs are gone by now.
         let found =
             nodes::read_as(self.session, &strays, &mut nodes::Room::default(), brief).await?;
         let strays = strays

@@ -1,4 +1,4 @@
-//! Records of moves: a node each.
+//! Move records: one node each.
 
 use futures_util::future::try_join_all;
 use zookeeper_client::{CreateMode, Error};

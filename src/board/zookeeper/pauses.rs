@@ -1,4 +1,4 @@
-//! What is paused: a node for each glob.
+//! Pauses: a node for each glob.
 
 use zookeeper_client::{CreateMode, Error};
 

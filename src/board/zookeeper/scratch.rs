@@ -1,4 +1,4 @@
-//! What a test of a board on ZooKeeper takes: its own nodes beside the board, and a session that moves.
+//! Test support for ZooKeeper boards: scratch nodes beside the board, and a session that moves.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -18,7 +18,7 @@ use crate::board::{
     scratch::{Loss, Testable, made_on, require_scratch},
 };
 
-/// What is in the nodes that were made for a test.
+/// The data of nodes created for a test.
 const MARK: &[u8] = b"made by jobboard selftest";
 
 impl ZooKeeper {
@@ -32,7 +32,7 @@ impl ZooKeeper {
         }
     }
 
-    /// Returns the node that all of a board to be thrown away is in; an error, if it is another one.
+    /// Returns the root node of a scratch board; fails for any other board.
     fn scratch(&self) -> Result<&str> {
         let top = self.root.paths.parent();
         let (_, name) = top.rsplit_once('/').unwrap_or_default();
@@ -40,7 +40,7 @@ impl ZooKeeper {
         Ok(top)
     }
 
-    /// Makes a node and those above it, all at once; false, if others were at it meanwhile.
+    /// Creates a node and its parents in one transaction; false after a conflict.
     async fn make_marked(&self, session: &Session, path: &str) -> Result<bool> {
         let (client, path) = session.on_server(path);
         let refusal = |error: &Error| session.refusal(WRITING, error);
@@ -66,7 +66,7 @@ impl ZooKeeper {
         }
     }
 
-    /// Removes the nodes above this one that were made for a test and have nothing below them any more.
+    /// Deletes the empty parent nodes created for a test.
     async fn delete_above(&self, session: &Session, path: &str) -> Result<()> {
         let (client, path) = session.on_server(path);
         for path in above(&path) {
@@ -79,7 +79,7 @@ impl ZooKeeper {
             let gone = client.delete(path, Some(version));
             match session.ask(WRITING, gone).await? {
                 Ok(()) | Err(Error::NoNode) => {}
-                // Somebody uses it by now.
+                // Another client uses it now.
                 Err(Error::NotEmpty | Error::BadVersion) => return Ok(()),
                 Err(error) => return Err(session.refusal(WRITING, &error)),
             }
@@ -88,7 +88,7 @@ impl ZooKeeper {
     }
 }
 
-/// Returns the nodes that a path leads through, the nearest one first.
+/// Returns the parent paths, the nearest first.
 fn above(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     let ends: Vec<_> = path.rmatch_indices('/').map(|(at, _)| at).collect();
     let ends = ends.into_iter().filter(|at| *at > 0);
@@ -147,7 +147,7 @@ impl Testable for ZooKeeper {
     }
 
     async fn loss(&self) -> Result<Option<Loss>> {
-        // Whether its servers wait for their disks they tell nobody.
+        // ZooKeeper servers do not report whether they wait for their disks.
         Ok(None)
     }
 

@@ -1,4 +1,4 @@
-//! What is asked of the servers about a board, by which session.
+//! Requests about a board, and the session that sends them.
 
 use std::{slice::from_ref, sync::Arc};
 
@@ -26,7 +26,7 @@ use crate::{
 pub(super) struct Root {
     pub(super) client: Arc<Client>,
     pub(super) paths: Paths,
-    /// How many jobs are remembered after they have left the board.
+    /// How many jobs the history keeps.
     pub(super) history: u32,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Target<'a> {
         Ok(found.await?.into_iter().flatten().next())
     }
 
-    /// Returns a job that is there, and of which we may know all that decides about it.
+    /// Returns an existing job if all nodes that matter are readable.
     pub(super) fn require(self, found: Option<&Record>) -> Result<&Record> {
         let record = found.ok_or(BoardError::NoSuchJob)?;
         if !record.is_readable() {
@@ -68,7 +68,7 @@ impl<'a> Target<'a> {
         Ok(record)
     }
 
-    /// Makes the board as TaskFlow makes it, for its readers' sake as well.
+    /// Creates the board as TaskFlow does, for its readers.
     pub(super) async fn make_board(self) -> Result<()> {
         self.session.ensure_chroot(WRITING).await?;
         self.make_folder(self.paths.board()).await?;
@@ -84,7 +84,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Says of a request whether it is known to have come to nothing.
+    /// Converts a failure into an error that states whether the request may have taken effect.
     pub(super) fn unknown(self, failure: Failure) -> BoardError {
         match failure {
             Failure::NotSent(error) => error,

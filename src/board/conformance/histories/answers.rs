@@ -1,4 +1,4 @@
-//! What a board is asked to do with a job, and what it answers, in the words of the model.
+//! Performs model acts on a board, and words its answers like the model's.
 
 use super::*;
 

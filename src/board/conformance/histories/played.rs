@@ -1,21 +1,21 @@
-//! One job of a history: what the model says of it, and what the board does.
+//! One job of a history, in the model and on the board.
 
 use super::*;
 
-/// A uuid on the board, and in the model.
+/// One uuid in the model and on the board.
 pub(super) struct Played {
     pub(super) uuid: Uuid,
     pub(super) model: Model,
-    /// Where it is on the board, and in the trash; or was last.
+    /// Its last keys on the board and in the trash.
     pub(super) keys: [JobKey; 2],
-    /// Of each claim that was won.
+    /// Of each claim won.
     pub(super) fences: Vec<Fence>,
 }
 
 impl Played {
     pub(super) fn on(board: &Subject) -> Self {
         let able = board.capabilities();
-        // One key of Redis has the record of a uuid, wherever its job is.
+        // On Redis one key holds the sidecar of a uuid, on the board and in the trash.
         let shares_record = able.has_expiring_claims && able.has_peers();
         let uuid = Uuid::new_v4();
         let key = JobKey::new(uuid.to_string());
@@ -30,7 +30,7 @@ impl Played {
         }
     }
 
-    /// Returns the fence of a claim, or one that was never given.
+    /// Returns the fencing token of a claim, or one that was never issued.
     pub(super) fn fence(&self, back: usize) -> Fence {
         let claim = self.model.claim_before(back).wrapping_sub(1);
         self.fences
@@ -51,7 +51,7 @@ impl Played {
         }
     }
 
-    /// Returns of a job what is compared.
+    /// Returns the compared parts of a job.
     fn known(&self, job: &Job) -> Known {
         let claim = |it: &Holding| {
             let owner = it.owner.as_ref();
@@ -78,14 +78,14 @@ impl Played {
         }
     }
 
-    /// Compares a record of the board with that of the model.
+    /// Compares a record of the board with the model.
     pub(super) fn compare(&self, shelf: Shelf, found: Option<&Entry>) -> Result<(), String> {
         let known = match shelf {
             Shelf::Trash => &self.model.trash,
             _ => &self.model.board,
         };
         let found = found.and_then(Entry::job).map(|job| self.known(job));
-        // In the trash nothing waits; and there may be nothing but the record of the other one.
+        // In the trash no delay counts, and only the namesake's sidecar may exist.
         let found = found.map(|it| match known {
             Some(known) if shelf == Shelf::Trash => Known {
                 is_held_back: known.is_held_back,

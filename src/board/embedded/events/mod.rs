@@ -1,4 +1,4 @@
-//! What happens on a board: the journal, and what wakes those who read it.
+//! Board events: the journal, and the signal that wakes its readers.
 
 pub(super) mod journal;
 pub(super) mod signal;

@@ -1,4 +1,4 @@
-//! The file beside a board whose changes wake those who watch the board.
+//! The signal file beside a board, whose changes wake subscribers.
 
 use std::{
     fs::{self, OpenOptions},
@@ -28,14 +28,13 @@ impl ChangeSignal {
         if self.file.is_none() {
             self.file = open_signal(&self.board).ok();
         }
-        // They look by themselves now and then, so a wake-up that fails is late and not lost.
+        // Subscribers also poll, so a failed signal delays events and loses none.
         if let Some(file) = &self.file {
             let _ = file.write_at(b"!", 0);
         }
     }
 }
 
-/// Returns the file beside the board whose changes wake watchers.
 pub(crate) fn signal_path(board: &Path) -> PathBuf {
     with_suffix(board, "-signal")
 }
@@ -49,12 +48,12 @@ fn open_signal(board: &Path) -> std::io::Result<fs::File> {
         .create(true)
         .write(true)
         .truncate(false)
-        // Whoever may write to the folder must not lead us to another file, or make us wait.
+        // A user with access to the directory must not redirect us to another file, or block us.
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
         .mode(mode)
         .open(&path)?;
     if is_new {
-        // The mask of the process must not make it less accessible than the board.
+        // The umask must not make it less accessible than the board.
         file.set_permissions(fs::Permissions::from_mode(mode))?;
     }
     Ok(file)

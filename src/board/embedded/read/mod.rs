@@ -1,4 +1,4 @@
-//! Reading a board: pages of a shelf, and single jobs.
+//! Reading a board: listing pages, and single jobs.
 
 pub(super) mod look;
 pub(super) mod record;

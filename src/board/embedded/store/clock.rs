@@ -1,7 +1,7 @@
-//! The two clocks of one moment, and which boot of the machine it belongs to.
+//! One moment on two clocks, and the boot that it belongs to.
 //!
-//! Claims lapse by the boot clock, which nobody can set and which all processes of the machine
-//! share. It starts anew with the machine, so each deadline is also kept by the wall clock.
+//! Claims expire by the boot clock, which users cannot set and all processes share. It restarts with the machine, so
+//! each deadline is also stored by the wall clock.
 
 use std::{fs, time::Duration};
 
@@ -29,7 +29,7 @@ impl Moment {
         from_micros(self.wall)
     }
 
-    /// Returns the deadline that lies this far ahead, on the boot clock and on the wall clock.
+    /// Returns this deadline on the boot clock and on the wall clock.
     pub(crate) fn after(self, term: Duration) -> (i64, i64) {
         let ahead = i64::try_from(term.as_millis()).unwrap_or(i64::MAX / 4);
         (
@@ -39,13 +39,13 @@ impl Moment {
     }
 }
 
-/// Reads a stored time; one that no calendar has becomes the epoch.
+/// Reads a stored time; one outside the calendar becomes the epoch.
 pub(crate) fn from_micros(micros: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(micros).unwrap_or_default()
 }
 
 pub(crate) fn boot_id() -> String {
-    // Where the kernel does not tell, deadlines count as those of one long boot.
+    // If the kernel does not report a boot, deadlines count as those of one long boot.
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|id| id.trim().to_owned())
         .unwrap_or_else(|_| "unknown".to_owned())

@@ -1,4 +1,4 @@
-//! What keeps a file from being opened as a board, and which limit of this process is behind an error of SQLite.
+//! Errors when a file is opened as a board, and the process limits behind SQLite errors.
 
 use std::{fs::File, io, path::PathBuf, time::Duration};
 
@@ -6,7 +6,7 @@ use rusqlite::{Error, ErrorCode, ffi};
 use rustix::process::{Resource, getrlimit};
 use thiserror::Error as ThisError;
 
-/// The layout of `schema.sql` that is written now.
+/// The current layout of `schema.sql`.
 pub(super) const SCHEMA_VERSION: i32 = 4;
 
 #[derive(Debug, ThisError)]
@@ -51,7 +51,7 @@ pub(crate) enum OpenError {
 }
 
 impl OpenError {
-    /// Returns how much of this patience may mend it: another process may be in the way.
+    /// Returns how long a retry may help: another process may be in the way.
     pub(crate) fn patience(&self, most: Duration) -> Duration {
         match self {
             Self::Sqlite(error) if is_busy(error) => most,
@@ -73,7 +73,7 @@ pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// How many files SQLite opens at once: the board, its log, the index of that, and the folder.
+/// Files that SQLite opens together: the board, its log, the log's index, and the directory.
 const OPENED_AT_ONCE: usize = 4;
 
 pub(crate) fn limit_behind(error: &rusqlite::Error) -> Option<String> {
@@ -90,7 +90,7 @@ pub(crate) fn limit_behind(error: &rusqlite::Error) -> Option<String> {
     }
 }
 
-/// Says so if no more files can be opened; what SQLite had opened itself is closed by now.
+/// Reports an exhausted file limit; SQLite has closed its own files by now.
 fn too_many_open_files() -> Option<String> {
     let opened: io::Result<Vec<_>> = (0..OPENED_AT_ONCE)
         .map(|_| File::open("/dev/null"))

@@ -1,4 +1,4 @@
-//! The file of a board as several processes share it: opened when needed, and waited for.
+//! Access to a board file that several processes share: opening on demand and waiting for locks.
 
 use std::{
     io,
@@ -26,7 +26,7 @@ use crate::suggest::Hint;
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) path: PathBuf,
-    /// Whether the folder is made, too, when the file is.
+    /// Whether to create the directory with the file.
     pub(crate) makes_folder: bool,
     pub(crate) durability: Durability,
     pub(crate) patience: Duration,
@@ -34,7 +34,7 @@ pub(crate) struct Options {
     pub(crate) history: u32,
 }
 
-/// The file, opened when it is first needed, and created when something is first posted.
+/// Opened on the first use, and created by the first post.
 pub(crate) struct File {
     pub(crate) name: String,
     pub(crate) options: Options,

@@ -1,4 +1,4 @@
-//! What ends by itself: claims at their deadline, and the registration of conductors that died.
+//! Expiry of claims and of registry entries.
 
 use rusqlite::{Transaction, params};
 
@@ -21,7 +21,7 @@ pub(crate) fn lapse(
     lapse_conductors(transaction, now)
 }
 
-/// Moves deadlines to the clock of this boot, if they were made under another.
+/// Converts deadlines of an earlier boot to the clock of this one.
 fn follow_reboot(transaction: &Transaction<'_>, now: Moment, boot: &str) -> rusqlite::Result<()> {
     let moved = transaction
         .prepare_cached("UPDATE board SET boot = ?1 WHERE boot <> ?1")?

@@ -1,4 +1,4 @@
-//! What one look at a board is relative to: its moment, and how much of a posting is read.
+//! The parameters of one read: its moment, and how much of a posting it needs.
 
 use super::clock::Moment;
 use crate::board::wire::posting::Limit;
@@ -11,7 +11,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Returns the view of a writer, whose deadlines are always on the clock of this boot.
+    /// Returns a writer's view, whose deadlines are always on the clock of this boot.
     pub(crate) fn of_this_boot(now: Moment) -> Self {
         Self {
             now,
@@ -29,7 +29,7 @@ impl View {
         self.is_same_boot.then_some(self.now.boot)
     }
 
-    /// Returns the column with the deadlines that can be compared to [`deadline`](Self::deadline).
+    /// Returns the column to compare with [`deadline`](Self::deadline).
     pub(crate) fn expires_column(&self) -> &'static str {
         if self.is_same_boot {
             "expires_boot"
@@ -38,7 +38,7 @@ impl View {
         }
     }
 
-    /// Returns the time, on the clock of that column, by which a claim has lapsed.
+    /// Returns the time, on the clock of that column, by which a claim has expired.
     pub(crate) fn deadline(&self) -> i64 {
         if self.is_same_boot {
             self.now.boot

@@ -1,4 +1,4 @@
-//! Changing what a job that nobody has was posted as.
+//! Editing the posting of an unclaimed job.
 
 use rusqlite::{Transaction, params};
 use serde_json::Value;
@@ -54,7 +54,7 @@ pub(crate) fn edit(
     Ok(Ok(()))
 }
 
-/// Returns what the details become, if they do not stay; an error says why they cannot.
+/// Returns the new details, or `None` if they stay; an error explains why an edit is impossible.
 fn details(
     transaction: &Transaction<'_>,
     job: &RowJob,

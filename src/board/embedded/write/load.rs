@@ -1,4 +1,4 @@
-//! Posting a job that was on a board before, as it was there.
+//! Posting a job of another board with its state.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -17,7 +17,7 @@ use crate::{
     job::{Claimant, Draft, Former, JobKey, Shelf},
 };
 
-/// With a claimant the job is claimed in the same step, which counts no attempt.
+/// With a claimant, the same step claims the job without counting an attempt.
 pub(crate) fn load(
     transaction: &Transaction<'_>,
     now: Moment,
@@ -110,7 +110,7 @@ fn insert(
     Ok(())
 }
 
-/// `None` if it gets the next number: a listener knows a new job by a number greater than all before.
+/// `None` if it gets the next number: subscribers detect a new job by a number greater than all before.
 fn number(transaction: &Transaction<'_>, former: &Former) -> rusqlite::Result<Option<i64>> {
     let free = match former.shelf {
         Shelf::Trash => "SELECT ?1 WHERE ?1 NOT IN (SELECT sequence FROM job)",

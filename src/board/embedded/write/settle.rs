@@ -1,4 +1,4 @@
-//! How claims end, and what the trash gives back: each function is one step inside a transaction.
+//! Settling claims and restoring jobs: each function is one step inside a transaction.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Transaction, params};
@@ -171,7 +171,7 @@ fn add_failure(
     Ok(())
 }
 
-/// Puts a trashed job back, or has one tried at once that is held back.
+/// Restores a trashed job, or retries a delayed one now.
 pub(crate) fn restore(
     transaction: &Transaction<'_>,
     now: Moment,

@@ -1,4 +1,4 @@
-//! What can be asked of the details.
+//! Filters on details.
 
 use super::*;
 

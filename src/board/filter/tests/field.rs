@@ -1,4 +1,4 @@
-//! What can be asked of each field.
+//! Filters on each field.
 
 use super::*;
 

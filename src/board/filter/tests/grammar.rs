@@ -1,4 +1,4 @@
-//! How expressions are taken apart: `and`, quotes, and what is left over.
+//! Parsing expressions: `and`, quotes and surplus text.
 
 use super::*;
 

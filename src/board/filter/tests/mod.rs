@@ -1,4 +1,4 @@
-//! What a filter chooses, and what it is told who writes it wrong.
+//! Matches of filters, and messages for invalid ones.
 
 mod details;
 mod field;
@@ -55,7 +55,7 @@ fn named(name: &str) -> Entry {
     })
 }
 
-/// Claimed by worker-7 five minutes ago, and seen since.
+/// A job claimed by worker-7 five minutes ago, and renewed since.
 fn held(lease: Lease, expires_in: Option<u64>) -> Job {
     Job {
         holding: Some(Holding {

@@ -1,8 +1,8 @@
-//! In which order a field puts entries, and how it tells them apart.
+//! Sorting and grouping by a field.
 
 use super::*;
 
-/// Returns the places to which an order puts these entries.
+/// Returns the sorted positions of these entries.
 fn order(field: &str, entries: &[Entry]) -> Vec<usize> {
     let order = FieldOrder::read(field).unwrap();
     let mut places: Vec<_> = (0..entries.len()).collect();

@@ -1,4 +1,4 @@
-//! What is not a filter, and what its writer is told.
+//! Invalid filters and their messages.
 
 use super::*;
 

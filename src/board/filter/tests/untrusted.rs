@@ -1,4 +1,4 @@
-//! Expressions that nobody thought of: whatever is read as a filter means what it is printed as.
+//! Fuzzed expressions: an accepted filter means the same when printed and parsed again.
 
 use super::*;
 use crate::untrusted::{Answer, Bounds, Corpus, Tried, refused, same};
@@ -49,7 +49,7 @@ fn means_what_it_says(text: &str) -> Tried {
 fn untrusted_filters_mean_what_they_are_printed_as() {
     let bounds = Bounds {
         inputs: 500,
-        // What a regular expression is compiled to may take ten megabytes, and more on the way there.
+        // A compiled regular expression may take ten megabytes, and compiling it takes more.
         memory: (64 << 20, 64 << 10),
         ..Bounds::TYPED
     };

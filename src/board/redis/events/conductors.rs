@@ -1,4 +1,4 @@
-//! Conductors that leave without a word: their entry in the registry lapses.
+//! Conductors that disappear: their registry entries expire.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,7 +7,7 @@ use crate::{
     job::Owner,
 };
 
-/// So many are remembered who have left; each process has a name of its own.
+/// How many departed conductors are kept; each process has its own name.
 const REMEMBERED: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,13 +16,13 @@ pub(super) enum Presence {
     Gone,
 }
 
-/// Keeps each arrival and each departure from being told twice.
+/// Prevents duplicate events for arrivals and departures.
 #[derive(Debug, Default)]
 pub(super) struct Conductors {
     touched: HashSet<String>,
-    /// Those that are known to have left, the latest last.
+    /// Departed conductors, the latest last.
     gone: VecDeque<String>,
-    /// Those that were seen to be back, and may still say so themselves.
+    /// Conductors seen to be back that may still announce it.
     back: HashSet<String>,
 }
 

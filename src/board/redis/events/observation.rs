@@ -1,4 +1,4 @@
-//! Looking at a few jobs at one moment: what is on the board, in the trash, and beside them.
+//! Reads a few jobs at one moment: on the board, in the trash, and their sidecars.
 
 use redis::{Pipeline, Value, from_redis_value};
 
@@ -39,7 +39,7 @@ pub(super) fn commands(keys: &Keys, jobs: &[JobKey]) -> Pipeline {
     commands
 }
 
-/// Reads the answers: what there is under each key; none, if they make no sense.
+/// Decodes the replies for each key; `None` if invalid.
 pub(super) fn places(
     jobs: &[JobKey],
     answers: Vec<Value>,
@@ -66,7 +66,7 @@ pub(super) fn places(
             Known::of(&read(brief(shelf), &field, posting, beside), looked)
         };
         let trash = trashed.map(|posting| known(Shelf::Trash, &posting, beside.clone()));
-        // In the trash nobody holds it.
+        // In the trash a job is never claimed.
         beside.claim(owner, left);
         places.push(Place {
             board: posting.map(|posting| known(Shelf::Board, &posting, beside)),

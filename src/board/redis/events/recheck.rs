@@ -1,23 +1,23 @@
-//! The jobs that are to be looked at, the most urgent first.
+//! The jobs to read again, the most urgent first.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::picture::Traces;
 use crate::job::JobKey;
 
-/// Why a job is to be looked at, the most urgent cause first.
+/// Why a job is to be read, the most urgent cause first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     Due,
     Touched,
-    /// What was told of it, or found in a hash, leaves something open.
+    /// A message or a hash left its state open.
     Noted,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct RecheckQueue {
     jobs: HashMap<JobKey, (Cause, Traces)>,
-    /// In the order in which they came; a job that became more urgent is still in its old queue.
+    /// In arrival order; a job that became more urgent also stays in its old queue.
     queues: [VecDeque<JobKey>; 3],
 }
 
@@ -26,7 +26,7 @@ impl RecheckQueue {
         self.jobs.is_empty()
     }
 
-    /// Notes a job; what was known of it before is still known.
+    /// Adds a job and merges its traces.
     pub(super) fn add(&mut self, key: JobKey, cause: Cause, traces: Traces) {
         match self.jobs.get_mut(&key) {
             Some((before, known)) => {
@@ -45,9 +45,9 @@ impl RecheckQueue {
         self.jobs.get(key).map_or(Traces::default(), |it| it.1)
     }
 
-    /// Takes the most urgent jobs out, at most so many.
+    /// Removes the most urgent jobs, up to a limit.
     pub(super) fn take(&mut self, most: usize) -> Vec<(JobKey, Traces)> {
-        // Where something is touched all the time, the rest must not wait for ever.
+        // Constant touches must not starve the other causes.
         let share = self.queues[Cause::Noted as usize].len().min(most / 4);
         let mut taken = Vec::new();
         self.move_to(&mut taken, Cause::Due, most);

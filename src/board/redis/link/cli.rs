@@ -1,10 +1,10 @@
-//! How an operator reaches the server of a board by `redis-cli`.
+//! `redis-cli` commands for operators.
 
 use super::{Address, Client};
 use crate::suggest::Suggestion;
 
 impl Client {
-    /// Returns a command for the server, and for whoever may use it.
+    /// Adds the arguments that reach the server with the right user.
     pub(crate) fn cli(&self, command: Suggestion) -> Suggestion {
         let name = self.name.split('?').next().unwrap_or(&self.name);
         let url = match (name.split_once("://"), name.rsplit_once('@')) {
@@ -31,7 +31,7 @@ impl Client {
         command.on(&cli)
     }
 
-    /// Returns the URL of the server that Sentinels name, while we are connected to it: `redis-cli` asks none.
+    /// Returns the URL of the master, while connected: `redis-cli` does not ask Sentinels.
     fn master(&self) -> Option<String> {
         let Address::Sentinel(_) = &self.url.address else {
             return None;

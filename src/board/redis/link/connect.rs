@@ -35,11 +35,11 @@ pub(crate) struct Talk {
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
     pub(crate) place: Place,
-    /// `None` goes without TLS.
+    /// `None` connects without TLS.
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Secret>,
-    /// How large a value of the server may be that is read.
+    /// Maximum size of a value that is read.
     pub(crate) most: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Questions and answers before a connection is handed over, and what it means if none come.
+//! Exchanges before a connection is in use, and the meaning of missing replies.
 
 use std::io;
 
@@ -20,7 +20,7 @@ use crate::board::{
 };
 
 impl Endpoint {
-    /// A server that hangs up after some of its answers is not waited for; those are returned.
+    /// Returns the replies so far if the server hangs up early.
     pub(crate) async fn exchange(
         &self,
         talk: &mut Talk,
@@ -33,7 +33,7 @@ impl Endpoint {
         match answers {
             Ok(answers) => Ok(answers),
             Err(Deaf::HungUp(error)) => Err(self.explain(error.as_ref(), deadline).await),
-            // An alert, which is what a TLS server answers to plain text.
+            // An alert: a TLS server's reply to plain text.
             Err(Deaf::Gibberish(0x15)) if self.tls.is_none() => {
                 Err(self.problem(Obstacle::WantsTls))
             }
@@ -56,7 +56,7 @@ impl Endpoint {
 }
 
 async fn answers(talk: &mut Talk, commands: &Pipeline) -> Result<Vec<Value>, Deaf> {
-    // A server that refuses clients hangs up without reading; why is still there to be read.
+    // A server that refuses clients hangs up without reading; its reason is still readable.
     let sent = talk.writer.write_all(&commands.get_packed_pipeline()).await;
     let sent = match sent {
         Ok(()) => talk.writer.flush().await,
@@ -74,7 +74,7 @@ async fn answers(talk: &mut Talk, commands: &Pipeline) -> Result<Vec<Value>, Dea
     Ok(answers)
 }
 
-/// Finds out whether a server that hangs up on plain text speaks TLS instead.
+/// Detects whether a server that hangs up on plain text speaks TLS.
 async fn speaks_tls(server: &Server, deadline: Deadline) -> bool {
     let attempt = async {
         let stream = connect(server, deadline).await?;

@@ -1,4 +1,4 @@
-//! Why a Redis server is of no use to us: each reason in words, and what kind of error it makes.
+//! Why a Redis server is unusable: messages and error kinds.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use crate::board::net::problem::{self, Kind, Obstacle, Reason};
 
 pub(crate) type Problem = problem::Problem<Cause>;
 
-/// What can be the matter with a server, or on the way to it; reads on after its name.
+/// Problems of a server or the network, to follow its name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Cause {
     #[error(transparent)]

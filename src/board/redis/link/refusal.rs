@@ -1,4 +1,4 @@
-//! What a Redis server means by what it says instead of doing what it was asked.
+//! The meaning of Redis error replies.
 
 use redis::ServerError;
 
@@ -16,12 +16,12 @@ const WRAPPED: [&str; 7] = [
     "NOPERM",
 ];
 
-/// `user` is our user there; nothing that we sent is repeated.
+/// `user` is our login name; the message never repeats data that we sent.
 pub(crate) fn meaning(error: &ServerError, user: Option<&str>) -> Cause {
     sort(error.code(), error.details().unwrap_or_default(), user)
 }
 
-/// Returns what a server means by an error that a script has caught.
+/// Interprets an error that a script has caught.
 pub(crate) fn meaning_in_script(text: &str, user: Option<&str>) -> Cause {
     // Before Redis 7 it begins with a place in the script.
     match text.split_once(' ') {
@@ -47,7 +47,7 @@ fn sort(code: &str, details: &str, user: Option<&str>) -> Cause {
         "OOM" => Cause::OutOfMemory,
         "MISCONF" => Cause::CannotSave,
         "WRONGTYPE" => Cause::OtherType(String::new()),
-        // Words of our own scripts.
+        // Our own scripts' codes.
         "NOCOUNT" => Cause::NoCount(one_line("", details)),
         "TOOMANY" => Cause::TooMany(one_line("", details)),
         "ERR" if details.starts_with("max number of clients") => Cause::Full,
@@ -56,7 +56,7 @@ fn sort(code: &str, details: &str, user: Option<&str>) -> Cause {
     }
 }
 
-/// The server's own words are left out: one that does not know the command repeats the password in them.
+/// Omits the server's message: a server that does not know the command repeats the password in it.
 pub(crate) fn meaning_of_login(error: &ServerError, user: Option<&str>) -> Cause {
     let details = error.details().unwrap_or_default();
     let is_wrong = error.code() == "WRONGPASS" || details.starts_with("invalid password");
@@ -107,7 +107,7 @@ fn forbidden(details: &str, user: Option<&str>) -> Cause {
     }
 }
 
-/// Writes what a server says without the trail that Redis adds to errors of scripts.
+/// Formats a server message without the script trace that Redis adds.
 fn one_line(code: &str, details: &str) -> String {
     let details = details.split(" script: ").next().unwrap_or_default();
     let details = details.trim().trim_end_matches(['.', ',']);

@@ -1,4 +1,4 @@
-//! The Sentinels, which know where the master is.
+//! Finding the master through Sentinels.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ use crate::{
     secret::Secret,
 };
 
-/// How long a Sentinel is waited for before the next one is asked as well.
+/// How long to wait for a Sentinel before also asking the next.
 const HEAD_START: Duration = Duration::from_millis(300);
 
-/// How long the name of a master may be.
+/// Maximum length of a master's name.
 const LONGEST: usize = 255;
 
-/// Sentinels are asked in their order; one that does not answer holds the others up only briefly. `None` if
-/// all servers that they name are in `tried`.
+/// Asks Sentinels in their order; a silent one delays the others only briefly. `None` if all servers that they name
+/// are in `tried`.
 pub(crate) async fn master(
     sentinel: &Sentinel,
     tried: &[Server],
@@ -60,7 +60,7 @@ pub(crate) async fn master(
     Err(most_telling(problems, sentinel))
 }
 
-/// Of several Sentinels that were of no use, returns what the most talkative one had to say.
+/// Returns the most informative of several Sentinel failures.
 fn most_telling(mut problems: Vec<Problem>, sentinel: &Sentinel) -> Problem {
     let has_spoken = |problem: &Problem| {
         use Obstacle::*;
@@ -108,7 +108,7 @@ fn password(sentinel: &Sentinel) -> Result<Option<Secret>, Problem> {
     let Some(path) = &sentinel.password_file else {
         return Ok(None);
     };
-    // Others go on meanwhile, and would wait with us for a pipe.
+    // Reading a pipe would block the other tasks.
     let read = regular_file(path).and_then(|bytes| Secret::read(&bytes[..]));
     read.map(Some).map_err(|error| {
         let cause = Obstacle::File(reason(&error));

@@ -1,4 +1,4 @@
-//! A field of a hash, kept in few bytes: a listing remembers one for each job.
+//! A compact hash field: a listing remembers one for each job.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::job::usual;
 
-/// The field of a job: exactly its bytes, which are the text of a uuid but for hand-made jobs.
+/// The exact bytes of a job's field: a uuid text except for hand-made jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Field {
     Uuid(Uuid),
@@ -26,7 +26,7 @@ impl Field {
     }
 }
 
-/// Fields that were there before; those of ordinary jobs take the least room by themselves.
+/// A set of fields, compact for ordinary jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     uuids: HashSet<Uuid>,

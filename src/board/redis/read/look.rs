@@ -1,4 +1,4 @@
-//! Reading jobs: a posting and what is beside it, page by page.
+//! Reads jobs page by page: postings and the keys beside them.
 
 use std::collections::HashSet;
 
@@ -25,12 +25,12 @@ use crate::{
     job::{Entry, Job, Shelf},
 };
 
-/// How many bytes of postings are kept, once they were read to be ranked.
+/// Bytes of postings kept after they were read for ranking.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 const CANDIDATES: usize = 10;
 
-/// Streams what a query asks for, page by page; the next pages are asked for ahead.
+/// Streams a query page by page, with read-ahead.
 pub(crate) fn pages<'a>(
     client: &'a Client,
     keys: &'a Keys,
@@ -68,7 +68,7 @@ pub(crate) async fn entries(
         .collect())
 }
 
-/// Reads postings, and adds what is beside those that are wanted or claimed; says of each whether it did.
+/// Reads postings, and adds the sidecars of wanted or claimed ones; returns for each whether it did.
 pub(crate) async fn entries_wanted(
     client: &Client,
     keys: &Keys,
@@ -150,7 +150,7 @@ pub(crate) async fn find(
         }
     }
     let entries = entries(client, keys, query, all).await?;
-    // A record that says another uuid is not meant by the one under which it is stored.
+    // A record's own uuid counts, not the key that it is stored under.
     let is_meant = |wanted: &JobRef, entry: &Entry| match (wanted, entry.job()) {
         (JobRef::Uuid(uuid), Some(job)) if wanted.is_exact() => job.uuid.eq_ignore_ascii_case(uuid),
         _ => true,

@@ -1,4 +1,4 @@
-//! A posting and what is beside it, made into a job.
+//! Decodes a posting and the keys beside it.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use crate::{
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sidecars {
-    /// Present while the job is claimed; empty if what is there is no name.
+    /// Present while the job is claimed; empty if the value is no text.
     pub(crate) owner: Option<Vec<u8>>,
-    /// How long the claim still lasts; `None` for ever.
+    /// How long the claim still lasts; `None` if it never expires.
     pub(crate) left: Option<Duration>,
     pub(crate) last_modified: Option<Vec<u8>>,
     pub(crate) side: Option<Vec<u8>>,
@@ -86,7 +86,7 @@ fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
     let owner = Some(name)
         .filter(|name| (1..=Owner::LONGEST).contains(&name.len()) && size_unread(name).is_none())
         .map(Owner::from_stored);
-    // What the record says of a claim is about one of ours, not about that of a peer.
+    // The sidecar's claim data describe our claims, not a peer's.
     let is_ours = owner
         .as_ref()
         .is_some_and(|owner| side.owner.as_deref() == Some(&owner.text()));
@@ -133,7 +133,7 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting) -> Job {
 fn complete_job(job: &mut Job, beside: Sidecars) {
     let (mut side, side_problem) = Sidecar::read(beside.side.as_deref());
     let modified = beside.last_modified.as_deref();
-    // As TaskFlow reads it: an empty one is none.
+    // TaskFlow treats an empty value as missing.
     let modified = modified
         .filter(|bytes| !bytes.is_empty())
         .map(msgpack::read_time);
@@ -144,12 +144,12 @@ fn complete_job(job: &mut Job, beside: Sidecars) {
     job.last_modified = modified
         .and_then(std::result::Result::ok)
         .max(job.created_on.filter(|_| beside.last_modified.is_some()));
-    // TaskFlow keeps no other time of what it puts there, and no longer changes this one.
+    // TaskFlow stores no other time for its trash, and changes this one no more.
     let trashed_on = side.trashed_on.or(job.last_modified);
     job.trashed_on = trashed_on.filter(|_| job.shelf == Shelf::Trash);
     job.holding = holding(&beside, &side);
     if (job.holding.as_ref()).is_some_and(|held| held.fence.is_some()) {
-        // As long as it is held, somebody may be performing it.
+        // While the job is claimed, its command may be running.
         side.count_ahead();
     }
     let owner_problem = (job.holding.as_ref())
@@ -202,7 +202,7 @@ mod tests {
         untrusted::{Answer, Bounds, Corpus, refused, same},
     };
 
-    /// Takes one after the other: the field, the owner, the time, the record beside it; the rest is the posting.
+    /// Splits field, owner, time and sidecar; the posting is the rest.
     fn parts(mut input: &[u8]) -> [&[u8]; 5] {
         std::array::from_fn(|at| {
             let length = match (at, input.split_first()) {

@@ -1,4 +1,4 @@
-//! Jobs of one batch, beside one of which something is wrong: each succeeds or fails by itself.
+//! Batches with one bad job: each job succeeds or fails alone.
 
 use super::{oddity::jobs, *};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     job::Claimed,
 };
 
-/// Records that are none of ours, or that we cannot read.
+/// Foreign or malformed sidecars.
 const UNREADABLE: [&str; 27] = [
     "",
     "x",
@@ -90,7 +90,7 @@ async fn a_record_that_cannot_be_read_stops_no_other_job_of_the_batch() {
         assert!(odd.is_unfit && odd.problem.is_some(), "{text}: {odd:?}");
         let left: String = server.run(&["GET", &side(&keys[1])]);
         assert_eq!(left, text, "it is left alone");
-        // Who asks for it by name has it, and settles it.
+        // A claim by name succeeds, and so does its settlement.
         claim_one(&board, &keys[1], &ada()).await.unwrap();
         let settlements: Vec<_> = keys
             .iter()

@@ -1,4 +1,4 @@
-//! Counters: how far they go, and what is no counter.
+//! The job counter: its limits and invalid values.
 
 use futures_util::StreamExt;
 
@@ -7,7 +7,7 @@ use crate::board::EventKind;
 
 const SEQUENCE: &str = "taskflow:sequence";
 const FENCE: &str = "taskflow:fence";
-/// The last number to which Lua counts.
+/// The greatest exact integer in Lua.
 const EXACT: i64 = (1 << 53) - 1;
 
 #[tokio::test]
@@ -15,7 +15,7 @@ async fn numbers_stay_exact_as_far_as_scripts_count() {
     let Some((board, server)) = open() else {
         return;
     };
-    // Where Lua's numbers, halves of words, and forms of msgpack end.
+    // The limits of Lua's numbers, half words and MessagePack forms.
     for last in [125, 254, 65_533, 4_294_967_293, EXACT - 4] {
         server.run::<()>(&["FLUSHALL"]);
         server.run::<()>(&["SET", SEQUENCE, &last.to_string()]);
@@ -39,7 +39,7 @@ async fn numbers_that_were_foreseen_wrongly_are_put_right() {
         return;
     };
     let other = board_of(&server, None);
-    // Around these the forms of numbers have other lengths, so that what was foreseen is longer or shorter.
+    // Around these the encoded length changes, so the prediction has another length.
     for last in [122, 250, 65_530, 4_294_967_290] {
         server.run::<()>(&["FLUSHALL"]);
         server.run::<()>(&["SET", SEQUENCE, &last.to_string()]);

@@ -1,4 +1,4 @@
-//! What somebody put under the keys of a job by hand.
+//! Foreign values under a job's keys.
 
 use super::*;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     job::{Entry, Job},
 };
 
-/// Returns the jobs on a board, all of which can be read.
+/// Returns the jobs on a board and requires that all are readable.
 pub(super) async fn jobs(board: &Subject) -> Vec<Job> {
     let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
     let jobs = entries.into_iter().map(|entry| match entry {

@@ -1,4 +1,4 @@
-//! What a Redis board remembers, and who may have it remembered.
+//! The history of a Redis board, and the rights that it needs.
 
 use super::*;
 use crate::board::conformance::{

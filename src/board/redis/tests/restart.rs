@@ -13,7 +13,7 @@ async fn many(board: &Subject) -> BTreeSet<String> {
     keys.collect()
 }
 
-/// Lists a board, has something happen behind the first jobs, and requires all of them once.
+/// Lists a board, disturbs the server after the first jobs, and requires each job once.
 async fn lists_all_in_spite_of(
     board: &Subject,
     expected: &BTreeSet<String>,
@@ -44,7 +44,7 @@ async fn a_listing_is_whole_though_the_server_is_started_again_in_its_middle() {
     let board = board_of(&server, None);
     let expected = many(&board).await;
     for order in [Order::Any, Order::Rank] {
-        // With the data, but with another order among them.
+        // With the data, but in another order.
         lists_all_in_spite_of(&board, &expected, order, || {
             server.run::<()>(&["SAVE"]);
             server.kill();

@@ -1,4 +1,4 @@
-//! What changes jobs: requests become calls of scripts, and their answers answers.
+//! Changes of jobs: converts requests to script calls, and replies to results.
 
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ impl Target<'_> {
                 job,
                 fence,
             }),
-            // What cannot be read cannot be claimed.
+            // A malformed job cannot be claimed.
             Err(malformed) => {
                 self.release(key_of(field), by, fence).await?;
                 Err(malformed)
@@ -140,7 +140,7 @@ impl Target<'_> {
         }
     }
 
-    /// Gives back a job that turned out to be none that may be claimed in this way.
+    /// Releases a job that may not be claimed in this way.
     async fn give_back(self, claimed: Claimed, by: &Claimant) -> Result<Claimed> {
         self.release(claimed.job.key, by, claimed.fence).await?;
         Err(BoardError::Unfit {
@@ -148,7 +148,7 @@ impl Target<'_> {
         })
     }
 
-    /// Ends a claim that was made just now; an error says that it may still be there.
+    /// Ends a claim just made; an error means that it may still exist.
     async fn release(self, key: JobKey, by: &Claimant, fence: Fence) -> Result<()> {
         let authority = Authority::Claim(by.owner.clone(), fence);
         let release = Settlement::of(key, Outcome::Abandon(Aftermath::Interrupted), authority);
@@ -234,7 +234,7 @@ impl Target<'_> {
         Ok(answers.collect())
     }
 
-    /// Returns the posting of each job as it is and as it becomes; both empty, if it stays.
+    /// Returns each job's posting before and after; both empty if unchanged.
     async fn edits(self, jobs: &[Restore]) -> Result<Vec<Result<(Vec<u8>, Vec<u8>)>>> {
         let edited = jobs.iter().filter(|job| job.edit.is_some());
         let fields: Vec<_> = edited.map(|job| field_of(&job.key)).collect();

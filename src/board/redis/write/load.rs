@@ -1,4 +1,4 @@
-//! Posting jobs that were on a board before, each as it was there.
+//! Posting jobs of another board with their state.
 
 use chrono::Utc;
 
@@ -19,7 +19,7 @@ use crate::{
     job::{Claimant, Draft, Fence, Former, JobKey, Shelf},
 };
 
-/// A call has hardly more bytes of postings than this.
+/// Approximate limit for the postings of a call, in bytes.
 const BYTES: usize = 1 << 20;
 
 impl Target<'_> {
@@ -76,7 +76,7 @@ impl Target<'_> {
         Ok(answers)
     }
 
-    /// Adds a job to a call, and returns how large its posting is.
+    /// Adds a job to a call, and returns the size of its posting.
     fn add(self, call: &mut Call, draft: &Draft, former: &Former) -> usize {
         let made;
         let [head, stored, tail] = match msgpack::around_number(&former.raw) {

@@ -1,4 +1,4 @@
-//! What the URLs of boards mean, and what is said about those that mean nothing.
+//! Valid board URLs, and messages for invalid ones.
 
 mod redis;
 mod zookeeper;

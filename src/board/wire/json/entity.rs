@@ -1,4 +1,4 @@
-//! Entities: the nodes by which conductors are known.
+//! Entities: the nodes that list conductors.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{board::wire::posting::Problem, job::shortened};
 
-/// The only kind of entity that there is.
+/// The only kind of entity.
 const KIND: &str = "conductor";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Entity {
         })
     }
 
-    /// Reads one, whoever wrote it.
+    /// Reads an entity of any writer.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Problem> {
         let [kind, name, metadata] =
             record(bytes, ["kind", "name", "metadata"])?.unwrap_or_default();

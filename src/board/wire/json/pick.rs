@@ -1,12 +1,12 @@
-//! Maps, of which only some members mean something.
+//! Reads selected members of maps.
 
 use super::token::{Item, Reader, Token};
 use crate::board::wire::posting::Problem;
 
-/// The members with the names that were asked for, the last of each; nothing if the map is empty.
+/// The requested members, the last of each name; `None` if the map is empty.
 pub(super) type Picked<'a, const N: usize> = Option<[Option<Item<'a>>; N]>;
 
-/// Reads a record, which must be a map, and checks all of it.
+/// Reads a record, which must be a map, and validates all of it.
 pub(super) fn record<'a, const N: usize>(
     bytes: &'a [u8],
     names: [&str; N],

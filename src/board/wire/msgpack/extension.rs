@@ -1,10 +1,10 @@
-//! What msgpack has as a value of a type of its own, and how values become bytes.
+//! MessagePack extension types, and encoding values to bytes.
 
 use serde::{Serialize, Serializer};
 
 const USUAL: usize = 512;
 
-/// The members of a time, in the order in which TaskFlow writes them.
+/// The members of a time in TaskFlow's order.
 #[derive(Serialize)]
 pub(super) struct Moment<'a> {
     pub(super) day: u32,
@@ -14,12 +14,12 @@ pub(super) struct Moment<'a> {
     pub(super) minute: u32,
     pub(super) second: u32,
     pub(super) microsecond: u32,
-    /// The zone, unless it is UTC and that is not said.
+    /// The zone, unless it is implicitly UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tz: Option<&'a str>,
 }
 
-/// A value of a type of its own: by this name rmp-serde knows what it is.
+/// An extension value: rmp-serde recognizes this name.
 #[derive(Serialize)]
 #[serde(rename = "_ExtStruct")]
 pub(super) struct Extension(pub(super) (i8, Bytes));

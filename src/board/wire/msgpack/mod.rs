@@ -1,7 +1,7 @@
-//! Postings and times in MessagePack, as TaskFlow keeps them in Redis.
+//! Postings and times in MessagePack, as TaskFlow stores them in Redis.
 //!
-//! What is written equals TaskFlow's own bytes. What is read may come from any version of it, and
-//! from anybody else: nothing is trusted, and whatever TaskFlow 6.5 reads as a job is one.
+//! Written bytes equal TaskFlow's own. Records may come from any version or any client, so nothing is trusted. Every
+//! record that TaskFlow 6.5 reads as a job is one here.
 
 mod extension;
 mod read;

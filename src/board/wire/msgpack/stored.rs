@@ -1,4 +1,4 @@
-//! Writes values as what they stand for where JSON has no form for it, the reverse of showing them.
+//! Restores values without a JSON form from their shown form.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use super::{
     value::Viewer,
 };
 
-/// A value as JSON shows it; what is no proper form of anything is the map that it looks like.
+/// A value as shown; an invalid special form is an ordinary map.
 pub(super) struct Stored<'a>(pub(super) &'a Value);
 
 impl Serialize for Stored<'_> {
@@ -37,7 +37,7 @@ impl Serialize for Stored<'_> {
     }
 }
 
-/// A name in a map; some maps have bytes instead.
+/// A map name; some maps use bytes instead.
 struct Key<'a>(&'a str);
 
 impl Serialize for Key<'_> {
@@ -50,7 +50,7 @@ impl Serialize for Key<'_> {
     }
 }
 
-/// What JSON has no form for.
+/// A value without a JSON form.
 enum Special {
     Float(f64),
     Bytes(Vec<u8>),
@@ -58,7 +58,7 @@ enum Special {
 }
 
 impl Special {
-    /// Reads the map by which such a value is shown.
+    /// Reads the map that shows such a value.
     fn of(members: &Map<String, Value>) -> Option<Self> {
         let text = |name: &str| members.get(name)?.as_str();
         match members.len() {
@@ -74,7 +74,7 @@ impl Special {
             }
             2 => {
                 let code = i8::try_from(members.get("$ext")?.as_i64()?).ok()?;
-                // Of those below zero only one is defined; and a text means what is shown by it.
+                // Only one negative code is defined; a text stands for its shown meaning.
                 let payload = match text("hex") {
                     Some(hex) => unhex(hex),
                     None => {
@@ -103,7 +103,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(byte).collect()
 }
 
-/// Returns what an extension holds whose meaning is shown by this text.
+/// Returns the payload of an extension with this shown text.
 fn payload(code: i8, text: &str) -> Option<Vec<u8>> {
     Some(match code {
         0 => Uuid::try_parse(text)

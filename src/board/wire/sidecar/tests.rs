@@ -1,4 +1,4 @@
-//! What is kept beside a job, read and written.
+//! Reading and writing sidecars.
 
 use super::*;
 use crate::{
@@ -89,7 +89,7 @@ fn failures_of_which_less_was_kept_are_read_and_the_longest_ones_can_be() {
     let (mut side, problem) = Sidecar::read(Some(earlier));
     assert_eq!((side.failures.len(), problem), (1, None));
     let longest = Failure {
-        // Nothing takes more room where it is written down.
+        // These characters have the longest escapes.
         stdout: "\u{1}".repeat(2048),
         stderr: "\u{1}".repeat(2048),
         ..side.failures[0].clone()
@@ -130,7 +130,7 @@ fn untrusted_records_beside_a_job_are_written_as_they_were_read() {
         same("written again", &(side.clone(), None), &read(&side.write()))?;
         let over = side.write_over(input);
         same("written over itself", &(side, None), &read(&over))?;
-        // What we do not understand stays, as far as it is a value.
+        // Unknown members keep their values.
         if let Ok(former) = serde_json::from_slice::<Map<String, Value>>(input) {
             let now: Map<String, Value> = serde_json::from_slice(&over).unwrap();
             let others = |members: Map<String, Value>| {

@@ -1,4 +1,4 @@
-//! Why ZooKeeper is of no use to us: each reason in words, and what kind of error it makes.
+//! Why ZooKeeper is unusable: messages and error kinds.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use crate::board::net::problem::{self, Kind, Obstacle, Reason};
 
 pub(crate) type Problem = problem::Problem<Cause>;
 
-/// What can be the matter with a server, or on the way to it; reads on after its name.
+/// Problems of a server or the network, to follow its name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Cause {
     #[error(transparent)]
@@ -54,7 +54,7 @@ pub(crate) enum Cause {
     Old,
 }
 
-/// A server's objection to us weighs more than the absence of another server.
+/// A server's refusal outweighs another server's absence.
 pub(crate) fn of_all(mut problems: Vec<Problem>) -> Option<Problem> {
     let decides = |problem: &Problem| problem.cause().weight();
     let heaviest = problems.iter().map(decides).max()?;
@@ -86,7 +86,7 @@ impl Reason for Cause {
 }
 
 impl Cause {
-    /// How much it decides about servers that should all be alike.
+    /// How much it reveals about servers that should all be alike.
     fn weight(&self) -> u8 {
         match self {
             Self::Any(obstacle) if matches!(obstacle.kind(), Kind::Denied | Kind::Failed) => 2,

@@ -1,4 +1,4 @@
-//! TLS to ZooKeeper, in the words of its troubles, and in the form in which its client takes it.
+//! TLS to ZooKeeper: its error messages and the client's configuration.
 
 use std::{
     fmt::Write as _,
@@ -22,7 +22,7 @@ use crate::board::{
 };
 
 pub(crate) struct Tls {
-    /// In PEM form, in which alone the client takes them.
+    /// The client takes only PEM.
     authorities: String,
     certificate: Option<(String, String)>,
     config: Arc<ClientConfig>,
@@ -47,7 +47,7 @@ impl Tls {
         })
     }
 
-    /// Returns the same for the client that keeps the session; it verifies names, too.
+    /// Returns the configuration of the session client, which verifies names too.
     pub(crate) fn options(&self) -> Result<TlsOptions, zookeeper_client::Error> {
         let options = TlsOptions::new().with_pem_ca(&self.authorities)?;
         match &self.certificate {
@@ -64,13 +64,13 @@ impl Tls {
         tls::secure(stream, server, Arc::clone(&self.config)).await
     }
 
-    /// Returns what TLS has against the connection; `None` if this is no error of TLS at all.
+    /// Returns the TLS problem of a connection; `None` if TLS did not cause the error.
     pub(crate) fn alert(&self, error: &io::Error) -> Option<Obstacle> {
         tls::objection(error, self.certificate.is_some())
     }
 }
 
-/// The client takes its cryptography from the process; who set another one before has his way.
+/// The client uses the process-wide provider; an earlier choice stays.
 fn set_provider() {
     static SET: Once = Once::new();
     SET.call_once(|| {

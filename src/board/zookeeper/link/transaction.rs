@@ -1,4 +1,4 @@
-//! Changing several nodes in one step: all of it happens, or nothing.
+//! Atomic changes of several nodes.
 
 use std::future::Future;
 
@@ -7,7 +7,7 @@ use zookeeper_client::{Acls, CreateMode, Error, MultiWriteError, MultiWriteResul
 use super::{nodes::Node, session::Session};
 use crate::board::{net::failure::Failure, wire::sidecar::Sidecar};
 
-/// What writers were doing when they failed.
+/// For error messages.
 pub(crate) const WRITING: &str = "write to";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Step {
     Marker,
     Move,
     Trashed,
-    /// A namesake that has to leave the trash, and what is kept of it.
+    /// A namesake that leaves the trash, with its sidecar.
     Namesake,
     Entity,
     Name,
@@ -37,7 +37,7 @@ pub(crate) struct Transaction<'a> {
     acls: Acls<'a>,
     writer: MultiWriter<'a>,
     steps: Vec<(Step, String)>,
-    /// A step that could not even be written down.
+    /// A step that could not be encoded.
     broken: Option<Error>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Transaction<'a> {
         self.added(step, path, added);
     }
 
-    /// Writes a node, provided that it still is as it was read; one that is not understood stays.
+    /// Writes a node if it is unchanged since the read; an unreadable one stays.
     pub(crate) fn put(
         &mut self,
         step: Step,
@@ -86,7 +86,7 @@ impl<'a> Transaction<'a> {
             (Some(node), Some(side)) => {
                 self.set(step, path, &side.write_over(&node.data), node.stat.version);
             }
-            // It says the same, and tells whoever has read it before that something has happened.
+            // The same data with a new version: earlier readers notice the change.
             (Some(node), None) => self.set(step, path, &node.data, node.stat.version),
             (None, None) => self.assert_absent(step, path),
         }
@@ -118,7 +118,7 @@ impl<'a> Transaction<'a> {
             let Some(commit) = commit else {
                 return Ok(Err(refused(0, broken.unwrap_or(Error::ClientClosed))));
             };
-            // What may not be remembered is for the caller to judge, too.
+            // The caller also decides about a denied history write.
             let is_past = |at: usize| matches!(steps.get(at), Some((Step::Past, _)));
             let commit = async {
                 match commit.await {

@@ -1,4 +1,4 @@
-//! Finding jobs by what people call them.
+//! Finding jobs by reference.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,7 +22,7 @@ use crate::{
     job::{Entry, JobKey, Shelf},
 };
 
-/// How many jobs an ambiguous reference yields.
+/// Maximum matches of an ambiguous reference.
 const CANDIDATES: usize = 10;
 
 /// Returns the records that each reference could mean; one scan serves all that need one.
@@ -47,7 +47,7 @@ pub(crate) async fn find(
                 .collect()
         })
         .collect();
-    // A number may also be written in another way, and then only a look at all of them tells.
+    // A number may have another spelling, which only a full scan finds.
     let needs_scan = |(wanted, found): (&JobRef, &Vec<Entry>)| {
         matches!(wanted, JobRef::Uuid(_))
             || matches!(wanted, JobRef::Sequence(_)) && found.is_empty()
@@ -84,7 +84,7 @@ async fn scan(
         let (mut hits, mut keys) = (HashMap::new(), Vec::new());
         for (key, meant) in page.into_iter().zip(meant) {
             let Some(mut meant) = meant else { continue };
-            // One that was found directly is not a candidate twice.
+            // Drop candidates that were also found directly.
             meant.retain(|at| {
                 found[*at].len() < CANDIDATES && found[*at].iter().all(|one| *one.key() != key)
             });
@@ -104,12 +104,12 @@ async fn scan(
     }
 }
 
-/// References, by what they could mean: there may be as many of them as there are jobs.
+/// References indexed by meaning: there may be as many as jobs.
 #[derive(Default)]
 struct Meanings<'a> {
     uuids: HashMap<&'a str, Vec<usize>>,
     beginnings: HashMap<&'a str, Vec<usize>>,
-    /// How long those beginnings are.
+    /// The lengths of those prefixes.
     lengths: BTreeSet<usize>,
     numbers: HashMap<i64, Vec<usize>>,
 }

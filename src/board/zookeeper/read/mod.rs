@@ -1,4 +1,4 @@
-//! Reading a board: shelves, jobs, and what is beside them.
+//! Reading a board: its jobs, the trash and the sidecars.
 
 pub(super) mod find;
 pub(super) mod look;

@@ -1,4 +1,4 @@
-//! Real servers for the tests of this board.
+//! Real ZooKeeper servers for tests.
 //!
 //! Where ZooKeeper is missing, a test gets `None` and ends early; in CI it fails.
 
@@ -15,7 +15,6 @@ use crate::board::testing::needs;
 pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
 use crate::board::url::{BoardUrl, zookeeper::ZooKeeperUrl};
 
-/// Returns the part of a URL that a [`Client`](super::link::Client) takes.
 pub(super) fn zookeeper_url(text: &str) -> ZooKeeperUrl {
     match text.parse() {
         Ok(BoardUrl::ZooKeeper(url)) => *url,
@@ -24,12 +23,12 @@ pub(super) fn zookeeper_url(text: &str) -> ZooKeeperUrl {
 }
 
 impl Server {
-    /// Returns how errors call the server.
+    /// Returns its address as errors show it.
     pub(super) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port())
     }
 
-    /// Starts one that speaks TLS on a second port, and returns it with that port.
+    /// Starts a server with a second port for TLS, and returns both.
     pub(super) fn start_tls(identity: &Identity, ca: &Path, lines: &[&str]) -> Option<(Self, u16)> {
         let [cert, key] = [&identity.cert, &identity.key].map(|path| fs::read(path).unwrap());
         let both = identity.cert.with_extension("both.pem");
@@ -48,7 +47,7 @@ impl Server {
             .chain(lines.iter().copied())
             .collect();
         let server = Self::start(&lines)?;
-        // The first time takes by far the longest.
+        // The first connection takes by far the longest.
         wait_until("it speaks TLS", || {
             let mut client = Command::new("openssl");
             client.args(["s_client", "-connect", &format!("127.0.0.1:{port}")]);
@@ -58,7 +57,7 @@ impl Server {
         Some((server, port))
     }
 
-    /// Returns the URL of a board on this server, with something behind its port.
+    /// Returns the URL of a board on this server; `tail` follows the port.
     pub(super) fn url(&self, tail: &str) -> ZooKeeperUrl {
         zookeeper_url(&format!("zk://{}{tail}", self.host()))
     }

@@ -1,4 +1,4 @@
-//! Servers that go away while somebody reads or listens.
+//! Servers that go away during reads and subscriptions.
 
 use futures_util::{StreamExt, TryStreamExt};
 

@@ -1,11 +1,11 @@
-//! Claims that are lost and won again while somebody settles the one before.
+//! Claims that are lost and won again while a client settles the earlier one.
 
 use super::*;
 
 /// A request that reads several nodes, the first of them as a whole.
 const READS: &str = "\0\0\0\u{16}\0\0\0\u{4}\0";
 
-/// Starts to settle a claim, and has it change hands under the same name before that goes on.
+/// Starts to settle a claim, and lets it change hands under the same name meanwhile.
 async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) {
     let Some(site) = Site::new() else {
         return;
@@ -23,7 +23,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) 
     while !proxy.has_sprung() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    // Long enough that the server has read what it was asked for.
+    // Long enough that the server has read the request.
     on_board(&second, &key).await;
     let seen = Authority::Override(Witness::Claimed {
         owner: Some(owner("ada")),
@@ -43,7 +43,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) 
     assert_eq!(nodes.below(&site.paths.folder(Shelf::Trash)).await.len(), 1);
     assert_ne!(fence, other);
 
-    // By their versions both locks are the same, and so is the job.
+    // Both locks have the same version, and so has the job.
     let mut blind = nodes.0.new_multi_writer();
     blind.add_delete(&site.paths.lock(&key), Some(0)).unwrap();
     blind.add_delete(&site.job(&key), Some(0)).unwrap();

@@ -1,6 +1,6 @@
-//! Crowds, and servers that die under load.
+//! Many concurrent clients, and servers that die under load.
 //!
-//! `JOBBOARD_FAULTS=full` makes them large.
+//! `JOBBOARD_FAULTS=full` makes the tests large.
 
 use futures_util::future::join_all;
 
@@ -44,8 +44,7 @@ async fn of_64_claimants_one_wins_and_the_others_know_who() {
     join_all(crowd.iter().map(|board| board.close())).await;
 }
 
-/// Posts in one way until there are enough, now and then finishing one, and returns the keys of all
-/// that is left.
+/// Posts jobs in one way, sometimes finishing one, and returns the remaining keys.
 async fn post_many(site: &Site, is_chosen: bool, by: Option<crate::job::Claimant>) -> Vec<JobKey> {
     let board = site.board();
     let mut keys = Vec::new();
@@ -137,7 +136,7 @@ async fn of_many_posts_of_one_uuid_among_others_one_is_posted() {
     }
 }
 
-/// What one worker was told while a leader died.
+/// The replies to one worker while a leader died.
 #[derive(Default)]
 struct Told {
     posted: HashSet<Uuid>,
@@ -173,7 +172,7 @@ async fn work(board: Subject, name: String, end: tokio::time::Instant) -> Told {
             Err(BoardError::Unknown { .. } | BoardError::Unreachable { .. }) => {
                 told.is_unknown += 1
             }
-            // The one before it was lost, and won all the same.
+            // The reply to the last claim was lost, but the claim succeeded.
             Err(error) => panic!("{error:?}"),
         }
     }

@@ -1,4 +1,4 @@
-//! Claims that live as long as the session of their holder.
+//! Leases that live as long as their owner's session.
 
 use std::{
     io::{Read, Write},
@@ -72,7 +72,7 @@ async fn a_kept_claim_ends_with_a_session_that_is_cut_off_and_is_not_renewed() {
         matches!(refused, Err(BoardError::NotClaimed)),
         "{refused:?}"
     );
-    // The same name has it again: that is another claim.
+    // The same owner claims it again: that is another claim.
     claim_one(&others, &key, &kept()).await.unwrap();
     let refused = renew(&board, &claim).await;
     assert!(matches!(refused, Err(BoardError::Changed)), "{refused:?}");
@@ -105,7 +105,7 @@ async fn a_conductor_stays_registered_whatever_its_claims_ask_for() {
     assert_eq!(site.board().conductors().await.unwrap().len(), 1);
 }
 
-/// Passes on one connection after the other, and returns what was asked on them.
+/// Proxies one connection after the other, and records the requests.
 fn listen_in(port: u16) -> (u16, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (own, heard) = (listener.local_addr().unwrap().port(), Arc::default());
@@ -129,7 +129,7 @@ fn listen_in(port: u16) -> (u16, Arc<Mutex<Vec<u8>>>) {
     (own, heard)
 }
 
-/// Returns the kinds of the requests in a conversation, behind the one that opens it.
+/// Returns the kinds of the requests after the opening one.
 fn kinds(mut bytes: &[u8]) -> Vec<i32> {
     let number = |bytes: &[u8]| i32::from_be_bytes(bytes[..4].try_into().unwrap());
     let mut kinds = Vec::new();
@@ -153,7 +153,7 @@ async fn a_renewal_has_the_server_catch_up_before_it_reads() {
     board.lease_term(Duration::from_secs(2)).await.unwrap();
     let fence = claim_one(&board, &key, &kept()).await.unwrap().fence;
     heard.lock().unwrap().drain(..);
-    // So that the conversation is whole, what it begins with stands for its opening.
+    // Stands for the opening request, so that the recording is complete.
     heard
         .lock()
         .unwrap()
@@ -168,7 +168,7 @@ async fn taking_leave_takes_no_time() {
     let Some(site) = Site::new() else {
         return;
     };
-    // Until the answer to the last request, not until a patience is over.
+    // Until the last reply, not until a timeout.
     let most = Duration::from_secs(1);
     for claims in [false, true] {
         let board = site.board();

@@ -1,4 +1,4 @@
-//! Answers that are lost on their way: nothing is done twice, and what is not known is said.
+//! Lost replies: nothing is done twice, and unknown outcomes are reported.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use super::*;
 /// A request that takes several steps, the first of which deletes a node.
 const DELETES: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
 
-/// How long a board waits for answers that never come.
+/// How long a board waits for replies that never come.
 const IMPATIENCE: Duration = Duration::from_millis(700);
 
-/// A board behind a proxy, which loses the answer to the next request with such a word.
+/// A board behind a proxy, which loses the reply to the next request with such bytes.
 struct Lossy {
     site: Site,
     proxy: Proxy,
@@ -23,7 +23,7 @@ impl Lossy {
         let proxy = Proxy::start(site.port);
         let url = zookeeper_url(&format!("zk://127.0.0.1:{}{}", proxy.port, site.path));
         let board: Subject = Arc::new(ZooKeeper::new(&url, None, IMPATIENCE, crate::job::HISTORY));
-        // With it come all the folders, for which there would be another attempt.
+        // This also creates the parent nodes, which would cause another attempt.
         let key = post(&board, chosen("folders", Uuid::new_v4())).await;
         claim_one(&board, &key, &ada()).await.unwrap();
         settle(&board, &key, by_name("ada"), Outcome::Consume)
@@ -36,7 +36,7 @@ impl Lossy {
         self.proxy.set_at(word, mood);
     }
 
-    /// Returns the jobs that are on the board now, and goes back to answering.
+    /// Restores the replies and returns the jobs on the board.
     async fn jobs(&self) -> Vec<Job> {
         assert!(self.proxy.has_sprung());
         self.proxy.set(Mood::PassOn);

@@ -1,4 +1,4 @@
-//! What keeps chosen uuids unique, whatever has become of it.
+//! Markers keep chosen uuids unique, even damaged ones.
 
 use super::*;
 
@@ -16,7 +16,7 @@ async fn a_marker_without_its_job_is_void() {
         r#"{"v":1,"job":"job0000009999"}"#.to_owned(),
         r#"{"v":1,"job":"../../x"}"#.to_owned(),
         r#"{"v":1,"job":"job/..","trashed":"job\u0001"}"#.to_owned(),
-        // The board was made anew, and another job has that number.
+        // The board was recreated, and another job has that number.
         format!(r#"{{"v":1,"job":"{other}","trashed":"{other}"}}"#),
         r#"{"v":7,"job":12}"#.to_owned(),
     ];
@@ -55,7 +55,7 @@ async fn a_namesake_that_was_not_chosen_does_not_hide_the_one_that_was() {
     assert!(matches!(again[0], Err(BoardError::Exists { .. })));
     let back = restore(&board, &key).await;
     assert!(matches!(back, Err(BoardError::Exists { .. })), "{back:?}");
-    // The other way round it takes the place of its namesake, and leaves nothing of it.
+    // In the other direction it replaces its namesake completely.
     claim_one(&board, &kept, &ada()).await.unwrap();
     settle(&board, &kept, by_name("ada"), trash())
         .await

@@ -1,4 +1,4 @@
-//! Posting many jobs, and posting under numbers that are taken beforehand.
+//! Posting many jobs, and posting under reserved numbers.
 
 use super::*;
 
@@ -7,7 +7,7 @@ async fn a_batch_is_as_large_as_a_server_takes_it() {
     let Some(site) = Site::new() else {
         return;
     };
-    // Long paths, large postings, long names of owners.
+    // Long paths, large postings, long owner names.
     let deep = Site::at(
         site.port,
         format!("/{}/{}/jobs", Uuid::new_v4(), "x".repeat(3000)),
@@ -23,7 +23,7 @@ async fn a_batch_is_as_large_as_a_server_takes_it() {
             posted.iter().find(|one| one.is_err())
         );
     }
-    // The server may take so long over answers of this size that it gives up on us.
+    // The server may take so long over such replies that it drops our session.
     let listed = loop {
         let board = deep.board();
         let entries = board.entries(WHOLE_BOARD);
@@ -48,7 +48,7 @@ async fn a_batch_is_as_large_as_a_server_takes_it() {
     let posted = site.board().post(&drafts, None).await.unwrap();
     let refused: Vec<_> = posted.iter().map(Result::is_err).collect();
     assert_eq!(refused, [false, false, false, true, false]);
-    // As large as they are, they can be moved.
+    // Even large jobs can be moved.
     let (board, key) = (site.board(), &posted[0].as_ref().unwrap().key);
     claim_one(&board, key, &ada()).await.unwrap();
     settle(&board, key, by_name("ada"), trash()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Nodes as nobody should make them, and what helps.
+//! Malformed nodes, and how to fix them.
 
 use super::*;
 use crate::board::ClaimRules;

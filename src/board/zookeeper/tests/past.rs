@@ -1,4 +1,4 @@
-//! Who may not have jobs remembered on ZooKeeper.
+//! Clients without write access to the history.
 
 use zookeeper_client::{Acl, AuthId, Permission};
 
@@ -23,7 +23,7 @@ async fn who_may_not_have_jobs_remembered_ends_them_all_the_same() {
     let past = site.paths.past();
     let (folder, _) = past.rsplit_once('/').unwrap();
     let somebody = AuthId::new("digest", "ada:+7K83PhyQ3ijGj0ADmljf0quVwQ=");
-    // All that stands beside the past is there already.
+    // All parents of the history exist already.
     let key = post_one(&board, "resize").await;
     board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
     settle(&board, &key, by_name("ada"), release())
@@ -45,7 +45,7 @@ async fn who_may_not_have_jobs_remembered_ends_them_all_the_same() {
         assert_eq!(list(&board, PAST).await, []);
         let before = nodes.below(&past).await;
         let tried = board.try_past().await;
-        // Where there is no folder yet, nobody has said who may write there.
+        // Without a parent node there is no ACL for it yet.
         assert_eq!(tried.is_err(), path == past, "{tried:?}");
         assert_eq!(nodes.below(&past).await, before);
         let anybody = [Acl::new(Permission::ALL, AuthId::anyone())];
@@ -68,7 +68,7 @@ async fn who_may_not_have_jobs_remembered_ends_them_all_the_same() {
     assert_eq!(list(&board, PAST).await, []);
     assert_eq!(forgotten(&board).await, [None, None]);
     assert_eq!(list(&board, PAST).await.len(), 2);
-    // Nobody may so much as look.
+    // Denies reading, too.
     let closed = [
         Acl::new(Permission::ALL, somebody),
         Acl::new(Permission::WRITE | Permission::CREATE, AuthId::anyone()),

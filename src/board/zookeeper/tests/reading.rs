@@ -1,4 +1,4 @@
-//! Reading: what it shows where not all is well, and that it leaves no trace.
+//! Reading malformed nodes; reading changes nothing.
 
 use zookeeper_client::{Acl, AuthId, Permission};
 
@@ -124,7 +124,7 @@ async fn malformed_nodes_are_listed_once_each_and_stay() {
         let data: Vec<_> = (0..hex.len() / 2)
             .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap())
             .collect();
-        // Some are about the name of the node.
+        // Some concern the name of the node.
         let node = shape["node"]
             .as_str()
             .unwrap()
@@ -144,7 +144,7 @@ async fn malformed_nodes_are_listed_once_each_and_stay() {
         assert_eq!(keys.len(), found.len());
         assert!(expected.keys().all(|key| keys.contains(key)) && keys.len() == expected.len());
         for entry in &found {
-            // What TaskFlow reads is a job; what it refuses may be one to us.
+            // Every job of TaskFlow is a job here, but not the reverse.
             assert!(entry.job().is_some() || !expected[entry.key()], "{entry:?}");
         }
         let malformed = found.iter().filter(|entry| entry.job().is_none()).count();

@@ -1,4 +1,4 @@
-//! What a conductor that comes cleans up, and what it leaves alone.
+//! The cleanup by a starting conductor, and its limits.
 
 use std::cell::Cell;
 
@@ -27,7 +27,7 @@ async fn exactly_what_is_stray_is_swept() {
     let in_trash = trashed(&board, chosen("trashed", kept)).await;
     let claimed = post(&board, chosen("claimed", Uuid::new_v4())).await;
     claim_one(&board, &claimed, &ada()).await.unwrap();
-    // A peer consumes, and knows nothing of what is beside.
+    // A peer consumes it and leaves our nodes.
     let consumed = post(&board, chosen("consumed", gone)).await;
     claim_one(&board, &consumed, &bob()).await.unwrap();
     for path in [site.paths.lock(&consumed), site.job(&consumed)] {
@@ -41,7 +41,7 @@ async fn exactly_what_is_stray_is_swept() {
     nodes
         .put(&site.paths.side(&JobKey::new("other")), "{}")
         .await;
-    // Somebody has put something below it.
+    // An operator created a node below it.
     let stuck = site.paths.side(&JobKey::new("job0000000999"));
     nodes.put(&format!("{stuck}/child"), "").await;
     board.register(&conductor("worker")).await.unwrap();
@@ -77,7 +77,7 @@ async fn what_is_in_use_is_never_swept() {
         while goes_on() {
             restore(&mover, &key).await.unwrap();
             mover.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
-            // It would be gone with what is kept beside it.
+            // The sweep would delete it with the sidecar.
             assert_eq!(on_board(&mover, &key).await.history.attempts, 1);
             settle(&mover, &key, by_name("ada"), trash()).await.unwrap();
             let taken = get(&mover, Shelf::Trash, &key).await.unwrap();
@@ -136,6 +136,6 @@ async fn what_is_remembered_for_too_long_is_swept() {
     past::no_more_is_remembered_than_is_wanted(&board).await;
     board.register(&conductor("worker")).await.unwrap();
     let kept = site.nodes().await.below(&site.paths.past()).await;
-    // The folder is one of them.
+    // The parent node is one of them.
     assert_eq!(kept.len(), past::FEW as usize + 1);
 }

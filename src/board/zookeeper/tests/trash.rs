@@ -1,9 +1,9 @@
-//! A trash that boards share which are beside each other.
+//! A trash shared by sibling boards.
 
 use super::*;
 use crate::board::conformance::past;
 
-/// Two boards whose jobs have the same numbers and go to the same trash.
+/// Two boards whose jobs have the same numbers and the same trash.
 fn neighbours() -> Option<(Site, Site)> {
     let server = Server::shared()?;
     let parent = Uuid::new_v4();
@@ -89,7 +89,7 @@ async fn a_stranger_in_the_trash_is_no_namesake() {
     let (ours, theirs) = (one.board(), two.board());
     let uuid = Uuid::new_v4();
     let key = trashed(&ours, chosen("ours", uuid)).await;
-    // Somebody takes it away by hand, and the place is taken by another board's job.
+    // An operator deletes it, and another board's job takes its place.
     let nodes = one.nodes().await;
     nodes.0.delete(&one.trashed(&key), None).await.unwrap();
     assert_eq!(trashed(&theirs, draft("theirs")).await, key);

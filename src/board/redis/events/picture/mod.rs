@@ -58,7 +58,7 @@ impl Picture {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Returns the jobs whose claims should have lapsed by now, each once until it is seen again.
+    /// Returns the jobs whose claims should have expired, each once until it is read again.
     pub(super) fn due(&mut self, now: Instant) -> Vec<JobKey> {
         let mut due = Vec::new();
         while self.next_deadline().is_some_and(|at| at <= now)
@@ -69,7 +69,7 @@ impl Picture {
         due
     }
 
-    /// Takes a record as it is, and tells nothing of it.
+    /// Stores a record without an event.
     pub(super) fn put(&mut self, shelf: Shelf, key: &JobKey, known: Known) {
         let mut after = Place {
             board: self.board.get(key).cloned(),
@@ -126,7 +126,7 @@ impl Picture {
         }
     }
 
-    /// Follows an event that was told, and returns it behind what it proves to have happened before.
+    /// Applies an event, and returns it after the events that it proves.
     pub(super) fn hear(&mut self, mut event: Event) -> Vec<Event> {
         let Some(subject) = &mut event.subject else {
             return vec![event];
@@ -153,7 +153,7 @@ impl Picture {
         told
     }
 
-    /// Adds what must have happened for this event to be possible.
+    /// Adds the events that must have preceded this one.
     fn prove(&self, event: &Event, place: &mut Place<Known>, told: &mut Vec<Event>) {
         use EventKind::{
             Abandoned, Claimed, Consumed, Expired, Extended, Posted, Restored, Trashed,
@@ -171,9 +171,9 @@ impl Picture {
             });
         };
         match event.kind {
-            // How the one before it ended cannot be asked any more.
+            // The end of the earlier job can no longer be read.
             Posted if place.board.is_some() => told.push(Event::resync()),
-            // Nobody has it then.
+            // The job is then unclaimed.
             Restored => {
                 let claim = place.board.as_mut().and_then(|known| known.claim.take());
                 if let Some(held) = claim {

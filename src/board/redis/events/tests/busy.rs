@@ -1,4 +1,4 @@
-//! What is told of a board on which there is always something to look at.
+//! Events of a board that changes all the time.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -7,15 +7,15 @@ use std::{
 
 use super::*;
 
-/// So many jobs that one look does not suffice, nor do those between two touches.
+/// Too many jobs for one read, or for the time between two touches.
 const JOBS: usize = 2000;
 
-/// Claims all jobs but one, and claims them again, as a peer may who already has them.
+/// Claims all jobs but one again, like a peer that already holds them.
 const CLAIM: &str = "for _, key in ipairs(redis.call('HKEYS', 'taskflow:listings')) do \
                      if key ~= ARGV[1] then \
                      redis.call('SET', 'taskflow:' .. key .. '.owned', 'ada') end end";
 
-/// Touches all claims of a board but one again and again, until it is dropped.
+/// Touches all claims but one again and again, until it is dropped.
 struct Hammer {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

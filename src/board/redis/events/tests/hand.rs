@@ -1,4 +1,4 @@
-//! What is told of what somebody does to the keys of a board by hand.
+//! Events for manual changes of a board's keys.
 
 use super::*;
 
@@ -41,7 +41,7 @@ async fn a_conductor_that_lapsed_and_is_back_has_joined() {
         server.run::<()>(&["DEL", entry]);
         assert_eq!(next(&mut events).await.kind, ConductorLeft);
     }
-    // One that says so itself has joined once.
+    // A conductor that announces itself joins once.
     let night = crate::job::Conductor {
         name: "night".to_owned(),
         host: "host".to_owned(),

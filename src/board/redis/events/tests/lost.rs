@@ -1,4 +1,4 @@
-//! What is told when not all was heard.
+//! Events after lost messages.
 
 use std::pin::Pin;
 
@@ -7,7 +7,7 @@ use super::*;
 /// Enough jobs for several pages.
 const JOBS: usize = 2000;
 
-/// Drives a start until some of the board was read, and more is asked for.
+/// Drives a start until part of the board was read and more is requested.
 async fn until_within<F: Future>(start: &mut Pin<&mut F>, server: &Server) {
     let end = Instant::now() + PATIENCE;
     while calls(server, "hscan") < 2 {
@@ -69,7 +69,7 @@ async fn what_is_lost_while_the_board_is_read_is_admitted() {
     assert_eq!(told.kind, EventKind::Posted);
 }
 
-/// How much memory this process has in use, in MiB.
+/// Returns the memory of this process in MiB.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = status.split(' ').nth(1).unwrap().parse().unwrap();
@@ -85,7 +85,7 @@ async fn who_does_not_listen_for_a_while_keeps_little_in_memory() {
     };
     let mut events = events(&board).await.unwrap();
     let before = memory();
-    // As many events in one message as a bulk post has, and more than may ever wait: 400 MiB.
+    // As many events in one message as a bulk post has, and more than the queue holds: 400 MiB.
     let flood = "local text = string.char(145) .. string.rep('x', 200000) \
                  for i = 1, 40 do redis.call('PUBLISH', 'taskflow:events', text) end";
     let is_heard = || {

@@ -1,4 +1,4 @@
-//! What is told of a board that is busy, or lost, or used in ways that nobody foresaw.
+//! Events of boards that are busy, lost or changed in unexpected ways.
 
 mod busy;
 mod hand;
@@ -22,10 +22,9 @@ use crate::{
     job::JobKey,
 };
 
-/// How long anything may take that a test waits for.
+/// Timeout for each wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Starts a server with these arguments, and opens a board on it.
 fn open(arguments: &[&str]) -> Option<(Arc<Redis>, Server)> {
     let server = Server::start(arguments)?;
     let board = Redis::new(
@@ -38,19 +37,18 @@ fn open(arguments: &[&str]) -> Option<(Arc<Redis>, Server)> {
     Some((Arc::new(board), server))
 }
 
-/// Listens to a board that is not shown to anybody.
+/// Subscribes without an onlooker.
 async fn events(board: &Redis) -> Result<Events<'_>> {
     super::events(board, None).await
 }
 
-/// Puts so many jobs on a board.
 async fn fill(board: &Arc<Redis>, count: usize) -> Vec<JobKey> {
     let drafts: Vec<_> = (0..count).map(|_| draft("old")).collect();
     let posted = board.post(&drafts, None).await.unwrap();
     posted.into_iter().map(|it| it.unwrap().key).collect()
 }
 
-/// Posts a job by whose events it is seen what was told before it.
+/// Posts a job whose event marks the end of earlier ones.
 async fn mark(board: &Arc<Redis>) -> JobKey {
     let subject: Subject = Arc::clone(board) as Subject;
     post_one(&subject, "marker").await
@@ -65,7 +63,7 @@ async fn next(events: &mut Events<'_>) -> Event {
     in_time(events.stream.next()).await.unwrap().unwrap()
 }
 
-/// Returns all that is told up to an event of this kind, and of which job.
+/// Returns the kinds and jobs of all events up to one of this kind.
 async fn until(events: &mut Events<'_>, kind: EventKind) -> Vec<(EventKind, String)> {
     let mut told = Vec::new();
     while told.last().is_none_or(|(last, _)| *last != kind) {
@@ -76,7 +74,7 @@ async fn until(events: &mut Events<'_>, kind: EventKind) -> Vec<(EventKind, Stri
     told
 }
 
-/// Returns how often the server was given a command.
+/// Returns how often the server received a command.
 fn calls(server: &Server, command: &str) -> u32 {
     let stats: String = server.run(&["INFO", "commandstats"]);
     let start = format!("cmdstat_{command}:calls=");
@@ -85,7 +83,7 @@ fn calls(server: &Server, command: &str) -> u32 {
         .map_or(0, |calls| calls.parse().unwrap())
 }
 
-/// Lets the tasks of the runtime work until something is so, but for the one that waits.
+/// Runs the other tasks until a condition holds.
 async fn until_so(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {

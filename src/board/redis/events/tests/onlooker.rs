@@ -1,4 +1,4 @@
-//! What it takes to listen, and to be shown what is there as one begins.
+//! The cost of subscribing with an onlooker.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use crate::{
     job::{Entry, Shelf},
 };
 
-/// Begins to listen to a board of which no job is wanted.
+/// Subscribes with an onlooker that wants no job.
 async fn begin(board: &Redis) -> (Events<'_>, Vec<JobKey>) {
     let mut shown = Vec::new();
     let onlooker = Onlooker {
@@ -50,13 +50,13 @@ async fn what_becomes_of_a_job_that_was_not_looked_at_is_told_as_of_any_other() 
     };
     let key = fill(&board, 1).await.remove(0);
     let beside = |what: &str| format!("taskflow:{key}.{what}");
-    // Somebody had it and gave it back.
+    // The job was claimed and released.
     server.run::<()>(&["SET", &beside("last_modified"), "long ago"]);
     let (mut events, shown) = begin(&board).await;
     assert_eq!(shown, std::slice::from_ref(&key));
     let before = calls(&server, "pttl");
     server.run::<()>(&["SET", &beside("last_modified"), "long ago"]);
-    // That it was looked at for the first time is nothing that happened.
+    // The first read of a job is no event.
     let is_seen = until_so("it is looked at", || calls(&server, "pttl") > before);
     tokio::select! {
         event = next(&mut events) => panic!("{event:?}"),

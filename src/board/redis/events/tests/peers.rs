@@ -1,13 +1,13 @@
-//! What it takes to find what a peer posts, which tells nobody.
+//! Detecting a peer's posts, which send no message.
 
 use super::*;
 
-/// Posts as a peer does: a number is given out, and a posting is there, that of another job under a new name.
+/// Posts as a peer does: takes a number and stores a posting, copied from another job.
 const POST: &str = "redis.call('INCR', 'taskflow:sequence') \
                     local posting = redis.call('HGET', 'taskflow:listings', ARGV[1]) \
                     redis.call('HSET', 'taskflow:listings', 'new', posting)";
 
-/// Listens until the server was asked once more than so often how many jobs there are.
+/// Listens until the server gets one more query for the number of jobs.
 async fn asked(events: &mut Events<'_>, server: &Server, before: u32) {
     let is_asked = until_so("it is asked", || calls(server, "hlen") >= before + 2);
     tokio::select! {
@@ -16,17 +16,17 @@ async fn asked(events: &mut Events<'_>, server: &Server, before: u32) {
     }
 }
 
-/// Listens until the board was compared once more than so often, and no more is to be done.
+/// Listens until one more comparison of the board is complete.
 async fn compared(events: &mut Events<'_>, server: &Server, before: u32) {
     asked(events, server, before).await;
-    // That is told only after the answer was heard.
+    // This message follows the reply.
     let conductor = format!("taskflow:conductor.{before}");
     server.run::<()>(&["SET", &conductor, "{}"]);
     server.run::<()>(&["DEL", &conductor]);
     assert_eq!(next(events).await.kind, EventKind::ConductorLeft);
 }
 
-/// Has one of us post some jobs, and hears of them.
+/// Posts jobs through our client, and receives their events.
 async fn post(board: &Arc<Redis>, events: &mut Events<'_>) {
     fill(board, 10).await;
     for _ in 0..10 {
@@ -47,7 +47,7 @@ async fn what_a_peer_posts_takes_two_questions_to_find() {
     let posted = next(&mut events).await;
     assert_eq!(posted.kind, EventKind::Posted);
     assert_eq!(posted.subject.unwrap().key, JobKey::new("new"));
-    // The names along with the counts, and the posting.
+    // The names with the counts, and the posting.
     assert_eq!(
         (calls(&server, "hkeys"), calls(&server, "hlen")),
         (1, counted + 2)
@@ -78,13 +78,13 @@ async fn what_is_told_along_with_the_answer_is_nothing_that_nobody_told() {
     let mut events = events(&board).await.unwrap();
     asked(&mut events, &server, calls(&server, "hlen")).await;
     for _ in 0..3 {
-        // They are on the board only after it was asked, and told before the answer is read.
+        // Posted after the query, and announced before its reply is read.
         post(&board, &mut events).await;
         let before = calls(&server, "hlen");
         asked(&mut events, &server, before).await;
     }
     assert_eq!(calls(&server, "hkeys"), 0);
-    // Once it is quiet, one that went without a word is missing.
+    // Once the board is quiet, an unannounced job is missing.
     let fields: Vec<String> = server.run(&["HKEYS", "taskflow:listings"]);
     server.run::<()>(&["HDEL", "taskflow:listings", &fields[0]]);
     let gone = until(&mut events, EventKind::Resync).await;

@@ -1,4 +1,4 @@
-//! Looking: at the jobs and conductors that were touched, and at all of them where nobody says which were.
+//! Reads changed jobs and conductors, and all of them if the server does not push their names.
 
 use redis::{FromRedisValue, Pipeline, Value, from_redis_value};
 use tokio::time::Instant;
@@ -19,7 +19,7 @@ use crate::{
     job::{JobKey, Shelf},
 };
 
-/// How many jobs are looked at at once: few enough to keep no server busy.
+/// Maximum jobs per read: few enough to keep no server busy.
 const AT_ONCE: usize = 200;
 
 impl Watcher<'_> {
@@ -36,10 +36,10 @@ impl Watcher<'_> {
             answered: Instant::now(),
         };
         let places = observation::places(&some, answers, looked).ok_or_else(|| self.strange())?;
-        // What was told of a job before the answer may be older or newer than the answer is.
+        // Messages received with the reply may precede or follow it.
         let told = self.drain()?;
         self.looks.spent(asked);
-        // Of a board that was flushed nothing that is gone was consumed.
+        // After a flush, missing jobs were not consumed.
         if self.has_lost {
             return Ok(());
         }
@@ -49,11 +49,11 @@ impl Watcher<'_> {
                 self.recheck.add(key, Cause::Touched, traces);
                 continue;
             }
-            // Also by what came with the answer.
+            // Include messages that came with the reply.
             traces.add(self.recheck.traces(&key));
             seen.extend(self.see(&key, place, traces, looked));
         }
-        // Jobs that were posted between two looks are at least told in the order of their numbers.
+        // Report new jobs in the order of their numbers.
         seen.sort_by_key(|(sequence, _)| *sequence);
         for (_, events) in seen {
             self.tell(events);
@@ -79,7 +79,7 @@ impl Watcher<'_> {
             return None;
         }
         if self.rounds.is_some() {
-            // Nobody says who it was; but our own claims are prolonged by ourselves.
+            // The client is unknown, but only our own clients prolong our claims.
             traces.is_ours = place.board.as_ref().is_some_and(Known::has_fence);
         }
         let sequence = place.board.as_ref().and_then(|known| known.sequence);
@@ -108,7 +108,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Looks at everything, since nobody says where to look.
+    /// Reads everything, since no message says where to look.
     pub(super) async fn go_round(&mut self) -> Result<()> {
         let began = Instant::now();
         let before = self.pending.len();
@@ -127,7 +127,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Asks where it is known what came before the answer, if anything is pushed at all.
+    /// Uses the subscribed connection, if any, so that the order of pushes and reply is known.
     pub(super) async fn ask(&self, commands: &Pipeline) -> Result<Vec<Value>> {
         match &self.listener {
             Some(listener) => listener.ask_at_once(DOING, commands).await,

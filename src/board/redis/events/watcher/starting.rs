@@ -1,4 +1,4 @@
-//! Starting, also anew: a picture of the board is made while what happens meanwhile is heard.
+//! Starting and restarting: reads the board into a picture while messages arrive.
 
 use std::pin::pin;
 
@@ -28,8 +28,7 @@ use crate::{
 };
 
 impl Watcher<'_> {
-    /// Makes a picture of the board as it is, and shows it to an onlooker; where something was lost
-    /// meanwhile, it is not whole.
+    /// Builds a picture of the board and shows it to an onlooker. After a loss the picture is incomplete.
     pub(crate) async fn start(&mut self, mut onlooker: Option<Onlooker<'_>>) -> Result<()> {
         self.forget()?;
         let before = self.counts().await?.sequence;
@@ -39,7 +38,7 @@ impl Watcher<'_> {
         self.read(Shelf::Trash, &mut picture, None).await?;
         let sequence = self.counts().await?.sequence;
         self.skip()?;
-        // Numbers never go back, unless everything was removed; not every server tells of that.
+        // Numbers never go back unless the board was deleted, which some servers do not report.
         self.has_lost |= sequence < before;
         self.picture = picture;
         self.account = Account::at(sequence);
@@ -61,8 +60,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Adds a shelf to a picture, page by page, for as long as nothing is lost, or to its end if somebody
-    /// looks on.
+    /// Adds a location to a picture page by page. Stops at a loss, unless an onlooker needs the rest.
     async fn read(
         &mut self,
         shelf: Shelf,
@@ -106,7 +104,7 @@ impl Watcher<'_> {
                 if let Some(sees) = &mut sees
                     && entry.holding().is_none()
                 {
-                    // In no order, nothing ranks behind it for sure.
+                    // Without an order, any later record may rank higher.
                     let _ = sees(entry);
                 }
             }
@@ -115,7 +113,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Hears what was pushed by now: it may be older than what was read, and is looked at again.
+    /// Takes pushed messages without applying them: they may predate the read, so their jobs are read again.
     fn skip(&mut self) -> Result<()> {
         for key in self.drain()? {
             self.recheck.add(key, Cause::Noted, Traces::default());

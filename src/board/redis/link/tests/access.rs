@@ -1,4 +1,4 @@
-//! Who may come in, and do what.
+//! Authentication and access rights.
 
 use super::*;
 use crate::board::redis::testing::Server;

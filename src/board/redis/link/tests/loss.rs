@@ -1,4 +1,4 @@
-//! Connections that break, and answers that never come.
+//! Broken connections and missing replies.
 
 use std::{io::Read, net::TcpListener, thread, time::Instant};
 
@@ -73,13 +73,13 @@ async fn an_answer_that_comes_late_is_not_taken_for_another() {
 
 #[tokio::test]
 async fn whether_a_server_that_hung_up_speaks_tls_is_not_asked_for_long() {
-    // As one that is started again: it hangs up on the first, and lets the second speak.
+    // Like a restarting server: it hangs up on the first connection and serves the second.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let serving = thread::spawn(move || {
         drop(listener.accept().unwrap());
         let (mut second, _) = listener.accept().unwrap();
-        // Until we have given up.
+        // Until our timeout.
         let _ = second.read_to_end(&mut Vec::new());
     });
     let start = Instant::now();

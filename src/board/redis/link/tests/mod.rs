@@ -1,4 +1,4 @@
-//! The link, against real servers and against what is none.
+//! The link, against real servers and impostors.
 
 mod access;
 mod loss;
@@ -23,18 +23,18 @@ fn link_with(url: &RedisUrl, password: &str) -> Client {
     Client::new(url, Some(Secret::new(password)), OP_TIMEOUT)
 }
 
-/// Asks something harmless, and returns why that failed.
+/// Sends a harmless request, and returns why it failed.
 async fn failure(client: &Client) -> String {
     told(client.ask::<()>("read", &cmd("PING")).await.unwrap_err())
 }
 
-/// Asks something harmless, which has to succeed.
+/// Sends a harmless request that must succeed.
 async fn ping(client: &Client) {
     let answer: String = client.ask("read", &cmd("PING")).await.unwrap();
     assert_eq!(answer, "PONG");
 }
 
-/// Writes an error as the kind it is and the reason it has.
+/// Formats an error as its kind and reason.
 fn told(error: BoardError) -> String {
     let kind = match &error {
         BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => "unreachable",

@@ -1,4 +1,4 @@
-//! Servers that are there, and those that are not.
+//! Reachable and unreachable servers.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ async fn a_server_answers_by_name_and_by_both_kinds_of_address() {
     let port = server.port();
     ping(&client(&format!("redis://127.0.0.1:{port}"))).await;
     ping(&client(&format!("redis://localhost:{port}"))).await;
-    // Not every machine that runs tests has it.
+    // Some test machines lack IPv6.
     if TcpListener::bind("[::1]:0").await.is_ok() {
         server.run::<()>(&["CONFIG", "SET", "bind", "::1"]);
         ping(&client(&format!("redis://[::1]:{port}"))).await;

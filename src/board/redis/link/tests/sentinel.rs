@@ -1,4 +1,4 @@
-//! The master, wherever it is.
+//! Following the master through Sentinels.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use tokio::{net::TcpListener, time};
 use super::*;
 use crate::board::redis::testing::{Authority, Server, Watched, wait_until};
 
-/// Writes until that succeeds, and returns what failed before.
+/// Writes until it succeeds, and returns the earlier failures.
 async fn write(client: &Client) -> Vec<String> {
     let mut failures = Vec::new();
     let mut command = cmd("SET");

@@ -1,4 +1,4 @@
-//! Whom we trust, who we are, and what happens when the other side means something else.
+//! TLS trust, client certificates and mismatched peers.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Conductors, as TaskFlow enters them.
+//! Conductors that TaskFlow registers.
 
 use super::{super::Entity, written};
 

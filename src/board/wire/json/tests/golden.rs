@@ -8,7 +8,7 @@ use crate::{
     job::{Book, Draft},
 };
 
-/// The postings whose details JSON has a form for, and what a reader of JSON makes of them.
+/// The postings whose details are plain JSON, and their decoded form.
 fn plain() -> Vec<(Vec<u8>, Value)> {
     let vectors = list(POSTINGS, "vectors");
     let vectors = vectors.iter().map(bytes_of);
@@ -45,7 +45,7 @@ fn draft(posting: &Value) -> Draft {
 #[test]
 fn postings_are_written_byte_for_byte() {
     let postings = plain();
-    // One of them has what only Python writes, and two are of another life.
+    // One of them contains a value that only Python writes, and two come from another fixture.
     assert_eq!(postings.len(), list(POSTINGS, "vectors").len() - 1 + 2);
     for (bytes, posting) in postings {
         let written = encode(&draft(&posting));
@@ -65,9 +65,9 @@ fn postings_are_read() {
         assert_eq!(posting.priority.name(), text(&expected["priority"]));
         assert_eq!(posting.book, book(&expected));
         assert_eq!(posting.problem, None);
-        // These are known by the node alone.
+        // The node alone has these.
         assert_eq!((posting.created_on, posting.sequence), (None, None));
-        // As texts, so that the order of keys counts.
+        // Compare texts, so that the order of keys counts.
         let details = posting.details.unwrap().value().to_string();
         assert_eq!(details, expected["details"].to_string());
     }

@@ -1,4 +1,4 @@
-//! Bytes that somebody spoiled by accident or on purpose: they are answered, whatever they are.
+//! Damaged and malicious bytes never cause a panic.
 
 use super::{
     super::{Entity, Lock, edited, lock, read_lock, write::bytes},
@@ -10,7 +10,7 @@ use crate::{
     untrusted::{Answer, Bounds, Corpus, Tried, refused, same},
 };
 
-/// Whatever is read as a posting is one for all who read it, and for those who change it.
+/// Any accepted posting must work for all readers and writers.
 fn is_a_posting(input: &[u8]) -> Tried {
     let brief = decode(input, Detail::Brief, Limit::USUAL);
     let mut whole = match read(input) {
@@ -26,7 +26,7 @@ fn is_a_posting(input: &[u8]) -> Tried {
     same("looks agree", &brief, &whole)?;
     same("details are read", &details.is_none(), &whole.is_oversized)?;
     if let Some(details) = details.as_ref().map(Details::value).as_deref() {
-        // As JSON they are what we print, and what we store.
+        // The JSON form is both printed and stored.
         let text = bytes(details);
         let text = std::str::from_utf8(&text).map_err(|it| it.to_string())?;
         let again = show(text).map_err(|it| format!("{text} is refused: {it}"))?;

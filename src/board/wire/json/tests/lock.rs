@@ -1,4 +1,4 @@
-//! Locks, as TaskFlow writes them and as nobody should.
+//! Locks that TaskFlow writes, and malformed ones.
 
 use super::{
     super::{Lock, lock, read_lock},

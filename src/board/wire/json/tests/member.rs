@@ -1,4 +1,4 @@
-//! Members of postings in forms that are rare.
+//! Members of postings in rare forms.
 
 use serde_json::json;
 

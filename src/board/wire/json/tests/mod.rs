@@ -1,4 +1,4 @@
-//! What real TaskFlow wrote and read, and what nobody should have written.
+//! Records written and read by TaskFlow, and invalid ones.
 
 mod entity;
 mod golden;
@@ -41,7 +41,7 @@ fn read(bytes: &[u8]) -> Result<Posting, Problem> {
     decode(bytes, Detail::Whole, Limit::USUAL)
 }
 
-/// A posting with these members besides those that it must have.
+/// A valid posting with these extra members.
 fn with(members: &str) -> Vec<u8> {
     format!(r#"{{"uuid": "u", "name": "n", {members}}}"#).into_bytes()
 }
@@ -51,7 +51,7 @@ fn show(details: &str) -> Result<Value, Problem> {
     Ok(posting.details.unwrap().value().into_owned())
 }
 
-/// Returns the data of the nodes with this in their path, as TaskFlow wrote them in its life.
+/// Returns the data that TaskFlow wrote to nodes with this in their path.
 fn written(part: &str) -> Vec<String> {
     let mut written: Vec<_> = list(LIFECYCLE, "steps")
         .iter()

@@ -1,4 +1,4 @@
-//! What Python itself writes and reads: the tables were made with its `json` module.
+//! JSON as Python writes and reads it: its `json` module produced the tables.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn what_python_reads_is_shown_and_nothing_else_is_read() {
         let literal = text(&row[0]);
         let result = show(literal);
         match row[1].get("shown") {
-            // No details are as good as empty ones.
+            // Null details count as empty.
             Some(Value::Null) => assert_eq!(result.unwrap(), json!({})),
             Some(expected) => {
                 shown += 1;

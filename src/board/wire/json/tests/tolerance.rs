@@ -1,9 +1,9 @@
-//! Nodes that TaskFlow 6.5 was shown, and what it made of their data.
+//! Nodes read by TaskFlow 6.5, and its results.
 
 use super::{TOLERANCE, bytes_of, list, read};
 use crate::board::wire::posting::Posting;
 
-/// What TaskFlow refuses, and what is wrong with it.
+/// Records that TaskFlow rejects, and their problems.
 const REFUSED: [(&str, &str); 9] = [
     (
         "priority unknown",
@@ -25,7 +25,7 @@ const REFUSED: [(&str, &str); 9] = [
     ),
 ];
 
-/// What TaskFlow makes nothing of for the name of its node, in which there is no number.
+/// Nodes that TaskFlow cannot handle, since their names have no number.
 const NAMED_OTHERWISE: [&str; 2] = ["node jobx", "node other"];
 
 fn is_as_listed(posting: &Posting, listed: &serde_json::Value) {

@@ -46,7 +46,7 @@ fn draft(decoded: &Value) -> Draft {
 #[test]
 fn postings_are_written_byte_for_byte() {
     for vector in vectors(POSTINGS) {
-        // No draft can hold what only Python has.
+        // A draft cannot hold Python-only values.
         if vector["case"] == "details_python_types" {
             continue;
         }
@@ -71,7 +71,7 @@ fn postings_are_read() {
         assert_eq!(posting.sequence, decoded["sequence"].as_i64());
         assert_eq!(posting.problem, None);
         if vector["case"] != "details_python_types" {
-            // As texts, so that the order of keys counts.
+            // Compare texts, so that the order of keys counts.
             let details = posting.details.unwrap().value().to_string();
             assert_eq!(details, decoded["details"].to_string());
         }

@@ -1,4 +1,4 @@
-//! Bytes that somebody spoiled by accident or on purpose: they are answered, whatever they are.
+//! Damaged and malicious bytes never cause a panic.
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ fn postings() -> Corpus {
     Corpus::of(Bounds::STORED, postings)
 }
 
-/// Whatever this reads as a posting is one for all who read it, and for those who change it.
+/// Any accepted posting must work for all readers and writers.
 fn is_a_posting(decode: impl Fn(&[u8], Detail) -> Result<Posting, Problem>, input: &[u8]) -> Tried {
     let (brief, whole) = (decode(input, Detail::Brief), decode(input, Detail::Whole));
     let (brief, mut whole) = match (brief, whole) {
@@ -74,7 +74,7 @@ fn is_a_posting(decode: impl Fn(&[u8], Detail) -> Result<Posting, Problem>, inpu
     Ok(Answer::Read)
 }
 
-/// Requires that what is shown means what is stored.
+/// Requires that the shown form converts back to the stored value.
 fn are_stored_as_shown(details: &Value) -> Result<(), String> {
     let stored = bytes(&Stored(details));
     let mut reader = Reader::new(&stored);
@@ -83,7 +83,7 @@ fn are_stored_as_shown(details: &Value) -> Result<(), String> {
     let shown = Viewer::new(false).show(&mut Reader::new(&stored));
     let shown = shown.map_err(|problem| format!("{details} is not shown: {problem}"))?;
     same("stored again", &stored, &bytes(&Stored(&shown)))?;
-    // Bytes that have a meaning are shown by that.
+    // Bytes with a known meaning are shown by that meaning.
     match details.to_string().contains("\"hex\"") {
         true => Ok(()),
         false => same("shown again", details, &shown),

@@ -1,4 +1,4 @@
-//! Members of postings in forms that are rare.
+//! Members of postings in rare forms.
 
 use serde_json::json;
 
@@ -39,7 +39,7 @@ fn keys_of_bytes_yield_to_keys_of_text() {
 fn postings_of_python_2_are_read_to_the_bottom() {
     let mut members = good();
     members.retain(|(name, _)| *name != "details");
-    // They come before the keys that tell who wrote them.
+    // They precede the keys that identify the writer.
     members.insert(0, ("details", "82c4016bc40176c4017891c402fffe".to_owned()));
     members.push(("book", "82c4046e616d65c40162c40475756964c40175".to_owned()));
     let posting = read(&record(&members, 0xc4)).unwrap();

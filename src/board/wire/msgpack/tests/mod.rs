@@ -1,4 +1,4 @@
-//! What real TaskFlow wrote and read, and what nobody should have written.
+//! Records written and read by TaskFlow, and invalid ones.
 
 mod golden;
 mod hostile;
@@ -44,7 +44,7 @@ fn read(bytes: &[u8]) -> Result<Posting, Problem> {
     decode(bytes, Detail::Whole, Limit::USUAL)
 }
 
-/// The members of a posting in which nothing is wrong, as names and hex.
+/// The members of a valid posting, as names and hex.
 fn good() -> Vec<(&'static str, String)> {
     vec![
         ("uuid", "a475756964".to_owned()),
@@ -56,7 +56,7 @@ fn good() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The good posting with this member instead of its own, or besides them.
+/// The valid posting with this member replaced or added.
 fn with(name: &'static str, value: &str) -> Vec<u8> {
     let mut members = good();
     members.retain(|(other, _)| *other != name);

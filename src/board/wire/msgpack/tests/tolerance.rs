@@ -1,4 +1,4 @@
-//! Records that TaskFlow 6.5 was shown, and what it made of them.
+//! Records read by TaskFlow 6.5, and its results.
 
 use chrono::NaiveDateTime;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{TOLERANCE, bytes_of, read, vectors};
 use crate::board::wire::posting::Posting;
 
-/// What TaskFlow refuses, and what is wrong with it.
+/// Records that TaskFlow rejects, and their problems.
 const REFUSED: [(&str, &str); 19] = [
     ("missing uuid", "the record has no `uuid`"),
     ("missing name", "the record has no `name`"),
@@ -46,12 +46,12 @@ const REFUSED: [(&str, &str); 19] = [
         "invalid utf-8 name",
         "the record contains a string that is not UTF-8",
     ),
-    // These two are jobs to us: what they mean is plain.
+    // Both are jobs to us: their meaning is plain.
     ("priority bin", ""),
     ("all keys and text bin (python2 writer)", ""),
 ];
 
-/// What TaskFlow lists, and what is wrong with it all the same.
+/// Records that TaskFlow lists, and their problems.
 const NOTED: [(&str, &str); 5] = [
     (
         "created_on string",

@@ -1,4 +1,4 @@
-//! How values are shown that JSON has no form for.
+//! Shown forms of values without a JSON form.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn show(value: &str) -> Value {
     details.unwrap().value().into_owned()
 }
 
-/// An extension of this code around other bytes.
+/// An extension of this code with these bytes.
 fn extension(code: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0xc8];
     bytes.extend(u16::try_from(payload.len()).unwrap().to_be_bytes());
@@ -126,7 +126,7 @@ fn nesting_is_bounded() {
     assert!(nested(100_000).is_err());
 }
 
-/// What is written of a value as it is shown.
+/// Returns the stored form of a shown value.
 fn written(shown: &Value) -> String {
     hex(&extension::bytes(&Stored(shown)))
 }
@@ -183,7 +183,7 @@ fn what_only_looks_like_such_a_value_is_written_as_it_looks() {
     }
 }
 
-/// An extension as it is written: by one of the lengths that have a code, or by any.
+/// An encoded extension, of any length.
 fn rmp_extension(code: u8, payload: &[u8]) -> Vec<u8> {
     let length = u8::try_from(payload.len()).unwrap();
     let mut bytes = match length {

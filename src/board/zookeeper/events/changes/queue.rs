@@ -1,4 +1,4 @@
-//! Changes that wait to be told, in order; what else happens to the same job is found at once.
+//! A queue of unreported changes, with fast access to the changes of one job.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -7,7 +7,7 @@ use crate::{board::Event, job::JobKey};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Change {
     OfJob(Step, JobKey),
-    /// It says all there is to be told.
+    /// A complete event.
     Event(Box<Event>),
 }
 
@@ -19,7 +19,7 @@ pub(crate) enum Step {
     LockWent,
     TrashCame,
     TrashWent,
-    /// Somebody wrote to a node of this job, to which nobody writes.
+    /// A node of this job was overwritten, which no client does.
     Meddled,
 }
 
@@ -33,7 +33,7 @@ impl Change {
 }
 
 impl Step {
-    /// Whether it is about the shelf where jobs wait, whose changes come in the order they happened.
+    /// Whether it concerns the board, whose changes arrive in order.
     pub(super) fn is_on_board(&self) -> bool {
         matches!(
             self,
@@ -42,13 +42,12 @@ impl Step {
     }
 }
 
-/// In the order in which they happened. However many there are, one more costs as much as the first: a late
-/// listener would otherwise fall further and further behind.
+/// Ordered. The cost of a change does not depend on the length, so that a slow subscriber can catch up.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// Each under its number, which no other one ever has.
+    /// By number; numbers are never reused.
     all: BTreeMap<u64, Change>,
-    /// The numbers of those that are about a job, in order.
+    /// The numbers of each job's changes, in order.
     of_job: HashMap<JobKey, VecDeque<u64>>,
     end: u64,
 }

@@ -1,4 +1,4 @@
-//! Who may come in, and do what.
+//! Authentication and access rights.
 
 use super::*;
 use crate::board::zookeeper::testing::Server;
@@ -8,7 +8,7 @@ fn of(server: &Server, user: &str, password: &str) -> Client {
     Client::new(&url, Some(Secret::new(password)), OP_TIMEOUT)
 }
 
-/// Looks at a node, and returns its data or why they are kept from us.
+/// Returns a node's data, or why access is denied.
 async fn look(client: &Client, path: &str) -> Result<Vec<u8>, String> {
     let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().get_data(path)).await;

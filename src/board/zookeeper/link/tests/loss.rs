@@ -1,4 +1,4 @@
-//! Answers that never come, and what the servers refuse.
+//! Missing replies and server refusals.
 
 use super::*;
 use crate::board::zookeeper::testing::{Mood, Proxy, Server};
@@ -48,7 +48,7 @@ async fn a_connection_at_which_nobody_looks_is_given_up_long_before_the_session(
     while !proxy.has_sprung() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // The answer comes, and nobody hears it.
+    // The reply arrives after our timeout.
     tokio::time::sleep(Duration::from_millis(500)).await;
     proxy.set(Mood::PassOn);
     let again = tokio::time::timeout(Duration::from_secs(15), session.connected());

@@ -1,4 +1,4 @@
-//! The link, against real servers and against what is none.
+//! The link, against real servers and impostors.
 
 mod access;
 mod loss;
@@ -20,12 +20,12 @@ fn client(url: &str) -> Client {
     Client::new(&zookeeper_url(url), None, OP_TIMEOUT)
 }
 
-/// Asks for a session, and returns why there is none.
+/// Requests a session, and returns why it failed.
 async fn failure(client: &Client) -> String {
     told(client.session("read").await.unwrap_err())
 }
 
-/// Asks something harmless, which has to succeed.
+/// Sends a harmless request that must succeed.
 async fn ping(client: &Client) -> Session {
     let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().check_stat("/zookeeper"));
@@ -33,7 +33,7 @@ async fn ping(client: &Client) -> Session {
     session
 }
 
-/// Writes an error as the kind it is and the reason it has.
+/// Formats an error as its kind and reason.
 fn told(error: BoardError) -> String {
     let kind = match &error {
         BoardError::Unreachable { .. } => "unreachable",
@@ -59,7 +59,7 @@ async fn create(session: &Session, mode: CreateMode) -> String {
     path
 }
 
-/// Whether a node is there, as somebody else sees it.
+/// Whether another client sees a node.
 async fn is_there(client: &Client, path: &str) -> bool {
     let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().check_stat(path));

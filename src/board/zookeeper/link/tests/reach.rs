@@ -1,4 +1,4 @@
-//! Servers that are there, and those that are not.
+//! Reachable and unreachable servers.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::board::zookeeper::testing::{Ensemble, Server, free_port, impostor, wait_until};
 
-/// What was promised, and what a loaded machine may add to it.
+/// The time limit, with an allowance for a loaded machine.
 const IN_TIME: Duration = Duration::from_secs(4);
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn hosts_that_are_of_no_use_are_passed_over() {
     };
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (silent, dead, host) = (silent.local_addr().unwrap(), free_port(), server.host());
-    // The client takes them in any order.
+    // The client tries them in any order.
     for _ in 0..4 {
         let start = Instant::now();
         let hosts = format!("127.0.0.1:{dead},nowhere.invalid,{silent},{host}");
@@ -134,7 +134,7 @@ async fn what_is_no_zookeeper_server_is_recognised() {
             "misdirected: PEER is not a ZooKeeper server",
         ),
         (
-            // Redis says nothing before the line ends.
+            // Redis replies only after the end of the line.
             &["-ERR unknown command
 "],
             "misdirected: PEER is not a ZooKeeper server",

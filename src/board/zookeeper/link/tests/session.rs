@@ -1,4 +1,4 @@
-//! How long sessions last, and what ends with them.
+//! Session timeouts, and the end of ephemeral nodes.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::board::zookeeper::testing::{Ensemble, Server, wait_until};
 /// A session timeout that a test can wait for.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Waits until the servers have let a node go that nobody has deleted.
+/// Waits until the servers remove an ephemeral node.
 async fn is_let_go(client: &Client, path: &str) {
     let end = Instant::now() + Duration::from_secs(20);
     while is_there(client, path).await {
@@ -33,7 +33,7 @@ async fn what_lives_with_the_session_is_gone_once_it_is_closed() {
     assert!(!is_there(&others, &ephemeral).await);
     assert!(is_there(&others, &persistent).await);
     ping(&ours).await;
-    // A link that is dropped says goodbye as well, but nobody waits for that.
+    // A dropped link closes its session too, but does not wait for it.
     let left = create(&ping(&ours).await, CreateMode::Ephemeral).await;
     drop(ours);
     is_let_go(&others, &left).await;
@@ -74,7 +74,7 @@ async fn the_timeout_is_that_of_the_url_or_else_that_of_the_claims() {
     assert_eq!(bearing.timeout(), SHORT);
     assert_ne!(bearing.id(), old);
     assert_eq!(ping(&free).await.id(), bearing.id());
-    // Claims that live with it must not die of others that want another timeout.
+    // Claims in the session must survive requests for another timeout.
     let again = free.bearing("write to", Some(SHORT * 2)).await.unwrap();
     assert_eq!(again.id(), bearing.id());
 
@@ -84,7 +84,7 @@ async fn the_timeout_is_that_of_the_url_or_else_that_of_the_claims() {
     let bearing = bound.bearing("write to", Some(SHORT)).await.unwrap();
     assert_eq!(bearing.id(), usual.id());
 
-    // The servers have limits of their own.
+    // The servers limit the timeout.
     let long = Client::new(&server.url("?session=1h"), None, OP_TIMEOUT);
     assert_eq!(ping(&long).await.timeout(), Duration::from_secs(60));
 }
@@ -112,7 +112,7 @@ async fn the_session_outlives_a_server_that_is_started_again() {
     assert!(is_there(&client, &ephemeral).await);
 }
 
-/// Asks for a session until there is one.
+/// Retries until there is a session.
 async fn lasting(client: &Client) -> Session {
     let end = Instant::now() + Duration::from_secs(20);
     loop {

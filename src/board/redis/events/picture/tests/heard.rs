@@ -1,8 +1,8 @@
-//! What is told again, and what is told by others.
+//! Repeated messages, and messages of other clients.
 
 use super::*;
 
-/// Returns an event as one of us would tell it.
+/// Returns an event as our clients announce it.
 fn event(kind: EventKind, owner: Option<&str>) -> Event {
     let subject = Subject {
         key: key(),
@@ -80,7 +80,7 @@ fn what_an_event_proves_is_told_before_it() {
             event(Consumed, Some("ada")),
             vec![by(Claimed, "ada"), by(Consumed, "ada")],
         ),
-        // By an operator's word, though nobody had it.
+        // An operator forced it, though the job was unclaimed.
         (
             place(Some(FREE), None),
             event(Trashed, None),

@@ -1,4 +1,4 @@
-//! What a picture makes of looks and of what it is told.
+//! Events derived from reads and messages.
 
 mod heard;
 
@@ -15,7 +15,7 @@ use EventKind::{
 
 const KEY: &str = "b7e6a1c2";
 
-/// The traces that a peer leaves who acts on a claim.
+/// The traces of a peer's claim.
 const CLAIM: Traces = Traces {
     claim: true,
     is_ours: false,
@@ -25,7 +25,7 @@ fn key() -> JobKey {
     JobKey::new(KEY)
 }
 
-/// A record at one moment, in few words.
+/// A record at one moment.
 #[derive(Debug, Clone, Copy, Default)]
 struct Now {
     sequence: i64,
@@ -102,14 +102,14 @@ fn place(board: Option<Now>, trash: Option<Now>) -> Place<Known> {
     }
 }
 
-/// Returns the kinds of events, each with the owner that it names.
+/// Returns the kind and owner of each event.
 fn told(events: Vec<Event>) -> Vec<(EventKind, Option<String>)> {
     let told = events.into_iter();
     told.map(|event| (event.kind, event.owner.map(|owner| owner.to_string())))
         .collect()
 }
 
-/// Returns what is told when one look shows this and the next one that.
+/// Returns the events between two reads.
 fn between(
     before: Place<Known>,
     after: Place<Known>,
@@ -247,7 +247,7 @@ fn what_one_look_proves_is_told_in_the_only_possible_order() {
 fn what_cannot_be_told_is_admitted() {
     let gone = || place(None, None);
     for (before, after, traces, expected) in [
-        // Claimed and let go of again, by nobody knows whom.
+        // Claimed and released by an unknown client.
         (
             place(Some(FREE), None),
             place(Some(released(1)), None),
@@ -260,7 +260,7 @@ fn what_cannot_be_told_is_admitted() {
             CLAIM,
             vec![of(Posted), of(Resync)],
         ),
-        // Removed though nobody touched a claim.
+        // Removed without a touched claim.
         (
             place(Some(FREE), None),
             gone(),
@@ -288,7 +288,7 @@ fn a_namesake_in_the_trash_is_not_the_job_that_is_gone() {
     let before = place(Some(held("ada", 1)), Some(namesake));
     let consumed = between(before.clone(), place(None, Some(namesake)), CLAIM);
     assert_eq!(consumed, [by(Consumed, "ada")]);
-    // It makes room for the job, and was not purged.
+    // It is replaced by the job, not purged.
     let trashed = between(before, place(None, Some(FREE)), CLAIM);
     assert_eq!(trashed, [by(Trashed, "ada")]);
 }
