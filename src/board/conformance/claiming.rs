@@ -162,7 +162,7 @@ pub(crate) async fn attempts_are_counted_and_claims_by_hand_are_not(board: &Subj
     assert_eq!(on_board(board, &key).await.history.attempts, 2);
 }
 
-/// Claims jobs of which `at_once` start immediately.
+/// Claims jobs, with `at_once` as the limit of immediate starts.
 async fn claim_ahead(board: &Subject, keys: &[JobKey], at_once: usize) -> Vec<Result<Claimed>> {
     let rules = ClaimRules { at_once, ..ATTEMPT };
     let by = claimant("ada", Term::Kept(LONG));

@@ -48,7 +48,7 @@ named! {
     }
 }
 
-/// The field that has fields of its own.
+/// The field that has subfields.
 pub(super) const DETAILS: &str = "details";
 
 /// The value of a missing field; the glob `[n]one` matches that text.

@@ -216,7 +216,7 @@ fn escape(bytes: &[u8], name: &mut String) {
     }
 }
 
-/// Reverses [`Self::key_of`].
+/// Reverses [`key_of`].
 pub(super) fn field_of(key: &JobKey) -> Vec<u8> {
     percent_decode_str(&key.text()).collect()
 }

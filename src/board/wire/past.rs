@@ -192,7 +192,7 @@ mod tests {
             let written = read(input).map_err(|it| it.to_string())?.write();
             let again = of(read(written.as_bytes()));
             same("written again", &Some(&job), &again.job())?;
-            // Durations must not panic, whatever the clocks recorded.
+            // Durations must not panic, even with invalid clocks.
             let _ = (job.waited(), job.took(), job.last_exit(), job.sent_by());
             Ok(Answer::Read)
         });

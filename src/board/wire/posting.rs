@@ -8,7 +8,7 @@ use crate::{
     names::UnknownName,
 };
 
-/// A posting, whatever its encoding.
+/// A posting in any encoding.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Posting {
     pub(crate) uuid: String,

@@ -31,7 +31,7 @@ use crate::board::net::{connect::Deadline, problem::Obstacle};
 /// Maximum requests sent together.
 const AT_ONCE: usize = 64;
 
-/// Steps in which the reply timeout elapses.
+/// Number of steps in which the reply timeout elapses.
 const PARTS: u32 = 10;
 
 /// A connection to a verified server; closed when dropped.

@@ -28,7 +28,7 @@ struct Backlog {
     has_lost: AtomicBool,
 }
 
-/// Queues pushes as long as there is room.
+/// Queues pushes while there is room.
 #[derive(Clone)]
 pub(crate) struct Pusher {
     sender: Sender<PushInfo>,

@@ -60,7 +60,7 @@ pub(crate) struct Call {
 
 #[derive(Debug, Clone, Default)]
 struct Given {
-    /// The shared names, then those of one job.
+    /// The shared names, then the names for each job.
     names: Vec<&'static str>,
     /// The number of shared names.
     shared: usize,

@@ -1,8 +1,8 @@
-//! Postings, locks and conductors in JSON, as TaskFlow keeps them in ZooKeeper.
+//! Postings, locks and conductors in JSON, as TaskFlow stores them in ZooKeeper.
 //!
-//! What is written equals TaskFlow's own bytes. What is read may come from any version of it, and
-//! from anybody else: nothing is trusted, and whatever TaskFlow 6.5 reads as a job is one. Its
-//! reader takes more than JSON has, so that the grammar is a module of its own here.
+//! Written bytes equal TaskFlow's own. Records may come from any version or any client, so nothing is trusted. Every
+//! record that TaskFlow 6.5 reads as a job is one here. Python's reader accepts more than JSON, so the grammar has
+//! its own module.
 
 mod entity;
 mod lock;
