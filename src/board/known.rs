@@ -209,7 +209,7 @@ impl Held {
 }
 
 impl Lapse {
-    /// Whether its delay certainly changed.
+    /// Whether the expiry certainly changed.
     pub(super) fn has_moved(self, before: Self) -> bool {
         match (before, self) {
             (Self::Never, Self::Between(..)) => true,
