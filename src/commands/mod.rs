@@ -131,7 +131,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Owner name for claims [env: JOBBOARD_WHO] [default: user@host]
+    /// Owner name for claims [env: JOBBOARD_WHO] [default: your user and host]
     #[arg(long, global = true, value_name = "NAME")]
     who: Option<String>,
 

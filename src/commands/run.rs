@@ -132,7 +132,7 @@ async fn posted_job(
         },
         max_attempts: max_attempts(&draft.details),
         span: Span::of(Some(&draft.details), false),
-        details: Some(draft.details.clone().into()),
+        details: Some(draft.details.clone()),
         asked,
     })
 }

@@ -100,7 +100,7 @@ impl Target<'_> {
         let lacking: Vec<_> = lacking.collect();
         if !lacking.is_empty() {
             let names: Vec<_> = lacking.iter().map(|(_, name, _)| *name).collect();
-            let summary = format!("jobboard has no right to {} at {path}", names.join(", "));
+            let summary = format!("missing rights at {path}: {}", names.join(", "));
             // The command replaces all entries, so it repeats those of other users.
             let scheme = user.as_ref().map_or("world", |_| "digest");
             let is_widened = |acl: &Acl| acl.scheme() == scheme && is_ours(acl.scheme(), acl.id());
