@@ -81,10 +81,11 @@ fn updated(document: &str, outputs: &[String]) -> String {
 fn masked(document: &str) -> String {
     let masks = [
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
-        (r"\b(\d+(ms|s|m|h|d))+\b|\b\d+\.\d+ ms\b", "DURATION"),
         (r"\bdesk-4:\d+:[0-9a-f]{8}\b", "OWNER"),
         (" {2,}", "  "),
     ];
+    // After the uuids, some of which look like a duration in days.
+    let durations = [(r"\b(\d+(ms|s|m|h|d))+\b|\b\d+\.\d+ ms\b", "DURATION")];
     let mut known: Vec<String> = Vec::new();
     let number = |found: &Captures<'_>| {
         let at = known.iter().position(|uuid| *uuid == found[0]);
@@ -93,8 +94,20 @@ fn masked(document: &str) -> String {
         format!("UUID-{at}")
     };
     let uuid = Regex::new(r"\b[0-9a-f]{8}\b").unwrap();
-    uuid.replace_all(&replaced(document, &masks), number)
-        .into_owned()
+    let masked = uuid.replace_all(&replaced(document, &masks), number);
+    let masked = replaced(&masked, &durations);
+    // Commands that run concurrently print in any order.
+    let mut lines: Vec<_> = masked.lines().collect();
+    lines
+        .chunk_by_mut(|one, other| is_output(one) && is_output(other))
+        .for_each(<[_]>::sort_unstable);
+    lines.join("\n")
+}
+
+/// Whether a line is the output of a job's command.
+fn is_output(line: &str) -> bool {
+    line.split_once(" | ")
+        .is_some_and(|(job, _)| job.contains("/UUID-") && !job.contains(' '))
 }
 
 fn prints_what_it_shows(path: &str) {
