@@ -94,8 +94,8 @@ fn masked(document: &str) -> String {
         format!("UUID-{at}")
     };
     let uuid = Regex::new(r"\b[0-9a-f]{8}\b").unwrap();
-    let masked = uuid.replace_all(&replaced(document, &masks), number);
-    let masked = replaced(&masked, &durations);
+    let masked = replaced(document, &masks);
+    let masked = replaced(&uuid.replace_all(&masked, number), &durations);
     // Commands that run concurrently print in any order.
     let mut lines: Vec<_> = masked.lines().collect();
     lines
