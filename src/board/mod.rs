@@ -292,6 +292,7 @@ pub(crate) trait Board: Send + Sync {
     /// Renews the heartbeat and the status of this process; does nothing if it is not registered.
     async fn tell(&self, told: &Told) -> Result<()>;
 
+    /// Returns the registered conductors, and those that ended without notice while their claims may last.
     async fn conductors(&self) -> Result<Vec<Conductor>>;
 
     /// Pauses jobs by name for clients that read [`Self::pauses`]; replaces an earlier pause of these names.

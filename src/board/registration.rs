@@ -8,8 +8,16 @@ use parking_lot::Mutex;
 use super::{BoardError, Result};
 use crate::job::{Conductor, Told};
 
-/// How long an entry lives without a heartbeat.
+/// How long a registration lasts without a heartbeat. Afterwards the name is free.
 pub(super) const LIFE: Duration = Duration::from_secs(30);
+
+/// How long a conductor without heartbeats is listed: until its claims, renewed by then, must have expired.
+pub(super) fn kept(told: &Told) -> Duration {
+    let lease = told
+        .lease
+        .and_then(|it| Duration::try_from_secs_f64(it).ok());
+    LIFE.saturating_add(lease.unwrap_or_default())
+}
 
 /// The heartbeat interval.
 pub(crate) const REFRESH: Duration = Duration::from_secs(10);
@@ -57,7 +65,7 @@ impl Registration {
     pub(super) async fn leave(&self) {
         let entry = self.0.lock().take();
         if let Some(entry) = entry {
-            // An entry that cannot be removed expires half a minute later.
+            // An entry that cannot be removed expires like that of a dead conductor.
             let _ = entry.remove().await;
         }
     }

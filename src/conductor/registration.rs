@@ -134,7 +134,8 @@ pub(super) async fn register(
 async fn taken(board: &dyn Board, name: &str) -> Note {
     let note = Note::new("name_taken").with("conductor", name);
     let conductors = board.conductors().await.unwrap_or_default();
-    let note = match conductors.into_iter().find(|other| other.name == name) {
+    let mut registered = conductors.into_iter().filter(|other| !other.has_left);
+    let note = match registered.find(|other| other.name == name) {
         Some(other) => note.with("host", other.host).with("pid", other.pid),
         None => note,
     };

@@ -28,6 +28,9 @@ pub(crate) struct Conductor {
     /// Time since the last heartbeat, if the board knows it.
     #[serde(skip)]
     pub(crate) silence: Option<Duration>,
+    /// Its registration ended without notice, but it may still hold claims. Others may use its name.
+    #[serde(skip)]
+    pub(crate) has_left: bool,
     #[serde(flatten, serialize_with = "shown")]
     pub(crate) told: Told,
 }

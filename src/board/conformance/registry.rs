@@ -17,7 +17,23 @@ fn conductor(name: &str) -> Conductor {
         since: chrono::Utc::now(),
         owner: owner(name),
         silence: None,
+        has_left: false,
         told: crate::job::Told::default(),
+    }
+}
+
+pub(crate) async fn register_with_lease(board: &Subject, name: &str) {
+    let conductor = Conductor {
+        told: leased(),
+        ..conductor(name)
+    };
+    board.register(&conductor).await.unwrap();
+}
+
+fn leased() -> Told {
+    Told {
+        lease: Some(3600.0),
+        ..Told::default()
     }
 }
 
@@ -36,7 +52,10 @@ async fn registered(board: &Subject) -> Vec<Conductor> {
 pub(crate) async fn conductors_come_and_go(board: &Subject) {
     post_one(board, "resize").await;
     let mut events = board.events().await.unwrap().stream;
-    let night = conductor("night");
+    let night = Conductor {
+        told: leased(),
+        ..conductor("night")
+    };
     board.register(&night).await.unwrap();
     let known: Vec<_> = registered(board)
         .await
@@ -87,6 +106,45 @@ pub(crate) async fn a_name_is_taken_while_its_conductor_is_at_work(board: &Subje
     );
     board.close().await;
     board.register(&conductor("night")).await.unwrap();
+}
+
+/// For boards whose entries expire: `expire` ends the registration of the conductor of this name.
+pub(crate) async fn killed_conductor_is_listed_until_its_name_is_taken(
+    board: &Subject,
+    successor: &Subject,
+    expire: impl FnOnce(&str),
+) {
+    let mut events = board.events().await.unwrap().stream;
+    let killed = Conductor {
+        told: leased(),
+        ..conductor("night")
+    };
+    board.register(&killed).await.unwrap();
+    expire("night");
+    // An embedded board detects the end with the next change.
+    post_one(board, "resize").await;
+    let mut told = next(&mut events, 3).await;
+    told.retain(|(kind, _)| *kind != EventKind::Posted);
+    let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
+    assert_eq!(told, all_of("night", &[joined, left]));
+
+    let [seen] = board.conductors().await.unwrap().try_into().unwrap();
+    assert!(seen.has_left && seen.is_overdue(), "{seen:?}");
+    assert!(seen.silence.unwrap().as_secs() >= 30, "{seen:?}");
+    assert_eq!(
+        (&seen.host, seen.pid, &seen.owner, &seen.told),
+        (&killed.host, killed.pid, &killed.owner, &killed.told)
+    );
+
+    let next = Conductor {
+        pid: 4712,
+        ..killed
+    };
+    successor.register(&next).await.unwrap();
+    let [seen] = board.conductors().await.unwrap().try_into().unwrap();
+    assert_eq!((seen.pid, seen.has_left), (4712, false));
+    successor.close().await;
+    assert_eq!(registered(board).await, []);
 }
 
 pub(crate) async fn the_health_counts_the_jobs(board: &Subject) {

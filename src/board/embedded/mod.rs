@@ -1,5 +1,6 @@
 //! The embedded board: one SQLite file that many processes of one machine share, and no server.
 
+mod departed;
 mod events;
 mod examine;
 mod moves;

@@ -1,6 +1,6 @@
 //! The conductors of an embedded board: rows that expire unless refreshed.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 use uuid::Uuid;
 
 use super::{
+    departed,
     events::journal::{self, About},
     store::{
         clock::{Moment, from_micros},
@@ -18,7 +19,7 @@ use super::{
 use crate::{
     board::{
         BoardError, EventKind, Result,
-        registration::{LIFE, Registered},
+        registration::{LIFE, Registered, kept},
         wire::as_json,
     },
     job::{Conductor, Owner, Told},
@@ -87,6 +88,7 @@ fn enter(
         Some(other) if other != token => return Ok(false),
         Some(_) => {}
         None => {
+            departed::forget(transaction, &conductor.name, None)?;
             let about = About::Conductor(&conductor.name);
             journal::write(transaction, now, EventKind::ConductorJoined, about)?;
         }
@@ -123,38 +125,61 @@ fn leave(
         let about = About::Conductor(name);
         journal::write(transaction, now, EventKind::ConductorLeft, about)?;
     }
-    Ok(())
+    departed::forget(transaction, name, Some(token))
 }
 
 pub(super) fn conductors(
     transaction: &Transaction<'_>,
     view: &View,
 ) -> rusqlite::Result<Vec<Conductor>> {
-    // No conductor survives a reboot.
-    let Some(now) = view.boot_time() else {
-        return Ok(Vec::new());
-    };
-    transaction
-        .prepare_cached(
-            "SELECT name, host, pid, since, owner, unsettled, alive_boot - ?1 FROM conductor
-             WHERE alive_boot > ?1
-             ORDER BY name",
-        )?
-        .query_map(params![now], conductor)?
-        .collect()
+    // No conductor survives a reboot: its last heartbeat came before this boot.
+    let alive = view.boot_time().map_or("0", |_| "alive_boot");
+    let registered = transaction
+        .prepare_cached(&format!(
+            "SELECT name, host, pid, since, owner, unsettled, {alive} - ?1 FROM conductor"
+        ))?
+        .query_map(params![view.now.boot], |row| conductor(row, |_| LIFE))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut conductors = BTreeMap::new();
+    // A registered conductor replaces a departed one of its name.
+    for it in departed::read(transaction, view)?
+        .into_iter()
+        .chain(registered)
+    {
+        conductors.insert(it.name.clone(), it);
+    }
+    let listed = conductors.into_values();
+    Ok(listed
+        .filter(|it| it.silence < Some(kept(&it.told)))
+        .collect())
 }
 
-fn conductor(row: &Row<'_>) -> rusqlite::Result<Conductor> {
-    let left = row.get::<_, i64>(6)?.unsigned_abs();
+/// Reads a row whose last column is the rest of its life in milliseconds.
+pub(super) fn conductor(
+    row: &Row<'_>,
+    life: impl Fn(&Told) -> Duration,
+) -> rusqlite::Result<Conductor> {
+    let told = told(row.get(5)?);
+    let left: i64 = row.get(6)?;
+    let (life, distance) = (life(&told), Duration::from_millis(left.unsigned_abs()));
+    let silence = match left {
+        1.. => life.saturating_sub(distance),
+        _ => life.saturating_add(distance),
+    };
     Ok(Conductor {
         name: row.get(0)?,
         host: row.get(1)?,
         pid: row.get(2)?,
         since: from_micros(row.get(3)?),
         owner: Owner::from_stored(row.get::<_, Vec<u8>>(4)?),
-        silence: Some(LIFE.saturating_sub(Duration::from_millis(left))),
-        told: (row.get::<_, Option<String>>(5)?)
-            .map(|told| Told::read(told.as_bytes()))
-            .unwrap_or_default(),
+        silence: Some(silence),
+        has_left: silence >= LIFE,
+        told,
     })
+}
+
+/// Reads the status of a conductor; 0.1.0 stored none.
+pub(super) fn told(text: Option<String>) -> Told {
+    text.map(|text| Told::read(text.as_bytes()))
+        .unwrap_or_default()
 }

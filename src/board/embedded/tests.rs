@@ -11,7 +11,7 @@ use crate::{
         BoardError, BoardExt, EventKind,
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, histories,
-            keeps_its_promises, on_board, owner, past, post_one,
+            keeps_its_promises, on_board, owner, past, post_one, registry,
         },
         wire::posting::Limit,
     },
@@ -323,6 +323,54 @@ async fn a_claim_keeps_its_deadline_through_a_reboot() {
     assert!(left().await <= LONG && left().await > LONG / 2);
     post_one(&board, "any change").await;
     assert!(left().await <= LONG && left().await > LONG / 2);
+}
+
+/// Ends all registrations, as if the last heartbeat were half a minute old.
+fn expire_registrations(folder: &tempfile::TempDir) {
+    let now = super::store::clock::Moment::now();
+    sqlite(folder)
+        .execute("UPDATE conductor SET alive_boot = ?1", [now.boot])
+        .unwrap();
+}
+
+#[tokio::test]
+async fn killed_conductor_is_listed_until_its_name_is_taken() {
+    let (board, folder) = open();
+    let successor = board_in(&folder);
+    let expire = |_: &str| expire_registrations(&folder);
+    registry::killed_conductor_is_listed_until_its_name_is_taken(&board, &successor, expire).await;
+}
+
+#[tokio::test]
+async fn killed_conductor_is_listed_until_its_lease_ends_also_after_a_reboot() {
+    let (board, folder) = open();
+    registry::register_with_lease(&board, "night").await;
+    let listed = async || {
+        let conductors = board.conductors().await.unwrap();
+        conductors.iter().map(|it| it.has_left).collect::<Vec<_>>()
+    };
+    assert_eq!(listed().await, [false]);
+    expire_registrations(&folder);
+    assert_eq!(listed().await, [true]);
+    post_one(&board, "any change").await;
+    assert_eq!(listed().await, [true]);
+    sqlite(&folder)
+        .execute_batch("UPDATE board SET boot = 'another'; UPDATE conductor_seen SET kept_boot = 0")
+        .unwrap();
+    assert_eq!(listed().await, [true]);
+    post_one(&board, "any change").await;
+    assert_eq!(listed().await, [true]);
+    let now = super::store::clock::Moment::now();
+    sqlite(&folder)
+        .execute("UPDATE conductor_seen SET kept_boot = ?1", [now.boot])
+        .unwrap();
+    assert!(listed().await.is_empty());
+    // A conductor that leaves late removes its record.
+    board.close().await;
+    let kept: i64 = sqlite(&folder)
+        .query_row("SELECT count(*) FROM conductor_seen", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(kept, 0);
 }
 
 #[tokio::test]

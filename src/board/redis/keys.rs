@@ -109,8 +109,14 @@ impl Keys {
         self.named(&format!("told.{name}"))
     }
 
+    /// A copy of the entry that outlives it. Neither 0.2.0 nor [`part`](Self::part) looks at it.
+    pub(super) fn conductor_seen(&self, name: &str) -> String {
+        self.named(&format!("conductor-seen.{name}"))
+    }
+
+    /// Matches the entries and their copies.
     pub(super) fn conductors(&self) -> String {
-        self.beginning_with("conductor.")
+        self.beginning_with("conductor")
     }
 
     /// The hash of scratch boards beside this one.
@@ -281,7 +287,7 @@ mod tests {
     fn the_registry_is_scanned_for_by_its_name_alone() {
         assert_eq!(
             Keys::of(Some("a*[b]")).conductors(),
-            "a\\*\\[b\\]:conductor.*"
+            "a\\*\\[b\\]:conductor*"
         );
     }
 

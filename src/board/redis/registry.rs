@@ -1,6 +1,10 @@
 //! The conductors of a board: keys that expire unless refreshed.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -13,7 +17,7 @@ use super::{events::told::message, keys::Keys, link::Client, read::scan::scan_ke
 use crate::{
     board::{
         BoardError, EventKind, Result,
-        registration::{LIFE, MOST_CONDUCTORS, Registered, crowded},
+        registration::{LIFE, MOST_CONDUCTORS, Registered, crowded, kept},
         wire::as_json,
     },
     job::{Conductor, Owner, Told, from_json},
@@ -81,17 +85,19 @@ impl Entrant {
     }
 
     async fn register(&self, text: &str) -> Result<String> {
-        let told = as_json(&*self.told.lock());
+        let told = self.told.lock().clone();
         let mut register = cmd("EVAL");
         register
             .arg(REGISTER)
-            .arg(2)
+            .arg(3)
             .arg(self.keys.conductor(&self.entry.name))
+            .arg(self.keys.conductor_seen(&self.entry.name))
             .arg(self.keys.told(&self.entry.name))
             .arg(&self.entry.token)
             .arg(text)
             .arg(LIFE.as_millis().to_string())
-            .arg(told);
+            .arg(as_json(&told))
+            .arg(kept(&told).as_millis().to_string());
         self.client.ask(DOING, &register).await
     }
 
@@ -123,52 +129,91 @@ impl Registered for Entrant {
 }
 
 pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Conductor>> {
-    let mut found = BTreeMap::new();
+    let (mut found, mut seen) = (BTreeMap::new(), BTreeSet::new());
     let (mut cursor, mut count) = (0_u64, 0);
     loop {
         let scan = scan_keys(cursor, &keys.conductors(), 5000);
-        let (next, names): (u64, Vec<Vec<u8>>) = client.ask("read", &scan).await?;
-        count += names.len();
-        for names in names.chunks(AT_ONCE) {
+        let (next, scanned): (u64, Vec<Vec<u8>>) = client.ask("read", &scan).await?;
+        let named = |prefix: String| {
+            let names = scanned.iter();
+            let names = names.filter_map(move |it| it.strip_prefix(prefix.as_bytes()));
+            names.map(<[u8]>::to_vec)
+        };
+        let registered: Vec<_> = named(keys.conductor("")).collect();
+        count += registered.len();
+        for names in registered.chunks(AT_ONCE) {
             if found.len() < MOST_CONDUCTORS {
-                let some = read(client, keys, names).await?;
-                found.extend(some.into_iter().map(|it| (it.name.clone(), it)));
+                found.extend(read(client, keys, names).await?);
             }
         }
+        // Twice the limit: registered conductors have copies, too.
+        let room = (2 * MOST_CONDUCTORS).saturating_sub(seen.len());
+        seen.extend(named(keys.conductor_seen("")).take(room));
         cursor = next;
         if cursor == 0 {
-            return crowded(found.into_values().collect(), count);
+            break;
         }
     }
+    if count <= MOST_CONDUCTORS {
+        let left = seen.into_iter().filter(|name| !found.contains_key(name));
+        let room = MOST_CONDUCTORS.saturating_sub(found.len());
+        let left: Vec<_> = left.take(room).collect();
+        for names in left.chunks(AT_ONCE) {
+            found.extend(read(client, keys, names).await?);
+        }
+    }
+    crowded(found.into_values().collect(), count)
 }
 
-/// Reads the conductors of these entries.
-async fn read(client: &Client, keys: &Keys, entries: &[Vec<u8>]) -> Result<Vec<Conductor>> {
+/// Reads the conductors of these names.
+async fn read(
+    client: &Client,
+    keys: &Keys,
+    names: &[Vec<u8>],
+) -> Result<Vec<(Vec<u8>, Conductor)>> {
+    let prefixes = [keys.conductor(""), keys.conductor_seen(""), keys.told("")];
     let (mut look, mut texts) = (Pipeline::new(), cmd("MGET"));
     // A value that is no text reads as missing.
-    for entry in entries {
-        let name = entry.strip_prefix(keys.conductor("").as_bytes());
-        let told = [keys.told("").as_bytes(), name.unwrap_or_default()].concat();
-        texts.arg(entry).arg(told);
-        look.cmd("PTTL").arg(entry);
+    for name in names {
+        let [entry, seen, told] =
+            (prefixes.each_ref()).map(|prefix| [prefix.as_bytes(), name].concat());
+        texts.arg(&entry).arg(&seen).arg(told);
+        look.cmd("PTTL").arg(entry).cmd("PTTL").arg(seen);
     }
     let texts: Vec<Option<Vec<u8>>> = client.ask("read", &texts).await?;
     let lives = client.ask_all("read", &look).await?;
-    let mut found = Vec::with_capacity(entries.len());
-    for (texts, left) in texts.chunks_exact(2).zip(lives) {
-        let [entry, told] = [&texts[0], &texts[1]].map(|text| text.as_deref().unwrap_or_default());
+    let mut found = Vec::with_capacity(names.len());
+    for ((name, texts), lives) in names
+        .iter()
+        .zip(texts.chunks_exact(3))
+        .zip(lives.chunks_exact(2))
+    {
+        let told = Told::read(texts[2].as_deref().unwrap_or_default());
+        let (text, life, left) = match (&texts[0], &texts[1]) {
+            (Some(entry), _) => (entry, LIFE, &lives[0]),
+            (None, Some(seen)) => (seen, kept(&told), &lives[1]),
+            (None, None) => continue,
+        };
         // Without permission the time stays unknown.
-        let left = left
-            .ok()
-            .and_then(|left| redis::from_redis_value::<u64>(left).ok());
-        found.extend(from_json::<Entry>(entry).ok().map(|entry| Conductor {
-            name: entry.name,
-            host: entry.host,
-            pid: entry.pid,
-            since: entry.since,
-            owner: Owner::from_stored(entry.owner),
-            silence: left.map(|left| LIFE.saturating_sub(Duration::from_millis(left))),
-            told: Told::read(told),
+        let left = left.as_ref().ok();
+        let left = left.and_then(|left| redis::from_redis_value_ref::<u64>(left).ok());
+        let silence = left.map(|left| life.saturating_sub(Duration::from_millis(left)));
+        let has_left = texts[0].is_none();
+        found.extend(from_json::<Entry>(text).ok().map(|entry| {
+            let conductor = Conductor {
+                name: entry.name,
+                host: entry.host,
+                pid: entry.pid,
+                since: entry.since,
+                owner: Owner::from_stored(entry.owner),
+                silence: match has_left {
+                    true => Some(silence.unwrap_or_default().max(LIFE)),
+                    false => silence,
+                },
+                has_left,
+                told,
+            };
+            (name.clone(), conductor)
         }));
     }
     Ok(found)
@@ -198,6 +243,7 @@ mod tests {
             since: Utc::now(),
             owner: Owner::new("night").unwrap(),
             silence: None,
+            has_left: false,
             told: crate::job::Told::default(),
         }
     }

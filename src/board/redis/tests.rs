@@ -29,6 +29,7 @@ use crate::{
 
 mod alone;
 mod counter;
+mod departed;
 mod oddity;
 mod past;
 mod permission;

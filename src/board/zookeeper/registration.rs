@@ -150,6 +150,7 @@ mod tests {
             since: Utc::now(),
             owner: Owner::new(name).unwrap(),
             silence: None,
+            has_left: false,
             told: crate::job::Told::default(),
         }
     }

@@ -167,6 +167,7 @@ fn conductor(entry: &Node) -> Option<Conductor> {
         since: DateTime::<Utc>::from_timestamp_millis(entry.stat.ctime)?,
         owner: Owner::from_stored(name),
         silence: None,
+        has_left: false,
         told: Told::default(),
     })
 }

@@ -289,6 +289,7 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
             since: Utc::now().trunc_subsecs(6),
             owner,
             silence: None,
+            has_left: false,
             told: Told::default(),
         },
         mark: process,

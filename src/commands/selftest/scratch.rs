@@ -99,6 +99,7 @@ impl Scratch {
             pid: std::process::id(),
             since: Utc::now().trunc_subsecs(6),
             silence: None,
+            has_left: false,
             told: Told {
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                 process: living::this_process(),

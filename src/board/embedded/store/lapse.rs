@@ -6,8 +6,10 @@ use super::clock::Moment;
 use crate::board::{
     EventKind,
     embedded::{
+        departed,
         events::journal::{self, About, How},
         read::record::RowJob,
+        registry::told,
     },
 };
 
@@ -33,6 +35,7 @@ fn follow_reboot(transaction: &Transaction<'_>, now: Moment, boot: &str) -> rusq
             params![now.boot, now.wall / 1000],
         )?;
         transaction.execute("UPDATE conductor SET alive_boot = 0", [])?;
+        departed::follow_reboot(transaction, now)?;
     }
     Ok(())
 }
@@ -59,10 +62,14 @@ fn lapse_claims(transaction: &Transaction<'_>, now: Moment) -> rusqlite::Result<
 
 fn lapse_conductors(transaction: &Transaction<'_>, now: Moment) -> rusqlite::Result<()> {
     let gone = transaction
-        .prepare_cached("DELETE FROM conductor WHERE alive_boot <= ?1 RETURNING name")?
-        .query_map(params![now.boot], |row| row.get::<_, String>(0))?
+        .prepare_cached("SELECT name, alive_boot, unsettled FROM conductor WHERE alive_boot <= ?1")?
+        .query_map([now.boot], |row| {
+            Ok((row.get::<_, String>(0)?, row.get(1)?, told(row.get(2)?)))
+        })?
         .collect::<rusqlite::Result<Vec<_>>>()?;
-    for name in gone {
+    for (name, alive, told) in gone {
+        departed::keep(transaction, now, &name, &told, alive)?;
+        transaction.execute("DELETE FROM conductor WHERE name = ?1", [&name])?;
         let about = About::Conductor(&name);
         journal::write(transaction, now, EventKind::ConductorLeft, about)?;
     }

@@ -95,6 +95,7 @@ async fn a_conductor_stays_registered_whatever_its_claims_ask_for() {
             since: chrono::Utc::now(),
             owner: owner("worker"),
             silence: None,
+            has_left: false,
             told: crate::job::Told::default(),
         })
         .await

@@ -184,6 +184,7 @@ async fn what_a_creator_makes_is_his_alone_and_what_anybody_makes_is_anybodys() 
                 since: chrono::Utc::now(),
                 owner: owner("worker"),
                 silence: None,
+                has_left: false,
                 told: crate::job::Told::default(),
             })
             .await

@@ -13,6 +13,7 @@ fn conductor(name: &str) -> Conductor {
         since: chrono::Utc::now(),
         owner: owner(name),
         silence: None,
+        has_left: false,
         told: crate::job::Told::default(),
     }
 }

@@ -169,6 +169,7 @@ pub(super) fn conductor(strangers: &mut Strangers<'_>) -> Conductor {
         since: ago(1000),
         owner: strangers.owner(),
         silence: None,
+        has_left: false,
         told: Tells {
             runs: vec![Run {
                 uuid: strangers.text(),

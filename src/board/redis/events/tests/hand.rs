@@ -49,6 +49,7 @@ async fn a_conductor_that_lapsed_and_is_back_has_joined() {
         since: chrono::Utc::now(),
         owner: crate::job::Owner::new("night").unwrap(),
         silence: None,
+        has_left: false,
         told: crate::job::Told::default(),
     };
     board.register(&night).await.unwrap();
