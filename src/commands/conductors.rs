@@ -1,18 +1,19 @@
 //! `jobboard conductors`.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use anyhow::Context as _;
 use chrono::{DateTime, SubsecRound, Utc};
+use futures_util::TryStreamExt;
 use serde::Serialize;
 
 use super::parts::{liveness::is_silent, unused};
 use crate::{
-    board::BoardError,
+    board::{self, Board, BoardError, Detail, Order, Query, Which},
     context::Context,
     duration,
     exit::CommandError,
-    job::{Conductor, Course, Takes},
+    job::{Conductor, Course, Shelf, Takes},
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Row, Tone, rfc3339, short},
 };
 
@@ -20,8 +21,9 @@ use crate::{
 ///
 /// SEEN is the time since the last heartbeat. A conductor sends one every ten seconds, and within a second of a
 /// change. `silent` means that heartbeats are missing, or that the conductor's process on this machine is gone.
-/// An entry disappears after 30 seconds; on ZooKeeper, when its session ends. DOING is the conductor's
-/// longest-running job. Jobs that a conductor could not settle are listed on standard error, with the reason.
+/// After 30 seconds without a heartbeat a conductor is listed only while it holds a claim; on ZooKeeper, until its
+/// session ends. DOING is the conductor's longest-running job. Jobs that a conductor could not settle are listed on
+/// standard error, with the reason.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductorsArgs {
     /// Show everything about the conductors whose name begins with this, including skipped jobs and why
@@ -254,9 +256,31 @@ fn human_takes(takes: &Takes, page: &mut Page) {
     }
 }
 
+/// Drops the conductors whose registration ended, except the owners of claims.
+async fn drop_departed(board: &dyn Board, conductors: &mut Vec<Conductor>) -> board::Result<()> {
+    let departed = conductors.iter().filter(|it| it.has_left);
+    let mut without: HashSet<_> = departed.map(|it| it.owner.clone()).collect();
+    if without.is_empty() {
+        return Ok(());
+    }
+    let mut entries = board.entries(Query {
+        shelf: Shelf::Board,
+        which: Which::All,
+        order: Order::Any,
+        detail: Detail::Brief,
+    });
+    while let Some(entry) = entries.try_next().await? {
+        if let Some(owner) = entry.holding().and_then(|it| it.owner.as_ref()) {
+            without.remove(owner);
+        }
+    }
+    conductors.retain(|it| !it.has_left || !without.contains(&it.owner));
+    Ok(())
+}
+
 pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
-    let conductors = match board.conductors().await {
+    let mut conductors = match board.conductors().await {
         Err(BoardError::Crowded { known, more }) => {
             ctx.out.note(format!(
                 "{more} more conductors are registered but not shown"
@@ -265,6 +289,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
         }
         conductors => conductors.with_context(|| ctx.trying("list", "the conductors"))?,
     };
+    let dropped = drop_departed(&*board, &mut conductors).await;
+    dropped.with_context(|| ctx.trying("list", "the conductors"))?;
     let now = Utc::now();
     let seen = conductors.into_iter().map(|it| Seen::new(it, now));
     let mut seen: Vec<_> = seen.collect();

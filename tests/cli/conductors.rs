@@ -1,6 +1,6 @@
 //! `jobboard conductors`.
 
-use crate::support::env::Env;
+use crate::{conduct::Stage, support::env::Env};
 
 /// A board on which one conductor is alive and another has died.
 fn at_work() -> Env {
@@ -63,4 +63,58 @@ fn that_there_is_none_is_said_as_other_listings_say_it() {
     assert_eq!(said(&["conductors"]), "no conductor is running\n");
     assert_eq!(said(&["list", "--trash"]), "the trash is empty\n");
     assert_eq!(said(&["list", "--filter", "name=x"]), "no job matches\n");
+}
+
+#[test]
+fn killed_conductor_is_listed_while_it_holds_a_claim_on_an_embedded_board() {
+    let stage = Stage::embedded().unwrap();
+    let age = "UPDATE conductor SET alive_boot = alive_boot - 60000";
+    killed_conductor_is_listed_while_it_holds_a_claim(&stage, || {
+        assert_eq!(stage.env.database().execute(age, []).unwrap(), 2);
+    });
+}
+
+#[test]
+fn killed_conductor_is_listed_while_it_holds_a_claim_on_redis() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    killed_conductor_is_listed_while_it_holds_a_claim(&stage, || {
+        let entries = ["dead1", "dead2"].map(|name| format!("taskflow:conductor.{name}"));
+        let server = stage.redis_server().unwrap();
+        assert_eq!(server.run(&["DEL", &entries[0], &entries[1]]).trim(), "2");
+    });
+}
+
+/// `expire` ends the registrations of both conductors, as half a minute would.
+fn killed_conductor_is_listed_while_it_holds_a_claim(stage: &Stage, expire: impl FnOnce()) {
+    let idle = stage.start(&["--name", "dead2", "--lease", "1h", "--filter", "name=other"]);
+    let job = stage.post("long", "echo began >> log; sleep 600");
+    let killed = stage.start(&["--name", "dead1", "--lease", "1h"]);
+    stage.logged(1);
+    let pid = killed.pid();
+    idle.kill();
+    killed.kill();
+    expire();
+    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    let dead = &listed[0];
+    assert_eq!(
+        (&dead["name"], &dead["silent"]),
+        (&"dead1".into(), &true.into()),
+        "{dead}"
+    );
+    assert_eq!(dead["pid"], pid);
+    let named = stage
+        .env
+        .jobboard(&["conductors", "dead1", "-o", "table"])
+        .run();
+    assert!(named.succeeded().contains("silent "), "{named}");
+
+    let abandon = ["abandon", &job, "--force", "--yes"];
+    stage.env.jobboard(&abandon).run().succeeded();
+    let listed = stage.env.jobboard(&["conductors", "--json"]).run();
+    assert_eq!(listed.succeeded(), "[]\n");
+    // The name is free.
+    stage.start(&["--name", "dead1"]).kill();
 }
