@@ -1,6 +1,7 @@
 //! `jobboard abandon`.
 
 use super::parts::{
+    release::Release,
     settle::{SettleArgs, settle},
     verb::Verb,
 };
@@ -11,11 +12,17 @@ use crate::{
 
 /// Release claimed jobs back to the board
 ///
-/// Requires your own claim (--who). Each job becomes UNCLAIMED. --force releases the claim of another owner.
+/// Requires your own claim (--who). Each job becomes UNCLAIMED. --force releases the claim of another owner: if
+/// its process and its commands are certainly gone, conductors retry the job immediately; otherwise they wait
+/// until the claim would have expired.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AbandonArgs {
     #[command(flatten)]
     settle: SettleArgs,
+
+    /// With --force: end the wait for the old command, which must have ended
+    #[arg(long, requires = "force")]
+    now: bool,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: AbandonArgs) -> anyhow::Result<()> {
@@ -23,5 +30,13 @@ pub(crate) async fn run(ctx: &mut Context, args: AbandonArgs) -> anyhow::Result<
         now: "abandon",
         past: "abandoned",
     };
-    settle(ctx, args.settle, verb, Outcome::Abandon(Aftermath::None)).await
+    let release = args.now.then_some(Release::Now);
+    settle(
+        ctx,
+        args.settle,
+        verb,
+        Outcome::Abandon(Aftermath::None),
+        release,
+    )
+    .await
 }

@@ -42,5 +42,5 @@ pub(crate) async fn run(ctx: &mut Context, args: ConsumeArgs) -> anyhow::Result<
         }
         false => Outcome::Consume,
     };
-    settle(ctx, args.settle, verb, outcome).await
+    settle(ctx, args.settle, verb, outcome, None).await
 }

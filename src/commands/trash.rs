@@ -21,5 +21,5 @@ pub(crate) async fn run(ctx: &mut Context, args: TrashArgs) -> anyhow::Result<()
         now: "trash",
         past: "trashed",
     };
-    settle(ctx, args.settle, verb, Outcome::Trash(None)).await
+    settle(ctx, args.settle, verb, Outcome::Trash(None), None).await
 }

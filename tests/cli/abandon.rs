@@ -1,8 +1,109 @@
 //! `jobboard abandon`.
 
+use rustix::process::{Pid, Signal};
 use serde_json::json;
 
-use crate::support::env::Env;
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::{
+        env::{Env, Outcome, wait_until},
+        process::{guards, is_alive, signal},
+    },
+};
+
+on_every_board!(
+    job_of_a_dead_conductor_is_available_after_a_forced_release,
+    forced_release_without_proof_reports_the_wait_and_now_ends_it,
+    running_command_of_a_dead_conductor_delays_its_job,
+);
+
+/// Logs its process and runs until it is killed; the next attempt succeeds.
+const FIRST_RUNS: &str = "[ -e log ] && exit; echo $$ >> log; exec sleep 1000";
+
+/// Starts a conductor with a long lease and a job, and kills it.
+fn kill_conductor(stage: &Stage, script: &str) -> String {
+    let job = stage.post("long", script);
+    let conductor = stage.start(&["--name", "dead1", "--lease", "6h"]);
+    stage.logged(1);
+    conductor.kill();
+    job
+}
+
+fn pid(stage: &Stage) -> Pid {
+    Pid::from_raw(stage.log()[0].parse().unwrap()).unwrap()
+}
+
+fn by_force(stage: &Stage, words: &[&str]) -> Outcome {
+    let force = ["abandon", "--force", "--yes", "--json"];
+    stage.env.jobboard(&[&force, words].concat()).run()
+}
+
+fn job_of_a_dead_conductor_is_available_after_a_forced_release(stage: &Stage) {
+    let job = kill_conductor(stage, FIRST_RUNS);
+    wait_until("the guard ends the command", || !is_alive(pid(stage)));
+    let done = by_force(stage, &["--owner", "dead1", &job]);
+    assert_eq!(done.json()["not_before"], json!(null), "{done:?}");
+    assert!(!done.stderr.contains("conductors wait"), "{done:?}");
+    let shown = stage.env.show(&job);
+    assert_eq!(shown["attempts"], 1);
+    assert_eq!(shown["failures"].as_array().unwrap().len(), 1);
+    assert!(shown["not_before"].is_null(), "{shown}");
+    stage.conduct(&["--drain"]).run().succeeded();
+    assert_eq!(stage.env.show(&job)["outcome"], "consumed");
+}
+
+fn forced_release_without_proof_reports_the_wait_and_now_ends_it(stage: &Stage) {
+    let run = |name| {
+        let script = format!("echo {name} >> log; exec sleep 1000");
+        let words = ["run", name, "--", "sh", "-c", &script];
+        stage.env.jobboard(&words).spawn()
+    };
+    let runs = ["a-1", "a-2", "b"].map(run);
+    stage.logged(3);
+    let done = by_force(stage, &["--name", "a-*"]);
+    let waits = done.values();
+    assert!(
+        waits.iter().all(|it| it["not_before"].is_string()) && waits.len() == 2,
+        "{done:?}"
+    );
+    let told: Vec<_> = done
+        .stderr
+        .lines()
+        .filter(|it| it.contains("--now"))
+        .collect();
+    let [told] = told.as_slice() else {
+        panic!("{done:?}")
+    };
+    let words =
+        "process cannot be checked from here: conductors wait for 2 jobs, the last of them until ";
+    assert!(
+        told.contains(words) && told.ends_with("--now ends the wait"),
+        "{told}"
+    );
+    let done = by_force(stage, &["--name", "b", "--now"]);
+    assert_eq!(done.json()["not_before"], json!(null), "{done:?}");
+    assert!(!done.stderr.contains("--now"), "{done:?}");
+    for run in runs {
+        run.ended();
+    }
+}
+
+fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
+    let job = stage.post("long", "sleep 1000 & echo $! >> log; wait");
+    let conductor = stage.start(&["--name", "dead1", "--lease", "6h"]);
+    stage.logged(1);
+    // With its guard dead, too, nothing ends the command.
+    let owner = Pid::from_raw(conductor.pid() as i32).unwrap();
+    guards(owner)
+        .into_iter()
+        .for_each(|it| signal(it, Signal::KILL));
+    conductor.kill();
+    let done = by_force(stage, &[&job]);
+    signal(pid(stage), Signal::KILL);
+    assert!(done.json()["not_before"].is_string(), "{done:?}");
+    let told = "a process of long is still running: conductors wait until ";
+    assert!(done.stderr.contains(told), "{done:?}");
+}
 
 fn claimed_by_ada() -> (Env, String) {
     let env = Env::new();

@@ -16,6 +16,7 @@ pub(super) mod misuse;
 pub(super) mod octavia;
 pub(super) mod peers;
 pub(super) mod reason;
+pub(super) mod release;
 pub(super) mod scrape;
 pub(super) mod select;
 pub(super) mod settle;

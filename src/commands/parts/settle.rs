@@ -1,23 +1,19 @@
 //! The common part of abandon, consume and trash.
 
-use chrono::TimeDelta;
-
 use super::{
     dry_run::dry_run,
     forgotten::Forgotten,
     reason::ReasonArgs,
+    release::Release,
     select::{Chosen, Named, Selection, confirm, confirm_bulk, count},
-    under_claim::LEASE,
     verb::{Verb, act},
 };
 use crate::{
     board::{Board, BoardError, Result, Settled},
     context::{Consent, Context},
     exit::CommandError,
-    job::{
-        Aftermath, Authority, Entry, Failure, Identity, Lease, Outcome, Owner, Remark, Settlement,
-        Shelf, Witness,
-    },
+    job::{Authority, Entry, Identity, Outcome, Owner, Remark, Settlement, Shelf, Witness},
+    output::rfc3339,
 };
 
 /// The jobs to settle, and whether by force.
@@ -48,6 +44,7 @@ pub(crate) async fn settle(
     args: SettleArgs,
     verb: Verb,
     outcome: Outcome,
+    release: Option<Release>,
 ) -> anyhow::Result<()> {
     let stated = stated_owner(args.owner.as_deref())?;
     args.selection.require()?;
@@ -57,8 +54,17 @@ pub(crate) async fn settle(
         .look_up(ctx, &*board, &[Shelf::Board])
         .await?;
     let mut chosen = args.selection.bounded(ctx, chosen)?;
-    if !args.force {
-        foresee_refusals(ctx, &chosen);
+    let release = match (&outcome, args.force, release) {
+        (Outcome::Abandon(_), true, None) => Some(Release::checked(&*board).await),
+        (_, _, release) => release,
+    };
+    match &release {
+        _ if !args.force => foresee_refusals(ctx, &chosen),
+        Some(release) => release
+            .warning(chosen.entries())
+            .into_iter()
+            .for_each(|it| ctx.out.note(it)),
+        None => {}
     }
     if args.selection.dry_run {
         return dry_run(ctx, verb.now, chosen);
@@ -84,12 +90,17 @@ pub(crate) async fn settle(
         refuse_malformed(&mut chosen);
     }
     let settle = async |entries: &[&Entry]| {
-        let answers = batch(&*board, entries, (&outcome, &remark), &right).await?;
-        let answers = entries.iter().zip(answers);
-        Ok(answers.map(|(entry, it)| right.judged(entry, it)).collect())
+        let settlements = settlements(entries, (&outcome, &remark), (&right, release.as_ref()));
+        let answers = board.settle(&settlements).await?;
+        let answers = entries.iter().zip(settlements).zip(answers);
+        let judged = |((entry, settlement), answer): ((&&Entry, Settlement), _)| {
+            let settled = right.judged(entry, answer);
+            settled.map(|settled| (settled, settlement.outcome.not_before()))
+        };
+        Ok(answers.map(judged).collect())
     };
     let forgotten = Forgotten::default();
-    act(ctx, verb, chosen, settle, |settled: &Settled, done| {
+    act(ctx, verb, chosen, settle, |(settled, not_before), done| {
         let replaced = || {
             let note = "replaced a job with the same uuid in the trash";
             settled.replaced_namesake.then(|| note.to_owned())
@@ -97,6 +108,9 @@ pub(crate) async fn settle(
         let note = forgotten.warning(settled).or_else(replaced);
         match outcome {
             Outcome::GiveUp(_) => (done.with("outcome", "failed"), note),
+            Outcome::Abandon(_) if args.force => {
+                (done.with("not_before", not_before.map(rfc3339)), note)
+            }
             _ => (done, note),
         }
     })
@@ -116,6 +130,10 @@ impl Right {
         match self {
             Self::Owner(owner) => Authority::Owner(owner.clone()),
             Self::Force => Authority::Override(Witness::of(entry)),
+            // Another claim of the same name is not the claim that the operator saw.
+            Self::ForceFrom(owner) if entry.is_owned_by(owner) => {
+                Authority::Override(Witness::of(entry))
+            }
             Self::ForceFrom(owner) => Authority::Override(Witness::Claimed {
                 owner: Some(owner.clone()),
                 fence: None,
@@ -131,7 +149,7 @@ impl Right {
                 // Being unclaimed is not its problem.
                 Entry::Malformed(record) => BoardError::from(record).into(),
             }),
-            (Self::ForceFrom(owner), Err(BoardError::Changed)) => {
+            (Self::ForceFrom(owner), Err(BoardError::Changed)) if !entry.is_owned_by(owner) => {
                 Err(CommandError::NotHeldBy(owner.clone()).into())
             }
             (_, answer) => Ok(answer?),
@@ -146,60 +164,35 @@ pub(crate) async fn by_force(
     outcome: &Outcome,
     remark: Remark,
 ) -> Result<Vec<Result<Settled>>> {
-    batch(board, seen, (outcome, &Some(remark)), &Right::Force).await
+    let release = match outcome {
+        Outcome::Abandon(_) => Some(Release::checked(board).await),
+        _ => None,
+    };
+    let (right, remark) = ((&Right::Force, release.as_ref()), Some(remark));
+    board
+        .settle(&settlements(seen, (outcome, &remark), right))
+        .await
 }
 
-async fn batch(
-    board: &dyn Board,
+fn settlements(
     entries: &[&Entry],
     (outcome, remark): (&Outcome, &Option<Remark>),
-    right: &Right,
-) -> Result<Vec<Result<Settled>>> {
-    let settlements: Vec<_> = entries
+    (right, release): (&Right, Option<&Release>),
+) -> Vec<Settlement> {
+    entries
         .iter()
         .map(|entry| Settlement {
             key: entry.key().clone(),
-            outcome: match (outcome, right) {
-                (Outcome::Abandon(_), Right::Force | Right::ForceFrom(_)) => {
-                    Outcome::Abandon(aftermath(entry))
-                }
-                (outcome, _) => outcome.clone(),
+            outcome: match release {
+                Some(release) => Outcome::Abandon(release.aftermath(entry)),
+                None => outcome.clone(),
             },
             authority: right.over(entry),
             job: entry.job().filter(|_| outcome.is_end()).map(Identity::from),
             remark: remark.clone(),
             commit: None,
         })
-        .collect();
-    board.settle(&settlements).await
-}
-
-/// Returns the consequence for a job after an operator ends its claim.
-///
-/// The old owner may still run the job, and learns of it at the next renewal. Conductors wait until the old command has
-/// certainly ended.
-fn aftermath(entry: &Entry) -> Aftermath {
-    let performed = entry.job().filter(|job| job.history.attempts > 0);
-    let lapses_in = performed
-        .and_then(|job| job.holding.as_ref())
-        .filter(|holding| holding.fence.is_some())
-        .and_then(|holding| match holding.lease {
-            Lease::None => None,
-            Lease::Timed | Lease::Session => {
-                let known = holding.expires_in.or(holding.outlives);
-                Some(known.unwrap_or(LEASE))
-            }
-        });
-    let Some(lapses_in) = lapses_in.and_then(|it| TimeDelta::from_std(it).ok()) else {
-        return Aftermath::None;
-    };
-    let owner = entry.holding().and_then(|it| it.owner.as_ref());
-    let owner = owner.map_or_else(String::new, Owner::to_string);
-    let failure = Failure::told("the claim was released by force", &owner);
-    Aftermath::Failed {
-        not_before: failure.time.checked_add_signed(lapses_in),
-        failure,
-    }
+        .collect()
 }
 
 pub(crate) fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
