@@ -1,14 +1,7 @@
 //! `jobboard abandon`.
 
-use super::parts::{
-    release::Release,
-    settle::{SettleArgs, settle},
-    verb::Verb,
-};
-use crate::{
-    context::Context,
-    job::{Aftermath, Outcome},
-};
+use super::bulk::{deed::Deed, settle::SettleArgs};
+use crate::context::Context;
 
 /// Release claimed jobs back to the board
 ///
@@ -26,17 +19,8 @@ pub(crate) struct AbandonArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: AbandonArgs) -> anyhow::Result<()> {
-    let verb = Verb {
-        now: "abandon",
-        past: "abandoned",
-    };
-    let release = args.now.then_some(Release::Now);
-    settle(
-        ctx,
-        args.settle,
-        verb,
-        Outcome::Abandon(Aftermath::None),
-        release,
-    )
-    .await
+    let now = args.now;
+    args.settle
+        .run(ctx, |force| Deed::Abandon { force, now })
+        .await
 }

@@ -2,16 +2,19 @@
 
 use serde_json::Value;
 
-use super::parts::{
-    draft,
-    reason::ReasonArgs,
-    select::{Chosen, named, references},
-    verb::{Verb, act},
+use super::{
+    bulk::{
+        action::Task,
+        deed::Deed,
+        references::{named, references},
+        select::{Choice, Chosen, PreviewArgs},
+    },
+    parts::{draft, reason::ReasonArgs},
 };
 use crate::{
-    context::Context,
+    context::{Consent, Context},
     exit::CommandError,
-    job::{Edit, Entry, Priority, Restore, Shelf},
+    job::{Edit, Priority},
 };
 
 /// Change the priority, name or details of unclaimed jobs
@@ -46,6 +49,9 @@ pub(crate) struct ChangeArgs {
     unset: Vec<String>,
 
     #[command(flatten)]
+    preview: PreviewArgs,
+
+    #[command(flatten)]
     reason: ReasonArgs,
 }
 
@@ -61,16 +67,12 @@ impl ChangeArgs {
             .details
             .as_deref()
             .map(|text| draft::details(text, max_details));
-        let set = self
-            .set
-            .iter()
-            .map(|(name, value)| (name.clone(), Some(value.clone())));
-        let unset = self.unset.iter().map(|name| (name.clone(), None));
         let edit = Edit {
             name: self.name.as_deref().map(draft::checked_name).transpose()?,
             priority: self.priority,
             details: details.transpose()?.map(Value::Object),
-            facts: set.chain(unset).collect(),
+            set: self.set.clone(),
+            unset: self.unset.clone(),
         };
         if let Some(details) = &edit.details {
             draft::check_size(details, max_details)?;
@@ -86,35 +88,14 @@ impl ChangeArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<()> {
-    let edit = args.edit(ctx)?;
+    let deed = Deed::Change(args.edit(ctx)?);
     let wanted = references(ctx, &args.jobs)?;
-    let board = ctx.writable_board()?;
+    let board = args.preview.board(ctx)?;
     let chosen = Chosen {
-        jobs: named(ctx, &*board, &[Shelf::Board], &wanted).await?,
-        is_bulk: false,
+        jobs: named(ctx, &*board, deed.shelves(), &wanted).await?,
+        choice: Choice::Named,
     };
-    let verb = Verb {
-        now: "change",
-        past: "changed",
-    };
-    let remark = args.reason.who_and_why(ctx, verb);
-    let change = async |entries: &[&Entry]| {
-        let jobs: Vec<_> = entries
-            .iter()
-            .map(|entry| Restore {
-                key: entry.key().clone(),
-                shelf: Shelf::Board,
-                keeps_attempts: true,
-                remark: Some(remark.clone()),
-                edit: Some(edit.clone()),
-            })
-            .collect();
-        board.restore(&jobs).await
-    };
-    act(ctx, verb, chosen, change, |(), done| (done, None)).await?;
-    if board.capabilities().has_peers() {
-        ctx.out
-            .note("Python services may use the old version until they list the board again");
-    }
-    Ok(())
+    let task = Task::new(ctx, deed, &args.reason, chosen);
+    task.finish(ctx, &*board, (&args.preview, &Consent::default()))
+        .await
 }

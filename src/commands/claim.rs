@@ -7,12 +7,13 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 
 use self::search::{Limits, Search};
-use super::parts::{
-    done::Done,
-    octavia::{refuse_to_hold, refuse_to_perform},
-    select::reference,
-    unconfirmed::{claim_one, settle_kept},
-    under_claim::{Held, LEASE, Performer, expiry, kept_owner, lease, ours},
+use super::{
+    bulk::{references::reference, report::Done},
+    parts::{
+        octavia::{refuse_to_hold, refuse_to_perform},
+        unconfirmed::{claim_one, settle_kept},
+        under_claim::{Held, LEASE, Performer, expiry, kept_owner, lease, ours},
+    },
 };
 use crate::{
     board::{

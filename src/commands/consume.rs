@@ -1,13 +1,7 @@
 //! `jobboard consume`.
 
-use super::parts::{
-    settle::{SettleArgs, settle},
-    verb::Verb,
-};
-use crate::{
-    context::Context,
-    job::{Failure, Outcome},
-};
+use super::bulk::{deed::Deed, settle::SettleArgs};
+use crate::context::Context;
 
 /// Remove finished jobs from the board
 ///
@@ -26,21 +20,8 @@ pub(crate) struct ConsumeArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ConsumeArgs) -> anyhow::Result<()> {
-    let verb = Verb {
-        // The suggestion repeats the option.
-        now: match args.failed {
-            true => "consume --failed",
-            false => "consume",
-        },
-        past: "consumed",
-    };
-    let outcome = match args.failed {
-        true => {
-            let reason = args.settle.reason.given();
-            let reason = reason.as_deref().unwrap_or("marked as failed by hand");
-            Outcome::GiveUp(Failure::told(reason, &ctx.who().text()))
-        }
-        false => Outcome::Consume,
-    };
-    settle(ctx, args.settle, verb, outcome, None).await
+    let failed = args.failed;
+    args.settle
+        .run(ctx, |force| Deed::Consume { force, failed })
+        .await
 }

@@ -14,13 +14,14 @@ use uuid::Uuid;
 
 use self::moving::{Mover, Route};
 use super::{
-    load::{record, refusal},
-    parts::{
-        done::Done,
-        failures::Failures,
-        loader::{Loaded, Loader, SHELVES},
+    bulk::{
+        report::{Done, Failures},
         select::count,
         shared_trash::SharedArgs,
+    },
+    load::{record, refusal},
+    parts::{
+        loader::{Loaded, Loader, SHELVES},
         under_claim::{LEASE, kept_owner},
     },
 };

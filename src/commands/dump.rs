@@ -1,18 +1,17 @@
 //! `jobboard dump`.
 
-mod file;
-
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use chrono::Utc;
 use futures_util::TryStreamExt;
-use serde::Serialize;
 
-use self::file::Sink;
-use super::parts::{
-    dump_format::{Header, Line, Trailer},
-    shared_trash::SharedArgs,
+use super::{
+    bulk::shared_trash::SharedArgs,
+    parts::{
+        dump_format::{Header, Line},
+        sealed::{Sink, Trailer},
+    },
 };
 use crate::{
     board::{
@@ -22,7 +21,7 @@ use crate::{
     context::Context,
     exit::CommandError,
     job::{Entry, Shelf},
-    output::{JobView, Page, Record, Report},
+    output::JobView,
 };
 
 /// The number of records between two progress reports.
@@ -50,38 +49,6 @@ pub(crate) struct DumpArgs {
 
     #[command(flatten)]
     shared: SharedArgs,
-}
-
-#[derive(Debug, Serialize)]
-struct Dumped {
-    file: PathBuf,
-    #[serde(flatten)]
-    trailer: Trailer,
-}
-
-impl Record for Dumped {
-    fn fields(&self) -> Vec<String> {
-        let Trailer {
-            jobs,
-            trash,
-            malformed,
-            ..
-        } = &self.trailer;
-        let counts = [jobs, trash, malformed].map(u64::to_string);
-        let sha256 = self.trailer.sha256.clone();
-        std::iter::once(self.file.display().to_string())
-            .chain(counts)
-            .chain([sha256])
-            .collect()
-    }
-}
-
-impl Report for Dumped {
-    fn human(&self, page: &mut Page) {
-        let file = self.file.display();
-        page.line()
-            .plain(format!("dumped to {file}: {}", self.trailer));
-    }
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()> {
@@ -131,20 +98,11 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
             }
             let view = JobView::of(&entry, now);
             sink.line(ctx, &Line::new(shelf, view))?;
-            *match (&entry, shelf) {
-                (Entry::Malformed(_), _) => &mut trailer.malformed,
-                (Entry::Job(_), Shelf::Trash) => &mut trailer.trash,
-                (Entry::Job(_), _) => &mut trailer.jobs,
-            } += 1;
+            trailer.count(&entry);
         }
     }
     drop(progress);
-    trailer.sha256 = sink.sha256();
-    sink.line(ctx, &trailer)?;
-    match sink.finish(ctx)? {
-        Some(file) => ctx.out.report(&Dumped { file, trailer })?,
-        None => ctx.out.detail(format!("dumped: {trailer}")),
-    }
+    sink.seal(ctx, "dumped to", trailer)?;
     if unread == 0 {
         return Ok(());
     }

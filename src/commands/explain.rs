@@ -22,8 +22,9 @@ pub(crate) use self::{
     worst::Worst,
 };
 use self::{scene::Case, takers::Taker, worst::WORST};
-use super::parts::{
-    logbook::LogbookArgs, octavia::AboutArgs, select::references_or_names, tally::apart,
+use super::{
+    bulk::references::references_or_names,
+    parts::{logbook::LogbookArgs, octavia::AboutArgs, tally::apart},
 };
 use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},

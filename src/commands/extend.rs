@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use super::parts::{
-    done::Done,
-    octavia::refuse_to_hold,
-    select::{Chosen, confirm, named, references},
-    settle::stated_owner,
-    under_claim::expiry,
-    verb::{Verb, act},
+use super::{
+    bulk::{
+        act::{Effect, Pace, Verb, act},
+        references::{named, references},
+        select::{Choice, Chosen, confirm},
+        settle::stated_owner,
+    },
+    parts::{octavia::refuse_to_hold, under_claim::expiry},
 };
 use crate::{
     board::BoardError,
@@ -51,7 +52,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
     refuse_to_hold(ctx, Some(args.expiry), "use an --expiry of at most 1h")?;
     let chosen = Chosen {
         jobs: named(ctx, &*board, &[Shelf::Board], &wanted).await?,
-        is_bulk: false,
+        choice: Choice::Named,
     };
     let verb = Verb {
         now: "extend",
@@ -70,15 +71,17 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
             term: args.expiry,
         });
         let renewed = board.renew(&claims.collect::<Vec<_>>()).await?;
+        let effect = || Effect {
+            field: Some(("expires_in", args.expiry.as_secs_f64().into())),
+            note: None,
+        };
         let renewed = renewed.into_iter().map(|renewed| match (renewed, &stated) {
             (Err(BoardError::NotOwner { .. }), Some(owner)) => {
                 Err(CommandError::NotHeldBy(owner.clone()).into())
             }
-            (renewed, _) => renewed.map_err(anyhow::Error::from),
+            (renewed, _) => Ok(renewed.map(|()| effect())?),
         });
         Ok(renewed.collect())
     };
-    let expires_in = args.expiry.as_secs_f64();
-    let told = |(): &(), done: Done| (done.with("expires_in", expires_in), None);
-    act(ctx, verb, chosen, extend, told).await
+    act(ctx, (verb, Pace::FULL, None), chosen, extend).await
 }

@@ -10,8 +10,9 @@ use chrono::{DateTime, Utc};
 use futures_util::{FutureExt as _, TryStreamExt};
 
 use self::sort::Sort;
-use super::parts::{
-    octavia::AboutArgs, peers, shared_trash::SharedArgs, signature::signature, unused, words::Words,
+use super::{
+    bulk::shared_trash::SharedArgs,
+    parts::{octavia::AboutArgs, peers, signature::signature, unused, words::Words},
 };
 use crate::{
     board::{

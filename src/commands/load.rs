@@ -1,20 +1,22 @@
 //! `jobboard load`.
 
-mod checked;
 pub(super) mod record;
 
 use anyhow::Context as _;
 use chrono::Utc;
 
 use self::record::Loadable;
-use super::parts::{
-    done::Done,
-    draft,
-    dump_format::Trailer,
-    failures::Failures,
-    line_reader::{LineReader, weight},
-    loader::{Loaded, Loader},
-    select::count,
+use super::{
+    bulk::{
+        report::{Done, Failures},
+        select::count,
+    },
+    parts::{
+        draft, dump_format,
+        line_reader::{LineReader, weight},
+        loader::{Loaded, Loader},
+        sealed::{self, Kind},
+    },
 };
 use crate::{
     board::{
@@ -125,8 +127,12 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
 
 impl Source {
     async fn open(mut lines: LineReader) -> anyhow::Result<Self> {
-        let first = checked::first(&mut lines).await?;
-        let header = first.as_deref().map(checked::header).transpose()?.flatten();
+        let first = sealed::first(&mut lines).await?;
+        let header = first
+            .as_deref()
+            .map(dump_format::header)
+            .transpose()?
+            .flatten();
         let (Some(header), Some(line)) = (header, &first) else {
             let (from, total) = (None, None);
             return Ok(Self {
@@ -136,18 +142,12 @@ impl Source {
                 total,
             });
         };
-        let (lines, trailer) = checked::whole(lines, line).await?;
-        let Trailer {
-            jobs,
-            trash,
-            malformed,
-            ..
-        } = trailer;
+        let (lines, trailer) = sealed::whole(lines, line, Kind::Dump).await?;
         Ok(Self {
             lines,
             first: None,
             from: header.backend,
-            total: Some(jobs + trash + malformed),
+            total: Some(trailer.total()),
         })
     }
 

@@ -1,6 +1,8 @@
 //! The command line: its grammar and the dispatch to the commands.
 
 mod abandon;
+mod apply;
+mod bulk;
 mod change;
 mod check;
 mod claim;
@@ -275,6 +277,7 @@ commands! {
         Retry(retry::RetryArgs),
         Change(change::ChangeArgs),
         Purge(purge::PurgeArgs),
+        Apply(apply::ApplyArgs),
         Pause(pause::PauseArgs),
         Resume(resume::ResumeArgs),
         Wait(wait::WaitArgs),

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::parts::select::{Named, named, references_or_names};
+use super::bulk::{
+    references::{named, references_or_names},
+    select::Named,
+};
 use crate::{
     board::BoardError,
     context::Context,

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-use super::parts::{reason::ReasonArgs, verb::Verb};
+use super::parts::reason::ReasonArgs;
 use crate::{
     board::Board,
     context::{Consent, Context},
@@ -59,10 +59,6 @@ impl Report for Paused {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()> {
-    let verb = Verb {
-        now: "pause",
-        past: "paused",
-    };
     let Some(names) = args.names else {
         return list(ctx).await;
     };
@@ -78,12 +74,12 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     let pause = Pause {
         names,
         until,
-        remark: args.reason.who_and_why(ctx, verb),
+        remark: args.reason.who_and_why(ctx, "paused"),
     };
-    let trying = || ctx.trying(verb.now, &pause.names);
+    let trying = || ctx.trying("pause", &pause.names);
     board.pause(&pause).await.with_context(trying)?;
     note_peers(ctx, &*board);
-    let done = verb.past;
+    let done = "paused";
     ctx.out.report(&Paused { done, pause })
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::parts::shared_trash::SharedArgs;
+use super::bulk::shared_trash::SharedArgs;
 use crate::{
     context::Context,
     exit::chain,

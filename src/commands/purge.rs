@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::parts::{
-    dry_run::dry_run,
-    forgotten::Forgotten,
-    reason::ReasonArgs,
-    select::{Named, Selection, confirm},
-    shared_trash::SharedArgs,
-    verb::{Verb, act},
+use super::{
+    bulk::{
+        action::Task,
+        deed::Deed,
+        select::{Named, Selection},
+        shared_trash::SharedArgs,
+    },
+    parts::reason::ReasonArgs,
 };
 use crate::{
-    board::Settled,
     context::{Consent, Context},
     duration,
-    job::{Entry, Identity, Origin, Purge, Remark, Shelf},
+    job::Entry,
 };
 
 /// Delete trashed jobs for good
@@ -53,10 +53,6 @@ struct PurgeSelection {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()> {
-    let verb = Verb {
-        now: "purge",
-        past: "purged",
-    };
     let PurgeSelection {
         selection,
         older_than,
@@ -65,46 +61,18 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     if !all && older_than.is_none() {
         selection.require_by("--state, --name, --filter, --older-than or --all")?;
     }
-    let board = selection.board(ctx)?;
-    let mut chosen = selection.look_up(ctx, &*board, &[Shelf::Trash]).await?;
+    let board = selection.preview.board(ctx)?;
+    let deed = Deed::Purge;
+    let mut chosen = selection.look_up(ctx, &*board, deed.shelves()).await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
     if let Some(age) = older_than {
         let now = Utc::now();
         chosen.jobs.retain(|named| is_older(named, *age, now));
     }
     let chosen = selection.bounded(ctx, chosen)?;
-    if selection.dry_run {
-        return dry_run(ctx, verb.now, chosen);
-    }
-    confirm(ctx, &args.consent, "purge {} permanently?", &chosen)?;
-    let remark = args.reason.who_and_why(ctx, verb);
-    let purge = async |entries: &[&Entry]| {
-        let purges = entries.iter().map(|entry| Purge {
-            key: entry.key().clone(),
-            // Another board's job does not belong into this board's history.
-            job: entry
-                .job()
-                .filter(|job| !matches!(job.origin, Origin::Beside(_)))
-                .map(Identity::from),
-            remark: Some(with_reason(&remark, entry)),
-        });
-        board.purge(&purges.collect::<Vec<_>>()).await
-    };
-    let forgotten = Forgotten::default();
-    let told = |settled: &Settled, done| (done, forgotten.warning(settled));
-    act(ctx, verb, chosen, purge, told).await
-}
-
-/// Adds the reason of the trashing if the purge has none.
-fn with_reason(remark: &Remark, entry: &Entry) -> Remark {
-    let given_up = entry.job().and_then(|job| job.history.remark.as_ref());
-    let reason = remark.reason.as_ref();
-    Remark {
-        reason: reason
-            .or(given_up.and_then(|it| it.reason.as_ref()))
-            .cloned(),
-        ..remark.clone()
-    }
+    let task = Task::new(ctx, deed, &args.reason, chosen);
+    let how = (&selection.preview, &args.consent);
+    task.finish(ctx, &*board, how).await
 }
 
 /// Whether a record has been in the trash for longer; without a time it has not.

@@ -1,16 +1,18 @@
 //! `jobboard restore`.
 
-use super::parts::{
-    dry_run::dry_run,
-    logbook::BooklessArgs,
-    reason::ReasonArgs,
-    select::{Selection, confirm_bulk},
-    shared_trash::SharedArgs,
-    verb::{Verb, act},
+use super::{
+    bulk::{
+        action::Task,
+        deed::Deed,
+        select::{Choice, Chosen, Selection, confirm},
+        shared_trash::SharedArgs,
+    },
+    parts::{logbook::BooklessArgs, reason::ReasonArgs},
 };
 use crate::{
+    board::{Board, BoardError},
     context::{Consent, Context},
-    job::{Entry, Restore, Shelf},
+    job::{Entry, Origin},
 };
 
 /// Move trashed jobs back to the board
@@ -19,7 +21,14 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
     #[command(flatten)]
-    selection: Selection,
+    revival: RevivalArgs,
+}
+
+/// The jobs that become claimable again.
+#[derive(Debug, clap::Args)]
+pub(super) struct RevivalArgs {
+    #[command(flatten)]
+    pub(super) selection: Selection,
 
     #[command(flatten)]
     shared: SharedArgs,
@@ -28,38 +37,66 @@ pub(crate) struct RestoreArgs {
     bookless: BooklessArgs,
 
     #[command(flatten)]
-    reason: ReasonArgs,
+    pub(super) reason: ReasonArgs,
 
     #[command(flatten)]
     consent: Consent,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<()> {
-    let verb = Verb {
-        now: "restore",
-        past: "restored",
-    };
-    args.selection.require()?;
-    let board = args.selection.board(ctx)?;
-    let mut chosen = args
-        .selection
-        .look_up(ctx, &*board, &[Shelf::Trash])
+    let revival = args.revival;
+    revival.selection.require()?;
+    let board = revival.selection.preview.board(ctx)?;
+    let task = revival
+        .task(ctx, &*board, Deed::Restore, |_| Ok(()))
         .await?;
-    args.shared.narrow(ctx, &*board, &mut chosen);
-    let mut chosen = args.selection.bounded(ctx, chosen)?;
-    args.bookless.refuse(ctx, &mut chosen).await?;
-    if args.selection.dry_run {
-        return dry_run(ctx, verb.now, chosen);
+    match revival.agreed(ctx, &*board, task).await? {
+        Some(task) => task.carry_out(ctx, &*board).await,
+        None => Ok(()),
     }
-    confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
-    args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
-    let remark = args.reason.who_and_why(ctx, verb);
-    let restore = async |entries: &[&Entry]| {
-        let keys = entries.iter().map(|entry| entry.key().clone());
-        let jobs: Vec<_> = keys
-            .map(|key| Restore::from_trash(key, Some(remark.clone())))
-            .collect();
-        board.restore(&jobs).await
-    };
-    act(ctx, verb, chosen, restore, |(), done| (done, None)).await
+}
+
+impl RevivalArgs {
+    /// Chooses the jobs that fit.
+    pub(super) async fn task(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+        deed: Deed,
+        fits: impl Fn(&Entry) -> Result<(), BoardError>,
+    ) -> anyhow::Result<Task> {
+        let mut chosen = self.selection.look_up(ctx, board, deed.shelves()).await?;
+        self.shared.narrow(ctx, board, &mut chosen);
+        chosen.require(ctx, fits);
+        let mut chosen = self.selection.bounded(ctx, chosen)?;
+        self.bookless.refuse(ctx, &mut chosen).await?;
+        Ok(Task::new(ctx, deed, &self.reason, chosen))
+    }
+
+    /// Asks for confirmation, also of a job whose board is unknown; `None` after a preview.
+    pub(super) async fn agreed(
+        &self,
+        ctx: &mut Context,
+        board: &dyn Board,
+        task: Task,
+    ) -> anyhow::Result<Option<Task>> {
+        let how = (&self.selection.preview, &self.consent);
+        let task = task.agreed(ctx, board, how).await?;
+        if let Some(task) = &task
+            && !self.shared.shared
+            && has_unknown_board(&task.chosen)
+        {
+            ctx.out.note(
+                "a Python service moved the job to the trash; the job may belong to another board \
+                 that shares this trash",
+            );
+            confirm(ctx, &self.consent, "restore {} here?", &task.chosen)?;
+        }
+        Ok(task)
+    }
+}
+
+fn has_unknown_board(chosen: &Chosen) -> bool {
+    let mut entries = chosen.entries();
+    chosen.choice == Choice::Named && entries.any(|it| *it.origin() == Origin::Unknown)
 }

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::parts::{reason::ReasonArgs, verb::Verb};
+use super::parts::reason::ReasonArgs;
 use crate::{
     context::Context,
     exit::CommandError,
@@ -40,13 +40,9 @@ impl Report for Resumed {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<()> {
-    let verb = Verb {
-        now: "resume",
-        past: "resumed",
-    };
     let board = ctx.writable_board()?;
     let what = args.names.as_deref().unwrap_or("all pauses");
-    let trying = || ctx.trying(verb.now, what);
+    let trying = || ctx.trying("resume", what);
     let paused = board.pauses().await.with_context(trying)?;
     let paused: Vec<_> = paused.into_iter().map(|pause| pause.names).collect();
     let names = match &args.names {
@@ -63,12 +59,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
     if names.is_empty() {
         ctx.out.note("nothing is paused");
     }
-    let remark = args.reason.who_and_why(ctx, verb);
+    let remark = args.reason.who_and_why(ctx, "resumed");
     let mut resumed = Vec::new();
     for names in names {
         // Another client may have been faster.
         if board.resume(&names, &remark).await.with_context(trying)? {
-            let done = verb.past;
+            let done = "resumed";
             resumed.push(Resumed { done, names });
         }
     }

@@ -2,17 +2,13 @@
 
 use chrono::{DateTime, Utc};
 
-use super::parts::{
-    dry_run::dry_run,
-    logbook::BooklessArgs,
-    reason::ReasonArgs,
-    select::{Chosen, Selection, confirm_bulk, count},
-    shared_trash::SharedArgs,
-    verb::{Pace, Verb, act_at},
+use super::{
+    bulk::{act::Pace, deed::Deed},
+    restore::RevivalArgs,
 };
 use crate::{
     board::BoardError,
-    context::{Consent, Context},
+    context::Context,
     job::{Entry, Remark, Restore, Shelf},
 };
 
@@ -24,7 +20,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct RetryArgs {
     #[command(flatten)]
-    selection: Selection,
+    revival: RevivalArgs,
 
     /// Keep the attempt and postponement counts
     #[arg(long)]
@@ -33,76 +29,28 @@ pub(crate) struct RetryArgs {
     /// Maximum pace, for example 5/s; also per m or h
     #[arg(long, value_name = "N/s", value_parser = Pace::parse)]
     rate: Option<Pace>,
-
-    #[command(flatten)]
-    shared: SharedArgs,
-
-    #[command(flatten)]
-    bookless: BooklessArgs,
-
-    #[command(flatten)]
-    reason: ReasonArgs,
-
-    #[command(flatten)]
-    consent: Consent,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()> {
-    let verb = Verb {
-        now: "retry",
-        past: "retried",
+    let (revival, keep_attempts) = (&args.revival, args.keep_attempts);
+    revival.selection.require()?;
+    let board = revival.selection.preview.board(ctx)?;
+    let (deed, now) = (Deed::Retry { keep_attempts }, Utc::now());
+    let fits = |entry: &Entry| judge(entry, now, keep_attempts);
+    let mut task = revival.task(ctx, &*board, deed, fits).await?;
+    task.pace = args.rate.clone().unwrap_or(Pace::FULL);
+    let Some(task) = revival.agreed(ctx, &*board, task).await? else {
+        return Ok(());
     };
-    args.selection.require()?;
-    let board = args.selection.board(ctx)?;
-    let shelves = [Shelf::Board, Shelf::Trash];
-    let mut chosen = args.selection.look_up(ctx, &*board, &shelves).await?;
-    args.shared.narrow(ctx, &*board, &mut chosen);
-    refuse_others(ctx, &mut chosen, args.keep_attempts);
-    let mut chosen = args.selection.bounded(ctx, chosen)?;
-    args.bookless.refuse(ctx, &mut chosen).await?;
-    if args.selection.dry_run {
-        return dry_run(ctx, verb.now, chosen);
-    }
-    confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
-    args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
-    let remark = args.reason.who_and_why(ctx, verb);
-    let retry = async |entries: &[&Entry]| {
-        let again = |entry: &&Entry| again(entry, args.keep_attempts, &remark);
-        let jobs: Vec<_> = entries.iter().map(again).collect();
-        board.restore(&jobs).await
-    };
-    let pace = args.rate.unwrap_or(Pace::FULL);
-    act_at(ctx, (verb, pace), chosen, retry, |(), done| (done, None)).await
+    task.carry_out(ctx, &*board).await
 }
 
-/// Rejects jobs that cannot be retried, or drops them from a selection by filter.
-fn refuse_others(ctx: &Context, chosen: &mut Chosen, keeps_attempts: bool) {
-    let (now, all) = (Utc::now(), chosen.jobs.len());
-    for named in &mut chosen.jobs {
-        if let Ok(entry) = &named.entry
-            && let Err(refusal) = judge(entry, now, keeps_attempts)
-        {
-            named.entry = Err(refusal.into());
-        }
-    }
-    if chosen.is_bulk {
-        chosen.jobs.retain(|named| named.entry.is_ok());
-        let left_out = all - chosen.jobs.len();
-        if left_out > 0 {
-            ctx.out.note(format!(
-                "skipped because they are claimed or not delayed: {left_out} of {}",
-                count(all as u64)
-            ));
-        }
-    }
-}
-
-pub(super) fn again(entry: &Entry, keeps_attempts: bool, remark: &Remark) -> Restore {
+pub(super) fn again(entry: &Entry, keeps_attempts: bool, remark: Option<Remark>) -> Restore {
     Restore {
         key: entry.key().clone(),
         shelf: entry.job().map_or(Shelf::Trash, |job| job.shelf),
         keeps_attempts,
-        remark: Some(remark.clone()),
+        remark,
         edit: None,
     }
 }

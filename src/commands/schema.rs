@@ -17,9 +17,9 @@ macro_rules! schemas {
     };
 }
 
-pub(super) const SCHEMAS: [(&str, &str); 27] = schemas![
+pub(super) const SCHEMAS: [(&str, &str); 28] = schemas![
     "check" "common" "conductor" "count" "diagnosis" "draft" "dump" "error" "event" "explanation"
-    "failure" "file" "flow" "help" "job" "note" "owner" "pause" "ping" "posted" "report" "result" "schema"
+    "failure" "file" "flow" "help" "job" "note" "owner" "pause" "ping" "plan" "posted" "report" "result" "schema"
     "selftest" "setting" "status" "text"
 ];
 

@@ -3,7 +3,10 @@
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::parts::{octavia::AboutArgs, peers, select::references_or_names};
+use super::{
+    bulk::references::references_or_names,
+    parts::{octavia::AboutArgs, peers},
+};
 use crate::{
     board::{Board, BoardError, BoardExt, JobRef},
     context::Context,

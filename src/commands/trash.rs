@@ -1,10 +1,7 @@
 //! `jobboard trash`.
 
-use super::parts::{
-    settle::{SettleArgs, settle},
-    verb::Verb,
-};
-use crate::{context::Context, job::Outcome};
+use super::bulk::{deed::Deed, settle::SettleArgs};
+use crate::context::Context;
 
 /// Move jobs to the trash
 ///
@@ -17,9 +14,5 @@ pub(crate) struct TrashArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: TrashArgs) -> anyhow::Result<()> {
-    let verb = Verb {
-        now: "trash",
-        past: "trashed",
-    };
-    settle(ctx, args.settle, verb, Outcome::Trash(None), None).await
+    args.settle.run(ctx, |force| Deed::Trash { force }).await
 }

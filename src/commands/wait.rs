@@ -11,7 +11,8 @@ use serde_json::json;
 
 use self::ended::{InVain, learn};
 use super::{
-    parts::{done::Done, select::references, unused},
+    bulk::{references::references, report::Done},
+    parts::unused,
     show,
 };
 use crate::{
@@ -304,7 +305,7 @@ async fn look_up(
     Ok(jobs)
 }
 
-async fn within<T>(
+pub(super) async fn within<T>(
     timeout: Option<Duration>,
     what: &str,
     wait: impl Future<Output = board::Result<T>>,

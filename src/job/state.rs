@@ -21,7 +21,7 @@ named! {
 
 named! {
     /// What a job is doing, as TaskFlow names it, and the two states that only we tell apart.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     pub(crate) enum State ("state", str::eq_ignore_ascii_case) {
         Unclaimed => "UNCLAIMED",
         Claimed => "CLAIMED",

@@ -11,6 +11,7 @@
 pub(crate) mod support;
 
 mod abandon;
+mod apply;
 mod change;
 mod check;
 mod claim;

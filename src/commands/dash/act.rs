@@ -10,7 +10,7 @@ use super::row::Place;
 use crate::{
     board::{self, Board, BoardError},
     commands::{
-        parts::{select, settle::by_force},
+        bulk::{select, settle::by_force},
         retry,
     },
     exit::chain,
@@ -222,7 +222,7 @@ async fn retry(board: &dyn Board, jobs: &[Entry], remark: &Remark) -> board::Res
         .zip(&refused)
         .filter(|(_, refused)| refused.is_none());
     let fit: Vec<_> = fit
-        .map(|(entry, _)| retry::again(entry, false, remark))
+        .map(|(entry, _)| retry::again(entry, false, Some(remark.clone())))
         .collect();
     let mut answers = board.restore(&fit).await?.into_iter();
     let answers = jobs.iter().zip(refused).map(|(entry, refused)| {

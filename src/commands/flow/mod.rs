@@ -8,10 +8,7 @@ use chrono::Utc;
 
 pub(crate) use self::position::position;
 use self::view::FlowView;
-use super::{
-    parts::{logbook::LogbookArgs, select::reference},
-    show::look_everywhere,
-};
+use super::{bulk::references::reference, parts::logbook::LogbookArgs, show::look_everywhere};
 use crate::{board::BoardError, context::Context, exit::CommandError};
 
 /// Show the progress of a TaskFlow job: its tasks and failures

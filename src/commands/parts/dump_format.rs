@@ -1,18 +1,17 @@
-//! The format of a dump: a header, a line for each record, and a trailer.
+//! The format of a dump: its header and its records. `sealed` adds the trailer.
 
-use std::fmt;
-
-use aws_lc_rs::digest::{Context as Digest, SHA256};
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     board::url::BoardKind,
-    job::Shelf,
+    commands::post::lines::{DUMP, MARK},
+    exit::CommandError,
+    job::{Shelf, shortened},
     output::{JobView, rfc3339},
 };
 
-pub(crate) const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -68,55 +67,50 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The last line: the number of records, and a hash of everything before it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Trailer {
-    #[serde(default, serialize_with = "always")]
-    pub(crate) end: bool,
-    pub(crate) jobs: u64,
-    pub(crate) trash: u64,
-    pub(crate) malformed: u64,
-    pub(crate) sha256: String,
-}
-
-fn always<S: serde::Serializer>(_: &bool, writer: S) -> Result<S::Ok, S::Error> {
-    writer.serialize_bool(true)
-}
-
-impl fmt::Display for Trailer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            jobs,
-            trash,
-            malformed,
-            ..
-        } = self;
-        write!(f, "{jobs} on the board, {trash} in the trash")?;
-        match malformed {
-            0 => Ok(()),
-            _ => write!(f, ", {malformed} unreadable"),
-        }
+/// Parses the header; `None` for the line of a listing.
+pub(crate) fn header(line: &[u8]) -> anyhow::Result<Option<Header>> {
+    // A header after a byte order mark counts, and its hash then rejects the dump.
+    let line = line.strip_prefix(MARK).unwrap_or(line).trim_ascii_start();
+    if !line.starts_with(format!("{{\"{DUMP}\":").as_bytes()) {
+        return Ok(None);
     }
+    let header: Header = serde_json::from_slice(line)
+        .map_err(|error| shortened(&error.to_string()))
+        .map_err(|words| CommandError::usage(format!("the header of the dump: {words}")))?;
+    if header.jobboard_dump != VERSION {
+        let message = format!(
+            "the dump has version {}; this jobboard reads version {VERSION}",
+            header.jobboard_dump
+        );
+        return Err(CommandError::usage(message).into());
+    }
+    Ok(Some(header))
 }
 
-pub(crate) struct Hash(Digest);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
-impl Default for Hash {
-    fn default() -> Self {
-        Self(Digest::new(&SHA256))
-    }
-}
-
-impl Hash {
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    pub(crate) fn hex(&self) -> String {
-        let hash = self.0.clone().finish();
-        hash.as_ref()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+    #[test]
+    fn untrusted_headers_are_written_as_they_were_read() {
+        let headers = [
+            r#"{"jobboard_dump":1,"board":"b","backend":"redis","version":"0.2.0","taken":"2026-01-01T00:00:00Z"}"#,
+            r#"{"jobboard_dump":1,"board":"b","backend":"of later","filter":["name=a"],"later":[1]}"#,
+            r#"{"jobboard_dump":2,"board":"b","backend":"embedded","created_on":"2026-01-01T00:00:00Z"}"#,
+        ];
+        Corpus::of(Bounds::STORED, headers).hold(|input| match header(input) {
+            Ok(Some(header)) => {
+                let text = |header: &Header| serde_json::to_string(header).unwrap();
+                let once = text(&header);
+                if header.backend.is_some() {
+                    let again = super::header(once.as_bytes()).map_err(|it| it.to_string())?;
+                    same("read again", &Some(once), &again.as_ref().map(text))?;
+                }
+                Ok(Answer::Read)
+            }
+            Ok(None) => refused("it is none"),
+            Err(error) => refused(&format!("{error:#}")),
+        });
     }
 }

@@ -3,8 +3,8 @@
 use anyhow::Context as _;
 use futures_util::future::OptionFuture;
 
-use super::select::Chosen;
 use crate::{
+    commands::bulk::select::Chosen,
     config::Source,
     context::Context,
     exit::CommandError,

@@ -1,12 +1,8 @@
-//! Parts that commands share: job selection, batches, dry runs, drafts, and commands under a claim.
+//! Parts that commands share: drafts, dumps, liveness, and commands under a claim.
 
-pub(super) mod done;
 pub(super) mod draft;
-pub(super) mod dry_run;
 pub(super) mod dump_format;
 pub(super) mod early_format;
-pub(super) mod failures;
-pub(super) mod forgotten;
 pub(super) mod json;
 pub(super) mod line_reader;
 pub(super) mod liveness;
@@ -16,11 +12,8 @@ pub(super) mod misuse;
 pub(super) mod octavia;
 pub(super) mod peers;
 pub(super) mod reason;
-pub(super) mod release;
 pub(super) mod scrape;
-pub(super) mod select;
-pub(super) mod settle;
-pub(super) mod shared_trash;
+pub(super) mod sealed;
 pub(super) mod signature;
 pub(super) mod synonyms;
 pub(super) mod tally;
@@ -28,5 +21,4 @@ pub(super) mod target;
 pub(super) mod unconfirmed;
 pub(super) mod under_claim;
 pub(super) mod unused;
-pub(super) mod verb;
 pub(super) mod words;

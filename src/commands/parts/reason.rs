@@ -1,6 +1,5 @@
 //! Audit entries of unusual actions.
 
-use super::verb::Verb;
 use crate::{
     context::Context,
     job::{Remark, shortened},
@@ -15,14 +14,8 @@ pub(crate) struct ReasonArgs {
 }
 
 impl ReasonArgs {
-    /// Returns the audit entry; `None` for a normal action without a reason.
-    pub(crate) fn remark(&self, ctx: &Context, verb: Verb, is_ordinary: bool) -> Option<Remark> {
-        let is_worth_it = !is_ordinary || self.given().is_some();
-        is_worth_it.then(|| self.who_and_why(ctx, verb))
-    }
-
-    pub(crate) fn who_and_why(&self, ctx: &Context, verb: Verb) -> Remark {
-        Remark::now(verb.past, &ctx.who().text(), self.given().as_deref())
+    pub(crate) fn who_and_why(&self, ctx: &Context, action: &str) -> Remark {
+        Remark::now(action, &ctx.who().text(), self.given().as_deref())
     }
 
     /// Returns the reason, shortened to the stored length.

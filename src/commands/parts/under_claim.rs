@@ -7,9 +7,10 @@ use chrono::{DateTime, Utc};
 use rustix::process::Signal;
 use uuid::Uuid;
 
-use super::{forgotten, unconfirmed::settle_kept};
+use super::unconfirmed::settle_kept;
 use crate::{
     board::Board,
+    commands::bulk::action::no_history,
     context::Context,
     duration,
     exit::CommandError,
@@ -258,7 +259,7 @@ impl Performer {
                 .with(&job.reference)
         })?;
         if let Some(why) = settled.forgotten {
-            ctx.out.note(forgotten::warning(&why));
+            ctx.out.note(no_history(&why));
         }
         Ok(outcome)
     }

@@ -19,7 +19,8 @@ use self::{
     since::{Told, happened},
 };
 use super::{
-    parts::{octavia::AboutArgs, select, under_claim, unused},
+    bulk::select::count,
+    parts::{octavia::AboutArgs, under_claim, unused},
     wait,
 };
 use crate::{
@@ -228,7 +229,7 @@ impl Watch<'_> {
                 ctx.out.note(format!(
                     "watching {}: {} on the board, {} in the trash",
                     self.board.name(),
-                    select::count(health.jobs),
+                    count(health.jobs),
                     health.trashed
                 ));
                 unused::note_if_unused(ctx, self.board, &health);

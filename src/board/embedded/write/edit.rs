@@ -61,7 +61,7 @@ fn details(
     edit: &Edit,
     limit: Limit,
 ) -> rusqlite::Result<Result<Option<String>, String>> {
-    let now = match edit.facts.is_empty() {
+    let now = match !edit.edits_members() {
         true => None,
         false => transaction
             .prepare_cached("SELECT details FROM job WHERE sequence = ?1")?

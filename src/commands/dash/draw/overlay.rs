@@ -3,13 +3,13 @@
 use super::{Canvas, page::said};
 use crate::{
     commands::{
+        bulk::select,
         dash::{
             act::{Dialog, Stage},
             field::Field,
             keys::{KEYS, acts},
             state::{Overlay, State},
         },
-        parts::select,
     },
     output::{Pieces, Text, Tone},
 };

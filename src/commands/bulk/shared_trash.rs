@@ -1,9 +1,9 @@
 //! Filters the trash that sibling boards share.
 
-use super::select::{Chosen, Named, confirm};
+use super::select::{Chosen, Named};
 use crate::{
     board::Board,
-    context::{Consent, Context},
+    context::Context,
     exit::CommandError,
     job::{Entry, Origin},
     suggest::Hint,
@@ -34,7 +34,7 @@ impl SharedArgs {
         if self.shared {
             return;
         }
-        if !chosen.is_bulk {
+        if !chosen.is_bulk() {
             for Named { entry, .. } in &mut chosen.jobs {
                 if let Ok(Origin::Beside(other)) = entry.as_ref().map(Entry::origin) {
                     *entry = Err(not_ours(board.name(), other));
@@ -52,26 +52,6 @@ impl SharedArgs {
                 "skipped because they belong to another or an unknown board: {others} of {all} (name \
                     them, or use --shared)"
             )),
-        }
-    }
-
-    /// Asks for confirmation of jobs without a known origin.
-    pub(crate) fn confirm_unknown(
-        self,
-        ctx: &Context,
-        consent: &Consent,
-        chosen: &Chosen,
-    ) -> anyhow::Result<()> {
-        let mut entries = chosen.entries();
-        match !self.shared && entries.any(|entry| *entry.origin() == Origin::Unknown) {
-            true => {
-                ctx.out.note(
-                    "a Python service moved the job to the trash; the job may belong to another \
-                        board that shares this trash",
-                );
-                confirm(ctx, consent, "restore {} here?", chosen)
-            }
-            false => Ok(()),
         }
     }
 }

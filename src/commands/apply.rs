@@ -1,0 +1,58 @@
+//! `jobboard apply`.
+
+use super::{
+    bulk::{act::Pace, plan::Plan, select::PreviewArgs},
+    parts::{draft, line_reader::LineReader},
+};
+use crate::{
+    context::{Consent, Context},
+    exit::CommandError,
+};
+
+/// Carry out a plan that --plan wrote
+///
+/// Acts on each job of the plan that is unchanged, and reports the other jobs as `skipped`. An interrupted run
+/// can be repeated: jobs that are done already are skipped. The audit entries name the author and the reason
+/// of the plan. A truncated or altered plan, and a plan for another board, is refused as a whole.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApplyArgs {
+    /// Plan to carry out, or - for standard input
+    #[arg(value_name = "FILE|-")]
+    file: String,
+
+    /// Maximum pace, for example 5/s; also per m or h
+    #[arg(long, value_name = "N/s", value_parser = Pace::parse)]
+    rate: Option<Pace>,
+
+    /// List the jobs that are unchanged, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()> {
+    let path = draft::source(&args.file);
+    if path.is_none() && ctx.config.takes_stdin() {
+        return Err(CommandError::usage("standard input can be read only once").into());
+    }
+    let preview = PreviewArgs {
+        dry_run: args.dry_run,
+        plan: None,
+    };
+    let board = preview.board(ctx)?;
+    let max_details = ctx.config.max_details.value;
+    let plan = Plan::read(LineReader::open(path.as_deref(), max_details)?).await?;
+    plan.require(&*board)?;
+    let (mut task, skipped) = plan.task(ctx, &*board).await?;
+    task.pace = args.rate.unwrap_or(Pace::FULL);
+    task.resume = path.map(|_| ctx.program().with(["apply", args.file.as_str()]));
+    let Some(task) = task.agreed(ctx, &*board, (&preview, &args.consent)).await? else {
+        return Ok(());
+    };
+    for done in &skipped {
+        ctx.out.say(done)?;
+    }
+    task.carry_out(ctx, &*board).await
+}

@@ -1,0 +1,209 @@
+//! Acts on several jobs and reports each result.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::time::Instant;
+
+use serde_json::Value;
+
+use super::{
+    report::{Done, Failures},
+    select::{Choice, Chosen, Named, count},
+};
+use crate::{
+    board::{self, BoardError},
+    context::Context,
+    exit::CommandError,
+    job::Entry,
+    process::signal::Signals,
+    suggest::Suggestion,
+};
+
+const BATCH: usize = 500;
+
+/// The exit code after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// The shortest time between two exchanges of a paced run.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The verb in both forms: before and after the action.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Verb {
+    pub(crate) now: &'static str,
+    pub(crate) past: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pace {
+    batch: usize,
+    /// The time between the starts of two batches.
+    interval: Duration,
+    /// The rate as typed; empty for no limit.
+    pub(crate) text: String,
+}
+
+impl Pace {
+    /// No limit.
+    pub(crate) const FULL: Self = Self {
+        batch: BATCH,
+        interval: Duration::ZERO,
+        text: String::new(),
+    };
+
+    /// Parses a rate, for example `5/s` or `100/m`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let rate = text.split_once('/').and_then(|(count, unit)| {
+            let unit = match unit {
+                "s" => Duration::from_secs(1),
+                "m" => Duration::from_secs(60),
+                "h" => Duration::from_secs(60 * 60),
+                _ => return None,
+            };
+            let count: u32 = count.parse().ok().filter(|count| *count > 0)?;
+            Some((count, unit))
+        });
+        let (count, unit) =
+            rate.ok_or("use a number per second, minute or hour, for example 5/s or 100/m")?;
+        let each = unit / count;
+        // More exchanges with the board would bring nothing.
+        let batch = (TICK.as_nanos() / each.as_nanos().max(1)).clamp(1, BATCH as u128) as u32;
+        Ok(Self {
+            batch: batch as usize,
+            interval: each * batch,
+            text: text.to_owned(),
+        })
+    }
+}
+
+/// The effect of a verb on one job, beyond its own word.
+#[derive(Debug, Default)]
+pub(crate) struct Effect {
+    pub(crate) field: Option<(&'static str, Value)>,
+    pub(crate) note: Option<String>,
+}
+
+/// Acts on the chosen jobs in batches, and reports each in order.
+///
+/// A single job sets the exit code by its own error; several jobs share one. With a command to resume, Ctrl-C ends the
+/// work after a batch and prints that command.
+pub(crate) async fn act(
+    ctx: &mut Context,
+    (verb, pace, resume): (Verb, Pace, Option<Suggestion>),
+    chosen: Chosen,
+    mut act: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>>,
+) -> anyhow::Result<()> {
+    ctx.out.outlive_reader();
+    let (choice, total) = (chosen.choice, chosen.jobs.len());
+    if total == 0 && choice != Choice::Planned {
+        ctx.out.note("no job matches; nothing changed");
+    }
+    let mut failures = Failures::new(ctx, verb.now, chosen.is_bulk());
+    let progress = ctx.out.progress(verb.now, Some(total as u64));
+    let mut jobs = chosen.jobs.into_iter().peekable();
+    let mut next = Instant::now();
+    let mut signals = resume.as_ref().map(|_| Signals::ending()).transpose()?;
+    let ended = loop {
+        if jobs.peek().is_none() {
+            break Ok(());
+        }
+        if !is_time(next, signals.as_mut()).await {
+            break Err(stopped(ctx, resume, choice, jobs));
+        }
+        next = Instant::now() + pace.interval;
+        let batch: Vec<_> = jobs.by_ref().take(pace.batch).collect();
+        let entries: Vec<_> = batch
+            .iter()
+            .filter_map(|named| named.entry.as_ref().ok())
+            .collect();
+        let answers = match act(&entries).await {
+            Ok(answers) => answers,
+            Err(error) => break Err(error).with_context(|| ctx.trying(verb.now, "the jobs")),
+        };
+        let count = batch.len();
+        for (name, reference, done) in matched(batch, answers) {
+            match done {
+                Ok((entry, effect)) => progress.suspend(|| {
+                    let done = Done::of(verb.past, &entry);
+                    effect.note.into_iter().for_each(|note| ctx.out.note(note));
+                    ctx.out.say(&match effect.field {
+                        Some((name, value)) => done.with(name, value),
+                        None => done,
+                    })
+                })?,
+                Err(error) if choice == Choice::Planned && has_changed(&error) => {
+                    progress.suspend(|| ctx.out.say(&Done::skipped(&reference, name)))?;
+                }
+                Err(error) if total == 1 => {
+                    return Err(error.context(ctx.trying(verb.now, name).with(reference)));
+                }
+                Err(error) => progress.suspend(|| failures.add(ctx, name, reference, error)),
+            }
+        }
+        progress.suspend(|| ctx.out.flush())?;
+        progress.add(count as u64);
+    };
+    drop(progress);
+    ended.and(failures.end(ctx, total))
+}
+
+/// Waits until then; returns `false` after a signal.
+async fn is_time(then: Instant, signals: Option<&mut Signals>) -> bool {
+    let Some(signals) = signals else {
+        tokio::time::sleep_until(then).await;
+        return true;
+    };
+    tokio::select! {
+        _ = signals.next() => false,
+        () = tokio::time::sleep_until(then) => signals.pending().await.is_none(),
+    }
+}
+
+/// Prints the command for the remaining jobs, and returns the end by a signal.
+pub(crate) fn stopped(
+    ctx: &Context,
+    resume: Option<Suggestion>,
+    choice: Choice,
+    rest: impl Iterator<Item = Named>,
+) -> anyhow::Error {
+    let rest: Vec<_> = rest.map(|named| named.reference).collect();
+    let (left, resume) = (count(rest.len() as u64), resume.unwrap_or_default());
+    let resume = match choice {
+        Choice::Named => resume.with(rest),
+        Choice::Filtered | Choice::Planned => resume,
+    };
+    ctx.out.note(format!(
+        "stopped with {left} remaining; `{resume}` continues"
+    ));
+    CommandError::Command(INTERRUPTED).into()
+}
+
+/// Whether another client acted on the job first.
+fn has_changed(error: &anyhow::Error) -> bool {
+    let is_changed = |error: &BoardError| {
+        matches!(
+            error,
+            BoardError::AlreadyClaimed { .. } | BoardError::NotHeldBack
+        ) || error.is_about_the_claim()
+    };
+    matches!(error.downcast_ref(), Some(CommandError::NotHeldBy(_)))
+        || error.downcast_ref().is_some_and(is_changed)
+}
+
+type Answered = (String, String, anyhow::Result<(Entry, Effect)>);
+
+/// Assigns the answers to their records; missing records already have theirs.
+fn matched(
+    batch: Vec<Named>,
+    answers: Vec<anyhow::Result<Effect>>,
+) -> impl Iterator<Item = Answered> {
+    let mut answers = answers.into_iter();
+    batch.into_iter().map(move |named| {
+        let done = named.entry.and_then(|entry| match answers.next() {
+            Some(answer) => Ok((entry, answer?)),
+            None => Err(BoardError::NoSuchJob.into()),
+        });
+        (named.name, named.reference, done)
+    })
+}

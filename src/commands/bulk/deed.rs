@@ -1,0 +1,81 @@
+//! What the verbs do, as data: a command or a plan chooses the deed.
+
+use serde::{Deserialize, Serialize};
+
+use super::{act::Verb, select::Chosen};
+use crate::job::{Edit, Shelf};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Deed {
+    Abandon { force: Force, now: bool },
+    Consume { force: Force, failed: bool },
+    Trash { force: Force },
+    Restore,
+    Retry { keep_attempts: bool },
+    Change(Edit),
+    Purge,
+}
+
+/// Whose claims may be overridden.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Force {
+    None,
+    /// An operator's decision about the job as seen.
+    Any,
+    /// An operator's decision about this owner's claim.
+    Of(String),
+}
+
+impl Deed {
+    pub(crate) fn verb(&self) -> Verb {
+        let (now, past) = match self {
+            Self::Abandon { .. } => ("abandon", "abandoned"),
+            // The suggestion repeats the option.
+            Self::Consume { failed: true, .. } => ("consume --failed", "consumed"),
+            Self::Consume { .. } => ("consume", "consumed"),
+            Self::Trash { .. } => ("trash", "trashed"),
+            Self::Restore => ("restore", "restored"),
+            Self::Retry { .. } => ("retry", "retried"),
+            Self::Change(_) => ("change", "changed"),
+            Self::Purge => ("purge", "purged"),
+        };
+        Verb { now, past }
+    }
+
+    pub(crate) fn shelves(&self) -> &'static [Shelf] {
+        match self {
+            Self::Abandon { .. } | Self::Consume { .. } | Self::Trash { .. } | Self::Change(_) => {
+                &[Shelf::Board]
+            }
+            Self::Restore | Self::Purge => &[Shelf::Trash],
+            Self::Retry { .. } => &[Shelf::Board, Shelf::Trash],
+        }
+    }
+
+    pub(super) fn force(&self) -> Option<&Force> {
+        match self {
+            Self::Abandon { force, .. } | Self::Consume { force, .. } | Self::Trash { force } => {
+                Some(force)
+            }
+            Self::Restore | Self::Retry { .. } | Self::Change(_) | Self::Purge => None,
+        }
+    }
+
+    pub(super) fn is_forced(&self) -> bool {
+        self.force().is_some_and(|force| *force != Force::None)
+    }
+
+    /// Returns the question to ask first; `{}` in it is the number of jobs.
+    pub(super) fn question(&self, chosen: &Chosen) -> Option<String> {
+        let verb = self.verb().now;
+        if self.is_forced() {
+            return Some(format!("{verb} {{}} by force?"));
+        }
+        match self {
+            Self::Purge => Some("purge {} permanently?".to_owned()),
+            _ => chosen.is_bulk().then(|| format!("{verb} {{}}?")),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Plans: what a verb would do, in a file, for `apply` to do later.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    act::Pace,
+    action::Task,
+    deed::Deed,
+    report::{Done, sorted_out},
+    select::{Choice, Chosen, Named, count},
+};
+use crate::{
+    board::{self, Board, JobRef},
+    commands::parts::{
+        line_reader::LineReader,
+        sealed::{self, Kind, Sink, Trailer},
+    },
+    context::Context,
+    exit::CommandError,
+    job::{Entry, Fence, JobKey, Owner, State, shortened},
+    output::rfc3339,
+    suggest::Hint,
+};
+
+const VERSION: u32 = 1;
+
+const BATCH: usize = 500;
+
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    jobboard_plan: u32,
+    board: String,
+    version: String,
+    created_on: String,
+    who: String,
+    reason: Option<String>,
+    action: Deed,
+}
+
+/// A job, as the plan saw it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Item {
+    /// A reference for people; the key identifies the record.
+    job: String,
+    name: String,
+    key: String,
+    expected: Expected,
+}
+
+/// What must be unchanged. A running owner renews its claim, so the expiry is not part of it.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Expected {
+    state: State,
+    owner: Option<String>,
+    fence: Option<Fence>,
+    created_on: Option<DateTime<Utc>>,
+    trashed_on: Option<DateTime<Utc>>,
+    /// Of an unclaimed job. The fence and the owner identify a claim.
+    last_modified: Option<DateTime<Utc>>,
+    attempts: u32,
+    not_before: Option<DateTime<Utc>>,
+    action_on: Option<DateTime<Utc>>,
+}
+
+impl Expected {
+    fn of(entry: &Entry) -> Self {
+        let (job, holding) = (entry.job(), entry.holding());
+        let history = job.map(|job| &job.history);
+        let owner = holding.and_then(|it| it.owner.as_ref());
+        Self {
+            state: entry.state(),
+            owner: owner.map(|owner| owner.text().into_owned()),
+            fence: holding.and_then(|it| it.fence.clone()),
+            created_on: job.and_then(|job| job.created_on),
+            trashed_on: job.and_then(|job| job.trashed_on),
+            last_modified: job
+                .filter(|_| holding.is_none())
+                .and_then(|job| job.last_modified),
+            attempts: history.map_or(0, |history| history.attempts),
+            not_before: history.and_then(|history| history.not_before),
+            action_on: history.and_then(|history| history.remark.as_ref()?.on),
+        }
+    }
+}
+
+/// Writes the task as a plan instead of carrying it out.
+pub(super) fn write(ctx: &mut Context, file: &Path, task: Task) -> anyhow::Result<()> {
+    let (board, total) = (ctx.board()?, task.chosen.jobs.len());
+    let (entries, failures) = sorted_out(ctx, task.deed.verb().now, task.chosen)?;
+    let mut sink = Sink::open(Some(file).filter(|path| path.as_os_str() != "-"))?;
+    let header = Header {
+        jobboard_plan: VERSION,
+        board: board.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        created_on: rfc3339(Utc::now()),
+        who: task.who.text().into_owned(),
+        reason: task.reason,
+        action: task.deed,
+    };
+    sink.line(ctx, &header)?;
+    let mut trailer = Trailer::default();
+    for entry in &entries {
+        let item = Item {
+            job: entry.reference().into_owned(),
+            name: entry.name().into_owned(),
+            key: entry.key().text().into_owned(),
+            expected: Expected::of(entry),
+        };
+        sink.line(ctx, &item)?;
+        trailer.count(entry);
+    }
+    sink.seal(ctx, "planned in", trailer)?;
+    failures.end(ctx, total)
+}
+
+/// A plan that was read and verified.
+pub(crate) struct Plan {
+    header: Header,
+    items: Vec<Item>,
+}
+
+impl Plan {
+    pub(crate) async fn read(mut lines: LineReader) -> anyhow::Result<Self> {
+        let source = lines.source().to_owned();
+        let first = sealed::first(&mut lines).await?.unwrap_or_default();
+        let wrong = |error: serde_json::Error| {
+            CommandError::usage(shortened(&format!("{source} is not a plan: {error}")))
+        };
+        let header: Header = serde_json::from_slice(&first).map_err(wrong)?;
+        if header.jobboard_plan != VERSION {
+            let version = header.jobboard_plan;
+            let message = format!("the plan has version {version}; this jobboard reads {VERSION}");
+            return Err(CommandError::usage(message).into());
+        }
+        let (mut lines, trailer) = sealed::whole(lines, &first, Kind::Plan).await?;
+        let mut items = Vec::new();
+        for _ in 0..trailer.total() {
+            let line = lines
+                .next()
+                .await?
+                .context("the plan changed while it was read")?;
+            items.push(serde_json::from_slice(&line?).map_err(wrong)?);
+        }
+        Ok(Self { header, items })
+    }
+
+    /// Rejects the plan of another board.
+    pub(crate) fn require(&self, board: &dyn Board) -> anyhow::Result<()> {
+        let (theirs, ours) = (&self.header.board, board.name());
+        if theirs == ours {
+            return Ok(());
+        }
+        let message =
+            format!("the plan is for the board {theirs}, not for {ours}; nothing changed");
+        let hint = Hint::new("use --board {}", [&[theirs]]);
+        Err(CommandError::refused(message).hint(hint).into())
+    }
+
+    /// Returns the task for the jobs that are still as the plan saw them, and reports for the others.
+    pub(crate) async fn task(
+        self,
+        ctx: &Context,
+        board: &dyn Board,
+    ) -> anyhow::Result<(Task, Vec<Done>)> {
+        let (all, deed) = (self.items.len(), self.header.action);
+        let (mut jobs, mut skipped) = (Vec::new(), Vec::new());
+        let mut items = self.items.into_iter().peekable();
+        while items.peek().is_some() {
+            let batch: Vec<_> = items.by_ref().take(BATCH).collect();
+            let found = unchanged(board, &deed, &batch).await;
+            let found = found.with_context(|| ctx.trying("look up", "the jobs of the plan"))?;
+            for (item, entry) in batch.into_iter().zip(found) {
+                match entry {
+                    Some(entry) => jobs.push(Named {
+                        name: item.name,
+                        reference: item.job,
+                        entry: Ok(entry),
+                    }),
+                    None => skipped.push(Done::skipped(&item.job, item.name)),
+                }
+            }
+        }
+        if !skipped.is_empty() {
+            let (skipped, all) = (skipped.len(), count(all as u64));
+            let why = "skipped, already done or changed since the plan";
+            ctx.out.note(format!("{why}: {skipped} of {all}"));
+        }
+        let choice = Choice::Planned;
+        let task = Task {
+            deed,
+            who: Owner::from_stored(self.header.who),
+            reason: self.header.reason,
+            chosen: Chosen { jobs, choice },
+            pace: Pace::FULL,
+            resume: None,
+        };
+        Ok((task, skipped))
+    }
+}
+
+/// Looks the jobs up, and returns each that is as expected.
+async fn unchanged(
+    board: &dyn Board,
+    deed: &Deed,
+    items: &[Item],
+) -> board::Result<Vec<Option<Entry>>> {
+    let keys: Vec<_> = items
+        .iter()
+        .map(|item| JobRef::Key(JobKey::new(&item.key)))
+        .collect();
+    let mut unchanged: Vec<_> = items.iter().map(|_| None).collect();
+    for shelf in deed.shelves() {
+        let found = board.find(*shelf, &keys).await?;
+        for ((place, item), found) in unchanged.iter_mut().zip(items).zip(found) {
+            let mut found = found.into_iter();
+            if let Some(entry) = found.find(|entry| Expected::of(entry) == item.expected) {
+                *place = Some(entry);
+            }
+        }
+    }
+    Ok(unchanged)
+}

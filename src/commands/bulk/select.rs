@@ -1,0 +1,280 @@
+//! Selects the jobs of a verb: by reference, from standard input, or by filter.
+
+use std::{path::PathBuf, sync::Arc};
+
+use anyhow::Context as _;
+use chrono::Utc;
+use futures_util::TryStreamExt;
+
+use super::references::{named, references};
+use crate::{
+    board::{
+        Board, BoardError, Detail, Order, Query, Which,
+        filter::{Filter, Filters},
+    },
+    context::{Consent, Context},
+    exit::CommandError,
+    job::{Entry, Shelf, State, octavia},
+    output::short,
+};
+
+const SAMPLE: usize = 5;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Selection {
+    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
+    #[arg(value_name = "JOB",
+          conflicts_with_all = ["filter", "state", "with_name", "limit"])]
+    pub(crate) jobs: Vec<String>,
+
+    /// Act on all jobs in this state
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<State>,
+
+    /// Act on all jobs with this name, for example 'backup-*'
+    #[arg(id = "with_name", long = "name", value_name = "GLOB", value_parser = Filter::by_name)]
+    pub(crate) name: Option<Filter>,
+
+    /// Act on all matching jobs, for example 'held>10m'; repeat it to narrow further
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) filter: Vec<Filter>,
+
+    /// Maximum number of jobs to act on, first in the order of `list`
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    /// Refuse to act on more jobs than this
+    #[arg(long, value_name = "N")]
+    pub(crate) max: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) preview: PreviewArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PreviewArgs {
+    /// List the jobs that would be affected, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Write a plan for `apply` to this file, and change nothing
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    pub(crate) plan: Option<PathBuf>,
+}
+
+impl PreviewArgs {
+    /// Opens the board; a preview also works on a read-only board.
+    pub(crate) fn board(&self, ctx: &mut Context) -> anyhow::Result<Arc<dyn Board>> {
+        match self.dry_run || self.plan.is_some() {
+            true => ctx.board(),
+            false => ctx.writable_board(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) jobs: Vec<Named>,
+    pub(crate) choice: Choice,
+}
+
+/// How the jobs were chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Named,
+    Filtered,
+    /// By a plan: jobs that changed since are skipped without an error.
+    Planned,
+}
+
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    /// A reference that means this record only.
+    pub(crate) reference: String,
+    pub(crate) entry: anyhow::Result<Entry>,
+}
+
+impl Chosen {
+    pub(crate) fn is_bulk(&self) -> bool {
+        self.choice != Choice::Named
+    }
+
+    /// Rejects jobs that do not fit, or drops them from a selection by filter.
+    pub(crate) fn require(
+        &mut self,
+        ctx: &Context,
+        fits: impl Fn(&Entry) -> Result<(), BoardError>,
+    ) {
+        let all = self.jobs.len();
+        for named in &mut self.jobs {
+            if let Ok(Err(refusal)) = named.entry.as_ref().map(&fits) {
+                named.entry = Err(refusal.into());
+            }
+        }
+        if self.is_bulk() {
+            self.jobs.retain(|named| named.entry.is_ok());
+            let skipped = all - self.jobs.len();
+            if skipped > 0 {
+                let all = count(all as u64);
+                ctx.out.note(format!(
+                    "skipped because they are claimed or not delayed: {skipped} of {all}"
+                ));
+            }
+        }
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let records = self.jobs.iter().map(|named| named.entry.as_ref());
+        records.filter_map(Result::ok)
+    }
+}
+
+impl Selection {
+    /// Rejects an empty selection, so that it does not mean all jobs.
+    pub(crate) fn require(&self) -> anyhow::Result<()> {
+        self.require_by("--state, --name or --filter")
+    }
+
+    /// Rejects an empty selection; `options` names the ways to select.
+    pub(crate) fn require_by(&self, options: &str) -> anyhow::Result<()> {
+        if self.jobs.is_empty() && self.filters().is_empty() {
+            let message = format!("no job given: name one or use {options}");
+            return Err(CommandError::usage(message).into());
+        }
+        Ok(())
+    }
+
+    fn filters(&self) -> Filters {
+        Filters::new(self.all_filters().collect())
+    }
+
+    fn all_filters(&self) -> impl Iterator<Item = Filter> {
+        let state = self.state.map(Filter::by_state);
+        let all = self.filter.iter().cloned().chain(self.name.clone());
+        all.chain(state)
+    }
+
+    /// Looks the chosen jobs up, in the given order or by rank.
+    pub(crate) async fn look_up(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+        shelves: &[Shelf],
+    ) -> anyhow::Result<Chosen> {
+        let choice = match self.jobs.is_empty() {
+            true => Choice::Filtered,
+            false => Choice::Named,
+        };
+        let mut jobs = Vec::new();
+        if choice == Choice::Named {
+            jobs = named(ctx, board, shelves, &references(ctx, &self.jobs)?).await?;
+        } else {
+            for shelf in shelves {
+                jobs.append(&mut self.matching(ctx, board, *shelf).await?);
+            }
+        }
+        Ok(Chosen { jobs, choice })
+    }
+
+    /// Applies --limit with a note; rejects more than --max.
+    pub(crate) fn bounded(&self, ctx: &Context, mut chosen: Chosen) -> anyhow::Result<Chosen> {
+        let jobs = &mut chosen.jobs;
+        if let Some(limit) = self.limit.filter(|limit| jobs.len() > *limit) {
+            let left_out = count((jobs.len() - limit) as u64);
+            let note = format!("skipped (--limit): {left_out}");
+            ctx.out.note(note);
+            jobs.truncate(limit);
+        }
+        match self.max {
+            Some(max) if jobs.len() > max => {
+                let chosen = count(jobs.len() as u64);
+                let message = format!("{chosen} selected, but --max is {max}; nothing changed");
+                let hint = "--dry-run lists them; a larger --max allows them";
+                Err(CommandError::refused(message).hint(hint).into())
+            }
+            _ => Ok(chosen),
+        }
+    }
+
+    async fn matching(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+        shelf: Shelf,
+    ) -> anyhow::Result<Vec<Named>> {
+        let filters = self.filters();
+        let mut entries = board.entries(Query {
+            shelf,
+            which: Which::All,
+            order: Order::Rank,
+            detail: match self.preview.dry_run && ctx.out.is_json() {
+                true => Detail::Whole,
+                false => filters.detail(),
+            },
+        });
+        let now = Utc::now();
+        let mut chosen = Vec::new();
+        while let Some(entry) = entries
+            .try_next()
+            .await
+            .with_context(|| ctx.trying("list", "the jobs"))?
+        {
+            if filters.matches(&entry, now) {
+                chosen.push(Named {
+                    name: entry.name().into_owned(),
+                    reference: entry.reference().into_owned(),
+                    entry: Ok(entry),
+                });
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+/// Shows the selection and asks for confirmation; `{}` in the question is the number.
+pub(crate) fn confirm(
+    ctx: &Context,
+    consent: &Consent,
+    question: &str,
+    chosen: &Chosen,
+) -> anyhow::Result<()> {
+    let found: Vec<_> = chosen.entries().collect();
+    // With nothing found, there is nothing to confirm.
+    if found.is_empty() {
+        return Ok(());
+    }
+    // Programs that read the output have no use for it.
+    if ctx.out.can_ask() || !ctx.out.is_json() {
+        for entry in found.iter().take(SAMPLE) {
+            ctx.out.note(format!("  {}", describe(entry)));
+        }
+        if found.len() > SAMPLE {
+            ctx.out
+                .note(format!("  … and {} more", found.len() - SAMPLE));
+        }
+    }
+    ctx.consent(consent, &question.replace("{}", &count(found.len() as u64)))
+}
+
+pub(crate) fn count(jobs: u64) -> String {
+    match jobs {
+        1 => "1 job".to_owned(),
+        jobs => format!("{jobs} jobs"),
+    }
+}
+
+pub(crate) fn describe(entry: &Entry) -> String {
+    match entry {
+        Entry::Job(job) => {
+            let claim = match (&job.holding, job.owner()) {
+                (_, Some(owner)) => format!(" (claimed by {owner})"),
+                (Some(_), None) => " (claimed by an unreadable owner)".to_owned(),
+                (None, None) => String::new(),
+            };
+            let name = octavia::title(job).unwrap_or_else(|| job.name.clone());
+            format!("{} {name}{claim}", short(&job.reference()))
+        }
+        Entry::Malformed(record) => format!("key:{} (malformed)", record.key),
+    }
+}

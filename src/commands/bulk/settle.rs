@@ -1,0 +1,286 @@
+//! The end of claims: abandon, consume and trash, and when conductors may retry a job released by force.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{
+    action::Task,
+    deed::{Deed, Force},
+    select::{Choice, Chosen, Named, Selection, count},
+};
+use crate::{
+    board::{self, Board, BoardError, Settled},
+    commands::parts::{
+        liveness::{is_nobody_s, is_silent},
+        reason::ReasonArgs,
+        under_claim::LEASE,
+    },
+    context::{Consent, Context},
+    duration,
+    exit::CommandError,
+    job::{
+        Aftermath, Authority, Conductor, Entry, Failure, Identity, Lease, Outcome, Owner, Remark,
+        Settlement, Witness,
+    },
+    process::{label::Label, lineage::Processes},
+};
+
+/// The jobs to settle, and whether by force.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SettleArgs {
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Act on jobs of any owner
+    ///
+    /// Shows the state of the jobs, asks, and acts only if that state is unchanged.
+    #[arg(long)]
+    force: bool,
+
+    /// With --force: act only if this owner holds the claim
+    #[arg(long, value_name = "NAME", requires = "force")]
+    owner: Option<String>,
+
+    #[command(flatten)]
+    reason: ReasonArgs,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+impl SettleArgs {
+    pub(crate) async fn run(
+        self,
+        ctx: &mut Context,
+        deed: impl FnOnce(Force) -> Deed,
+    ) -> anyhow::Result<()> {
+        stated_owner(self.owner.as_deref())?;
+        self.selection.require()?;
+        let board = self.selection.preview.board(ctx)?;
+        let deed = deed(match (self.force, self.owner) {
+            (false, _) => Force::None,
+            (true, None) => Force::Any,
+            (true, Some(owner)) => Force::Of(owner),
+        });
+        let chosen = self.selection.look_up(ctx, &*board, deed.shelves()).await?;
+        let chosen = self.selection.bounded(ctx, chosen)?;
+        let task = Task::new(ctx, deed, &self.reason, chosen);
+        let how = (&self.selection.preview, &self.consent);
+        task.finish(ctx, &*board, how).await
+    }
+}
+
+pub(crate) fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
+    name.map(Owner::new)
+        .transpose()
+        .map_err(|error| CommandError::usage(format!("--owner: {error}")).into())
+}
+
+pub(super) fn authority(force: &Force, entry: &Entry, who: &Owner) -> Authority {
+    match force {
+        Force::None => Authority::Owner(who.clone()),
+        Force::Any => Authority::Override(Witness::of(entry)),
+        Force::Of(owner) => {
+            let owner = Owner::from_stored(owner.as_bytes());
+            Authority::Override(match entry.is_owned_by(&owner) {
+                // Another claim of the same name is not the claim that the operator saw.
+                true => Witness::of(entry),
+                false => Witness::Claimed {
+                    owner: Some(owner),
+                    fence: None,
+                },
+            })
+        }
+    }
+}
+
+/// Explains a rejection for a malformed record or a stated owner.
+pub(super) fn judged(
+    entry: &Entry,
+    force: &Force,
+    answer: board::Result<Settled>,
+) -> anyhow::Result<Settled> {
+    match (force, answer) {
+        (_, Err(error @ BoardError::NotClaimed)) => Err(match entry {
+            Entry::Job(_) => error.into(),
+            // Being unclaimed is not its problem.
+            Entry::Malformed(record) => BoardError::from(record).into(),
+        }),
+        (Force::Of(owner), Err(BoardError::Changed)) => {
+            let owner = Owner::from_stored(owner.as_bytes());
+            Err(match entry.is_owned_by(&owner) {
+                true => BoardError::Changed.into(),
+                false => CommandError::NotHeldBy(owner).into(),
+            })
+        }
+        (_, answer) => Ok(answer?),
+    }
+}
+
+/// Settles records of any owner, each only if it is unchanged.
+pub(crate) async fn by_force(
+    board: &dyn Board,
+    seen: &[&Entry],
+    outcome: &Outcome,
+    remark: Remark,
+) -> board::Result<Vec<board::Result<Settled>>> {
+    let release = match outcome {
+        Outcome::Abandon(_) => Some(Release::checked(board).await),
+        _ => None,
+    };
+    let authority = |entry: &Entry| Authority::Override(Witness::of(entry));
+    let (remark, right) = (Some(remark), (authority, release.as_ref()));
+    board
+        .settle(&settlements(seen, (outcome, &remark), right))
+        .await
+}
+
+pub(super) fn settlements(
+    entries: &[&Entry],
+    (outcome, remark): (&Outcome, &Option<Remark>),
+    (authority, release): (impl Fn(&Entry) -> Authority, Option<&Release>),
+) -> Vec<Settlement> {
+    let settlement = |entry: &&Entry| Settlement {
+        key: entry.key().clone(),
+        outcome: match release {
+            Some(release) => Outcome::Abandon(release.aftermath(entry)),
+            None => outcome.clone(),
+        },
+        authority: authority(entry),
+        job: entry.job().filter(|_| outcome.is_end()).map(Identity::from),
+        remark: remark.clone(),
+        commit: None,
+    };
+    entries.iter().map(settlement).collect()
+}
+
+/// Rejects malformed records, and warns how many jobs of a selection belong to other owners.
+pub(super) fn foresee_refusals(ctx: &Context, chosen: &mut Chosen, who: &Owner) {
+    let all = chosen.entries().count();
+    let others = all - chosen.entries().filter(|it| it.is_owned_by(who)).count();
+    if chosen.choice == Choice::Filtered && others > 0 {
+        ctx.out.note(format!(
+            "not claimed by {who}, skipped without --force: {others} of {}",
+            count(all as u64)
+        ));
+    }
+    for Named { entry, .. } in &mut chosen.jobs {
+        if let Ok(Entry::Malformed(record)) = entry {
+            *entry = Err(BoardError::from(&*record).into());
+        }
+    }
+}
+
+/// Decides whether conductors have to wait until the old command has certainly ended.
+#[derive(Debug)]
+pub(super) enum Release {
+    /// The operator says that the command has ended.
+    Now,
+    /// Conductors wait unless the owner's process and all processes of the command are gone.
+    Checked {
+        conductors: Vec<Conductor>,
+        /// The jobs whose labelled processes run on this machine.
+        running: HashSet<u32>,
+    },
+}
+
+impl Release {
+    /// `None` unless the deed releases claims by force.
+    pub(super) async fn of(deed: &Deed, board: &dyn Board) -> Option<Self> {
+        match deed {
+            Deed::Abandon { force, .. } if *force == Force::None => None,
+            Deed::Abandon { now: true, .. } => Some(Self::Now),
+            Deed::Abandon { .. } => Some(Self::checked(board).await),
+            _ => None,
+        }
+    }
+
+    /// Looks for the owners and their commands. An unreadable registry proves nothing.
+    async fn checked(board: &dyn Board) -> Self {
+        let conductors = board.conductors().await.unwrap_or_default();
+        // After the registry: a dead conductor starts no command.
+        let labelled = Processes::now().bearers(|_| true);
+        let running = labelled.into_iter().map(|(_, label)| label.job()).collect();
+        Self::Checked {
+            conductors,
+            running,
+        }
+    }
+
+    /// Returns the result of the attempt that ends with the claim.
+    fn aftermath(&self, entry: &Entry) -> Aftermath {
+        let Some(left) = left(entry) else {
+            return Aftermath::None;
+        };
+        let owner = entry.holding().and_then(|it| it.owner.as_ref());
+        let owner = owner.map_or_else(String::new, Owner::to_string);
+        let failure = Failure::told("the claim was released by force", &owner);
+        let doubt = self.doubt(entry);
+        Aftermath::Failed {
+            not_before: doubt.and_then(|_| failure.time.checked_add_signed(left)),
+            failure,
+        }
+    }
+
+    /// Returns the reason why a command of this claim may still run.
+    fn doubt(&self, entry: &Entry) -> Option<String> {
+        let Self::Checked {
+            conductors,
+            running,
+        } = self
+        else {
+            return None;
+        };
+        let (job, holding) = (entry.job()?, entry.holding()?);
+        let Some(owner) = &holding.owner else {
+            return Some("the owner is unreadable".to_owned());
+        };
+        let is_owner = |it: &&Conductor| it.owner == *owner;
+        if is_nobody_s(holding, conductors) {
+            let is_running = running.contains(&Label::of_job(&job.uuid));
+            is_running.then(|| format!("a process of {} is still running", job.name))
+        } else if conductors.iter().filter(is_owner).any(|it| !is_silent(it)) {
+            Some(format!("{owner} is still running"))
+        } else {
+            Some(format!("{owner}'s process cannot be checked from here"))
+        }
+    }
+
+    /// Reports how long conductors wait, and the reason; one sentence for all jobs.
+    pub(super) fn warning<'a>(&self, entries: impl Iterator<Item = &'a Entry>) -> Option<String> {
+        let waits = entries.filter_map(|entry| Some((left(entry)?, self.doubt(entry)?)));
+        let waits: Vec<_> = waits.collect();
+        let (left, doubt) = waits.iter().max_by_key(|(left, _)| left)?;
+        let until = clock(Utc::now(), *left)?;
+        let jobs = match waits.len() {
+            1 => String::new(),
+            jobs => format!(" for {}, the last of them", count(jobs as u64)),
+        };
+        Some(format!(
+            "{doubt}: conductors wait{jobs} until {until}; --now ends the wait"
+        ))
+    }
+}
+
+/// Returns a time today, or else with its date, and the time left.
+fn clock(now: DateTime<Utc>, left: TimeDelta) -> Option<String> {
+    let until = now.checked_add_signed(left)?;
+    let format = match until.date_naive() == now.date_naive() {
+        true => "%H:%M UTC",
+        false => "%Y-%m-%d %H:%M UTC",
+    };
+    let left = duration::brief(left.to_std().ok()?);
+    Some(format!("{} ({left})", until.format(format)))
+}
+
+/// Returns how long the claim of a started job lasts if its owner stops renewing it.
+fn left(entry: &Entry) -> Option<TimeDelta> {
+    let job = entry.job().filter(|job| job.history.attempts > 0)?;
+    let holding = job.holding.as_ref().filter(|it| it.fence.is_some())?;
+    let left = match holding.lease {
+        Lease::None => return None,
+        Lease::Timed | Lease::Session => holding.expires_in.or(holding.outlives),
+    };
+    TimeDelta::from_std(left.unwrap_or(LEASE)).ok()
+}

@@ -1,0 +1,258 @@
+//! Sealed files of JSON lines, for dumps and plans: a header, records, and a trailer with counts and a hash.
+
+use std::{
+    env, fmt,
+    fs::{self, File, OpenOptions},
+    io::{BufWriter, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use aws_lc_rs::digest::{Context as Digest, SHA256};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{line_reader::LineReader, target::Target};
+use crate::{
+    context::{Context, on_file},
+    exit::CommandError,
+    job::{Entry, State},
+    output::{Page, Record, Report, json_line},
+};
+
+/// The kind of a sealed file, for its errors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Dump,
+    Plan,
+}
+
+/// The last line: the number of records, and a hash of everything before it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Trailer {
+    #[serde(default, serialize_with = "always")]
+    pub(crate) end: bool,
+    pub(crate) jobs: u64,
+    pub(crate) trash: u64,
+    pub(crate) malformed: u64,
+    pub(crate) sha256: String,
+}
+
+impl Trailer {
+    pub(crate) fn count(&mut self, entry: &Entry) {
+        *match entry.state() {
+            State::Malformed => &mut self.malformed,
+            State::Trashed => &mut self.trash,
+            State::Unclaimed | State::Claimed | State::Complete => &mut self.jobs,
+        } += 1;
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.jobs + self.trash + self.malformed
+    }
+}
+
+fn always<S: serde::Serializer>(_: &bool, writer: S) -> Result<S::Ok, S::Error> {
+    writer.serialize_bool(true)
+}
+
+impl fmt::Display for Trailer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            jobs,
+            trash,
+            malformed,
+            ..
+        } = self;
+        write!(f, "{jobs} on the board, {trash} in the trash")?;
+        match malformed {
+            0 => Ok(()),
+            _ => write!(f, ", {malformed} unreadable"),
+        }
+    }
+}
+
+struct Hash(Digest);
+
+impl Default for Hash {
+    fn default() -> Self {
+        Self(Digest::new(&SHA256))
+    }
+}
+
+impl Hash {
+    fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn hex(&self) -> String {
+        let hash = self.0.clone().finish();
+        hash.as_ref()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+/// A sealed file that was written.
+#[derive(Debug, Serialize)]
+struct Sealed {
+    #[serde(skip)]
+    deed: &'static str,
+    file: PathBuf,
+    #[serde(flatten)]
+    trailer: Trailer,
+}
+
+impl Record for Sealed {
+    fn fields(&self) -> Vec<String> {
+        let Trailer {
+            jobs,
+            trash,
+            malformed,
+            ..
+        } = &self.trailer;
+        let counts = [jobs, trash, malformed].map(u64::to_string);
+        let sha256 = self.trailer.sha256.clone();
+        std::iter::once(self.file.display().to_string())
+            .chain(counts)
+            .chain([sha256])
+            .collect()
+    }
+}
+
+impl Report for Sealed {
+    fn human(&self, page: &mut Page) {
+        let (deed, file) = (self.deed, self.file.display());
+        page.line()
+            .plain(format!("{deed} {file}: {}", self.trailer));
+    }
+}
+
+/// Writes lines and computes their hash: to a file that appears atomically, or to standard output.
+pub(crate) struct Sink {
+    hash: Hash,
+    file: Option<Target>,
+}
+
+impl Sink {
+    pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        let file = path.map(Target::open).transpose()?;
+        Ok(Self {
+            hash: Hash::default(),
+            file,
+        })
+    }
+
+    pub(crate) fn line(&mut self, ctx: &mut Context, line: &impl Serialize) -> anyhow::Result<()> {
+        // The text must be safe on a terminal.
+        let bytes = json_line(line)?;
+        self.hash.update(&bytes);
+        match &mut self.file {
+            Some(file) => file.write(&bytes),
+            None => ctx.out.pass(&bytes),
+        }
+    }
+
+    /// Writes the trailer, moves the file to its final path, and reports it.
+    pub(crate) fn seal(
+        mut self,
+        ctx: &mut Context,
+        deed: &'static str,
+        mut trailer: Trailer,
+    ) -> anyhow::Result<()> {
+        trailer.sha256 = self.hash.hex();
+        self.line(ctx, &trailer)?;
+        let Some(file) = self.file else {
+            ctx.out.flush()?;
+            ctx.out.detail(format!("{deed} standard output: {trailer}"));
+            return Ok(());
+        };
+        let file = file.finish()?;
+        ctx.out.report(&Sealed {
+            deed,
+            file,
+            trailer,
+        })
+    }
+}
+
+/// Reads the first line that is not empty.
+pub(crate) async fn first(lines: &mut LineReader) -> anyhow::Result<Option<Vec<u8>>> {
+    while let Some(line) = lines.next().await? {
+        let line = line.with_context(|| lines.place())?;
+        if !line.trim_ascii().is_empty() {
+            return Ok(Some(line));
+        }
+    }
+    Ok(None)
+}
+
+/// Verifies a sealed file after its header, and returns it from its first record on.
+///
+/// Input that can be read only once is kept in an unnamed file. A file that was cut off or changed is rejected.
+pub(crate) async fn whole(
+    mut lines: LineReader,
+    header: &[u8],
+    kind: Kind,
+) -> anyhow::Result<(LineReader, Trailer)> {
+    let mut spool = match lines.is_file() {
+        true => None,
+        false => Some(nameless().context("cannot store the input while checking it")?),
+    };
+    let mut hash = Hash::default();
+    let mut last = header.to_vec();
+    while let Some(line) = lines.next().await? {
+        let line = line.with_context(|| lines.place())?;
+        last.push(b'\n');
+        hash.update(&last);
+        if let Some(spool) = &mut spool {
+            spool.write_all(&last)?;
+        }
+        last = line;
+    }
+    let trailer = serde_json::from_slice::<Trailer>(&last)
+        .ok()
+        .filter(|trailer| trailer.end);
+    let Some(trailer) = trailer else {
+        return Err(refused(
+            &lines,
+            kind,
+            "is truncated: the trailer is missing",
+        ));
+    };
+    if hash.hex() != trailer.sha256 {
+        return Err(refused(&lines, kind, "is damaged: its hash does not match"));
+    }
+    let spool = spool.map(|spool| spool.into_inner().map_err(|error| error.into_error()));
+    let mut records = lines.again(spool.transpose()?)?;
+    first(&mut records).await?;
+    Ok((records, trailer))
+}
+
+fn refused(lines: &LineReader, kind: Kind, what: &str) -> anyhow::Error {
+    let source = lines.source();
+    match kind {
+        Kind::Dump => {
+            let message = format!("the dump {source} {what}; nothing was loaded");
+            let hint = "`tail -n +2 FILE | jobboard load -` loads the readable records";
+            CommandError::refused(message).hint(hint)
+        }
+        Kind::Plan => {
+            let message = format!("the plan {source} {what}; nothing changed");
+            CommandError::refused(message).hint("write the plan again with `--plan`")
+        }
+    }
+    .into()
+}
+
+/// Creates a private file without a name, which the kernel deletes when the process ends.
+fn nameless() -> anyhow::Result<BufWriter<File>> {
+    let path = env::temp_dir().join(format!(".jobboard-{}", Uuid::new_v4().simple()));
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let file = on_file(&path, "make", options.open(&path))?;
+    on_file(&path, "remove", fs::remove_file(&path))?;
+    Ok(BufWriter::new(file))
+}

@@ -1,0 +1,244 @@
+//! `jobboard apply`, and `--plan` of the bulk verbs.
+
+use std::{fs, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::{
+    conduct::{Stage, on_every_board},
+    interop::shared::{Shared, Side},
+    support::{
+        env::{Env, Outcome},
+        servers::{Host, Server, ZooKeeper},
+    },
+};
+
+on_every_board!(
+    each_verb_is_planned_without_an_effect_and_applied_once,
+    jobs_that_changed_since_the_plan_are_skipped,
+    killed_apply_is_completed_by_repeating_it,
+);
+
+fn run(env: &Env, words: &[&str]) -> Outcome {
+    env.jobboard(words).run()
+}
+
+/// Applies the plan, and returns the names of the jobs with each result.
+fn applied(env: &Env) -> (Vec<String>, Vec<String>) {
+    let run = run(env, &["apply", "plan", "--yes", "--json"]);
+    run.succeeded();
+    let (skipped, done): (Vec<_>, Vec<_>) = run
+        .values()
+        .into_iter()
+        .partition(|it| it["done"] == "skipped");
+    let names = |jobs: Vec<Value>| {
+        jobs.iter()
+            .map(|it| it["name"].as_str().unwrap().into())
+            .collect()
+    };
+    (names(done), names(skipped))
+}
+
+fn each_verb_is_planned_without_an_effect_and_applied_once(stage: &Stage) {
+    let env = &stage.env;
+    for name in ["a", "b", "c"] {
+        env.post(name);
+    }
+    let jobs = json!(["a", "b", "c"]);
+    for (verb, after) in [
+        (&["trash", "--state", "UNCLAIMED", "--force"][..], "TRASHED"),
+        (&["restore", "--state", "TRASHED"], "UNCLAIMED"),
+        (&["trash", "--state", "UNCLAIMED", "--force"], "TRASHED"),
+        (&["retry", "--state", "TRASHED"], "UNCLAIMED"),
+        (
+            &[
+                "change",
+                "-",
+                "--priority",
+                "HIGH",
+                "--set",
+                "n:=null",
+                "--unset",
+                "m",
+            ],
+            "UNCLAIMED",
+        ),
+        (&["abandon", "--state", "CLAIMED"], "UNCLAIMED"),
+        (
+            &["consume", "--state", "UNCLAIMED", "--force", "--failed"],
+            "COMPLETE",
+        ),
+    ] {
+        let uuids = run(env, &["list", "-o", "uuid"]).stdout;
+        if verb[0] == "abandon" {
+            for job in uuids.lines() {
+                env.claim(job, "ada");
+            }
+        }
+        let words = [
+            verb,
+            &["--who", "ada", "--reason", "no use", "--plan", "plan"],
+        ]
+        .concat();
+        let before = env.everything();
+        env.jobboard(&words).stdin(uuids).run().succeeded();
+        assert_eq!(env.everything(), before, "{verb:?}");
+        let dry = run(env, &["apply", "plan", "--dry-run", "--json"]).json();
+        assert_eq!(dry.as_array().unwrap().len(), 3, "{verb:?}");
+        assert_eq!(json!(applied(env).0), jobs, "{verb:?}");
+        let list = match after {
+            "TRASHED" => &["list", "--json", "--trash"][..],
+            "COMPLETE" => &["list", "--json", "--history"],
+            _ => &["list", "--json"],
+        };
+        let done = run(env, list).json();
+        for job in done.as_array().unwrap() {
+            let told = [&job["state"], &job["by"], &job["reason"]];
+            assert_eq!(told, [after, "ada", "no use"], "{verb:?}");
+            if verb[0] == "change" {
+                assert_eq!(job["details"], json!({"n": null}), "{verb:?}");
+            }
+        }
+        assert_eq!(done.as_array().unwrap().len(), 3, "{verb:?}");
+        let before = env.everything();
+        let (done, skipped) = applied(env);
+        assert_eq!(
+            (json!(done), json!(skipped)),
+            (json!([]), jobs.clone()),
+            "{verb:?}"
+        );
+        assert_eq!(env.everything(), before, "{verb:?}");
+    }
+}
+
+fn jobs_that_changed_since_the_plan_are_skipped(stage: &Stage) {
+    let env = &stage.env;
+    let jobs = ["same", "claimed", "gone", "edited", "posted-again"].map(|name| env.post(name));
+    run(env, &["trash", "--name", "*", "--force", "--plan", "plan"]).succeeded();
+    env.claim(&jobs[1], "bob");
+    for job in [&jobs[2], &jobs[4]] {
+        run(env, &["consume", job, "--force", "--yes"]).succeeded();
+    }
+    run(env, &["change", &jobs[3], "--priority", "LOW"]).succeeded();
+    run(env, &["post", "posted-again", "--uuid", &jobs[4]]).succeeded();
+    let new = env.post("new");
+    let (done, skipped) = applied(env);
+    assert_eq!(done, ["same"]);
+    assert_eq!(skipped, ["claimed", "gone", "edited", "posted-again"]);
+    let states = [&jobs[1], &jobs[3], &jobs[4], &new].map(|job| env.state(job));
+    assert_eq!(states, ["CLAIMED", "UNCLAIMED", "UNCLAIMED", "UNCLAIMED"]);
+}
+
+fn killed_apply_is_completed_by_repeating_it(stage: &Stage) {
+    let env = &stage.env;
+    for lines in [1, 7, 14] {
+        let jobs = env.post_many(20);
+        let plan = ["retry", "--state", "TRASHED", "--plan", "plan"];
+        run(env, &["trash", "--name", "*", "--force", "--yes"]).succeeded();
+        run(env, &[&plan[..], &["--reason", "disk freed"]].concat()).succeeded();
+        let apply = ["apply", "plan", "--yes", "--rate", "50/s"];
+        let running = env.jobboard(&apply).spawn();
+        running.prints(lines);
+        running.kill();
+        let (done, skipped) = applied(env);
+        assert_eq!(done.len() + skipped.len(), 20);
+        assert!(skipped.len() >= lines, "{skipped:?}");
+        for job in &jobs {
+            let job = env.show(job);
+            let told = [&job["state"], &job["action"], &job["reason"]];
+            assert_eq!(told, ["UNCLAIMED", "retried", "disk freed"]);
+        }
+        run(env, &["consume", "--name", "*", "--force", "--yes"]).succeeded();
+    }
+}
+
+#[test]
+fn plan_that_is_damaged_or_for_another_board_changes_nothing() {
+    let env = Env::new();
+    env.post("a");
+    let plan = || {
+        run(&env, &["trash", "@1", "--force", "--plan", "plan"])
+            .succeeded()
+            .to_owned()
+    };
+    plan();
+    let text = fs::read_to_string(env.file("plan")).unwrap();
+    let cut = text.lines().next().unwrap();
+    let edited = text.replace("\"attempts\":0", "\"attempts\":1");
+    for (text, told) in [
+        (cut, "truncated: the trailer is missing"),
+        (&edited, "damaged: its hash does not match"),
+    ] {
+        let apply = env.jobboard(&["apply", "-", "--yes"]).stdin(text);
+        assert!(apply.run().failed(8).contains(told));
+    }
+    let other = ["apply", "plan", "--yes", "--board", "sqlite:other.db"];
+    assert!(
+        run(&env, &other)
+            .failed(8)
+            .contains("the plan is for the board sqlite:")
+    );
+    run(&env, &["apply", "plan"]).failed(8);
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+    // Only its author reads a plan, which may hold details.
+    let mode = Command::new("stat")
+        .args(["-c", "%a"])
+        .arg(env.file("plan"))
+        .output();
+    assert_eq!(String::from_utf8(mode.unwrap().stdout).unwrap(), "600\n");
+}
+
+#[test]
+fn plan_against_a_python_worker_on_redis() {
+    each_job_is_done_by_the_plan_or_by_the_worker::<Server>();
+}
+
+#[test]
+fn plan_against_a_python_worker_on_zookeeper() {
+    each_job_is_done_by_the_plan_or_by_the_worker::<ZooKeeper>();
+}
+
+fn each_job_is_done_by_the_plan_or_by_the_worker<H: Host>() {
+    let Some(mut shared) = Shared::<H>::new() else {
+        return;
+    };
+    let jobs = shared.env.post_many(30);
+    run(
+        &shared.env,
+        &["trash", "--name", "*", "--force", "--plan", "plan"],
+    )
+    .succeeded();
+    let (early, late) = jobs.split_at(2);
+    for job in early {
+        shared.does(Side::TaskFlow, "claim", job, "py").unwrap();
+    }
+    let apply = ["apply", "plan", "--yes", "--rate", "20/s"];
+    let apply = shared.env.jobboard(&apply).spawn();
+    apply.prints(4);
+    // From the end on, so that both meet.
+    let mut worked = Vec::new();
+    for job in late.iter().rev() {
+        if shared.does(Side::TaskFlow, "claim", job, "py").is_ok() {
+            shared.does(Side::TaskFlow, "consume", job, "py").unwrap();
+            worked.push(job.clone());
+        }
+    }
+    let told = apply.ended();
+    let told: Vec<_> = told.succeeded().lines().collect();
+    assert_eq!(told.len(), 30);
+    for job in &jobs {
+        let result = told.iter().find(|it| it.starts_with(job.as_str())).unwrap();
+        let is_ours = !worked.contains(job) && !early.contains(job);
+        assert!(
+            result.ends_with(if is_ours { "trashed" } else { "skipped" }),
+            "{result}"
+        );
+    }
+    let trashed = run(&shared.env, &["list", "--trash", "--count"]);
+    let trashed: usize = trashed.succeeded().trim().parse().unwrap();
+    assert!(trashed > 0 && !worked.is_empty());
+    assert_eq!(trashed + worked.len() + early.len(), 30);
+    for job in early {
+        shared.does(Side::TaskFlow, "consume", job, "py").unwrap();
+    }
+}
