@@ -64,6 +64,9 @@ pub(crate) enum CommandError {
     },
     #[error("{failed} of {total} failed")]
     Partly { failed: usize, total: usize },
+    /// A retried job failed, so the rest was not retried.
+    #[error("{message}")]
+    Canary { message: String, job: String },
     #[error("{message}")]
     Refused { message: String, hint: Option<Hint> },
     #[error("{0}")]
@@ -318,7 +321,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged
         CommandError::Yours { .. } => (AGAINST_THE_RULES, "already-claimed"),
         CommandError::NotHeldBy(_) => (AGAINST_THE_RULES, "changed"),
         CommandError::Unheard { .. } => (FAILED, "unknown"),
-        CommandError::Partly { .. } => (PARTLY, "failed"),
+        CommandError::Partly { .. } | CommandError::Canary { .. } => (PARTLY, "failed"),
         CommandError::Refused { .. } => (UNSAFE, "refused"),
         CommandError::InVain(_) => (TRASHED, "failed"),
         CommandError::TimedOut(_) => (TIMED_OUT, "timeout"),

@@ -9,7 +9,7 @@ use crate::{
     backoff::{doubled, jittered},
     board::chain,
     duration,
-    job::{Aftermath, Failure, History, Outcome, Owner, Said},
+    job::{Aftermath, Details, Failure, History, Outcome, Owner, Said},
     process::{child::Ended, command::NotRun},
 };
 
@@ -181,6 +181,11 @@ fn failure(reason: String, ended: Option<Ended>, case: Case<'_>) -> Failure {
         stderr,
         ..Failure::told(&reason, &case.conductor.text())
     }
+}
+
+/// Returns the retry limit that a job sets.
+pub(crate) fn own_max_attempts(details: &Details) -> Option<u32> {
+    max_attempts(details.get("max_attempts")?.as_ref())
 }
 
 /// Reads the retry limit from the details of a job.

@@ -4,10 +4,7 @@ use super::{
     bulk::{act::Pace, plan::Plan, select::PreviewArgs},
     parts::{draft, line_reader::LineReader},
 };
-use crate::{
-    context::{Consent, Context},
-    exit::CommandError,
-};
+use crate::context::{Consent, Context};
 
 /// Carry out a plan that --plan wrote
 ///
@@ -33,10 +30,7 @@ pub(crate) struct ApplyArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()> {
-    let path = draft::source(&args.file);
-    if path.is_none() && ctx.config.takes_stdin() {
-        return Err(CommandError::usage("standard input can be read only once").into());
-    }
+    let path = draft::source(&ctx.config, &args.file)?;
     let preview = PreviewArgs {
         dry_run: args.dry_run,
         plan: None,
@@ -46,8 +40,11 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
     let plan = Plan::read(LineReader::open(path.as_deref(), max_details)?).await?;
     plan.require(&*board)?;
     let (mut task, skipped) = plan.task(ctx, &*board).await?;
+    if let (Some(_), Some(rate)) = (path, &args.rate) {
+        let words = ["apply", &args.file, "--rate", &rate.text];
+        task.resume = Some(ctx.program().with(words));
+    }
     task.pace = args.rate.unwrap_or(Pace::FULL);
-    task.resume = path.map(|_| ctx.program().with(["apply", args.file.as_str()]));
     let Some(task) = task.agreed(ctx, &*board, (&preview, &args.consent)).await? else {
         return Ok(());
     };

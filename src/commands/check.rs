@@ -14,28 +14,22 @@ use self::{
     metric::{Measured, Metric},
     verdict::{Remark, Threshold, Thresholds, Verdict},
 };
-use super::parts::{
-    liveness::{Overdue, is_silent},
-    tally::{Tally, apart},
-    words::Words,
-};
+use super::parts::words::Words;
 use crate::{
     board::{
         Board, Detail, Health, Query,
-        examine::{Finding, Part},
+        examine::Part,
         filter::{Filter, Filters},
     },
-    config::Expiry,
     context::Context,
+    diagnosis::{Snapshot, Surveyor, octavia_expiry},
     duration,
     exit::{CommandError, PluginState},
     job::{Origin, Shelf},
     output::{answer, answer_json},
+    problem::{Code, Group, Problem},
     suggest::Suggestion,
 };
-
-/// The longest time to watch a claim for its renewal.
-const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
 /// Check the board for Nagios, Icinga or Sensu
 ///
@@ -45,12 +39,11 @@ const LONGEST_LOOK: Duration = Duration::from_secs(5);
 /// A range is `[@]START:END`. A value outside the range raises the alert; with @, a value inside it. `10` means
 /// 0:10, `10:` has no upper limit, `~:10` has no lower limit. Spans (oldest_unclaimed, longest_claim, rtt)
 /// accept durations: `5m:15m`. Without ranges, the check warns about unreadable records, dead owners, claims
-/// that are not renewed, claims without expiry held for an hour, exhausted retries, unsafe server settings, and
+/// that are not renewed, exhausted retries, every other problem that `doctor` finds with the jobs or the server, and
 /// a board that never held a job. On an Octavia board, a job that blocks all posters is always critical.
 ///
-/// owner_dead counts claims of dead processes. claim_not_renewed counts claims that expire although a process
-/// should renew them; this check takes up to 5s more. retries_exhausted counts jobs at their retry limit, and
-/// backing_off counts jobs that wait for their next attempt.
+/// A metric of a problem, such as owner_dead, counts its jobs as `doctor` does, except in the trash. claim_not_renewed
+/// takes up to 2s more. backing_off counts jobs that wait for their next attempt.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Warn if METRIC leaves this range
@@ -124,14 +117,12 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     let round_trip = start.elapsed();
     let now = Utc::now().trunc_subsecs(6);
     let filters = Filters::new(args.filter.clone());
-    let (conductors, problem) = apart(board.conductors().await).with_context(trying)?;
-    let alive = conductors.as_deref().unwrap_or_default();
-    let (mut tally, mut overdue) = (Tally::new(now), Overdue::new(board, alive));
+    let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;
+    let mut surveyor = Surveyor::new(snapshot.with_context(trying)?);
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await.with_context(trying)? {
         if filters.matches(&entry, now) {
-            tally.add(&entry);
-            overdue.add(&entry);
+            surveyor.add(&entry);
         }
     }
     drop(entries);
@@ -139,63 +130,91 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         true => health.trashed,
         false => trashed(board, &filters, now).await.with_context(trying)?,
     };
-    let late = overdue.not_renewed(board, LONGEST_LOOK);
-    let late = late.await.with_context(trying)?;
-    let (figures, ..) = tally.finish(alive);
-    let measured = Measured {
-        figures,
-        trashed,
-        not_renewed: late.len() as u64,
-        conductors: conductors.map(|all| all.iter().filter(|it| !is_silent(it)).count() as u64),
-        round_trip,
-        now,
-    };
+    let survey = surveyor.finish(board).await.with_context(trying)?;
     let server = match board.capabilities().has_peers() {
         true => {
             board
                 .examine(Part::Server)
                 .await
                 .with_context(trying)?
-                .findings
+                .problems
         }
         // Looking for damage takes as long as the file is large.
         false => Vec::new(),
     };
-    let found = usual(&measured, &health, server, problem);
-    Ok(judge(ctx, args, board.name(), (&measured, found)))
+    let of_jobs = survey.problems(board.capabilities().peer_order);
+    let peers = of_jobs
+        .into_iter()
+        .filter(|it| it.code.group() == Group::Jobs);
+    let problems = peers.chain(server).collect();
+    let measured = Measured {
+        trashed,
+        conductors: (survey.snapshot.sees_conductors)
+            .then(|| survey.snapshot.alive().count() as u64),
+        unseen: survey.snapshot.unseen.clone(),
+        figures: survey.figures,
+        round_trip,
+        now,
+    };
+    Ok(judge(
+        ctx,
+        args,
+        board.name(),
+        (&measured, &health, problems),
+    ))
 }
 
 fn judge(
     ctx: &Context,
     args: &CheckArgs,
     board: &str,
-    (measured, found): (
-        &Measured,
-        impl Iterator<Item = (String, (Suggestion, bool))>,
-    ),
+    (measured, health, problems): (&Measured, &Health, Vec<Problem>),
 ) -> Verdict {
     let command = |(command, is_filtered): (Suggestion, bool)| {
         let filters = args.filter.iter().filter(|_| is_filtered);
         let filters = filters.flat_map(|it| ["--filter".to_owned(), it.to_string()]);
         command.with(filters).on(&ctx.program())
     };
-    let (warn, crit) = (args.warn.clone(), args.crit.clone());
-    let (thresholds, found) = match warn.is_empty() && crit.is_empty() {
-        true => (Thresholds::usual(), found.collect()),
-        false => (Thresholds { warn, crit }, Vec::new()),
+    let is_usual = args.warn.is_empty() && args.crit.is_empty();
+    let thresholds = match is_usual {
+        true => Thresholds::usual(),
+        false => Thresholds {
+            warn: args.warn.clone(),
+            crit: args.crit.clone(),
+        },
     };
-    // Neither a metric nor a range covers this.
-    let expiry = ctx.config.board.value.octavia_expiry();
-    let in_the_way = expiry.and_then(|expiry| in_the_way(measured, expiry));
-    let found = (found.into_iter().map(|it| (PluginState::Warning, it)))
-        .chain(in_the_way.map(|it| (PluginState::Critical, it)));
-    let findings = found.map(|(state, (summary, words))| Remark {
+    // Neither a metric nor a range covers these.
+    let has_metric = |it: &Problem| Metric::of(it.code).is_some();
+    let problems = problems
+        .into_iter()
+        .filter(|it| it.is_wrong() && !has_metric(it));
+    let mut remarks = Vec::new();
+    for it in problems {
+        let state = match it.code {
+            Code::BlocksPosters => PluginState::Critical,
+            _ if !is_usual => continue,
+            _ => PluginState::Warning,
+        };
+        let look = Suggestion::of("doctor --only").with([it.code.name()]);
+        remarks.push((state, format!("{}: {}", it.code, it.summary), look));
+    }
+    let unused = "no job was ever posted on this board".to_owned();
+    let unseen = measured
+        .unseen
+        .iter()
+        .map(|what| format!("cannot read {what}"));
+    let others = (!health.is_used)
+        .then_some(unused)
+        .into_iter()
+        .chain(unseen);
+    let others = others.filter(|_| is_usual);
+    remarks.extend(others.map(|what| (PluginState::Warning, what, Suggestion::of("ping"))));
+    let remarks = remarks.into_iter().map(|(state, summary, look)| Remark {
         summary,
         state,
-        command: command(words),
+        command: command((look, false)),
     });
-    let findings = findings.collect();
-    Verdict::new(board, measured, &thresholds, findings, command)
+    Verdict::new(board, measured, &thresholds, remarks.collect(), command)
 }
 
 async fn trashed(
@@ -210,38 +229,4 @@ async fn trashed(
         count += u64::from(is_ours && filters.matches(&entry, now));
     }
     Ok(count)
-}
-
-/// Returns findings that no metric covers, each with the command that shows it.
-fn usual(
-    measured: &Measured,
-    health: &Health,
-    server: Vec<Finding>,
-    problem: Option<String>,
-) -> impl Iterator<Item = (String, (Suggestion, bool))> {
-    let forgotten = measured.figures.forgotten;
-    let forgotten = (forgotten > 0).then(|| {
-        let command = Suggestion::of("list --filter expires=none --filter held>1h");
-        let summary = format!("claims without expiry, held for more than 1h: {forgotten}");
-        (summary, (command, true))
-    });
-    let unused = (!health.is_used).then(|| "no job was ever posted on this board".to_owned());
-    let conductors = problem.map(|why| format!("cannot read the conductors: {why}"));
-    let others = [unused, conductors].into_iter().flatten();
-    let others = others.map(|what| (what, (Suggestion::of("ping"), false)));
-    let server = server.into_iter().map(|Finding { code, summary, .. }| {
-        let command = Suggestion::of("doctor --only").with([code.name()]);
-        (format!("{code}: {summary}"), (command, false))
-    });
-    forgotten.into_iter().chain(others).chain(server)
-}
-
-/// On an Octavia board: reports the age of the job that blocks posters.
-fn in_the_way(measured: &Measured, expiry: Expiry) -> Option<(String, (Suggestion, bool))> {
-    let oldest = measured.figures.oldest.as_ref()?;
-    let age = duration::brief(expiry.in_the_way(oldest.since, measured.now)?);
-    let summary =
-        format!("blocks-posters: Octavia refuses new jobs because of a job that is {age} old");
-    let command = (Suggestion::of("doctor --only blocks-posters"), false);
-    Some((summary, command))
 }

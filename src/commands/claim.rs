@@ -12,7 +12,7 @@ use super::{
     parts::{
         octavia::{refuse_to_hold, refuse_to_perform},
         unconfirmed::{claim_one, settle_kept},
-        under_claim::{Held, LEASE, Performer, expiry, kept_owner, lease, ours},
+        under_claim::{Held, Performer, expiry, kept_owner, lease, ours},
     },
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
     duration,
     exit::{CommandError, NOTHING},
     job::{Aftermath, Authority, Claim, Claimant, Claimed, Outcome, Settlement, Shelf, Term},
-    lease::Keeper,
+    lease::{Keeper, LEASE},
     process::{clock::Boottime, signal::Signals},
     retry::Patience,
     suggest::{Hint, Suggestion},

@@ -7,10 +7,11 @@ use chrono::{DateTime, SubsecRound, Utc};
 use futures_util::TryStreamExt;
 use serde::Serialize;
 
-use super::parts::{liveness::is_silent, unused};
+use super::parts::unused;
 use crate::{
     board::{self, Board, BoardError, Detail, Order, Query, Which},
     context::Context,
+    diagnosis::is_silent,
     duration,
     exit::CommandError,
     job::{Conductor, Course, Shelf, Takes},

@@ -22,7 +22,7 @@ use super::{
     load::{record, refusal},
     parts::{
         loader::{Loaded, Loader, SHELVES},
-        under_claim::{LEASE, kept_owner},
+        under_claim::kept_owner,
     },
 };
 use crate::{
@@ -35,7 +35,7 @@ use crate::{
     context::{Consent, Context, Creation},
     exit::CommandError,
     job::{Draft, Entry, MOVER, Owner, Shelf},
-    lease::Keeper,
+    lease::{Keeper, LEASE},
     output::Progress,
 };
 

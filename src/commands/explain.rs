@@ -1,52 +1,44 @@
 //! `jobboard explain`.
 
-mod finding;
-mod flows;
-mod gone;
-mod held;
-mod scene;
-mod takers;
-mod waiting;
-mod worst;
-
-use std::time::Duration;
+use std::{iter::zip, time::Duration};
 
 use anyhow::Context as _;
-use chrono::{DateTime, SubsecRound, Utc};
+use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use tokio::time;
 
-pub(crate) use self::{
-    finding::{Code, Evidence, Explanation, Finding, Severity},
-    scene::Scene,
-    worst::Worst,
-};
-use self::{scene::Case, takers::Taker, worst::WORST};
 use super::{
     bulk::references::references_or_names,
-    parts::{logbook::LogbookArgs, octavia::AboutArgs, tally::apart},
+    doctor::{self, DoctorArgs},
+    flow::position,
+    parts::{logbook::LogbookArgs, octavia::AboutArgs, problems},
 };
 use crate::{
-    board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
+    board::{self, Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
+    config::Expiry,
     context::Context,
+    diagnosis::{Case, Explanation, Recheck, SKEW, Snapshot, octavia_expiry, surroundings},
     exit::{CommandError, chain},
-    job::{Conductor, Entry, Pauses, Rank, Shelf},
-    output::Format,
+    job::{Entry, Job, Rank, Shelf},
+    logbook::Flow,
+    output::{Page, Record, Report, Tone, rfc3339},
+    problem::{Code, Fix, Problem, Severity},
+    suggest::Suggestion,
 };
 
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The time between the two checks of a claim.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The evidence shown of the first finding; the others show one fact.
+const MOST_FACTS: usize = 5;
 
 /// Explain the state of a job and the command that helps
 ///
-/// Without JOB, explains the ten most urgent jobs that will not run without help. The verdict uses the
-/// conductors' own rules and the policies that they publish. If a claim seems not to be renewed, the command
-/// looks twice. Nothing is changed. `jobboard help troubleshooting` explains each verdict.
+/// The verdict uses the conductors' own rules and the settings that they publish. If a claim seems not to be renewed,
+/// the command looks twice. Without JOB, lists the problems of all jobs, as `jobboard doctor --only jobs` does.
+/// Nothing is changed. `jobboard help troubleshooting` explains each verdict.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
+    /// Jobs: uuid, prefix, name, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(value_name = "JOB", conflicts_with_all = ["lb", "amphora"])]
     jobs: Vec<String>,
 
@@ -67,42 +59,40 @@ pub(super) async fn jobs(ctx: &mut Context, jobs: Vec<String>) -> anyhow::Result
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<()> {
+    if args.jobs.is_empty() && !args.about.is_given() {
+        return doctor::run(ctx, DoctorArgs::of_jobs()).await;
+    }
     let board = ctx.board()?;
     let named = references_or_names(ctx, &*board, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,
     };
-    let asks_for_all = args.jobs.is_empty() && !args.about.is_given();
-    let now = Utc::now().trunc_subsecs(6);
-    let scene = Scene::of(ctx, &*board, now).await?;
-    let mut explanations = match asks_for_all {
-        true => worst(ctx, &*board, &scene).await?,
-        false => {
-            let mut explanations = Vec::new();
-            for wanted in &wanted {
-                let explained = explain(&*board, &scene, wanted).await;
-                explanations.push(explained.with_context(|| ctx.trying("explain", wanted))?);
-            }
-            explanations
-        }
-    };
-    flows::add(ctx, &args.logbook, &*board, (&mut explanations, &scene)).await?;
+    let snapshot = surroundings(ctx, &*board).await?;
+    let mut explanations = Vec::new();
+    for wanted in &wanted {
+        let explained = explain(&*board, &snapshot, wanted).await;
+        explanations.push(explained.with_context(|| ctx.trying("explain", wanted))?);
+    }
+    add_flows(ctx, &args.logbook, &*board, (&mut explanations, &snapshot)).await?;
+    let program = ctx.program();
+    let explanations = explanations.into_iter().map(|it| it.on(&program));
+    let explanations: Vec<_> = explanations.collect();
     match explanations.as_slice() {
-        [one] if wanted.len() == 1 => ctx.out.report(one)?,
+        [one] => ctx.out.report(one)?,
         several => ctx.out.reports(several)?,
     }
-    if asks_for_all && explanations.is_empty() && ctx.out.format() == Format::Table {
-        ctx.out.note("no job on the board needs help");
-    }
-    let has = |code| explanations.iter().any(|it| it.verdict == code);
-    if explanations
+    let mut known = explanations
         .iter()
-        .any(|it| it.needs_help() && it.verdict != Code::NotKnown)
-    {
+        .filter(|it| it.verdict != Code::UnknownJob);
+    let needs_help = |it: &Explanation| {
+        let is_error = |it: &Problem| it.severity == Severity::Error;
+        !it.will_run || it.findings.iter().skip(1).any(is_error)
+    };
+    if known.any(needs_help) {
         return Err(CommandError::Command(4).into());
     }
-    match has(Code::NotKnown) {
+    match explanations.iter().any(|it| it.verdict == Code::UnknownJob) {
         true => Err(CommandError::Command(3).into()),
         false => Ok(()),
     }
@@ -113,55 +103,10 @@ pub(super) async fn explained(
     board: &dyn Board,
     wanted: &JobRef,
 ) -> anyhow::Result<Explanation> {
-    let scene = Scene::of(ctx, board, Utc::now().trunc_subsecs(6)).await?;
-    let explained = explain(board, &scene, wanted).await;
-    explained.with_context(|| ctx.trying("explain", wanted))
-}
-
-impl Scene {
-    async fn of(ctx: &Context, board: &dyn Board, now: DateTime<Utc>) -> anyhow::Result<Self> {
-        let trying = |what| move || ctx.trying("read", what);
-        let (pauses, conductors) = ("the pauses", "the conductors");
-        let (paused, problem) = apart(board.pauses().await).with_context(trying(pauses))?;
-        let mut unseen: Vec<_> = problem
-            .map(|why| format!("{pauses}: {why}"))
-            .into_iter()
-            .collect();
-        let (known, problem) = apart(board.conductors().await).with_context(trying(conductors))?;
-        unseen.extend(problem.map(|why| format!("{conductors}: {why}")));
-        let pauses = Pauses::new(paused.unwrap_or_default(), now);
-        let scene = Self::new(ctx, board, now);
-        Ok(scene.knowing(pauses, known.unwrap_or_default(), unseen))
-    }
-
-    pub(crate) fn new(ctx: &Context, board: &dyn Board, now: DateTime<Utc>) -> Self {
-        let capabilities = board.capabilities();
-        Self {
-            now,
-            program: ctx.program(),
-            takers: Vec::new(),
-            pauses: Pauses::default(),
-            octavia_expiry: ctx.config.board.value.octavia_expiry(),
-            has_peers: capabilities.has_peers(),
-            sees_peers: !capabilities.has_expiring_claims,
-            unseen: Vec::new(),
-        }
-    }
-
-    pub(crate) fn knowing(
-        self,
-        pauses: Pauses,
-        conductors: Vec<Conductor>,
-        unseen: Vec<String>,
-    ) -> Self {
-        let takers = conductors.into_iter().map(Taker::new).collect();
-        Self {
-            takers,
-            pauses,
-            unseen,
-            ..self
-        }
-    }
+    let snapshot = surroundings(ctx, board).await?;
+    let explained = explain(board, &snapshot, wanted).await;
+    let explained = explained.with_context(|| ctx.trying("explain", wanted))?;
+    Ok(explained.on(&ctx.program()))
 }
 
 fn unseen(what: &str, error: &BoardError) -> String {
@@ -170,7 +115,7 @@ fn unseen(what: &str, error: &BoardError) -> String {
 
 async fn explain(
     board: &dyn Board,
-    scene: &Scene,
+    snapshot: &Snapshot,
     wanted: &JobRef,
 ) -> Result<Explanation, BoardError> {
     let mut hidden = Vec::new();
@@ -187,7 +132,7 @@ async fn explain(
                     let alike = board.find(shelf, &[uuid]).await?;
                     job.is_misnamed |= alike.concat().len() > 1;
                 }
-                let mut explanation = look_closer(board, scene, &entry, shelf).await?;
+                let mut explanation = look_closer(board, snapshot, &entry, shelf).await?;
                 explanation.unseen.append(&mut hidden);
                 return Ok(explanation);
             }
@@ -197,10 +142,17 @@ async fn explain(
             Err(error) => hidden.push(unseen(name, &error)),
         }
     }
+    let peers = match board.capabilities().has_peers() {
+        true => ", a Python service consumed it,",
+        false => "",
+    };
     let (code, summary) = match hidden.is_empty() {
-        true => (Code::NotKnown, not_known(scene)),
+        true => (
+            Code::UnknownJob,
+            format!("no such job: it was never posted here{peers} or it left the history"),
+        ),
         false => (
-            Code::Unseen,
+            Code::Unavailable,
             "the job was not found in the readable parts of the board".to_owned(),
         ),
     };
@@ -209,49 +161,39 @@ async fn explain(
         name: String::new(),
         verdict: code,
         will_run: false,
-        findings: vec![Finding::new(code, Severity::Warning, summary)],
+        findings: vec![Problem::new(code, summary)],
         unseen: hidden,
-        like: None,
     })
-}
-
-fn not_known(scene: &Scene) -> String {
-    let peers = match scene.has_peers {
-        true => ", a Python service consumed it,",
-        false => "",
-    };
-    format!("no such job: it was never posted here{peers} or it left the history")
 }
 
 /// Explains a job, after a second look if one does not suffice.
 async fn look_closer(
     board: &dyn Board,
-    scene: &Scene,
+    snapshot: &Snapshot,
     entry: &Entry,
     shelf: Shelf,
 ) -> Result<Explanation, BoardError> {
     let mut case = Case {
+        entry,
         shelf,
-        ..Case::first(entry)
+        is_late: false,
+        before: None,
     };
+    let judged = snapshot.judge(entry);
     if shelf != Shelf::Board {
-        return Ok(scene.explain(&case));
+        return Ok(snapshot.explain(&case));
     }
-    if scene.is_doubtful(entry) {
-        time::sleep(PAUSE).await;
-        let key = JobRef::Key(entry.key().clone());
-        let Ok(again) = board.resolve_one(Shelf::Board, &key).await else {
-            return Ok(scene.explain(&case));
-        };
-        case.has_aged = Some(left(&again) < left(entry));
-        case.entry = &again;
-        return Ok(scene.explain(&case));
+    if let Some(pause) = judged.pause {
+        let mut recheck = Recheck::default();
+        recheck.add(entry, pause);
+        let late = recheck.not_renewed(board, PATIENCE).await?;
+        case.is_late = !late.is_empty();
+        case.entry = late.first().unwrap_or(entry);
+        return Ok(snapshot.explain(&case));
     }
     let mut unseen_here = None;
-    if scene.is_crowded(entry)
-        && let Some(job) = entry.job()
-    {
-        match time::timeout(PATIENCE, count_before(board, job.rank(), scene)).await {
+    if let Some(job) = entry.job().filter(|_| judged.main.code == Code::Waiting) {
+        match time::timeout(PATIENCE, count_before(board, job.rank(), snapshot.now)).await {
             Ok(Ok(before)) => case.before = Some(before),
             Ok(Err(error)) if error.is_retryable() => return Err(error),
             Ok(Err(error)) => unseen_here = Some(unseen("the jobs that come first", &error)),
@@ -260,12 +202,16 @@ async fn look_closer(
             }
         }
     }
-    let mut explanation = scene.explain(&case);
+    let mut explanation = snapshot.explain(&case);
     explanation.unseen.extend(unseen_here);
     Ok(explanation)
 }
 
-async fn count_before(board: &dyn Board, rank: Rank, scene: &Scene) -> Result<u64, BoardError> {
+async fn count_before(
+    board: &dyn Board,
+    rank: Rank,
+    now: DateTime<Utc>,
+) -> Result<u64, BoardError> {
     let mut entries = board.entries(Query {
         shelf: Shelf::Board,
         which: Which::Unclaimed,
@@ -275,39 +221,238 @@ async fn count_before(board: &dyn Board, rank: Rank, scene: &Scene) -> Result<u6
     let mut before = 0;
     while let Some(entry) = entries.try_next().await? {
         let Entry::Job(job) = entry else { continue };
-        let waits = job.history.not_before.is_some_and(|time| time > scene.now);
+        let waits = job.history.is_held_back(now);
         before += u64::from(job.rank() < rank && job.may_be_offered() && !waits);
     }
     Ok(before)
 }
 
-/// Explains the worst of the jobs that need help, and counts the others.
-async fn worst(
-    ctx: &Context,
-    board: &dyn Board,
-    scene: &Scene,
-) -> anyhow::Result<Vec<Explanation>> {
-    let trying = || ctx.trying("read", "the board");
-    let mut worst = Worst::default();
-    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
-    while let Some(entry) = entries.try_next().await.with_context(trying)? {
-        worst.add(scene, &entry);
+impl Record for Explanation {
+    fn fields(&self) -> Vec<String> {
+        self.lines().concat()
     }
-    drop(entries);
-    let (explanations, counts) = worst.finish(board, scene).await.with_context(trying)?;
-    let all = counts.iter().map(|(_, count)| count).sum::<u64>();
-    if all > WORST as u64 {
-        let counts = counts.iter().map(|(code, count)| format!("{code} {count}"));
-        let counts: Vec<_> = counts.collect();
-        let shown = explanations.len();
-        ctx.out.note(format!(
-            "{shown} of {all} jobs shown: {}",
-            counts.join(", ")
-        ));
+
+    /// Returns a line per finding: job, code, severity, message, and command.
+    fn lines(&self) -> Vec<Vec<String>> {
+        let lines = self.findings.iter().map(|finding| {
+            let command = finding.fix.as_ref().and_then(|fix| fix.command.as_ref());
+            vec![
+                self.job.clone(),
+                finding.code.name().to_owned(),
+                finding.severity.name().to_owned(),
+                finding.summary.clone(),
+                command.map(ToString::to_string).unwrap_or_default(),
+            ]
+        });
+        lines.collect()
     }
-    Ok(explanations)
 }
 
-fn left(entry: &Entry) -> Option<Duration> {
-    entry.holding().and_then(|holding| holding.expires_in)
+impl Report for Explanation {
+    const IS_TEXT: bool = true;
+
+    fn human(&self, page: &mut Page) {
+        for (at, finding) in self.findings.iter().enumerate() {
+            let tone = problems::tone(finding.severity);
+            if at == 0 {
+                let line = page.line().add(Tone::Strong, self.title()).plain("  ");
+                drop(line.add(tone, finding.code.name()));
+                page.sentence(2).plain("  ").plain(&finding.summary);
+            } else {
+                let line = page.sentence(4).plain("  ").add(tone, finding.code.name());
+                line.plain(": ").plain(&finding.summary);
+            }
+            let most = if at == 0 { MOST_FACTS } else { 1 };
+            for evidence in finding.evidence.iter().take(most) {
+                let time = evidence.at.map(|at| format!(" ({})", rfc3339(at)));
+                let value = format!("{}{}", evidence.value, time.unwrap_or_default());
+                page.fact(&format!("  {}", evidence.what), &value);
+            }
+            if let Some(fix) = &finding.fix {
+                if let Some(text) = &fix.text {
+                    page.fact("  next", text);
+                }
+                if let Some(command) = &fix.command {
+                    page.command("  ", command);
+                }
+            }
+        }
+        for unseen in &self.unseen {
+            page.fact("  not checked", unseen);
+        }
+    }
+}
+
+/// Adds the flow to each explanation; an unreadable logbook only loses this part.
+async fn add_flows(
+    ctx: &Context,
+    logbook: &LogbookArgs,
+    board: &dyn Board,
+    (explanations, snapshot): (&mut [Explanation], &Snapshot),
+) -> anyhow::Result<()> {
+    if !logbook.is_known(ctx) {
+        return Ok(());
+    }
+    let explained = explanations.iter_mut();
+    let with_refs = explained.filter_map(|it| Some((it.job.parse::<JobRef>().ok()?, it)));
+    let (wanted, mut explanations): (Vec<_>, Vec<_>) = with_refs.unzip();
+    let shelves = [Shelf::Board, Shelf::Trash];
+    let found = match board.resolve_on(&shelves, &wanted).await {
+        Ok(found) => found,
+        Err(error) => {
+            unseen_flow(&mut explanations, &chain(&error));
+            return Ok(());
+        }
+    };
+    let pairs = zip(explanations, &found);
+    let with_book = pairs.filter_map(|(it, entry)| Some((it, with_book(entry)?)));
+    let (mut explanations, jobs): (Vec<_>, Vec<_>) = with_book.unzip();
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let logbook = match logbook.open(ctx).await {
+        Ok(Some(logbook)) => logbook,
+        Ok(None) => return Ok(()),
+        Err(error) if logbook.is_at_fault(&error) => return Err(error),
+        Err(error) => {
+            unseen_flow(&mut explanations, &format!("{error:#}"));
+            return Ok(());
+        }
+    };
+    // On other boards a claim ends with a session.
+    let expires = board.capabilities().has_expiring_claims;
+    let expiry = octavia_expiry(ctx).filter(|_| expires);
+    let mut without_claim = Vec::new();
+    for (explanation, job) in zip(explanations, jobs) {
+        match logbook.flow(job).await {
+            Ok(flow) => {
+                tell(explanation, job, flow.as_ref(), snapshot.now);
+                let changed =
+                    flow.and_then(|flow| changed_unclaimed(expiry?, job, &flow, Utc::now()));
+                without_claim.extend(changed.map(|changed| (explanation, job, changed)));
+            }
+            Err(error) => unseen_flow(&mut [explanation], &chain(&error)),
+        }
+    }
+    add_unclaimed(snapshot.now, board, without_claim).await;
+    Ok(())
+}
+
+/// Reports flows that progressed without a claim, except for jobs that were claimed during the read.
+async fn add_unclaimed(
+    now: DateTime<Utc>,
+    board: &dyn Board,
+    flows: Vec<(&mut Explanation, &Job, DateTime<Utc>)>,
+) {
+    let keys = flows.iter().map(|(_, job, _)| JobRef::Key(job.key.clone()));
+    let again = match keys.collect::<Vec<_>>().as_slice() {
+        [] => return,
+        keys => board.resolve_on(&[Shelf::Board], keys).await,
+    };
+    for ((explanation, job, changed), again) in zip(flows, again.unwrap_or_default()) {
+        if again.is_ok_and(|entry| entry.holding().is_none()) {
+            let finding = runs_unclaimed(now, job, changed);
+            explanation.findings.push(finding);
+        }
+    }
+}
+
+fn unseen_flow(explanations: &mut [&mut Explanation], why: &str) {
+    for explanation in explanations {
+        explanation.unseen.push(format!("the logbook: {why}"));
+    }
+}
+
+fn with_book(entry: &board::Result<Entry>) -> Option<&Job> {
+    entry.as_ref().ok()?.job().filter(|job| job.book.is_some())
+}
+
+/// Adds the position of the flow, and whether the flow can be resumed.
+fn tell(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: DateTime<Utc>) {
+    let said = match (flow, job.shelf) {
+        (Some(flow), _) => position(flow, now),
+        (None, Shelf::Trash) => {
+            "the logbook is gone; a restored job would return to the trash immediately".to_owned()
+        }
+        (None, _) => "the flow record is gone; a worker can only trash the job".to_owned(),
+    };
+    if !explanation.findings.is_empty() {
+        let first = explanation.findings.remove(0).seen("flow", said);
+        let fix = first.fix.clone().filter(|_| flow.is_some());
+        explanation.findings.insert(0, first.fixed_by(fix));
+    }
+}
+
+/// Returns the last progress of a flow whose job should have been claimed then, but is not.
+///
+/// Each record of the engine renews the claim for one expiry.
+fn changed_unclaimed(
+    expiry: Expiry,
+    job: &Job,
+    flow: &Flow,
+    now: DateTime<Utc>,
+) -> Option<DateTime<Utc>> {
+    let changed = flow.changed()?;
+    let is_recent = match (now - changed).to_std() {
+        Ok(ago) => ago < expiry.duration(),
+        Err(_) => changed - now < SKEW,
+    };
+    let is_free = job.shelf == Shelf::Board && job.holding.is_none();
+    (is_free && is_recent && flow.is_under_way()).then_some(changed)
+}
+
+fn runs_unclaimed(now: DateTime<Utc>, job: &Job, changed: DateTime<Utc>) -> Problem {
+    let summary = "the flow advanced recently, but the job is unclaimed. Either the worker just \
+        released the job, or it lost the claim and still runs; the next worker would then repeat \
+        its work";
+    let text = "check whether the flow still advances; if so, stop its worker";
+    let look = Fix::look(Suggestion::of("flow").with([job.reference()])).because(text);
+    let problem = Problem::new(Code::FlowWithoutClaim, summary);
+    problem.at("advanced", Some(changed), now).fixed_by(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::job::{Holding, Lease};
+
+    #[test]
+    fn a_flow_goes_on_unclaimed_if_what_it_wrote_would_have_renewed_the_claim() {
+        let now = Utc::now();
+        let flow = |state: &str, changed: DateTime<Utc>| Flow {
+            state: Some(state.to_owned()),
+            updated: Some(changed),
+            ..Flow::default()
+        };
+        let mut job = Job::named("a");
+        job.shelf = Shelf::Board;
+        let expiry = Expiry::default();
+        let after = |seconds: i64| now - TimeDelta::seconds(seconds);
+        let is_told = |job: &Job, flow: &Flow| changed_unclaimed(expiry, job, flow, now).is_some();
+        for (seconds, told) in [(-6, false), (-4, true), (0, true), (29, true), (31, false)] {
+            assert_eq!(
+                is_told(&job, &flow("RUNNING", after(seconds))),
+                told,
+                "{seconds}"
+            );
+        }
+        for (state, told) in [
+            ("RESUMING", true),
+            ("SUSPENDED", false),
+            ("REVERTED", false),
+        ] {
+            assert_eq!(is_told(&job, &flow(state, after(1))), told, "{state}");
+        }
+        job.holding = Some(Holding {
+            owner: None,
+            claimed_on: None,
+            expires_in: None,
+            lease: Lease::Timed,
+            fence: None,
+            outlives: None,
+        });
+        assert!(!is_told(&job, &flow("RUNNING", after(1))));
+    }
 }

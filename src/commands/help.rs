@@ -7,6 +7,7 @@ mod tree;
 use std::io;
 
 use clap::{Command, CommandFactory, builder::StyledStr};
+use strsim::levenshtein;
 
 use self::guide::{PROGRAM, grammar};
 use super::Cli;
@@ -23,6 +24,9 @@ pub(super) const OPTIONS: &str = "options";
 
 const EXIT_CODES: &str = include_str!("../../docs/exit-codes.md");
 
+const TROUBLESHOOTING: &str = include_str!("../../docs/troubleshooting.md");
+
+#[derive(Clone, Copy)]
 pub(super) struct Topic {
     pub(super) name: &'static str,
     /// The name of its manual page, without the `jobboard-` prefix.
@@ -38,7 +42,7 @@ pub(super) const TOPICS: [Topic; 7] = [
     Topic {
         name: "troubleshooting",
         page: "explain",
-        text: include_str!("../../docs/troubleshooting.md"),
+        text: TROUBLESHOOTING,
     },
     topic("conducting", include_str!("../../docs/conducting.md")),
     topic("octavia", include_str!("../../docs/octavia.md")),
@@ -49,15 +53,15 @@ const fn topic(name: &'static str, text: &'static str) -> Topic {
     Topic { name, page, text }
 }
 
-/// Print help for a command or a topic
+/// Print help for a command, a topic or a code
 ///
-/// Topics: boards, filters, output, exit-codes, troubleshooting (the codes of `explain` and `doctor`),
-/// conducting, octavia, and options (those of every command). With --json, prints all of it as one object:
-/// commands, arguments, options, values, examples and exit codes.
+/// Topics: boards, filters, output, exit-codes, troubleshooting, conducting, octavia, and options (those of every
+/// command). The codes are those of `doctor` and `explain`, for example owner-dead. With --json, prints all of it
+/// as one object: commands, arguments, options, values, examples and exit codes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HelpArgs {
-    /// Command or topic
-    #[arg(value_name = "COMMAND|TOPIC")]
+    /// Command, topic or code
+    #[arg(value_name = "COMMAND|TOPIC|CODE")]
     about: Option<String>,
 }
 
@@ -65,7 +69,7 @@ enum Subject<'a> {
     Program,
     Command(&'a str),
     Options,
-    Topic(&'a Topic),
+    Topic(Topic),
 }
 
 pub(crate) fn run(out: &mut Output, args: &HelpArgs) -> anyhow::Result<()> {
@@ -83,19 +87,43 @@ fn subject(name: Option<&str>) -> anyhow::Result<Subject<'_>> {
     if name == OPTIONS {
         return Ok(Subject::Options);
     }
-    if let Some(topic) = TOPICS.iter().find(|topic| topic.name == name) {
+    let mut topics = TOPICS.into_iter().chain(codes());
+    if let Some(topic) = topics.find(|topic| topic.name == name) {
         return Ok(Subject::Topic(topic));
     }
     match Cli::command().find_subcommand(name) {
         Some(_) => Ok(Subject::Command(name)),
-        None => {
-            let topics = TOPICS.map(|topic| topic.name);
-            let message = format!("no command or topic `{name}`");
-            let text = "`jobboard help` lists the commands; the topics are {}";
-            let hint = Hint::new(text, [&[&topics[..], &[OPTIONS]].concat()]);
-            Err(CommandError::usage(message).hint(hint).into())
-        }
+        None => Err(unknown(name).into()),
     }
+}
+
+/// Returns the sections of the troubleshooting page: one for each code.
+fn codes() -> impl Iterator<Item = Topic> {
+    let starts = TROUBLESHOOTING.match_indices("\n### ");
+    starts.map(|(at, _)| {
+        let text = &TROUBLESHOOTING[at + 1..];
+        let text = text.find("\n##").map_or(text, |end| &text[..end]);
+        topic(prose::title(text).0, text)
+    })
+}
+
+fn unknown(name: &str) -> CommandError {
+    let topics = TOPICS.map(|topic| topic.name);
+    let topics = [&topics[..], &[OPTIONS]].concat();
+    let program = Cli::command();
+    let commands = program.get_subcommands().map(Command::get_name);
+    let all = commands.chain(topics.iter().copied());
+    let all = all.chain(codes().map(|code| code.name));
+    let near = all.map(|known| (levenshtein(name, known), known)).min();
+    let near = near.filter(|(slips, _)| *slips <= 2 && 2 * slips <= name.len());
+    let hint = match near {
+        Some((_, near)) => Hint::new("did you mean `jobboard help {}`?", [&[near]]),
+        None => Hint::new(
+            "`jobboard help` lists the commands, `jobboard doctor --list` the codes; the topics are {}",
+            [&topics],
+        ),
+    };
+    CommandError::usage(format!("no command, topic or code `{name}`")).hint(hint)
 }
 
 fn text(subject: &Subject) -> StyledStr {
@@ -128,4 +156,36 @@ fn options() -> StyledStr {
         )
         .help_template("{before-help}{all-args}");
     options.render_long_help()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Code;
+
+    #[test]
+    fn each_code_has_one_section_and_each_section_is_of_a_code() {
+        let mut sections: Vec<_> = codes().map(|section| section.name).collect();
+        let mut names: Vec<_> = Code::ALL.iter().map(|code| code.name()).collect();
+        sections.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(sections, names);
+    }
+
+    #[test]
+    fn each_section_of_a_code_is_found_by_its_heading() {
+        let headings = TROUBLESHOOTING.lines();
+        let headings = headings.filter_map(|line| line.strip_prefix("### "));
+        let headings: Vec<_> = headings.collect();
+        assert!(headings.len() > 50, "{headings:?}");
+        for heading in headings {
+            let Ok(Subject::Topic(section)) = subject(Some(heading)) else {
+                panic!("{heading}");
+            };
+            let mut lines = section.text.lines();
+            assert_eq!(lines.next(), Some(&*format!("### {heading}")));
+            assert!(lines.clone().any(|line| !line.is_empty()), "{heading}");
+            assert!(lines.all(|line| !line.starts_with("##")), "{heading}");
+        }
+    }
 }

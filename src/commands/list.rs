@@ -12,7 +12,7 @@ use futures_util::{FutureExt as _, TryStreamExt};
 use self::sort::Sort;
 use super::{
     bulk::shared_trash::SharedArgs,
-    parts::{octavia::AboutArgs, peers, signature::signature, unused, words::Words},
+    parts::{octavia::AboutArgs, peers, unused, words::Words},
 };
 use crate::{
     board::{
@@ -20,9 +20,11 @@ use crate::{
         filter::{Field, Filter, Filters},
     },
     context::Context,
+    diagnosis::{Snapshot, WithProblem, signature, surroundings},
     exit::{CommandError, Trying},
     job::{Entry, Pauses, Shelf, State},
     output::{ColumnChange, Format, JobColumns, JobView},
+    problem::Code,
 };
 
 /// List the jobs on the board
@@ -76,6 +78,10 @@ pub(crate) struct ListArgs {
     /// resize"'. `jobboard help filters` has the details.
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
+
+    /// List only jobs with this problem, as `jobboard doctor` names it; CAUSE is a glob
+    #[arg(long, value_name = "CODE[=CAUSE]", conflicts_with = "history")]
+    problem: Option<WithProblem>,
 
     /// Sort by claim order (rank) or by a field, for example 'held' or '-attempts'
     ///
@@ -140,9 +146,16 @@ impl ListArgs {
             _ if self.history => Shelf::Past,
             Some(State::Complete) => Shelf::Past,
             Some(State::Trashed) => Shelf::Trash,
-            _ if self.trash => Shelf::Trash,
+            _ if self.trash || self.is_about_failed() => Shelf::Trash,
             _ => Shelf::Board,
         }
+    }
+
+    /// Whether it lists a problem of jobs in the trash.
+    fn is_about_failed(&self) -> bool {
+        self.problem
+            .as_ref()
+            .is_some_and(|it| it.code == Code::Failed)
     }
 
     fn shelves(&self) -> Vec<Shelf> {
@@ -177,7 +190,8 @@ impl ListArgs {
 
     fn nothing(&self) -> &'static str {
         let is_named = self.name.is_some() || self.named.is_some();
-        let is_all = self.filter.is_empty() && !is_named && !self.about.is_given();
+        let is_narrow = is_named || self.problem.is_some() || self.about.is_given();
+        let is_all = self.filter.is_empty() && !is_narrow;
         let is_any = is_all && self.state.is_none() && !self.unclaimed;
         match (is_any, self.shelf()) {
             (true, _) if self.failed => "no job has failed",
@@ -197,7 +211,11 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
     if matches!(args.sort, Sort::Taskflow) && board.capabilities().peer_order.is_none() {
         return Err(no_peers()).with_context(|| ctx.trying("list", "jobs in that order"));
     }
-    let wanted = Wanted::new(&args, args.about.filters(ctx).await?);
+    let problem = match &args.problem {
+        Some(problem) => Some((problem.clone(), surroundings(ctx, &*board).await?)),
+        None => None,
+    };
+    let wanted = Wanted::new(&args, args.about.filters(ctx).await?, problem);
     let seen = if args.count {
         count::count(ctx, &*board, &args, &wanted).await?
     } else if args.sort.is_native() && !args.reverse && !args.failed {
@@ -232,6 +250,7 @@ struct Wanted {
     filters: Filters,
     state: Option<State>,
     has_failed: bool,
+    problem: Option<(WithProblem, Snapshot)>,
     shared: SharedArgs,
     /// Number of jobs left out because they belong to another board.
     beside: Cell<u64>,
@@ -239,7 +258,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(args: &ListArgs, about: Vec<Filter>) -> Self {
+    fn new(args: &ListArgs, about: Vec<Filter>, problem: Option<(WithProblem, Snapshot)>) -> Self {
         Self {
             filters: Filters::new(
                 args.filter
@@ -252,6 +271,7 @@ impl Wanted {
             ),
             state: args.state.filter(|state| *state != State::Trashed),
             has_failed: args.failed,
+            problem,
             shared: args.shared,
             beside: Cell::default(),
             now: Utc::now(),
@@ -270,6 +290,7 @@ impl Wanted {
         };
         self.state.is_none_or(|state| entry.state() == state)
             && (!self.has_failed || failed(entry))
+            && (self.problem.as_ref()).is_none_or(|(it, snapshot)| it.is_of(entry, snapshot))
             && self.filters.matches(entry, self.now)
     }
 }
@@ -291,7 +312,7 @@ fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
             Sort::Rank if !args.count && !args.reverse => Order::Rank,
             _ => Order::Any,
         },
-        detail: match shows_details || needs_details {
+        detail: match shows_details || needs_details || args.problem.is_some() {
             true => Detail::Whole,
             false => wanted.filters.detail(),
         },

@@ -89,10 +89,7 @@ struct Source {
 
 pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()> {
     ctx.create_folder(&args.creation);
-    let path = draft::source(&args.file);
-    if path.is_none() && ctx.config.takes_stdin() {
-        return Err(CommandError::usage("standard input can be read only once").into());
-    }
+    let path = draft::source(&ctx.config, &args.file)?;
     // A dry run also works on a read-only board.
     let board = match args.dry_run {
         true => ctx.board()?,

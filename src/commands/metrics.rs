@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::parts::{scrape::scrape, target::Target};
 use crate::{
     context::Context,
+    diagnosis::octavia_expiry,
     exit::CommandError,
     output::{Exposition, Page, Record, Report},
 };
@@ -77,7 +78,7 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
     let board = ctx.board()?;
     let mut exposition = Exposition::new(&[("board", board.name())]);
     let by_name = args.by == Some(By::Name);
-    let seen = scrape(&*board, by_name, &mut exposition).await;
+    let seen = scrape(&*board, octavia_expiry(ctx), by_name, &mut exposition).await;
     let text = exposition.into_text();
     let Some(file) = args.textfile else {
         ctx.out.pass(text.as_bytes())?;

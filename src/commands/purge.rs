@@ -1,22 +1,13 @@
 //! `jobboard purge`.
 
-use std::time::Duration;
-
-use chrono::{DateTime, Utc};
-
 use super::{
-    bulk::{
-        action::Task,
-        deed::Deed,
-        select::{Named, Selection},
-        shared_trash::SharedArgs,
-    },
+    bulk::{action::Task, deed::Deed, select::Selection, shared_trash::SharedArgs},
     parts::reason::ReasonArgs,
 };
 use crate::{
+    board::filter::{Filter, InvalidFilter},
     context::{Consent, Context},
     duration,
-    job::Entry,
 };
 
 /// Delete trashed jobs for good
@@ -44,8 +35,8 @@ struct PurgeSelection {
     selection: Selection,
 
     /// Purge jobs that have been in the trash for longer than this
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "jobs")]
-    older_than: Option<Duration>,
+    #[arg(long, value_name = "DURATION", value_parser = trashed_before, conflicts_with = "jobs")]
+    older_than: Option<Filter>,
 
     /// Purge the whole trash
     #[arg(long, conflicts_with_all = ["jobs", "filter", "state", "with_name", "older_than"])]
@@ -54,34 +45,26 @@ struct PurgeSelection {
 
 pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()> {
     let PurgeSelection {
-        selection,
+        mut selection,
         older_than,
         all,
-    } = &args.selection;
-    if !all && older_than.is_none() {
+    } = args.selection;
+    selection.filter.extend(older_than);
+    if !all {
         selection.require_by("--state, --name, --filter, --older-than or --all")?;
     }
     let board = selection.preview.board(ctx)?;
     let deed = Deed::Purge;
     let mut chosen = selection.look_up(ctx, &*board, deed.shelves()).await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
-    if let Some(age) = older_than {
-        let now = Utc::now();
-        chosen.jobs.retain(|named| is_older(named, *age, now));
-    }
     let chosen = selection.bounded(ctx, chosen)?;
     let task = Task::new(ctx, deed, &args.reason, chosen);
     let how = (&selection.preview, &args.consent);
     task.finish(ctx, &*board, how).await
 }
 
-/// Whether a record has been in the trash for longer; without a time it has not.
-fn is_older(named: &Named, age: Duration, now: DateTime<Utc>) -> bool {
-    named
-        .entry
-        .as_ref()
-        .ok()
-        .and_then(Entry::job)
-        .and_then(|job| job.trashed_on)
-        .is_some_and(|time| (now - time).to_std().is_ok_and(|past| past > age))
+fn trashed_before(age: &str) -> Result<Filter, String> {
+    duration::parse(age).map_err(|error| error.to_string())?;
+    let filter = format!("trashed>{age}").parse();
+    filter.map_err(|error: InvalidFilter| error.to_string())
 }

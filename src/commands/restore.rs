@@ -57,6 +57,15 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
 }
 
 impl RevivalArgs {
+    /// Returns the options that choose the rest again, for the same reason.
+    pub(super) fn words(&self) -> impl Iterator<Item = String> {
+        let shared = self.shared.shared.then(|| "--shared".to_owned());
+        let reason = self.reason.given();
+        let reason = reason.map(|reason| ["--reason".to_owned(), reason]);
+        let words = self.selection.words().chain(shared);
+        words.chain(reason.into_iter().flatten())
+    }
+
     /// Chooses the jobs that fit.
     pub(super) async fn task(
         &self,

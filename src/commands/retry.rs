@@ -1,7 +1,10 @@
 //! `jobboard retry`.
 
+mod canary;
+
 use chrono::{DateTime, Utc};
 
+use self::canary::CanaryArgs;
 use super::{
     bulk::{act::Pace, deed::Deed},
     restore::RevivalArgs,
@@ -10,6 +13,7 @@ use crate::{
     board::BoardError,
     context::Context,
     job::{Entry, Remark, Restore, Shelf},
+    suggest::Suggestion,
 };
 
 /// Retry failed jobs now, from the trash or from back-off
@@ -29,6 +33,19 @@ pub(crate) struct RetryArgs {
     /// Maximum pace, for example 5/s; also per m or h
     #[arg(long, value_name = "N/s", value_parser = Pace::parse)]
     rate: Option<Pace>,
+
+    #[command(flatten)]
+    canary: CanaryArgs,
+}
+
+impl RetryArgs {
+    /// Returns the command that continues after Ctrl-C; a selection by reference adds its jobs.
+    fn resume(&self, ctx: &Context) -> Suggestion {
+        let rate = self.rate.iter().flat_map(|it| ["--rate", &it.text]);
+        let keep = self.keep_attempts.then_some("--keep-attempts");
+        let words = ctx.program().with(["retry"]).with(self.revival.words());
+        words.with(keep).with(rate)
+    }
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()> {
@@ -39,9 +56,12 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     let fits = |entry: &Entry| judge(entry, now, keep_attempts);
     let mut task = revival.task(ctx, &*board, deed, fits).await?;
     task.pace = args.rate.clone().unwrap_or(Pace::FULL);
-    let Some(task) = revival.agreed(ctx, &*board, task).await? else {
+    let is_careful = args.rate.is_some() || args.canary.canary.is_some();
+    task.resume = is_careful.then(|| args.resume(ctx));
+    let Some(mut task) = revival.agreed(ctx, &*board, task).await? else {
         return Ok(());
     };
+    args.canary.try_first(ctx, &*board, &mut task).await?;
     task.carry_out(ctx, &*board).await
 }
 

@@ -9,14 +9,14 @@ use super::parts::{
     draft::DraftArgs,
     octavia::warn_of_workers,
     unconfirmed::{claim_one, may_have, posted_claim},
-    under_claim::{Held, Performer, lease, max_attempts, ours},
+    under_claim::{Held, Performer, lease, ours},
 };
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     context::{Context, Creation},
     job::{Claimant, Draft, Fence, History, Identity, JobKey, Outcome, Shelf},
     process::clock::Boottime,
-    retry::Patience,
+    retry::{Patience, own_max_attempts},
     suggest::Suggestion,
     trace::Span,
 };
@@ -130,7 +130,7 @@ async fn posted_job(
             attempts: 1,
             ..History::default()
         },
-        max_attempts: max_attempts(&draft.details),
+        max_attempts: own_max_attempts(&draft.details),
         span: Span::of(Some(&draft.details), false),
         details: Some(draft.details.clone()),
         asked,

@@ -159,16 +159,14 @@ mod tests {
 
     use super::*;
     use crate::{
-        board::{
-            EventKind,
-            examine::{Code, Group, Severity},
-        },
+        board::EventKind,
         commands::{
-            Cli, explain,
+            Cli,
             selftest::{Grade, Promise, Verdict},
         },
         exit::PluginState,
         job::{Departure, Priority, State},
+        problem::{Code, Group, Risk, Severity},
     };
 
     /// The commands without JSON output.
@@ -240,19 +238,10 @@ mod tests {
         are("common", "/$defs/priority/enum", Priority::ALL);
         are("job", "/properties/outcome/enum", Departure::ALL);
         are("event", "/properties/event/enum", EventKind::ALL);
-        are(
-            "explanation",
-            "/properties/verdict/enum",
-            explain::Code::ALL,
-        );
-        let finding = "/$defs/finding/properties";
-        are("diagnosis", &format!("{finding}/code/enum"), Code::ALL);
-        are("diagnosis", &format!("{finding}/group/enum"), Group::ALL);
-        are(
-            "diagnosis",
-            &format!("{finding}/severity/enum"),
-            Severity::ALL,
-        );
+        are("common", "/$defs/code/enum", Code::ALL);
+        are("common", "/$defs/group/enum", Group::ALL);
+        are("common", "/$defs/severity/enum", Severity::ALL);
+        are("common", "/$defs/risk/enum", Risk::ALL);
         are("check", "/$defs/state/enum", PluginState::ALL);
         let promise = "/$defs/promise/properties";
         are("selftest", &format!("{promise}/promise/enum"), Promise::ALL);

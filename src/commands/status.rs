@@ -10,26 +10,21 @@ use futures_util::TryStreamExt;
 
 use self::screen::Status;
 pub(super) use self::screen::{NAMES, OWNERS, ended, name_cells, owner_cells};
-use super::parts::{
-    liveness::is_silent,
-    peers,
-    tally::{Departures, Tally, apart},
-    unused,
-};
+use super::parts::{peers, unused};
 use crate::{
-    board::{Board, BoardError, BoardExt as _, Detail, Query},
+    board::{Board, BoardError, Detail, Query},
     context::Context,
+    diagnosis::{Departures, Snapshot, Survey, apart, octavia_expiry},
     job::Shelf,
 };
 
 /// Show the board at a glance
 ///
-/// Shows jobs by state, departures in the last 24 hours, the oldest unclaimed job and the longest claim, the
-/// most frequent names (FAILED counts jobs with a failed attempt), and the owners with the most claims (HELD is
-/// the longest claim, EXPIRES the next expiry, NEVER the number of claims without expiry). Each problem ends
-/// with the command that lists its jobs. A poison job has failed so often that at most one attempt remains; the
-/// limit is max_attempts in its details, or 5. -o tsv prints the JSON values, one per line: the name and the
-/// tab-separated values.
+/// Shows jobs by state, departures in the last 24 hours, the oldest unclaimed job and the longest claim, how many jobs
+/// have each problem, the most frequent names (FAILED counts jobs with a failed attempt), and the owners with the most
+/// claims (HELD is the longest claim, EXPIRES the next expiry, NEVER the number of claims without expiry). `doctor`
+/// shows the causes and the fixes. -o tsv prints the JSON values, one per line: the name and the tab-separated
+/// values.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
     /// Explain these jobs instead, as `explain` does.
@@ -49,51 +44,20 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
         ctx.out.note(warning);
     }
     let now = Utc::now().trunc_subsecs(6);
-    let mut tally = Tally::new(now);
-    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
-    while let Some(entry) = entries.try_next().await.with_context(trying)? {
-        tally.add(&entry);
+    let snapshot = Snapshot::read(&*board, octavia_expiry(ctx), now).await;
+    let snapshot = snapshot.with_context(trying)?;
+    let survey = Survey::take(&*board, snapshot).await.with_context(trying)?;
+    let past = past(&*board, now, ctx.config.history.value).await;
+    let (past, history_problem) = apart(past).with_context(trying)?;
+    let unseen = history_problem
+        .iter()
+        .map(|why| format!("the history: {why}"));
+    for what in unseen.chain(survey.snapshot.unseen.iter().cloned()) {
+        ctx.out.note(format!("warning: cannot read {what}"));
     }
-    drop(entries);
-    let (past, history_problem) =
-        apart(past(&*board, now, ctx.config.history.value).await).with_context(trying)?;
-    let (conductors, conductors_problem) = apart(board.conductors().await).with_context(trying)?;
-    let pauses = board.lasting_pauses(now).await.with_context(trying)?;
-    for (what, problem) in [
-        ("the history", &history_problem),
-        ("the conductors", &conductors_problem),
-        ("the pauses", &pauses.unseen().map(str::to_owned)),
-    ] {
-        if let Some(problem) = problem {
-            ctx.out
-                .note(format!("warning: cannot read {what}: {problem}"));
-        }
-    }
-    let (figures, names, owners) = tally.finish(conductors.as_deref().unwrap_or_default());
-    let known = || conductors.iter().flatten();
-    let unsettled = known().map(|conductor| conductor.told.unsettled.len() as u64);
-    let (unsettled, silent) = (unsettled.sum(), known().filter(|it| is_silent(it)).count());
-    let alive = known().filter(|it| !is_silent(it) && it.told.slots.is_some());
-    let slots_free = alive.map(|it| it.free() as u64).sum();
-    let status = Status {
-        board: board.name().to_owned(),
-        server: health.server,
-        figures,
-        trashed: health.trashed,
-        history: past,
-        history_problem,
-        unsettled,
-        conductors: conductors.map(|conductors| conductors.len() - silent),
-        slots_free,
-        silent: silent as u64,
-        conductors_problem,
-        pauses: pauses.all().cloned().collect(),
-        names,
-        owners,
-        findings: Vec::new(),
-        now,
-    };
-    ctx.out.report(&status.judged(&ctx.program()))?;
+    let board_name = board.name().to_owned();
+    let status = Status::new(board_name, &health, survey, (past, history_problem));
+    ctx.out.report(&status.on(&ctx.program()))?;
     peers::remark(ctx, &*board);
     Ok(())
 }

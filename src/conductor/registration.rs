@@ -64,10 +64,16 @@ pub(super) async fn tell(shared: Arc<Shared>, mut last: Told) {
         shared.account.add_to(&mut told);
         told.passed_over = shared.passed_over.told();
         if looked.elapsed() >= WHILE || policy.has_changed().unwrap_or_default() {
-            takes = Some(Takes {
-                filters: takes.map_or_else(Vec::new, |takes| takes.filters),
+            let seen = Takes {
+                filters: takes
+                    .as_ref()
+                    .map_or_else(Vec::new, |it| it.filters.clone()),
                 ..policy.borrow_and_update().told(&shared.settings.patience)
-            });
+            };
+            if takes.replace(seen) != takes {
+                // A handler came or was mended: skipped jobs are looked at again.
+                shared.policy.send_modify(|_| ());
+            }
             looked = Instant::now();
         }
         told.takes.clone_from(&takes);

@@ -51,6 +51,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
              lists the jobs that ended"
                 .into()
         }
+        CommandError::Canary { .. } => "`jobboard show --output JOB` prints its output".into(),
         CommandError::InVain(_) => {
             "`jobboard list --trash` and `jobboard list --history` show how the jobs ended".into()
         }
@@ -61,7 +62,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         }
     };
     let mut way_out = WayOut::new(hint, trying);
-    if let CommandError::Unheard { job, .. } = error {
+    if let CommandError::Unheard { job, .. } | CommandError::Canary { job, .. } = error {
         way_out.job = Some(job.clone());
     }
     Some(way_out)

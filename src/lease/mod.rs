@@ -23,6 +23,9 @@ use crate::{
     },
 };
 
+/// The usual lease.
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
 /// The shortest and the longest pause between failed renewals.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 

@@ -161,6 +161,11 @@ impl Page {
         }
     }
 
+    /// Returns the width of the terminal, if there is one.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.size.map(|(columns, _)| columns)
+    }
+
     /// Returns how many rows the terminal has left above its prompt.
     pub(crate) fn rows_left(&self) -> Option<usize> {
         let (_, rows) = self.size?;

@@ -115,7 +115,7 @@ pub(super) fn catch_for_good(signal: SignalKind) -> io::Result<()> {
 }
 
 /// Returns our exit code for a child that ended with this code or signal.
-pub(super) fn code_of(code: Option<i32>, signal: Option<i32>) -> u8 {
+pub(crate) fn code_of(code: Option<i32>, signal: Option<i32>) -> u8 {
     let code = code.or(signal.map(|number| 128 + number));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }

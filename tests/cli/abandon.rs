@@ -89,6 +89,10 @@ fn forced_release_without_proof_reports_the_wait_and_now_ends_it(stage: &Stage) 
 }
 
 fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
+    if stage.zookeeper_board().is_some() {
+        // The claim ends with the session of the dead conductor, maybe before the release.
+        return;
+    }
     let job = stage.post("long", "sleep 1000 & echo $! >> log; wait");
     let conductor = stage.start(&["--name", "dead1", "--lease", "6h"]);
     stage.logged(1);

@@ -2,6 +2,7 @@
 
 use std::{fs, process::Command};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,6 +18,7 @@ on_every_board!(
     each_verb_is_planned_without_an_effect_and_applied_once,
     jobs_that_changed_since_the_plan_are_skipped,
     killed_apply_is_completed_by_repeating_it,
+    job_that_changes_before_its_turn_is_skipped,
 );
 
 fn run(env: &Env, words: &[&str]) -> Outcome {
@@ -150,6 +152,26 @@ fn killed_apply_is_completed_by_repeating_it(stage: &Stage) {
         }
         run(env, &["consume", "--name", "*", "--force", "--yes"]).succeeded();
     }
+}
+
+fn job_that_changes_before_its_turn_is_skipped(stage: &Stage) {
+    let env = &stage.env;
+    let jobs = ["a", "b"].map(|name| env.post(name));
+    let plan = [
+        "change", &jobs[0], &jobs[1], "--set", "n=1", "--plan", "plan",
+    ];
+    run(env, &plan).succeeded();
+    let apply = ["apply", "plan", "--yes", "--rate", "20/m"];
+    let apply = env.jobboard(&apply).spawn();
+    apply.prints(1);
+    apply.signal(Signal::STOP);
+    run(env, &["change", &jobs[1], "--priority", "LOW"]).succeeded();
+    apply.signal(Signal::CONT);
+    let told = apply.ended();
+    let [first, second] = &jobs;
+    let lines = format!("{first}\ta\tchanged\n{second}\tb\tskipped\n");
+    assert_eq!(told.succeeded(), lines);
+    assert_eq!(env.show(second)["details"], json!({}));
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn the_jobs_to_consume_have_to_be_named() {
     exit code 2
     --- stdout
     --- stderr
-    error: no job given: name one or use --state, --name or --filter
+    error: no job given: name one or use --state, --name, --filter or --problem
     hint: `jobboard help consume` lists the options
     ");
 }

@@ -409,10 +409,10 @@ fn doctor_suggests_on_either_board_what_finishes_an_interrupted_move() {
             let found = run(&doctor);
             assert_eq!(found.code, 7, "{found:?}");
             let report: Value = serde_json::from_str(&found.stdout).unwrap();
-            let remedy = &report["findings"][0]["remedy"];
-            // A peer may have written the address.
-            assert_eq!(remedy["fix"], false, "{report}");
-            let words = remedy["command"].as_array().unwrap().iter().skip(1);
+            let fix = &report["problems"][0]["fix"];
+            // A peer may have written the address, so `--fix` does not run the command.
+            assert_eq!(fix["risk"], Value::Null, "{report}");
+            let words = fix["command"].as_array().unwrap().iter().skip(1);
             let words: Vec<_> = words.map(|word| word.as_str().unwrap()).collect();
             let resumed = run(&[&words[..], &["--yes", "-o", "jsonl"]].concat());
             resumed.succeeded();
@@ -430,7 +430,7 @@ fn doctor_suggests_on_either_board_what_finishes_an_interrupted_move() {
                     "--json",
                 ];
                 let report: Value = serde_json::from_str(&run(&doctor).stdout).unwrap();
-                assert_eq!(report["findings"], json!([]), "{report}");
+                assert_eq!(report["problems"], json!([]), "{report}");
             }
         }
     }

@@ -129,7 +129,7 @@ fn what_commands_have_in_common_has_a_topic() {
         ("exit-codes", "  124       timed out"),
         (
             "troubleshooting",
-            "\n  claim-never-expires  The claim has no expiry",
+            "\nclaim-never-expires\n\nThe claim has no expiry",
         ),
         ("conducting", "Which jobs it runs"),
         ("options", "  -o, --format <FORMAT>\n"),
@@ -148,12 +148,48 @@ fn what_commands_have_in_common_has_a_topic() {
             assert!(line.trim_end().chars().count() <= 60, "{line}");
         }
     }
-    let run = env.jobboard(&["help", "outptu"]).run();
+}
+
+#[test]
+fn help_of_a_code_is_its_section_alone() {
+    let env = Env::new();
+    let run = env.jobboard(&["help", "broken-lock"]).run();
+    insta::assert_snapshot!(run.succeeded(), @r"
+    broken-lock
+
+    The job counts as claimed, but its owner cannot be read. Or its lock node on ZooKeeper is empty, so
+    no client can claim the job.
+
+      jobboard abandon --force --problem broken-lock
+
+    This removes the lock. It is safe for a lock without an owner. For an unreadable owner, check first
+    that no worker runs the job. If you do nothing, the job never runs.
+    ");
+    let run = env.jobboard(&["help", "broken-lock", "--json"]).run();
+    let text = &run.json()["text"];
     assert!(
-        run.failed(2)
-            .contains("the topics are boards filters output"),
+        text.as_str()
+            .unwrap()
+            .starts_with("### broken-lock\n\nThe job"),
         "{run}"
     );
+}
+
+#[test]
+fn help_of_an_unknown_word_suggests_a_near_one_or_the_topics() {
+    let env = Env::new();
+    for (word, near) in [
+        ("outptu", "output"),
+        ("owner-ded", "owner-dead"),
+        ("claims", "claim"),
+    ] {
+        let run = env.jobboard(&["help", word]).run();
+        let hint = format!("did you mean `jobboard help {near}`?");
+        assert!(run.failed(2).contains(&hint), "{run}");
+    }
+    let run = env.jobboard(&["help", "foo"]).run();
+    let hint = "the topics are boards filters output";
+    assert!(run.failed(2).contains(hint), "{run}");
 }
 
 #[test]

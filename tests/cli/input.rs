@@ -130,7 +130,11 @@ fn a_number_that_is_too_small() {
 fn nothing_that_is_chosen() {
     let env = Env::new();
     is_refused(&env, &["purge"], &["--older-than or --all"]);
-    is_refused(&env, &["trash"], &["--state, --name or --filter"]);
+    is_refused(
+        &env,
+        &["trash"],
+        &["--state, --name, --filter or --problem"],
+    );
     is_refused(&env, &["wait"], &["no job given", "--empty or --any"]);
 }
 

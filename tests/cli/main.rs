@@ -68,6 +68,7 @@ mod loops;
 mod malformed;
 mod mending;
 mod names;
+mod night;
 mod output;
 mod packages;
 mod past;

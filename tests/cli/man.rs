@@ -44,7 +44,7 @@ fn pages_are_written_to_a_folder() {
         ("filters", "details.disks.0.size>10"),
         ("output", "RFC 3339"),
         ("exit-codes", "\\fB124\\fR"),
-        ("explain", "\\fBclaim\\-never\\-expires\\fR"),
+        ("explain", "\n.SS claim-never-expires\n"),
         ("conducting", "JOBBOARD_FENCE"),
     ] {
         let text = read(&format!("jobboard-{topic}.7"));

@@ -79,20 +79,30 @@ fn figures_are_those_of_status(stage: &Stage) {
         ("jobboard_jobs{state=\"unclaimed\"}", "unclaimed", 6),
         ("jobboard_jobs{state=\"claimed\"}", "claimed", 4),
         ("jobboard_jobs{state=\"trashed\"}", "trashed", 2),
-        ("jobboard_jobs{state=\"malformed\"}", "malformed", 0),
         ("jobboard_jobs_backing_off", "backing_off", 1),
-        ("jobboard_jobs_retries_exhausted", "retries_exhausted", 1),
-        (
-            "jobboard_jobs_claim_never_expires",
-            "claim_never_expires",
-            4,
-        ),
-        ("jobboard_jobs_owner_dead", "owner_dead", 1),
         ("jobboard_conductors{state=\"alive\"}", "conductors", 0),
     ] {
         assert_eq!(figure(text, name), Some(f64::from(count)), "{name}: {told}");
         assert_eq!(status[key], count, "{key} of {status}");
     }
+    for (code, count) in [
+        ("retries-exhausted", 1),
+        ("claim-never-expires", 3),
+        ("owner-dead", 1),
+        ("unreadable-record", 0),
+        ("unsettled-job", 0),
+    ] {
+        let name = format!("jobboard_jobs_with_problem{{code=\"{code}\"}}");
+        assert_eq!(
+            figure(text, &name),
+            Some(f64::from(count)),
+            "{name}: {told}"
+        );
+        let counted = &status["jobs_with_problem"][code];
+        assert_eq!(counted.as_i64().unwrap_or(0), i64::from(count), "{status}");
+    }
+    let unreadable = figure(text, "jobboard_jobs{state=\"malformed\"}");
+    assert_eq!(unreadable, Some(0.0), "{told}");
     // Of the six that nobody has one waits, and one retry limit reached.
     assert_eq!(figure(text, "jobboard_jobs_claimable"), Some(4.0));
     assert_eq!(figure(text, "jobboard_up"), Some(1.0));

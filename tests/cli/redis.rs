@@ -447,7 +447,7 @@ fn a_uuid_never_leads_to_the_record_of_another_one() {
     let explained = run(&["explain", "key:stray", "--json"]).values().remove(0);
     let findings = explained["findings"].as_array().unwrap();
     let found = findings.iter().find(|it| it["code"] == "uuid-mismatch");
-    let command = found.unwrap()["remedy"]["command"].as_array().unwrap();
+    let command = found.unwrap()["fix"]["command"].as_array().unwrap();
     assert_eq!(command.last().unwrap(), "key:stray", "{explained}");
     let doctor = run(&["doctor", "--only", "uuid-mismatch", "--json"]);
     assert_eq!(doctor.code, 7, "{doctor}");

@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board},
+    metrics::figure_of,
     support::env::{Env, Outcome, wait_until},
 };
 
 on_every_board!(
     figures_are_those_of_other_commands,
-    findings_are_those_of_doctor_and_of_explain,
+    problems_are_counted_alike_by_every_command,
     who_performed_what_is_remembered,
 );
 
@@ -54,15 +55,12 @@ fn figures_are_those_of_other_commands(stage: &Stage) {
         "server",
         "unclaimed",
         "backing_off",
+        "paused",
         "claimed",
-        "claim_never_expires",
-        "owner_dead",
-        "malformed",
-        "poison",
+        "jobs_with_problem",
         "trashed",
         "conductors",
         "silent",
-        "unsettled",
         "oldest_unclaimed",
         "longest_held",
         "names",
@@ -84,10 +82,8 @@ fn figures_are_those_of_other_commands(stage: &Stage) {
     for (metric, key) in [
         ("unclaimed", "unclaimed"),
         ("claimed", "claimed"),
-        ("claim_never_expires", "claim_never_expires"),
         ("backing_off", "backing_off"),
         ("trashed", "trashed"),
-        ("unreadable_record", "malformed"),
         ("conductors", "conductors"),
     ] {
         let mut found = metrics.iter().filter(|it| it["name"] == metric);
@@ -107,7 +103,6 @@ fn figures_are_those_of_other_commands(stage: &Stage) {
         assert!(lines.contains(&format!(" {count}  ")), "{count}: {frame}");
     }
     // Where there is none it is not said.
-    assert_eq!(told["malformed"], 0);
     assert!(!lines.contains("malformed"), "{frame}");
     sums_are_right(&told);
     let text = env.jobboard(&["report", "-o", "table"]).run();
@@ -126,7 +121,8 @@ fn sums_are_right(told: &Value) {
     assert_eq!(told["unclaimed"], sum("ages", "jobs"));
     assert_eq!(told["backing_off"], sum("ages", "marked"));
     assert_eq!(told["claimed"], sum("held", "jobs"));
-    assert_eq!(told["claim_never_expires"], sum("held", "marked"));
+    let never = &told["jobs_with_problem"]["claim-never-expires"];
+    assert_eq!(never, sum("held", "marked"));
     let all = told["unclaimed"].as_u64().unwrap() + told["claimed"].as_u64().unwrap();
     assert_eq!(sum("attempts", "jobs"), all);
     assert_eq!(told["remembered"]["consumed"], sum("course", "finished"));
@@ -143,30 +139,98 @@ fn sums_are_right(told: &Value) {
     assert_eq!(failures["names"].as_array().unwrap().len(), 2);
 }
 
-fn findings_are_those_of_doctor_and_of_explain(stage: &Stage) {
+fn problems_are_counted_alike_by_every_command(stage: &Stage) {
     mixed(stage);
     let env = &stage.env;
-    let told = report(env);
-    let doctor = env.jobboard(&["doctor", "--json"]).run();
-    let doctor: Value = serde_json::from_str(&doctor.stdout).unwrap();
+    env.claim("@13", "ada:elsewhere.:7:c0ffee01");
+    for _ in 0..5 {
+        let retry = ["--retry-delay", "1ms", "--max-attempts", "9"];
+        let claim = [&["claim", "@14"], &retry[..], &["--", "false"]].concat();
+        env.jobboard(&claim).run().failed(1);
+    }
+    let trash = ["run", "doomed", "--on-failure", "trash", "--", "false"];
+    env.jobboard(&trash).run().failed(1);
+    // Some of these exit with another code if there are problems.
+    let json = |words: &[&str]| -> Value {
+        let run = env.jobboard(&[words, &["--json"]].concat()).run();
+        serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
+    };
+    let (told, doctor) = (json(&["report"]), json(&["doctor"]));
     assert_eq!(told["sound"], doctor["sound"]);
-    let sorted = |findings: &Value| {
-        let mut all = findings.as_array().unwrap().clone();
-        // What differs from one look to the next is only how long ago something was.
+    let sorted = |problems: &Value| {
+        let mut all = problems.as_array().unwrap().clone();
+        // The words for a time differ from run to run.
         all.iter_mut().for_each(|it| it["evidence"] = Value::Null);
         all.sort_by_key(ToString::to_string);
         all
     };
-    assert_eq!(sorted(&told["findings"]), sorted(&doctor["findings"]));
-    let explained = env.jobboard(&["explain", "--json"]).run();
-    let explained: Value = serde_json::from_str(&explained.stdout).unwrap();
-    let jobs = |all: &Value| -> Vec<(Value, Value)> {
-        let all = all.as_array().unwrap().iter();
-        all.map(|it| (it["job"].clone(), it["verdict"].clone()))
-            .collect()
+    assert_eq!(sorted(&told["problems"]), sorted(&doctor["problems"]));
+
+    let counts = &json(&["status"])["jobs_with_problem"];
+    assert_eq!(&told["jobs_with_problem"], counts);
+    let counts = counts.as_object().unwrap();
+    let codes: Vec<_> = counts.keys().map(String::as_str).collect();
+    let expected = [
+        "owner-dead",
+        "claim-never-expires",
+        "retries-exhausted",
+        "failed",
+        "no-conductor",
+    ];
+    assert_eq!(codes, expected);
+    let mut references = Vec::new();
+    for list in [
+        &["list", "-o", "uuid"][..],
+        &["list", "--trash", "-o", "uuid"],
+    ] {
+        let listed = env.jobboard(list).run();
+        references.extend(listed.succeeded().lines().map(str::to_owned));
+    }
+    let references = references.iter().map(String::as_str);
+    let explain: Vec<_> = ["explain"].into_iter().chain(references).collect();
+    let views = Views {
+        doctor,
+        explained: json(&explain),
+        checked: json(&["check"]),
+        metrics: env.jobboard(&["metrics"]).run(),
     };
-    assert_eq!(jobs(&told["explained"]), jobs(&explained));
-    assert!(!jobs(&explained).is_empty());
+    for (code, count) in counts {
+        views.agree_on(code, count);
+        let listed = json(&["list", "--count", "--problem", code]);
+        assert_eq!(&listed, count, "list: {code}");
+    }
+}
+
+struct Views {
+    doctor: Value,
+    explained: Value,
+    checked: Value,
+    metrics: Outcome,
+}
+
+impl Views {
+    fn agree_on(&self, code: &str, count: &Value) {
+        let of = |problems: &Value| -> u64 {
+            let of = problems.as_array().unwrap().iter();
+            let of = of.filter(|it| it["code"] == code);
+            of.map(|it| it["jobs"].as_u64().unwrap().max(1)).sum()
+        };
+        assert_eq!(&of(&self.doctor["problems"]), count, "doctor: {code}");
+        let explained = self.explained.as_array().unwrap().iter();
+        let explained: u64 = explained.map(|it| of(&it["findings"])).sum();
+        assert_eq!(&explained, count, "explain: {code}");
+        let metric = code.replace('-', "_");
+        let mut checked = self.checked["metrics"].as_array().unwrap().iter();
+        if let Some(checked) = checked.find(|it| it["name"] == metric.as_str()) {
+            assert_eq!(&checked["value"], count, "check: {code}");
+        }
+        // The metrics do not read the trash.
+        if code != "failed" {
+            let name = format!("jobboard_jobs_with_problem{{code=\"{code}\"}}");
+            let value = figure_of(self.metrics.succeeded(), &name, &[]);
+            assert_eq!(value, count.as_f64(), "metrics: {code}");
+        }
+    }
 }
 
 fn who_performed_what_is_remembered(stage: &Stage) {

@@ -1,12 +1,13 @@
 //! `jobboard retry`.
 
-use std::time::Instant;
+use std::{fs, time::Instant};
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::{
     conduct::{Stage, on_every_board},
-    support::env::{Env, Outcome, wait_until},
+    support::env::{Env, Outcome, Running, wait_until},
 };
 
 on_every_board!(
@@ -14,6 +15,10 @@ on_every_board!(
     each_job_is_tried_again_or_it_is_said_why_not,
     many_are_tried_again_by_a_filter,
     whoever_waits_for_a_job_wins_one_that_is_tried_again,
+    canary_that_fails_as_before_keeps_the_rest,
+    canary_that_succeeds_or_fails_otherwise_releases_the_rest,
+    canary_without_a_conductor_is_refused_or_waits_until_the_timeout,
+    interrupted_retry_prints_the_command_for_the_rest,
 );
 
 /// So that what fails is held back for longer than any test lasts.
@@ -177,6 +182,113 @@ fn whoever_waits_for_a_job_wins_one_that_is_tried_again(stage: &Stage) {
     run(stage, &["retry", &job]).succeeded();
     assert!(waiting.ended().succeeded().contains(&job));
     assert!(begun.elapsed().as_secs() < 60);
+}
+
+const CANARY: [&str; 6] = ["retry", "--name", "a-*", "--yes", "--canary", "1"];
+
+/// Starts a conductor under which four jobs fail as the file `why` says, and waits until all are in the trash.
+fn fail(stage: &Stage) -> Running {
+    fs::write(stage.env.file("why"), "disk full").unwrap();
+    for name in ["a-1", "a-2", "a-3", "a-4"] {
+        stage.post(name, "[ -e mended ] || { cat why >&2; exit 3; }");
+    }
+    let conductor = stage.start(&["--max-attempts", "1"]);
+    wait_until("all are in the trash", || trashed(stage) == "4\n");
+    conductor
+}
+
+fn trashed(stage: &Stage) -> String {
+    run(stage, &["list", "--trash", "--count"]).stdout
+}
+
+fn canary_that_fails_as_before_keeps_the_rest(stage: &Stage) {
+    let conductor = fail(stage);
+    let refused = run(stage, &CANARY);
+    assert_eq!(refused.code, 7, "{refused:?}");
+    assert!(refused.stdout.ends_with("\ta-1\tretried\n"), "{refused:?}");
+    let told = " a-1 failed again: exit 3: disk full; not retried: 3 jobs\n";
+    assert!(refused.stderr.contains(told), "{refused:?}");
+    wait_until("it is back in the trash", || trashed(stage) == "4\n");
+    conductor.kill();
+    // A failed attempt is an outcome, also if others follow.
+    let conductor = stage.start(&LATER);
+    let refused = run(stage, &CANARY);
+    assert_eq!(refused.code, 7, "{refused:?}");
+    assert!(refused.stderr.contains(told), "{refused:?}");
+    assert_eq!(trashed(stage), "3\n");
+    conductor.kill();
+}
+
+fn canary_that_succeeds_or_fails_otherwise_releases_the_rest(stage: &Stage) {
+    let conductor = fail(stage);
+    fs::write(stage.env.file("why"), "no route").unwrap();
+    let other = run(stage, &CANARY);
+    assert_eq!(other.succeeded().lines().count(), 4, "{other:?}");
+    let told = " a-1 failed for another reason: exit 3: no route";
+    assert!(other.stderr.contains(told), "{other:?}");
+    wait_until("all are back in the trash", || trashed(stage) == "4\n");
+    fs::write(stage.env.file("mended"), "").unwrap();
+    let done = run(stage, &CANARY);
+    assert_eq!(done.succeeded().lines().count(), 4, "{done:?}");
+    assert!(done.stderr.contains("continuing with 3 jobs"), "{done:?}");
+    wait_until("all are done", || {
+        run(stage, &["list", "--count"]).stdout == "0\n"
+    });
+    assert_eq!(trashed(stage), "0\n");
+    conductor.kill();
+}
+
+fn canary_without_a_conductor_is_refused_or_waits_until_the_timeout(stage: &Stage) {
+    end(fail(stage));
+    let refused = run(stage, &CANARY);
+    assert!(
+        refused.failed(8).contains("no conductor is running"),
+        "{refused:?}"
+    );
+    assert_eq!(trashed(stage), "4\n");
+    let late = run(stage, &[&CANARY[..], &["--timeout", "100ms"]].concat());
+    assert_eq!(late.code, 124, "{late:?}");
+    assert_eq!(trashed(stage), "3\n");
+}
+
+/// Ends a conductor, so that it leaves the registry.
+fn end(conductor: Running) {
+    conductor.signal(Signal::TERM);
+    conductor.ended();
+}
+
+fn interrupted_retry_prints_the_command_for_the_rest(stage: &Stage) {
+    end(fail(stage));
+    for (more, signal, left, resume) in [
+        (
+            ["--canary", "1", "--timeout", "1h"],
+            Signal::INT,
+            3,
+            "--canary 1",
+        ),
+        (
+            ["--rate", "1/m", "--reason", "disk freed"],
+            Signal::TERM,
+            2,
+            "--reason 'disk freed' --rate 1/m",
+        ),
+    ] {
+        let words = [
+            &["retry", "--name", "a-*", "--state", "TRASHED", "--yes"],
+            &more[..],
+        ];
+        let retry = stage.env.jobboard(&words.concat()).spawn();
+        retry.prints(1);
+        retry.signal(signal);
+        let stopped = retry.ended();
+        assert_eq!(stopped.code, 128 + signal.as_raw(), "{stopped:?}");
+        let filters = "--filter 'name=a-*' --filter state=TRASHED";
+        let told = format!(
+            "stopped with {left} jobs remaining; `jobboard retry {filters} {resume}` continues"
+        );
+        assert!(stopped.stderr.contains(&told), "{stopped:?}");
+        assert_eq!(trashed(stage), format!("{left}\n"));
+    }
 }
 
 #[test]

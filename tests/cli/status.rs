@@ -60,10 +60,7 @@ fn every_job_is_counted_and_each_finding_can_be_listed(stage: &Stage) {
     expect("unclaimed", 500 - 4 - 2 - 4);
     expect("backing_off", 1);
     expect("claimed", 4);
-    expect("claim_never_expires", 4);
-    expect("malformed", 0);
     expect("trashed", 2);
-    expect("poison", 1);
     expect("conductors", 0);
     for (outcome, count) in [("consumed", 2), ("failed", 1), ("purged", 1)] {
         assert_eq!(told["history"][outcome], count, "{told}");
@@ -80,27 +77,21 @@ fn every_job_is_counted_and_each_finding_can_be_listed(stage: &Stage) {
     assert_eq!(told["owners"][0]["conductor"], Value::Null);
     assert_eq!(told["longest_held"]["uuid"], grow[0].as_str());
     assert_eq!(told["oldest_unclaimed"]["owner"], Value::Null);
-    findings_can_be_listed(stage, &told);
+    problems_can_be_listed(stage, &told);
 }
 
-fn findings_can_be_listed(stage: &Stage, told: &Value) {
+fn problems_can_be_listed(stage: &Stage, told: &Value) {
     let env = &stage.env;
     let run = |words: &[&str]| -> Outcome { env.jobboard(words).run() };
-    let findings = told["findings"].as_array().unwrap();
-    let codes = findings.iter().map(|it| it["code"].as_str().unwrap());
-    let codes: Vec<_> = codes.collect();
+    let problems = &told["jobs_with_problem"];
     assert_eq!(
-        codes,
-        ["trashed", "failed", "claim-never-expires", "poison"]
+        problems,
+        &json!({"claim-never-expires": 4, "no-conductor": 490})
     );
-    for finding in findings {
-        let words = finding["command"].as_array().unwrap().iter();
-        let words: Vec<_> = words.map(|word| word.as_str().unwrap()).collect();
-        assert_eq!(words[0], "jobboard");
-        let listed = run(&words[1..]).succeeded().lines().count() as u64;
-        // Filters know of no exception: there may be others that were tried as often.
-        let more = u64::from(finding["code"] == "poison");
-        assert_eq!(finding["count"], listed - more, "{finding}");
+    for (code, count) in problems.as_object().unwrap() {
+        let listed = run(&["list", "--problem", code]);
+        let listed = listed.succeeded().lines().count() as u64;
+        assert_eq!(count, listed, "{code}");
     }
     let fields = run(&["status", "-o", "tsv"]);
     let line = |text: &str| fields.stdout.lines().any(|line| line.starts_with(text));
@@ -109,7 +100,7 @@ fn findings_can_be_listed(stage: &Stage, told: &Value) {
         "{fields}"
     );
     assert!(
-        line("findings\ttrashed\t2\tjobboard list --trash"),
+        line("jobs_with_problem\tclaim-never-expires\t4"),
         "{fields}"
     );
     // People are told what is not in the past.
@@ -126,7 +117,7 @@ fn claims_of_a_conductor_that_is_alive_are_told_from_others(stage: &Stage) {
     assert_eq!(told["conductors"], 1);
     assert_eq!(told["owners"][0]["conductor"], "night");
     assert_eq!(told["owners"][0]["claim_never_expires"], 0);
-    assert_eq!(told["findings"], json!([]));
+    assert_eq!(told["jobs_with_problem"], json!({}));
     drop(conductor);
 }
 
@@ -166,13 +157,13 @@ fn what_cannot_be_read_is_counted_and_what_strangers_wrote_is_escaped() {
         UPDATE job SET owner = x'1bff' WHERE sequence = 3";
     env.database().execute_batch(change).unwrap();
     let told = status(&env);
-    assert_eq!(told["malformed"], 1);
+    let problems = &told["jobs_with_problem"];
+    assert_eq!(problems["unreadable-record"], 1, "{told}");
     for form in ["table", "tsv"] {
         let run = env.jobboard(&["status", "-o", form]).run();
         assert!(!run.succeeded().contains('\u{1b}'), "{run}");
         assert!(run.stdout.contains("\\u{1b}[2Jred"), "{run}");
-        let command = "jobboard list --state MALFORMED";
-        assert!(run.stdout.contains(command), "{run}");
+        assert!(run.stdout.contains("unreadable-record"), "{run}");
     }
 }
 
@@ -180,7 +171,7 @@ fn what_cannot_be_read_is_counted_and_what_strangers_wrote_is_escaped() {
 fn the_commands_are_about_the_same_board() {
     let env = Env::new();
     env.post("resize");
-    env.trash("@1");
+    env.claim("@1", "ada");
     let config = env.file("it's.toml");
     let board = env.board().display().to_string();
     std::fs::write(&config, format!("[board.b]\nurl = \"sqlite:{board}\"\n")).unwrap();
@@ -189,14 +180,14 @@ fn the_commands_are_about_the_same_board() {
     let words = [&["status", "-o", "table"], &options[..]].concat();
     let run = env.jobboard(&words).run();
     let mut lines = run.succeeded().lines();
-    let finding = lines.find_map(|line| line.split_once("in the trash  1  jobboard "));
-    let (_, finding) = finding.unwrap();
-    // As somebody types it.
-    let shell = format!("\"$1\" {finding}");
+    let problem =
+        lines.find_map(|line| line.split_once("claim-never-expires   1 job       jobboard "));
+    let (_, command) = problem.unwrap();
+    let shell = format!("\"$1\" {command}");
     let program = std::path::Path::new("sh");
     let words = ["-c", &shell, "sh", env!("CARGO_BIN_EXE_jobboard")];
-    let listed = env.program(program, &words).run();
-    assert_eq!(listed.succeeded().lines().count(), 1, "{listed}");
+    let shown = env.program(program, &words).run();
+    assert!(shown.stdout.contains("claimed by ada"), "{shown}");
 }
 
 #[test]

@@ -17,8 +17,9 @@ use super::{Embedded, store::disk::with_suffix};
 use crate::{
     board::{
         BoardError, Result,
-        examine::{Code, Examined, Finding, Part, Remedy},
+        examine::{Examined, Part},
     },
+    problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
 
@@ -59,9 +60,9 @@ impl Embedded {
         match self.file.is_writable() {
             Err(BoardError::Denied { .. }) => {
                 let summary = "the board file is not writable";
-                let remedy = Remedy::Elsewhere(Suggestion::of("ls -l").with([self.path()]));
-                let finding = Finding::new(Code::RightsMissing, summary, remedy);
-                seen.add(finding.seen("denied", "posting, claiming and settling jobs"));
+                let remedy = Fix::elsewhere(Suggestion::of("ls -l").with([self.path()]));
+                let problem = Problem::new(Code::RightsMissing, summary).fixed_by(remedy);
+                seen.add(problem.seen("denied", "posting, claiming and settling jobs"));
                 Ok(())
             }
             told => told,
@@ -83,8 +84,8 @@ impl Embedded {
                 let summary =
                     format!("{name} is writable by other users (mode {mode:o}, user {owner})");
                 let command = Suggestion::of("chmod go-w").with([place.to_string_lossy()]);
-                let remedy = Remedy::Elsewhere(command);
-                seen.add(Finding::new(Code::WritableByOthers, summary, remedy));
+                let remedy = Fix::elsewhere(command);
+                seen.add(Problem::new(Code::WritableByOthers, summary).fixed_by(remedy));
             }
         }
     }
@@ -97,19 +98,15 @@ impl Embedded {
                            its truncation";
             let command = Suggestion::of("sqlite3").with([self.path()]);
             let command = command.with(["PRAGMA wal_checkpoint(TRUNCATE)"]);
-            let finding = Finding::new(Code::LogLarge, summary, Remedy::Elsewhere(command));
-            seen.add(finding.seen("bytes", log));
+            let problem = Problem::new(Code::LogLarge, summary).fixed_by(Fix::elsewhere(command));
+            seen.add(problem.seen("bytes", log));
         }
         if let Ok(system) = rustix::fs::statvfs(folder) {
             let free = system.f_bavail.saturating_mul(system.f_frsize);
             if free < ROOM {
                 let command = Suggestion::of("df -h").with([folder.to_string_lossy()]);
                 let summary = format!("the disk of the board has only {} MiB free", free >> 20);
-                seen.add(Finding::new(
-                    Code::DiskFull,
-                    summary,
-                    Remedy::Elsewhere(command),
-                ));
+                seen.add(Problem::new(Code::DiskFull, summary).fixed_by(Fix::elsewhere(command)));
             }
         }
     }
@@ -131,8 +128,8 @@ impl Embedded {
         };
         // A disallowed value is a malformed record, and no damage.
         let is_damage = |problem: &String| problem != "ok" && !problem.starts_with("CHECK ");
-        if let Some(problem) = problems.into_iter().find(is_damage) {
-            let command = match problem.contains(" index ") {
+        if let Some(damage) = problems.into_iter().find(is_damage) {
+            let command = match damage.contains(" index ") {
                 true => Suggestion::of("sqlite3").with([self.path(), "REINDEX".into()]),
                 false => {
                     let mended = with_suffix(&self.file.options.path, ".mended");
@@ -142,8 +139,8 @@ impl Embedded {
                 }
             };
             let summary = "the board file is damaged";
-            let finding = Finding::new(Code::Damaged, summary, Remedy::Elsewhere(command));
-            seen.add(finding.seen("problem", problem));
+            let problem = Problem::new(Code::Damaged, summary).fixed_by(Fix::elsewhere(command));
+            seen.add(problem.seen("problem", damage));
         }
         Ok(())
     }

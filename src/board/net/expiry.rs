@@ -4,14 +4,17 @@ use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
 use super::{
     connect::{Deadline, connect},
-    problem::{Obstacle, Problem, Reason},
+    problem::{Obstacle, Problem as NotReached, Reason},
     tls,
 };
-use crate::board::{
-    examine::{Code, Examined, Finding, Remedy},
-    url::{Server, TlsFiles},
+use crate::{
+    board::{
+        examine::Examined,
+        url::{Server, TlsFiles},
+    },
+    problem::{Code, Fix, Problem},
+    suggest::Suggestion,
 };
-use crate::suggest::Suggestion;
 
 /// How long before its end a certificate should be replaced.
 const SOON: TimeDelta = TimeDelta::days(30);
@@ -36,8 +39,8 @@ pub(crate) async fn examine<C: Reason>(
             let days = left.num_days();
             let summary = format!("the certificate of {server} expires in {days} days");
             let show = Suggestion::of("openssl s_client -connect").with([server.to_string()]);
-            let finding = Finding::new(Code::TlsExpires, summary, Remedy::Elsewhere(show));
-            seen.add(finding.seen("until", end.format("%F %TZ")));
+            let problem = Problem::new(Code::TlsExpires, summary).fixed_by(Fix::elsewhere(show));
+            seen.add(problem.seen("until", end.format("%F %TZ")));
         }
     }
 }
@@ -46,9 +49,9 @@ async fn certificate<C: Reason>(
     server: &Server,
     files: &TlsFiles,
     deadline: Deadline,
-) -> Result<Vec<u8>, Problem<C>> {
+) -> Result<Vec<u8>, NotReached<C>> {
     let config = tls::config(files, server)?;
-    let late = |limit| Problem::new(server, Obstacle::SilentInTls(limit));
+    let late = |limit| NotReached::new(server, Obstacle::SilentInTls(limit));
     let stream = connect(server, deadline).await?;
     let stream = deadline
         .bound(late, tls::secure(stream, server, config))

@@ -13,9 +13,10 @@ use super::{
 use crate::{
     board::{
         Result,
-        examine::{Code, Examined, Finding, Part, Remedy},
+        examine::{Examined, Part},
     },
     job::Shelf,
+    problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
 
@@ -44,8 +45,8 @@ impl Redis {
         Ok(seen)
     }
 
-    pub(super) fn cli(&self, command: Suggestion) -> Remedy {
-        Remedy::Elsewhere(self.client.cli(command))
+    pub(super) fn cli(&self, command: Suggestion) -> Fix {
+        Fix::elsewhere(self.client.cli(command))
     }
 
     async fn server(&self, seen: &mut Examined) -> Result<()> {
@@ -73,7 +74,7 @@ impl Redis {
         };
         if let Some(warning) = memory.as_ref().and_then(eviction) {
             let remedy = self.cli(Suggestion::of("CONFIG SET maxmemory-policy noeviction"));
-            seen.add(Finding::new(Code::Evicts, warning, remedy));
+            seen.add(Problem::new(Code::Evicts, warning).fixed_by(remedy));
         }
         let facts = [persistence, replication].map(|it| it.as_ref().map(text).unwrap_or_default());
         let fact = |name: &str| {
@@ -90,7 +91,7 @@ impl Redis {
             let [host, port] = ["master_host", "master_port"].map(|it| fact(it).unwrap_or("?"));
             let summary = format!("the server is a replica of {host}:{port} and accepts writes");
             let remedy = self.cli(Suggestion::of("CONFIG SET replica-read-only yes"));
-            seen.add(Finding::new(Code::WritableReplica, summary, remedy));
+            seen.add(Problem::new(Code::WritableReplica, summary).fixed_by(remedy));
         }
         Ok(())
     }
@@ -105,7 +106,7 @@ impl Redis {
         if !is_appended && saves == Some(false) {
             let summary = "the server stores nothing on disk";
             let remedy = self.cli(Suggestion::of("CONFIG SET appendonly yes"));
-            seen.add(Finding::new(Code::NotPersistent, summary, remedy));
+            seen.add(Problem::new(Code::NotPersistent, summary).fixed_by(remedy));
         }
         for (what, is_used) in [
             ("rdb_last_bgsave_status", saves != Some(false)),
@@ -114,8 +115,8 @@ impl Redis {
             if is_used && fact(what).is_some_and(|status| status != "ok") {
                 let summary = "the server cannot save its data to disk";
                 let remedy = self.cli(Suggestion::of("BGSAVE"));
-                let finding = Finding::new(Code::PersistenceFails, summary, remedy);
-                seen.add(finding.seen(what, fact(what).unwrap_or_default()));
+                let problem = Problem::new(Code::PersistenceFails, summary).fixed_by(remedy);
+                seen.add(problem.seen(what, fact(what).unwrap_or_default()));
             }
         }
     }
@@ -138,8 +139,8 @@ impl Redis {
                 let (host, port) = (fact("ip"), fact("port"));
                 let summary = format!("the replica {host}:{port} lags behind");
                 let remedy = self.cli(Suggestion::of("INFO replication"));
-                let finding = Finding::new(Code::ReplicaLags, summary, remedy);
-                seen.add(finding.seen("state", fact("state")).seen("seconds", lag));
+                let problem = Problem::new(Code::ReplicaLags, summary).fixed_by(remedy);
+                seen.add(problem.seen("state", fact("state")).seen("seconds", lag));
             }
         }
     }
@@ -174,7 +175,7 @@ impl Redis {
                 let summary = format!("{key} is a {found}, not a {wanted}");
                 let remedy =
                     self.cli(Suggestion::of("RENAMENX").with([key, &format!("{key}.aside")]));
-                seen.add(Finding::new(Code::WrongType, summary, remedy));
+                seen.add(Problem::new(Code::WrongType, summary).fixed_by(remedy));
             }
         }
         if is_sound {
@@ -202,14 +203,14 @@ impl Redis {
             // The fix must not lower a counter that has grown, nor raise it to its limit.
             let remedy = match last.and_then(|last| highest.checked_sub(last)) {
                 Some(_) if highest > MOST_NUMBER => {
-                    Remedy::Shows(Suggestion::of("show").with([format!("@{highest}")]))
+                    Fix::look(Suggestion::of("show").with([format!("@{highest}")]))
                 }
                 Some(behind) => self.cli(Suggestion::of("INCRBY").with([key, behind.to_string()])),
                 None => self.cli(Suggestion::of("GET").with([key])),
             };
-            let finding = Finding::new(Code::SequenceBehind, summary, remedy);
+            let problem = Problem::new(Code::SequenceBehind, summary).fixed_by(remedy);
             let last = last.map_or("not a number".to_owned(), |last| last.to_string());
-            seen.add(finding.seen("stored", last).seen("highest", highest));
+            seen.add(problem.seen("stored", last).seen("highest", highest));
         }
         Ok(())
     }
@@ -233,8 +234,8 @@ impl Redis {
         }
         let remedy = self.cli(Suggestion::of("DEL").with(strays.iter().take(NAMED)));
         let summary = format!("keys that belong to no job: {}", strays.len());
-        let finding = Finding::new(Code::StrayKeys, summary, remedy);
-        seen.add(finding.seen("key", &strays[0]));
+        let problem = Problem::new(Code::StrayKeys, summary).fixed_by(remedy);
+        seen.add(problem.seen("key", &strays[0]));
         Ok(())
     }
 

@@ -4,10 +4,8 @@ use redis::cmd;
 
 use super::Redis;
 use crate::{
-    board::{
-        BoardError, Result,
-        examine::{Code, Examined, Finding},
-    },
+    board::{BoardError, Result, examine::Examined},
+    problem::{Code, Problem},
     suggest::Suggestion,
 };
 
@@ -69,8 +67,8 @@ impl Redis {
         let denied: Vec<String> = match self.client.read(&command).await {
             Ok((denied, _)) => denied,
             Err(error @ BoardError::Denied { .. }) => {
-                let finding = self.lacks(&[("EVAL", Lack::Command)]);
-                seen.add(finding.seen("denied", "EVAL: claiming and settling jobs"));
+                let problem = self.lacks(&[("EVAL", Lack::Command)]);
+                seen.add(problem.seen("denied", "EVAL: claiming and settling jobs"));
                 seen.unseen("other rights", error);
                 return Ok(());
             }
@@ -103,9 +101,9 @@ impl Redis {
             of.dedup();
             format!("{command}: {}", of.join(", "))
         };
-        let finding = self.lacks(&denied);
+        let problem = self.lacks(&denied);
         let denied = denied.iter().map(breaks);
-        seen.add(denied.fold(finding, |finding, it| finding.seen("denied", it)));
+        seen.add(denied.fold(problem, |problem, it| problem.seen("denied", it)));
         Ok(())
     }
 
@@ -120,7 +118,7 @@ impl Redis {
                 keys.listings(),
                 "listing, claiming and settling jobs",
             ),
-            ("HMGET @ x", keys.listings(), "finding jobs"),
+            ("HMGET @ x", keys.listings(), "problem jobs"),
             (
                 "HEXISTS @ x",
                 keys.listings(),
@@ -158,7 +156,7 @@ impl Redis {
             .collect()
     }
 
-    fn lacks(&self, denied: &[(&str, Lack)]) -> Finding {
+    fn lacks(&self, denied: &[(&str, Lack)]) -> Problem {
         let user = self.client.url.user.as_deref().unwrap_or("default");
         let lacking = |lack: Lack| denied.iter().filter(move |(_, it)| *it == lack);
         let mut commands: Vec<_> = lacking(Lack::Command)
@@ -181,7 +179,7 @@ impl Redis {
         }
         let grant = Suggestion::of("ACL SETUSER").with([user]).with(rights);
         let summary = format!("the user {user} has no right to use {}", objects.join(", "));
-        Finding::new(Code::RightsMissing, summary, self.cli(grant))
+        Problem::new(Code::RightsMissing, summary).fixed_by(self.cli(grant))
     }
 }
 

@@ -122,6 +122,25 @@ impl<'a> Waiter<'a> {
         }
     }
 
+    /// Waits until `look` returns a value; an event on one of these jobs makes it look again.
+    pub(crate) async fn until_known<T>(
+        &mut self,
+        uuids: &HashSet<String>,
+        look: impl AsyncFn(&dyn Board) -> Result<Option<T>>,
+    ) -> Result<T> {
+        loop {
+            if let Some(known) = self.patiently(&look).await? {
+                return Ok(known);
+            }
+            // Events without a uuid may be about any job.
+            let concerns = |event: &Event| match &event.subject {
+                Some(subject) => subject.uuid.is_empty() || uuids.contains(&subject.uuid),
+                None => event.kind == EventKind::Resync,
+            };
+            while !self.events().await?.iter().any(concerns) {}
+        }
+    }
+
     pub(crate) async fn until_empty(&mut self) -> Result<()> {
         while !self.patiently(is_empty).await? {
             let can_empty = |event: &Event| {

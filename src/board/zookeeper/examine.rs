@@ -13,9 +13,10 @@ use super::{
 use crate::{
     board::{
         BoardError, Result,
-        examine::{Code, Examined, Finding, Part, Remedy},
+        examine::{Examined, Part},
     },
     job::{JobKey, Shelf},
+    problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
 
@@ -44,8 +45,8 @@ impl Target<'_> {
             Part::Connection => {
                 for problem in self.client.problems().await {
                     let summary = format!("a server of the board is unreachable: {problem}");
-                    let remedy = Remedy::Elsewhere(Suggestion::of("systemctl restart zookeeper"));
-                    seen.add(Finding::new(Code::ServerAway, summary, remedy));
+                    let remedy = Fix::elsewhere(Suggestion::of("systemctl restart zookeeper"));
+                    seen.add(Problem::new(Code::ServerAway, summary).fixed_by(remedy));
                 }
                 self.client.look_at_certificates(&mut seen).await;
                 self.rights(&mut seen).await;
@@ -113,17 +114,17 @@ impl Target<'_> {
             });
             let widened = widened.collect::<Vec<_>>().join(",");
             let cli = Suggestion::of("zkCli.sh -server").with([self.client.servers()]);
-            let remedy = Remedy::Elsewhere(match acls.iter().any(is_widened) {
+            let remedy = Fix::elsewhere(match acls.iter().any(is_widened) {
                 true => cli.with(["setAcl", path, &widened]),
                 false => cli.with(["getAcl", path]),
             });
-            let finding = Finding::new(Code::RightsMissing, summary, remedy);
-            let finding = lacking
+            let problem = Problem::new(Code::RightsMissing, summary).fixed_by(remedy);
+            let problem = lacking
                 .into_iter()
-                .fold(finding, |finding, (_, name, breaks)| {
-                    finding.seen("denied", format!("{name}: {breaks}"))
+                .fold(problem, |problem, (_, name, breaks)| {
+                    problem.seen("denied", format!("{name}: {breaks}"))
                 });
-            seen.add(finding);
+            seen.add(problem);
         }
     }
 
@@ -175,9 +176,13 @@ impl Target<'_> {
         if let Some(first) = strays.first() {
             let each = r#"for node do zkCli.sh -server "$0" delete "$node"; done"#;
             let remedy = Suggestion::of("sh -c").with([each, &self.client.servers()]);
-            let remedy = Remedy::Elsewhere(remedy.with(strays.iter().take(NAMED)));
+            let remedy = Fix::elsewhere(remedy.with(strays.iter().take(NAMED)));
             let summary = format!("nodes that belong to no job: {}", strays.len());
-            seen.add(Finding::new(Code::StrayKeys, summary, remedy).seen("node", first));
+            seen.add(
+                Problem::new(Code::StrayKeys, summary)
+                    .fixed_by(remedy)
+                    .seen("node", first),
+            );
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use rustix::process::Signal;
 use tokio::time::Instant;
 
 use serde_json::Value;
@@ -16,14 +17,11 @@ use crate::{
     context::Context,
     exit::CommandError,
     job::Entry,
-    process::signal::Signals,
+    process::signal::{Signals, code_of},
     suggest::Suggestion,
 };
 
 const BATCH: usize = 500;
-
-/// The exit code after Ctrl-C.
-const INTERRUPTED: u8 = 130;
 
 /// The shortest time between two exchanges of a paced run.
 const TICK: Duration = Duration::from_millis(100);
@@ -108,8 +106,8 @@ pub(crate) async fn act(
         if jobs.peek().is_none() {
             break Ok(());
         }
-        if !is_time(next, signals.as_mut()).await {
-            break Err(stopped(ctx, resume, choice, jobs));
+        if let Some(signal) = signal_before(next, signals.as_mut()).await {
+            break Err(stopped(ctx, signal, resume, (choice, jobs)));
         }
         next = Instant::now() + pace.interval;
         let batch: Vec<_> = jobs.by_ref().take(pace.batch).collect();
@@ -148,24 +146,24 @@ pub(crate) async fn act(
     ended.and(failures.end(ctx, total))
 }
 
-/// Waits until then; returns `false` after a signal.
-async fn is_time(then: Instant, signals: Option<&mut Signals>) -> bool {
+/// Waits until then, or until a signal.
+async fn signal_before(then: Instant, signals: Option<&mut Signals>) -> Option<Signal> {
     let Some(signals) = signals else {
         tokio::time::sleep_until(then).await;
-        return true;
+        return None;
     };
     tokio::select! {
-        _ = signals.next() => false,
-        () = tokio::time::sleep_until(then) => signals.pending().await.is_none(),
+        signal = signals.next() => Some(signal),
+        () = tokio::time::sleep_until(then) => signals.pending().await,
     }
 }
 
 /// Prints the command for the remaining jobs, and returns the end by a signal.
 pub(crate) fn stopped(
     ctx: &Context,
+    signal: Signal,
     resume: Option<Suggestion>,
-    choice: Choice,
-    rest: impl Iterator<Item = Named>,
+    (choice, rest): (Choice, impl Iterator<Item = Named>),
 ) -> anyhow::Error {
     let rest: Vec<_> = rest.map(|named| named.reference).collect();
     let (left, resume) = (count(rest.len() as u64), resume.unwrap_or_default());
@@ -176,7 +174,7 @@ pub(crate) fn stopped(
     ctx.out.note(format!(
         "stopped with {left} remaining; `{resume}` continues"
     ));
-    CommandError::Command(INTERRUPTED).into()
+    CommandError::Command(code_of(None, Some(signal.as_raw()))).into()
 }
 
 /// Whether another client acted on the job first.

@@ -7,7 +7,7 @@ use super::{
     deed::{Deed, Force},
     plan,
     report::dry_run,
-    select::{Chosen, PreviewArgs, confirm},
+    select::{Choice, Chosen, PreviewArgs, confirm},
     settle::{Release, authority, foresee_refusals, judged, settlements},
 };
 use crate::{
@@ -93,9 +93,18 @@ impl Task {
         ctx: &mut Context,
         board: &dyn Board,
     ) -> anyhow::Result<()> {
-        let how = (self.deed.verb(), self.pace, self.resume);
+        let (choice, how) = (
+            self.chosen.choice,
+            (self.deed.verb(), self.pace, self.resume),
+        );
         let action = Action::new(board, &self.deed, (self.who, self.reason)).await;
-        let each = async |entries: &[&Entry]| action.act(entries).await;
+        let each = async |entries: &[&Entry]| match choice {
+            Choice::Planned => {
+                let act = async |entries: &[&Entry]| action.act(entries).await;
+                plan::act_on_unchanged((board, &self.deed), entries, act).await
+            }
+            Choice::Named | Choice::Filtered => action.act(entries).await,
+        };
         act(ctx, how, self.chosen, each).await?;
         if matches!(self.deed, Deed::Change(_)) && board.capabilities().has_peers() {
             ctx.out

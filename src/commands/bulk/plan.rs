@@ -14,7 +14,7 @@ use super::{
     select::{Choice, Chosen, Named, count},
 };
 use crate::{
-    board::{self, Board, JobRef},
+    board::{self, Board, BoardError, JobRef},
     commands::parts::{
         line_reader::LineReader,
         sealed::{self, Kind, Sink, Trailer},
@@ -172,7 +172,8 @@ impl Plan {
         let mut items = self.items.into_iter().peekable();
         while items.peek().is_some() {
             let batch: Vec<_> = items.by_ref().take(BATCH).collect();
-            let found = unchanged(board, &deed, &batch).await;
+            let expected = batch.iter().map(|it| (JobKey::new(&it.key), &it.expected));
+            let found = unchanged(board, &deed, expected.collect()).await;
             let found = found.with_context(|| ctx.trying("look up", "the jobs of the plan"))?;
             for (item, entry) in batch.into_iter().zip(found) {
                 match entry {
@@ -207,21 +208,77 @@ impl Plan {
 async fn unchanged(
     board: &dyn Board,
     deed: &Deed,
-    items: &[Item],
+    expected: Vec<(JobKey, &Expected)>,
 ) -> board::Result<Vec<Option<Entry>>> {
-    let keys: Vec<_> = items
-        .iter()
-        .map(|item| JobRef::Key(JobKey::new(&item.key)))
-        .collect();
-    let mut unchanged: Vec<_> = items.iter().map(|_| None).collect();
+    let keys = expected.iter().map(|(key, _)| JobRef::Key(key.clone()));
+    let keys: Vec<_> = keys.collect();
+    let mut unchanged: Vec<_> = keys.iter().map(|_| None).collect();
     for shelf in deed.shelves() {
         let found = board.find(*shelf, &keys).await?;
-        for ((place, item), found) in unchanged.iter_mut().zip(items).zip(found) {
+        for ((place, (_, expected)), found) in unchanged.iter_mut().zip(&expected).zip(found) {
             let mut found = found.into_iter();
-            if let Some(entry) = found.find(|entry| Expected::of(entry) == item.expected) {
+            if let Some(entry) = found.find(|entry| Expected::of(entry) == **expected) {
                 *place = Some(entry);
             }
         }
     }
     Ok(unchanged)
+}
+
+/// Acts on the jobs that are still unchanged: at a slow pace, their turn comes long after the start.
+pub(super) async fn act_on_unchanged<T>(
+    (board, deed): (&dyn Board, &Deed),
+    entries: &[&Entry],
+    act: impl AsyncFnOnce(&[&Entry]) -> board::Result<Vec<anyhow::Result<T>>>,
+) -> board::Result<Vec<anyhow::Result<T>>> {
+    let seen: Vec<_> = entries.iter().map(|entry| Expected::of(entry)).collect();
+    let expected = entries.iter().map(|entry| entry.key().clone()).zip(&seen);
+    let found = unchanged(board, deed, expected.collect()).await?;
+    let mut answers = act(&found.iter().flatten().collect::<Vec<_>>())
+        .await?
+        .into_iter();
+    let answers = found.iter().map(|found| {
+        let answer = found.as_ref().and_then(|_| answers.next());
+        answer.unwrap_or_else(|| Err(BoardError::Changed.into()))
+    });
+    Ok(answers.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
+
+    fn is_written_as_read<T: Serialize + DeserializeOwned>(input: &[u8]) -> Result<Answer, String> {
+        let text = |it: &T| serde_json::to_string(it).unwrap();
+        let once = match serde_json::from_slice::<T>(input) {
+            Ok(it) => text(&it),
+            Err(error) => return refused(&shortened(&error.to_string())),
+        };
+        let again = serde_json::from_str::<T>(&once).map_err(|it| it.to_string())?;
+        same("read again", &once, &text(&again))?;
+        Ok(Answer::Read)
+    }
+
+    #[test]
+    fn untrusted_plans_are_written_as_they_were_read() {
+        let line = |action: &str| {
+            format!(
+                r#"{{"jobboard_plan":1,"board":"b","version":"1","created_on":"","who":"ada","reason":null,"action":{action}}}"#
+            )
+        };
+        let actions = [
+            r#"{"abandon":{"force":{"of":"night"},"now":true}}"#,
+            r#"{"consume":{"force":"any","failed":false}}"#,
+            r#"{"change":{"name":null,"priority":"HIGH","details":{"a":[1.5]},"set":[["n",null]],"unset":["m"]}}"#,
+            r#""purge""#,
+        ];
+        Corpus::of(Bounds::STORED, actions.map(line)).hold(is_written_as_read::<Header>);
+        let item = r#"{"job":"key:a","name":"\u202e","key":"a","expected":{"state":"CLAIMED","owner":"ada","fence":"7",
+            "created_on":"2026-01-01T00:00:00.123456Z","trashed_on":null,"last_modified":null,"attempts":2,
+            "not_before":null,"action_on":null}}"#;
+        Corpus::of(Bounds::STORED, [item]).hold(is_written_as_read::<Item>);
+    }
 }

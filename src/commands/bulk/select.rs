@@ -13,6 +13,7 @@ use crate::{
         filter::{Filter, Filters},
     },
     context::{Consent, Context},
+    diagnosis::{Snapshot, WithProblem, surroundings},
     exit::CommandError,
     job::{Entry, Shelf, State, octavia},
     output::short,
@@ -24,7 +25,7 @@ const SAMPLE: usize = 5;
 pub(crate) struct Selection {
     /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(value_name = "JOB",
-          conflicts_with_all = ["filter", "state", "with_name", "limit"])]
+          conflicts_with_all = ["filter", "state", "with_name", "problem", "limit"])]
     pub(crate) jobs: Vec<String>,
 
     /// Act on all jobs in this state
@@ -38,6 +39,10 @@ pub(crate) struct Selection {
     /// Act on all matching jobs, for example 'held>10m'; repeat it to narrow further
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Vec<Filter>,
+
+    /// Act on all jobs with this problem, as `jobboard doctor` names it; CAUSE is a glob
+    #[arg(long, value_name = "CODE[=CAUSE]")]
+    pub(crate) problem: Option<WithProblem>,
 
     /// Maximum number of jobs to act on, first in the order of `list`
     #[arg(long, value_name = "N")]
@@ -133,12 +138,12 @@ impl Chosen {
 impl Selection {
     /// Rejects an empty selection, so that it does not mean all jobs.
     pub(crate) fn require(&self) -> anyhow::Result<()> {
-        self.require_by("--state, --name or --filter")
+        self.require_by("--state, --name, --filter or --problem")
     }
 
     /// Rejects an empty selection; `options` names the ways to select.
     pub(crate) fn require_by(&self, options: &str) -> anyhow::Result<()> {
-        if self.jobs.is_empty() && self.filters().is_empty() {
+        if self.jobs.is_empty() && self.filters().is_empty() && self.problem.is_none() {
             let message = format!("no job given: name one or use {options}");
             return Err(CommandError::usage(message).into());
         }
@@ -153,6 +158,12 @@ impl Selection {
         let state = self.state.map(Filter::by_state);
         let all = self.filter.iter().cloned().chain(self.name.clone());
         all.chain(state)
+    }
+
+    /// Returns the options that choose the same jobs again, without their limits.
+    pub(crate) fn words(&self) -> impl Iterator<Item = String> {
+        let words = |filter: Filter| ["--filter".to_owned(), filter.to_string()];
+        self.all_filters().flat_map(words)
     }
 
     /// Looks the chosen jobs up, in the given order or by rank.
@@ -170,8 +181,13 @@ impl Selection {
         if choice == Choice::Named {
             jobs = named(ctx, board, shelves, &references(ctx, &self.jobs)?).await?;
         } else {
+            let snapshot = match &self.problem {
+                Some(_) => Some(surroundings(ctx, board).await?),
+                None => None,
+            };
             for shelf in shelves {
-                jobs.append(&mut self.matching(ctx, board, *shelf).await?);
+                let some = self.matching(ctx, board, *shelf, snapshot.as_ref());
+                jobs.append(&mut some.await?);
             }
         }
         Ok(Chosen { jobs, choice })
@@ -202,13 +218,18 @@ impl Selection {
         ctx: &Context,
         board: &dyn Board,
         shelf: Shelf,
+        snapshot: Option<&Snapshot>,
     ) -> anyhow::Result<Vec<Named>> {
         let filters = self.filters();
+        let has_problem = |entry: &Entry| match (&self.problem, snapshot) {
+            (Some(problem), Some(snapshot)) => problem.is_of(entry, snapshot),
+            _ => true,
+        };
         let mut entries = board.entries(Query {
             shelf,
             which: Which::All,
             order: Order::Rank,
-            detail: match self.preview.dry_run && ctx.out.is_json() {
+            detail: match self.problem.is_some() || self.preview.dry_run && ctx.out.is_json() {
                 true => Detail::Whole,
                 false => filters.detail(),
             },
@@ -220,7 +241,7 @@ impl Selection {
             .await
             .with_context(|| ctx.trying("list", "the jobs"))?
         {
-            if filters.matches(&entry, now) {
+            if filters.matches(&entry, now) && has_problem(&entry) {
                 chosen.push(Named {
                     name: entry.name().into_owned(),
                     reference: entry.reference().into_owned(),

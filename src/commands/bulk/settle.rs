@@ -11,18 +11,16 @@ use super::{
 };
 use crate::{
     board::{self, Board, BoardError, Settled},
-    commands::parts::{
-        liveness::{is_nobody_s, is_silent},
-        reason::ReasonArgs,
-        under_claim::LEASE,
-    },
+    commands::parts::reason::ReasonArgs,
     context::{Consent, Context},
+    diagnosis::{Holder, Snapshot},
     duration,
     exit::CommandError,
     job::{
-        Aftermath, Authority, Conductor, Entry, Failure, Identity, Lease, Outcome, Owner, Remark,
-        Settlement, Witness,
+        Aftermath, Authority, Entry, Failure, Identity, Lease, Outcome, Owner, Remark, Settlement,
+        Witness,
     },
+    lease::LEASE,
     process::{label::Label, lineage::Processes},
 };
 
@@ -179,7 +177,7 @@ pub(super) enum Release {
     Now,
     /// Conductors wait unless the owner's process and all processes of the command are gone.
     Checked {
-        conductors: Vec<Conductor>,
+        snapshot: Box<Snapshot>,
         /// The jobs whose labelled processes run on this machine.
         running: HashSet<u32>,
     },
@@ -198,14 +196,16 @@ impl Release {
 
     /// Looks for the owners and their commands. An unreadable registry proves nothing.
     async fn checked(board: &dyn Board) -> Self {
-        let conductors = board.conductors().await.unwrap_or_default();
+        let snapshot = Snapshot::new(board.capabilities(), None, Utc::now());
+        let conductors = board.conductors().await.ok();
+        let (sees, conductors) = (conductors.is_some(), conductors.unwrap_or_default());
+        let mut snapshot = snapshot.with_conductors(conductors);
+        snapshot.sees_conductors = sees;
         // After the registry: a dead conductor starts no command.
         let labelled = Processes::now().bearers(|_| true);
         let running = labelled.into_iter().map(|(_, label)| label.job()).collect();
-        Self::Checked {
-            conductors,
-            running,
-        }
+        let snapshot = Box::new(snapshot);
+        Self::Checked { snapshot, running }
     }
 
     /// Returns the result of the attempt that ends with the claim.
@@ -225,25 +225,22 @@ impl Release {
 
     /// Returns the reason why a command of this claim may still run.
     fn doubt(&self, entry: &Entry) -> Option<String> {
-        let Self::Checked {
-            conductors,
-            running,
-        } = self
-        else {
+        let Self::Checked { snapshot, running } = self else {
             return None;
         };
         let (job, holding) = (entry.job()?, entry.holding()?);
         let Some(owner) = &holding.owner else {
             return Some("the owner is unreadable".to_owned());
         };
-        let is_owner = |it: &&Conductor| it.owner == *owner;
-        if is_nobody_s(holding, conductors) {
-            let is_running = running.contains(&Label::of_job(&job.uuid));
-            is_running.then(|| format!("a process of {} is still running", job.name))
-        } else if conductors.iter().filter(is_owner).any(|it| !is_silent(it)) {
-            Some(format!("{owner} is still running"))
-        } else {
-            Some(format!("{owner}'s process cannot be checked from here"))
+        match snapshot.holder(owner, holding.lease) {
+            Holder::Dead {
+                is_certain: true, ..
+            } => {
+                let is_running = running.contains(&Label::of_job(&job.uuid));
+                is_running.then(|| format!("a process of {} is still running", job.name))
+            }
+            Holder::Conductor(_) => Some(format!("{owner} is still running")),
+            _ => Some(format!("{owner}'s process cannot be checked from here")),
         }
     }
 

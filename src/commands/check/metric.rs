@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use super::range::Range;
 use crate::{
-    commands::parts::tally::{Figures, Standing, age},
+    diagnosis::{Figures, Standing, age},
     duration,
     names::named,
+    problem::Code,
     suggest::Suggestion,
 };
 
@@ -20,12 +21,12 @@ named! {
         OldestUnclaimed => "oldest_unclaimed",
         Claimed => "claimed",
         LongestClaim => "longest_claim",
-        NeverLapsing => "claim_never_expires",
-        Orphaned => "owner_dead",
+        NeverExpires => "claim_never_expires",
+        OwnerDead => "owner_dead",
         NotRenewed => "claim_not_renewed",
         Exhausted => "retries_exhausted",
-        Postponed => "backing_off",
-        Malformed => "unreadable_record",
+        BackingOff => "backing_off",
+        Unreadable => "unreadable_record",
         Trashed => "trashed",
         Conductors => "conductors",
         Rtt => "rtt",
@@ -36,14 +37,31 @@ named! {
 pub(super) struct Measured {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
-    pub(super) not_renewed: u64,
     /// `None`: unreadable.
     pub(super) conductors: Option<u64>,
     pub(super) round_trip: Duration,
+    /// The parts that could not be read, and why.
+    pub(super) unseen: Vec<String>,
     pub(super) now: DateTime<Utc>,
 }
 
 impl Metric {
+    /// The problem that it counts.
+    fn code(self) -> Option<Code> {
+        Some(match self {
+            Self::NeverExpires => Code::NeverExpires,
+            Self::OwnerDead => Code::OwnerDead,
+            Self::NotRenewed => Code::NotRenewed,
+            Self::Exhausted => Code::Exhausted,
+            Self::Unreadable => Code::UnreadableRecord,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn of(code: Code) -> Option<Self> {
+        Self::ALL.iter().copied().find(|it| it.code() == Some(code))
+    }
+
     pub(super) fn names() -> Vec<&'static str> {
         Self::ALL.iter().map(|metric| metric.name()).collect()
     }
@@ -61,12 +79,12 @@ impl Metric {
             Self::OldestUnclaimed => age(&figures.oldest_unclaimed),
             Self::Claimed => figures.claimed,
             Self::LongestClaim => age(&figures.longest_held),
-            Self::NeverLapsing => figures.claim_never_expires,
-            Self::Orphaned => figures.owner_dead,
-            Self::NotRenewed => measured.not_renewed,
-            Self::Exhausted => figures.retries_exhausted,
-            Self::Postponed => figures.backing_off,
-            Self::Malformed => figures.malformed,
+            Self::NeverExpires
+            | Self::OwnerDead
+            | Self::NotRenewed
+            | Self::Exhausted
+            | Self::Unreadable => self.code().map_or(0, |code| figures.of(code)),
+            Self::BackingOff => figures.backing_off,
             Self::Trashed => measured.trashed,
             Self::Conductors => measured.conductors?,
             Self::Rtt => {
@@ -88,7 +106,7 @@ impl Metric {
     /// Returns the command that lists the counted jobs, and whether it takes filters.
     ///
     /// With a range, it lists the jobs beyond its end.
-    pub(super) fn command(self, measured: &Measured, range: Option<&Range>) -> (Suggestion, bool) {
+    pub(super) fn command(self, range: Option<&Range>) -> (Suggestion, bool) {
         let beyond = |list: &'static str, field: &str| {
             let most = range.and_then(Range::most);
             let most = most.filter(|most| *most > 0.0);
@@ -98,23 +116,20 @@ impl Metric {
             let list = Suggestion::of(list).with(filter.into_iter().flatten());
             list.with(["--sort", field])
         };
-        let attempts = measured.figures.exhausted_attempts;
-        let attempts = attempts.map(|least| ["--filter".to_owned(), format!("attempts>={least}")]);
         let list = match self {
-            Self::Unclaimed | Self::Postponed => Suggestion::of("list --unclaimed"),
+            Self::Unclaimed | Self::BackingOff => Suggestion::of("list --unclaimed"),
             Self::OldestUnclaimed => beyond("list --unclaimed", "age"),
             Self::Claimed => Suggestion::of("list --state CLAIMED"),
             Self::LongestClaim => beyond("list --state CLAIMED", "held"),
-            Self::NeverLapsing => Suggestion::of("list --filter expires=none"),
-            Self::NotRenewed => Suggestion::of("list --filter expires<10s --sort expires"),
-            Self::Exhausted => {
-                let list = Suggestion::of("list --unclaimed");
-                let list = list.with(attempts.into_iter().flatten());
-                list.with(["--sort", "-attempts"])
+            Self::NeverExpires
+            | Self::OwnerDead
+            | Self::NotRenewed
+            | Self::Exhausted
+            | Self::Unreadable => {
+                let code = self.code().map_or("", Code::name);
+                return (Suggestion::of("doctor --only").with([code]), false);
             }
-            Self::Malformed => Suggestion::of("list --state MALFORMED"),
             Self::Trashed => Suggestion::of("list --trash"),
-            Self::Orphaned => return (Suggestion::of("doctor --only owner-dead"), false),
             Self::Conductors => return (Suggestion::of("conductors"), false),
             Self::Rtt => return (Suggestion::of("ping"), false),
         };

@@ -45,8 +45,8 @@ impl Thresholds {
             range: Range::zero(),
         };
         let wrong = [
-            Metric::Malformed,
-            Metric::Orphaned,
+            Metric::Unreadable,
+            Metric::OwnerDead,
             Metric::NotRenewed,
             Metric::Exhausted,
         ];
@@ -136,7 +136,7 @@ impl Verdict {
                 crit: crit.map(Range::numbers),
                 state,
                 outside: broken.map(|range| range.text.clone()),
-                command: command(metric.command(measured, broken)),
+                command: command(metric.command(broken)),
             }
         };
         let metrics: Vec<_> = Metric::ALL.iter().map(|it| judge(*it)).collect();

@@ -168,7 +168,7 @@ impl Metrics {
         if !seen.as_ref().is_some_and(is_fresh) {
             let start = Instant::now();
             let mut exposition = Exposition::new(&[("board", self.board.name())]);
-            let lasts = match scrape(&*self.board, false, &mut exposition).await {
+            let lasts = match scrape(&*self.board, None, false, &mut exposition).await {
                 Ok(()) => FRESH.max(start.elapsed() * SHARE),
                 // The metrics show the board as unreachable, so they expire soon.
                 Err(_) => FRESH,

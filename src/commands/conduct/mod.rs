@@ -20,7 +20,7 @@ use self::{
 };
 use super::parts::{
     octavia::refuse_to_perform,
-    under_claim::{LEASE, lease, this_process},
+    under_claim::{lease, this_process},
 };
 use crate::{
     board::filter::{Filter, Filters},
@@ -33,6 +33,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{Conductor, Owner, Told},
+    lease::LEASE,
     process::{
         service_manager::ServiceManager,
         signal::{ENDING, ENDING_TOO, STEERING, Signals},

@@ -8,10 +8,8 @@ use chrono::Utc;
 use super::{Passenger, Told, same};
 use crate::{
     board::{self, Board, BoardError, ClaimRules, JobRef, net::failure::cause},
-    commands::parts::{
-        liveness::{is_copy_of_move, is_of_broken_move},
-        loader::{Loader, fingerprint},
-    },
+    commands::parts::loader::{Loader, fingerprint},
+    diagnosis::{is_copy_of_move, is_of_broken_move},
     exit::CommandError,
     job::{
         Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Fence, Identity, Job, JobKey,

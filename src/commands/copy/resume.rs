@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     board::{self, BoardError, BoardExt, Detail, JobRef, Query},
-    commands::parts::liveness::{has_mover_ended, is_copy_of_move, is_of_broken_move},
+    diagnosis::{has_mover_ended, is_copy_of_move, is_of_broken_move},
     exit::CommandError,
     job::{Entry, Job, MoveRecord, Owner, Shelf, Stage},
     suggest::Hint,

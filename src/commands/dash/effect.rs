@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     board::{Event, JobRef},
-    commands::explain::Explanation,
+    diagnosis::Explanation,
     job::{Conductor, Entry, Pauses, Shelf},
 };
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use compact_str::CompactString;
 
 use crate::{
-    commands::parts::signature::signature,
+    diagnosis::signature,
     job::{
         Entry, Failure, History, Holding, Job, JobKey, Lease, Malformed, Origin, Owner, Priority,
         Remark, Shelf,

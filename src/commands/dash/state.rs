@@ -16,7 +16,8 @@ use super::{
 };
 use crate::{
     board::{JobRef, filter::Filters},
-    commands::{explain::Explanation, watch::Happening},
+    commands::watch::Happening,
+    diagnosis::Explanation,
     job::{Conductor, Entry, JobKey, Pauses, Shelf},
     output::{Text, Tone},
 };

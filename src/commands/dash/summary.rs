@@ -9,7 +9,8 @@ use chrono::{DateTime, Utc};
 
 use super::{picture::Picture, row::Row};
 use crate::{
-    commands::parts::tally::{ByOwner, Figures, Tally},
+    board::Capabilities,
+    diagnosis::{ByOwner, Figures, Snapshot, Surveyor},
     job::{Conductor, Shelf},
 };
 
@@ -39,8 +40,16 @@ impl Summary {
     pub(super) fn of(picture: &Picture, conductors: &[Conductor], now: DateTime<Utc>) -> Self {
         let is_filtered = !picture.filters.is_empty();
         // Few names suffice here, and each takes memory.
-        let tally = || Tally::new(now).with_names(50);
-        let (mut all, mut admitted) = (tally(), tally());
+        let surveyor = || {
+            let capabilities = Capabilities {
+                has_expiring_claims: true,
+                peer_order: None,
+            };
+            // A row tells who holds a job, but not whether a conductor takes it.
+            let snapshot = Snapshot::new(capabilities, None, now);
+            Surveyor::new(snapshot.with_conductors(conductors.to_vec())).with_names(50)
+        };
+        let (mut all, mut admitted) = (surveyor(), surveyor());
         let mut failures = BTreeMap::new();
         let mut trashed = 0;
         for (place, row) in picture.rows() {
@@ -58,13 +67,13 @@ impl Summary {
         }
         let mut failures: Vec<_> = failures.into_values().collect();
         failures.sort_by_key(|alike| Reverse((alike.jobs, alike.last)));
-        let (figures, _, owners) = all.finish(conductors);
+        let survey = all.counted();
         Self {
-            figures,
+            figures: survey.figures,
             trashed,
             owners: match is_filtered {
-                true => admitted.finish(conductors).2,
-                false => owners,
+                true => admitted.counted().owners,
+                false => survey.owners,
             },
             failures,
             version: Some(picture.version),

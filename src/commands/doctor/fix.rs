@@ -1,4 +1,4 @@
-//! `doctor --fix`: confirms a plan, then runs it step by step.
+//! `doctor --fix`: a plan, the safest step first, and a question before each step.
 
 use anyhow::Context as _;
 use clap::Parser as _;
@@ -6,41 +6,51 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    DoctorArgs,
-    look::mends,
-    report::{Diagnosis, FIT},
+    Chosen, DoctorArgs,
+    report::{Diagnosis, scope},
 };
 use crate::{
-    board::{Board, JobRef, examine::Code},
-    commands::{Cli, dispatch},
+    commands::{Cli, dispatch, parts::problems::jobs},
     context::Context,
     exit::CommandError,
-    job::{Entry, Shelf},
     output::{Format, Page, Record, Report, Tone},
+    problem::{Code, Risk},
     suggest::Suggestion,
 };
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Step {
     code: Code,
+    risk: Risk,
+    jobs: u64,
     summary: String,
     command: Suggestion,
-    /// The only jobs of this step.
-    jobs: Vec<String>,
+    /// What became of it: `planned`, `done`, `failed`, `skipped`.
+    state: &'static str,
+    #[serde(skip)]
+    advice: String,
     /// The output of the command, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Value>,
 }
 
-#[derive(Debug)]
 pub(super) struct Fixed {
     pub(super) steps: Vec<Step>,
-    failed: usize,
 }
 
 impl Fixed {
+    fn count(&self, state: &str) -> usize {
+        self.steps.iter().filter(|it| it.state == state).count()
+    }
+
+    pub(super) fn has_run(&self) -> bool {
+        self.steps
+            .iter()
+            .any(|it| it.state == "done" || it.state == "failed")
+    }
+
     pub(super) fn result(&self) -> anyhow::Result<()> {
-        match (self.failed, self.steps.len()) {
+        match (self.count("failed"), self.steps.len()) {
             (0, _) => Ok(()),
             (failed, total) => Err(CommandError::Partly { failed, total }.into()),
         }
@@ -54,52 +64,22 @@ struct Plan {
 
 impl Plan {
     fn of(diagnosis: &Diagnosis) -> Self {
-        let steps = diagnosis.findings.iter().filter_map(|it| {
-            let (command, jobs) = it.step()?;
+        let steps = diagnosis.problems.iter().filter_map(|it| {
+            let fix = it.fix.as_ref()?;
             Some(Step {
                 code: it.code,
-                summary: it.summary.clone(),
-                command: Suggestion::default().with(command),
-                jobs: jobs.to_vec(),
+                risk: fix.risk?,
+                jobs: it.jobs,
+                summary: scope(it),
+                command: fix.command.clone()?,
+                state: "planned",
+                advice: fix.text.clone().unwrap_or_default(),
                 message: None,
             })
         });
-        Self {
-            plan: steps.collect(),
-        }
-    }
-}
-
-impl Step {
-    fn text(&self) -> String {
-        let jobs = self.jobs.iter().take(FIT);
-        self.command.clone().with(jobs).to_string()
-    }
-
-    /// Returns the title, with the number of jobs that its command does not name.
-    fn title(&self) -> String {
-        match self.jobs.len().saturating_sub(FIT) {
-            0 => self.summary.clone(),
-            more => format!("{}; these, and {more} more", self.summary),
-        }
-    }
-
-    /// Returns the jobs that still need the step.
-    async fn left(&self, board: &dyn Board) -> anyhow::Result<Vec<String>> {
-        let parsed = self.jobs.iter().map(|job| job.parse());
-        let references: Vec<JobRef> = parsed.collect::<Result<_, _>>()?;
-        let found = board.find(Shelf::Board, &references).await?;
-        // Read after the claims: an owner may be back.
-        let conductors = board.conductors().await.ok();
-        let is_so = |found: &[Entry]| match found {
-            [entry] => mends(entry, conductors.as_deref()) == Some(self.code),
-            _ => false,
-        };
-        let pairs = self.jobs.iter().zip(found);
-        Ok(pairs
-            .filter(|(_, found)| is_so(found))
-            .map(|(job, _)| job.clone())
-            .collect())
+        let mut plan: Vec<_> = steps.collect();
+        plan.sort_by_key(|it| it.risk);
+        Self { plan }
     }
 }
 
@@ -109,7 +89,10 @@ impl Record for Plan {
     }
 
     fn lines(&self) -> Vec<Vec<String>> {
-        let line = |it: &Step| vec![it.code.name().to_owned(), it.title(), it.text()];
+        let line = |it: &Step| {
+            let (code, risk) = (it.code.name().to_owned(), it.risk.name().to_owned());
+            vec![code, risk, it.summary.clone(), it.command.to_string()]
+        };
         self.plan.iter().map(line).collect()
     }
 }
@@ -119,15 +102,51 @@ impl Report for Plan {
 
     fn human(&self, page: &mut Page) {
         for (at, step) in self.plan.iter().enumerate() {
-            page.line().plain(format!("{}. {}", at + 1, step.title()));
-            page.line().plain("   ").add(Tone::Strong, step.text());
+            let tone = match step.risk {
+                Risk::Safe => Tone::Good,
+                Risk::Decision => Tone::Busy,
+                Risk::Destructive => Tone::Bad,
+            };
+            let line = page.sentence(3).plain(format!("{}. ", at + 1));
+            let line = line.plain(&step.summary).plain("  ");
+            line.add(tone, step.risk.name());
+            page.command("   ", &step.command);
         }
     }
 }
 
-/// Runs the fixing commands, each only if the problem still exists.
-///
-/// `None` only shows the plan.
+/// The answer to the question before a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+    All,
+    Show,
+    Quit,
+}
+
+fn ask(ctx: &Context, at: usize, step: &Step) -> Option<Answer> {
+    let risk = match step.risk {
+        Risk::Destructive => "destructive; ",
+        _ => "",
+    };
+    let (code, count, advice) = (step.code, jobs(step.jobs), &step.advice);
+    let question =
+        format!("{at}. {code}, {count} ({risk}{advice}): [y]es [n]o [a]ll [s]how [q]uit");
+    loop {
+        let answer = ctx.out.ask(question.as_str())?;
+        match answer.to_lowercase().as_str() {
+            "y" | "yes" => return Some(Answer::Yes),
+            "n" | "no" | "" => return Some(Answer::No),
+            "a" | "all" => return Some(Answer::All),
+            "s" | "show" => return Some(Answer::Show),
+            "q" | "quit" => return Some(Answer::Quit),
+            _ => ctx.out.note("answer y, n, a, s or q"),
+        }
+    }
+}
+
+/// Runs the steps that the operator agrees to; `None` only shows the plan.
 pub(super) async fn fix(
     ctx: &mut Context,
     args: &DoctorArgs,
@@ -145,60 +164,101 @@ pub(super) async fn fix(
     if args.dry_run {
         return Ok(None);
     }
-    if plan.plan.is_empty() {
-        let steps = Vec::new();
-        return Ok(Some(Fixed { steps, failed: 0 }));
+    if !plan.plan.is_empty() {
+        ctx.writable_board()?;
+        ctx.require_names(&[&ctx.config], &args.consent, "run these steps?")?;
+        perform_all(ctx, args, &mut plan.plan).await?;
     }
-    let board = ctx.writable_board()?;
-    let question = match plan.plan.len() {
-        1 => "run this step?".to_owned(),
-        steps => format!("run these {steps} steps?"),
-    };
-    ctx.consent(&args.consent, &question)?;
-    let mut failed = 0;
-    for step in &mut plan.plan {
-        if is_document {
-            ctx.out.keep_aside();
-        }
-        let done = perform(ctx, args, &*board, step).await;
-        step.message = serde_json::from_slice(&ctx.out.take_aside()).ok();
-        if let Err(error) = done {
-            failed += 1;
-            ctx.tell(&error);
-        }
-    }
-    let steps = plan.plan;
-    Ok(Some(Fixed { steps, failed }))
+    Ok(Some(Fixed { steps: plan.plan }))
 }
 
-/// Runs a step as a confirmed command line.
-async fn perform(
+async fn perform_all(
     ctx: &mut Context,
     args: &DoctorArgs,
-    board: &dyn Board,
-    step: &Step,
+    plan: &mut [Step],
 ) -> anyhow::Result<()> {
-    let left = step.left(board).await;
-    let left = left.with_context(|| ctx.trying("read", "the affected jobs"))?;
-    if left.len() < step.jobs.len() {
-        let by_now = step.jobs.len() - left.len();
-        ctx.out.note(format!(
-            "no longer affected, skipped: {by_now} of {}",
-            step.jobs.len()
-        ));
+    // The name of a protected board, typed in advance, agrees like --yes.
+    let is_confirmed = ctx.config.board.value.is_protected && !args.consent.confirm.is_empty();
+    let is_agreed = args.consent.yes || ctx.config.yes.value || is_confirmed;
+    let mut all = false;
+    for (at, step) in plan.iter_mut().enumerate() {
+        step.state = "skipped";
+        let code = step.code;
+        if is_agreed && step.risk > Risk::Safe && !args.only.contains(&Chosen::Code(code)) {
+            let words = ["doctor", "--fix", "--yes", "--only", code.name()];
+            let command = Suggestion::default().with(words).on(&ctx.program());
+            let at = at + 1;
+            ctx.out.note(format!(
+                "step {at} needs a decision; to run it: `{command}`"
+            ));
+            continue;
+        }
+        let answer = match is_agreed || all {
+            true => Answer::Yes,
+            false => decide(ctx, args, at + 1, step).await?,
+        };
+        all |= answer == Answer::All;
+        match answer {
+            Answer::Quit => return Ok(()),
+            Answer::Yes | Answer::All => perform(ctx, args, step).await,
+            Answer::No | Answer::Show => {}
+        }
     }
-    if left.is_empty() {
-        return Ok(());
+    Ok(())
+}
+
+/// Asks about a step, and shows its jobs first if that is wanted.
+async fn decide(
+    ctx: &mut Context,
+    args: &DoctorArgs,
+    at: usize,
+    step: &Step,
+) -> anyhow::Result<Answer> {
+    loop {
+        match ask(ctx, at, step) {
+            Some(Answer::Show) => run(ctx, args, &step.command, &["--dry-run"]).await?,
+            Some(answer) => return Ok(answer),
+            None => {
+                let message = "cannot ask about the steps here; nothing changed";
+                let hint = "add `--yes` to run the safe steps";
+                return Err(CommandError::refused(message).hint(hint).into());
+            }
+        }
     }
-    let yes = ["--yes".to_owned()];
-    let protected = ctx.config.board.value.is_protected;
-    let name = ctx.config.board.value.name.clone().filter(|_| protected);
+}
+
+async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut Step) {
+    let is_document = ctx.out.format() == Format::Json;
+    if is_document {
+        ctx.out.keep_aside();
+    }
+    // What comes after the question was not agreed to.
+    let most = step.jobs.to_string();
+    let done = run(ctx, args, &step.command, &["--yes", "--max", &most]).await;
+    step.message = serde_json::from_slice(&ctx.out.take_aside()).ok();
+    step.state = match &done {
+        Ok(()) => "done",
+        Err(_) => "failed",
+    };
+    if let Err(error) = done {
+        ctx.tell(&error);
+    }
+}
+
+/// Runs the command of a step as a confirmed command line.
+async fn run(
+    ctx: &mut Context,
+    args: &DoctorArgs,
+    command: &Suggestion,
+    more: &[&str],
+) -> anyhow::Result<()> {
+    let is_protected = ctx.config.board.value.is_protected;
+    let name = ctx.config.board.value.name.clone().filter(|_| is_protected);
     let confirmed = name.map(|name| ["--confirm".to_owned(), name]);
     let reason = (args.reason.clone().into_iter()).flat_map(|why| ["--reason".to_owned(), why]);
-    let words = step.command.words().iter().cloned().chain(left);
-    let words = words.chain(yes).chain(reason);
-    let words = words.chain(confirmed.into_iter().flatten());
-    let cli =
-        Cli::try_parse_from(words).with_context(|| format!("cannot run `{}`", step.text()))?;
+    let words = command.words().iter().cloned();
+    let words = words.chain(more.iter().map(|it| (*it).to_owned()));
+    let words = words.chain(reason).chain(confirmed.into_iter().flatten());
+    let cli = Cli::try_parse_from(words).with_context(|| format!("cannot run `{command}`"))?;
     Box::pin(dispatch(ctx, cli.command)).await
 }

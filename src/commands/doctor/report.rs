@@ -1,121 +1,144 @@
-//! The report of `doctor`: groups, findings, consequences and fixes.
+//! The screen of `doctor`.
 
-use serde::{Serialize, Serializer};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
 
 use super::fix::Step;
-
 use crate::{
-    board::examine::{Code, Evidence, Finding, Group, Remedy, Severity},
-    output::{Page, Record, Report, Tone},
+    commands::parts::problems::{self, jobs},
+    diagnosis::Checkup,
+    job::Pause,
+    output::{Cell, Page, Record, Report, Row, Tone},
+    problem::{Code, Group, Problem, Severity},
     suggest::Suggestion,
 };
 
-/// The number of jobs named on a line.
-pub(super) const FIT: usize = 20;
-
 #[derive(Debug, Serialize)]
-pub(crate) struct Diagnosis {
-    pub(super) board: String,
-    pub(super) server: Option<String>,
+pub(super) struct Diagnosis {
+    board: String,
+    server: Option<String>,
     /// In seconds.
-    pub(super) round_trip: Option<f64>,
-    /// Whether no finding is above a note.
-    pub(crate) sound: bool,
-    pub(super) groups: Vec<GroupState>,
-    pub(crate) findings: Vec<Told>,
-    pub(crate) unseen: Vec<Unseen>,
+    round_trip: Option<f64>,
+    /// Whether no problem is above a note.
+    pub(super) sound: bool,
+    groups: Vec<GroupState>,
+    pub(super) problems: Vec<Problem>,
+    /// The number of jobs with a paused name, and of jobs that are backing off.
+    paused: u64,
+    backing_off: u64,
+    pauses: Vec<Pause>,
+    unseen: Vec<Unseen>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fixed: Option<Vec<Step>>,
     #[serde(skip)]
-    pub(super) program: Suggestion,
+    now: DateTime<Utc>,
+    #[serde(skip)]
+    program: Suggestion,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct GroupState {
+struct GroupState {
     group: Group,
-    /// `ok`, the worst of its findings, or `unknown`.
+    /// `ok`, the worst of its problems, or `unknown`.
     state: &'static str,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Unseen {
-    pub(super) group: Group,
-    pub(crate) what: String,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Told {
-    pub(crate) code: Code,
+struct Unseen {
     group: Group,
-    pub(crate) severity: Severity,
-    pub(crate) summary: String,
-    pub(crate) impact: &'static str,
-    pub(crate) evidence: Vec<Evidence>,
-    pub(crate) remedy: Mending,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Mending {
-    pub(crate) command: Suggestion,
-    pub(crate) fix: bool,
-    /// All jobs of the finding; a line has room for some.
-    #[serde(skip)]
-    jobs: Vec<String>,
-}
-
-impl Told {
-    /// `program` starts each command.
-    pub(crate) fn new(finding: Finding, program: &Suggestion) -> Self {
-        let (group, severity, impact) = finding.code.meaning();
-        let fix = matches!(finding.remedy, Remedy::Mends(..));
-        let (command, jobs) = match finding.remedy {
-            Remedy::Mends(words, jobs) => (words.with(jobs.iter().take(FIT)).on(program), jobs),
-            Remedy::Shows(words) => (words.on(program), Vec::new()),
-            Remedy::Elsewhere(command) => (command, Vec::new()),
-        };
-        Self {
-            code: finding.code,
-            group,
-            severity,
-            summary: finding.summary,
-            impact,
-            evidence: finding.evidence,
-            remedy: Mending { command, fix, jobs },
-        }
-    }
-
-    /// Whether it is above a note.
-    pub(crate) fn is_wrong(&self) -> bool {
-        self.severity > Severity::Note
-    }
-
-    /// Returns the command that fixes it, and its jobs, if `jobboard` runs it.
-    pub(super) fn step(&self) -> Option<(&[String], &[String])> {
-        let Mending {
-            command, fix, jobs, ..
-        } = &self.remedy;
-        let words = command.words().len().saturating_sub(jobs.len().min(FIT));
-        fix.then_some((command.words().get(..words)?, jobs))
-    }
+    what: String,
 }
 
 impl Diagnosis {
-    pub(super) fn judge(&mut self, groups: &[Group]) {
-        let state = |group: Group| {
-            let mut of = self.findings.iter().filter(|it| it.group == group);
-            let is_unseen = self.unseen.iter().any(|it| it.group == group);
-            match of.by_ref().map(|it| it.severity).max() {
+    pub(super) fn new(
+        board: &str,
+        checkup: Checkup,
+        groups: &[Group],
+        program: Suggestion,
+    ) -> Self {
+        let unseen = checkup
+            .unseen
+            .into_iter()
+            .map(|(group, what)| Unseen { group, what });
+        let unseen: Vec<_> = unseen.collect();
+        let problems = checkup.problems.into_iter().map(|it| it.on(&program));
+        let problems: Vec<_> = problems.collect();
+        let state = |group: &Group| {
+            let of = problems.iter().filter(|it| it.code.group() == *group);
+            let is_unseen = unseen.iter().any(|it| it.group == *group);
+            let state = match of.map(|it| it.severity).max() {
                 Some(severity) if severity > Severity::Note || !is_unseen => severity.name(),
                 _ if is_unseen => "unknown",
                 _ => "ok",
+            };
+            GroupState {
+                group: *group,
+                state,
             }
         };
-        let states = groups.iter().map(|group| GroupState {
-            group: *group,
-            state: state(*group),
-        });
-        self.groups = states.collect();
-        self.sound = !self.findings.iter().any(Told::is_wrong);
+        let figures = checkup.survey.as_ref().map(|it| &it.figures);
+        let pauses = checkup
+            .survey
+            .iter()
+            .flat_map(|it| it.snapshot.pauses.all());
+        Self {
+            board: board.to_owned(),
+            server: checkup.health.map(|health| health.server),
+            round_trip: checkup.round_trip.map(|it| it.as_secs_f64()),
+            sound: !problems.iter().any(Problem::is_wrong),
+            groups: groups.iter().map(state).collect(),
+            paused: figures.map_or(0, |it| it.paused),
+            backing_off: figures.map_or(0, |it| it.backing_off),
+            pauses: pauses.cloned().collect(),
+            problems,
+            unseen,
+            fixed: None,
+            now: Utc::now(),
+            program,
+        }
+    }
+
+    /// The first line: how many problems there are, and how many of them `--fix` offers to repair.
+    fn headline(&self, page: &mut Page) {
+        let wrong = self.problems.iter().filter(|it| it.is_wrong()).count();
+        let notes = self.problems.len() - wrong;
+        let wrong = match wrong {
+            0 => "no problems".to_owned(),
+            1 => "1 problem".to_owned(),
+            wrong => format!("{wrong} problems"),
+        };
+        let notes = match notes {
+            0 => String::new(),
+            1 => ", 1 note".to_owned(),
+            notes => format!(", {notes} notes"),
+        };
+        let line = page.sentence(2).add(Tone::Strong, &self.board);
+        let line = line.plain(format!(": {wrong}{notes}"));
+        if let Some(server) = &self.server {
+            let round_trip = self.round_trip.map(|it| format!(", {:.2} ms", it * 1e3));
+            let server = format!("  ({server}{})", round_trip.unwrap_or_default());
+            line.add(Tone::Faint, server);
+        }
+    }
+
+    fn on_purpose(&self, page: &mut Page) {
+        let mut facts = Vec::new();
+        if self.paused > 0 {
+            let pauses: Vec<_> = self
+                .pauses
+                .iter()
+                .take(3)
+                .map(ToString::to_string)
+                .collect();
+            facts.push(format!("{} paused ({})", self.paused, pauses.join("; ")));
+        }
+        if self.backing_off > 0 {
+            facts.push(format!("{} backing off", self.backing_off));
+        }
+        if !facts.is_empty() {
+            let line = page.sentence(2).add(Tone::Faint, "on purpose: ");
+            line.plain(facts.join(", "));
+        }
     }
 }
 
@@ -124,25 +147,17 @@ impl Record for Diagnosis {
         self.lines().concat()
     }
 
-    /// Returns a line for each group, each finding and each gap.
+    /// Returns a line for each problem and each gap.
     fn lines(&self) -> Vec<Vec<String>> {
-        let words = |words: [&str; 6]| words.map(str::to_owned).to_vec();
-        let groups = self.groups.iter();
-        let groups = groups.map(|it| words([it.group.name(), "", it.state, "", "", ""]));
-        let findings = self.findings.iter().map(|it| {
-            let (group, code, severity) = (it.group.name(), it.code.name(), it.severity.name());
-            words([
-                group,
-                code,
-                severity,
-                &it.summary,
-                it.impact,
-                &it.remedy.command.to_string(),
-            ])
+        let unseen = self.unseen.iter().map(|it| {
+            let words = [it.group.name(), "", "unseen", "", &it.what, "", ""];
+            words.map(str::to_owned).to_vec()
         });
-        let unseen = self.unseen.iter();
-        let unseen = unseen.map(|it| words([it.group.name(), "", "unseen", &it.what, "", ""]));
-        groups.chain(findings).chain(unseen).collect()
+        self.problems
+            .iter()
+            .map(problems::fields)
+            .chain(unseen)
+            .collect()
     }
 }
 
@@ -150,83 +165,37 @@ impl Report for Diagnosis {
     const IS_TEXT: bool = true;
 
     fn human(&self, page: &mut Page) {
-        page.line().add(Tone::Strong, &self.board);
-        if let Some(server) = &self.server {
-            page.fact("backend", server);
+        self.headline(page);
+        if !self.problems.is_empty() {
+            page.line();
         }
-        if let Some(round_trip) = self.round_trip {
-            page.fact("round trip", format!("{:.2} ms", round_trip * 1e3));
+        for problem in &self.problems {
+            problems::print(problem, self.now, page);
         }
-        for GroupState { group, state } in &self.groups {
-            page.fact_with(group.name(), tone(state), state, None);
-            let of = self.findings.iter().filter(|it| it.group == *group);
-            of.for_each(|it| it.human(page));
-            for it in self.unseen.iter().filter(|it| it.group == *group) {
-                page.sentence(4).plain("  not checked: ").plain(&it.what);
-            }
+        for it in &self.unseen {
+            let line = page.sentence(2).add(Tone::Faint, "not checked: ");
+            line.plain(&it.what);
         }
-        let (all, notes) = (self.findings.len(), self.findings.iter());
-        let notes = notes.filter(|it| it.severity == Severity::Note).count();
-        let fixable = self.findings.iter().filter(|it| it.remedy.fix).count();
-        let wrong = match all - notes {
-            0 => "No problems found.".to_owned(),
-            1 => "1 problem found.".to_owned(),
-            wrong => format!("{wrong} problems found."),
-        };
-        page.line();
-        let line = page.line().plain(wrong);
-        if fixable > 0 {
+        self.on_purpose(page);
+        let is_fixable = |it: &&Problem| it.fix.as_ref().is_some_and(|fix| fix.risk.is_some());
+        let fixable = self.problems.iter().filter(is_fixable).count();
+        if fixable > 0 && self.fixed.is_none() {
             let fix = Suggestion::of("doctor --fix").on(&self.program);
-            let line = line.plain(" ").add(Tone::Strong, format!("`{fix}`"));
-            line.plain(" fixes what it can.");
+            let text = match fixable {
+                1 => "to plan and run the fix: ".to_owned(),
+                fixable => format!("to plan and run the {fixable} fixes: "),
+            };
+            page.command(&text, &fix);
         }
-    }
-}
-
-impl Told {
-    pub(crate) fn human(&self, page: &mut Page) {
-        let line = page.sentence(4).plain("  ");
-        let line = line.add(tone(self.severity.name()), self.severity.name());
-        line.plain(": ")
-            .plain(&self.summary)
-            .add(Tone::Faint, format!("  [{}]", self.code));
-        for Evidence { what, value } in &self.evidence {
-            page.sentence(6)
-                .add(Tone::Faint, format!("    {what}: "))
-                .plain(value);
-        }
-        page.sentence(6)
-            .add(Tone::Faint, "    impact: ")
-            .plain(self.impact);
-        let word = if self.remedy.fix {
-            "    fix: "
-        } else {
-            "    run: "
-        };
-        page.command(word, &self.remedy.command);
-    }
-}
-
-fn tone(state: &str) -> Tone {
-    match state {
-        "ok" => Tone::Good,
-        "note" => Tone::Plain,
-        "error" => Tone::Bad,
-        _ => Tone::Busy,
     }
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Check {
-    #[serde(serialize_with = "name")]
-    pub(crate) code: Code,
+    code: Code,
     group: Group,
     severity: Severity,
     impact: &'static str,
-}
-
-fn name<S: Serializer>(code: &Code, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(code.name())
 }
 
 impl Check {
@@ -250,11 +219,14 @@ impl Record for Check {
     }
 }
 
-impl crate::output::Row for Check {
-    fn cells(&self) -> Vec<crate::output::Cell> {
-        self.fields()
-            .into_iter()
-            .map(crate::output::Cell::new)
-            .collect()
+impl Row for Check {
+    fn cells(&self) -> Vec<Cell> {
+        self.fields().into_iter().map(Cell::new).collect()
     }
+}
+
+/// Says of how many jobs a step takes care.
+pub(super) fn scope(problem: &Problem) -> String {
+    let count = jobs(problem.jobs);
+    format!("{}: {count}, {}", problem.code, problem.summary)
 }

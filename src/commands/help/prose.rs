@@ -42,10 +42,10 @@ fn is_mark(term: &str) -> bool {
     !term.contains(char::is_alphanumeric)
 }
 
-/// Returns the title and the subject from the first line, `# TITLE: ABOUT`.
+/// Returns the title and the subject from the first line, `# TITLE: ABOUT`; both are the same in `### TITLE`.
 pub(in crate::commands) fn title(text: &str) -> (&str, &str) {
     let line = text.lines().next().unwrap_or_default();
-    let line = line.trim_start_matches("# ");
+    let line = line.trim_start_matches(['#', ' ']);
     line.split_once(": ").unwrap_or((line, line))
 }
 
@@ -53,7 +53,11 @@ pub(in crate::commands) fn on_terminal(text: &str, width: usize) -> StyledStr {
     let styles = Styles::styled();
     let header = styles.get_header();
     let (title, about) = title(text);
-    let mut shown = format!("{header}{title}{header:#}: {about}\n");
+    let mut shown = format!("{header}{title}{header:#}");
+    shown += &match title == about {
+        true => "\n".to_owned(),
+        false => format!(": {about}\n"),
+    };
     let blocks = blocks(text);
     for group in blocks.chunk_by(Block::goes_with) {
         shown.push('\n');

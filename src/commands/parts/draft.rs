@@ -251,9 +251,12 @@ fn limited(name: &str, source: io::Result<impl Read>, max: u64) -> anyhow::Resul
     Ok(text)
 }
 
-/// Returns the path of `--from`; `None` for standard input.
-pub(crate) fn source(text: &str) -> Option<PathBuf> {
-    (text != "-").then(|| PathBuf::from(text))
+/// Returns the file to read, or `None` for standard input.
+pub(crate) fn source(config: &Config, text: &str) -> anyhow::Result<Option<PathBuf>> {
+    if text == "-" && config.takes_stdin() {
+        return Err(usage("standard input can be read only once"));
+    }
+    Ok((text != "-").then(|| PathBuf::from(text)))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::{early_format::EarlyFormat, synonyms::answer};
 use crate::{exit::CommandError, suggest::Hint};
 
 /// Commands that end claims or jobs, or run commands: a typing error never suggests one.
-const DANGEROUS: [&str; 5] = ["abandon", "conduct", "consume", "purge", "trash"];
+const DANGEROUS: [&str; 6] = ["abandon", "apply", "conduct", "consume", "purge", "trash"];
 
 /// Rewords a parser error; `None` if the program's help answers it.
 pub(crate) fn misuse(error: &clap::Error, early: &EarlyFormat) -> Option<CommandError> {

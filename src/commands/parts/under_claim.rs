@@ -19,7 +19,7 @@ use crate::{
         Settlement, Term,
     },
     lease::{
-        Keeper,
+        Keeper, LEASE,
         foreground::{NotPerformed, Performed, perform_here},
     },
     process::{
@@ -39,9 +39,6 @@ const EXPIRY: (Duration, Duration) = (
     Duration::from_millis(1),
     Duration::from_secs(3650 * 24 * 60 * 60),
 );
-
-/// The default lease duration.
-pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// A shorter lease leaves no time to renew.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
@@ -84,7 +81,7 @@ pub(crate) struct Held {
 impl Held {
     pub(crate) fn new(Claimed { job, fence, .. }: Claimed, asked: Boottime) -> Self {
         Self {
-            max_attempts: job.details.as_ref().and_then(max_attempts),
+            max_attempts: job.details.as_ref().and_then(retry::own_max_attempts),
             span: Span::of(job.details.as_ref(), false),
             identity: Identity::from(&job),
             reference: job.reference().into_owned(),
@@ -95,10 +92,6 @@ impl Held {
             asked,
         }
     }
-}
-
-pub(crate) fn max_attempts(details: &Details) -> Option<u32> {
-    retry::max_attempts(details.get("max_attempts")?.as_ref())
 }
 
 /// Returns the owner name of a lease.

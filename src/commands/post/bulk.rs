@@ -49,10 +49,7 @@ pub(crate) async fn run(
     trace: Vec<(String, Value)>,
     is_dry: bool,
 ) -> anyhow::Result<()> {
-    let source = args.from.as_deref().and_then(draft::source);
-    if source.is_none() && ctx.config.takes_stdin() {
-        return Err(CommandError::usage("standard input can be read only once").into());
-    }
+    let source = draft::source(&ctx.config, args.from.as_deref().unwrap_or("-"))?;
     // A dry run also works on a read-only board.
     let board = match is_dry {
         true => ctx.board()?,

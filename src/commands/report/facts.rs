@@ -7,23 +7,17 @@ use super::{
     guard::tell,
     lanes::Timeline,
     measure::{Bucket, Interval, Percentiles},
-    words::{More, jobs},
+    words::More,
 };
 use crate::{
-    commands::{
-        doctor::Told,
-        explain::{self, Evidence, Explanation},
-        parts::{
-            json::lines,
-            signature::Alike,
-            tally::{ByName, ByOwner, Departures, Figures},
-        },
-    },
+    commands::parts::problems,
+    diagnosis::{Alike, ByName, ByOwner, Departures, Figures},
     job::{Pause, Remark},
-    output::{Record, Text},
+    output::Record,
+    problem::{Evidence, Problem},
 };
 
-/// The evidence kept per finding: it may list every conductor.
+/// The evidence kept per problem: it may list every conductor.
 const MOST_EVIDENCE: usize = 8;
 
 #[derive(Debug, Default, Serialize)]
@@ -33,26 +27,19 @@ pub(super) struct Facts {
     pub(super) version: &'static str,
     pub(super) at: DateTime<Utc>,
     pub(super) sound: bool,
-    /// The findings of `doctor`, the worst first.
-    pub(super) findings: Vec<Told>,
-    pub(super) more_findings: More,
-    /// The number of findings above a note.
+    /// The problems that `doctor` lists, the worst first.
+    pub(super) problems: Vec<Problem>,
+    pub(super) more_problems: More,
+    /// The number of problems above a note.
     #[serde(skip)]
     pub(super) wrong: usize,
-    /// The jobs that need help, by problem.
-    pub(super) stuck_jobs: Vec<Trouble>,
-    /// The worst of these jobs, explained.
-    pub(super) explained: Vec<Explanation>,
     pub(super) unseen: Vec<String>,
     #[serde(flatten)]
     pub(super) figures: Figures,
     pub(super) trashed: u64,
-    /// The failed ones among them.
-    pub(super) lost: u64,
     /// The running conductors; `None` if unreadable.
     pub(super) conductors: Option<usize>,
     pub(super) silent: u64,
-    pub(super) unsettled: u64,
     pub(super) pauses: Vec<Pause>,
     pub(super) more_pauses: More,
     /// The departures of the last 24 hours.
@@ -78,54 +65,12 @@ pub(super) struct Facts {
     pub(super) timeline: Timeline,
 }
 
-#[derive(Debug, Serialize)]
-pub(super) struct Trouble {
-    pub(super) code: explain::Code,
-    pub(super) jobs: u64,
-}
-
 impl Facts {
-    /// Returns the number of findings above a note, and of jobs that need help.
-    pub(super) fn wrong(&self) -> (usize, u64) {
-        (self.wrong, self.stuck_jobs.iter().map(|it| it.jobs).sum())
-    }
-
     pub(super) fn verdict(&self) -> String {
-        let (wrong, trouble) = self.wrong();
-        let and = match (wrong, trouble) {
-            (0, 1..) => "but",
-            _ => "and",
-        };
-        let wrong = match wrong {
-            0 => "No problems found on the board".to_owned(),
-            1 => "1 problem found on the board".to_owned(),
-            wrong => format!("{wrong} problems found on the board"),
-        };
-        let trouble = match trouble {
-            0 => "no job needs help".to_owned(),
-            1 => format!("1 job needs help{}", self.reason(": ", "")),
-            count => {
-                let reason = self.reason(" (each: ", ")");
-                format!("{} need help{reason}", jobs(count))
-            }
-        };
-        let lost = match self.lost {
-            0 => String::new(),
-            count => format!(" The trash holds {} that failed.", jobs(count)),
-        };
-        format!("{wrong}, {and} {trouble}.{lost}")
-    }
-
-    /// Returns the common reason of the jobs that need help, between these words.
-    fn reason(&self, before: &str, behind: &str) -> String {
-        let mut said = self.explained.iter().filter(|it| it.like.is_none());
-        let (one, other) = (said.next().and_then(Explanation::trouble), said.next());
-        match (self.stuck_jobs.len(), one, other) {
-            (1, Some(one), None) => {
-                let summary = Text::from(&one.summary).shortened(160);
-                format!("{before}{summary}{behind}")
-            }
-            _ => String::new(),
+        match self.wrong {
+            0 => "No problems found.".to_owned(),
+            1 => "1 problem found.".to_owned(),
+            wrong => format!("{wrong} problems found."),
         }
     }
 }
@@ -143,42 +88,34 @@ impl Facts {
                 .chain(reason);
             texts.for_each(tell);
         }
-        for it in &mut self.findings {
-            tell(&mut it.summary);
-            it.evidence.iter_mut().for_each(|it| tell(&mut it.value));
-            it.remedy.command.each_word(tell);
-        }
-        self.explained.iter_mut().for_each(explained);
+        self.problems.iter_mut().for_each(guarded);
         self.unseen.iter_mut().for_each(tell);
         self
     }
 }
 
-fn explained(of: &mut Explanation) {
-    for finding in &mut of.findings {
-        let more = More::than(&mut finding.evidence, MOST_EVIDENCE, false);
-        if more.count > 0 {
-            finding.evidence.push(Evidence {
-                what: "and more".to_owned(),
-                value: more.to_string(),
-                at: None,
-            });
-        }
-        let evidence = finding.evidence.iter_mut();
-        evidence
-            .flat_map(|it| [&mut it.what, &mut it.value])
-            .for_each(tell);
-        if let Some(remedy) = &mut finding.remedy {
-            remedy.command.each_word(tell);
-            tell(&mut remedy.text);
-        }
-        tell(&mut finding.summary);
+fn guarded(problem: &mut Problem) {
+    let more = More::than(&mut problem.evidence, MOST_EVIDENCE, false);
+    if more.count > 0 {
+        problem.evidence.push(Evidence {
+            what: "and more".to_owned(),
+            value: more.to_string(),
+            at: None,
+        });
     }
-    let texts = [&mut of.name, &mut of.job].into_iter();
-    texts
-        .chain(&mut of.unseen)
-        .chain(&mut of.like)
+    let evidence = problem.evidence.iter_mut();
+    evidence
+        .flat_map(|it| [&mut it.what, &mut it.value])
         .for_each(tell);
+    let examples = problem.examples.iter_mut();
+    examples
+        .flat_map(|it| [&mut it.job, &mut it.name])
+        .for_each(tell);
+    if let Some(fix) = &mut problem.fix {
+        fix.command.iter_mut().for_each(|it| it.each_word(tell));
+        fix.text.iter_mut().for_each(tell);
+    }
+    tell(&mut problem.summary);
 }
 
 impl Record for Facts {
@@ -186,21 +123,15 @@ impl Record for Facts {
         self.lines().concat()
     }
 
-    /// Returns a line per number; a run and a finding are one line each.
+    /// Returns a line per number; a run and a problem are one line each.
     fn lines(&self) -> Vec<Vec<String>> {
-        let told =
-            |line: &Vec<String>| !["findings", "explained", "timeline"].contains(&line[0].as_str());
-        let figures = lines(self).into_iter().filter(told);
-        let findings = self.findings.iter().map(|it| {
-            let (code, severity) = (it.code.name(), it.severity.name());
-            let command = it.remedy.command.to_string();
-            ["findings", code, severity, &it.summary, &command]
-                .map(str::to_owned)
-                .to_vec()
-        });
-        let explained = self.explained.iter().flat_map(Record::lines);
-        let explained = explained.map(|line| [vec!["explained".to_owned()], line].concat());
-        let all = figures.chain(findings).chain(explained);
-        all.chain(self.timeline.lines()).collect()
+        let figures = problems::lines(self, &self.figures).into_iter();
+        let figures = figures.filter(|line| !["problems", "timeline"].contains(&line[0].as_str()));
+        let problems = self.problems.iter().map(problems::fields);
+        let problems = problems.map(|line| [vec!["problems".to_owned()], line].concat());
+        figures
+            .chain(problems)
+            .chain(self.timeline.lines())
+            .collect()
     }
 }

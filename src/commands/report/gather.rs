@@ -1,38 +1,35 @@
 //! Collects a report in one pass over the records, in bounded memory.
 
-use std::{cmp::Reverse, time::Duration};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 
 use super::{
-    facts::{Facts, Trouble},
+    facts::Facts,
     guard,
     lanes::Runs,
     measure::{Course, Kind, Quantiles, attempts, count, spans},
     words::More,
 };
 use crate::{
-    board::{Board, BoardError, Detail, Health, Query},
-    commands::{
-        doctor::{self, Diagnosis, DoctorArgs, Look, Looking, Taken},
-        explain::{Scene, Worst},
-        parts::{
-            liveness::is_silent,
-            signature::Signatures,
-            tally::{Departures, Tally, apart, is_exhausted},
-        },
-    },
+    board::{Board, BoardError, Detail, Query},
+    commands::parts::unused::note_if_unused,
     context::Context,
-    job::{Conductor, Departure, Entry, Job, Lease, Origin, Pauses, Shelf},
+    diagnosis::{
+        Checkup, Departures, Signatures, Snapshot, Survey, Surveyor, apart, examine, is_exhausted,
+        octavia_expiry,
+    },
+    job::{Conductor, Departure, Entry, Job, Lease, Origin, Shelf},
     output::Progress,
+    problem::{Group, Problem},
 };
 
 /// The number of names with exact counts.
 const COUNTED_NAMES: usize = 10_000;
 
-/// The number of names, owners, pauses and findings in a report.
+/// The number of names, owners, pauses and problems in a report.
 const MOST: usize = 50;
 
 const MOST_FAILURES: usize = 20;
@@ -89,7 +86,6 @@ impl Gathered {
         match job.shelf {
             Shelf::Board => self.add_waiting(job),
             Shelf::Trash => {
-                self.facts.lost += u64::from(!job.history.failures.is_empty());
                 if let Some(time) = job.trashed_on {
                     self.course.add(Kind::Failed, time);
                 }
@@ -159,13 +155,21 @@ impl Gathered {
         Ok(())
     }
 
-    async fn add_trash(&mut self, board: &dyn Board, read: &Progress) -> Result<(), BoardError> {
+    async fn add_trash(
+        &mut self,
+        board: &dyn Board,
+        (surveyor, read): (&mut Surveyor, &Progress),
+    ) -> Result<(), BoardError> {
         let mut entries = board.entries(Query::all(Shelf::Trash, Detail::Brief));
         while let Some(entry) = entries.try_next().await? {
             read.add(1);
-            match guarded(entry, TimeDelta::zero()) {
-                Entry::Job(job) if matches!(job.origin, Origin::Beside(_)) => {}
-                Entry::Job(job) => self.add(&job),
+            let entry = guarded(entry, TimeDelta::zero());
+            if matches!(entry.origin(), Origin::Beside(_)) {
+                continue;
+            }
+            surveyor.add(&entry);
+            match &entry {
+                Entry::Job(job) => self.add(job),
                 Entry::Malformed(_) => self.unreadable[1] += 1,
             }
         }
@@ -183,12 +187,7 @@ impl Gathered {
         self.remembered.since = self.remembered.earliest.unwrap_or(self.facts.at);
         let has_dropped = self.failures.has_dropped;
         let mut failures = self.failures.finish();
-        let silent = conductors.iter().filter(|it| is_silent(it)).count();
-        let unsettled = conductors.iter().map(|it| it.told.unsettled.len() as u64);
         Facts {
-            conductors: Some(conductors.len() - silent),
-            silent: silent as u64,
-            unsettled: unsettled.sum(),
             history: Some(self.lately),
             remembered: Some(self.remembered),
             more_failures: More::than(&mut failures, MOST_FAILURES, has_dropped),
@@ -230,43 +229,16 @@ fn seen<T>(
     Ok(part)
 }
 
-struct Surroundings {
-    health: Health,
-    /// `None`: unreadable.
-    conductors: Option<Vec<Conductor>>,
-    pauses: Pauses,
-    /// The reference time of the report, and its distance from now.
-    at: DateTime<Utc>,
-    later: TimeDelta,
-    unseen: Vec<String>,
-}
-
-impl Surroundings {
-    async fn look(board: &dyn Board, wanted: Option<DateTime<Utc>>) -> Result<Self, BoardError> {
-        let now = Utc::now().trunc_subsecs(6);
-        let at = wanted.unwrap_or(now);
-        let (health, mut unseen) = (board.health().await?, Vec::new());
-        let mut conductors = seen(&mut unseen, "the conductors", board.conductors().await)?;
-        for it in conductors.iter_mut().flatten() {
-            guard::conductor(it);
-            it.silence = it.silence.map(|silence| lengthened(silence, at - now));
-        }
-        let pauses = seen(&mut unseen, "the pauses", board.pauses().await)?;
-        Ok(Self {
-            health,
-            conductors,
-            pauses: Pauses::new(pauses.unwrap_or_default(), at),
-            at,
-            later: at - now,
-            unseen,
-        })
+/// Returns the surroundings of the jobs as of that time, with names masked.
+fn as_of(mut snapshot: Snapshot, at: DateTime<Utc>) -> Snapshot {
+    let later = at - snapshot.now;
+    let mut conductors: Vec<_> = snapshot.conductors().cloned().collect();
+    for it in &mut conductors {
+        guard::conductor(it);
+        it.silence = it.silence.map(|silence| lengthened(silence, later));
     }
-
-    fn scene(&self, ctx: &Context, board: &dyn Board) -> Scene {
-        let conductors = self.conductors.clone().unwrap_or_default();
-        let scene = Scene::new(ctx, board, self.at);
-        scene.knowing(self.pauses.clone(), conductors, self.unseen.clone())
-    }
+    snapshot.now = at;
+    snapshot.with_conductors(conductors)
 }
 
 /// Reads the whole board as of that time, or now.
@@ -276,100 +248,99 @@ pub(super) async fn gather(
     wanted: Option<DateTime<Utc>>,
 ) -> anyhow::Result<Facts> {
     let trying = || ctx.trying("report on", "the board");
-    let around = Surroundings::look(board, wanted).await;
-    let mut around = around.with_context(trying)?;
-    let scene = around.scene(ctx, board);
-    let (unseen, health) = (&mut around.unseen, &around.health);
-    let known = around.conductors.as_deref();
-
-    let mut gathered = Gathered::new(around.at);
+    let now = Utc::now().trunc_subsecs(6);
+    let at = wanted.unwrap_or(now);
+    let health = board.health().await.with_context(trying)?;
+    note_if_unused(ctx, board, &health);
+    let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;
+    let snapshot = as_of(snapshot.with_context(trying)?, at);
+    let mut unseen = Vec::new();
+    let mut gathered = Gathered::new(at);
+    let mut surveyor = Surveyor::new(snapshot).with_names(COUNTED_NAMES);
     let past = gathered.add_past(board, ctx.config.history.value).await;
-    let past = seen(unseen, "the history", past);
+    let past = seen(&mut unseen, "the history", past);
     let is_past_seen = past.with_context(trying)?.is_some();
     let read = ctx
         .out
         .progress("reading", Some(health.jobs + health.trashed));
-    let trash = gathered.add_trash(board, &read).await;
-    seen(unseen, "the trash", trash).with_context(trying)?;
+    let trash = gathered.add_trash(board, (&mut surveyor, &read)).await;
+    seen(&mut unseen, "the trash", trash).with_context(trying)?;
     unseen.extend(gathered.unread());
-    let tally = Tally::new(around.at).with_names(COUNTED_NAMES);
-    let looking = Looking::new(board, known, health.trashed_beside, tally);
-    let mut looking = looking.judged_at(wanted);
-    let mut worst = Worst::default();
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await.with_context(trying)? {
         read.add(1);
-        worst.add(&scene, &entry);
-        let entry = guarded(entry, around.later);
+        let entry = guarded(entry, at - now);
         if let Entry::Job(job) = &entry {
             gathered.add(job);
         }
-        looking.add(&entry);
+        surveyor.add(&entry);
     }
     drop((entries, read));
-
-    let (explained, trouble) = worst.finish(board, &scene).await.with_context(trying)?;
-    let trouble = trouble.into_iter();
-    let look = looking.finish(board).await.with_context(trying)?;
+    let survey = surveyor.finish(board).await.with_context(trying)?;
+    let conductors: Vec<_> = survey.snapshot.conductors().cloned().collect();
     let facts = Facts {
         board: board.name().to_owned(),
-        stuck_jobs: trouble.map(|(code, jobs)| Trouble { code, jobs }).collect(),
-        explained,
-        ..gathered.into_facts(known.unwrap_or_default())
+        server: health.server.clone(),
+        trashed: health.trashed,
+        unseen,
+        ..gathered.into_facts(&conductors)
     };
-    let facts = facts.around(&around, is_past_seen);
-    let taken = Taken {
-        look: &look,
-        health: around.health,
-        conductors: around.conductors,
-    };
-    let diagnosis = doctor::examine(ctx, board, &DoctorArgs::default(), Some(&taken)).await?;
-    Ok(facts.diagnosed(diagnosis).looked(look).guarded())
+    let facts = facts.with_history(is_past_seen);
+    // The databases of Octavia are not read.
+    let groups: Vec<_> = (Group::ALL.iter().copied())
+        .filter(|group| *group != Group::Octavia)
+        .collect();
+    let checkup = examine(ctx, board, &groups, Some(survey)).await?;
+    let problems = checkup
+        .problems
+        .iter()
+        .cloned()
+        .map(|it| it.on(&ctx.program()));
+    let problems = problems.collect();
+    Ok(facts.diagnosed(checkup, problems).guarded())
 }
 
 impl Facts {
-    /// Adds the facts that need no jobs, and drops unreadable ones.
-    fn around(self, around: &Surroundings, is_past_seen: bool) -> Self {
+    /// Drops the history if it could not be read.
+    fn with_history(self, is_seen: bool) -> Self {
         Self {
-            server: around.health.server.clone(),
-            trashed: around.health.trashed,
-            conductors: self.conductors.filter(|_| around.conductors.is_some()),
-            pauses: around.pauses.all().cloned().collect(),
-            history: self.history.filter(|_| is_past_seen),
-            remembered: self.remembered.filter(|_| is_past_seen),
-            unseen: around.unseen.clone(),
+            history: self.history.filter(|_| is_seen),
+            remembered: self.remembered.filter(|_| is_seen),
             ..self
         }
     }
 
-    /// Adds the findings of `doctor`, the worst first, and its gaps.
-    fn diagnosed(mut self, diagnosis: Diagnosis) -> Self {
-        // Printed once, not per job.
-        for it in &mut self.explained {
-            it.unseen.retain(|what| !self.unseen.contains(what));
-        }
-        self.unseen
-            .extend(diagnosis.unseen.into_iter().map(|it| it.what));
-        let mut findings = diagnosis.findings;
-        findings.sort_by_key(|it| Reverse(it.severity));
-        Self {
-            sound: diagnosis.sound,
-            wrong: findings.iter().filter(|it| it.is_wrong()).count(),
-            more_findings: More::than(&mut findings, MOST, false),
-            findings,
+    /// Adds the problems and gaps that `doctor` finds, and the counts.
+    pub(super) fn diagnosed(mut self, checkup: Checkup, mut problems: Vec<Problem>) -> Self {
+        let gaps = checkup.unseen.into_iter().map(|(_, what)| what);
+        self.unseen.extend(gaps);
+        let wrong = problems.iter().filter(|it| it.is_wrong()).count();
+        self = Self {
+            sound: wrong == 0,
+            wrong,
+            more_problems: More::than(&mut problems, MOST, false),
+            problems,
             ..self
+        };
+        match checkup.survey {
+            Some(survey) => self.surveyed(survey),
+            None => self,
         }
     }
 
-    /// Adds the counts of the pass, cut to the limits of a report.
-    fn looked(mut self, mut look: Look) -> Self {
-        let [has_names, has_owners] = look.has_dropped;
+    /// Adds the counts, cut to the limits of a report.
+    fn surveyed(mut self, mut survey: Survey) -> Self {
+        let [has_names, has_owners] = survey.has_dropped;
+        let snapshot = &survey.snapshot;
+        self.pauses = snapshot.pauses.all().cloned().collect();
         Self {
-            figures: look.figures,
-            more_names: More::than(&mut look.names, MOST, has_names),
-            names: look.names,
-            more_owners: More::than(&mut look.owners, MOST, has_owners),
-            owners: look.owners,
+            conductors: snapshot.sees_conductors.then(|| snapshot.alive().count()),
+            silent: survey.silent(),
+            more_names: More::than(&mut survey.names, MOST, has_names),
+            names: survey.names,
+            more_owners: More::than(&mut survey.owners, MOST, has_owners),
+            owners: survey.owners,
+            figures: survey.figures,
             more_pauses: More::than(&mut self.pauses, MOST, false),
             ..self
         }

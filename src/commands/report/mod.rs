@@ -27,7 +27,7 @@ use crate::{
 
 /// Write a report about the board for a browser or a ticket
 ///
-/// The page starts with the findings of `doctor` and `explain`. Then come counts, waiting and claim times,
+/// The page starts with the problems that `doctor` finds. Then come counts, waiting and claim times,
 /// names, owners, failures, and the history: outcomes over time, durations, and workers. FILE is a single HTML
 /// page without scripts or external requests. It is written atomically, and only its owner can read it. It
 /// contains names, owners and the last output of failed commands, but no job details; secrets are masked.
@@ -56,13 +56,12 @@ struct Written {
     file: PathBuf,
     bytes: usize,
     problems: usize,
-    stuck_jobs: u64,
     verdict: String,
 }
 
 impl Record for Written {
     fn fields(&self) -> Vec<String> {
-        let numbers = [self.bytes as u64, self.problems as u64, self.stuck_jobs];
+        let numbers = [self.bytes, self.problems];
         let file = self.file.display().to_string();
         [file]
             .into_iter()
@@ -115,12 +114,10 @@ pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<(
     let page = html::page(&facts);
     target.write(page.as_str().as_bytes())?;
     let file = target.finish()?;
-    let (problems, stuck_jobs) = facts.wrong();
     ctx.out.report(&Written {
         file,
         bytes: page.as_str().len(),
-        problems,
-        stuck_jobs,
+        problems: facts.wrong,
         verdict: facts.verdict(),
     })
 }

@@ -7,12 +7,11 @@ use super::{
     words::{self, grouped, seconds},
 };
 use crate::{
-    commands::{
-        parts::tally::Standing,
-        status::{NAMES, OWNERS, name_cells, owner_cells},
-    },
+    commands::status::{NAMES, OWNERS, name_cells, owner_cells},
+    diagnosis::Standing,
     duration,
     output::{Cell, Column, Fit, NOTHING, Tone, short},
+    problem::Code,
 };
 
 pub(super) struct Table {
@@ -72,37 +71,28 @@ impl Facts {
         let figures = &self.figures;
         let some = |what, count: u64| (count > 0).then(|| (what, grouped(count)));
         let standing = |what, of: &Option<Standing>| Some((what, of.as_ref()?.told(self.at)));
-        let poison = "the next attempt is the last one, or the retry limit is reached".to_owned();
         let held = [
             standing("longest", &figures.longest_held),
-            some("no expiry", figures.claim_never_expires),
-            some("owner dead", figures.owner_dead),
+            some("no expiry", figures.of(Code::NeverExpires)),
+            some("owner dead", figures.of(Code::OwnerDead)),
         ];
-        let oldest = standing("oldest", &figures.oldest_unclaimed);
-        let waiting = [oldest, some("backing off", figures.backing_off), None];
-        let poisonous = [
-            (figures.poison > 0).then_some(("meaning", poison)),
-            None,
-            None,
+        let waiting = [
+            standing("oldest", &figures.oldest_unclaimed),
+            some("backing off", figures.backing_off),
+            some("paused", figures.paused),
         ];
-        let (silent, unsettled) = ("silent", "not settled");
-        let absent = [
-            some(silent, self.silent),
-            some(unsettled, self.unsettled),
-            None,
-        ];
+        let failed = some("failed", figures.of(Code::Failed));
         let conductors = self.conductors.map(|it| it as u64);
+        let silent = some("silent", self.silent);
+        let unreadable = Some(figures.of(Code::UnreadableRecord));
+        let exhausted = Some(figures.of(Code::Exhausted));
         let counts = [
             ("unclaimed", Some(figures.unclaimed), waiting),
             ("claimed", Some(figures.claimed), held),
-            (
-                "in the trash",
-                Some(self.trashed),
-                [some("failed", self.lost), None, None],
-            ),
-            ("malformed", Some(figures.malformed), [None, None, None]),
-            ("poison", Some(figures.poison), poisonous),
-            ("conductors", conductors, absent),
+            ("in the trash", Some(self.trashed), [failed, None, None]),
+            ("unreadable", unreadable, [None, None, None]),
+            ("exhausted", exhausted, [None, None, None]),
+            ("conductors", conductors, [silent, None, None]),
         ];
         let counts = counts.map(|(name, number, more)| Count {
             name,

@@ -9,22 +9,15 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use self::{
-    made_up::{Strangers, ago, at, conductor, explained, facts, found, told},
+    made_up::{Strangers, ago, at, conductor, diagnosed, facts, problem, surveyor, told},
     markup::{Token, tokens},
 };
-use super::{
-    facts::{Facts, Trouble},
-    gather::Gathered,
-    html,
-    words::More,
-};
+use super::{facts::Facts, gather::Gathered, html, words::More};
 use crate::{
-    commands::{
-        explain::Explanation,
-        parts::tally::{Departures, Tally},
-    },
-    job::{Departure, Entry, Lease, Owner, Shelf},
+    diagnosis::Departures,
+    job::{Departure, Lease, Owner, Shelf},
     output::{Page, Record, Report as _},
+    problem::Severity,
 };
 
 const USUAL: [&str; 5] = [
@@ -190,31 +183,45 @@ fn a_run_that_begins_at_the_end_of_time_has_a_page() {
 }
 
 #[test]
-fn jobs_in_the_trash_that_failed_are_in_the_verdict() {
+fn failed_jobs_in_the_trash_are_counted_and_a_problem() {
     let mut strangers = Strangers::of(&USUAL);
-    let mut gathered = Gathered::new(at());
+    let (mut gathered, mut surveyor) = (Gathered::new(at()), surveyor(Vec::new()));
     for number in 0..3 {
         let mut job = strangers.job(number, 100);
         (job.shelf, job.trashed_on) = (Shelf::Trash, Some(ago(10)));
         job.history.failures = (0..number).map(|_| strangers.failure(20)).collect();
-        gathered.add(&job);
+        let entry = told(job);
+        gathered.add(entry.job().unwrap());
+        surveyor.add(&entry);
     }
-    let facts = gathered.into_facts(&[]);
-    assert!(
-        facts
-            .verdict()
-            .ends_with(" The trash holds 2 jobs that failed."),
-        "{}",
-        facts.verdict()
-    );
-    assert!(
-        html::page(&facts)
-            .as_str()
-            .contains("jobboard list --trash")
-    );
+    let facts = diagnosed(gathered.into_facts(&[]), surveyor.counted(), Vec::new());
+    let failed = facts.problems.iter().map(|it| (it.code.name(), it.jobs));
+    assert_eq!(failed.collect::<Vec<_>>(), [("failed", 1), ("failed", 1)]);
     let mut page = Page::new(false, Some((80, 24)));
     facts.human(&mut page);
-    assert!(page.into_text().contains("\n  failed      2\n"));
+    let text = page.into_text();
+    assert!(text.contains("\n  failed      2\n"), "{text}");
+}
+
+#[test]
+fn the_verdict_counts_problems_and_no_notes() {
+    for (wrong, verdict) in [
+        (0, "No problems found."),
+        (1, "1 problem found."),
+        (2, "2 problems found."),
+    ] {
+        let mut strangers = Strangers::of(&USUAL);
+        let mut problems: Vec<_> = (0..3).map(|_| problem(&mut strangers)).collect();
+        for it in &mut problems[wrong..] {
+            it.severity = Severity::Note;
+        }
+        let facts = Gathered::new(at()).into_facts(&[]);
+        let facts = diagnosed(facts, surveyor(Vec::new()).counted(), problems);
+        assert_eq!(
+            (facts.verdict().as_str(), facts.sound),
+            (verdict, wrong == 0)
+        );
+    }
 }
 
 #[test]
@@ -256,27 +263,20 @@ fn whatever_strangers_wrote_the_page_stays_small() {
     let texts: Vec<_> = texts.iter().map(String::as_str).collect();
     let mut strangers = Strangers::of(&texts);
     let mut gathered = Gathered::new(at());
-    let mut tally = Tally::new(at());
+    let mut surveyor = surveyor(Vec::new());
     for number in 0..60 {
         let mut job = strangers.job(number, 100);
         job.history.failures = vec![strangers.failure(50)];
         let job = strangers.held(job, Lease::None);
         let entry = told(job.clone());
         gathered.add(entry.job().unwrap());
-        tally.add(&entry);
+        surveyor.add(&entry);
         let ended = strangers.ended(job, 20, Departure::Consumed);
         gathered.add_left(&told(ended));
     }
-    let (figures, names, owners) = tally.finish(&[]);
-    let (names, owners) = (names.into_iter().take(50), owners.into_iter().take(50));
-    let facts = Facts {
-        figures,
-        names: names.collect(),
-        owners: owners.collect(),
-        findings: (0..50).map(|_| found(&mut strangers)).collect(),
-        explained: (0..10).map(|_| explained(&mut strangers)).collect(),
-        ..gathered.into_facts(&[])
-    };
+    let problems = (0..60).map(|_| problem(&mut strangers)).collect();
+    let facts = diagnosed(gathered.into_facts(&[]), surveyor.counted(), problems);
+    assert_eq!((facts.names.len(), facts.problems.len()), (50, 50));
     let facts = facts.guarded();
     let page = html::page(&facts);
     tokens(page.as_str());
@@ -312,12 +312,12 @@ fn what_is_left_out_is_counted() {
     };
     let facts = Facts {
         more_names: more,
-        more_findings: more,
+        more_problems: more,
         ..facts(&USUAL)
     };
     let page = html::page(&facts);
     assert!(page.as_str().contains("And 1,234 more names: <code>"));
-    assert!(page.as_str().contains("And 1,234 more findings: <code>"));
+    assert!(page.as_str().contains("And 1,234 more problems: <code>"));
     let mut text = Page::new(false, Some((80, 24)));
     facts.human(&mut text);
     let text = text.into_text();
@@ -328,44 +328,4 @@ fn what_is_left_out_is_counted() {
     let lines = facts.lines();
     let told = ["more_names", "1234", "false"].map(str::to_owned).to_vec();
     assert!(lines.contains(&told), "{lines:?}");
-}
-
-#[test]
-fn of_very_many_owners_the_rarest_go_and_that_is_said() {
-    let mut strangers = Strangers::of(&USUAL);
-    let mut tally = Tally::new(at());
-    let job = strangers.job(1, 100);
-    let mut entry = told(strangers.held(job, Lease::None));
-    for number in 0..20_101 {
-        if let Entry::Job(job) = &mut entry {
-            let name = format!("ada-{}", number.max(100));
-            job.holding.as_mut().unwrap().owner = Some(Owner::from_stored(name));
-        }
-        tally.add(&entry);
-    }
-    assert_eq!(tally.has_dropped, [false, true]);
-    let (figures, _, owners) = tally.finish(&[]);
-    assert_eq!((figures.claimed, owners.len()), (20_101, 1));
-    assert_eq!(owners[0].claims, 101);
-}
-
-#[test]
-fn the_verdict_says_why_if_that_is_the_same_for_all() {
-    let mut strangers = Strangers::of(&["it waits"]);
-    let with = |jobs, explained: Explanation| Facts {
-        stuck_jobs: vec![Trouble {
-            code: explained.verdict,
-            jobs,
-        }],
-        explained: vec![explained],
-        ..Gathered::new(at()).into_facts(&[])
-    };
-    let well = "No problems found on the board";
-    for (jobs, told) in [
-        (1, "1 job needs help: it waits."),
-        (3, "3 jobs need help (each: it waits)."),
-    ] {
-        let facts = with(jobs, explained(&mut strangers));
-        assert_eq!(facts.verdict(), format!("{well}, but {told}"));
-    }
 }

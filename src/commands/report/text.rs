@@ -7,6 +7,7 @@ use super::{
     words::{self, More},
 };
 use crate::{
+    commands::parts::problems,
     duration,
     output::{Cell, Column, Fit, Page, Report, Tone, rfc3339},
 };
@@ -28,15 +29,10 @@ impl Report for Facts {
         page.fact("as of", rfc3339(self.at));
         page.line();
         page.sentence(0).plain(self.verdict());
-        self.findings.iter().for_each(|it| it.human(page));
-        more(page, self.more_findings, "findings", "doctor");
-        for explanation in &self.explained {
-            page.line();
-            explanation.human(page);
+        for problem in &self.problems {
+            problems::print(problem, self.at, page);
         }
-        for it in &self.stuck_jobs {
-            page.fact(it.code.name(), words::jobs(it.jobs));
-        }
+        more(page, self.more_problems, "problems", "doctor");
         for what in &self.unseen {
             page.fact("not checked", what);
         }

@@ -13,10 +13,11 @@ use super::{
 use crate::{
     board::{
         BoardError,
-        examine::{Code, Examined, Part, Remedy, Severity},
+        examine::{Examined, Part},
         scratch::Testable,
     },
     exit::chain,
+    problem::{Code, Fix, Severity},
 };
 
 /// The tolerated clock drift, as a fraction.
@@ -51,18 +52,16 @@ pub(super) async fn settings(board: &dyn Testable, end: Instant, findings: &mut 
 
 /// Grades the findings: errors break the promise, lesser ones weaken it.
 fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings) {
-    for finding in seen.findings {
-        let (_, severity, so) = finding.code.meaning();
-        let grade = match (severity, finding.code) {
+    for problem in seen.problems {
+        let grade = match (problem.severity, problem.code) {
             // A missing right is graded by the test that needs it.
-            (_, Code::RightsMissing) | (Severity::Warning | Severity::Note, _) => Grade::Weak,
+            (_, Code::RightsMissing) | (Severity::Warning | Severity::Note | Severity::Ok, _) => {
+                Grade::Weak
+            }
             (Severity::Error, _) => Grade::Broken,
         };
-        let command = match finding.remedy {
-            Remedy::Elsewhere(command) => Some(command),
-            Remedy::Mends(..) | Remedy::Shows(_) => None,
-        };
-        let why = format!("{}: {so}", finding.summary);
+        let command = problem.fix.and_then(Fix::into_elsewhere);
+        let why = format!("{}: {}", problem.summary, problem.impact);
         let seen = Seen::new(grade, why);
         findings.judge(promise, Seen { command, ..seen });
     }

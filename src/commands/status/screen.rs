@@ -4,13 +4,13 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::{
-    commands::parts::{
-        json::lines,
-        tally::{ByName, ByOwner, Departures, Figures, Standing},
-    },
+    board::Health,
+    commands::parts::problems::{CODE, jobs, lines, tone},
+    diagnosis::{ByName, ByOwner, Departures, Figures, Standing, Survey},
     duration,
     job::Pause,
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone},
+    problem::{Code, Severity},
     suggest::Suggestion,
 };
 
@@ -29,69 +29,52 @@ pub(super) struct Status {
     pub(super) trashed: u64,
     pub(super) history: Option<Departures>,
     pub(super) history_problem: Option<String>,
-    pub(super) conductors: Option<usize>,
+    /// The live conductors; `None` if they cannot be read.
+    pub(super) conductors: Option<u64>,
     /// The number of free slots that conductors publish.
     pub(super) slots_free: u64,
     /// The number of silent conductors besides.
     pub(super) silent: u64,
-    pub(super) conductors_problem: Option<String>,
     pub(super) pauses: Vec<Pause>,
-    /// The number of finished jobs that conductors cannot settle.
-    pub(super) unsettled: u64,
     pub(super) names: Vec<ByName>,
     pub(super) owners: Vec<ByOwner>,
-    pub(super) findings: Vec<Finding>,
+    #[serde(skip)]
+    pub(super) program: Suggestion,
     #[serde(skip)]
     pub(super) now: DateTime<Utc>,
 }
 
-#[derive(Debug, Serialize)]
-pub(super) struct Finding {
-    code: &'static str,
-    count: u64,
-    command: Suggestion,
-}
-
 impl Status {
-    /// Adds the findings; `program` starts each suggested command.
-    pub(super) fn judged(mut self, program: &Suggestion) -> Self {
-        let figures = &self.figures;
-        let attempts = figures.poison_attempts.unwrap_or_default();
-        let poison = format!("attempts>={attempts}");
-        let poison = Suggestion::of("list --filter").with([&poison, "--sort", "-attempts"]);
-        let failed = Suggestion::of("list --history --filter ended<1d --filter outcome=failed");
-        let of = Suggestion::of;
-        let past = self.history.as_ref().map_or(0, |past| past.failed);
-        let findings = [
-            (
-                "unreadable-record",
-                figures.malformed,
-                of("list --state MALFORMED"),
-            ),
-            ("trashed", self.trashed, of("list --trash")),
-            ("failed", past, failed),
-            (
-                "claim-never-expires",
-                figures.claim_never_expires,
-                of("list --filter expires=none"),
-            ),
-            (
-                "owner-dead",
-                figures.owner_dead,
-                of("doctor --only owner-dead"),
-            ),
-            ("poison", figures.poison, poison),
-            ("unsettled-job", self.unsettled, of("conductors")),
-            ("conductor-silent", self.silent, of("conductors")),
-            ("paused", self.pauses.len() as u64, of("resume")),
-        ];
-        let findings = findings.into_iter().filter(|(_, count, _)| *count > 0);
-        let findings = findings.map(|(code, count, command)| Finding {
-            code,
-            count,
-            command: command.on(program),
-        });
-        self.findings = findings.collect();
+    pub(super) fn new(
+        board: String,
+        health: &Health,
+        survey: Survey,
+        (history, history_problem): (Option<Departures>, Option<String>),
+    ) -> Self {
+        let snapshot = &survey.snapshot;
+        let alive = snapshot.alive().count() as u64;
+        let with_slots = snapshot.alive().filter(|it| it.told.slots.is_some());
+        Self {
+            board,
+            server: health.server.clone(),
+            trashed: health.trashed,
+            history,
+            history_problem,
+            conductors: snapshot.sees_conductors.then_some(alive),
+            slots_free: with_slots.map(|it| it.free() as u64).sum(),
+            silent: survey.silent(),
+            pauses: snapshot.pauses.all().cloned().collect(),
+            now: snapshot.now,
+            figures: survey.figures,
+            names: survey.names,
+            owners: survey.owners,
+            program: Suggestion::default(),
+        }
+    }
+
+    /// Completes the commands with the start of our commands.
+    pub(super) fn on(mut self, program: &Suggestion) -> Self {
+        self.program = program.clone();
         self
     }
 
@@ -99,63 +82,69 @@ impl Status {
         age(self.now, time)
     }
 
-    /// Writes the lines above the tables; a line with a finding ends with its command.
+    /// Writes the lines above the tables.
     fn facts(&self, page: &mut Page) {
         let figures = &self.figures;
-        let some = |count: u64| (count > 0).then(|| count.to_string());
-        let backing_off = some(figures.backing_off).map(|count| format!(", {count} backing off"));
+        let some = |count: u64, what: &str| match count {
+            0 => String::new(),
+            count => format!(", {count} {what}"),
+        };
         let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.told(self.now));
-        let poison = figures.poison_attempts;
-        let poison =
-            poison.map(|least| format!("{} with {least} or more attempts", figures.poison));
         let lately = self.history.as_ref().map(|past| self.age(past.since));
         let lately = format!("last {}", lately.unwrap_or_default());
-        let unsettled = some(self.unsettled).map(|jobs| format!(", unsettled jobs: {jobs}"));
         let conductors = self.conductors.map(|count| match count {
             0 => "none".to_owned(),
-            count => {
-                let (free, unsettled) = (self.slots_free, unsettled.unwrap_or_default());
-                format!("{count}{unsettled}, free slots: {free}")
-            }
+            count => format!("{count}, free slots: {}", self.slots_free),
         });
-        let unclaimed = format!("{}{}", figures.unclaimed, backing_off.unwrap_or_default());
+        let delayed = some(figures.backing_off, "backing off");
+        let paused = some(figures.paused, "paused");
         let facts = [
-            ("unclaimed", "", Some(unclaimed)),
-            ("  oldest", "", standing(&figures.oldest_unclaimed)),
-            ("claimed", "", Some(figures.claimed.to_string())),
-            ("  longest", "", standing(&figures.longest_held)),
-            ("  owner dead", "owner-dead", some(figures.owner_dead)),
             (
-                "  no expiry",
-                "claim-never-expires",
-                some(figures.claim_never_expires),
+                "unclaimed",
+                Some(format!("{}{delayed}{paused}", figures.unclaimed)),
             ),
-            ("poison", "poison", poison),
-            ("malformed", "unreadable-record", some(figures.malformed)),
-            ("in the trash", "trashed", Some(self.trashed.to_string())),
-            (&lately, "failed", self.history.as_ref().map(ended)),
-            ("conductors", "unsettled-job", conductors),
-            ("  silent", "conductor-silent", some(self.silent)),
+            ("  oldest", standing(&figures.oldest_unclaimed)),
+            ("claimed", Some(figures.claimed.to_string())),
+            ("  longest", standing(&figures.longest_held)),
+            ("in the trash", Some(self.trashed.to_string())),
+            (&lately, self.history.as_ref().map(ended)),
+            ("conductors", conductors),
         ];
-        for (name, code, fact) in facts {
-            let finding = self.findings.iter().find(|finding| finding.code == code);
-            let tone = finding.map_or(Tone::Plain, |_| Tone::Bad);
-            let command = finding.map(|finding| &finding.command);
+        for (name, fact) in facts {
             if let Some(fact) = fact {
-                page.fact_with(name, tone, &fact, command);
+                page.fact_with(name, Tone::Plain, &fact, None);
             }
+        }
+        let show = Suggestion::of("conductors").on(&self.program);
+        if self.silent > 0 {
+            page.fact_with("  silent", Tone::Bad, &self.silent.to_string(), Some(&show));
+        }
+        for pause in &self.pauses {
+            let resume = Suggestion::of("resume")
+                .operand(&pause.names)
+                .on(&self.program);
+            page.fact_with("paused", Tone::Busy, &pause.to_string(), Some(&resume));
         }
     }
 
-    /// Writes the pauses, each with the command that ends it.
-    fn paused(&self, page: &mut Page) {
-        let finding = self
-            .findings
+    /// Writes a line for each problem, the worst first.
+    fn problems(&self, page: &mut Page) {
+        let mut problems: Vec<_> = self.figures.jobs_with_problem.iter().collect();
+        let severity = |code: &Code| code.meaning().1;
+        problems.sort_by_key(|(code, _)| std::cmp::Reverse(severity(code)));
+        if problems
             .iter()
-            .find(|finding| finding.code == "paused");
-        for pause in &self.pauses {
-            let resume = finding.map(|it| it.command.clone().operand(&pause.names));
-            page.fact_with("paused", Tone::Bad, &pause.to_string(), resume.as_ref());
+            .any(|(code, _)| severity(code) > Severity::Note)
+        {
+            page.line();
+        }
+        for (code, count) in problems {
+            let line = page
+                .line()
+                .add(tone(severity(code)), format!("{:<CODE$}", code.name()));
+            let line = line.plain(format!("{:<10}  ", jobs(*count)));
+            let command = Suggestion::of("doctor --only").with([code.name()]);
+            line.add(Tone::Strong, command.on(&self.program).to_string());
         }
     }
 }
@@ -198,10 +187,9 @@ pub(crate) fn owner_cells(owned: &ByOwner, now: DateTime<Utc>) -> Vec<Cell> {
         cell(owned.held_since.map(|time| age(now, time))),
         cell(owned.expires_in.map(duration::brief)),
         wrong(owned.claim_never_expires),
-        match (owned.is_dead, owned.is_silent) {
-            (true, _) => Cell::toned(Tone::Bad, "dead"),
-            (_, true) => Cell::toned(Tone::Bad, "silent"),
-            _ => cell(owned.conductor.clone()),
+        match owned.is_dead {
+            true => Cell::toned(Tone::Bad, "dead"),
+            false => cell(owned.conductor.clone()),
         },
     ]
 }
@@ -256,7 +244,7 @@ impl Record for Status {
     }
 
     fn lines(&self) -> Vec<Vec<String>> {
-        lines(self)
+        lines(self, &self.figures)
     }
 }
 
@@ -266,7 +254,7 @@ impl Report for Status {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         self.facts(page);
-        self.paused(page);
+        self.problems(page);
         let (names, owners) = shares(page.rows_left(), self.names.len(), self.owners.len());
         let of_names = self.names.iter().take(names);
         page.table(NAMES, of_names.map(|it| name_cells(it, self.now)));

@@ -36,7 +36,9 @@ fn what_can_be_mended_is_and_all_else_stays(stage: &Stage) {
     assert_eq!(findings(env, "owner-dead"), [json!(null); 0]);
     // All but that one claim is as it was.
     assert_eq!(of(&dead, &env.everything()), before);
-    let nothing = env.jobboard(&["doctor", "--fix", "--skip", "server"]).run();
+    let nothing = env
+        .jobboard(&["doctor", "--fix", "--only", "owner-dead"])
+        .run();
     assert!(
         nothing.stderr.contains("nothing to fix automatically"),
         "{nothing}"
@@ -66,7 +68,14 @@ fn what_cannot_be_read_is_put_away() {
         UPDATE job SET failures = 'nonsense' WHERE sequence = 2";
     env.database().execute_batch(change).unwrap();
     let words = ["doctor", "--fix", "--yes", "--reason", "a bad night"];
-    let fixed = env.jobboard(&words).run();
+    let decided = ["--only", "unreadable-record"];
+    let left = env.jobboard(&words).run();
+    assert!(left.stderr.contains("--only unreadable-record"), "{left}");
+    let count = ["list", "--count"];
+    assert_eq!(env.jobboard(&count).run().succeeded(), "4\n");
+    let fixed = env.jobboard(&[&words[..], &decided].concat()).run();
+    assert_eq!(fixed.code, 0, "{fixed}");
+    let fixed = doctor(&env, &[]);
     // What is beside a job may be of a later version: the job itself is sound.
     assert_eq!(fixed.code, 7, "{fixed}");
     assert_eq!(env.names(), ["job-1", "job-2", "job-3"]);
@@ -91,7 +100,8 @@ fn jobs_that_we_do_not_understand_and_records_that_somebody_has_stay() {
     }
     server.run(&["SET", "taskflow:worse.owned", "a python service"]);
     let before = env.everything();
-    let fixed = env.jobboard(&["doctor", "--fix", "--yes"]).run();
+    let words = ["doctor", "--fix", "--yes", "--only", "unreadable-record"];
+    let fixed = env.jobboard(&words).run();
     assert_eq!(fixed.code, 7, "{fixed}");
     let records = server.run(&["HKEYS", "taskflow:listings"]);
     // A uuid may have the letters of either.
@@ -99,7 +109,7 @@ fn jobs_that_we_do_not_understand_and_records_that_somebody_has_stay() {
     assert!(is_there("worse") && !is_there("bad"), "{records}");
     let left: Vec<_> = jobs.iter().map(|job| env.state(job)).collect();
     assert_eq!(left, ["UNCLAIMED", "CLAIMED", "UNCLAIMED"], "{before:?}");
-    assert_eq!(finds(env, "unreadable-record")["remedy"]["fix"], false);
+    assert_eq!(finds(env, "unreadable-record")["fix"]["risk"], Value::Null);
 }
 
 #[test]
@@ -110,9 +120,9 @@ fn a_registry_that_cannot_be_read_makes_nobody_dead() {
     let (env, server) = (&stage.env, stage.redis_server().unwrap());
     let job = env.post("resize");
     env.claim(&job, &dead("ada"));
-    assert_eq!(finds(env, "owner-dead")["remedy"]["fix"], true);
+    assert_eq!(finds(env, "owner-dead")["fix"]["risk"], "safe");
     server.run(&["ACL", "SETUSER", "default", "-scan"]);
-    assert_eq!(finds(env, "owner-dead")["remedy"]["fix"], false);
+    assert_eq!(finds(env, "owner-dead")["fix"]["risk"], "decision");
     assert_eq!(findings(env, "no-conductor"), [Value::Null; 0]);
 }
 
@@ -132,9 +142,10 @@ fn a_lock_that_we_may_not_read_is_nobody_s_fault() {
         );
         ZooKeeper::cli(&words);
     }
-    let told = told(env, &["--only", "keys,claims"]);
-    assert_eq!(told["findings"], json!([]), "{told}");
-    assert_eq!(told["unseen"].as_array().unwrap().len(), 2, "{told}");
+    let told = told(env, &["--only", "jobs"]);
+    assert_eq!(told["problems"], json!([]), "{told}");
+    let unseen = &told["unseen"][0]["what"];
+    assert_eq!(*unseen, "records without read permission: 2", "{told}");
     let fixed = env.jobboard(&["doctor", "--fix", "--yes"]).run();
     assert!(
         fixed.stderr.contains("nothing to fix automatically"),
@@ -164,15 +175,19 @@ fn on_a_terminal_it_asks() {
         return;
     };
     screen.line("jobboard doctor --fix");
-    screen.shows(r"run this step\? \[y/N\]");
+    let question =
+        r"1\. owner-dead, 1 job \(nothing runs it\): \[y\]es \[n\]o \[a\]ll \[s\]how \[q\]uit";
+    screen.shows(question);
     screen.line("n");
-    screen.shows("not confirmed; nothing changed");
+    screen.shows("1 problem");
     assert_eq!(env.state("@1"), "CLAIMED");
-    screen.line("jobboard doctor --fix");
-    screen.shows(r"(?s)nothing changed.*run this step\? \[y/N\]");
+    screen.line("clear; jobboard doctor --fix");
+    screen.shows(question);
+    screen.line("s");
+    screen.shows("CLAIMED");
     screen.line("y");
     screen.shows("abandoned ");
-    screen.shows("No problems found");
+    screen.shows("no problems");
     assert_eq!(env.state("@1"), "UNCLAIMED");
 }
 
@@ -182,7 +197,6 @@ fn what_comes_after_the_question_was_not_agreed_to() {
         return;
     };
     let (env, server) = (&stage.env, stage.redis_server().unwrap());
-    // More than a line has room for.
     let put = |from, to| {
         for number in from..to {
             let record = format!("bad-{number}");
@@ -194,10 +208,9 @@ fn what_comes_after_the_question_was_not_agreed_to() {
         return;
     };
     screen.line("jobboard doctor --fix --skip server");
-    screen.shows(r"(?s)and 5 more.*run this step\? \[y/N\]");
+    screen.shows(r"(?s)unreadable-record, 25 jobs \(destructive; .*\[s\]how");
     put(25, 27);
-    server.run(&["HDEL", "taskflow:listings", "bad-0"]);
     screen.line("y");
-    screen.shows("unreadable records: 2;");
-    assert_eq!(server.run(&["HLEN", "taskflow:listings"]).trim(), "2");
+    screen.shows("27 jobs selected, but --max is 25; nothing changed");
+    assert_eq!(server.run(&["HLEN", "taskflow:listings"]).trim(), "27");
 }

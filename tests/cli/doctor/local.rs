@@ -19,7 +19,7 @@ fn files_of_the_configuration_that_others_can_use_are_told() {
         ];
         let run = doctor(&env, &words);
         let told: Value = serde_json::from_str(&run.stdout).unwrap();
-        told["findings"].as_array().unwrap().len()
+        told["problems"].as_array().unwrap().len()
     };
     for (file, loose, tight, code) in [
         (&config, 0o664, 0o644, "writable-config"),

@@ -295,7 +295,7 @@ fn a_load_balancer_that_waits_for_no_job_is_found<S: Driver>() {
     };
     let found = |cloud: &Cloud<S>, code: &str| {
         let told = cloud.told(&["doctor", "--only", "octavia"]);
-        let findings = told["findings"].as_array().unwrap().iter();
+        let findings = told["problems"].as_array().unwrap().iter();
         let findings = findings.filter(|it| it["code"] == code);
         (findings.map(Value::to_string).collect::<Vec<_>>(), told)
     };

@@ -202,11 +202,9 @@ fn is_sound(env: &Env, server: &Server) {
 fn persists(env: &Env) -> String {
     let told = env.jobboard(&["doctor", "--json"]).run();
     let told = told.values().pop().unwrap();
-    let findings = told["findings"].as_array().unwrap().iter();
-    let mut found = findings.filter(|it| it["code"] == "not-persistent");
-    let words = found.next().unwrap()["remedy"]["command"]
-        .as_array()
-        .unwrap();
+    let problems = told["problems"].as_array().unwrap().iter();
+    let mut found = problems.filter(|it| it["code"] == "not-persistent");
+    let words = found.next().unwrap()["fix"]["command"].as_array().unwrap();
     let words: Vec<_> = words.iter().map(|word| word.as_str().unwrap()).collect();
     words.join(" ")
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::LazyLock};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// How many of one listing are looked at.
 const MOST: usize = 200;
@@ -134,6 +134,11 @@ impl<'a> Part<'a> {
                     for (index, item) in value.as_array().into_iter().flatten().enumerate() {
                         self.part(says)
                             .holds(item, &format!("{at}[{index}]"), &[])?;
+                    }
+                }
+                "propertyNames" => {
+                    for name in value.as_object().into_iter().flat_map(Map::keys) {
+                        self.part(says).holds(&json!(name), at, &[])?;
                     }
                 }
                 "anyOf" => {

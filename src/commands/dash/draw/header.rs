@@ -5,18 +5,17 @@ use clap::ValueEnum as _;
 
 use super::{Canvas, overlay::board};
 use crate::{
-    commands::{
-        dash::{
-            listing::Which,
-            rates::Rate,
-            state::{Link, State},
-            view::View,
-        },
-        parts::{liveness::is_silent, tally::Standing},
+    commands::dash::{
+        listing::Which,
+        rates::Rate,
+        state::{Link, State},
+        view::View,
     },
+    diagnosis::{Standing, is_silent},
     duration,
     job::Shelf,
     output::{Pieces, Text, Tone, short},
+    problem::Code,
 };
 
 /// The terminal height that leaves room for the rates.
@@ -103,8 +102,13 @@ fn counts(state: &State) -> Pieces {
         (true, figures.claimed, "claimed", Tone::Busy),
         (sees_trash, state.summary.trashed, "trashed", trashed),
         (true, alive, conductors, Tone::Plain),
-        (false, figures.owner_dead, "owner dead", Tone::Bad),
-        (false, figures.malformed, "malformed", Tone::Bad),
+        (false, figures.of(Code::OwnerDead), "owner dead", Tone::Bad),
+        (
+            false,
+            figures.of(Code::UnreadableRecord),
+            "unreadable",
+            Tone::Bad,
+        ),
         (false, silent, "silent", Tone::Bad),
         (false, figures.backing_off, "backing off", Tone::Plain),
     ];

@@ -7,6 +7,7 @@ use crate::{
         tables::{Count, Histogram},
     },
     output::{Html, list, tag},
+    problem::Code,
 };
 
 pub(super) fn counts(facts: &Facts) -> Html {
@@ -15,7 +16,7 @@ pub(super) fn counts(facts: &Facts) -> Html {
         ("rect.unclaimed", figures.unclaimed),
         ("rect.claimed", figures.claimed),
         ("rect.gone", facts.trashed),
-        ("rect.failed", figures.malformed),
+        ("rect.failed", figures.of(Code::UnreadableRecord)),
     ];
     let told = ("states", "Jobs by state", "the numbers are below");
     let drawn = match states.iter().any(|(_, count)| *count > 0) {
@@ -34,8 +35,8 @@ fn tile(of: &Count) -> Html {
         ("unclaimed", _) => "div.unclaimed",
         ("claimed", _) => "div.claimed",
         ("in the trash", _) => "div.gone",
-        ("malformed", "0") => "div",
-        ("malformed", _) => "div.bad",
+        ("unreadable", "0") => "div",
+        ("unreadable", _) => "div.bad",
         _ => "div",
     };
     let more = of.more.iter();

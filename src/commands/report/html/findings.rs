@@ -1,92 +1,75 @@
-//! Problems of the board and its jobs, and failure groups.
+//! The problems, and the failures by cause.
 
 use super::{Facts, ago, code, folded, more, shown, svg, words};
 use crate::{
-    commands::{
-        doctor::Told,
-        explain::Explanation,
-        parts::signature::{Alike, Sample},
-    },
+    diagnosis::{Alike, Sample},
     output::{Html, Text, element, list, short, tag},
-    suggest::Suggestion,
+    problem::{Fix, Problem},
 };
-
-/// The number of jobs named per explanation.
-const MOST_NAMED: usize = 5;
 
 const LONG: usize = 300;
 
 /// The size of an output sample: lines, and columns of each.
 const SAMPLE: (usize, usize) = (6, 160);
 
-pub(super) fn findings(facts: &Facts) -> Html {
-    if facts.findings.is_empty() && facts.explained.is_empty() && facts.lost == 0 {
+pub(super) fn problems(facts: &Facts) -> Html {
+    if facts.problems.is_empty() {
         return tag("p", &[&"No problems found."]);
     }
-    let mut html = list("ol.findings", facts.findings.iter().map(told));
-    html.add(&more(facts.more_findings, "findings", "jobboard doctor"));
-    if facts.lost > 0 {
-        let lost = format!("The trash holds {} that failed: ", words::jobs(facts.lost));
-        let command = code("jobboard list --trash");
-        html.add(&tag("p.gap-above", &[&lost, &command, &" lists them."]));
-    }
-    let blocks = facts.explained.iter().filter(|it| it.like.is_none());
-    let blocks = list("ol.findings", blocks.filter_map(|it| explained(facts, it)));
-    let title = (!facts.explained.is_empty()).then_some("Jobs that need help");
-    html.add(&list(
-        "h3.gap-above",
-        title.map(|title| Html::of(&[&title])),
-    ));
-    html.add(&blocks);
+    let mut html = list("ol.findings", facts.problems.iter().map(problem));
+    html.add(&more(facts.more_problems, "problems", "jobboard doctor"));
     html
 }
 
-fn block((severity, called): (&'static str, &str), about: &Html, says: &[Html]) -> Html {
+fn problem(it: &Problem) -> Html {
+    let severity = it.severity.name();
     let word = tag("span.word", &[&severity, &":"]);
-    let title = tag("h3", &[&word, &" ", about, &" ", &code(called)]);
-    let says: Html = says.iter().cloned().collect();
-    element("li", &[("class", &severity)], &[&title, &says])
-}
-
-fn told(it: &Told) -> Html {
-    let evidence = it.evidence.iter();
-    let evidence = pairs(evidence.map(|it| (it.what, it.value.as_str())));
-    let word = if it.remedy.fix { "Fix" } else { "Run" };
-    let remedy = command(word, &it.remedy.command);
+    let count = match it.jobs {
+        0 => String::new(),
+        count => format!(" {}:", words::jobs(count)),
+    };
     let about = shown(&it.summary, LONG);
-    let says = [tag("p.soft", &[&it.impact]), evidence, remedy];
-    block((it.severity.name(), it.code.name()), &about, &says)
-}
-
-fn explained(facts: &Facts, it: &Explanation) -> Option<Html> {
-    let finding = it.findings.first()?;
-    let mut same = facts.explained.iter().filter(|of| of.verdict == it.verdict);
-    let is_first = same.next().is_some_and(|first| std::ptr::eq(first, it));
-    let count = facts.stuck_jobs.iter().find(|of| of.code == it.verdict);
-    let mut about = Html::default();
-    if let Some(of) = count.filter(|of| is_first && of.jobs > 1) {
-        about.add(&words::jobs(of.jobs)).add(&", for example ");
-    }
-    let title = it.title();
-    let like = facts.explained.iter();
-    let like = like.filter(|of| of.like.as_ref() == Some(&title));
-    for (at, of) in [it].into_iter().chain(like).take(MOST_NAMED).enumerate() {
+    let title = tag(
+        "h3",
+        &[&word, &count, &" ", &about, &" ", &code(it.code.name())],
+    );
+    let examples = it.examples.iter().enumerate().map(|(at, of)| {
         let reference = match of.job.starts_with("key:") {
             true => of.job.as_str(),
             false => short(&of.job),
         };
         let comma = if at > 0 { ", " } else { "" };
-        let name = shown(&of.name, super::NAME);
-        about.add(&Html::of(&[&comma, &name, &" ", &code(reference)]));
-    }
-    let evidence = finding.evidence.iter();
+        Html::of(&[
+            &comma,
+            &shown(&of.name, super::NAME),
+            &" ",
+            &code(reference),
+        ])
+    });
+    let examples: Html = examples.collect();
+    let examples = list("p", (!it.examples.is_empty()).then_some(examples));
+    let evidence = it.evidence.iter();
     let evidence = pairs(evidence.map(|it| (it.what.as_str(), it.value.as_str())));
-    let remedy = finding.remedy.as_ref();
-    let remedy = remedy.map(|it| command(&it.text, &it.command));
-    let summary = tag("p", &[&shown(&finding.summary, LONG)]);
-    let says = [summary, evidence, remedy.unwrap_or_default()];
-    let severity = (finding.severity.name(), finding.code.name());
-    Some(block(severity, &about, &says))
+    let impact = tag("p.soft", &[&it.impact]);
+    let fix = it.fix.as_ref().map(fix).unwrap_or_default();
+    let says = Html::of(&[&title, &examples, &impact, &evidence, &fix]);
+    element("li", &[("class", &severity)], &[&says])
+}
+
+fn fix(fix: &Fix) -> Html {
+    let text = fix.text.as_deref().unwrap_or(match fix.risk {
+        Some(_) => "Fix",
+        None => "Run",
+    });
+    let text = shown(text, LONG);
+    match &fix.command {
+        // Not shortened: a cut could leave a quote open.
+        Some(command) => tag(
+            "p.do",
+            &[&text, &": ", &tag("code", &[&command.to_string()])],
+        ),
+        None => tag("p.do", &[&text]),
+    }
 }
 
 fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Html {
@@ -95,12 +78,6 @@ fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Html {
         tag("div", &[&what, &" ", &tag("dd", &[&shown(value, LONG)])])
     });
     list("dl.facts", pairs)
-}
-
-fn command(what: &str, command: &Suggestion) -> Html {
-    // Not shortened: a cut could leave a quote open.
-    let line = tag("code", &[&command.to_string()]);
-    tag("p.do", &[&shown(what, LONG), &": ", &line])
 }
 
 pub(super) fn failures(facts: &Facts) -> Html {

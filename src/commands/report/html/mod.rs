@@ -39,7 +39,7 @@ const HEAD: &str = "\n<meta charset=\"utf-8\">\n\
 type Section = (&'static str, &'static str, fn(&Facts) -> Html);
 
 const SECTIONS: [Section; 7] = [
-    ("Findings", "Problems", findings::findings),
+    ("Problems", "Problems", findings::problems),
     ("Counts", "Jobs", board::counts),
     ("Ages", "Waiting and claim times", board::ages),
     ("Names", "By name", board::names),
@@ -75,8 +75,8 @@ fn header(facts: &Facts) -> Html {
     let title = tag("h1", &[&shown(&facts.board, NAME)]);
     let server = shown(&facts.server, NAME);
     let about = tag("p.soft", &[&server, &", as of ", &time(facts.at)]);
-    let verdict = match facts.wrong() {
-        (0, 0) => "p.verdict",
+    let verdict = match facts.wrong {
+        0 => "p.verdict",
         _ => "p.verdict.bad",
     };
     let verdict = tag(verdict, &[&facts.verdict()]);

@@ -5,21 +5,18 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    board::{examine, testing::scripted::Scripted},
-    commands::{
-        doctor::Told,
-        explain::{Code, Explanation, Finding, Severity},
-        parts::tally::Tally,
-        report::{
-            facts::Facts,
-            gather::{Gathered, guarded},
-            guard,
-        },
+    board::{Capabilities, testing::scripted::Scripted},
+    commands::report::{
+        facts::Facts,
+        gather::{Gathered, guarded},
+        guard,
     },
+    diagnosis::{Checkup, Snapshot, Survey, Surveyor},
     job::{
-        Conductor, Departure, End, Entry, Failure, Holding, Job, Lease, Owner, Pause, Remark, Run,
-        Shelf, Told as Tells,
+        Conductor, Departure, End, Entry, Failure, Holding, Job, Lease, Owner, Pause, Pauses,
+        Remark, Run, Shelf, Told as Tells,
     },
+    problem::{Code, Example, Fix, Problem},
     suggest::Suggestion,
 };
 
@@ -102,9 +99,35 @@ impl<'a> Strangers<'a> {
     }
 }
 
+pub(super) fn surveyor(conductors: Vec<Conductor>) -> Surveyor {
+    let capabilities = Capabilities {
+        has_expiring_claims: true,
+        peer_order: None,
+    };
+    Surveyor::new(Snapshot::new(capabilities, None, at()).with_conductors(conductors))
+}
+
+/// Adds the problems of the survey, and these.
+pub(super) fn diagnosed(facts: Facts, survey: Survey, problems: Vec<Problem>) -> Facts {
+    let own = survey.problems(None).into_iter();
+    let own = own.map(|it| it.on(&Suggestion::of("jobboard")));
+    let checkup = Checkup {
+        survey: Some(survey),
+        ..Checkup::default()
+    };
+    facts.diagnosed(checkup, problems.into_iter().chain(own).collect())
+}
+
 pub(super) fn facts(texts: &[&str]) -> Facts {
     let mut strangers = Strangers::of(texts);
-    let (mut gathered, mut tally) = (Gathered::new(at()), Tally::new(at()));
+    let conductor = conductor(&mut strangers);
+    let (mut gathered, mut surveyor) = (Gathered::new(at()), surveyor(vec![conductor.clone()]));
+    let pause = Pause {
+        names: strangers.text(),
+        until: Some(at() + TimeDelta::hours(1)),
+        remark: Remark::now("paused", &strangers.text(), None),
+    };
+    surveyor.survey.snapshot.pauses = Pauses::new(vec![pause], at());
     let waiting = [(3, 0), (40, 1), (5_000, 2), (90_000, 5)].map(|(posted, failed)| {
         let mut job = strangers.job(failed + 1, posted);
         job.history.attempts = u32::try_from(failed).unwrap();
@@ -119,7 +142,7 @@ pub(super) fn facts(texts: &[&str]) -> Facts {
     for job in waiting.into_iter().chain([timed, forever]) {
         let job = told(job);
         gathered.add(job.job().unwrap());
-        tally.add(&job);
+        surveyor.add(&job);
     }
     let ends = [
         (60, Departure::Consumed),
@@ -132,29 +155,16 @@ pub(super) fn facts(texts: &[&str]) -> Facts {
         job.history.failures = vec![strangers.failure(seconds)];
         gathered.add_left(&told(job));
     }
-    let conductors = [conductor(&mut strangers)];
-    let (figures, names, owners) = tally.finish(&conductors);
-    let pause = Pause {
-        names: strangers.text(),
-        until: Some(at()),
-        remark: Remark::now("paused", &strangers.text(), None),
-    };
-    Facts {
+    let facts = Facts {
         board: strangers.text(),
         server: strangers.text(),
         version: "0.0.0",
-        findings: vec![found(&mut strangers)],
-        explained: vec![explained(&mut strangers)],
-        wrong: 1,
         unseen: vec![strangers.text()],
-        figures,
-        names,
-        owners,
         trashed: 2,
-        conductors: Some(1),
-        pauses: vec![pause],
-        ..gathered.into_facts(&conductors)
-    }
+        ..gathered.into_facts(&[conductor])
+    };
+    let problems = vec![problem(&mut strangers)];
+    diagnosed(facts, surveyor.counted(), problems).guarded()
 }
 
 pub(super) fn told(job: Job) -> Entry {
@@ -184,30 +194,18 @@ pub(super) fn conductor(strangers: &mut Strangers<'_>) -> Conductor {
     conductor
 }
 
-pub(super) fn found(strangers: &mut Strangers<'_>) -> Told {
-    let remedy = examine::Remedy::Shows(Suggestion::of("show").with([strangers.text()]));
-    let finding = examine::Finding::new(examine::Code::NeverLapsing, strangers.text(), remedy);
-    Told::new(
-        finding.seen("owner", strangers.text()),
-        &Suggestion::of("jobboard"),
-    )
-}
-
-pub(super) fn explained(strangers: &mut Strangers<'_>) -> Explanation {
-    let finding = Finding::new(Code::HeldForever, Severity::Error, strangers.text());
-    let finding = finding
+pub(super) fn problem(strangers: &mut Strangers<'_>) -> Problem {
+    let fix = Fix::look(Suggestion::of("show").with([strangers.text()]));
+    let mut problem = Problem::new(Code::UnreadableRecord, strangers.text())
         .seen(strangers.text(), strangers.text())
-        .at("held", Some(ago(95)), at());
-    Explanation {
+        .at("held", Some(ago(95)), at())
+        .fixed_by(fix.because(strangers.text()))
+        .on(&Suggestion::of("jobboard"));
+    problem.jobs = 2;
+    problem.examples.push(Example {
         job: strangers.text(),
         name: strangers.text(),
-        verdict: Code::HeldForever,
-        will_run: false,
-        findings: vec![finding.mend(
-            strangers.text(),
-            Suggestion::default().with([strangers.text()]),
-        )],
-        unseen: Vec::new(),
-        like: None,
-    }
+        since: Some(ago(95)),
+    });
+    problem
 }

@@ -38,7 +38,7 @@ fn is_found_short(cloud: &Cloud<Server>, database: &Database) {
     let short = || {
         let told = cloud.told(&["doctor", "--only", "short-columns"]);
         assert_eq!(told["unseen"], json!([]), "{told}");
-        told["findings"].to_string()
+        told["problems"].to_string()
     };
     assert_eq!(short(), "[]");
     if database.is_mariadb() {

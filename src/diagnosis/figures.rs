@@ -1,25 +1,17 @@
-//! Totals of one pass over a board, in memory bounded by its number of names.
+//! The counts of a board.
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer};
 
-use super::{
-    liveness::{is_copy_of_move, is_dead, is_silent},
-    under_claim::max_attempts,
-};
+use super::{Snapshot, holder::Holder, top::keep_most};
 use crate::{
-    board::BoardError,
     duration,
-    exit::chain,
-    job::{Conductor, Departure, Entry, Holding, Job, Lease, Owner, State},
+    job::{Departure, Entry, Holding, Job, Lease, Owner, State},
     output::short,
-    retry::MAX_ATTEMPTS,
+    problem::Code,
 };
-
-/// A claim without expiry that is older than this is a cause for worry.
-pub(crate) const LONG: TimeDelta = TimeDelta::hours(1);
 
 /// The number of owners with exact counts; beyond twice as many, the rarest are dropped.
 const MOST_OWNERS: usize = 10_000;
@@ -27,28 +19,26 @@ const MOST_OWNERS: usize = 10_000;
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures {
     pub(crate) unclaimed: u64,
-    pub(crate) backing_off: u64,
     pub(crate) claimed: u64,
-    pub(crate) claim_never_expires: u64,
-    /// Claims without expiry that are older than [`LONG`].
-    #[serde(skip)]
-    pub(crate) forgotten: u64,
-    pub(crate) owner_dead: u64,
-    pub(crate) malformed: u64,
-    /// Jobs whose next attempt is the last, or that have no attempt left.
-    pub(crate) poison: u64,
-    /// The lowest number of attempts among them.
-    pub(crate) poison_attempts: Option<u32>,
-    /// Unclaimed jobs at their retry limit.
-    pub(crate) retries_exhausted: u64,
-    /// The lowest number of attempts among them.
-    #[serde(skip)]
-    pub(crate) exhausted_attempts: Option<u32>,
+    pub(crate) backing_off: u64,
+    /// The unclaimed jobs with a paused name.
+    pub(crate) paused: u64,
+    /// The number of jobs and unreadable records with each problem.
+    pub(crate) jobs_with_problem: BTreeMap<Code, u64>,
     /// The oldest job, claimed or not.
     #[serde(skip)]
     pub(crate) oldest: Option<Standing>,
     pub(crate) oldest_unclaimed: Option<Standing>,
     pub(crate) longest_held: Option<Standing>,
+}
+
+impl Figures {
+    pub(crate) fn of(&self, code: Code) -> u64 {
+        self.jobs_with_problem
+            .get(&code)
+            .copied()
+            .unwrap_or_default()
+    }
 }
 
 /// The job that has been in its state for the longest time.
@@ -85,7 +75,6 @@ pub(crate) struct ByOwner {
     pub(crate) claim_never_expires: u64,
     /// The registered conductor that claims under this name.
     pub(crate) conductor: Option<String>,
-    pub(crate) is_silent: bool,
     pub(crate) is_dead: bool,
 }
 
@@ -153,20 +142,21 @@ impl Standing {
     }
 }
 
+/// Counts jobs, names and owners in bounded memory.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(super) struct Tally {
     now: DateTime<Utc>,
-    pub(crate) figures: Figures,
+    pub(super) figures: Figures,
     names: BTreeMap<String, ByName>,
     /// Beyond twice as many names, the rarest are dropped.
-    most_names: usize,
+    pub(super) most_names: usize,
     /// Whether names, and whether owners, were dropped.
-    pub(crate) has_dropped: [bool; 2],
+    pub(super) has_dropped: [bool; 2],
     owners: BTreeMap<Option<Owner>, ByOwner>,
 }
 
 impl Tally {
-    pub(crate) fn new(now: DateTime<Utc>) -> Self {
+    pub(super) fn new(now: DateTime<Utc>) -> Self {
         Self {
             now,
             figures: Figures::default(),
@@ -177,36 +167,17 @@ impl Tally {
         }
     }
 
-    /// Counts this many names exactly; beyond twice as many, the rarest are dropped.
-    pub(crate) fn with_names(self, most_names: usize) -> Self {
-        Self { most_names, ..self }
-    }
-
-    pub(crate) fn add(&mut self, entry: &Entry) {
-        let Entry::Job(job) = entry else {
-            self.figures.malformed += 1;
-            return;
-        };
+    pub(super) fn add(&mut self, job: &Job) {
         self.add_to_name(job);
-        note(&mut self.figures.oldest, job, job.created_on);
+        let figures = &mut self.figures;
+        note(&mut figures.oldest, job, job.created_on);
         match &job.holding {
             Some(holding) => self.add_claimed(job, holding),
-            None => self.add_unclaimed(job),
-        }
-        self.add_attempts(job);
-    }
-
-    fn add_attempts(&mut self, job: &Job) {
-        let (tried, most) = tried(job);
-        let figures = &mut self.figures;
-        let attempts = Some(job.history.attempts);
-        if tried > 0 && tried >= most - 1 {
-            figures.poison += 1;
-            figures.poison_attempts = earlier(figures.poison_attempts, attempts);
-        }
-        if is_exhausted(job) {
-            figures.retries_exhausted += 1;
-            figures.exhausted_attempts = earlier(figures.exhausted_attempts, attempts);
+            None => {
+                figures.unclaimed += 1;
+                figures.backing_off += u64::from(job.history.is_held_back(self.now));
+                note(&mut figures.oldest_unclaimed, job, job.created_on);
+            }
         }
     }
 
@@ -227,12 +198,6 @@ impl Tally {
         self.has_dropped[0] |= keep_most(&mut self.names, self.most_names, |of| of.jobs);
     }
 
-    fn add_unclaimed(&mut self, job: &Job) {
-        self.figures.unclaimed += 1;
-        self.figures.backing_off += u64::from(job.history.is_held_back(self.now));
-        note(&mut self.figures.oldest_unclaimed, job, job.created_on);
-    }
-
     fn add_claimed(&mut self, job: &Job, holding: &Holding) {
         self.figures.claimed += 1;
         note(&mut self.figures.longest_held, job, job.held_since());
@@ -240,57 +205,36 @@ impl Tally {
         owned.claims += 1;
         owned.held_since = earlier(owned.held_since, job.held_since());
         owned.expires_in = earlier(owned.expires_in, holding.expires_in);
-        let never = holding.lease == Lease::None && !is_copy_of_move(holding);
-        let never = u64::from(never);
-        owned.claim_never_expires += never;
-        self.figures.claim_never_expires += never;
+        owned.claim_never_expires += u64::from(holding.lease == Lease::None);
         self.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
-        let since = job.held_since().filter(|since| self.now - since > LONG);
-        self.figures.forgotten += never * u64::from(since.is_some());
     }
 
     /// Returns the totals, and the counts per name and per owner, the largest first.
-    pub(crate) fn finish(
-        mut self,
-        conductors: &[Conductor],
-    ) -> (Figures, Vec<ByName>, Vec<ByOwner>) {
+    pub(super) fn finish(self, snapshot: &Snapshot) -> (Figures, Vec<ByName>, Vec<ByOwner>) {
         let names = self.names.into_iter();
         let mut names: Vec<_> = names.map(|(name, of)| ByName { name, ..of }).collect();
         names.sort_by_key(|of| Reverse(of.jobs));
         let owners = self.owners.into_iter().map(|(owner, of)| {
-            let mut known = conductors.iter();
-            let conductor = known.find(|it| owner.as_ref() == Some(&it.owner));
+            let lease = match of.claim_never_expires {
+                0 => Lease::Timed,
+                _ => Lease::None,
+            };
+            let holder = owner.as_ref().map(|owner| snapshot.holder(owner, lease));
+            let conductor = match &holder {
+                Some(Holder::Conductor(at)) => Some(snapshot.takers[*at].conductor.name.clone()),
+                _ => None,
+            };
             ByOwner {
-                is_dead: (owner.as_ref())
-                    .is_some_and(|it| is_dead(it, conductors, of.claim_never_expires > 0)),
-                is_silent: conductor.is_some_and(is_silent),
-                conductor: conductor.map(|it| it.name.clone()),
+                is_dead: matches!(holder, Some(Holder::Dead { .. })),
+                conductor,
                 owner,
                 ..of
             }
         });
         let mut owners: Vec<_> = owners.collect();
         owners.sort_by_key(|of| Reverse(of.claims));
-        let dead = owners.iter().filter(|of| of.is_dead);
-        self.figures.owner_dead = dead.map(|of| of.claims).sum();
         (self.figures, names, owners)
     }
-}
-
-/// Drops the rarest beyond twice as many; returns whether it dropped any.
-pub(super) fn keep_most<K: Ord, V>(
-    all: &mut BTreeMap<K, V>,
-    most: usize,
-    count: impl Fn(&V) -> u64,
-) -> bool {
-    if all.len() <= 2 * most {
-        return false;
-    }
-    let mut counts: Vec<_> = all.values().map(&count).collect();
-    counts.sort_unstable_by_key(|count| Reverse(*count));
-    let least = counts[most];
-    all.retain(|_, of| count(of) > least);
-    true
 }
 
 /// Returns 0 without a job, or if the clocks differ.
@@ -299,35 +243,9 @@ pub(crate) fn age(standing: Option<&Standing>, now: DateTime<Utc>) -> Duration {
     age.unwrap_or_default()
 }
 
-/// Returns the failed attempts and the retry limit.
-fn tried(job: &Job) -> (u32, u32) {
-    // A running attempt has not failed.
-    let under_way = u32::from(job.holding.is_some());
-    let most = job.details.as_ref().and_then(max_attempts);
-    let tried = job.history.attempts.saturating_sub(under_way);
-    (tried, most.unwrap_or(MAX_ATTEMPTS))
-}
-
-/// Whether an unclaimed job is at its retry limit.
-pub(crate) fn is_exhausted(job: &Job) -> bool {
-    let (tried, most) = tried(job);
-    job.holding.is_none() && tried >= most
-}
-
 /// Returns the smaller of two values; an unknown one does not count.
 fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     [one, other].into_iter().flatten().min()
-}
-
-/// Turns a permanent error into a gap; a retryable one stays an error, for example an unreachable board.
-pub(crate) fn apart<T>(
-    seen: Result<T, BoardError>,
-) -> Result<(Option<T>, Option<String>), BoardError> {
-    match seen {
-        Ok(seen) => Ok((Some(seen), None)),
-        Err(error) if error.is_retryable() => Err(error),
-        Err(error) => Ok((None, Some(chain(&error)))),
-    }
 }
 
 /// Keeps the job that has been in its state the longest.
@@ -341,5 +259,38 @@ fn note(standing: &mut Option<Standing>, job: &Job, since: Option<DateTime<Utc>>
             owner: job.owner().cloned(),
             since,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Capabilities;
+
+    #[test]
+    fn rarest_of_very_many_owners_are_dropped_and_this_is_noted() {
+        let capabilities = Capabilities {
+            has_expiring_claims: true,
+            peer_order: None,
+        };
+        let snapshot = Snapshot::new(capabilities, None, Utc::now());
+        let mut tally = Tally::new(snapshot.now);
+        let mut job = Job::named("resize");
+        for number in 0..20_101 {
+            let name = format!("ada-{}", number.max(100));
+            job.holding = Some(Holding {
+                owner: Some(Owner::from_stored(name)),
+                lease: Lease::None,
+                expires_in: None,
+                outlives: None,
+                claimed_on: None,
+                fence: None,
+            });
+            tally.add(&job);
+        }
+        assert_eq!(tally.has_dropped, [false, true]);
+        let (figures, _, owners) = tally.finish(&snapshot);
+        assert_eq!((figures.claimed, owners.len()), (20_101, 1));
+        assert_eq!(owners[0].claims, 101);
     }
 }

@@ -5,8 +5,9 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use crate::{
-    board::examine::{Code, Examined, Finding, Remedy},
+    board::examine::Examined,
     config::Config,
+    problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
 
@@ -42,8 +43,8 @@ pub(super) fn examine(config: &Config) -> Examined {
     ];
     for (what, _, remedy) in lacking.into_iter().filter(|(_, lacks, _)| *lacks) {
         let summary = format!("the kernel or this container lacks {what}");
-        let remedy = Remedy::Elsewhere(Suggestion::of(remedy));
-        seen.add(Finding::new(Code::Kernel, summary, remedy));
+        let remedy = Fix::elsewhere(Suggestion::of(remedy));
+        seen.add(Problem::new(Code::Kernel, summary).fixed_by(remedy));
     }
     seen
 }
@@ -63,6 +64,6 @@ fn look_at(
         let name = path.display();
         let summary = format!("{name} can be {what} by other users (mode {found:o})");
         let command = Suggestion::of("chmod").with([mode, &path.to_string_lossy()]);
-        seen.add(Finding::new(code, summary, Remedy::Elsewhere(command)));
+        seen.add(Problem::new(code, summary).fixed_by(Fix::elsewhere(command)));
     }
 }

@@ -4,25 +4,26 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::holder::{has_died, is_silent};
 use crate::{
     board::filter::{Filter, Filters},
-    commands::parts::liveness::is_silent,
     conductor::{
         judgement::{Against, admit},
         policy::Policy,
     },
-    job::{Conductor, Course, Entry, Job, Owner},
+    job::{Conductor, Course, Entry, Job},
     retry::most_attempts,
 };
 
-pub(super) struct Taker {
-    pub(super) conductor: Conductor,
-    pub(super) is_silent: bool,
+#[derive(Debug)]
+pub(crate) struct Taker {
+    pub(crate) conductor: Conductor,
+    pub(crate) is_silent: bool,
     /// `Err`: the reason why it is unknown.
     decides_by: Result<(Policy, Filters), String>,
 }
 
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Takes {
         /// The retry limit, if the conductor would only trash the job because of it.
         spent: Option<u32>,
@@ -36,7 +37,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    pub(super) fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Takes { .. } => None,
             Self::Leaves(reason)
@@ -48,7 +49,7 @@ impl Answer {
 }
 
 impl Taker {
-    pub(super) fn new(conductor: Conductor) -> Self {
+    pub(crate) fn new(conductor: Conductor) -> Self {
         Self {
             is_silent: is_silent(&conductor),
             decides_by: decides_by(&conductor),
@@ -56,15 +57,16 @@ impl Taker {
         }
     }
 
-    pub(super) fn is_named(&self, owner: &Owner) -> bool {
-        self.conductor.owner == *owner
+    /// Whether its process is gone: the same machine and boot, seen from here.
+    pub(crate) fn has_certainly_died(&self) -> bool {
+        self.conductor.told.process.is_some() && has_died(&self.conductor)
     }
 
-    pub(super) fn lease(&self) -> Option<Duration> {
+    pub(crate) fn lease(&self) -> Option<Duration> {
         Duration::try_from_secs_f64(self.conductor.told.lease?).ok()
     }
 
-    pub(super) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> Answer {
+    pub(crate) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> Answer {
         let takes_none = match self.conductor.told.course {
             Course::Working | Course::Draining => None,
             Course::Quiet => Some("the conductor is quiet and claims nothing until SIGUSR1"),

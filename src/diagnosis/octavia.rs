@@ -7,17 +7,15 @@ use chrono::{TimeDelta, Utc};
 use futures_util::TryStreamExt;
 use tokio::time;
 
-use super::WHOLE;
+use super::checkup::WHOLE;
 use crate::{
-    board::{
-        Board, BoardError, Detail, Query,
-        examine::{Code, Examined, Finding, Remedy},
-    },
+    board::{Board, BoardError, Detail, Query, examine::Examined},
     config::{Octavia, Sourced},
     context::Context,
     exit::chain,
     job::{Entry, Shelf, octavia},
     logbook::{Logbook, LogbookError, LogbookUrl, Pending, StaleBook},
+    problem::{Code, Fix, Problem},
     secret::Secret,
     suggest::Suggestion,
 };
@@ -30,14 +28,14 @@ const NAMED: usize = 5;
 pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) -> Examined {
     let mut seen = Examined::default();
     for remark in conf.remarks() {
-        let remedy = Remedy::shows("config");
-        seen.add(Finding::new(Code::OddConfig, remark, remedy));
+        let remedy = Fix::look(Suggestion::of("config"));
+        seen.add(Problem::new(Code::OddConfig, remark).fixed_by(remedy));
     }
     let before = Utc::now() - OLD;
     let mut logbook = Database::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await;
     let mut own = Database::open(ctx, "the load balancers", conf.database.as_ref()).await;
     let short = logbook.ask(&mut seen, Logbook::short_columns).await;
-    seen.findings
+    seen.problems
         .extend(short.filter(|it| !it.is_empty()).map(short_columns));
     // Read the logbooks before the jobs, so that a new job is not reported as missing.
     let books = logbook
@@ -64,7 +62,7 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
             .into_iter()
             .filter(|it| there.contains(&it.uuid))
             .collect();
-        seen.findings.extend(books_without_job(&without));
+        seen.problems.extend(books_without_job(&without));
     }
     let waiting = without_job(pending, &jobs, &mut logbook, &mut seen).await;
     if !waiting.is_empty() {
@@ -74,7 +72,7 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
             .await
             .unwrap_or_default();
         let still = waiting.iter().filter(|it| again.contains(it));
-        seen.findings.extend(still.map(pending_without_job));
+        seen.problems.extend(still.map(pending_without_job));
     }
     seen
 }
@@ -152,19 +150,19 @@ impl Database {
     }
 }
 
-fn short_columns(columns: Vec<String>) -> Finding {
+fn short_columns(columns: Vec<String>) -> Problem {
     let summary = format!(
         "the logbook tables are from an older TaskFlow: {} columns are too short",
         columns.len()
     );
-    let remedy = Remedy::Elsewhere(Suggestion::of("octavia-db-manage upgrade_persistence"));
-    let finding = Finding::new(Code::ShortColumns, summary, remedy);
+    let remedy = Fix::elsewhere(Suggestion::of("octavia-db-manage upgrade_persistence"));
+    let problem = Problem::new(Code::ShortColumns, summary).fixed_by(remedy);
     columns
         .into_iter()
-        .fold(finding, |finding, column| finding.seen("column", column))
+        .fold(problem, |problem, column| problem.seen("column", column))
 }
 
-fn pending_without_job(balancer: &Pending) -> Finding {
+fn pending_without_job(balancer: &Pending) -> Problem {
     let Pending { id, status, since } = balancer;
     let summary = format!("load balancer {id} is {status}, but no job refers to it");
     let then = match status.as_str() {
@@ -178,12 +176,9 @@ fn pending_without_job(balancer: &Pending) -> Finding {
          '{status}'"
     );
     let command = Suggestion::of("sh -c").with([then, &sql, id]);
-    let finding = Finding::new(
-        Code::PendingWithoutJob,
-        summary,
-        with_sql(command, &[id, status]),
-    );
-    finding.seen("since", since.as_deref().unwrap_or_default())
+    let problem =
+        Problem::new(Code::PendingWithoutJob, summary).fixed_by(with_sql(command, &[id, status]));
+    problem.seen("since", since.as_deref().unwrap_or_default())
 }
 
 #[derive(Default)]
@@ -249,16 +244,16 @@ impl Jobs {
 }
 
 /// Returns a command, unless a database value would escape the quotes of its SQL.
-fn with_sql(command: Suggestion, values: &[&str]) -> Remedy {
+fn with_sql(command: Suggestion, values: &[&str]) -> Fix {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    Remedy::Elsewhere(match values.iter().all(|it| it.bytes().all(is_plain)) {
+    Fix::elsewhere(match values.iter().all(|it| it.bytes().all(is_plain)) {
         true => command,
         false => Suggestion::of("openstack loadbalancer list"),
     })
 }
 
 /// Reports logbooks without a job: the work is lost or was never posted.
-fn books_without_job(books: &[&StaleBook]) -> Option<Finding> {
+fn books_without_job(books: &[&StaleBook]) -> Option<Problem> {
     let first = books.first()?;
     let mut states = BTreeMap::new();
     for book in books {
@@ -279,18 +274,14 @@ fn books_without_job(books: &[&StaleBook]) -> Option<Finding> {
         "SELECT * FROM flowdetails WHERE parent_uuid = '{}'",
         first.uuid
     );
-    let finding = Finding::new(
-        Code::BookWithoutJob,
-        summary,
-        with_sql(
-            Suggestion::of("mysql octavia_persistence -e").with([sql]),
-            &[&first.uuid],
-        ),
-    );
+    let problem = Problem::new(Code::BookWithoutJob, summary).fixed_by(with_sql(
+        Suggestion::of("mysql octavia_persistence -e").with([sql]),
+        &[&first.uuid],
+    ));
     let named = books.iter().take(NAMED);
-    Some(named.fold(finding, |finding, book| {
+    Some(named.fold(problem, |problem, book| {
         let about = book.load_balancer.as_ref().map(|id| format!(", lb {id}"));
         let told = format!("{} {}{}", book.uuid, book.name, about.unwrap_or_default());
-        finding.seen("logbook", told)
+        problem.seen("logbook", told)
     }))
 }

@@ -1,0 +1,146 @@
+//! How problems are printed, wherever they are listed.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::json;
+use crate::{
+    diagnosis::Figures,
+    duration,
+    output::{Page, Text, Tone, short},
+    problem::{Evidence, Fix, Problem, Severity},
+};
+
+/// The columns before a summary, for people.
+const INDENT: &str = "       ";
+
+/// The columns of the number of jobs.
+const COUNT: usize = 10;
+
+/// The columns of a code.
+pub(crate) const CODE: usize = 22;
+
+pub(crate) fn tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Ok => Tone::Good,
+        Severity::Note => Tone::Plain,
+        Severity::Warning => Tone::Busy,
+        Severity::Error => Tone::Bad,
+    }
+}
+
+pub(crate) fn jobs(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1 => "1 job".to_owned(),
+        count => format!("{count} jobs"),
+    }
+}
+
+/// Prints a problem in three lines: what it is, examples and evidence, and what helps.
+pub(crate) fn print(problem: &Problem, now: DateTime<Utc>, page: &mut Page) {
+    let word = match problem.severity {
+        Severity::Ok => "ok",
+        Severity::Note => "note",
+        Severity::Warning => "WARN",
+        Severity::Error => "ERROR",
+    };
+    // A problem takes three lines of a usual terminal; `explain` shows the whole.
+    let taken = INDENT.len() + CODE + COUNT;
+    let page_room = page.columns().filter(|it| *it >= 80).map(|it| it - taken);
+    let line = page.sentence(INDENT.len());
+    let line = line.add(tone(problem.severity), format!("{word:<7}"));
+    let line = line.add(Tone::Strong, format!("{:<CODE$}", problem.code.name()));
+    let count = jobs(problem.jobs);
+    let summary = Text::from(&problem.summary);
+    let room = page_room.unwrap_or(usize::MAX);
+    drop(line.plain(format!("{count:>8}  ")).plain(summary.cut(room)));
+    let facts = facts(problem, now);
+    if !facts.is_empty() {
+        page.sentence(INDENT.len())
+            .plain(INDENT)
+            .add(Tone::Faint, facts.join("; "));
+    }
+    if let Some(fix) = &problem.fix {
+        print_fix(fix, page);
+    }
+}
+
+fn print_fix(fix: &Fix, page: &mut Page) {
+    let word = match (fix.risk, &fix.command) {
+        (Some(_), _) => "fix  ",
+        (None, Some(_)) => "see  ",
+        (None, None) => "do   ",
+    };
+    let text = fix.text.as_deref().unwrap_or_default();
+    match &fix.command {
+        Some(command) => {
+            let text = match text {
+                "" => String::new(),
+                text => format!("{text}: "),
+            };
+            page.command(&format!("{INDENT}{word}{text}"), command);
+        }
+        None => {
+            let line = page.sentence(INDENT.len() + word.len());
+            line.add(Tone::Faint, format!("{INDENT}{word}")).plain(text);
+        }
+    }
+}
+
+/// Returns the examples, the evidence, and the impact of a problem that is about no job.
+fn facts(problem: &Problem, now: DateTime<Utc>) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let [first, ..] = problem.examples.as_slice() {
+        let names = problem.examples.iter().map(|it| match it.name.is_empty() {
+            true => short(&it.job).to_owned(),
+            false => format!("{} {}", it.name, short(&it.job)),
+        });
+        let more = problem.jobs > problem.examples.len() as u64;
+        let names: Vec<_> = names.collect();
+        let what = if names.len() > 1 { "oldest" } else { "for" };
+        let oldest = first
+            .since
+            .map(|since| format!(", {what} {}", duration::between(since, now)));
+        facts.push(format!(
+            "{}{}{}",
+            names.join(", "),
+            if more { ", ..." } else { "" },
+            oldest.unwrap_or_default()
+        ));
+    }
+    let evidence = problem.evidence.iter();
+    facts.extend(evidence.map(|Evidence { what, value, .. }| format!("{what} {value}")));
+    if problem.jobs == 0 && !problem.impact.is_empty() {
+        facts.push(problem.impact.to_owned());
+    }
+    facts
+}
+
+/// Returns the lines of an object for programs, with a line per problem.
+pub(crate) fn lines(told: &impl Serialize, figures: &Figures) -> Vec<Vec<String>> {
+    const NAME: &str = "jobs_with_problem";
+    let counts = figures.jobs_with_problem.iter();
+    let counts = counts
+        .map(|(code, count)| vec![NAME.to_owned(), code.name().to_owned(), count.to_string()]);
+    let mut lines = json::lines(told);
+    let at = lines.iter().position(|line| line[0] == NAME);
+    if let Some(at) = at {
+        lines.splice(at..=at, counts);
+    }
+    lines
+}
+
+/// Returns a line for programs: group, code, severity, jobs, summary, impact and command.
+pub(crate) fn fields(problem: &Problem) -> Vec<String> {
+    let command = problem.fix.as_ref().and_then(|fix| fix.command.as_ref());
+    vec![
+        problem.code.group().name().to_owned(),
+        problem.code.name().to_owned(),
+        problem.severity.name().to_owned(),
+        problem.jobs.to_string(),
+        problem.summary.clone(),
+        problem.impact.to_owned(),
+        command.map(ToString::to_string).unwrap_or_default(),
+    ]
+}

@@ -1,0 +1,213 @@
+//! `retry --canary`: retries a few jobs first, and the rest only if these do not fail as before.
+
+use std::{
+    collections::{HashMap, HashSet},
+    num::NonZeroUsize,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+
+use crate::{
+    board::{Board, BoardError, JobRef, wait::Waiter},
+    commands::{
+        bulk::{
+            act::{Pace, stopped},
+            action::Task,
+            select::{Chosen, count},
+        },
+        show::look_everywhere,
+        wait::{say, within},
+    },
+    context::Context,
+    diagnosis::{is_silent, signature},
+    duration,
+    exit::CommandError,
+    job::{Departure, Entry, Failure, Job, Shelf},
+    output::short,
+    process::signal::Signals,
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CanaryArgs {
+    /// Retry this many jobs first; continue unless one fails as before
+    ///
+    /// Waits until each of these jobs ended, moved to the trash or failed an attempt. Ctrl-C stops and prints the
+    /// command for the rest.
+    #[arg(long, value_name = "N", conflicts_with = "plan")]
+    pub(super) canary: Option<NonZeroUsize>,
+
+    /// With --canary: wait at most this long for their outcome
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "canary")]
+    timeout: Option<Duration>,
+}
+
+/// A canary before its retry.
+struct Canary {
+    uuid: String,
+    name: String,
+    last: Option<Failure>,
+    postponed: u32,
+}
+
+impl CanaryArgs {
+    /// Retries the first jobs of the task, waits for their outcome, and leaves the rest in the task.
+    pub(super) async fn try_first(
+        &self,
+        ctx: &mut Context,
+        board: &dyn Board,
+        task: &mut Task,
+    ) -> anyhow::Result<()> {
+        let Some(first) = self.canary.filter(|_| !task.chosen.jobs.is_empty()) else {
+            return Ok(());
+        };
+        self.require_conductor(ctx, board).await?;
+        let all = &mut task.chosen.jobs;
+        let rest = all.split_off(first.get().min(all.len()));
+        let choice = task.chosen.choice;
+        let jobs = std::mem::replace(all, rest);
+        let first_task = Task {
+            deed: task.deed.clone(),
+            who: task.who.clone(),
+            reason: task.reason.clone(),
+            chosen: Chosen { jobs, choice },
+            pace: Pace::FULL,
+            resume: None,
+        };
+        let jobs = first_task.chosen.entries().filter_map(Entry::job);
+        let canaries: Vec<_> = jobs.map(Canary::of).collect();
+        let trial = Trial::new(canaries, &task.chosen);
+        // Subscribe before the retry, so that an early end is not missed.
+        let waiter = within(self.timeout, "the board", Waiter::begin(board))
+            .await
+            .with_context(|| ctx.trying("wait for", "the canaries"))?;
+        let mut signals = Signals::ending()?;
+        first_task.carry_out(ctx, board).await?;
+        let mut waiter = waiter.telling(|news| say(ctx, board, news));
+        let outcome = waiter.until_known(&trial.uuids, async |board| trial.outcome(board).await);
+        let failures = tokio::select! {
+            failures = within(self.timeout, "the outcome of the canaries", outcome) => {
+                failures.with_context(|| ctx.trying("wait for", "the canaries"))?
+            }
+            signal = signals.next() => {
+                let again = ["--canary".to_owned(), first.to_string()];
+                let resume = task.resume.take().map(|resume| resume.with(again));
+                return Err(stopped(ctx, signal, resume, (choice, task.chosen.jobs.drain(..))));
+            }
+        };
+        trial.judge(ctx, &failures, task.chosen.jobs.len())
+    }
+
+    /// Without a conductor the outcome may never come.
+    async fn require_conductor(&self, ctx: &Context, board: &dyn Board) -> anyhow::Result<()> {
+        let conductors = board.conductors().await;
+        let conductors = conductors.with_context(|| ctx.trying("list", "the conductors"))?;
+        if self.timeout.is_some() || !conductors.iter().all(is_silent) {
+            return Ok(());
+        }
+        let message = "no conductor is running, so no canary would run; nothing changed";
+        let hint = "--timeout 10m waits for a conductor or a Python service; `jobboard help \
+                    conduct` shows how to start a conductor";
+        Err(CommandError::refused(message).hint(hint).into())
+    }
+}
+
+impl Canary {
+    fn of(job: &Job) -> Self {
+        Self {
+            uuid: job.uuid.clone(),
+            name: job.name.clone(),
+            last: job.history.failures.last().cloned(),
+            postponed: job.history.postponed,
+        }
+    }
+
+    /// Returns the outcome of its retry: `None` while it is open, and the failure if it failed.
+    fn outcome(&self, job: &Job) -> Option<Option<Failure>> {
+        let last = job.history.failures.last();
+        let departure = job.ended.as_ref().map(|end| end.departure);
+        match (job.shelf, departure) {
+            (Shelf::Past, Some(Departure::Failed)) => Some(last.cloned()),
+            (Shelf::Past, _) => Some(None),
+            _ if last.is_some() && last != self.last.as_ref() => Some(last.cloned()),
+            (Shelf::Trash, _) => Some(Some(Failure::told("it moved to the trash", ""))),
+            // A retry may have reset the count.
+            (Shelf::Board, _) => {
+                let is_postponed = ![0, self.postponed].contains(&job.history.postponed);
+                is_postponed.then_some(None)
+            }
+        }
+    }
+}
+
+struct Trial {
+    canaries: Vec<Canary>,
+    uuids: HashSet<String>,
+    /// The signatures of the failures before the retry.
+    known: HashSet<String>,
+}
+
+/// The failures of canaries, by their position.
+type Failures = HashMap<usize, Failure>;
+
+impl Trial {
+    fn new(canaries: Vec<Canary>, rest: &Chosen) -> Self {
+        let rest = rest.entries().filter_map(Entry::job);
+        let rest = rest.filter_map(|job| job.history.failures.last());
+        let own = canaries.iter().filter_map(|canary| canary.last.as_ref());
+        Self {
+            known: own.chain(rest).map(signature).collect(),
+            uuids: canaries.iter().map(|it| it.uuid.clone()).collect(),
+            canaries,
+        }
+    }
+
+    /// Whether the canary failed like a job before the retry, or for the first time.
+    fn is_alike(&self, canary: usize, failure: &Failure) -> bool {
+        self.canaries[canary].last.is_none() || self.known.contains(&signature(failure))
+    }
+
+    /// Returns the failures once all outcomes are known, or one is decisive.
+    async fn outcome(&self, board: &dyn Board) -> Result<Option<Failures>, BoardError> {
+        let uuids = self.canaries.iter().map(|it| JobRef::Uuid(it.uuid.clone()));
+        let found = look_everywhere(board, &uuids.collect::<Vec<_>>()).await?;
+        let (mut failures, mut is_open) = (Failures::new(), false);
+        for (at, (canary, found)) in self.canaries.iter().zip(found).enumerate() {
+            let outcome = match found {
+                Ok(found) => found.job().map_or(Some(None), |job| canary.outcome(job)),
+                // It left no record: a Python service consumed it.
+                Err(BoardError::NoSuchJob) => Some(None),
+                Err(error) => return Err(error),
+            };
+            match outcome {
+                Some(Some(failure)) => _ = failures.insert(at, failure),
+                Some(None) => {}
+                None => is_open = true,
+            }
+        }
+        let is_decided = failures.iter().any(|(at, it)| self.is_alike(*at, it));
+        Ok((is_decided || !is_open).then_some(failures))
+    }
+
+    fn judge(&self, ctx: &Context, failures: &Failures, rest: usize) -> anyhow::Result<()> {
+        for (at, failure) in failures {
+            let (canary, why) = (&self.canaries[*at], failure.headline());
+            let named = format!("{} {}", short(&canary.uuid), canary.name);
+            if self.is_alike(*at, failure) {
+                let rest = count(rest as u64);
+                let job = canary.uuid.clone();
+                let message =
+                    format!("the canary {named} failed again: {why}; not retried: {rest}");
+                return Err(CommandError::Canary { message, job }.into());
+            }
+            let note = format!("the canary {named} failed for another reason: {why}");
+            ctx.out.note(note);
+        }
+        let canaries = count(self.canaries.len() as u64);
+        ctx.out.note(format!(
+            "canary done: {canaries}; continuing with {}",
+            count(rest as u64)
+        ));
+        Ok(())
+    }
+}

@@ -1,0 +1,383 @@
+//! The problems of a survey: one for each cause, with one command that covers all its jobs.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use chrono::{TimeDelta, Utc};
+
+use super::{
+    About, Cause, Survey, WithProblem,
+    causes::Cases,
+    holder::{has_mover_ended, is_silent},
+};
+use crate::{
+    board::PeerOrder,
+    duration,
+    glob::literal,
+    job::{Conductor, MoveRecord, Shelf, Stage},
+    problem::{Code, Fix, Problem, Risk, Severity},
+    suggest::Suggestion,
+};
+
+/// The causes of one code that are shown apart; the others are shown as one problem.
+const APART: usize = 4;
+
+/// The causes that are named where they are shown as one problem.
+const NAMED: usize = 3;
+
+/// The longest cause in a command, in characters.
+const LONGEST: usize = 30;
+
+/// A claim without expiry that is older than this is a cause for worry.
+const LONG: TimeDelta = TimeDelta::hours(1);
+
+/// A move on another machine counts as interrupted after this long.
+const MOVED: TimeDelta = TimeDelta::hours(1);
+
+/// The jobs that a command is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Whom<'a> {
+    Job(&'a str, Shelf),
+    /// All that `--problem` selects by this.
+    All(&'a str),
+}
+
+impl Whom<'_> {
+    fn on(self, verb: &'static str) -> Suggestion {
+        let command = Suggestion::of(verb);
+        match self {
+            Self::Job(reference, _) => command.with([reference]),
+            Self::All(selector) => command.with(["--problem", selector]),
+        }
+    }
+
+    fn safe(self, verb: &'static str) -> Fix {
+        Fix::run(Risk::Safe, self.on(verb))
+    }
+
+    fn decide(self, verb: &'static str) -> Fix {
+        Fix::run(Risk::Decision, self.on(verb))
+    }
+
+    fn destroy(self, verb: &'static str) -> Fix {
+        Fix::run(Risk::Destructive, self.on(verb))
+    }
+
+    /// For jobs that differ in what matters: only one at a time.
+    fn destroy_one(self, verb: &'static str) -> Fix {
+        match self {
+            Self::Job(..) => self.destroy(verb),
+            Self::All(_) => Fix::look(self.on("list")),
+        }
+    }
+
+    fn retry(self) -> Fix {
+        let command = match self {
+            Self::Job(..) => self.on("retry"),
+            Self::All(_) => self.on("retry").with(["--canary", "1"]),
+        };
+        Fix::run(Risk::Decision, command).because("fix the cause first")
+    }
+}
+
+/// Returns what helps against a cause: the same for one job and for all.
+pub(super) fn fix(cause: &Cause, whom: Whom<'_>) -> Option<Fix> {
+    let fix = match cause.code {
+        Code::OwnerDead | Code::NeverExpires | Code::LockBroken | Code::UnfinishedMove => {
+            fix_of_claim(cause, whom)
+        }
+        Code::UnreadableRecord => fix_of_record(cause, whom),
+        Code::InvalidCommand => whom
+            .destroy("trash --force")
+            .because("post it again, corrected"),
+        Code::UnreadableSidecar => whom.destroy_one("trash --force").because(
+            "a later jobboard may have written it; you can claim the job by name, or trash it",
+        ),
+        Code::UuidMismatch => (whom.destroy_one("trash --force"))
+            .because("if the job is not needed, move it to the trash"),
+        Code::BlocksPosters => whom.destroy_one("trash --force").because(
+            "if `jobboard flow` shows no progress, restart the worker, then remove the job",
+        ),
+        Code::Exhausted | Code::Failed => whom.retry(),
+        Code::Trashed => whom.decide("retry").because("bring the job back"),
+        Code::BackingOff => whom.decide("retry").because("retry the job now"),
+        Code::Paused => {
+            let names = cause.about.to_string();
+            Fix::look(Suggestion::of("resume").operand(&names)).because("end the pause")
+        }
+        Code::NotRenewed => {
+            let look = Suggestion::of("list --filter expires<10s --sort expires");
+            Fix::look(look).because(
+                "restart the owner; after the claim expires, a second worker runs the job too",
+            )
+        }
+        Code::Unsettled | Code::ConductorRefuses => Fix::look(Suggestion::of("conductors"))
+            .because("fix the reason on the conductor's machine"),
+        Code::NoMatchingConductor => Fix::look(Suggestion::of("conductors"))
+            .because("add a handler, or start another conductor"),
+        Code::NoConductor => Fix::advice("start `jobboard conduct`, or a TaskFlow conductor"),
+        Code::ClockSkew => Fix::advice("set the clocks of this machine and of the posters"),
+        Code::BreaksPeers => Fix::look(whom.on("list")),
+        _ => return None,
+    };
+    Some(fix)
+}
+
+fn fix_of_claim(cause: &Cause, whom: Whom<'_>) -> Fix {
+    let release = "abandon --force";
+    match (cause.code, &cause.about) {
+        (Code::OwnerDead, About::Host(_, true)) => whom.safe(release).because("nothing runs it"),
+        (Code::OwnerDead, _) => whom
+            .decide("abandon --force --now")
+            .because("if the process is gone"),
+        (Code::NeverExpires, About::Owner(owner)) => {
+            whom.decide(release).because(format!("if {owner} is gone"))
+        }
+        (Code::NeverExpires, _) => whom.decide(release).because("if the owners are gone"),
+        (Code::UnfinishedMove, About::Text(from)) if !from.is_empty() => resume("--from", from),
+        (Code::UnfinishedMove, _) => Fix::look(Suggestion::of("list --filter owner=move:*")),
+        (_, About::Text(text)) if text == "no owner" => {
+            whom.safe(release).because("nobody holds it")
+        }
+        _ => whom.decide(release).because("if no worker runs it"),
+    }
+}
+
+fn fix_of_record(cause: &Cause, whom: Whom<'_>) -> Fix {
+    match (&cause.about, whom) {
+        (About::Text(text), _) if text == "claimed" => {
+            Fix::look(whom.on("list")).because("the owner may be working on it")
+        }
+        (_, Whom::Job(_, Shelf::Trash)) => whom.destroy("purge").because("remove the record"),
+        _ => whom
+            .destroy("trash --force")
+            .because("put it into the trash"),
+    }
+}
+
+/// Suggests finishing a move. A peer may have written the address, so --fix does not use it.
+fn resume(option: &str, board: &str) -> Fix {
+    let command = Suggestion::of("copy --resume").with([option, board]);
+    Fix::look(command).because("finish the move")
+}
+
+impl Cause {
+    /// Returns what `--problem` selects its jobs by, and no jobs with another of these causes.
+    fn selector(&self, causes: &[(&Self, &Cases)]) -> String {
+        let about = self.about.to_string();
+        // Easy to type in any shell: other characters match as any one character.
+        let is_plain = |it: char| it.is_alphanumeric() || " _@%+=:,./-#".contains(it);
+        let plain = |it: char| if is_plain(it) { it } else { '?' };
+        let glob: String = about.chars().take(LONGEST).map(plain).collect();
+        let short = match (glob.as_str(), about.chars().nth(LONGEST)) {
+            ("", _) => self.code.name().to_owned(),
+            (_, None) => format!("{}={glob}", self.code),
+            (_, Some(_)) => format!("{}={glob}*", self.code),
+        };
+        let selected = short.parse::<WithProblem>();
+        let is_taken =
+            |other: &Self| other != self && selected.as_ref().is_ok_and(|it| it.fits(other));
+        match causes.iter().any(|(other, _)| is_taken(other)) {
+            false => short,
+            true => format!("{}={}", self.code, literal(&self.about.exact())),
+        }
+    }
+}
+
+impl Survey {
+    /// Returns the problems of the jobs, the worst first.
+    pub(crate) fn problems(&self, peers: Option<PeerOrder>) -> Vec<Problem> {
+        let mut by_code: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (cause, cases) in &self.causes {
+            if cause.code.is_problem() {
+                by_code.entry(cause.code).or_default().push((cause, cases));
+            }
+        }
+        let mut problems = Vec::new();
+        for (code, mut causes) in by_code {
+            causes.sort_by_key(|(_, cases)| Reverse(cases.count));
+            let apart = match code {
+                Code::NoMatchingConductor | Code::ConductorRefuses | Code::NeverExpires => 1,
+                _ => APART,
+            };
+            let shown = match causes.len() > apart {
+                true => apart - 1,
+                false => causes.len(),
+            };
+            let mut others = self.figures.of(code);
+            for (cause, cases) in &causes[..shown] {
+                let selector = cause.selector(&causes);
+                problems.push(self.block(cause, cases, Whom::All(&selector), peers));
+                others = others.saturating_sub(cases.count);
+            }
+            if others > 0 {
+                let mut problem = self.joined(code, &causes[shown..], peers);
+                // Rare causes may have been dropped.
+                problem.jobs = others;
+                problems.push(problem);
+            }
+        }
+        problems.sort_by_key(|it| (Reverse(it.severity), it.since));
+        problems
+    }
+
+    /// Returns several causes of a code as one problem.
+    fn joined(&self, code: Code, all: &[(&Cause, &Cases)], peers: Option<PeerOrder>) -> Problem {
+        let mut joined = Cases::default();
+        for (_, cases) in all {
+            joined.join((*cases).clone());
+        }
+        let named = all
+            .iter()
+            .take(NAMED)
+            .map(|(cause, _)| cause.about.to_string());
+        let mut about = named.collect::<Vec<_>>().join(", ");
+        if all.is_empty() {
+            about = "many different causes".to_owned();
+        } else if all.len() > NAMED {
+            about += &format!(" and {} more", all.len() - NAMED);
+        }
+        let whom = Whom::All(code.name());
+        self.block(&Cause::text(code, about), &joined, whom, peers)
+    }
+
+    fn block(
+        &self,
+        cause: &Cause,
+        cases: &Cases,
+        whom: Whom<'_>,
+        peers: Option<PeerOrder>,
+    ) -> Problem {
+        let mut problem = Problem::new(cause.code, self.summary(cause, cases, peers));
+        problem.jobs = cases.count;
+        problem.since = cases.since;
+        problem.examples.clone_from(&cases.examples);
+        if cause.code == Code::NeverExpires
+            && cases.since.is_some_and(|it| self.snapshot.now - it < LONG)
+        {
+            problem.severity = Severity::Note;
+        }
+        if cause.code == Code::OwnerDead && cases.expires.is_some() {
+            problem = problem.at("claims expire", cases.expires, self.snapshot.now);
+        }
+        problem.fixed_by(fix(cause, whom))
+    }
+
+    /// Says what the jobs have in common.
+    fn summary(&self, cause: &Cause, cases: &Cases, peers: Option<PeerOrder>) -> String {
+        let about = cause.about.to_string();
+        match (cause.code, &cause.about) {
+            (Code::OwnerDead, About::Host(host, is_certain)) => {
+                let gone = match is_certain {
+                    true => "process gone",
+                    false => "silent or gone, but this machine cannot prove it",
+                };
+                format!("{} on {host}: {gone}", cases.names())
+            }
+            (Code::NeverExpires | Code::NotRenewed, _) => format!("claimed by {}", cases.names()),
+            (Code::LockBroken, About::Text(text)) if text == "no owner" => {
+                "the lock names no owner".to_owned()
+            }
+            (Code::UnreadableRecord, About::Text(text)) if text == "claimed" => {
+                "each is claimed".to_owned()
+            }
+            (Code::UnreadableRecord, _) => match peers {
+                None => "records that nobody can read".to_owned(),
+                Some(PeerOrder::NewestOfTheMostUrgent) => {
+                    "the next Python service to list the board deletes them or stops".to_owned()
+                }
+                Some(PeerOrder::OldestOfTheLeastUrgent) => {
+                    "every listing by a Python service stops at them".to_owned()
+                }
+            },
+            (Code::UnfinishedMove, _) if about.is_empty() => "from an unknown board".to_owned(),
+            (Code::UnfinishedMove, _) => format!("from {about}"),
+            (Code::NoMatchingConductor, _) => {
+                format!("no conductor accepts {about}")
+            }
+            (Code::NoConductor, _) => "no conductor is running on this board".to_owned(),
+            (Code::UuidMismatch, _) => "their uuid is that of another record".to_owned(),
+            (Code::ClockSkew, _) => {
+                let ahead = cases
+                    .ahead
+                    .and_then(|it| it.to_std().ok())
+                    .unwrap_or_default();
+                format!(
+                    "up to {} ahead of this machine's clock",
+                    duration::brief(ahead)
+                )
+            }
+            (Code::BlocksPosters, _) => {
+                let since = cases.since.unwrap_or(self.snapshot.now);
+                let age = duration::between(since, self.snapshot.now);
+                format!("on the board for {age}: Octavia refuses new jobs")
+            }
+            (Code::Exhausted, _) if about.is_empty() => "no failure is recorded".to_owned(),
+            (Code::Unavailable, _) => "their records, or the conductors, cannot be read".to_owned(),
+            _ => about,
+        }
+    }
+
+    /// Returns the problems of the conductors.
+    pub(crate) fn of_conductors(&self) -> Vec<Problem> {
+        let (now, mut problems) = (self.snapshot.now, Vec::new());
+        let mut by_owner = BTreeMap::<_, Vec<&Conductor>>::new();
+        for it in self.snapshot.conductors() {
+            by_owner.entry(&it.owner).or_default().push(it);
+            let claims = self
+                .owners
+                .iter()
+                .find(|of| of.owner.as_ref() == Some(&it.owner));
+            // Its claims are reported as those of a dead owner.
+            if is_silent(it) && claims.is_none() && !it.has_left {
+                let heard = it.silence.and_then(|it| TimeDelta::from_std(it).ok());
+                let summary = format!("{} on {} stopped its heartbeat", it.name, it.host);
+                let problem = Problem::new(Code::Silent, summary);
+                let problem = problem.at("last heartbeat", heard.map(|ago| now - ago), now);
+                let look = Suggestion::of("conductors").operand(&it.name);
+                problems.push(problem.fixed_by(Fix::look(look)));
+            }
+        }
+        for (owner, all) in by_owner.into_iter().filter(|(_, all)| all.len() > 1) {
+            let summary = format!("conductors that share the name {owner}: {}", all.len());
+            let places = all.iter().map(|it| format!("{}:{}", it.host, it.pid));
+            let problem = Problem::new(Code::SameName, summary);
+            let problem = places
+                .take(3)
+                .fold(problem, |it, place| it.seen("conductor", place));
+            problems.push(problem.fixed_by(Fix::look(Suggestion::of("conductors"))));
+        }
+        let peer = self
+            .snapshot
+            .conductors()
+            .find(|it| it.told.version.is_none());
+        let peer = peer.map(|it| it.name.clone());
+        let peer = peer.or_else(|| self.peer.as_ref().map(ToString::to_string));
+        if let Some(peer) = peer.filter(|_| self.has_commands) {
+            let summary = "some jobs have commands, but another kind of client also claims jobs";
+            let look = Fix::look(Suggestion::of("list --count --by owner"));
+            let problem = Problem::new(Code::BreaksPeers, summary).seen("peer", peer);
+            problems.push(problem.fixed_by(look));
+        }
+        problems
+    }
+}
+
+/// Returns the interrupted moves to other boards.
+pub(crate) fn of_moves(records: &[MoveRecord]) -> Vec<Problem> {
+    let mut targets = BTreeSet::new();
+    for record in records {
+        if let Stage::Begun { to, on } = &record.stage
+            && has_mover_ended(&record.owner).unwrap_or(Utc::now() - *on > MOVED)
+        {
+            targets.insert(to);
+        }
+    }
+    let problem = |to: &String| {
+        let summary = format!("a move to {to} was interrupted");
+        Problem::new(Code::UnfinishedMove, summary).fixed_by(resume("--to", to))
+    };
+    targets.into_iter().map(problem).collect()
+}

@@ -1,0 +1,138 @@
+//! Causes: what jobs with one problem have in common.
+
+use std::{collections::BTreeSet, fmt};
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    job::{Entry, Owner},
+    problem::{Code, Example},
+};
+
+/// The number of examples, and of owners, of a cause.
+const MOST: usize = 3;
+
+/// A code and what it is about: jobs with equal causes are one problem with one fix.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Cause {
+    pub(crate) code: Code,
+    pub(crate) about: About,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum About {
+    #[default]
+    Nothing,
+    Owner(Owner),
+    /// The machine of dead owners, and whether their end is certain.
+    Host(String, bool),
+    /// A job name, a reason or a board.
+    Text(String),
+}
+
+impl Cause {
+    pub(super) fn of(code: Code) -> Self {
+        let about = About::Nothing;
+        Self { code, about }
+    }
+
+    pub(super) fn text(code: Code, text: impl Into<String>) -> Self {
+        let about = About::Text(text.into());
+        Self { code, about }
+    }
+}
+
+impl About {
+    /// Differs for different causes of a code.
+    pub(super) fn exact(&self) -> String {
+        match self {
+            Self::Host(host, true) => format!("{host}:gone"),
+            Self::Host(host, false) => format!("{host}:silent"),
+            Self::Nothing | Self::Owner(_) | Self::Text(_) => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Owner(owner) => owner.fmt(f),
+            Self::Host(text, _) | Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// The jobs of a cause.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cases {
+    pub(crate) count: u64,
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// The oldest ones, the oldest first; a record without a time is older than all.
+    pub(crate) examples: Vec<Example>,
+    pub(crate) owners: BTreeSet<String>,
+    pub(crate) has_more_owners: bool,
+    /// The latest end of a claim.
+    pub(crate) expires: Option<DateTime<Utc>>,
+    /// The longest distance to a time in the future.
+    pub(crate) ahead: Option<chrono::TimeDelta>,
+}
+
+impl Cases {
+    pub(super) fn add(&mut self, entry: &Entry, now: DateTime<Utc>) {
+        self.count += 1;
+        let job = entry.job();
+        let since = job.and_then(|job| job.trashed_on.or(job.held_since()).or(job.created_on));
+        self.since = [self.since, since].into_iter().flatten().min();
+        if self.examples.len() < MOST || self.examples.last().is_some_and(|it| since < it.since) {
+            let at = self.examples.partition_point(|it| it.since <= since);
+            self.examples.insert(at, example(entry, since));
+            self.examples.truncate(MOST);
+        }
+        if let Some(owner) = entry.holding().and_then(|it| it.owner.as_ref()) {
+            let owner = owner.to_string();
+            let is_new = !self.owners.contains(&owner);
+            self.has_more_owners |= is_new && self.owners.len() >= MOST;
+            if is_new && self.owners.len() < MOST {
+                self.owners.insert(owner);
+            }
+        }
+        let left = entry.holding().and_then(|it| it.expires_in);
+        self.expires = self.expires.max(left.map(|left| now + left));
+    }
+
+    /// Joins the jobs of several causes.
+    pub(super) fn join(&mut self, other: Self) {
+        self.count += other.count;
+        self.since = [self.since, other.since].into_iter().flatten().min();
+        self.examples.extend(other.examples);
+        self.examples.sort_by_key(|it| it.since);
+        self.examples.truncate(MOST);
+        self.has_more_owners |= other.has_more_owners;
+        self.owners.extend(other.owners);
+        while self.owners.len() > MOST {
+            self.owners.pop_last();
+            self.has_more_owners = true;
+        }
+        self.expires = self.expires.max(other.expires);
+        self.ahead = self.ahead.max(other.ahead);
+    }
+
+    /// Names the owners: `dead1, dead2 and others`.
+    pub(super) fn names(&self) -> String {
+        let names: Vec<_> = self.owners.iter().map(String::as_str).collect();
+        match self.has_more_owners {
+            true => format!("{} and others", names.join(", ")),
+            false => names.join(", "),
+        }
+    }
+}
+
+fn example(entry: &Entry, since: Option<DateTime<Utc>>) -> Example {
+    let title = entry.job().and_then(crate::job::octavia::title);
+    Example {
+        job: entry.reference().into_owned(),
+        name: title.unwrap_or_else(|| entry.name().into_owned()),
+        since,
+    }
+}

@@ -1,0 +1,229 @@
+//! The whole diagnosis of a board: connection, server, keys, jobs, conductors and this machine.
+
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use chrono::{SubsecRound, Utc};
+use tokio::time;
+
+use super::{Snapshot, Survey, blocks::of_moves, local, octavia};
+use crate::{
+    board::{
+        Board, BoardError, Health,
+        examine::{Examined, Part},
+    },
+    context::Context,
+    exit::chain,
+    problem::{Code, Fix, Group, Problem},
+    suggest::Suggestion,
+};
+
+/// Timeout of a check that does not read every job.
+const USUAL: Duration = Duration::from_secs(2);
+
+/// Timeout of a check that does.
+pub(super) const WHOLE: Duration = Duration::from_secs(60);
+
+/// What one examination of a board found.
+#[derive(Default)]
+pub(crate) struct Checkup {
+    pub(crate) health: Option<Health>,
+    pub(crate) round_trip: Option<Duration>,
+    pub(crate) problems: Vec<Problem>,
+    /// What could not be checked, and why.
+    pub(crate) unseen: Vec<(Group, String)>,
+    /// `None` if no selected group needs the jobs, or they could not be read.
+    pub(crate) survey: Option<Survey>,
+}
+
+impl Checkup {
+    fn add(&mut self, group: Group, what: &str, seen: Result<Examined, String>) {
+        match seen {
+            Ok(seen) => {
+                self.problems.extend(seen.problems);
+                let told = seen.unseen.into_iter().map(|(what, why)| match why {
+                    Some(why) => format!("{what}: {}", chain(&why)),
+                    None => what,
+                });
+                self.unseen.extend(told.map(|what| (group, what)));
+            }
+            Err(why) => self.unseen.push((group, format!("{what}: {why}"))),
+        }
+    }
+}
+
+/// The groups that need the jobs.
+const OF_JOBS: [Group; 3] = [Group::Keys, Group::Jobs, Group::Conductors];
+
+/// Examines these groups, with a survey taken before if there is one.
+///
+/// A check that fails or is forbidden is a gap, unless the board is unreachable.
+pub(crate) async fn examine(
+    ctx: &Context,
+    board: &dyn Board,
+    groups: &[Group],
+    surveyed: Option<Survey>,
+) -> anyhow::Result<Checkup> {
+    let trying = || ctx.trying("examine", "the board");
+    let (health, round_trip) = health(board).await.with_context(trying)?;
+    let (parts, survey) = look(ctx, board, groups, surveyed).await;
+    let is_survey = |is_seen: bool| survey.as_ref().is_some_and(|it| it.is_ok() == is_seen);
+    let is_any = |is_seen: bool| parts.iter().any(|(.., it)| it.is_ok() == is_seen);
+    let (is_seen, is_denied) = (
+        is_any(true) || is_survey(true),
+        is_any(false) || is_survey(false),
+    );
+    // The connection may have been lost since.
+    if is_denied
+        && let Err(error) = board.health().await
+        && error.is_retryable()
+    {
+        return Err(error).with_context(trying);
+    }
+    let health = match health {
+        Err(error) if is_denied && !is_seen => return Err(error).with_context(trying),
+        health => health.ok(),
+    };
+    let mut checkup = Checkup {
+        health,
+        round_trip,
+        ..Checkup::default()
+    };
+    for (group, what, seen) in parts {
+        checkup.add(group, what, seen);
+    }
+    match survey {
+        Some(Ok(survey)) => checkup.surveyed(board, survey).await,
+        Some(Err(why)) => {
+            let wanted = OF_JOBS.into_iter().filter(|group| groups.contains(group));
+            let gaps = wanted.map(|group| (group, format!("jobs: {why}")));
+            checkup.unseen.extend(gaps);
+        }
+        None => {}
+    }
+    if groups.contains(&Group::Local) {
+        checkup.add(Group::Local, "", Ok(local::examine(&ctx.config)));
+    }
+    if let Some(conf) = &ctx.config.board.value.octavia
+        && groups.contains(&Group::Octavia)
+    {
+        let seen = octavia::examine(ctx, board, conf).await;
+        checkup.add(Group::Octavia, "", Ok(seen));
+    }
+    let problems = &mut checkup.problems;
+    problems.retain(|it| groups.contains(&it.code.group()));
+    problems.sort_by_key(|it| std::cmp::Reverse(it.severity));
+    Ok(checkup)
+}
+
+/// The results of the checks of a backend, each with its subject for a failure.
+type Parts = Vec<(Group, &'static str, Result<Examined, String>)>;
+
+/// Examines the parts that the backend knows, and all jobs.
+async fn look(
+    ctx: &Context,
+    board: &dyn Board,
+    groups: &[Group],
+    surveyed: Option<Survey>,
+) -> (Parts, Option<Result<Survey, String>>) {
+    let wants = |group: Group| groups.contains(&group);
+    let take = async {
+        let now = Utc::now().trunc_subsecs(6);
+        let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await?;
+        Survey::take(board, snapshot).await
+    };
+    let jobs = async {
+        match surveyed {
+            Some(survey) => Some(Ok(survey)),
+            None if OF_JOBS.into_iter().any(wants) => Some(within(WHOLE, take).await),
+            None => None,
+        }
+    };
+    let part = async |group: Group, part: Part, most: Duration| match wants(group) {
+        true => Some(within(most, board.examine(part)).await),
+        false => None,
+    };
+    let (connection, server, survey) = tokio::join!(
+        part(Group::Connection, Part::Connection, USUAL),
+        part(Group::Server, Part::Server, USUAL),
+        jobs,
+    );
+    let highest = survey.as_ref().and_then(|it| it.as_ref().ok()?.highest);
+    let keys = part(Group::Keys, Part::Keys { highest }, WHOLE).await;
+    let parts = [
+        (Group::Connection, "rights", connection),
+        (Group::Server, "configuration", server),
+        (Group::Keys, "keys", keys),
+    ];
+    let parts = parts.into_iter();
+    let parts = parts.filter_map(|(group, what, it)| Some((group, what, it?)));
+    (parts.collect(), survey)
+}
+
+/// Reads what a diagnosis knows besides the jobs.
+pub(crate) async fn surroundings(ctx: &Context, board: &dyn Board) -> anyhow::Result<Snapshot> {
+    let now = Utc::now().trunc_subsecs(6);
+    let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;
+    snapshot.with_context(|| ctx.trying("read", "the board"))
+}
+
+pub(crate) fn octavia_expiry(ctx: &Context) -> Option<crate::config::Expiry> {
+    ctx.config.board.value.octavia_expiry()
+}
+
+impl Checkup {
+    async fn surveyed(&mut self, board: &dyn Board, survey: Survey) {
+        let peers = board.capabilities().peer_order;
+        self.problems.extend(survey.problems(peers));
+        self.problems.extend(survey.of_conductors());
+        match within(USUAL, board.moves()).await {
+            Ok(moves) => self.problems.extend(of_moves(&moves)),
+            Err(why) => self.unseen.push((Group::Jobs, format!("moves: {why}"))),
+        }
+        let beside = survey
+            .snapshot
+            .health
+            .as_ref()
+            .map_or(0, |it| it.trashed_beside);
+        if beside > 0 {
+            let mut problem = Problem::new(Code::SharedTrash, "jobs of other boards in the trash");
+            problem.jobs = beside;
+            let look = Fix::look(Suggestion::of("list --trash --shared"));
+            self.problems.push(problem.fixed_by(look));
+        }
+        if survey.denied > 0 {
+            let what = format!("records without read permission: {}", survey.denied);
+            self.unseen.push((Group::Jobs, what));
+        }
+        let unseen = survey.snapshot.unseen.iter().cloned();
+        self.unseen.extend(unseen.map(|what| (Group::Jobs, what)));
+        self.survey = Some(survey);
+    }
+}
+
+/// Measures health and round-trip time; an unreachable board is an error, not a problem.
+async fn health(
+    board: &dyn Board,
+) -> Result<(Result<Health, BoardError>, Option<Duration>), BoardError> {
+    // Includes the time to connect.
+    let health = match board.health().await {
+        Err(error) if error.is_retryable() => return Err(error),
+        health => health,
+    };
+    let start = Instant::now();
+    let round_trip = board.health().await.ok().map(|_| start.elapsed());
+    Ok((health, round_trip))
+}
+
+async fn within<T>(
+    most: Duration,
+    check: impl Future<Output = Result<T, BoardError>>,
+) -> Result<T, String> {
+    match time::timeout(most, check).await {
+        Ok(seen) => seen.map_err(|error| chain(&error)),
+        Err(_) => Err(format!("no answer within {}s", most.as_secs())),
+    }
+}

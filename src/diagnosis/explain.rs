@@ -1,0 +1,471 @@
+//! One job in words: its state or problem, the evidence, and the command that helps.
+
+use serde::Serialize;
+
+use super::{
+    About, Cause, Snapshot,
+    blocks::{Whom, fix},
+    holder::Holder,
+    judge::{ahead, tried},
+    taker::{Answer, Taker},
+};
+use crate::{
+    duration,
+    job::{Departure, Entry, Holding, Job, Lease, Pause, Shelf, octavia},
+    output::short,
+    problem::{Code, Fix, Problem},
+    suggest::Suggestion,
+};
+
+const OCTAVIA: &str = "octavia-task-flow-conductor-";
+
+pub(crate) struct Case<'a> {
+    pub(crate) entry: &'a Entry,
+    pub(crate) shelf: Shelf,
+    /// Set if a second look found the claim not renewed.
+    pub(crate) is_late: bool,
+    /// The counted jobs ahead of it.
+    pub(crate) before: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Explanation {
+    /// The reference of the job.
+    pub(crate) job: String,
+    pub(crate) name: String,
+    /// The code of the first finding.
+    pub(crate) verdict: Code,
+    /// Whether the job runs, will run without help, or has ended well.
+    pub(crate) will_run: bool,
+    pub(crate) findings: Vec<Problem>,
+    pub(crate) unseen: Vec<String>,
+}
+
+impl Explanation {
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.name, short(&self.job))
+    }
+
+    pub(crate) fn on(mut self, program: &Suggestion) -> Self {
+        let findings = self.findings.into_iter();
+        self.findings = findings.map(|it| it.on(program)).collect();
+        self
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn explain(&self, case: &Case<'_>) -> Explanation {
+        let mut judged = self.judge(case.entry);
+        if case.is_late {
+            judged.main = Cause::of(Code::NotRenewed);
+            judged.will_run = false;
+        }
+        if judged.main.code == Code::Waiting && case.before == Some(0) {
+            judged.main.code = Code::Ready;
+        }
+        let findings = judged.causes().map(|cause| self.describe(case, cause));
+        let title = case.entry.job().and_then(octavia::title);
+        Explanation {
+            job: case.entry.reference().into_owned(),
+            name: title.unwrap_or_else(|| case.entry.name().into_owned()),
+            verdict: judged.main.code,
+            will_run: judged.will_run,
+            findings: findings.collect(),
+            unseen: self.unseen.clone(),
+        }
+    }
+
+    fn describe(&self, case: &Case<'_>, cause: &Cause) -> Problem {
+        let reference = case.entry.reference();
+        let whom = Whom::Job(&reference, case.shelf);
+        let problem = match case.entry {
+            Entry::Malformed(record) => Problem::new(
+                cause.code,
+                format!("the record cannot be read: {}", record.problem),
+            )
+            .seen("size", format!("{} bytes", record.size))
+            .seen_if(
+                self.has_peers,
+                "Python",
+                "services fail on the record or delete it",
+            ),
+            Entry::Job(job) => {
+                let problem = Problem::new(cause.code, self.sentence(case, job, cause));
+                self.with_evidence(problem, case, job)
+            }
+        };
+        let fix = match (cause.code, case.entry.job()) {
+            (Code::NotRenewed, Some(job)) => Some(self.restart(job, case)),
+            (Code::NoConductor, Some(job)) => Some(self.start(job)),
+            (Code::ConductorRefuses | Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {
+                self.look_at_conductor(cause.code, job)
+            }
+            _ => fix(cause, whom),
+        };
+        problem.fixed_by(fix)
+    }
+
+    /// Says what is so.
+    fn sentence(&self, case: &Case<'_>, job: &Job, cause: &Cause) -> String {
+        let about = &cause.about;
+        match cause.code {
+            Code::UnreadableSidecar => format!("the sidecar cannot be read: {}", about),
+            Code::BreaksPeers => format!(
+                "Python services fail on this record or may destroy it: {}",
+                about
+            ),
+            Code::UuidMismatch => {
+                "the posting carries the uuid of another record; refer to it by key".to_owned()
+            }
+            Code::BlocksPosters => "Octavia refuses new jobs because of this one".to_owned(),
+            Code::ClockSkew => {
+                let (what, time) = ahead(job, self.now).unwrap_or(("posted", self.now));
+                let by = duration::between(self.now, time);
+                format!("the job was {what} {by} ahead of this machine's clock")
+            }
+            Code::Failed | Code::Trashed => {
+                let last = job.history.failures.last();
+                let reason = job.history.reason();
+                let reason = reason.or_else(|| last.map(|it| it.headline().into()));
+                let why = reason.map(|reason| format!(": {reason}"));
+                format!("the job is in the trash{}", why.unwrap_or_default())
+            }
+            Code::Ended => ended(job).to_owned(),
+            code if job.holding.is_some() || code == Code::LockBroken => self.claimed(job, cause),
+            _ => self.unclaimed(case, job, cause),
+        }
+    }
+
+    fn claimed(&self, job: &Job, cause: &Cause) -> String {
+        let holding = job.holding.as_ref();
+        let left = holding.and_then(|it| it.expires_in).map(duration::brief);
+        let left = left.unwrap_or_default();
+        match cause.code {
+            Code::Running => self.runs(job),
+            Code::ExpiresSoon => {
+                format!("the claim ends in {left} unless renewed; the job is then claimable")
+            }
+            Code::NotRenewed => format!("the owner stopped renewing: the claim ends in {left}"),
+            Code::NeverExpires => {
+                "the claim has no expiry and its owner is not a running conductor".to_owned()
+            }
+            Code::OwnerDead => self.death(job, cause),
+            Code::LockBroken if holding.is_none() => {
+                "the job is unclaimed, but no client can claim it: its lock names no owner"
+                    .to_owned()
+            }
+            Code::LockBroken => cause.about.to_string(),
+            Code::UnfinishedMove => {
+                "an unfinished move from another board holds the claim".to_owned()
+            }
+            Code::Unsettled => format!(
+                "the conductor ran the job but could not record its end: {}",
+                cause.about
+            ),
+            Code::Unavailable => self.unavailable(job),
+            code => code.name().to_owned(),
+        }
+    }
+
+    fn unclaimed(&self, case: &Case<'_>, job: &Job, cause: &Cause) -> String {
+        match cause.code {
+            Code::Ready | Code::Waiting => self.queue(case, job, cause.code),
+            Code::BackingOff => {
+                let until = job.history.not_before.unwrap_or(self.now);
+                let (left, names) = (duration::between(self.now, until), self.willing(case, job));
+                format!("backing off for {left} more; {names} accepts the job after that")
+            }
+            Code::Paused => {
+                let pause = self.pauses.of(&job.name, self.now);
+                pause.map(Pause::to_string).unwrap_or_default()
+            }
+            Code::Exhausted => {
+                let (tried, most) = tried(job);
+                format!(
+                    "the retry limit is reached ({tried} of {} attempts)",
+                    most.min(tried)
+                )
+            }
+            Code::InvalidCommand => {
+                format!("no conductor can run the job as posted: {}", cause.about)
+            }
+            Code::ConductorRefuses => {
+                "the execution policy of the conductor refuses the job".to_owned()
+            }
+            Code::NoMatchingConductor => {
+                "conductors are running, but none accepts this job".to_owned()
+            }
+            Code::NoConductor if self.takers.is_empty() => {
+                "no conductor is running on this board".to_owned()
+            }
+            Code::NoConductor => {
+                "no conductor is running on this board; all registered ones are silent".to_owned()
+            }
+            Code::Unavailable => self.unavailable(job),
+            code => code.name().to_owned(),
+        }
+    }
+
+    fn runs(&self, job: &Job) -> String {
+        let Some(owner) = job.owner() else {
+            return "the job is claimed".to_owned();
+        };
+        let lease = job.holding.as_ref().map_or(Lease::Timed, |it| it.lease);
+        let taker = match self.holder(owner, lease) {
+            Holder::Conductor(at) => Some(&self.takers[at]),
+            _ => None,
+        };
+        let runs = taker.map(|it| &it.conductor.told.runs);
+        match runs.map(|runs| runs.iter().any(|run| *run.uuid == *job.reference())) {
+            Some(true) => "its command is running".to_owned(),
+            Some(false) => "a running conductor holds the claim".to_owned(),
+            None if owner.text().starts_with(OCTAVIA) => {
+                "an Octavia worker holds the claim".to_owned()
+            }
+            None => "the owner is not a conductor".to_owned(),
+        }
+    }
+
+    /// Says how the owner of a claim is known to be dead.
+    fn death(&self, job: &Job, cause: &Cause) -> String {
+        let conductor = self.conductors().find(|it| Some(&it.owner) == job.owner());
+        let About::Host(host, is_certain) = &cause.about else {
+            return "the owner is gone".to_owned();
+        };
+        let gone = match is_certain {
+            true => "process gone",
+            false => "its process cannot be checked from here",
+        };
+        match conductor {
+            Some(it) if it.silence.is_some() && super::is_silent(it) => {
+                let heard = it.silence.map(duration::brief).unwrap_or_default();
+                format!(
+                    "conductor {} on {host}, pid {}: last heartbeat {heard} ago, {gone}",
+                    it.name, it.pid
+                )
+            }
+            Some(it) => format!("an earlier conductor {} on {host} made the claim", it.name),
+            None => format!("the owner's process on {host} no longer exists"),
+        }
+    }
+
+    fn willing(&self, case: &Case<'_>, job: &Job) -> String {
+        let takes = |taker: &&Taker| {
+            matches!(
+                taker.answer(case.entry, job, self.now),
+                Answer::Takes { .. }
+            )
+        };
+        let names = self.takers_alive().filter(takes);
+        let names: Vec<_> = names.map(|it| it.conductor.name.as_str()).collect();
+        match names.as_slice() {
+            [one] => (*one).to_owned(),
+            [one, other] => format!("{one} or {other}"),
+            [one, others @ ..] => format!("{one} or {} others", others.len()),
+            [] => "no conductor".to_owned(),
+        }
+    }
+
+    fn queue(&self, case: &Case<'_>, job: &Job, code: Code) -> String {
+        let by = format!("{} accepts the job", self.willing(case, job));
+        match (code, case.before) {
+            (Code::Ready, None) => by,
+            (_, Some(0)) => format!("the job is next; {by} when a slot is free"),
+            (_, before) => {
+                let jobs = before.map_or_else(|| "unknown".to_owned(), |jobs| jobs.to_string());
+                format!("{by}, but all slots are busy; jobs ahead: {jobs}")
+            }
+        }
+    }
+
+    fn unavailable(&self, job: &Job) -> String {
+        match job {
+            _ if job.is_denied => "you may not read this record",
+            _ if job.book.is_some() && self.has_peers && !self.sees_peers => {
+                "the job is a TaskFlow flow; TaskFlow conductors do not register, so jobboard \
+                 cannot see whether one is running"
+            }
+            _ if !self.sees_conductors => {
+                "the job is unclaimed; jobboard cannot see which conductors are running"
+            }
+            _ => "jobboard cannot see whether a conductor accepts this job",
+        }
+        .to_owned()
+    }
+
+    fn with_evidence(&self, problem: Problem, case: &Case<'_>, job: &Job) -> Problem {
+        let problem = match problem.code {
+            Code::UuidMismatch => {
+                return problem.seen("uuid", &job.uuid).seen("key", job.key.text());
+            }
+            Code::ClockSkew | Code::BreaksPeers => return problem,
+            Code::Paused => {
+                let pause = self.pauses.of(&job.name, self.now);
+                problem.at("paused", pause.and_then(|it| it.remark.on), self.now)
+            }
+            Code::UnfinishedMove => problem.seen("from", job.moved_from().unwrap_or_default()),
+            Code::BackingOff => problem.at("until", job.history.not_before, self.now),
+            _ => problem,
+        };
+        let problem = match &job.holding {
+            Some(holding) => self.with_claim(problem, job, holding),
+            None if job.shelf == Shelf::Trash => problem.at("trashed", job.trashed_on, self.now),
+            None if job.ended.is_some() => {
+                problem.at("ended", job.ended.as_ref().map(|it| it.on), self.now)
+            }
+            None => self
+                .with_answers(problem, case, job)
+                .at("posted", job.created_on, self.now),
+        };
+        let remark = job
+            .history
+            .remark
+            .as_ref()
+            .filter(|_| job.shelf != Shelf::Board);
+        let problem = match remark {
+            Some(remark) => problem.seen("by", &remark.by),
+            None => problem,
+        };
+        self.with_attempts(problem, job)
+    }
+
+    fn with_claim(&self, problem: Problem, job: &Job, holding: &Holding) -> Problem {
+        let owner = holding
+            .owner
+            .as_ref()
+            .map_or_else(|| "?".into(), |it| it.text());
+        let told = self
+            .conductors()
+            .filter(|it| Some(&it.owner) == holding.owner.as_ref());
+        let mut runs = told.flat_map(|it| &it.told.runs);
+        let run = runs.find(|run| *run.uuid == *job.reference());
+        let problem = problem
+            .seen("owner", owner)
+            .at("held", job.held_since(), self.now);
+        let problem = problem.at("started", run.map(|run| run.since), self.now);
+        match (holding.lease, holding.expires_in) {
+            (Lease::None, _) => problem.seen("expires", "never"),
+            (Lease::Session, _) => problem.seen("expires", "with the owner's session"),
+            (Lease::Timed, left) => {
+                let left = left.map(duration::brief).unwrap_or_default();
+                problem.seen("expires", format!("in {left} unless renewed"))
+            }
+        }
+    }
+
+    /// Adds what each conductor answers, if none takes the job; otherwise, how busy they are.
+    fn with_answers(&self, mut problem: Problem, case: &Case<'_>, job: &Job) -> Problem {
+        let (mut slots, mut free, mut longest) = (0, 0, None);
+        for taker in &self.takers {
+            let answer = match taker.is_silent {
+                true => Answer::Leaves("silent".to_owned()),
+                false => taker.answer(case.entry, job, self.now),
+            };
+            if let Some(reason) = answer.reason() {
+                problem = problem.seen(&taker.conductor.name, reason);
+                continue;
+            }
+            slots += taker.conductor.told.slots.unwrap_or(1);
+            free += taker.conductor.free();
+            let starts = taker.conductor.told.runs.iter().map(|run| run.since);
+            longest = longest.into_iter().chain(starts).min();
+        }
+        if matches!(problem.code, Code::Ready | Code::Waiting) {
+            let busy = format!("{} of {slots}", slots.saturating_sub(free));
+            problem = problem.seen("busy slots", busy);
+            problem = problem.at("longest run", longest.filter(|_| free == 0), self.now);
+        }
+        match problem.code {
+            Code::BackingOff => problem,
+            _ => {
+                let until = job.history.not_before.filter(|time| *time > self.now);
+                problem.at("backing off", until, self.now)
+            }
+        }
+    }
+
+    fn with_attempts(&self, problem: Problem, job: &Job) -> Problem {
+        if job.history.attempts == 0 {
+            return problem;
+        }
+        let problem = problem.seen("attempts", job.history.attempts);
+        match job.history.failures.last() {
+            Some(last) => {
+                let failed = format!("{}, by {}", last.headline(), last.conductor);
+                problem
+                    .seen("failed", failed)
+                    .at("failed on", Some(last.time), self.now)
+            }
+            None => problem,
+        }
+    }
+
+    fn restart(&self, job: &Job, case: &Case<'_>) -> Fix {
+        let taker = self
+            .takers
+            .iter()
+            .find(|it| Some(&it.conductor.owner) == job.owner());
+        let is_of_octavia = job.owner().is_some_and(|it| it.text().starts_with(OCTAVIA));
+        let text = match taker {
+            Some(_) => "restart the conductor; this shows its state",
+            None if is_of_octavia => {
+                "restart the octavia-worker whose log contains that name; after the claim expires, \
+                 a second worker runs the job too"
+            }
+            None => "restart the owner; after the claim expires, a second worker runs the job too",
+        };
+        Fix::look(match taker {
+            Some(taker) => Suggestion::of("conductors").operand(&taker.conductor.name),
+            None => Suggestion::of("show").with([case.entry.reference()]),
+        })
+        .because(text)
+    }
+
+    fn start(&self, job: &Job) -> Fix {
+        let wanted = job.details.as_ref().and_then(|it| it.get("command"));
+        let program = wanted.as_deref().and_then(|it| it.get(0)?.as_str());
+        let command = Suggestion::of("conduct");
+        match program {
+            Some(program) if self.has_peers => {
+                let program = match program.starts_with('/') {
+                    true => program.to_owned(),
+                    false => format!("/usr/bin/{program}"),
+                };
+                Fix::look(command.with(["--allow".to_owned(), program]))
+                    .because("start a conductor that may run the program")
+            }
+            Some(_) => Fix::look(command).because("start a conductor"),
+            None => Fix::look(command.with(["--handlers", "DIR"]))
+                .because("start a conductor with a directory that has a handler of this name"),
+        }
+    }
+
+    /// Suggests a look at a conductor that skips or cannot settle the job.
+    fn look_at_conductor(&self, code: Code, job: &Job) -> Option<Fix> {
+        let is_owner = |it: &&Taker| Some(&it.conductor.owner) == job.owner();
+        let taker = self.takers.iter().find(is_owner);
+        let taker = taker.or_else(|| self.takers_alive().next())?;
+        let text = match code {
+            Code::Unsettled => "fix the reason, and the conductor settles the job; its state:",
+            Code::ConductorRefuses => {
+                "allow it on the conductor's machine; handlers are read again within 10s, options \
+                 need a restart; what it allows now:"
+            }
+            _ => {
+                "add a handler of this name, or start a conductor that accepts the job; what each accepts:"
+            }
+        };
+        let command = Suggestion::of("conductors").operand(&taker.conductor.name);
+        Some(Fix::look(command).because(text))
+    }
+}
+
+fn ended(job: &Job) -> &'static str {
+    match job.ended.as_ref().map(|it| it.departure) {
+        None => "the job has left the board",
+        Some(Departure::Consumed) if job.is_moved() => "the job continues on another board",
+        Some(Departure::Consumed) => "the job is complete",
+        Some(Departure::Failed) => "the job was consumed as failed",
+        Some(Departure::Purged) => "the job was purged",
+    }
+}

@@ -1,0 +1,241 @@
+//! Whether the holder of a claim is alive.
+
+use std::time::Duration;
+
+use tokio::time::{self, Instant};
+
+use super::taker::Taker;
+use crate::{
+    board::{Board, BoardError, JobRef},
+    config::Expiry,
+    job::{Conductor, Entry, Holding, Lease, MOVER, Owner, Shelf},
+    lease::LEASE,
+    process::living::has_ended,
+};
+
+/// The least time left on a renewed claim of a peer: a quarter of the expiry that TaskFlow's users choose by default.
+const LEAST_OF_PEERS: Duration = Duration::from_millis(7500);
+
+/// How many claims are checked twice.
+const MOST: usize = 1000;
+
+/// The shortest time between the two checks of a claim.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// Whether a conductor's heartbeat is late, or its process has died.
+pub(crate) fn is_silent(conductor: &Conductor) -> bool {
+    has_died(conductor) || conductor.is_overdue()
+}
+
+/// Whether the process of a conductor has ended, as far as this machine can see.
+pub(crate) fn has_died(conductor: &Conductor) -> bool {
+    let process = conductor.told.process.as_deref();
+    has_ended(&conductor.host, conductor.pid, process) == Some(true)
+}
+
+/// The holder of a claim, as far as this machine can see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// A conductor that is alive: its place in the list.
+    Conductor(usize),
+    /// Its process is gone, or it is a conductor that no longer answers.
+    Dead {
+        host: String,
+        is_certain: bool,
+    },
+    Other,
+}
+
+impl Holder {
+    /// Decides about a claim from the conductors and the process table.
+    ///
+    /// Only conductors hold claims without expiry under the name of a process. On another machine such an owner is
+    /// therefore dead unless it is a running conductor.
+    pub(crate) fn of(owner: &Owner, lease: Lease, takers: &[Taker]) -> Self {
+        let known = || takers.iter().enumerate();
+        let mut known = known().filter(|(_, it)| it.conductor.owner == *owner);
+        if let Some((first, taker)) = known.next() {
+            let living = [(first, taker)]
+                .into_iter()
+                .chain(known)
+                .find(|(_, it)| !it.is_silent);
+            return match living {
+                Some((at, _)) => Self::Conductor(at),
+                None => Self::Dead {
+                    host: taker.conductor.host.clone(),
+                    is_certain: taker.has_certainly_died(),
+                },
+            };
+        }
+        let (text, is_forever) = (owner.text(), lease == Lease::None);
+        match process_of(&text).filter(|_| !text.starts_with(MOVER)) {
+            Some((host, pid)) if has_ended(host, pid, None).unwrap_or(is_forever) => Self::Dead {
+                host: host.to_owned(),
+                // One machine may have several pid namespaces.
+                is_certain: is_forever && has_ended(host, pid, None) == Some(true),
+            },
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Whether the process of a move to another board has ended; `None` if it ran on another machine.
+pub(crate) fn has_mover_ended(owner: &Owner) -> Option<bool> {
+    let text = owner.text();
+    let (host, pid) = process_of(text.strip_prefix(MOVER)?)?;
+    has_ended(host, pid, None)
+}
+
+pub(crate) fn is_of_broken_move(owner: &Owner) -> bool {
+    has_mover_ended(owner) == Some(true)
+}
+
+/// Whether a claim is a move's claim on the copy that it posted.
+///
+/// Only the source board knows whether the copy may run, so only the move or `copy --resume` may end the claim.
+pub(crate) fn is_copy_of_move(holding: &Holding) -> bool {
+    let owner = holding.owner.as_ref();
+    holding.lease == Lease::None && owner.is_some_and(|it| it.text().starts_with(MOVER))
+}
+
+/// Returns the host and the pid from a name like `…HOST:PID:RANDOM`.
+pub(crate) fn process_of(name: &str) -> Option<(&str, u32)> {
+    let (rest, random) = name.rsplit_once(':')?;
+    let (rest, pid) = rest.rsplit_once(':')?;
+    let is_random = random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let host = rest.rsplit(':').next()?;
+    is_random.then_some((host, pid.parse().ok()?))
+}
+
+/// Claims with less time left than a living owner leaves. A second look decides.
+#[derive(Debug, Default)]
+pub(crate) struct Recheck(Vec<Suspect>);
+
+#[derive(Debug)]
+struct Suspect {
+    job: JobRef,
+    holding: Holding,
+    seen: Instant,
+    /// How long the claim has to be watched.
+    pause: Duration,
+}
+
+/// Returns the least time left on a renewed claim, and how long to watch the claim to be sure.
+pub(crate) fn least_left(
+    holding: &Holding,
+    conductor: Option<&Taker>,
+    (has_peers, octavia): (bool, Option<Expiry>),
+) -> Option<(Duration, Duration)> {
+    let is_timed = holding.lease == Lease::Timed;
+    let owner = holding.owner.as_ref().filter(|_| is_timed)?;
+    // `jobboard` numbers its claims.
+    if holding.fence.is_none() {
+        let least = octavia.map_or(LEAST_OF_PEERS, Expiry::quarter);
+        return has_peers.then_some((least, SHORTEST));
+    }
+    if let Some(lease) = conductor.and_then(Taker::lease) {
+        // Conductors renew when two thirds are left.
+        return Some((lease / 3, SHORTEST));
+    }
+    // Only processes renew theirs. The lease is unknown, but a claim with this much left is renewed within half of it.
+    let left = holding.expires_in?;
+    process_of(&owner.text()).map(|_| (LEASE / 3, left / 2))
+}
+
+impl Recheck {
+    /// Notes a claim to look at again after `pause`.
+    pub(crate) fn add(&mut self, entry: &Entry, pause: Duration) {
+        if let Some(holding) = entry.holding()
+            && self.0.len() < MOST
+        {
+            self.0.push(Suspect {
+                job: JobRef::Key(entry.key().clone()),
+                holding: holding.clone(),
+                seen: Instant::now(),
+                pause: pause.max(SHORTEST),
+            });
+        }
+    }
+
+    /// Looks again at the claims that can be decided within `most`, and returns those that were not renewed.
+    pub(crate) async fn not_renewed(
+        mut self,
+        board: &dyn Board,
+        most: Duration,
+    ) -> Result<Vec<Entry>, BoardError> {
+        self.0.retain(|it| it.pause <= most);
+        let Some(pause) = self.0.iter().map(|it| it.pause).max() else {
+            return Ok(Vec::new());
+        };
+        time::sleep(pause).await;
+        let references: Vec<_> = self.0.iter().map(|it| it.job.clone()).collect();
+        let found = board.find(Shelf::Board, &references).await?;
+        let pairs = self.0.iter().zip(found);
+        let late = pairs.filter_map(|(before, mut found)| {
+            let entry = found.pop()?;
+            let now = entry.holding()?;
+            let is_same =
+                (&now.owner, &now.fence) == (&before.holding.owner, &before.holding.fence);
+            let left = |holding: &Holding| holding.expires_in.unwrap_or_default();
+            let waned = left(&before.holding).saturating_sub(left(now)) > before.seen.elapsed() / 2;
+            (is_same && waned).then_some(entry)
+        });
+        Ok(late.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::system::uname;
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_name() {
+        for (name, process) in [
+            ("ada@h7:h7:4711:c0ffee01", Some(("h7", 4711))),
+            ("h7:4711:c0ffee01", Some(("h7", 4711))),
+            ("ada@h7", None),
+            ("h7:4711:c0ffee", None),
+            ("h7:x:c0ffee01", None),
+            ("4711:c0ffee01", None),
+        ] {
+            assert_eq!(process_of(name), process, "{name}");
+        }
+    }
+
+    #[test]
+    fn dead_owners_are_seen_here_and_by_their_claims_without_expiry_elsewhere() {
+        let here = uname().nodename().to_string_lossy().into_owned();
+        let ours = std::process::id();
+        let dead = |host: &str, is_certain| Holder::Dead {
+            host: host.to_owned(),
+            is_certain,
+        };
+        let gone = format!("ada:{here}:{}:c0ffee01", i32::MAX);
+        for (name, lease, holder) in [
+            (
+                format!("{here}:{ours}:c0ffee01"),
+                Lease::None,
+                Holder::Other,
+            ),
+            (gone.clone(), Lease::None, dead(&here, true)),
+            // A claim that expires may be renewed from another pid namespace.
+            (gone, Lease::Timed, dead(&here, false)),
+            (
+                "elsewhere.:1:c0ffee01".to_owned(),
+                Lease::None,
+                dead("elsewhere.", false),
+            ),
+            (
+                "elsewhere.:1:c0ffee01".to_owned(),
+                Lease::Timed,
+                Holder::Other,
+            ),
+            ("ada@elsewhere.".to_owned(), Lease::None, Holder::Other),
+        ] {
+            let owner = Owner::from_stored(name.as_str());
+            assert_eq!(Holder::of(&owner, lease, &[]), holder, "{name}");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The verdict on one job: its state, or the cause why it does not run. Every command judges by this function.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{
+    About, Cause, Snapshot,
+    holder::{Holder, has_mover_ended, is_copy_of_move, least_left},
+    signature::signature,
+    taker::{Answer, Taker},
+};
+use crate::{
+    conductor::judgement::{Against, admit},
+    job::{Entry, Holding, Job, Lease, Malformed, Shelf},
+    problem::Code,
+    retry::{MAX_ATTEMPTS, own_max_attempts},
+};
+
+/// The clock difference that is ignored.
+pub(crate) const SKEW: TimeDelta = TimeDelta::seconds(5);
+
+/// A move on another machine is unfinished if it holds a copy for longer than this.
+const MOVING: TimeDelta = TimeDelta::minutes(1);
+
+/// The time left of a claim by hand that is worth a word.
+const SOON: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub(crate) struct Judged {
+    /// The state, or the main problem.
+    pub(crate) main: Cause,
+    pub(crate) also: Vec<Cause>,
+    /// Whether the job runs, will run without help, or has ended well.
+    pub(crate) will_run: bool,
+    /// How long the claim has to be watched to know that it is renewed.
+    pub(crate) pause: Option<Duration>,
+}
+
+impl Judged {
+    pub(crate) fn causes(&self) -> impl Iterator<Item = &Cause> {
+        [&self.main].into_iter().chain(&self.also)
+    }
+}
+
+/// Returns the failed attempts and the retry limit that the job or the default sets.
+pub(super) fn tried(job: &Job) -> (u32, u32) {
+    // A running attempt has not failed.
+    let under_way = u32::from(job.holding.is_some());
+    let most = job.details.as_ref().and_then(own_max_attempts);
+    let tried = job.history.attempts.saturating_sub(under_way);
+    (tried, most.unwrap_or(MAX_ATTEMPTS))
+}
+
+/// Whether an unclaimed job is at the retry limit that it or the default sets.
+pub(crate) fn is_exhausted(job: &Job) -> bool {
+    let (tried, most) = tried(job);
+    job.holding.is_none() && tried >= most
+}
+
+impl Snapshot {
+    pub(crate) fn judge(&self, entry: &Entry) -> Judged {
+        let (main, will_run) = match entry {
+            Entry::Malformed(record) if record.is_denied => (Cause::of(Code::Unavailable), false),
+            Entry::Malformed(record) => (unreadable(record), false),
+            Entry::Job(job) => match (job.shelf, &job.holding) {
+                (Shelf::Trash, _) => (trashed(job), false),
+                (Shelf::Past, _) => {
+                    let is_well = (job.ended.as_ref())
+                        .is_none_or(|it| it.departure != crate::job::Departure::Failed);
+                    (Cause::of(Code::Ended), is_well)
+                }
+                (Shelf::Board, Some(holding)) => self.held(job, holding),
+                (Shelf::Board, None) => self.waiting(entry, job),
+            },
+        };
+        let on_board = entry.job().filter(|job| job.shelf == Shelf::Board);
+        let also = on_board
+            .map(|job| self.beside(job, &main))
+            .unwrap_or_default();
+        let pause = entry.holding().filter(|_| main.code == Code::Running);
+        let pause = pause.and_then(|holding| self.doubt(holding));
+        Judged {
+            main,
+            also,
+            will_run,
+            pause,
+        }
+    }
+
+    fn held(&self, job: &Job, holding: &Holding) -> (Cause, bool) {
+        let Some(owner) = &holding.owner else {
+            let problem = job.problem.as_deref().unwrap_or("the owner cannot be read");
+            return match job.is_denied {
+                true => (Cause::of(Code::Unavailable), false),
+                false => (Cause::text(Code::LockBroken, problem), false),
+            };
+        };
+        if is_copy_of_move(holding) {
+            let is_old = holding.claimed_on.is_none_or(|on| self.now - on > MOVING);
+            return match has_mover_ended(owner).unwrap_or(is_old) {
+                true => {
+                    let from = job.moved_from().unwrap_or_default();
+                    (Cause::text(Code::UnfinishedMove, from), false)
+                }
+                false => (Cause::of(Code::Running), true),
+            };
+        }
+        let lapses = holding.lease != Lease::None;
+        match self.holder(owner, holding.lease) {
+            Holder::Dead { host, is_certain } => {
+                let about = About::Host(host, is_certain);
+                (
+                    Cause {
+                        code: Code::OwnerDead,
+                        about,
+                    },
+                    lapses,
+                )
+            }
+            Holder::Conductor(at) => self.held_by(&self.takers[at], job, holding),
+            Holder::Other if !lapses => {
+                let about = About::Owner(owner.clone());
+                (
+                    Cause {
+                        code: Code::NeverExpires,
+                        about,
+                    },
+                    false,
+                )
+            }
+            Holder::Other => {
+                let soon =
+                    holding.fence.is_some() && holding.expires_in.is_some_and(|it| it < SOON);
+                let code = if soon {
+                    Code::ExpiresSoon
+                } else {
+                    Code::Running
+                };
+                (Cause::of(code), true)
+            }
+        }
+    }
+
+    fn held_by(&self, taker: &Taker, job: &Job, holding: &Holding) -> (Cause, bool) {
+        let told = &taker.conductor.told;
+        if let Some(stuck) = told
+            .unsettled
+            .iter()
+            .find(|it| *it.uuid == *job.reference())
+        {
+            return (Cause::text(Code::Unsettled, &stuck.reason), false);
+        }
+        // A conductor of this name that ended earlier made the claim.
+        let is_older = holding
+            .claimed_on
+            .is_some_and(|on| on + SKEW < taker.conductor.since);
+        let runs = told.runs.iter().any(|run| *run.uuid == *job.reference());
+        if is_older && !runs && told.runs.len() < crate::job::MOST_RUNS {
+            let about = About::Host(taker.conductor.host.clone(), false);
+            let lapses = holding.lease != Lease::None;
+            return (
+                Cause {
+                    code: Code::OwnerDead,
+                    about,
+                },
+                lapses,
+            );
+        }
+        (Cause::of(Code::Running), true)
+    }
+
+    /// Returns how long to watch a claim that should have been renewed by now.
+    fn doubt(&self, holding: &Holding) -> Option<Duration> {
+        let (owner, left) = (holding.owner.as_ref()?, holding.expires_in?);
+        let taker = match self.holder(owner, holding.lease) {
+            Holder::Conductor(at) => Some(&self.takers[at]),
+            _ => None,
+        };
+        let peers = (self.has_peers, self.octavia_expiry);
+        let (least, pause) = least_left(holding, taker, peers)?;
+        (left < least).then_some(pause)
+    }
+
+    fn waiting(&self, entry: &Entry, job: &Job) -> (Cause, bool) {
+        let problem = || job.problem.clone().unwrap_or_default();
+        if job.is_denied {
+            return (Cause::of(Code::Unavailable), false);
+        }
+        if job.is_blocked {
+            return (Cause::text(Code::LockBroken, "no owner"), false);
+        }
+        if job.is_unfit {
+            return (Cause::text(Code::UnreadableSidecar, problem()), false);
+        }
+        // Whoever paused it decides when its other problems matter.
+        if let Some(pause) = self.pauses.of(&job.name, self.now) {
+            let ends = pause.until.is_some();
+            return (Cause::text(Code::Paused, &pause.names), ends);
+        }
+        let (mut takes, mut is_spent, mut free) = (false, true, 0);
+        for taker in self.takers_alive() {
+            if let Answer::Takes { spent } = taker.answer(entry, job, self.now) {
+                takes = true;
+                is_spent &= spent.is_some();
+                free += taker.conductor.free();
+            }
+            if takes && !is_spent && free > 0 {
+                break;
+            }
+        }
+        if !takes {
+            return (self.not_taken(entry, job), false);
+        }
+        match job.history.is_held_back(self.now) {
+            _ if is_spent => (exhausted(job), false),
+            true => (Cause::of(Code::BackingOff), true),
+            false if free == 0 => (Cause::of(Code::Waiting), true),
+            false => (Cause::of(Code::Ready), true),
+        }
+    }
+
+    fn not_taken(&self, entry: &Entry, job: &Job) -> Cause {
+        let open = self.open.as_ref().and_then(|open| admit(open, job).err());
+        if let Some(flaw) =
+            open.filter(|it| matches!(it, Against::Policy(unfit) if unfit.is_final()))
+        {
+            return Cause::text(Code::InvalidCommand, flaw.to_string());
+        }
+        let (mut alive, mut refusal, mut is_unknown) = (0, None, false);
+        for taker in self.takers_alive() {
+            alive += 1;
+            match taker.answer(entry, job, self.now) {
+                Answer::Refuses(reason) => {
+                    refusal =
+                        refusal.or_else(|| Some(format!("{}: {reason}", taker.conductor.name)));
+                }
+                Answer::Unknown(_) => is_unknown = true,
+                _ => {}
+            }
+        }
+        let is_for_peers = job.book.is_some() && self.has_peers && !self.sees_peers;
+        match refusal {
+            Some(refusal) => Cause::text(Code::ConductorRefuses, refusal),
+            None if is_for_peers || is_unknown => Cause::of(Code::Unavailable),
+            None if alive == 0 && !self.sees_conductors => Cause::of(Code::Unavailable),
+            None if alive == 0 => Cause::of(Code::NoConductor),
+            None => Cause::text(Code::NoMatchingConductor, &job.name),
+        }
+    }
+
+    /// Returns what is wrong besides.
+    fn beside(&self, job: &Job, main: &Cause) -> Vec<Cause> {
+        let mut also = Vec::new();
+        let is_told =
+            job.is_unfit || job.is_blocked || (job.holding.is_some() && job.owner().is_none());
+        if let Some(problem) = job.problem.as_ref().filter(|_| self.has_peers && !is_told) {
+            also.push(Cause::text(Code::BreaksPeers, problem));
+        }
+        if job.is_unfit && main.code != Code::UnreadableSidecar {
+            let problem = job.problem.clone().unwrap_or_default();
+            also.push(Cause::text(Code::UnreadableSidecar, problem));
+        }
+        if job.is_misnamed {
+            also.push(Cause::of(Code::UuidMismatch));
+        }
+        let is_on_purpose = matches!(main.code, Code::Exhausted | Code::Paused);
+        if !is_on_purpose && is_exhausted(job) {
+            also.push(exhausted(job));
+        }
+        let blocks = |expiry: crate::config::Expiry| expiry.in_the_way(job.created_on?, self.now);
+        if self.octavia_expiry.and_then(blocks).is_some() {
+            also.push(Cause::of(Code::BlocksPosters));
+        }
+        if ahead(job, self.now).is_some() {
+            also.push(Cause::of(Code::ClockSkew));
+        }
+        also
+    }
+}
+
+/// Returns the job's time that is the furthest ahead of our clock, beyond what is ignored.
+pub(super) fn ahead(job: &Job, now: DateTime<Utc>) -> Option<(&'static str, DateTime<Utc>)> {
+    let times = [
+        ("posted", job.created_on),
+        ("modified", job.last_modified),
+        ("claimed", job.holding.as_ref().and_then(|it| it.claimed_on)),
+    ];
+    let times = times
+        .into_iter()
+        .filter_map(|(what, time)| Some((what, time?)));
+    let furthest = times
+        .max_by_key(|(_, time)| *time)
+        .filter(|(_, time)| *time - now > SKEW)?;
+    // Reading a large board takes a while, and new jobs appear.
+    (furthest.1 - Utc::now() > SKEW || now > Utc::now()).then_some(furthest)
+}
+
+/// Somebody may work on a claimed record that only we cannot read.
+fn unreadable(record: &Malformed) -> Cause {
+    match &record.holding {
+        None => Cause::text(Code::UnreadableRecord, "unclaimed"),
+        Some(_) => Cause::text(Code::UnreadableRecord, "claimed"),
+    }
+}
+
+fn exhausted(job: &Job) -> Cause {
+    let last = job.history.failures.last();
+    let reason = last.map_or_else(String::new, signature);
+    Cause::text(Code::Exhausted, reason)
+}
+
+fn trashed(job: &Job) -> Cause {
+    match job.history.failures.last() {
+        // An operator's reason outweighs an earlier failure.
+        Some(last)
+            if job
+                .sent_by()
+                .is_none_or(|it| it.reason.as_deref() == Some(&last.reason)) =>
+        {
+            Cause::text(Code::Failed, signature(last))
+        }
+        _ => Cause::of(Code::Trashed),
+    }
+}

@@ -1,0 +1,35 @@
+//! Why jobs do not run: everything is read once, each job is judged by one function, and every command shows views of
+//! the same counts and problems.
+
+mod blocks;
+mod causes;
+mod checkup;
+mod chosen;
+mod explain;
+mod figures;
+mod holder;
+mod judge;
+mod local;
+mod octavia;
+mod signature;
+mod snapshot;
+mod survey;
+mod taker;
+#[cfg(test)]
+mod tests;
+mod top;
+
+pub(crate) use self::{
+    causes::{About, Cause},
+    checkup::{Checkup, examine, octavia_expiry, surroundings},
+    chosen::WithProblem,
+    explain::{Case, Explanation},
+    figures::{ByName, ByOwner, Departures, Figures, Standing, age},
+    holder::{
+        Holder, Recheck, has_died, has_mover_ended, is_copy_of_move, is_of_broken_move, is_silent,
+    },
+    judge::{SKEW, is_exhausted},
+    signature::{Alike, Sample, Signatures, signature},
+    snapshot::{Snapshot, apart},
+    survey::{Survey, Surveyor},
+};

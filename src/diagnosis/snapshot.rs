@@ -1,0 +1,131 @@
+//! What a diagnosis knows besides the jobs, read once.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+
+use super::{holder::Holder, taker::Taker};
+use crate::{
+    board::{Board, BoardError, Capabilities, Health, chain},
+    conductor::policy::Policy,
+    config::Expiry,
+    job::{Conductor, Lease, Owner, Pauses, Takes},
+};
+
+/// The most owners whose processes are remembered.
+const MOST_OWNERS: usize = 10_000;
+
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) now: DateTime<Utc>,
+    pub(crate) health: Option<Health>,
+    pub(super) takers: Vec<Taker>,
+    /// Whether the list of conductors could be read.
+    pub(crate) sees_conductors: bool,
+    pub(crate) pauses: Pauses,
+    /// `None` on boards other than Octavia's.
+    pub(super) octavia_expiry: Option<Expiry>,
+    pub(super) has_peers: bool,
+    /// Whether TaskFlow conductors are visible.
+    pub(super) sees_peers: bool,
+    /// The parts that could not be read, and why.
+    pub(crate) unseen: Vec<String>,
+    /// The policy without restrictions: what it refuses, nobody can run.
+    pub(super) open: Option<Policy>,
+    holders: Mutex<HashMap<(Owner, bool), Holder>>,
+}
+
+/// Turns a permanent error into a gap; a retryable one stays an error, for example an unreachable board.
+pub(crate) fn apart<T>(
+    seen: Result<T, BoardError>,
+) -> Result<(Option<T>, Option<String>), BoardError> {
+    match seen {
+        Ok(seen) => Ok((Some(seen), None)),
+        Err(error) if error.is_retryable() => Err(error),
+        Err(error) => Ok((None, Some(chain(&error)))),
+    }
+}
+
+impl Snapshot {
+    pub(crate) async fn read(
+        board: &dyn Board,
+        octavia_expiry: Option<Expiry>,
+        now: DateTime<Utc>,
+    ) -> Result<Self, BoardError> {
+        let mut unseen = Vec::new();
+        let mut gap = |what, problem: Option<String>| {
+            unseen.extend(problem.map(|why| format!("{what}: {why}")));
+        };
+        let (health, problem) = apart(board.health().await)?;
+        gap("the board's totals", problem);
+        let (pauses, problem) = apart(board.pauses().await)?;
+        gap("the pauses", problem);
+        let (conductors, problem) = apart(board.conductors().await)?;
+        gap("the conductors", problem);
+        let snapshot = Self {
+            health,
+            pauses: Pauses::new(pauses.unwrap_or_default(), now),
+            sees_conductors: conductors.is_some(),
+            unseen,
+            ..Self::new(board.capabilities(), octavia_expiry, now)
+        };
+        Ok(snapshot.with_conductors(conductors.unwrap_or_default()))
+    }
+
+    /// Knows the kind of the board only.
+    pub(crate) fn new(
+        capabilities: Capabilities,
+        octavia_expiry: Option<Expiry>,
+        now: DateTime<Utc>,
+    ) -> Self {
+        Self {
+            now,
+            health: None,
+            takers: Vec::new(),
+            sees_conductors: true,
+            pauses: Pauses::default(),
+            octavia_expiry,
+            has_peers: capabilities.has_peers(),
+            sees_peers: !capabilities.has_expiring_claims,
+            unseen: Vec::new(),
+            open: Policy::of(&Takes::default()).ok(),
+            holders: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn with_conductors(mut self, conductors: Vec<Conductor>) -> Self {
+        self.takers = conductors.into_iter().map(Taker::new).collect();
+        self
+    }
+
+    pub(crate) fn conductors(&self) -> impl Iterator<Item = &Conductor> {
+        self.takers.iter().map(|taker| &taker.conductor)
+    }
+
+    pub(crate) fn alive(&self) -> impl Iterator<Item = &Conductor> {
+        self.takers_alive().map(|taker| &taker.conductor)
+    }
+
+    pub(super) fn takers_alive(&self) -> impl Iterator<Item = &Taker> {
+        self.takers.iter().filter(|taker| !taker.is_silent)
+    }
+
+    /// Looks at each owner's process once.
+    pub(crate) fn holder(&self, owner: &Owner, lease: Lease) -> Holder {
+        let key = (owner.clone(), lease == Lease::None);
+        let mut known = self.holders.lock();
+        if let Some(holder) = known.get(&key) {
+            return holder.clone();
+        }
+        let mut holder = Holder::of(owner, lease, &self.takers);
+        if let Holder::Dead { is_certain, .. } = &mut holder {
+            // An unreadable registry proves nothing.
+            *is_certain &= self.sees_conductors;
+        }
+        if known.len() < MOST_OWNERS {
+            known.insert(key, holder.clone());
+        }
+        holder
+    }
+}

@@ -1,0 +1,204 @@
+//! One pass over the jobs of a board: the counts, and the jobs of each cause, in bounded memory.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::TryStreamExt;
+
+use super::{
+    About, Cause, Snapshot,
+    causes::Cases,
+    figures::{ByName, ByOwner, Figures, Tally},
+    holder::{Recheck, is_silent},
+    judge::ahead,
+    top::keep_most,
+};
+use crate::{
+    board::{Board, BoardError, Detail, Query},
+    job::{Conductor, Entry, Origin, Owner, Shelf},
+    problem::Code,
+};
+
+/// The most causes; beyond twice as many, the rarest are dropped from the list, but stay in the counts.
+const MOST_CAUSES: usize = 1000;
+
+/// How long claims are watched for a renewal.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+pub(crate) struct Survey {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) figures: Figures,
+    pub(crate) causes: BTreeMap<Cause, Cases>,
+    pub(crate) names: Vec<ByName>,
+    pub(crate) owners: Vec<ByOwner>,
+    /// Whether rare names, and whether rare owners, were dropped.
+    pub(crate) has_dropped: [bool; 2],
+    /// The highest sequence number.
+    pub(crate) highest: Option<i64>,
+    /// The number of records that we may not read.
+    pub(crate) denied: u64,
+    pub(super) has_commands: bool,
+    /// An owner that claims as peers do.
+    pub(super) peer: Option<Owner>,
+}
+
+/// A survey in progress.
+pub(crate) struct Surveyor {
+    pub(crate) survey: Survey,
+    tally: Tally,
+    recheck: Recheck,
+}
+
+impl Surveyor {
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
+        Self {
+            tally: Tally::new(snapshot.now),
+            recheck: Recheck::default(),
+            survey: Survey {
+                snapshot,
+                figures: Figures::default(),
+                causes: BTreeMap::new(),
+                names: Vec::new(),
+                owners: Vec::new(),
+                has_dropped: [false; 2],
+                highest: None,
+                denied: 0,
+                has_commands: false,
+                peer: None,
+            },
+        }
+    }
+
+    /// Counts this many names exactly; beyond twice as many, the rarest are dropped.
+    pub(crate) fn with_names(mut self, most_names: usize) -> Self {
+        self.tally.most_names = most_names;
+        self
+    }
+
+    /// Adds a record of the board or of the trash.
+    pub(crate) fn add(&mut self, entry: &Entry) {
+        let survey = &mut self.survey;
+        let judged = survey.snapshot.judge(entry);
+        if let Some(pause) = judged.pause {
+            self.recheck.add(entry, pause);
+        }
+        for cause in judged.causes() {
+            survey.note(cause, entry, &mut self.tally.figures);
+        }
+        let Some(job) = entry.job() else { return };
+        if job.shelf != Shelf::Board {
+            return;
+        }
+        self.tally.add(job);
+        survey.highest = survey.highest.max(job.sequence);
+        let details = job.details.as_ref();
+        survey.has_commands |= details.is_some_and(|details| details.get("command").is_some());
+        // `jobboard` numbers its claims.
+        if let Some(holding) = job.holding.as_ref().filter(|it| it.fence.is_none())
+            && let Some(owner) = &holding.owner
+            && survey.peer.as_ref() != Some(owner)
+        {
+            survey.peer = Some(owner.clone());
+        }
+    }
+
+    /// Looks again at the claims that may not be renewed, and finishes the counts.
+    pub(crate) async fn finish(mut self, board: &dyn Board) -> Result<Survey, BoardError> {
+        for entry in std::mem::take(&mut self.recheck)
+            .not_renewed(board, PATIENCE)
+            .await?
+        {
+            let owner = entry.holding().and_then(|it| it.owner.clone());
+            let about = owner.map_or(About::Nothing, About::Owner);
+            let cause = Cause {
+                code: Code::NotRenewed,
+                about,
+            };
+            self.survey.note(&cause, &entry, &mut self.tally.figures);
+        }
+        Ok(self.counted())
+    }
+
+    /// Finishes without a second look, which takes a second.
+    pub(crate) fn counted(self) -> Survey {
+        let mut survey = self.survey;
+        survey.has_dropped = self.tally.has_dropped;
+        (survey.figures, survey.names, survey.owners) = self.tally.finish(&survey.snapshot);
+        survey
+    }
+}
+
+impl Survey {
+    fn note(&mut self, cause: &Cause, entry: &Entry, figures: &mut Figures) {
+        let now = self.snapshot.now;
+        match cause.code {
+            Code::Paused => figures.paused += 1,
+            Code::Unavailable => {
+                let is_denied = match entry {
+                    Entry::Job(job) => job.is_denied,
+                    Entry::Malformed(record) => record.is_denied,
+                };
+                self.denied += u64::from(is_denied);
+            }
+            _ => {}
+        }
+        if !cause.code.is_problem() && cause.code != Code::Paused {
+            return;
+        }
+        if cause.code.is_problem() {
+            *figures.jobs_with_problem.entry(cause.code).or_default() += 1;
+        }
+        if !self.causes.contains_key(cause) {
+            self.causes.insert(cause.clone(), Cases::default());
+        }
+        let Some(cases) = self.causes.get_mut(cause) else {
+            return;
+        };
+        cases.add(entry, now);
+        if cause.code == Code::ClockSkew {
+            let by = entry
+                .job()
+                .and_then(|job| ahead(job, now))
+                .map(|(_, time)| time - now);
+            cases.ahead = cases.ahead.max(by);
+        }
+        keep_most(&mut self.causes, MOST_CAUSES, |of| of.count);
+    }
+
+    /// Returns the number of silent conductors. One that ended earlier counts while it holds claims.
+    pub(crate) fn silent(&self) -> u64 {
+        let holds = |it: &Conductor| {
+            self.owners
+                .iter()
+                .any(|of| of.owner.as_ref() == Some(&it.owner))
+        };
+        let silent = self.snapshot.conductors().filter(|it| is_silent(it));
+        silent.filter(|it| !it.has_left || holds(it)).count() as u64
+    }
+
+    /// Reads the whole board, and its own jobs of the trash.
+    pub(crate) async fn take(board: &dyn Board, snapshot: Snapshot) -> Result<Self, BoardError> {
+        let mut surveyor = Surveyor::new(snapshot);
+        for shelf in [Shelf::Board, Shelf::Trash] {
+            surveyor.read(board, shelf).await?;
+        }
+        surveyor.finish(board).await
+    }
+}
+
+impl Surveyor {
+    pub(crate) async fn read(&mut self, board: &dyn Board, shelf: Shelf) -> Result<(), BoardError> {
+        let detail = match shelf {
+            Shelf::Board => Detail::Whole,
+            _ => Detail::Brief,
+        };
+        let mut entries = board.entries(Query::all(shelf, detail));
+        while let Some(entry) = entries.try_next().await? {
+            // An unreadable record in the trash harms nobody.
+            let is_put_away = shelf == Shelf::Trash && entry.job().is_none();
+            if !is_put_away && !matches!(entry.origin(), Origin::Beside(_)) {
+                self.add(&entry);
+            }
+        }
+        Ok(())
+    }
+}

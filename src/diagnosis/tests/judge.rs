@@ -1,0 +1,254 @@
+//! Tests the judgement of one job.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use serde_json::json;
+
+use super::{
+    NO_PID, ago, board, conductor, entry, exhausted, held, here, job, now, trashed, unreadable,
+    with,
+};
+use crate::{
+    config::Expiry,
+    diagnosis::Snapshot,
+    job::{
+        Conductor, Course, Entry, Job, Lease, Pause, Pauses, Remark, Run, Shelf, Takes, Unsettled,
+    },
+};
+
+fn night() -> Snapshot {
+    board(false).with_conductors(vec![conductor()])
+}
+
+/// The conductor `night` after this change, as the only one.
+fn changed(change: impl FnOnce(&mut Conductor)) -> Snapshot {
+    let mut conductor = conductor();
+    change(&mut conductor);
+    board(false).with_conductors(vec![conductor])
+}
+
+fn accepting(takes: Takes) -> Snapshot {
+    let max_attempts = 5;
+    changed(|it| {
+        it.told.takes = Some(Takes {
+            max_attempts,
+            ..takes
+        })
+    })
+}
+
+fn paused(until: Option<TimeDelta>) -> Snapshot {
+    let pause = Pause {
+        names: "re*".to_owned(),
+        until: until.map(|it| now() + it),
+        remark: Remark::now("paused", "ana", None),
+    };
+    let mut snapshot = night();
+    snapshot.pauses = Pauses::new(vec![pause], now());
+    snapshot
+}
+
+fn edited(mut job: Job, change: impl FnOnce(&mut Job)) -> Entry {
+    change(&mut job);
+    entry(job)
+}
+
+/// Returns the code, whether the job runs without help, and the other problems: `paused stays, also clock-skew`.
+fn judged(snapshot: &Snapshot, entry: &Entry) -> String {
+    let judged = snapshot.judge(entry);
+    let runs = if judged.will_run { "runs" } else { "stays" };
+    let also = judged.also.iter().map(|it| format!(", also {}", it.code));
+    format!("{} {runs}{}", judged.main.code, also.collect::<String>())
+}
+
+fn delayed(job: Job) -> Entry {
+    edited(job, |it| it.history.not_before = Some(ago(-60)))
+}
+
+fn spent() -> Job {
+    exhausted(job("resize"), "disk full")
+}
+
+#[test]
+fn unclaimed_job_is_ready_or_waits_for_a_slot_a_time_or_a_pause() {
+    let resize = entry(job("resize"));
+    let busy = changed(|it| it.told.running = Some(1));
+    assert_eq!(judged(&night(), &resize), "ready runs");
+    assert_eq!(judged(&busy, &resize), "waiting runs");
+    assert_eq!(
+        judged(&night(), &delayed(job("resize"))),
+        "backing-off runs"
+    );
+    assert_eq!(
+        judged(&night(), &delayed(spent())),
+        "retries-exhausted stays"
+    );
+    assert_eq!(judged(&paused(None), &resize), "paused stays");
+    let hour = Some(TimeDelta::hours(1));
+    assert_eq!(judged(&paused(hour), &resize), "paused runs");
+    assert_eq!(judged(&paused(None), &entry(job("backup"))), "ready runs");
+    // The operator who paused it decides when its other problems matter.
+    assert_eq!(judged(&paused(None), &entry(spent())), "paused stays");
+}
+
+#[test]
+fn job_that_no_conductor_accepts_is_judged_by_their_reasons() {
+    let resize = entry(job("resize"));
+    let silent = changed(|it| it.silence = Some(Duration::from_secs(60)));
+    let quiet = changed(|it| it.told.course = Course::Quiet);
+    let only_backups = accepting(Takes {
+        filters: vec!["name=backup".to_owned()],
+        ..Takes::default()
+    });
+    let handlers = accepting(Takes {
+        programs: Some(Vec::new()),
+        handlers: Some([("backup".to_owned(), None)].into()),
+        ..Takes::default()
+    });
+    let rsync = accepting(Takes {
+        programs: Some(vec!["rsync".to_owned()]),
+        ..Takes::default()
+    });
+    assert_eq!(judged(&board(false), &resize), "no-conductor stays");
+    assert_eq!(judged(&silent, &resize), "no-conductor stays");
+    let exhausted = "no-conductor stays, also retries-exhausted";
+    assert_eq!(judged(&board(false), &entry(spent())), exhausted);
+    assert_eq!(judged(&quiet, &resize), "no-matching-conductor stays");
+    assert_eq!(
+        judged(&only_backups, &resize),
+        "no-matching-conductor stays"
+    );
+    assert_eq!(judged(&handlers, &resize), "conductor-refuses stays");
+    assert_eq!(judged(&rsync, &resize), "conductor-refuses stays");
+    for (details, code) in [
+        (json!({}), "no-matching-conductor stays"),
+        (json!({ "command": "ls" }), "invalid-command stays"),
+        (json!({ "command": ["../ls"] }), "invalid-command stays"),
+    ] {
+        assert_eq!(judged(&night(), &entry(with("a", details))), code);
+    }
+    let mut unseen = board(false);
+    unseen.sees_conductors = false;
+    assert_eq!(judged(&unseen, &resize), "unavailable stays");
+}
+
+#[test]
+fn claimed_job_is_judged_by_its_owner() {
+    let gone = format!("ada:{}:{NO_PID}:c0ffee01", here());
+    let living = format!("{}:{}:c0ffee01", here(), std::process::id());
+    let elsewhere = "h9:1:c0ffee01";
+    for (owner, timed, forever) in [
+        ("night", "running runs", "running runs"),
+        ("ada", "running runs", "claim-never-expires stays"),
+        (&living, "running runs", "claim-never-expires stays"),
+        (&gone, "owner-dead runs", "owner-dead stays"),
+        // The process table of another machine is not visible from here.
+        (elsewhere, "running runs", "owner-dead stays"),
+    ] {
+        for (lease, code) in [(Lease::Timed, timed), (Lease::None, forever)] {
+            let entry = entry(held(job("resize"), owner, lease));
+            assert_eq!(judged(&night(), &entry), code, "{owner} {lease:?}");
+        }
+    }
+    let soon = edited(held(job("resize"), "ada", Lease::Timed), |job| {
+        job.holding.as_mut().unwrap().expires_in = Some(Duration::from_secs(5));
+    });
+    assert_eq!(judged(&night(), &soon), "claim-expires-soon runs");
+    for (pid, code) in [
+        (NO_PID, "unfinished-move stays"),
+        (std::process::id(), "running runs"),
+    ] {
+        let mover = format!("move:{}:{pid}:c0ffee01", here());
+        let copy = entry(held(job("resize"), &mover, Lease::None));
+        assert_eq!(judged(&night(), &copy), code);
+    }
+}
+
+#[test]
+fn claim_of_a_conductor_is_judged_by_its_status() {
+    let uuid = job("resize").uuid;
+    let silent = changed(|it| it.silence = Some(Duration::from_secs(60)));
+    // A conductor of this name that ended earlier made the claim.
+    let restarted = changed(|it| it.since = ago(20));
+    let runs_it = changed(|it| {
+        it.since = ago(20);
+        it.told.runs.push(Run {
+            uuid: uuid.clone(),
+            name: "resize".to_owned(),
+            since: ago(10),
+            attempt: 1,
+        });
+    });
+    let unsettled = changed(|it| {
+        it.told.unsettled.push(Unsettled {
+            uuid,
+            name: "resize".to_owned(),
+            reason: "the server is away".to_owned(),
+        });
+    });
+    for (snapshot, timed, forever) in [
+        (silent, "owner-dead runs", "owner-dead stays"),
+        (restarted, "owner-dead runs", "owner-dead stays"),
+        (runs_it, "running runs", "running runs"),
+        (unsettled, "unsettled-job stays", "unsettled-job stays"),
+    ] {
+        for (lease, code) in [(Lease::Timed, timed), (Lease::None, forever)] {
+            let claim = entry(held(job("resize"), "night", lease));
+            assert_eq!(judged(&snapshot, &claim), code);
+        }
+    }
+}
+
+#[test]
+fn damaged_record_is_judged_before_its_claim() {
+    let broken = edited(held(job("a"), "ada", Lease::Session), |it| {
+        it.holding.as_mut().unwrap().owner = None;
+    });
+    let blocked = edited(job("a"), |it| it.is_blocked = true);
+    let unfit = edited(job("a"), |it| it.is_unfit = true);
+    let denied = edited(job("a"), |it| it.is_denied = true);
+    assert_eq!(
+        judged(&night(), &unreadable("a")),
+        "unreadable-record stays"
+    );
+    assert_eq!(judged(&night(), &broken), "broken-lock stays");
+    assert_eq!(judged(&night(), &blocked), "broken-lock stays");
+    assert_eq!(judged(&night(), &unfit), "unreadable-sidecar stays");
+    assert_eq!(judged(&night(), &denied), "unavailable stays");
+}
+
+#[test]
+fn problems_besides_the_state_are_listed() {
+    let posted = |seconds| edited(job("a"), |it| it.created_on = Some(ago(seconds)));
+    let misnamed = edited(job("a"), |it| it.is_misnamed = true);
+    let flawed = edited(job("a"), |it| it.problem = Some("odd priority".to_owned()));
+    let peers = board(true).with_conductors(vec![conductor()]);
+    let mut octavia = night();
+    octavia.octavia_expiry = Some(Expiry::default());
+    for (snapshot, entry, code) in [
+        (&night(), misnamed, "ready runs, also uuid-mismatch"),
+        (&night(), flawed.clone(), "ready runs"),
+        (&peers, flawed, "ready runs, also breaks-peers"),
+        (&night(), posted(90_000), "ready runs"),
+        (&octavia, posted(90_000), "ready runs, also blocks-posters"),
+        (&night(), posted(-60), "ready runs, also clock-skew"),
+        (&night(), posted(-3), "ready runs"),
+    ] {
+        assert_eq!(judged(snapshot, &entry), code);
+    }
+}
+
+#[test]
+fn job_in_the_trash_has_failed_unless_an_operator_put_it_there() {
+    let failed = || trashed(job("a"), Some("exit 1"));
+    let by_ana = edited(failed(), |it| {
+        it.history.remark = Some(Remark::now("trashed", "ana", Some("old")));
+    });
+    assert_eq!(judged(&night(), &entry(failed())), "failed stays");
+    assert_eq!(judged(&night(), &by_ana), "trashed stays");
+    let unfailed = entry(trashed(job("a"), None));
+    assert_eq!(judged(&night(), &unfailed), "trashed stays");
+    let ended = edited(job("a"), |it| it.shelf = Shelf::Past);
+    assert_eq!(judged(&night(), &ended), "ended runs");
+}

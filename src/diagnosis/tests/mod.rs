@@ -1,0 +1,125 @@
+//! Tests the judgement of jobs and the survey on made-up boards.
+
+mod judge;
+mod survey;
+
+use std::time::Duration;
+
+use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
+use rustix::system::uname;
+use serde_json::{Value, json};
+
+use super::Snapshot;
+use crate::{
+    board::{Capabilities, PeerOrder},
+    job::{
+        Conductor, Entry, Failure, Fence, Holding, Job, JobKey, Lease, Malformed, Origin, Owner,
+        Shelf, Takes, Told,
+    },
+};
+
+/// A pid that no process has.
+const NO_PID: u32 = i32::MAX as u32;
+
+fn now() -> DateTime<Utc> {
+    Utc::now().trunc_subsecs(6)
+}
+
+fn ago(seconds: i64) -> DateTime<Utc> {
+    now() - TimeDelta::seconds(seconds)
+}
+
+fn here() -> String {
+    uname().nodename().to_string_lossy().into_owned()
+}
+
+fn board(has_peers: bool) -> Snapshot {
+    let capabilities = Capabilities {
+        has_expiring_claims: true,
+        peer_order: has_peers.then_some(PeerOrder::NewestOfTheMostUrgent),
+    };
+    Snapshot::new(capabilities, None, now())
+}
+
+/// A job that every conductor without filters may run.
+fn job(name: &str) -> Job {
+    with(name, json!({ "command": ["true"] }))
+}
+
+fn with(name: &str, details: Value) -> Job {
+    Job {
+        key: JobKey::new(name),
+        uuid: format!("00000000-0000-4000-8000-{:012x}", name.len()),
+        details: Some(details.into()),
+        created_on: Some(ago(100)),
+        ..Job::named(name)
+    }
+}
+
+/// A claim that was made 50 seconds ago by a client of ours.
+fn held(job: Job, owner: &str, lease: Lease) -> Job {
+    let holding = Holding {
+        owner: Some(Owner::from_stored(owner)),
+        lease,
+        expires_in: (lease == Lease::Timed).then_some(Duration::from_secs(25)),
+        outlives: None,
+        claimed_on: Some(ago(50)),
+        fence: Some(Fence("7".to_owned())),
+    };
+    Job {
+        holding: Some(holding),
+        ..job
+    }
+}
+
+fn trashed(mut job: Job, failure: Option<&str>) -> Job {
+    (job.shelf, job.trashed_on) = (Shelf::Trash, Some(ago(10)));
+    let failures = failure.map(|reason| Failure::told(reason, "night"));
+    job.history.failures.extend(failures);
+    job
+}
+
+fn exhausted(mut job: Job, reason: &str) -> Job {
+    job.history.attempts = 5;
+    job.history.failures = vec![Failure::told(reason, "night")];
+    job
+}
+
+fn entry(job: Job) -> Entry {
+    Entry::Job(Box::new(job))
+}
+
+fn unreadable(key: &str) -> Entry {
+    Entry::Malformed(Malformed {
+        is_denied: false,
+        key: JobKey::new(key),
+        problem: "no msgpack".to_owned(),
+        size: 3,
+        raw: Vec::new(),
+        holding: None,
+        origin: Origin::Here,
+    })
+}
+
+/// A conductor `night` on another machine, with one free slot, that runs commands.
+fn conductor() -> Conductor {
+    Conductor {
+        name: "night".to_owned(),
+        host: "h7".to_owned(),
+        pid: 4711,
+        since: ago(1000),
+        owner: Owner::from_stored("night"),
+        silence: Some(Duration::from_secs(3)),
+        has_left: false,
+        told: Told {
+            version: Some("0.2.0".to_owned()),
+            slots: Some(1),
+            lease: Some(30.0),
+            takes: Some(Takes {
+                max_attempts: 5,
+                ..Takes::default()
+            }),
+            ..Told::default()
+        },
+    }
+}

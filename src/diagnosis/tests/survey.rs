@@ -1,0 +1,191 @@
+//! Tests the counts and the problems of a survey.
+
+use std::collections::BTreeMap;
+
+use super::{
+    NO_PID, ago, board, conductor, entry, exhausted, held, here, job, trashed, unreadable,
+};
+use crate::{
+    diagnosis::{Survey, Surveyor, WithProblem},
+    job::{Entry, Lease},
+    problem::{Code, Problem, Risk},
+};
+
+/// Untrusted texts, some of which differ only in what `--problem` may not spell out.
+const HOSTILE: [&str; 14] = [
+    "a*b",
+    "a?b",
+    "a[b",
+    "a]b",
+    "a'b",
+    "a;b",
+    "[!a]*",
+    "--force",
+    "\u{1b}[2J\n\u{202e}",
+    "=",
+    "no space left on /dev/sda1, which is a device with a long name, 1",
+    "no space left on /dev/sda1, which is a device with a long name, 2",
+    "no space left on /dev/sda1, which is a device with a long [name]",
+    "日本語 اللغة 😀",
+];
+
+fn survey(entries: &[Entry]) -> Survey {
+    let mut surveyor = Surveyor::new(board(false).with_conductors(vec![conductor()]));
+    entries.iter().for_each(|it| surveyor.add(it));
+    surveyor.counted()
+}
+
+fn sums(problems: &[Problem]) -> BTreeMap<Code, u64> {
+    let mut sums = BTreeMap::new();
+    for it in problems {
+        *sums.entry(it.code).or_default() += it.jobs;
+    }
+    sums
+}
+
+/// Jobs with every text as an owner, a name and a reason.
+fn mixed() -> Vec<Entry> {
+    let gone = |pid: u32| format!("ada:{}:{pid}:c0ffee01", here());
+    let texts = HOSTILE.into_iter().flat_map(|text| {
+        [
+            exhausted(job("resize"), text),
+            exhausted(job("backup"), text),
+            held(job("resize"), text, Lease::None),
+            trashed(job("resize"), Some(text)),
+        ]
+    });
+    let claims = [
+        held(job("resize"), &gone(NO_PID), Lease::None),
+        held(job("resize"), &gone(NO_PID), Lease::Timed),
+        held(job("resize"), &gone(NO_PID - 1), Lease::Timed),
+        held(job("resize"), "night", Lease::Timed),
+    ];
+    let no_reason = {
+        let mut job = exhausted(job("resize"), "");
+        job.history.failures.clear();
+        job
+    };
+    let jobs = texts.chain(claims).chain([job("resize"), no_reason]);
+    jobs.map(entry)
+        .chain([unreadable("a"), unreadable("b")])
+        .collect()
+}
+
+#[test]
+fn counts_are_the_sums_of_the_causes_and_of_the_problems() {
+    let survey = survey(&mixed());
+    let expected = [
+        (Code::OwnerDead, 3),
+        (Code::UnreadableRecord, 2),
+        (Code::NeverExpires, 14),
+        (Code::Exhausted, 29),
+        (Code::Failed, 14),
+    ];
+    assert_eq!(survey.figures.jobs_with_problem, expected.into());
+    let mut of_causes = BTreeMap::new();
+    for (cause, cases) in &survey.causes {
+        *of_causes.entry(cause.code).or_default() += cases.count;
+    }
+    assert_eq!(of_causes, expected.into());
+    assert_eq!(sums(&survey.problems(None)), expected.into());
+}
+
+#[test]
+fn selector_of_a_cause_selects_exactly_its_jobs() {
+    let entries = mixed();
+    let mut selectors = 0;
+    // Few causes at a time, so that each is a problem of its own.
+    for some in entries.chunks(8).chain([entries.as_slice()]) {
+        let survey = survey(some);
+        for problem in survey.problems(None) {
+            let command = problem.fix.and_then(|it| it.command).unwrap();
+            let at = command
+                .words()
+                .iter()
+                .position(|it| it == "--problem")
+                .unwrap();
+            let selector = &command.words()[at + 1];
+            let chosen: WithProblem = selector.parse().unwrap();
+            let is_of = |it: &&Entry| chosen.is_of(it, &survey.snapshot);
+            let selected = some.iter().filter(is_of).count() as u64;
+            // A code alone also selects the jobs of its problems that are shown apart.
+            let expected = match selector == problem.code.name() {
+                true => survey.figures.of(problem.code),
+                false => problem.jobs,
+            };
+            assert_eq!(selected, expected, "{selector}");
+            selectors += 1;
+        }
+    }
+    assert!(selectors > 30, "{selectors}");
+}
+
+#[test]
+fn certain_and_uncertain_deaths_on_one_machine_are_two_problems() {
+    let owner = format!("ada:{}:{NO_PID}:c0ffee01", here());
+    let claims = [Lease::None, Lease::Timed].map(|lease| entry(held(job("a"), &owner, lease)));
+    let mut fixes: Vec<_> = survey(&claims)
+        .problems(None)
+        .into_iter()
+        .map(|it| {
+            let fix = it.fix.unwrap();
+            (fix.risk.unwrap(), fix.command.unwrap().to_string())
+        })
+        .collect();
+    fixes.sort();
+    let command = |verb: &str, how: &str| format!("{verb} --problem owner-dead={}:{how}", here());
+    assert_eq!(
+        fixes,
+        [
+            (Risk::Safe, command("abandon --force", "gone")),
+            (Risk::Decision, command("abandon --force --now", "silent")),
+        ]
+    );
+}
+
+#[test]
+fn rare_causes_are_one_problem_with_the_oldest_examples() {
+    let jobs = (0..6).flat_map(|cause: i64| (0..=cause).map(move |number| (cause, number)));
+    let jobs = jobs.map(|(cause, number)| {
+        let mut job = exhausted(
+            job(&format!("job-{cause}-{number}")),
+            &"x".repeat(cause as usize + 1),
+        );
+        job.created_on = Some(ago(1000 * (cause + 1) + number));
+        entry(job)
+    });
+    let problems = survey(&jobs.collect::<Vec<_>>()).problems(None);
+    let found = problems.iter().map(|it| {
+        let examples: Vec<_> = it.examples.iter().map(|it| it.name.as_str()).collect();
+        (it.jobs, it.summary.as_str(), examples)
+    });
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [
+            (6, "xxxxxx", vec!["job-5-5", "job-5-4", "job-5-3"]),
+            (5, "xxxxx", vec!["job-4-4", "job-4-3", "job-4-2"]),
+            (4, "xxxx", vec!["job-3-3", "job-3-2", "job-3-1"]),
+            (6, "xxx, xx, x", vec!["job-2-2", "job-2-1", "job-2-0"]),
+        ]
+    );
+}
+
+#[test]
+fn five_thousand_causes_are_counted_in_bounded_memory() {
+    let frequent = (0..3000).map(|_| entry(held(job("a"), "ada", Lease::None)));
+    let rare = (0..5000).map(|it| entry(held(job("a"), &format!("owner-{it}"), Lease::None)));
+    let mut surveyor = Surveyor::new(board(false));
+    let mut most = 0;
+    for it in frequent.chain(rare) {
+        surveyor.add(&it);
+        most = most.max(surveyor.survey.causes.len());
+    }
+    assert!(most <= 2000, "{most}");
+    let survey = surveyor.counted();
+    let problems = survey.problems(None);
+    assert_eq!(sums(&problems), [(Code::NeverExpires, 8000)].into());
+    assert!(
+        problems.iter().all(|it| it.summary.len() < 200),
+        "{problems:?}"
+    );
+}

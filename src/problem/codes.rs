@@ -1,0 +1,159 @@
+//! The closed list of codes. A code is the same word in every output, and an anchor in `docs/troubleshooting.md`.
+
+use serde::Serialize;
+
+use crate::names::named;
+
+named! {
+    /// What belongs together, and can be checked by itself.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    pub(crate) enum Group ("group", str::eq) {
+        Connection => "connection",
+        Server => "server",
+        Keys => "keys",
+        Jobs => "jobs",
+        Conductors => "conductors",
+        Local => "local",
+        Octavia => "octavia",
+    }
+}
+
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    pub(crate) enum Severity ("severity", str::eq) {
+        Ok => "ok",
+        Note => "note",
+        Warning => "warning",
+        Error => "error",
+    }
+}
+
+/// Declares the codes, each with its group, severity and impact. A state is no problem and has no impact.
+macro_rules! codes {
+    ($($Group:ident { $($Code:ident = $name:tt, $Severity:ident: $impact:literal;)+ })+) => {
+        named! {
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+            pub(crate) enum Code ("code", str::eq) { $($($Code => $name,)+)+ }
+        }
+
+        impl Code {
+            pub(crate) fn meaning(self) -> (Group, Severity, &'static str) {
+                match self {
+                    $($(Self::$Code => (Group::$Group, Severity::$Severity, $impact),)+)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    Connection {
+        RightsMissing = "missing-rights", Error: "operations that need these rights fail";
+        ServerAway = "server-unreachable", Warning: "the board tolerates fewer server failures";
+        TlsExpires = "certificate-expires", Warning: "after the expiry no client can connect";
+    }
+    Server {
+        Evicts = "evicts-keys", Error:
+            "a full server removes claims and jobs, so jobs run twice or never";
+        NotPersistent = "not-persistent", Warning: "a restart of the server loses all jobs";
+        PersistenceFails = "persistence-failing", Error:
+            "a restart of the server loses new jobs, or the server already rejects them";
+        WritableReplica = "writable-replica", Error:
+            "the master overwrites every change made here, and its clients never see the change";
+        ReplicaLags = "replica-lagging", Warning:
+            "if the master fails, claims and jobs that are not yet replicated are lost";
+        WritableByOthers = "writable-by-others", Error:
+            "other users of this machine can post commands that your conductors run";
+        Damaged = "damaged-file", Error: "jobs are lost, and reading or writing fails";
+        DiskFull = "disk-full", Warning: "soon jobs can be neither posted nor settled";
+        LogLarge = "large-log", Warning:
+            "every process reads the log when it starts, and the disk fills up";
+    }
+    Keys {
+        WrongType = "wrong-type", Error: "every command that uses this key fails";
+        StrayKeys = "stray-keys", Warning:
+            "the keys use space forever, and a new job with the same key inherits them";
+        SequenceBehind = "sequence-behind", Warning:
+            "new jobs get the numbers of existing jobs and run out of order";
+        SharedTrash = "shared-trash", Note: "`list --trash` hides these jobs without --shared";
+    }
+    Jobs {
+        Ready = "ready", Ok: "";
+        Running = "running", Ok: "";
+        Waiting = "waiting", Ok: "";
+        BackingOff = "backing-off", Ok: "";
+        Paused = "paused", Ok: "";
+        ExpiresSoon = "claim-expires-soon", Ok: "";
+        Trashed = "trashed", Ok: "";
+        Ended = "ended", Ok: "";
+        UnknownJob = "unknown-job", Warning: "";
+        Unavailable = "unavailable", Ok: "";
+        OwnerDead = "owner-dead", Error: "no process runs the job";
+        LockBroken = "broken-lock", Error:
+            "the lock names no owner, so no worker can claim or settle the job";
+        BlocksPosters = "blocks-posters", Error:
+            "posters wait for every job on the board, so requests and failovers stop";
+        UnreadableRecord = "unreadable-record", Error: "no worker can claim the job";
+        UnreadableSidecar = "unreadable-sidecar", Error: "no conductor can claim the job";
+        Unsettled = "unsettled-job", Error:
+            "the job ran but is still on the board, so it may run again";
+        InvalidCommand = "invalid-command", Error: "no conductor can ever run the job as posted";
+        ConductorRefuses = "conductor-refuses", Error: "the job waits until the conductor may run it";
+        NoMatchingConductor = "no-matching-conductor", Error:
+            "the job waits until a conductor accepts it";
+        NotRenewed = "claim-not-renewed", Warning:
+            "the claim expires soon, and another worker may run the job a second time";
+        NeverExpires = "claim-never-expires", Warning:
+            "if the owner is gone, the job waits forever, and so does every client that waits \
+             for it";
+        UnfinishedMove = "unfinished-move", Warning:
+            "the copies on the target board stay claimed, and no worker can run them";
+        Exhausted = "retries-exhausted", Warning:
+            "the next conductor that claims the job moves it to the trash";
+        Failed = "failed", Warning: "the job stays in the trash until you retry or purge it";
+        BreaksPeers = "breaks-peers", Warning:
+            "Python services fail on the job, or trash what they cannot run";
+        UuidMismatch = "uuid-mismatch", Warning:
+            "a reference by uuid finds another job, or none";
+        ClockSkew = "clock-skew", Warning: "ages and delays are wrong by this amount";
+        FlowWithoutClaim = "flow-without-claim", Warning:
+            "the next worker that claims the job repeats the work of the running one";
+        NoConductor = "no-conductor", Note: "jobs wait until a worker claims them";
+    }
+    Conductors {
+        Silent = "conductor-silent", Warning: "the claims of the conductor expire, and other \
+                                               conductors retry its jobs";
+        SameName = "duplicate-name", Error:
+            "each conductor owns the claims of the other and settles jobs that it does not run";
+    }
+    Local {
+        ConfigWritable = "writable-config", Error:
+            "other users can choose your board and the program that prints its password";
+        PasswordReadable = "readable-password", Error: "other users can read the password of the \
+                                                        board";
+        Kernel = "unsupported-kernel", Error: "jobboard supervises commands incompletely, or not \
+                                               at all";
+    }
+    Octavia {
+        OddConfig = "suspicious-config", Note:
+            "Octavia or jobboard does not behave as its configuration suggests";
+        ShortColumns = "short-columns", Warning:
+            "values that do not fit are not stored, and their jobs are retried forever";
+        BookWithoutJob = "logbook-without-job", Warning:
+            "no worker finishes the flow, and its logbook stays forever";
+        PendingWithoutJob = "pending-without-job", Error:
+            "the object stays in this state, and its users cannot change it";
+    }
+}
+
+impl Code {
+    pub(crate) fn group(self) -> Group {
+        self.meaning().0
+    }
+
+    /// Whether it is worth a place in a list of problems, and not the ordinary state of a job.
+    pub(crate) fn is_problem(self) -> bool {
+        let (.., impact) = self.meaning();
+        !impact.is_empty()
+    }
+}

@@ -1,0 +1,171 @@
+//! Problems: what is wrong, the evidence, and the command that helps.
+
+mod codes;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+pub(crate) use self::codes::{Code, Group, Severity};
+use crate::{duration, names::named, suggest::Suggestion};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Evidence {
+    pub(crate) what: String,
+    pub(crate) value: String,
+    pub(crate) at: Option<DateTime<Utc>>,
+}
+
+named! {
+    /// What a fix may cost, the least first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    pub(crate) enum Risk ("risk", str::eq) {
+        Safe => "safe",
+        /// Only an operator knows whether it is right.
+        Decision => "decision",
+        Destructive => "destructive",
+    }
+}
+
+/// What helps: a command that we run, one that shows more, or something outside jobboard.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Fix {
+    /// Set if the command repairs all jobs of the problem, so that `doctor --fix` offers it.
+    pub(crate) risk: Option<Risk>,
+    pub(crate) text: Option<String>,
+    pub(crate) command: Option<Suggestion>,
+    #[serde(skip)]
+    is_ours: bool,
+}
+
+impl Fix {
+    /// A command of ours that repairs the problem.
+    pub(crate) fn run(risk: Risk, command: Suggestion) -> Self {
+        Self {
+            risk: Some(risk),
+            ..Self::look(command)
+        }
+    }
+
+    /// A command of ours that shows more.
+    pub(crate) fn look(command: Suggestion) -> Self {
+        Self {
+            is_ours: true,
+            ..Self::elsewhere(command)
+        }
+    }
+
+    /// A command of another program.
+    pub(crate) fn elsewhere(command: Suggestion) -> Self {
+        Self {
+            command: Some(command),
+            ..Self::default()
+        }
+    }
+
+    /// Something to do that no single command does.
+    pub(crate) fn advice(text: impl Into<String>) -> Self {
+        Self::default().because(text)
+    }
+
+    /// Returns the command of another program.
+    pub(crate) fn into_elsewhere(self) -> Option<Suggestion> {
+        self.command.filter(|_| !self.is_ours)
+    }
+
+    pub(crate) fn because(mut self, text: impl Into<String>) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+}
+
+/// A job of a problem, as an example.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Example {
+    pub(crate) job: String,
+    pub(crate) name: String,
+    pub(crate) since: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Problem {
+    pub(crate) code: Code,
+    pub(crate) severity: Severity,
+    pub(crate) summary: String,
+    /// The number of jobs; 0 for a problem that is about no job.
+    pub(crate) jobs: u64,
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// The oldest ones.
+    pub(crate) examples: Vec<Example>,
+    pub(crate) impact: &'static str,
+    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) fix: Option<Fix>,
+}
+
+impl Problem {
+    pub(crate) fn new(code: Code, summary: impl Into<String>) -> Self {
+        let (_, severity, impact) = code.meaning();
+        Self {
+            code,
+            severity,
+            summary: summary.into(),
+            jobs: 0,
+            since: None,
+            examples: Vec::new(),
+            impact,
+            evidence: Vec::new(),
+            fix: None,
+        }
+    }
+
+    pub(crate) fn fixed_by(mut self, fix: impl Into<Option<Fix>>) -> Self {
+        self.fix = fix.into();
+        self
+    }
+
+    pub(crate) fn seen(mut self, what: impl Into<String>, value: impl ToString) -> Self {
+        self.evidence.push(Evidence {
+            what: what.into(),
+            value: value.to_string(),
+            at: None,
+        });
+        self
+    }
+
+    pub(crate) fn seen_if(self, is_so: bool, what: &str, value: &str) -> Self {
+        match is_so {
+            true => self.seen(what, value),
+            false => self,
+        }
+    }
+
+    /// Adds a time, as a distance from now.
+    pub(crate) fn at(
+        mut self,
+        what: &str,
+        time: Option<DateTime<Utc>>,
+        now: DateTime<Utc>,
+    ) -> Self {
+        self.evidence.extend(time.map(|time| Evidence {
+            what: what.to_owned(),
+            value: match (now - time).to_std() {
+                Ok(ago) => format!("{} ago", duration::brief(ago)),
+                Err(_) => format!("in {}", duration::between(now, time)),
+            },
+            at: Some(time),
+        }));
+        self
+    }
+
+    /// Completes the command with the start of our commands.
+    pub(crate) fn on(mut self, program: &Suggestion) -> Self {
+        if let Some(fix) = self.fix.as_mut().filter(|fix| fix.is_ours) {
+            fix.command = fix.command.take().map(|command| command.on(program));
+        }
+        self
+    }
+
+    /// Whether it is above a note.
+    pub(crate) fn is_wrong(&self) -> bool {
+        self.severity > Severity::Note
+    }
+}

@@ -1,0 +1,296 @@
+//! A bad night on each kind of board: seen by one command, repaired by the next, and gone in the third.
+
+use std::{collections::BTreeMap, fs, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    conduct::{Stage, on_every_board, set_mode},
+    support::{
+        env::{Env, comes_true, wait_until},
+        servers::Peer,
+        tmux::Pane,
+    },
+};
+
+on_every_board!(a_night_takes_three_commands);
+
+/// The problems that are planted.
+const PLANTED: [&str; 9] = [
+    "owner-dead",
+    "unreadable-record",
+    "conductor-refuses",
+    "no-matching-conductor",
+    "invalid-command",
+    "claim-never-expires",
+    "retries-exhausted",
+    "failed",
+    "paused",
+];
+
+fn run(env: &Env, words: &[&str]) -> String {
+    env.jobboard(words).run().succeeded().to_owned()
+}
+
+/// Writes a handler.
+fn handler(env: &Env, name: &str, script: &str, mode: u32) {
+    let path = env.file("handlers").join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    set_mode(&path, mode);
+}
+
+fn plant(stage: &Stage) {
+    let env = &stage.env;
+    fs::create_dir(env.file("handlers")).unwrap();
+    set_mode(&env.file("handlers"), 0o755);
+    handler(
+        env,
+        "long",
+        "echo >> log; until [ -e go ]; do sleep 0.1; done",
+        0o755,
+    );
+    for (name, reason) in [
+        ("disk", "disk full"),
+        ("route", "no route"),
+        ("login", "denied"),
+    ] {
+        handler(
+            env,
+            name,
+            &format!("test -e mended || {{ echo {reason} >&2; exit 3; }}"),
+            0o755,
+        );
+        for _ in 0..2 {
+            run(env, &["post", name, "max_attempts:=1"]);
+        }
+    }
+    let conduct = [
+        "--handlers",
+        "handlers",
+        "--drain",
+        "--filter",
+        "name!=long",
+    ];
+    stage.conduct(&conduct).run().failed(7);
+    plant_claims(stage);
+    plant_unclaimed(stage);
+    ruin_a_record(stage);
+}
+
+/// Leaves claims of conductors that were killed, and of a service without an expiry; one job is out of retries.
+fn plant_claims(stage: &Stage) {
+    let env = &stage.env;
+    for number in 0..5 {
+        run(env, &["post", "long"]);
+        let name = format!("dead{number}");
+        let words = [
+            "--handlers",
+            "handlers",
+            "--lease",
+            "6h",
+            "--filter",
+            "name=long",
+        ];
+        let conductor = stage.start(&[&words[..], &["--name", &name]].concat());
+        stage.logged(number + 1);
+        conductor.kill();
+    }
+    let spent = env.jobboard(&["post", "spent"]).run().posted();
+    for _ in 0..5 {
+        let claim = [
+            "claim",
+            &spent,
+            "--max-attempts",
+            "9",
+            "--retry-delay",
+            "1ms",
+        ];
+        let fail = ["--retry-max", "1ms", "--", "false"];
+        env.jobboard(&[&claim[..], &fail].concat()).run().failed(1);
+    }
+    for number in 0..3 {
+        let flow = env
+            .jobboard(&["post", &format!("flow-{number}")])
+            .run()
+            .posted();
+        claim_by_python(stage, &flow);
+    }
+}
+
+/// Leaves jobs that no conductor takes, and a pause.
+fn plant_unclaimed(stage: &Stage) {
+    let env = &stage.env;
+    handler(env, "cleanup", "true", 0o777);
+    run(env, &["post", "cleanup"]);
+    run(env, &["post", "migrate", "--priority", "HIGH"]);
+    run(env, &["post", "wrong", "command:=[\"../x\"]"]);
+    for number in 0..4 {
+        run(env, &["post", &format!("report-{number}")]);
+    }
+    run(
+        env,
+        &["pause", "report-*", "--for", "6h", "--reason", "ask Ana"],
+    );
+}
+
+/// Has a Python service claim a job without an expiry, where one has such claims.
+fn claim_by_python(stage: &Stage, job: &str) {
+    match stage.redis_server().and_then(Peer::on) {
+        Some(mut peer) => {
+            peer.told(&json!({"do": "claim", "uuid": job, "who": "service"}));
+        }
+        None => stage.env.claim(job, "service"),
+    }
+}
+
+fn ruin_a_record(stage: &Stage) {
+    if let Some(server) = stage.redis_server() {
+        server.run(&["HSET", "taskflow:listings", "junk", "nonsense"]);
+    } else if let Some(server) = stage.zookeeper_board() {
+        let mut peer = Peer::on(server).unwrap();
+        server.create(&mut peer, "job0000009999", "nonsense");
+    } else {
+        stage.env.post("junk");
+        let ruin = "PRAGMA ignore_check_constraints = on;
+                    UPDATE job SET details = 'nonsense' WHERE name = 'junk'";
+        stage.env.database().execute_batch(ruin).unwrap();
+    }
+}
+
+/// Returns the codes that a command finds.
+fn codes(env: &Env) -> Vec<String> {
+    let told = env.jobboard(&["doctor", "--json"]).run();
+    let told: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told}"));
+    let problems = told["problems"].as_array().unwrap().iter();
+    problems
+        .map(|it| it["code"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Requires of all views the same number of jobs for each problem.
+fn views_agree(env: &Env) {
+    let json = |words: &[&str]| -> Value {
+        let run = env.jobboard(&[words, &["--json"]].concat()).run();
+        serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
+    };
+    let problems = |told: &Value| {
+        let mut counts = BTreeMap::new();
+        for problem in told["problems"].as_array().unwrap() {
+            let count = problem["jobs"].as_u64().unwrap();
+            if count > 0 {
+                *counts
+                    .entry(problem["code"].as_str().unwrap().to_owned())
+                    .or_default() += count;
+            }
+        }
+        counts
+    };
+    let doctor: BTreeMap<String, u64> = problems(&json(&["doctor"]));
+    assert_eq!(problems(&json(&["explain"])), doctor);
+    let report = json(&["report"]);
+    assert_eq!(problems(&report), doctor);
+    let figures = |told: &Value| -> BTreeMap<String, u64> {
+        serde_json::from_value(told["jobs_with_problem"].clone()).unwrap()
+    };
+    assert_eq!(figures(&json(&["status"])), doctor);
+    assert_eq!(figures(&report), doctor);
+    let metrics = run(env, &["metrics"]);
+    let check = json(&["check"]);
+    for (code, count) in &doctor {
+        let selected = run(env, &["list", "--problem", code, "--count"]);
+        assert_eq!(selected.trim(), count.to_string(), "{code}");
+        // Both leave the trash out.
+        if code == "failed" {
+            continue;
+        }
+        let is_it = |line: &&str| line.contains("_with_problem{") && line.contains(code);
+        let line = metrics
+            .lines()
+            .find(is_it)
+            .unwrap_or_else(|| panic!("{code}: {metrics}"));
+        assert!(line.ends_with(&format!(" {count}")), "{line}");
+        let mut values = check["metrics"].as_array().unwrap().iter();
+        let value = values.find(|it| it["name"] == code.replace('-', "_"));
+        assert!(
+            value.is_none_or(|it| it["value"] == *count),
+            "{code}: {check}"
+        );
+    }
+    let dash = env.jobboard(&["dash", "--once"]).run();
+    for (code, words) in [
+        ("owner-dead", "owner dead"),
+        ("unreadable-record", "unreadable"),
+    ] {
+        let told = format!("{} {words}", doctor[code]);
+        assert!(dash.stdout.contains(&told), "{told}: {dash}");
+    }
+}
+
+fn a_night_takes_three_commands(stage: &Stage) {
+    let env = &stage.env;
+    let Some(screen) = Pane::open(env, &[]) else {
+        return;
+    };
+    plant(stage);
+    let night = stage.start(&["--handlers", "handlers", "--name", "night", "-j", "9"]);
+    // It has looked at all jobs, and the commands of the dead have ended.
+    wait_until("it skips jobs", || night.stderr().contains("skipped"));
+    let doctor = ["doctor", "--skip", "server", "--color", "never"];
+    let shown = env.jobboard(&doctor).at_terminal(100).run();
+    for code in PLANTED {
+        assert!(shown.stdout.contains(code), "{code}: {shown}");
+    }
+    let rows = |line: &str| line.chars().count().div_ceil(100).max(1);
+    assert!(
+        shown.stdout.lines().map(rows).sum::<usize>() <= 40,
+        "{shown}"
+    );
+    assert!(
+        shown.stdout.contains("4 paused (report-* is paused by"),
+        "{shown}"
+    );
+    assert!(shown.stdout.contains("exit 3: disk full"), "{shown}");
+    views_agree(env);
+    // What no command of jobboard can repair.
+    for name in ["cleanup", "migrate", "flow-0", "flow-1", "flow-2"] {
+        handler(env, name, "true", 0o755);
+    }
+    fs::write(env.file("mended"), "").unwrap();
+
+    screen.resize(200, 200);
+    screen.line("jobboard doctor --fix --skip server");
+    let mut at = 0;
+    while !screen.has(r"(?m)^on purpose") {
+        at += 1;
+        wait_until("it asks, or is done", || {
+            screen.has(&format!(r"(?m)^{at}\. .*\[q\]uit *$")) || screen.has("(?m)^on purpose")
+        });
+        // No conductor takes the spent job yet, so no canary would end.
+        let is_spent = screen.has(&format!(r"(?m)^{at}\. retries-exhausted"));
+        screen.line(if is_spent { "n" } else { "y" });
+    }
+    run(env, &["retry", "--problem", "retries-exhausted", "--yes"]);
+    handler(env, "spent", "true", 0o755);
+    let left = || {
+        codes(env)
+            .into_iter()
+            .filter(|code| PLANTED.contains(&code.as_str()))
+    };
+    // The conductor reads its handlers again within ten seconds.
+    let is_clear = comes_true(Duration::from_secs(60), || left().next().is_none());
+    assert!(is_clear, "{:?}", left().collect::<Vec<_>>());
+    fs::write(env.file("go"), "").unwrap();
+    let left = || {
+        env.names()
+            .into_iter()
+            .filter(|name| !name.starts_with("report-"))
+    };
+    let is_done = comes_true(Duration::from_secs(60), || left().next().is_none());
+    assert!(
+        is_done,
+        "{:?}: {}",
+        left().collect::<Vec<_>>(),
+        night.stderr()
+    );
+    drop(night);
+}
