@@ -65,7 +65,7 @@ impl Whom<'_> {
         Fix::run(Risk::Destructive, self.on(verb))
     }
 
-    /// For jobs that differ in what matters: only one at a time.
+    /// For problems that need a look at each job: offers the command for one job only.
     fn destroy_one(self, verb: &'static str) -> Fix {
         match self {
             Self::Job(..) => self.destroy(verb),
@@ -265,7 +265,7 @@ impl Survey {
         problem.fixed_by(fix(cause, whom))
     }
 
-    /// Says what the jobs have in common.
+    /// Words the common cause of the jobs.
     fn summary(&self, cause: &Cause, cases: &Cases, peers: Option<PeerOrder>) -> String {
         let about = cause.about.to_string();
         match (cause.code, &cause.about) {
@@ -330,7 +330,7 @@ impl Survey {
                 .owners
                 .iter()
                 .find(|of| of.owner.as_ref() == Some(&it.owner));
-            // Its claims are reported as those of a dead owner.
+            // With claims, it is reported as a dead owner.
             if is_silent(it) && claims.is_none() && !it.has_left {
                 let heard = it.silence.and_then(|it| TimeDelta::from_std(it).ok());
                 let summary = format!("{} on {} stopped its heartbeat", it.name, it.host);

@@ -1,4 +1,4 @@
-//! Causes: what jobs with one problem have in common.
+//! Causes: jobs with the same code and the same subject are one problem.
 
 use std::{collections::BTreeSet, fmt};
 

@@ -27,7 +27,7 @@ const USUAL: Duration = Duration::from_secs(2);
 /// Timeout of a check that does.
 pub(super) const WHOLE: Duration = Duration::from_secs(60);
 
-/// What one examination of a board found.
+/// The results of one examination of a board.
 #[derive(Default)]
 pub(crate) struct Checkup {
     pub(crate) health: Option<Health>,
@@ -163,7 +163,7 @@ async fn look(
     (parts.collect(), survey)
 }
 
-/// Reads what a diagnosis knows besides the jobs.
+/// Reads the conductors, pauses and totals of a board.
 pub(crate) async fn surroundings(ctx: &Context, board: &dyn Board) -> anyhow::Result<Snapshot> {
     let now = Utc::now().trunc_subsecs(6);
     let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;

@@ -105,7 +105,7 @@ impl Snapshot {
         problem.fixed_by(fix)
     }
 
-    /// Says what is so.
+    /// Words the state or problem.
     fn sentence(&self, case: &Case<'_>, job: &Job, cause: &Cause) -> String {
         let about = &cause.about;
         match cause.code {
@@ -226,7 +226,7 @@ impl Snapshot {
         }
     }
 
-    /// Says how the owner of a claim is known to be dead.
+    /// Words the evidence of a dead owner.
     fn death(&self, job: &Job, cause: &Cause) -> String {
         let conductor = self.conductors().find(|it| Some(&it.owner) == job.owner());
         let About::Host(host, is_certain) = &cause.about else {

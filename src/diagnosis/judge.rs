@@ -249,7 +249,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns what is wrong besides.
+    /// Returns the other problems of the job.
     fn beside(&self, job: &Job, main: &Cause) -> Vec<Cause> {
         let mut also = Vec::new();
         let is_told =

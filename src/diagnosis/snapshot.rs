@@ -1,4 +1,4 @@
-//! What a diagnosis knows besides the jobs, read once.
+//! The state of the board besides its jobs: conductors, pauses and totals, read once.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::{
     job::{Conductor, Lease, Owner, Pauses, Takes},
 };
 
-/// The most owners whose processes are remembered.
+/// The number of owners whose process is checked only once.
 const MOST_OWNERS: usize = 10_000;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Snapshot {
     pub(super) sees_peers: bool,
     /// The parts that could not be read, and why.
     pub(crate) unseen: Vec<String>,
-    /// The policy without restrictions: what it refuses, nobody can run.
+    /// The policy without restrictions: a job that it refuses is invalid everywhere.
     pub(super) open: Option<Policy>,
     holders: Mutex<HashMap<(Owner, bool), Holder>>,
 }

@@ -193,7 +193,7 @@ impl Surveyor {
         };
         let mut entries = board.entries(Query::all(shelf, detail));
         while let Some(entry) = entries.try_next().await? {
-            // An unreadable record in the trash harms nobody.
+            // An unreadable record in the trash is out of the way.
             let is_put_away = shelf == Shelf::Trash && entry.job().is_none();
             if !is_put_away && !matches!(entry.origin(), Origin::Beside(_)) {
                 self.add(&entry);

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::names::named;
 
 named! {
-    /// What belongs together, and can be checked by itself.
+    /// A set of related checks, which `doctor --only` can run alone.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
     pub(crate) enum Group ("group", str::eq) {
         Connection => "connection",

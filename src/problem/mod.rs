@@ -1,4 +1,4 @@
-//! Problems: what is wrong, the evidence, and the command that helps.
+//! Problems: code, severity, evidence, and the command that helps.
 
 mod codes;
 
@@ -16,7 +16,7 @@ pub(crate) struct Evidence {
 }
 
 named! {
-    /// What a fix may cost, the least first.
+    /// The risk of a fix, the lowest first.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
     pub(crate) enum Risk ("risk", str::eq) {
         Safe => "safe",
@@ -26,7 +26,7 @@ named! {
     }
 }
 
-/// What helps: a command that we run, one that shows more, or something outside jobboard.
+/// The help for a problem: a command of ours that repairs it or shows more, or a step outside jobboard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Fix {
     /// Set if the command repairs all jobs of the problem, so that `doctor --fix` offers it.

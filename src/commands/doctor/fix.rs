@@ -25,7 +25,7 @@ pub(super) struct Step {
     jobs: u64,
     summary: String,
     command: Suggestion,
-    /// What became of it: `planned`, `done`, `failed`, `skipped`.
+    /// `planned`, `done`, `failed` or `skipped`.
     state: &'static str,
     #[serde(skip)]
     advice: String,
@@ -232,7 +232,7 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut Step) {
     if is_document {
         ctx.out.keep_aside();
     }
-    // What comes after the question was not agreed to.
+    // The operator did not agree to jobs that appeared after the question.
     let most = step.jobs.to_string();
     let done = run(ctx, args, &step.command, &["--yes", "--max", &most]).await;
     step.message = serde_json::from_slice(&ctx.out.take_aside()).ok();

@@ -225,7 +225,7 @@ impl Row for Check {
     }
 }
 
-/// Says of how many jobs a step takes care.
+/// Words the scope of a step: code, number of jobs, and cause.
 pub(super) fn scope(problem: &Problem) -> String {
     let count = jobs(problem.jobs);
     format!("{}: {count}, {}", problem.code, problem.summary)
