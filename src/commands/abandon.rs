@@ -1,6 +1,6 @@
 //! `jobboard abandon`.
 
-use super::bulk::{deed::Deed, settle::SettleArgs};
+use super::bulk::{action::Action, settle::SettleArgs};
 use crate::context::Context;
 
 /// Release claimed jobs back to the board
@@ -21,6 +21,6 @@ pub(crate) struct AbandonArgs {
 pub(crate) async fn run(ctx: &mut Context, args: AbandonArgs) -> anyhow::Result<()> {
     let now = args.now;
     args.settle
-        .run(ctx, |force| Deed::Abandon { force, now })
+        .run(ctx, |force| Action::Abandon { force, now })
         .await
 }

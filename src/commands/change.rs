@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::{
     bulk::{
-        action::Task,
-        deed::Deed,
+        action::Action,
         references::{named, references},
         select::{Choice, Chosen, PreviewArgs},
+        task::Task,
     },
     parts::{draft, reason::ReasonArgs},
 };
@@ -88,14 +88,14 @@ impl ChangeArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<()> {
-    let deed = Deed::Change(args.edit(ctx)?);
+    let action = Action::Change(args.edit(ctx)?);
     let wanted = references(ctx, &args.jobs)?;
     let board = args.preview.board(ctx)?;
     let chosen = Chosen {
-        jobs: named(ctx, &*board, deed.shelves(), &wanted).await?,
+        jobs: named(ctx, &*board, action.shelves(), &wanted).await?,
         choice: Choice::Named,
     };
-    let task = Task::new(ctx, deed, &args.reason, chosen);
+    let task = Task::new(ctx, action, &args.reason, chosen);
     task.finish(ctx, &*board, (&args.preview, &Consent::default()))
         .await
 }

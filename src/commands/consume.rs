@@ -1,6 +1,6 @@
 //! `jobboard consume`.
 
-use super::bulk::{deed::Deed, settle::SettleArgs};
+use super::bulk::{action::Action, settle::SettleArgs};
 use crate::context::Context;
 
 /// Remove finished jobs from the board
@@ -22,6 +22,6 @@ pub(crate) struct ConsumeArgs {
 pub(crate) async fn run(ctx: &mut Context, args: ConsumeArgs) -> anyhow::Result<()> {
     let failed = args.failed;
     args.settle
-        .run(ctx, |force| Deed::Consume { force, failed })
+        .run(ctx, |force| Action::Consume { force, failed })
         .await
 }

@@ -16,7 +16,6 @@ use self::moving::{Mover, Route};
 use super::{
     bulk::{
         report::{Done, Failures},
-        select::count,
         shared_trash::SharedArgs,
     },
     load::{record, refusal},
@@ -36,7 +35,7 @@ use crate::{
     exit::CommandError,
     job::{Draft, Entry, MOVER, Owner, Shelf},
     lease::{Keeper, LEASE},
-    output::Progress,
+    output::{Progress, count_jobs},
 };
 
 const BATCH: usize = 200;
@@ -200,7 +199,11 @@ async fn between(
     let kinds = [&ctx.config, config].map(|it| it.board.value.url.kind());
     let kinds = (kinds[0], kinds[1]);
     let is_move = args.is_move && !args.dry_run;
-    let question = format!("{verb} up to {} to {}?", count(health.jobs), route.target);
+    let question = format!(
+        "{verb} up to {} to {}?",
+        count_jobs(health.jobs),
+        route.target
+    );
     let has_left = is_move && !route.from.moves().await?.is_empty();
     match is_move && (health.jobs > 0 || has_left) {
         _ if args.dry_run => {}

@@ -20,7 +20,7 @@ use crate::{
         filter::{Field, Filter, Filters},
     },
     context::Context,
-    diagnosis::{Snapshot, WithProblem, signature, surroundings},
+    diagnosis::{ProblemSelector, Snapshot, signature, surroundings},
     exit::{CommandError, Trying},
     job::{Entry, Pauses, Shelf, State},
     output::{ColumnChange, Format, JobColumns, JobView},
@@ -81,7 +81,7 @@ pub(crate) struct ListArgs {
 
     /// List only jobs with this problem, as `jobboard doctor` names it; CAUSE is a glob
     #[arg(long, value_name = "CODE[=CAUSE]", conflicts_with = "history")]
-    problem: Option<WithProblem>,
+    problem: Option<ProblemSelector>,
 
     /// Sort by claim order (rank) or by a field, for example 'held' or '-attempts'
     ///
@@ -250,7 +250,7 @@ struct Wanted {
     filters: Filters,
     state: Option<State>,
     has_failed: bool,
-    problem: Option<(WithProblem, Snapshot)>,
+    problem: Option<(ProblemSelector, Snapshot)>,
     shared: SharedArgs,
     /// Number of jobs left out because they belong to another board.
     beside: Cell<u64>,
@@ -258,7 +258,11 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(args: &ListArgs, about: Vec<Filter>, problem: Option<(WithProblem, Snapshot)>) -> Self {
+    fn new(
+        args: &ListArgs,
+        about: Vec<Filter>,
+        problem: Option<(ProblemSelector, Snapshot)>,
+    ) -> Self {
         Self {
             filters: Filters::new(
                 args.filter

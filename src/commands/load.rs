@@ -7,10 +7,7 @@ use chrono::Utc;
 
 use self::record::Loadable;
 use super::{
-    bulk::{
-        report::{Done, Failures},
-        select::count,
-    },
+    bulk::report::{Done, Failures},
     parts::{
         draft, dump_format,
         line_reader::{LineReader, weight},
@@ -26,7 +23,7 @@ use crate::{
     context::{Consent, Context, Creation},
     exit::CommandError,
     job::{Entry, Shelf},
-    output::Progress,
+    output::{Progress, count_jobs},
     suggest::Hint,
 };
 
@@ -98,7 +95,7 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
     let max_details = ctx.config.max_details.value;
     let source = Source::open(LineReader::open(path.as_deref(), max_details)?).await?;
     if !args.dry_run {
-        let jobs = source.total.map_or("jobs".to_owned(), count);
+        let jobs = source.total.map_or("jobs".to_owned(), count_jobs);
         ctx.require_names(&[&ctx.config], &args.consent, &format!("load {jobs}?"))?;
     }
     let kind = ctx.config.board.value.url.kind();
@@ -185,7 +182,7 @@ impl Tally {
         if self.were_claimed > 0 {
             ctx.out.note(format!(
                 "{} of these were claimed; claims are not restored",
-                count(self.were_claimed)
+                count_jobs(self.were_claimed)
             ));
         }
         ctx.out.note(format!(

@@ -74,7 +74,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     let pause = Pause {
         names,
         until,
-        remark: args.reason.who_and_why(ctx, "paused"),
+        remark: args.reason.remark_on(ctx, "paused"),
     };
     let trying = || ctx.trying("pause", &pause.names);
     board.pause(&pause).await.with_context(trying)?;

@@ -1,7 +1,7 @@
 //! `jobboard purge`.
 
 use super::{
-    bulk::{action::Task, deed::Deed, select::Selection, shared_trash::SharedArgs},
+    bulk::{action::Action, select::Selection, shared_trash::SharedArgs, task::Task},
     parts::reason::ReasonArgs,
 };
 use crate::{
@@ -54,11 +54,11 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         selection.require_by("--state, --name, --filter, --older-than or --all")?;
     }
     let board = selection.preview.board(ctx)?;
-    let deed = Deed::Purge;
-    let mut chosen = selection.look_up(ctx, &*board, deed.shelves()).await?;
+    let action = Action::Purge;
+    let mut chosen = selection.look_up(ctx, &*board, action.shelves()).await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
     let chosen = selection.bounded(ctx, chosen)?;
-    let task = Task::new(ctx, deed, &args.reason, chosen);
+    let task = Task::new(ctx, action, &args.reason, chosen);
     let how = (&selection.preview, &args.consent);
     task.finish(ctx, &*board, how).await
 }

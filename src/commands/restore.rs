@@ -2,10 +2,10 @@
 
 use super::{
     bulk::{
-        action::Task,
-        deed::Deed,
+        action::Action,
         select::{Choice, Chosen, Selection, confirm},
         shared_trash::SharedArgs,
+        task::Task,
     },
     parts::{logbook::BooklessArgs, reason::ReasonArgs},
 };
@@ -48,7 +48,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     revival.selection.require()?;
     let board = revival.selection.preview.board(ctx)?;
     let task = revival
-        .task(ctx, &*board, Deed::Restore, |_| Ok(()))
+        .task(ctx, &*board, Action::Restore, |_| Ok(()))
         .await?;
     match revival.agreed(ctx, &*board, task).await? {
         Some(task) => task.carry_out(ctx, &*board).await,
@@ -71,15 +71,15 @@ impl RevivalArgs {
         &self,
         ctx: &Context,
         board: &dyn Board,
-        deed: Deed,
+        action: Action,
         fits: impl Fn(&Entry) -> Result<(), BoardError>,
     ) -> anyhow::Result<Task> {
-        let mut chosen = self.selection.look_up(ctx, board, deed.shelves()).await?;
+        let mut chosen = self.selection.look_up(ctx, board, action.shelves()).await?;
         self.shared.narrow(ctx, board, &mut chosen);
         chosen.require(ctx, fits);
         let mut chosen = self.selection.bounded(ctx, chosen)?;
         self.bookless.refuse(ctx, &mut chosen).await?;
-        Ok(Task::new(ctx, deed, &self.reason, chosen))
+        Ok(Task::new(ctx, action, &self.reason, chosen))
     }
 
     /// Asks for confirmation, also of a job whose board is unknown; `None` after a preview.

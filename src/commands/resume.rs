@@ -59,7 +59,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
     if names.is_empty() {
         ctx.out.note("nothing is paused");
     }
-    let remark = args.reason.who_and_why(ctx, "resumed");
+    let remark = args.reason.remark_on(ctx, "resumed");
     let mut resumed = Vec::new();
     for names in names {
         // Another client may have been faster.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use self::canary::CanaryArgs;
 use super::{
-    bulk::{act::Pace, deed::Deed},
+    bulk::{act::Pace, action::Action},
     restore::RevivalArgs,
 };
 use crate::{
@@ -52,9 +52,9 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     let (revival, keep_attempts) = (&args.revival, args.keep_attempts);
     revival.selection.require()?;
     let board = revival.selection.preview.board(ctx)?;
-    let (deed, now) = (Deed::Retry { keep_attempts }, Utc::now());
+    let (action, now) = (Action::Retry { keep_attempts }, Utc::now());
     let fits = |entry: &Entry| judge(entry, now, keep_attempts);
-    let mut task = revival.task(ctx, &*board, deed, fits).await?;
+    let mut task = revival.task(ctx, &*board, action, fits).await?;
     task.pace = args.rate.clone().unwrap_or(Pace::FULL);
     let is_careful = args.rate.is_some() || args.canary.canary.is_some();
     task.resume = is_careful.then(|| args.resume(ctx));

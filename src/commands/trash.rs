@@ -1,6 +1,6 @@
 //! `jobboard trash`.
 
-use super::bulk::{deed::Deed, settle::SettleArgs};
+use super::bulk::{action::Action, settle::SettleArgs};
 use crate::context::Context;
 
 /// Move jobs to the trash
@@ -14,5 +14,5 @@ pub(crate) struct TrashArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: TrashArgs) -> anyhow::Result<()> {
-    args.settle.run(ctx, |force| Deed::Trash { force }).await
+    args.settle.run(ctx, |force| Action::Trash { force }).await
 }

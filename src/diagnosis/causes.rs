@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    job::{Entry, Owner},
+    job::{Entry, Owner, octavia},
     problem::{Code, Example},
 };
 
@@ -30,19 +30,31 @@ pub(crate) enum About {
     Text(String),
 }
 
+/// The cause of a lock that names no owner.
+pub(super) const NO_OWNER: &str = "no owner";
+
+/// The cause of an unreadable record with an owner.
+pub(super) const CLAIMED: &str = "claimed";
+
 impl Cause {
-    pub(super) fn of(code: Code) -> Self {
-        let about = About::Nothing;
+    pub(super) fn new(code: Code, about: About) -> Self {
         Self { code, about }
     }
 
+    pub(super) fn of(code: Code) -> Self {
+        Self::new(code, About::Nothing)
+    }
+
     pub(super) fn text(code: Code, text: impl Into<String>) -> Self {
-        let about = About::Text(text.into());
-        Self { code, about }
+        Self::new(code, About::Text(text.into()))
     }
 }
 
 impl About {
+    pub(super) fn is(&self, text: &str) -> bool {
+        matches!(self, Self::Text(it) if it == text)
+    }
+
     /// Differs for different causes of a code.
     pub(super) fn exact(&self) -> String {
         match self {
@@ -75,7 +87,7 @@ pub(crate) struct Cases {
     /// The latest end of a claim.
     pub(crate) expires: Option<DateTime<Utc>>,
     /// The longest distance to a time in the future.
-    pub(crate) ahead: Option<chrono::TimeDelta>,
+    pub(crate) ahead: Option<TimeDelta>,
 }
 
 impl Cases {
@@ -129,7 +141,7 @@ impl Cases {
 }
 
 fn example(entry: &Entry, since: Option<DateTime<Utc>>) -> Example {
-    let title = entry.job().and_then(crate::job::octavia::title);
+    let title = entry.job().and_then(octavia::title);
     Example {
         job: entry.reference().into_owned(),
         name: title.unwrap_or_else(|| entry.name().into_owned()),

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use chrono::{SubsecRound, Utc};
 use tokio::time;
 
-use super::{Snapshot, Survey, blocks::of_moves, local, octavia};
+use super::{Snapshot, Survey, local, octavia, problems::of_moves};
 use crate::{
     board::{
         Board, BoardError, Health,
@@ -83,15 +83,18 @@ pub(crate) async fn examine(
     {
         return Err(error).with_context(trying);
     }
-    let health = match health {
-        Err(error) if is_denied && !is_seen => return Err(error).with_context(trying),
-        health => health.ok(),
-    };
     let mut checkup = Checkup {
-        health,
         round_trip,
         ..Checkup::default()
     };
+    match health {
+        Ok(health) => checkup.health = Some(health),
+        Err(error) if is_denied && !is_seen => return Err(error).with_context(trying),
+        Err(error) => {
+            let what = format!("the board's totals: {}", chain(&error));
+            checkup.unseen.push((Group::Jobs, what));
+        }
+    }
     for (group, what, seen) in parts {
         checkup.add(group, what, seen);
     }
@@ -183,11 +186,7 @@ impl Checkup {
             Ok(moves) => self.problems.extend(of_moves(&moves)),
             Err(why) => self.unseen.push((Group::Jobs, format!("moves: {why}"))),
         }
-        let beside = survey
-            .snapshot
-            .health
-            .as_ref()
-            .map_or(0, |it| it.trashed_beside);
+        let beside = self.health.as_ref().map_or(0, |it| it.trashed_beside);
         if beside > 0 {
             let mut problem = Problem::new(Code::SharedTrash, "jobs of other boards in the trash");
             problem.jobs = beside;

@@ -3,21 +3,19 @@
 use serde::Serialize;
 
 use super::{
-    About, Cause, Snapshot,
-    blocks::{Whom, fix},
-    holder::Holder,
-    judge::{ahead, tried},
+    Cause, Snapshot,
+    problems::{Target, fix},
     taker::{Answer, Taker},
 };
 use crate::{
     duration,
-    job::{Departure, Entry, Holding, Job, Lease, Pause, Shelf, octavia},
+    job::{Entry, Holding, Job, Lease, Shelf, octavia},
     output::short,
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
 
-const OCTAVIA: &str = "octavia-task-flow-conductor-";
+pub(super) const OCTAVIA: &str = "octavia-task-flow-conductor-";
 
 pub(crate) struct Case<'a> {
     pub(crate) entry: &'a Entry,
@@ -77,7 +75,7 @@ impl Snapshot {
 
     fn describe(&self, case: &Case<'_>, cause: &Cause) -> Problem {
         let reference = case.entry.reference();
-        let whom = Whom::Job(&reference, case.shelf);
+        let target = Target::Job(&reference, case.shelf);
         let problem = match case.entry {
             Entry::Malformed(record) => Problem::new(
                 cause.code,
@@ -100,197 +98,9 @@ impl Snapshot {
             (Code::ConductorRefuses | Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {
                 self.look_at_conductor(cause.code, job)
             }
-            _ => fix(cause, whom),
+            _ => fix(cause, target),
         };
         problem.fixed_by(fix)
-    }
-
-    /// Words the state or problem.
-    fn sentence(&self, case: &Case<'_>, job: &Job, cause: &Cause) -> String {
-        let about = &cause.about;
-        match cause.code {
-            Code::UnreadableSidecar => format!("the sidecar cannot be read: {}", about),
-            Code::BreaksPeers => format!(
-                "Python services fail on this record or may destroy it: {}",
-                about
-            ),
-            Code::UuidMismatch => {
-                "the posting carries the uuid of another record; refer to it by key".to_owned()
-            }
-            Code::BlocksPosters => "Octavia refuses new jobs because of this one".to_owned(),
-            Code::ClockSkew => {
-                let (what, time) = ahead(job, self.now).unwrap_or(("posted", self.now));
-                let by = duration::between(self.now, time);
-                format!("the job was {what} {by} ahead of this machine's clock")
-            }
-            Code::Failed | Code::Trashed => {
-                let last = job.history.failures.last();
-                let reason = job.history.reason();
-                let reason = reason.or_else(|| last.map(|it| it.headline().into()));
-                let why = reason.map(|reason| format!(": {reason}"));
-                format!("the job is in the trash{}", why.unwrap_or_default())
-            }
-            Code::Ended => ended(job).to_owned(),
-            code if job.holding.is_some() || code == Code::LockBroken => self.claimed(job, cause),
-            _ => self.unclaimed(case, job, cause),
-        }
-    }
-
-    fn claimed(&self, job: &Job, cause: &Cause) -> String {
-        let holding = job.holding.as_ref();
-        let left = holding.and_then(|it| it.expires_in).map(duration::brief);
-        let left = left.unwrap_or_default();
-        match cause.code {
-            Code::Running => self.runs(job),
-            Code::ExpiresSoon => {
-                format!("the claim ends in {left} unless renewed; the job is then claimable")
-            }
-            Code::NotRenewed => format!("the owner stopped renewing: the claim ends in {left}"),
-            Code::NeverExpires => {
-                "the claim has no expiry and its owner is not a running conductor".to_owned()
-            }
-            Code::OwnerDead => self.death(job, cause),
-            Code::LockBroken if holding.is_none() => {
-                "the job is unclaimed, but no client can claim it: its lock names no owner"
-                    .to_owned()
-            }
-            Code::LockBroken => cause.about.to_string(),
-            Code::UnfinishedMove => {
-                "an unfinished move from another board holds the claim".to_owned()
-            }
-            Code::Unsettled => format!(
-                "the conductor ran the job but could not record its end: {}",
-                cause.about
-            ),
-            Code::Unavailable => self.unavailable(job),
-            code => code.name().to_owned(),
-        }
-    }
-
-    fn unclaimed(&self, case: &Case<'_>, job: &Job, cause: &Cause) -> String {
-        match cause.code {
-            Code::Ready | Code::Waiting => self.queue(case, job, cause.code),
-            Code::BackingOff => {
-                let until = job.history.not_before.unwrap_or(self.now);
-                let (left, names) = (duration::between(self.now, until), self.willing(case, job));
-                format!("backing off for {left} more; {names} accepts the job after that")
-            }
-            Code::Paused => {
-                let pause = self.pauses.of(&job.name, self.now);
-                pause.map(Pause::to_string).unwrap_or_default()
-            }
-            Code::Exhausted => {
-                let (tried, most) = tried(job);
-                format!(
-                    "the retry limit is reached ({tried} of {} attempts)",
-                    most.min(tried)
-                )
-            }
-            Code::InvalidCommand => {
-                format!("no conductor can run the job as posted: {}", cause.about)
-            }
-            Code::ConductorRefuses => {
-                "the execution policy of the conductor refuses the job".to_owned()
-            }
-            Code::NoMatchingConductor => {
-                "conductors are running, but none accepts this job".to_owned()
-            }
-            Code::NoConductor if self.takers.is_empty() => {
-                "no conductor is running on this board".to_owned()
-            }
-            Code::NoConductor => {
-                "no conductor is running on this board; all registered ones are silent".to_owned()
-            }
-            Code::Unavailable => self.unavailable(job),
-            code => code.name().to_owned(),
-        }
-    }
-
-    fn runs(&self, job: &Job) -> String {
-        let Some(owner) = job.owner() else {
-            return "the job is claimed".to_owned();
-        };
-        let lease = job.holding.as_ref().map_or(Lease::Timed, |it| it.lease);
-        let taker = match self.holder(owner, lease) {
-            Holder::Conductor(at) => Some(&self.takers[at]),
-            _ => None,
-        };
-        let runs = taker.map(|it| &it.conductor.told.runs);
-        match runs.map(|runs| runs.iter().any(|run| *run.uuid == *job.reference())) {
-            Some(true) => "its command is running".to_owned(),
-            Some(false) => "a running conductor holds the claim".to_owned(),
-            None if owner.text().starts_with(OCTAVIA) => {
-                "an Octavia worker holds the claim".to_owned()
-            }
-            None => "the owner is not a conductor".to_owned(),
-        }
-    }
-
-    /// Words the evidence of a dead owner.
-    fn death(&self, job: &Job, cause: &Cause) -> String {
-        let conductor = self.conductors().find(|it| Some(&it.owner) == job.owner());
-        let About::Host(host, is_certain) = &cause.about else {
-            return "the owner is gone".to_owned();
-        };
-        let gone = match is_certain {
-            true => "process gone",
-            false => "its process cannot be checked from here",
-        };
-        match conductor {
-            Some(it) if it.silence.is_some() && super::is_silent(it) => {
-                let heard = it.silence.map(duration::brief).unwrap_or_default();
-                format!(
-                    "conductor {} on {host}, pid {}: last heartbeat {heard} ago, {gone}",
-                    it.name, it.pid
-                )
-            }
-            Some(it) => format!("an earlier conductor {} on {host} made the claim", it.name),
-            None => format!("the owner's process on {host} no longer exists"),
-        }
-    }
-
-    fn willing(&self, case: &Case<'_>, job: &Job) -> String {
-        let takes = |taker: &&Taker| {
-            matches!(
-                taker.answer(case.entry, job, self.now),
-                Answer::Takes { .. }
-            )
-        };
-        let names = self.takers_alive().filter(takes);
-        let names: Vec<_> = names.map(|it| it.conductor.name.as_str()).collect();
-        match names.as_slice() {
-            [one] => (*one).to_owned(),
-            [one, other] => format!("{one} or {other}"),
-            [one, others @ ..] => format!("{one} or {} others", others.len()),
-            [] => "no conductor".to_owned(),
-        }
-    }
-
-    fn queue(&self, case: &Case<'_>, job: &Job, code: Code) -> String {
-        let by = format!("{} accepts the job", self.willing(case, job));
-        match (code, case.before) {
-            (Code::Ready, None) => by,
-            (_, Some(0)) => format!("the job is next; {by} when a slot is free"),
-            (_, before) => {
-                let jobs = before.map_or_else(|| "unknown".to_owned(), |jobs| jobs.to_string());
-                format!("{by}, but all slots are busy; jobs ahead: {jobs}")
-            }
-        }
-    }
-
-    fn unavailable(&self, job: &Job) -> String {
-        match job {
-            _ if job.is_denied => "you may not read this record",
-            _ if job.book.is_some() && self.has_peers && !self.sees_peers => {
-                "the job is a TaskFlow flow; TaskFlow conductors do not register, so jobboard \
-                 cannot see whether one is running"
-            }
-            _ if !self.sees_conductors => {
-                "the job is unclaimed; jobboard cannot see which conductors are running"
-            }
-            _ => "jobboard cannot see whether a conductor accepts this job",
-        }
-        .to_owned()
     }
 
     fn with_evidence(&self, problem: Problem, case: &Case<'_>, job: &Job) -> Problem {
@@ -457,15 +267,5 @@ impl Snapshot {
         };
         let command = Suggestion::of("conductors").operand(&taker.conductor.name);
         Some(Fix::look(command).because(text))
-    }
-}
-
-fn ended(job: &Job) -> &'static str {
-    match job.ended.as_ref().map(|it| it.departure) {
-        None => "the job has left the board",
-        Some(Departure::Consumed) if job.is_moved() => "the job continues on another board",
-        Some(Departure::Consumed) => "the job is complete",
-        Some(Departure::Failed) => "the job was consumed as failed",
-        Some(Departure::Purged) => "the job was purged",
     }
 }

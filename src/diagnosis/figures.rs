@@ -135,7 +135,7 @@ impl Departures {
 }
 
 impl Standing {
-    pub(crate) fn told(&self, now: DateTime<Utc>) -> String {
+    pub(crate) fn in_words(&self, now: DateTime<Utc>) -> String {
         let (age, uuid) = (duration::between(self.since, now), short(&self.reference));
         let owner = self.owner.as_ref().map(|owner| format!(" by {owner}"));
         format!("{age}  {uuid} {}{}", self.name, owner.unwrap_or_default())

@@ -6,13 +6,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     About, Cause, Snapshot,
+    causes::{CLAIMED, NO_OWNER},
     holder::{Holder, has_mover_ended, is_copy_of_move, least_left},
     signature::signature,
     taker::{Answer, Taker},
 };
 use crate::{
     conductor::judgement::{Against, admit},
-    job::{Entry, Holding, Job, Lease, Malformed, Shelf},
+    config::Expiry,
+    job::{Departure, Entry, Holding, Job, Lease, MOST_RUNS, Malformed, Shelf},
     problem::Code,
     retry::{MAX_ATTEMPTS, own_max_attempts},
 };
@@ -43,6 +45,42 @@ impl Judged {
     }
 }
 
+/// The answers of the live conductors about one job.
+#[derive(Default)]
+struct Answers {
+    count: usize,
+    takes: bool,
+    /// Whether the job is below the retry limit of one that takes it.
+    is_fresh: bool,
+    /// The free slots of those that take it.
+    free: usize,
+    refusal: Option<String>,
+    is_unknown: bool,
+}
+
+impl Answers {
+    fn add(&mut self, taker: &Taker, answer: Answer) {
+        self.count += 1;
+        match answer {
+            Answer::Takes { spent } => {
+                self.takes = true;
+                self.is_fresh |= spent.is_none();
+                self.free += taker.conductor.free();
+            }
+            Answer::Refuses(reason) if self.refusal.is_none() => {
+                self.refusal = Some(format!("{}: {reason}", taker.conductor.name));
+            }
+            Answer::Unknown(_) => self.is_unknown = true,
+            _ => {}
+        }
+    }
+
+    /// Whether the other answers do not matter.
+    fn is_ready(&self) -> bool {
+        self.takes && self.is_fresh && self.free > 0
+    }
+}
+
 /// Returns the failed attempts and the retry limit that the job or the default sets.
 pub(super) fn tried(job: &Job) -> (u32, u32) {
     // A running attempt has not failed.
@@ -66,8 +104,8 @@ impl Snapshot {
             Entry::Job(job) => match (job.shelf, &job.holding) {
                 (Shelf::Trash, _) => (trashed(job), false),
                 (Shelf::Past, _) => {
-                    let is_well = (job.ended.as_ref())
-                        .is_none_or(|it| it.departure != crate::job::Departure::Failed);
+                    let is_well =
+                        (job.ended.as_ref()).is_none_or(|it| it.departure != Departure::Failed);
                     (Cause::of(Code::Ended), is_well)
                 }
                 (Shelf::Board, Some(holding)) => self.held(job, holding),
@@ -75,16 +113,13 @@ impl Snapshot {
             },
         };
         let on_board = entry.job().filter(|job| job.shelf == Shelf::Board);
-        let also = on_board
-            .map(|job| self.beside(job, &main))
-            .unwrap_or_default();
+        let also = on_board.map(|job| self.beside(job, &main));
         let pause = entry.holding().filter(|_| main.code == Code::Running);
-        let pause = pause.and_then(|holding| self.doubt(holding));
         Judged {
+            pause: pause.and_then(|holding| self.doubt(holding)),
             main,
-            also,
+            also: also.unwrap_or_default(),
             will_run,
-            pause,
         }
     }
 
@@ -110,32 +145,18 @@ impl Snapshot {
         match self.holder(owner, holding.lease) {
             Holder::Dead { host, is_certain } => {
                 let about = About::Host(host, is_certain);
-                (
-                    Cause {
-                        code: Code::OwnerDead,
-                        about,
-                    },
-                    lapses,
-                )
+                (Cause::new(Code::OwnerDead, about), lapses)
             }
             Holder::Conductor(at) => self.held_by(&self.takers[at], job, holding),
             Holder::Other if !lapses => {
                 let about = About::Owner(owner.clone());
-                (
-                    Cause {
-                        code: Code::NeverExpires,
-                        about,
-                    },
-                    false,
-                )
+                (Cause::new(Code::NeverExpires, about), false)
             }
             Holder::Other => {
-                let soon =
-                    holding.fence.is_some() && holding.expires_in.is_some_and(|it| it < SOON);
-                let code = if soon {
-                    Code::ExpiresSoon
-                } else {
-                    Code::Running
+                let left = holding.expires_in.filter(|_| holding.fence.is_some());
+                let code = match left.is_some_and(|left| left < SOON) {
+                    true => Code::ExpiresSoon,
+                    false => Code::Running,
                 };
                 (Cause::of(code), true)
             }
@@ -143,29 +164,18 @@ impl Snapshot {
     }
 
     fn held_by(&self, taker: &Taker, job: &Job, holding: &Holding) -> (Cause, bool) {
-        let told = &taker.conductor.told;
-        if let Some(stuck) = told
-            .unsettled
-            .iter()
-            .find(|it| *it.uuid == *job.reference())
-        {
+        let (told, since) = (&taker.conductor.told, taker.conductor.since);
+        let reference = job.reference();
+        if let Some(stuck) = told.unsettled.iter().find(|it| it.uuid == reference) {
             return (Cause::text(Code::Unsettled, &stuck.reason), false);
         }
         // A conductor of this name that ended earlier made the claim.
-        let is_older = holding
-            .claimed_on
-            .is_some_and(|on| on + SKEW < taker.conductor.since);
-        let runs = told.runs.iter().any(|run| *run.uuid == *job.reference());
-        if is_older && !runs && told.runs.len() < crate::job::MOST_RUNS {
+        let is_older = holding.claimed_on.is_some_and(|on| on + SKEW < since);
+        let may_run = told.runs.len() >= MOST_RUNS || taker.runs(job).is_some();
+        if is_older && !may_run {
             let about = About::Host(taker.conductor.host.clone(), false);
             let lapses = holding.lease != Lease::None;
-            return (
-                Cause {
-                    code: Code::OwnerDead,
-                    about,
-                },
-                lapses,
-            );
+            return (Cause::new(Code::OwnerDead, about), lapses);
         }
         (Cause::of(Code::Running), true)
     }
@@ -188,7 +198,7 @@ impl Snapshot {
             return (Cause::of(Code::Unavailable), false);
         }
         if job.is_blocked {
-            return (Cause::text(Code::LockBroken, "no owner"), false);
+            return (Cause::text(Code::LockBroken, NO_OWNER), false);
         }
         if job.is_unfit {
             return (Cause::text(Code::UnreadableSidecar, problem()), false);
@@ -198,53 +208,37 @@ impl Snapshot {
             let ends = pause.until.is_some();
             return (Cause::text(Code::Paused, &pause.names), ends);
         }
-        let (mut takes, mut is_spent, mut free) = (false, true, 0);
+        let mut answers = Answers::default();
         for taker in self.takers_alive() {
-            if let Answer::Takes { spent } = taker.answer(entry, job, self.now) {
-                takes = true;
-                is_spent &= spent.is_some();
-                free += taker.conductor.free();
-            }
-            if takes && !is_spent && free > 0 {
+            answers.add(taker, taker.answer(entry, job, self.now));
+            if answers.is_ready() {
                 break;
             }
         }
-        if !takes {
-            return (self.not_taken(entry, job), false);
+        if !answers.takes {
+            return (self.not_taken(job, answers), false);
         }
         match job.history.is_held_back(self.now) {
-            _ if is_spent => (exhausted(job), false),
+            _ if !answers.is_fresh => (exhausted(job), false),
             true => (Cause::of(Code::BackingOff), true),
-            false if free == 0 => (Cause::of(Code::Waiting), true),
+            false if answers.free == 0 => (Cause::of(Code::Waiting), true),
             false => (Cause::of(Code::Ready), true),
         }
     }
 
-    fn not_taken(&self, entry: &Entry, job: &Job) -> Cause {
+    fn not_taken(&self, job: &Job, answers: Answers) -> Cause {
         let open = self.open.as_ref().and_then(|open| admit(open, job).err());
-        if let Some(flaw) =
-            open.filter(|it| matches!(it, Against::Policy(unfit) if unfit.is_final()))
+        if let Some(Against::Policy(flaw)) = open
+            && flaw.is_final()
         {
             return Cause::text(Code::InvalidCommand, flaw.to_string());
         }
-        let (mut alive, mut refusal, mut is_unknown) = (0, None, false);
-        for taker in self.takers_alive() {
-            alive += 1;
-            match taker.answer(entry, job, self.now) {
-                Answer::Refuses(reason) => {
-                    refusal =
-                        refusal.or_else(|| Some(format!("{}: {reason}", taker.conductor.name)));
-                }
-                Answer::Unknown(_) => is_unknown = true,
-                _ => {}
-            }
-        }
         let is_for_peers = job.book.is_some() && self.has_peers && !self.sees_peers;
-        match refusal {
+        let is_unseen = answers.count == 0 && !self.sees_conductors;
+        match answers.refusal {
             Some(refusal) => Cause::text(Code::ConductorRefuses, refusal),
-            None if is_for_peers || is_unknown => Cause::of(Code::Unavailable),
-            None if alive == 0 && !self.sees_conductors => Cause::of(Code::Unavailable),
-            None if alive == 0 => Cause::of(Code::NoConductor),
+            None if is_for_peers || is_unseen || answers.is_unknown => Cause::of(Code::Unavailable),
+            None if answers.count == 0 => Cause::of(Code::NoConductor),
             None => Cause::text(Code::NoMatchingConductor, &job.name),
         }
     }
@@ -268,7 +262,7 @@ impl Snapshot {
         if !is_on_purpose && is_exhausted(job) {
             also.push(exhausted(job));
         }
-        let blocks = |expiry: crate::config::Expiry| expiry.in_the_way(job.created_on?, self.now);
+        let blocks = |expiry: Expiry| expiry.in_the_way(job.created_on?, self.now);
         if self.octavia_expiry.and_then(blocks).is_some() {
             also.push(Cause::of(Code::BlocksPosters));
         }
@@ -298,10 +292,11 @@ pub(super) fn ahead(job: &Job, now: DateTime<Utc>) -> Option<(&'static str, Date
 
 /// Somebody may work on a claimed record that only we cannot read.
 fn unreadable(record: &Malformed) -> Cause {
-    match &record.holding {
-        None => Cause::text(Code::UnreadableRecord, "unclaimed"),
-        Some(_) => Cause::text(Code::UnreadableRecord, "claimed"),
-    }
+    let claim = match &record.holding {
+        None => "unclaimed",
+        Some(_) => CLAIMED,
+    };
+    Cause::text(Code::UnreadableRecord, claim)
 }
 
 fn exhausted(job: &Job) -> Cause {

@@ -1,16 +1,17 @@
 //! Why jobs do not run: everything is read once, each job is judged by one function, and every command shows views of
 //! the same counts and problems.
 
-mod blocks;
 mod causes;
 mod checkup;
-mod chosen;
 mod explain;
 mod figures;
 mod holder;
 mod judge;
 mod local;
 mod octavia;
+mod problems;
+mod selector;
+mod sentence;
 mod signature;
 mod snapshot;
 mod survey;
@@ -22,13 +23,13 @@ mod top;
 pub(crate) use self::{
     causes::{About, Cause},
     checkup::{Checkup, examine, octavia_expiry, surroundings},
-    chosen::WithProblem,
     explain::{Case, Explanation},
     figures::{ByName, ByOwner, Departures, Figures, Standing, age},
     holder::{
         Holder, Recheck, has_died, has_mover_ended, is_copy_of_move, is_of_broken_move, is_silent,
     },
-    judge::{SKEW, is_exhausted},
+    judge::{Judged, SKEW, is_exhausted},
+    selector::ProblemSelector,
     signature::{Alike, Sample, Signatures, signature},
     snapshot::{Snapshot, apart},
     survey::{Survey, Surveyor},

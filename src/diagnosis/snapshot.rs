@@ -1,4 +1,4 @@
-//! The state of the board besides its jobs: conductors, pauses and totals, read once.
+//! The state of the board besides its jobs: conductors and pauses, read once.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::{holder::Holder, taker::Taker};
 use crate::{
-    board::{Board, BoardError, Capabilities, Health, chain},
+    board::{Board, BoardError, Capabilities, chain},
     conductor::policy::Policy,
     config::Expiry,
     job::{Conductor, Lease, Owner, Pauses, Takes},
@@ -19,7 +19,6 @@ const MOST_OWNERS: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) now: DateTime<Utc>,
-    pub(crate) health: Option<Health>,
     pub(super) takers: Vec<Taker>,
     /// Whether the list of conductors could be read.
     pub(crate) sees_conductors: bool,
@@ -33,7 +32,8 @@ pub(crate) struct Snapshot {
     pub(crate) unseen: Vec<String>,
     /// The policy without restrictions: a job that it refuses is invalid everywhere.
     pub(super) open: Option<Policy>,
-    holders: Mutex<HashMap<(Owner, bool), Holder>>,
+    /// The holders of claims that end and of claims that never expire.
+    holders: Mutex<[HashMap<Owner, Holder>; 2]>,
 }
 
 /// Turns a permanent error into a gap; a retryable one stays an error, for example an unreachable board.
@@ -57,14 +57,11 @@ impl Snapshot {
         let mut gap = |what, problem: Option<String>| {
             unseen.extend(problem.map(|why| format!("{what}: {why}")));
         };
-        let (health, problem) = apart(board.health().await)?;
-        gap("the board's totals", problem);
         let (pauses, problem) = apart(board.pauses().await)?;
         gap("the pauses", problem);
         let (conductors, problem) = apart(board.conductors().await)?;
         gap("the conductors", problem);
         let snapshot = Self {
-            health,
             pauses: Pauses::new(pauses.unwrap_or_default(), now),
             sees_conductors: conductors.is_some(),
             unseen,
@@ -81,7 +78,6 @@ impl Snapshot {
     ) -> Self {
         Self {
             now,
-            health: None,
             takers: Vec::new(),
             sees_conductors: true,
             pauses: Pauses::default(),
@@ -113,9 +109,8 @@ impl Snapshot {
 
     /// Looks at each owner's process once.
     pub(crate) fn holder(&self, owner: &Owner, lease: Lease) -> Holder {
-        let key = (owner.clone(), lease == Lease::None);
-        let mut known = self.holders.lock();
-        if let Some(holder) = known.get(&key) {
+        let known = &mut self.holders.lock()[usize::from(lease == Lease::None)];
+        if let Some(holder) = known.get(owner) {
             return holder.clone();
         }
         let mut holder = Holder::of(owner, lease, &self.takers);
@@ -124,7 +119,7 @@ impl Snapshot {
             *is_certain &= self.sees_conductors;
         }
         if known.len() < MOST_OWNERS {
-            known.insert(key, holder.clone());
+            known.insert(owner.clone(), holder.clone());
         }
         holder
     }

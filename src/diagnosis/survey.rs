@@ -9,7 +9,7 @@ use super::{
     causes::Cases,
     figures::{ByName, ByOwner, Figures, Tally},
     holder::{Recheck, is_silent},
-    judge::ahead,
+    judge::{Judged, ahead},
     top::keep_most,
 };
 use crate::{
@@ -74,16 +74,30 @@ impl Surveyor {
         self
     }
 
-    /// Adds a record of the board or of the trash.
-    pub(crate) fn add(&mut self, entry: &Entry) {
-        let survey = &mut self.survey;
-        let judged = survey.snapshot.judge(entry);
+    /// Adds a record of the board or of the trash, and returns its judgement.
+    pub(crate) fn add(&mut self, entry: &Entry) -> Judged {
+        let judged = self.survey.snapshot.judge(entry);
         if let Some(pause) = judged.pause {
             self.recheck.add(entry, pause);
         }
         for cause in judged.causes() {
-            survey.note(cause, entry, &mut self.tally.figures);
+            self.survey.note(cause, entry, &mut self.tally.figures);
         }
+        self.count(entry);
+        judged
+    }
+
+    /// Adds a record without details: an unclaimed job is counted, but not judged.
+    pub(crate) fn add_brief(&mut self, entry: &Entry) {
+        let is_unclaimed = entry.job().is_some_and(|job| job.holding.is_none());
+        match is_unclaimed {
+            true => self.count(entry),
+            false => drop(self.add(entry)),
+        }
+    }
+
+    fn count(&mut self, entry: &Entry) {
+        let survey = &mut self.survey;
         let Some(job) = entry.job() else { return };
         if job.shelf != Shelf::Board {
             return;
@@ -109,10 +123,7 @@ impl Surveyor {
         {
             let owner = entry.holding().and_then(|it| it.owner.clone());
             let about = owner.map_or(About::Nothing, About::Owner);
-            let cause = Cause {
-                code: Code::NotRenewed,
-                about,
-            };
+            let cause = Cause::new(Code::NotRenewed, about);
             self.survey.note(&cause, &entry, &mut self.tally.figures);
         }
         Ok(self.counted())
@@ -141,12 +152,10 @@ impl Survey {
             }
             _ => {}
         }
-        if !cause.code.is_problem() && cause.code != Code::Paused {
+        if !cause.code.is_problem() {
             return;
         }
-        if cause.code.is_problem() {
-            *figures.jobs_with_problem.entry(cause.code).or_default() += 1;
-        }
+        *figures.jobs_with_problem.entry(cause.code).or_default() += 1;
         if !self.causes.contains_key(cause) {
             self.causes.insert(cause.clone(), Cases::default());
         }

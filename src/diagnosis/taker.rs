@@ -11,7 +11,7 @@ use crate::{
         judgement::{Against, admit},
         policy::Policy,
     },
-    job::{Conductor, Course, Entry, Job},
+    job::{Conductor, Course, Entry, Job, Run},
     retry::most_attempts,
 };
 
@@ -60,6 +60,16 @@ impl Taker {
     /// Whether its process is gone: the same machine and boot, seen from here.
     pub(crate) fn has_certainly_died(&self) -> bool {
         self.conductor.told.process.is_some() && has_died(&self.conductor)
+    }
+
+    /// Returns its running attempt at a job. A busy conductor publishes only some of its attempts.
+    pub(crate) fn runs(&self, job: &Job) -> Option<&Run> {
+        let reference = job.reference();
+        self.conductor
+            .told
+            .runs
+            .iter()
+            .find(|run| run.uuid == reference)
     }
 
     pub(crate) fn lease(&self) -> Option<Duration> {

@@ -33,7 +33,7 @@ use thiserror::Error;
 pub(crate) use self::{
     console::{Console, Side},
     html::{Attribute, Html, element, list, tag},
-    job::{ColumnChange, JobColumns, JobView, rfc3339, short},
+    job::{ColumnChange, JobColumns, JobView, count_jobs, rfc3339, short},
     json::line as json_line,
     page::{Page, Pieces, Tone},
     progress::Progress,

@@ -10,18 +10,19 @@ use serde_json::Value;
 
 use super::{
     report::{Done, Failures},
-    select::{Choice, Chosen, Named, count},
+    select::{Choice, Chosen, Named},
 };
 use crate::{
     board::{self, BoardError},
     context::Context,
     exit::CommandError,
     job::Entry,
+    output::count_jobs,
     process::signal::{Signals, code_of},
     suggest::Suggestion,
 };
 
-const BATCH: usize = 500;
+pub(super) const BATCH: usize = 500;
 
 /// The shortest time between two exchanges of a paced run.
 const TICK: Duration = Duration::from_millis(100);
@@ -166,7 +167,7 @@ pub(crate) fn stopped(
     (choice, rest): (Choice, impl Iterator<Item = Named>),
 ) -> anyhow::Error {
     let rest: Vec<_> = rest.map(|named| named.reference).collect();
-    let (left, resume) = (count(rest.len() as u64), resume.unwrap_or_default());
+    let (left, resume) = (count_jobs(rest.len() as u64), resume.unwrap_or_default());
     let resume = match choice {
         Choice::Named => resume.with(rest),
         Choice::Filtered | Choice::Planned => resume,

@@ -1,252 +1,81 @@
-//! Carries out a deed: the common way of all verbs, from the chosen jobs to the report.
+//! The actions of the verbs as data, for commands and plans.
 
-use std::cell::Cell;
+use serde::{Deserialize, Serialize};
 
-use super::{
-    act::{Effect, Pace, act},
-    deed::{Deed, Force},
-    plan,
-    report::dry_run,
-    select::{Choice, Chosen, PreviewArgs, confirm},
-    settle::{Release, authority, foresee_refusals, judged, settlements},
-};
-use crate::{
-    board::{self, Board, Settled},
-    commands::{parts::reason::ReasonArgs, retry},
-    context::{Consent, Context},
-    job::{
-        Aftermath, Entry, Failure, Identity, Origin, Outcome, Owner, Purge, Remark, Restore,
-        Settlement, Shelf,
-    },
-    output::rfc3339,
-    suggest::Suggestion,
-};
+use super::{act::Verb, select::Chosen};
+use crate::job::{Edit, Shelf};
 
-/// A deed with its jobs.
-pub(crate) struct Task {
-    pub(crate) deed: Deed,
-    pub(crate) who: Owner,
-    pub(crate) reason: Option<String>,
-    pub(crate) chosen: Chosen,
-    pub(crate) pace: Pace,
-    /// The command that continues after Ctrl-C.
-    pub(crate) resume: Option<Suggestion>,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Action {
+    Abandon { force: Force, now: bool },
+    Consume { force: Force, failed: bool },
+    Trash { force: Force },
+    Restore,
+    Retry { keep_attempts: bool },
+    Change(Edit),
+    Purge,
 }
 
-impl Task {
-    pub(crate) fn new(ctx: &Context, deed: Deed, reason: &ReasonArgs, chosen: Chosen) -> Self {
-        Self {
-            deed,
-            who: ctx.who().clone(),
-            reason: reason.given(),
-            chosen,
-            pace: Pace::FULL,
-            resume: None,
-        }
-    }
+/// Whose claims may be overridden.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Force {
+    None,
+    /// An operator's decision about the job as seen.
+    Any,
+    /// An operator's decision about this owner's claim.
+    Of(String),
+}
 
-    /// Shows, plans or carries out the task.
-    pub(crate) async fn finish(
-        self,
-        ctx: &mut Context,
-        board: &dyn Board,
-        (preview, consent): (&PreviewArgs, &Consent),
-    ) -> anyhow::Result<()> {
-        match self.agreed(ctx, board, (preview, consent)).await? {
-            Some(task) => task.carry_out(ctx, board).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Asks for confirmation; `None` after a preview.
-    pub(crate) async fn agreed(
-        mut self,
-        ctx: &mut Context,
-        board: &dyn Board,
-        (preview, consent): (&PreviewArgs, &Consent),
-    ) -> anyhow::Result<Option<Self>> {
-        match self.deed.force() {
-            Some(Force::None) => foresee_refusals(ctx, &mut self.chosen, &self.who),
-            Some(_) => {
-                let release = Release::of(&self.deed, board).await;
-                let warning = release.and_then(|it| it.warning(self.chosen.entries()));
-                warning.into_iter().for_each(|it| ctx.out.note(it));
-            }
-            None => {}
-        }
-        if preview.dry_run {
-            dry_run(ctx, self.deed.verb().now, self.chosen)?;
-            return Ok(None);
-        }
-        if let Some(file) = &preview.plan {
-            plan::write(ctx, file, self)?;
-            return Ok(None);
-        }
-        if let Some(question) = self.deed.question(&self.chosen) {
-            confirm(ctx, consent, &question, &self.chosen)?;
-        }
-        Ok(Some(self))
-    }
-
-    pub(crate) async fn carry_out(
-        self,
-        ctx: &mut Context,
-        board: &dyn Board,
-    ) -> anyhow::Result<()> {
-        let (choice, how) = (
-            self.chosen.choice,
-            (self.deed.verb(), self.pace, self.resume),
-        );
-        let action = Action::new(board, &self.deed, (self.who, self.reason)).await;
-        let each = async |entries: &[&Entry]| match choice {
-            Choice::Planned => {
-                let act = async |entries: &[&Entry]| action.act(entries).await;
-                plan::act_on_unchanged((board, &self.deed), entries, act).await
-            }
-            Choice::Named | Choice::Filtered => action.act(entries).await,
+impl Action {
+    pub(crate) fn verb(&self) -> Verb {
+        let (now, past) = match self {
+            Self::Abandon { .. } => ("abandon", "abandoned"),
+            // The suggestion repeats the option.
+            Self::Consume { failed: true, .. } => ("consume --failed", "consumed"),
+            Self::Consume { .. } => ("consume", "consumed"),
+            Self::Trash { .. } => ("trash", "trashed"),
+            Self::Restore => ("restore", "restored"),
+            Self::Retry { .. } => ("retry", "retried"),
+            Self::Change(_) => ("change", "changed"),
+            Self::Purge => ("purge", "purged"),
         };
-        act(ctx, how, self.chosen, each).await?;
-        if matches!(self.deed, Deed::Change(_)) && board.capabilities().has_peers() {
-            ctx.out
-                .note("Python services may use the old version until they list the board again");
-        }
-        Ok(())
-    }
-}
-
-/// A deed on a board, with its author.
-struct Action<'a> {
-    board: &'a dyn Board,
-    deed: &'a Deed,
-    owner: Owner,
-    /// `None` for a normal action without a reason.
-    remark: Option<Remark>,
-    release: Option<Release>,
-    has_warned: Cell<bool>,
-}
-
-impl<'a> Action<'a> {
-    async fn new(
-        board: &'a dyn Board,
-        deed: &'a Deed,
-        (owner, reason): (Owner, Option<String>),
-    ) -> Self {
-        // Consuming a job, or releasing one's own claim, is the normal course.
-        let is_ordinary = matches!(deed, Deed::Abandon { .. } | Deed::Consume { .. });
-        let is_ordinary = is_ordinary && !deed.is_forced() && reason.is_none();
-        let remark = || Remark::now(deed.verb().past, &owner.text(), reason.as_deref());
-        Self {
-            board,
-            deed,
-            remark: (!is_ordinary).then(remark),
-            owner,
-            release: Release::of(deed, board).await,
-            has_warned: Cell::default(),
-        }
+        Verb { now, past }
     }
 
-    async fn act(&self, entries: &[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>> {
-        match self.deed {
-            Deed::Abandon { .. } => {
-                self.settle(entries, &Outcome::Abandon(Aftermath::None))
-                    .await
+    pub(crate) fn shelves(&self) -> &'static [Shelf] {
+        match self {
+            Self::Abandon { .. } | Self::Consume { .. } | Self::Trash { .. } | Self::Change(_) => {
+                &[Shelf::Board]
             }
-            Deed::Consume { failed: false, .. } => self.settle(entries, &Outcome::Consume).await,
-            Deed::Consume { failed: true, .. } => {
-                let reason = self.remark.as_ref().and_then(|it| it.reason.as_deref());
-                let reason = reason.unwrap_or("marked as failed by hand");
-                let failure = Failure::told(reason, &self.owner.text());
-                self.settle(entries, &Outcome::GiveUp(failure)).await
-            }
-            Deed::Trash { .. } => self.settle(entries, &Outcome::Trash(None)).await,
-            Deed::Restore | Deed::Retry { .. } | Deed::Change(_) => {
-                let jobs: Vec<_> = entries.iter().map(|entry| self.restore(entry)).collect();
-                let answers = self.board.restore(&jobs).await?.into_iter();
-                Ok(answers
-                    .map(|it| Ok(it.map(|()| Effect::default())?))
-                    .collect())
-            }
-            Deed::Purge => {
-                let jobs: Vec<_> = entries.iter().map(|entry| self.purge(entry)).collect();
-                let answers = self.board.purge(&jobs).await?.into_iter();
-                Ok(answers.map(|it| Ok(self.effect(&it?))).collect())
-            }
+            Self::Restore | Self::Purge => &[Shelf::Trash],
+            Self::Retry { .. } => &[Shelf::Board, Shelf::Trash],
         }
     }
 
-    async fn settle(
-        &self,
-        entries: &[&Entry],
-        outcome: &Outcome,
-    ) -> board::Result<Vec<anyhow::Result<Effect>>> {
-        let force = self.deed.force().unwrap_or(&Force::None);
-        let authority = |entry: &Entry| authority(force, entry, &self.owner);
-        let right = (authority, self.release.as_ref());
-        let settlements = settlements(entries, (outcome, &self.remark), right);
-        let answers = self.board.settle(&settlements).await?;
-        let answers = entries.iter().zip(&settlements).zip(answers);
-        let judged = |((entry, settlement), answer): ((&&Entry, &Settlement), _)| {
-            let mut effect = self.effect(&judged(entry, force, answer)?);
-            effect.field = match outcome {
-                Outcome::GiveUp(_) => Some(("outcome", "failed".into())),
-                Outcome::Abandon(_) if *force != Force::None => {
-                    let not_before = settlement.outcome.not_before().map(rfc3339);
-                    Some(("not_before", not_before.into()))
-                }
-                _ => None,
-            };
-            Ok(effect)
-        };
-        Ok(answers.map(judged).collect())
-    }
-
-    fn restore(&self, entry: &Entry) -> Restore {
-        let keeps = matches!(
-            self.deed,
-            Deed::Retry {
-                keep_attempts: true
-            } | Deed::Change(_)
-        );
-        let again = retry::again(entry, keeps, self.remark.clone());
-        match self.deed {
-            Deed::Change(edit) => Restore {
-                shelf: Shelf::Board,
-                edit: Some(edit.clone()),
-                ..again
-            },
-            _ => again,
+    pub(super) fn force(&self) -> Option<&Force> {
+        match self {
+            Self::Abandon { force, .. } | Self::Consume { force, .. } | Self::Trash { force } => {
+                Some(force)
+            }
+            Self::Restore | Self::Retry { .. } | Self::Change(_) | Self::Purge => None,
         }
     }
 
-    fn purge(&self, entry: &Entry) -> Purge {
-        let job = entry.job();
-        let given_up = job.and_then(|job| job.history.remark.as_ref()?.reason.clone());
-        let remark = self.remark.clone().map(|remark| Remark {
-            // The reason of the trashing, if the purge has none.
-            reason: remark.reason.or(given_up),
-            ..remark
-        });
-        Purge {
-            key: entry.key().clone(),
-            // Another board's job does not belong into this board's history.
-            job: job
-                .filter(|job| !matches!(job.origin, Origin::Beside(_)))
-                .map(Identity::from),
-            remark,
+    pub(super) fn is_forced(&self) -> bool {
+        self.force().is_some_and(|force| *force != Force::None)
+    }
+
+    /// Returns the question to ask first; `{}` in it is the number of jobs.
+    pub(super) fn question(&self, chosen: &Chosen) -> Option<String> {
+        let verb = self.verb().now;
+        if self.is_forced() {
+            return Some(format!("{verb} {{}} by force?"));
+        }
+        match self {
+            Self::Purge => Some("purge {} permanently?".to_owned()),
+            _ => chosen.is_bulk().then(|| format!("{verb} {{}}?")),
         }
     }
-
-    /// Returns what to report of a job that left the board; a missing history is reported once.
-    fn effect(&self, settled: &Settled) -> Effect {
-        let replaced = "replaced a job with the same uuid in the trash";
-        let note = match &settled.forgotten {
-            Some(why) if !self.has_warned.replace(true) => Some(no_history(why)),
-            _ => settled.replaced_namesake.then(|| replaced.to_owned()),
-        };
-        Effect { field: None, note }
-    }
-}
-
-pub(crate) fn no_history(why: &str) -> String {
-    format!("warning: the history is not recorded: {why}")
 }

@@ -2,10 +2,10 @@
 
 pub(super) mod act;
 pub(super) mod action;
-pub(super) mod deed;
 pub(super) mod plan;
 pub(super) mod references;
 pub(super) mod report;
 pub(super) mod select;
 pub(super) mod settle;
 pub(super) mod shared_trash;
+pub(super) mod task;

@@ -7,11 +7,11 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    act::Pace,
-    action::Task,
-    deed::Deed,
+    act::{BATCH, Pace},
+    action::Action,
     report::{Done, sorted_out},
-    select::{Choice, Chosen, Named, count},
+    select::{Choice, Chosen, Named},
+    task::Task,
 };
 use crate::{
     board::{self, Board, BoardError, JobRef},
@@ -22,13 +22,11 @@ use crate::{
     context::Context,
     exit::CommandError,
     job::{Entry, Fence, JobKey, Owner, State, shortened},
-    output::rfc3339,
+    output::{count_jobs, rfc3339},
     suggest::Hint,
 };
 
 const VERSION: u32 = 1;
-
-const BATCH: usize = 500;
 
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,7 +37,7 @@ struct Header {
     created_on: String,
     who: String,
     reason: Option<String>,
-    action: Deed,
+    action: Action,
 }
 
 /// A job, as the plan saw it.
@@ -91,7 +89,7 @@ impl Expected {
 /// Writes the task as a plan instead of carrying it out.
 pub(super) fn write(ctx: &mut Context, file: &Path, task: Task) -> anyhow::Result<()> {
     let (board, total) = (ctx.board()?, task.chosen.jobs.len());
-    let (entries, failures) = sorted_out(ctx, task.deed.verb().now, task.chosen)?;
+    let (entries, failures) = sorted_out(ctx, task.action.verb().now, task.chosen)?;
     let mut sink = Sink::open(Some(file).filter(|path| path.as_os_str() != "-"))?;
     let header = Header {
         jobboard_plan: VERSION,
@@ -100,7 +98,7 @@ pub(super) fn write(ctx: &mut Context, file: &Path, task: Task) -> anyhow::Resul
         created_on: rfc3339(Utc::now()),
         who: task.who.text().into_owned(),
         reason: task.reason,
-        action: task.deed,
+        action: task.action,
     };
     sink.line(ctx, &header)?;
     let mut trailer = Trailer::default();
@@ -167,13 +165,13 @@ impl Plan {
         ctx: &Context,
         board: &dyn Board,
     ) -> anyhow::Result<(Task, Vec<Done>)> {
-        let (all, deed) = (self.items.len(), self.header.action);
+        let (all, action) = (self.items.len(), self.header.action);
         let (mut jobs, mut skipped) = (Vec::new(), Vec::new());
         let mut items = self.items.into_iter().peekable();
         while items.peek().is_some() {
             let batch: Vec<_> = items.by_ref().take(BATCH).collect();
             let expected = batch.iter().map(|it| (JobKey::new(&it.key), &it.expected));
-            let found = unchanged(board, &deed, expected.collect()).await;
+            let found = unchanged(board, &action, expected.collect()).await;
             let found = found.with_context(|| ctx.trying("look up", "the jobs of the plan"))?;
             for (item, entry) in batch.into_iter().zip(found) {
                 match entry {
@@ -187,13 +185,13 @@ impl Plan {
             }
         }
         if !skipped.is_empty() {
-            let (skipped, all) = (skipped.len(), count(all as u64));
+            let (skipped, all) = (skipped.len(), count_jobs(all as u64));
             let why = "skipped, already done or changed since the plan";
             ctx.out.note(format!("{why}: {skipped} of {all}"));
         }
         let choice = Choice::Planned;
         let task = Task {
-            deed,
+            action,
             who: Owner::from_stored(self.header.who),
             reason: self.header.reason,
             chosen: Chosen { jobs, choice },
@@ -207,13 +205,13 @@ impl Plan {
 /// Looks the jobs up, and returns each that is as expected.
 async fn unchanged(
     board: &dyn Board,
-    deed: &Deed,
+    action: &Action,
     expected: Vec<(JobKey, &Expected)>,
 ) -> board::Result<Vec<Option<Entry>>> {
     let keys = expected.iter().map(|(key, _)| JobRef::Key(key.clone()));
     let keys: Vec<_> = keys.collect();
     let mut unchanged: Vec<_> = keys.iter().map(|_| None).collect();
-    for shelf in deed.shelves() {
+    for shelf in action.shelves() {
         let found = board.find(*shelf, &keys).await?;
         for ((place, (_, expected)), found) in unchanged.iter_mut().zip(&expected).zip(found) {
             let mut found = found.into_iter();
@@ -227,13 +225,13 @@ async fn unchanged(
 
 /// Acts on the jobs that are still unchanged: at a slow pace, their turn comes long after the start.
 pub(super) async fn act_on_unchanged<T>(
-    (board, deed): (&dyn Board, &Deed),
+    (board, action): (&dyn Board, &Action),
     entries: &[&Entry],
     act: impl AsyncFnOnce(&[&Entry]) -> board::Result<Vec<anyhow::Result<T>>>,
 ) -> board::Result<Vec<anyhow::Result<T>>> {
     let seen: Vec<_> = entries.iter().map(|entry| Expected::of(entry)).collect();
     let expected = entries.iter().map(|entry| entry.key().clone()).zip(&seen);
-    let found = unchanged(board, deed, expected.collect()).await?;
+    let found = unchanged(board, action, expected.collect()).await?;
     let mut answers = act(&found.iter().flatten().collect::<Vec<_>>())
         .await?
         .into_iter();

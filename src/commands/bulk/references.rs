@@ -8,12 +8,13 @@ use std::{
 use anyhow::Context as _;
 use futures_util::TryStreamExt;
 
-use super::select::{Named, count};
+use super::select::Named;
 use crate::{
     board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query},
     context::Context,
     exit::CommandError,
     job::{Entry, JobKey, Shelf},
+    output::count_jobs,
 };
 
 /// The number of candidates for an ambiguous name.
@@ -139,7 +140,7 @@ pub(crate) async fn named(
     let found = board
         .resolve_on(shelves, wanted)
         .await
-        .with_context(|| ctx.trying("look up", count(wanted.len() as u64)))?;
+        .with_context(|| ctx.trying("look up", count_jobs(wanted.len() as u64)))?;
     let named = |(wanted, entry): (&JobRef, board::Result<Entry>)| Named {
         name: wanted.to_string(),
         reference: wanted.to_string(),

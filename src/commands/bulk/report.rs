@@ -5,12 +5,12 @@ use std::{borrow::Cow, collections::HashMap};
 use chrono::Utc;
 use serde::Serialize;
 
-use super::select::{Chosen, count};
+use super::select::Chosen;
 use crate::{
     context::Context,
     exit::{CommandError, chain},
     job::{Entry, Job, Shelf, State},
-    output::{JobColumns, JobView, Page, Record, Report, Tone, short},
+    output::{JobColumns, JobView, Page, Record, Report, Tone, count_jobs, short},
 };
 
 /// The number of jobs named per reason.
@@ -212,13 +212,13 @@ impl Failures {
             count,
         } in alike
         {
-            let whom = whom(&named, count);
-            ctx.tell(&reason.context(ctx.trying(self.verb, whom).with(reference)));
+            let names = names_of(&named, count);
+            ctx.tell(&reason.context(ctx.trying(self.verb, names).with(reference)));
         }
         let others: u64 = untold.iter().map(|alike| alike.count as u64).sum();
         let others = others + self.others as u64;
         if others > 0 {
-            let others = count(others);
+            let others = count_jobs(others);
             ctx.out
                 .note(format!("{others} more failed for other reasons"));
         }
@@ -228,12 +228,12 @@ impl Failures {
     }
 }
 
-fn whom(named: &[String], jobs: usize) -> String {
+fn names_of(named: &[String], jobs: usize) -> String {
     let (names, unnamed) = (named.join(", "), jobs - named.len());
     match (jobs, unnamed) {
         (1, _) => names,
-        (_, 0) => format!("{} ({names})", count(jobs as u64)),
-        (_, unnamed) => format!("{} ({names} and {unnamed} more)", count(jobs as u64)),
+        (_, 0) => format!("{} ({names})", count_jobs(jobs as u64)),
+        (_, unnamed) => format!("{} ({names} and {unnamed} more)", count_jobs(jobs as u64)),
     }
 }
 

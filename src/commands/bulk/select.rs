@@ -13,10 +13,10 @@ use crate::{
         filter::{Filter, Filters},
     },
     context::{Consent, Context},
-    diagnosis::{Snapshot, WithProblem, surroundings},
+    diagnosis::{ProblemSelector, Snapshot, surroundings},
     exit::CommandError,
     job::{Entry, Shelf, State, octavia},
-    output::short,
+    output::{count_jobs, short},
 };
 
 const SAMPLE: usize = 5;
@@ -42,7 +42,7 @@ pub(crate) struct Selection {
 
     /// Act on all jobs with this problem, as `jobboard doctor` names it; CAUSE is a glob
     #[arg(long, value_name = "CODE[=CAUSE]")]
-    pub(crate) problem: Option<WithProblem>,
+    pub(crate) problem: Option<ProblemSelector>,
 
     /// Maximum number of jobs to act on, first in the order of `list`
     #[arg(long, value_name = "N")]
@@ -121,7 +121,7 @@ impl Chosen {
             self.jobs.retain(|named| named.entry.is_ok());
             let skipped = all - self.jobs.len();
             if skipped > 0 {
-                let all = count(all as u64);
+                let all = count_jobs(all as u64);
                 ctx.out.note(format!(
                     "skipped because they are claimed or not delayed: {skipped} of {all}"
                 ));
@@ -197,14 +197,14 @@ impl Selection {
     pub(crate) fn bounded(&self, ctx: &Context, mut chosen: Chosen) -> anyhow::Result<Chosen> {
         let jobs = &mut chosen.jobs;
         if let Some(limit) = self.limit.filter(|limit| jobs.len() > *limit) {
-            let left_out = count((jobs.len() - limit) as u64);
+            let left_out = count_jobs((jobs.len() - limit) as u64);
             let note = format!("skipped (--limit): {left_out}");
             ctx.out.note(note);
             jobs.truncate(limit);
         }
         match self.max {
             Some(max) if jobs.len() > max => {
-                let chosen = count(jobs.len() as u64);
+                let chosen = count_jobs(jobs.len() as u64);
                 let message = format!("{chosen} selected, but --max is {max}; nothing changed");
                 let hint = "--dry-run lists them; a larger --max allows them";
                 Err(CommandError::refused(message).hint(hint).into())
@@ -275,14 +275,10 @@ pub(crate) fn confirm(
                 .note(format!("  … and {} more", found.len() - SAMPLE));
         }
     }
-    ctx.consent(consent, &question.replace("{}", &count(found.len() as u64)))
-}
-
-pub(crate) fn count(jobs: u64) -> String {
-    match jobs {
-        1 => "1 job".to_owned(),
-        jobs => format!("{jobs} jobs"),
-    }
+    ctx.consent(
+        consent,
+        &question.replace("{}", &count_jobs(found.len() as u64)),
+    )
 }
 
 pub(crate) fn describe(entry: &Entry) -> String {

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    action::Task,
-    deed::{Deed, Force},
-    select::{Choice, Chosen, Named, Selection, count},
+    action::{Action, Force},
+    select::{Choice, Chosen, Named, Selection},
+    task::Task,
 };
 use crate::{
     board::{self, Board, BoardError, Settled},
@@ -21,6 +21,7 @@ use crate::{
         Witness,
     },
     lease::LEASE,
+    output::count_jobs,
     process::{label::Label, lineage::Processes},
 };
 
@@ -51,19 +52,22 @@ impl SettleArgs {
     pub(crate) async fn run(
         self,
         ctx: &mut Context,
-        deed: impl FnOnce(Force) -> Deed,
+        action: impl FnOnce(Force) -> Action,
     ) -> anyhow::Result<()> {
         stated_owner(self.owner.as_deref())?;
         self.selection.require()?;
         let board = self.selection.preview.board(ctx)?;
-        let deed = deed(match (self.force, self.owner) {
+        let action = action(match (self.force, self.owner) {
             (false, _) => Force::None,
             (true, None) => Force::Any,
             (true, Some(owner)) => Force::Of(owner),
         });
-        let chosen = self.selection.look_up(ctx, &*board, deed.shelves()).await?;
+        let chosen = self
+            .selection
+            .look_up(ctx, &*board, action.shelves())
+            .await?;
         let chosen = self.selection.bounded(ctx, chosen)?;
-        let task = Task::new(ctx, deed, &self.reason, chosen);
+        let task = Task::new(ctx, action, &self.reason, chosen);
         let how = (&self.selection.preview, &self.consent);
         task.finish(ctx, &*board, how).await
     }
@@ -160,7 +164,7 @@ pub(super) fn foresee_refusals(ctx: &Context, chosen: &mut Chosen, who: &Owner) 
     if chosen.choice == Choice::Filtered && others > 0 {
         ctx.out.note(format!(
             "not claimed by {who}, skipped without --force: {others} of {}",
-            count(all as u64)
+            count_jobs(all as u64)
         ));
     }
     for Named { entry, .. } in &mut chosen.jobs {
@@ -184,12 +188,12 @@ pub(super) enum Release {
 }
 
 impl Release {
-    /// `None` unless the deed releases claims by force.
-    pub(super) async fn of(deed: &Deed, board: &dyn Board) -> Option<Self> {
-        match deed {
-            Deed::Abandon { force, .. } if *force == Force::None => None,
-            Deed::Abandon { now: true, .. } => Some(Self::Now),
-            Deed::Abandon { .. } => Some(Self::checked(board).await),
+    /// `None` unless the action releases claims by force.
+    pub(super) async fn of(action: &Action, board: &dyn Board) -> Option<Self> {
+        match action {
+            Action::Abandon { force, .. } if *force == Force::None => None,
+            Action::Abandon { now: true, .. } => Some(Self::Now),
+            Action::Abandon { .. } => Some(Self::checked(board).await),
             _ => None,
         }
     }
@@ -252,7 +256,7 @@ impl Release {
         let until = clock(Utc::now(), *left)?;
         let jobs = match waits.len() {
             1 => String::new(),
-            jobs => format!(" for {}, the last of them", count(jobs as u64)),
+            jobs => format!(" for {}, the last of them", count_jobs(jobs as u64)),
         };
         Some(format!(
             "{doubt}: conductors wait{jobs} until {until}; --now ends the wait"

@@ -9,14 +9,11 @@ use chrono::{DateTime, Utc};
 use super::row::Place;
 use crate::{
     board::{self, Board, BoardError},
-    commands::{
-        bulk::{select, settle::by_force},
-        retry,
-    },
+    commands::{bulk::settle::by_force, retry},
     exit::chain,
     glob,
     job::{Aftermath, Entry, JobKey, Origin, Outcome, Owner, Pause, Pauses, Remark, Shelf},
-    output::short,
+    output::{count_jobs, short},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +105,7 @@ impl Dialog {
             Stage::Looking => self.places.len(),
             _ => self.jobs.len(),
         };
-        let (jobs, names) = (select::count(jobs as u64), self.names.join(", "));
+        let (jobs, names) = (count_jobs(jobs as u64), self.names.join(", "));
         match self.operation {
             Operation::Pause | Operation::Resume if self.names.is_empty() => {
                 format!("{} the names of {jobs}?", self.operation.words().0)
@@ -178,7 +175,7 @@ pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> Stag
     };
     match done {
         Ok(done) => {
-            let jobs = select::count(done.iter().filter(|it| it.is_ok()).count() as u64);
+            let jobs = count_jobs(done.iter().filter(|it| it.is_ok()).count() as u64);
             let notes = done.into_iter().filter_map(|it| it.unwrap_or_else(Some));
             Stage::Done(format!("{past} {jobs}"), notes.collect())
         }

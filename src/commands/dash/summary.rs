@@ -45,7 +45,6 @@ impl Summary {
                 has_expiring_claims: true,
                 peer_order: None,
             };
-            // A row tells who holds a job, but not whether a conductor takes it.
             let snapshot = Snapshot::new(capabilities, None, now);
             Surveyor::new(snapshot.with_conductors(conductors.to_vec())).with_names(50)
         };
@@ -56,9 +55,9 @@ impl Summary {
             trashed += u64::from(place.0 == Shelf::Trash);
             if place.0 == Shelf::Board {
                 let entry = row.entry(place, now);
-                all.add(&entry);
+                all.add_brief(&entry);
                 if is_filtered && row.is_admitted {
-                    admitted.add(&entry);
+                    admitted.add_brief(&entry);
                 }
             }
             if row.is_admitted {

@@ -10,10 +10,10 @@ use super::{
     report::{Diagnosis, scope},
 };
 use crate::{
-    commands::{Cli, dispatch, parts::problems::jobs},
+    commands::{Cli, dispatch},
     context::Context,
     exit::CommandError,
-    output::{Format, Page, Record, Report, Tone},
+    output::{Format, Page, Record, Report, Tone, count_jobs},
     problem::{Code, Risk},
     suggest::Suggestion,
 };
@@ -130,7 +130,7 @@ fn ask(ctx: &Context, at: usize, step: &Step) -> Option<Answer> {
         Risk::Destructive => "destructive; ",
         _ => "",
     };
-    let (code, count, advice) = (step.code, jobs(step.jobs), &step.advice);
+    let (code, count, advice) = (step.code, count_jobs(step.jobs), &step.advice);
     let question =
         format!("{at}. {code}, {count} ({risk}{advice}): [y]es [n]o [a]ll [s]how [q]uit");
     loop {

@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::fix::Step;
 use crate::{
-    commands::parts::problems::{self, jobs},
+    commands::parts::problems,
     diagnosis::Checkup,
     job::Pause,
-    output::{Cell, Page, Record, Report, Row, Tone},
+    output::{Cell, Page, Record, Report, Row, Tone, count_jobs},
     problem::{Code, Group, Problem, Severity},
     suggest::Suggestion,
 };
@@ -227,6 +227,6 @@ impl Row for Check {
 
 /// Words the scope of a step: code, number of jobs, and cause.
 pub(super) fn scope(problem: &Problem) -> String {
-    let count = jobs(problem.jobs);
+    let count = count_jobs(problem.jobs);
     format!("{}: {count}, {}", problem.code, problem.summary)
 }

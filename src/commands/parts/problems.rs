@@ -7,7 +7,7 @@ use super::json;
 use crate::{
     diagnosis::Figures,
     duration,
-    output::{Page, Text, Tone, short},
+    output::{Page, Text, Tone, count_jobs, short},
     problem::{Evidence, Fix, Problem, Severity},
 };
 
@@ -29,14 +29,6 @@ pub(crate) fn tone(severity: Severity) -> Tone {
     }
 }
 
-pub(crate) fn jobs(count: u64) -> String {
-    match count {
-        0 => String::new(),
-        1 => "1 job".to_owned(),
-        count => format!("{count} jobs"),
-    }
-}
-
 /// Prints a problem in three lines: what it is, examples and evidence, and what helps.
 pub(crate) fn print(problem: &Problem, now: DateTime<Utc>, page: &mut Page) {
     let word = match problem.severity {
@@ -51,7 +43,10 @@ pub(crate) fn print(problem: &Problem, now: DateTime<Utc>, page: &mut Page) {
     let line = page.sentence(INDENT.len());
     let line = line.add(tone(problem.severity), format!("{word:<7}"));
     let line = line.add(Tone::Strong, format!("{:<CODE$}", problem.code.name()));
-    let count = jobs(problem.jobs);
+    let count = match problem.jobs {
+        0 => String::new(),
+        jobs => count_jobs(jobs),
+    };
     let summary = Text::from(&problem.summary);
     let room = page_room.unwrap_or(usize::MAX);
     drop(line.plain(format!("{count:>8}  ")).plain(summary.cut(room)));

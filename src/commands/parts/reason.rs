@@ -14,7 +14,7 @@ pub(crate) struct ReasonArgs {
 }
 
 impl ReasonArgs {
-    pub(crate) fn who_and_why(&self, ctx: &Context, action: &str) -> Remark {
+    pub(crate) fn remark_on(&self, ctx: &Context, action: &str) -> Remark {
         Remark::now(action, &ctx.who().text(), self.given().as_deref())
     }
 

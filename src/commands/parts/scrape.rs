@@ -8,7 +8,7 @@ use futures_util::TryStreamExt;
 use crate::{
     board::{Board, BoardError, Detail, Health, Query},
     config::Expiry,
-    diagnosis::{Snapshot, Survey, Surveyor, age, is_exhausted},
+    diagnosis::{Cause, Judged, Snapshot, Survey, Surveyor, age},
     job::{Job, Shelf},
     output::{Exposition, Kind, timestamp},
     problem::{Code, Group},
@@ -75,11 +75,8 @@ async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<Seen, BoardEr
     let mut claimable = Claimable::default();
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await? {
-        surveyor.add(&entry);
-        if let Some(job) = entry
-            .job()
-            .filter(|it| is_claimable(it, &surveyor.survey.snapshot))
-        {
+        let judged = surveyor.add(&entry);
+        if let Some(job) = entry.job().filter(|job| is_claimable(job, &judged, now)) {
             claimable.add(job, now);
         }
     }
@@ -92,12 +89,11 @@ async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<Seen, BoardEr
     })
 }
 
-fn is_claimable(job: &Job, snapshot: &Snapshot) -> bool {
+/// Whether a client could claim the job now, if one accepts it.
+fn is_claimable(job: &Job, judged: &Judged, now: DateTime<Utc>) -> bool {
+    let prevents = |cause: &Cause| matches!(cause.code, Code::Paused | Code::Exhausted);
     let is_free = job.holding.is_none() && job.may_be_offered();
-    is_free
-        && !job.history.is_held_back(snapshot.now)
-        && !is_exhausted(job)
-        && snapshot.pauses.of(&job.name, snapshot.now).is_none()
+    is_free && !job.history.is_held_back(now) && !judged.causes().any(prevents)
 }
 
 impl Seen {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::unconfirmed::settle_kept;
 use crate::{
     board::Board,
-    commands::bulk::action::no_history,
+    commands::bulk::task::no_history,
     context::Context,
     duration,
     exit::CommandError,

@@ -167,9 +167,11 @@ impl Gathered {
             if matches!(entry.origin(), Origin::Beside(_)) {
                 continue;
             }
-            surveyor.add(&entry);
             match &entry {
-                Entry::Job(job) => self.add(job),
+                Entry::Job(job) => {
+                    self.add(job);
+                    surveyor.add(&entry);
+                }
                 Entry::Malformed(_) => self.unreadable[1] += 1,
             }
         }

@@ -70,7 +70,7 @@ impl Facts {
     pub(super) fn counts(&self) -> Vec<Count> {
         let figures = &self.figures;
         let some = |what, count: u64| (count > 0).then(|| (what, grouped(count)));
-        let standing = |what, of: &Option<Standing>| Some((what, of.as_ref()?.told(self.at)));
+        let standing = |what, of: &Option<Standing>| Some((what, of.as_ref()?.in_words(self.at)));
         let held = [
             standing("longest", &figures.longest_held),
             some("no expiry", figures.of(Code::NeverExpires)),

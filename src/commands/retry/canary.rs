@@ -13,8 +13,8 @@ use crate::{
     commands::{
         bulk::{
             act::{Pace, stopped},
-            action::Task,
-            select::{Chosen, count},
+            select::Chosen,
+            task::Task,
         },
         show::look_everywhere,
         wait::{say, within},
@@ -24,7 +24,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{Departure, Entry, Failure, Job, Shelf},
-    output::short,
+    output::{count_jobs, short},
     process::signal::Signals,
 };
 
@@ -67,7 +67,7 @@ impl CanaryArgs {
         let choice = task.chosen.choice;
         let jobs = std::mem::replace(all, rest);
         let first_task = Task {
-            deed: task.deed.clone(),
+            action: task.action.clone(),
             who: task.who.clone(),
             reason: task.reason.clone(),
             chosen: Chosen { jobs, choice },
@@ -194,7 +194,7 @@ impl Trial {
             let (canary, why) = (&self.canaries[*at], failure.headline());
             let named = format!("{} {}", short(&canary.uuid), canary.name);
             if self.is_alike(*at, failure) {
-                let rest = count(rest as u64);
+                let rest = count_jobs(rest as u64);
                 let job = canary.uuid.clone();
                 let message =
                     format!("the canary {named} failed again: {why}; not retried: {rest}");
@@ -203,10 +203,10 @@ impl Trial {
             let note = format!("the canary {named} failed for another reason: {why}");
             ctx.out.note(note);
         }
-        let canaries = count(self.canaries.len() as u64);
+        let canaries = count_jobs(self.canaries.len() as u64);
         ctx.out.note(format!(
             "canary done: {canaries}; continuing with {}",
-            count(rest as u64)
+            count_jobs(rest as u64)
         ));
         Ok(())
     }

@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use crate::{
     board::Health,
-    commands::parts::problems::{CODE, jobs, lines, tone},
+    commands::parts::problems::{CODE, lines, tone},
     diagnosis::{ByName, ByOwner, Departures, Figures, Standing, Survey},
     duration,
     job::Pause,
-    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone},
+    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, count_jobs},
     problem::{Code, Severity},
     suggest::Suggestion,
 };
@@ -89,7 +89,7 @@ impl Status {
             0 => String::new(),
             count => format!(", {count} {what}"),
         };
-        let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.told(self.now));
+        let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.in_words(self.now));
         let lately = self.history.as_ref().map(|past| self.age(past.since));
         let lately = format!("last {}", lately.unwrap_or_default());
         let conductors = self.conductors.map(|count| match count {
@@ -138,11 +138,11 @@ impl Status {
         {
             page.line();
         }
-        for (code, count) in problems {
+        for (code, jobs) in problems {
             let line = page
                 .line()
                 .add(tone(severity(code)), format!("{:<CODE$}", code.name()));
-            let line = line.plain(format!("{:<10}  ", jobs(*count)));
+            let line = line.plain(format!("{:<10}  ", count_jobs(*jobs)));
             let command = Suggestion::of("doctor --only").with([code.name()]);
             line.add(Tone::Strong, command.on(&self.program).to_string());
         }

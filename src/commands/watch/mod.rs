@@ -19,7 +19,6 @@ use self::{
     since::{Told, happened},
 };
 use super::{
-    bulk::select::count,
     parts::{octavia::AboutArgs, under_claim, unused},
     wait,
 };
@@ -32,6 +31,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
+    output::count_jobs,
     process::signal::Signals,
     ready::Ready,
 };
@@ -229,7 +229,7 @@ impl Watch<'_> {
                 ctx.out.note(format!(
                     "watching {}: {} on the board, {} in the trash",
                     self.board.name(),
-                    count(health.jobs),
+                    count_jobs(health.jobs),
                     health.trashed
                 ));
                 unused::note_if_unused(ctx, self.board, &health);

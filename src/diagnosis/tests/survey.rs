@@ -6,7 +6,7 @@ use super::{
     NO_PID, ago, board, conductor, entry, exhausted, held, here, job, trashed, unreadable,
 };
 use crate::{
-    diagnosis::{Survey, Surveyor, WithProblem},
+    diagnosis::{ProblemSelector, Survey, Surveyor},
     job::{Entry, Lease},
     problem::{Code, Problem, Risk},
 };
@@ -31,7 +31,9 @@ const HOSTILE: [&str; 14] = [
 
 fn survey(entries: &[Entry]) -> Survey {
     let mut surveyor = Surveyor::new(board(false).with_conductors(vec![conductor()]));
-    entries.iter().for_each(|it| surveyor.add(it));
+    entries.iter().for_each(|it| {
+        surveyor.add(it);
+    });
     surveyor.counted()
 }
 
@@ -105,7 +107,7 @@ fn selector_of_a_cause_selects_exactly_its_jobs() {
                 .position(|it| it == "--problem")
                 .unwrap();
             let selector = &command.words()[at + 1];
-            let chosen: WithProblem = selector.parse().unwrap();
+            let chosen: ProblemSelector = selector.parse().unwrap();
             let is_of = |it: &&Entry| chosen.is_of(it, &survey.snapshot);
             let selected = some.iter().filter(is_of).count() as u64;
             // A code alone also selects the jobs of its problems that are shown apart.

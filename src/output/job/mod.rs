@@ -64,6 +64,13 @@ impl<'a> JobView<'a> {
     }
 }
 
+pub(crate) fn count_jobs(jobs: u64) -> String {
+    match jobs {
+        1 => "1 job".to_owned(),
+        jobs => format!("{jobs} jobs"),
+    }
+}
+
 /// Returns enough of a reference for people; keys are never cut.
 pub(crate) fn short(reference: &str) -> &str {
     match reference.starts_with("key:") {

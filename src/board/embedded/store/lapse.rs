@@ -9,7 +9,7 @@ use crate::board::{
         departed,
         events::journal::{self, About, How},
         read::record::RowJob,
-        registry::told,
+        registry::read_told,
     },
 };
 
@@ -64,7 +64,11 @@ fn lapse_conductors(transaction: &Transaction<'_>, now: Moment) -> rusqlite::Res
     let gone = transaction
         .prepare_cached("SELECT name, alive_boot, unsettled FROM conductor WHERE alive_boot <= ?1")?
         .query_map([now.boot], |row| {
-            Ok((row.get::<_, String>(0)?, row.get(1)?, told(row.get(2)?)))
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get(1)?,
+                read_told(row.get(2)?),
+            ))
         })?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     for (name, alive, told) in gone {

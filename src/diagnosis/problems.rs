@@ -8,8 +8,8 @@ use std::{
 use chrono::{TimeDelta, Utc};
 
 use super::{
-    About, Cause, Survey, WithProblem,
-    causes::Cases,
+    About, Cause, ProblemSelector, Survey,
+    causes::{CLAIMED, Cases, NO_OWNER},
     holder::{has_mover_ended, is_silent},
 };
 use crate::{
@@ -38,13 +38,13 @@ const MOVED: TimeDelta = TimeDelta::hours(1);
 
 /// The jobs that a command is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Whom<'a> {
+pub(super) enum Target<'a> {
     Job(&'a str, Shelf),
     /// All that `--problem` selects by this.
     All(&'a str),
 }
 
-impl Whom<'_> {
+impl Target<'_> {
     fn on(self, verb: &'static str) -> Suggestion {
         let command = Suggestion::of(verb);
         match self {
@@ -83,26 +83,26 @@ impl Whom<'_> {
 }
 
 /// Returns what helps against a cause: the same for one job and for all.
-pub(super) fn fix(cause: &Cause, whom: Whom<'_>) -> Option<Fix> {
+pub(super) fn fix(cause: &Cause, target: Target<'_>) -> Option<Fix> {
     let fix = match cause.code {
         Code::OwnerDead | Code::NeverExpires | Code::LockBroken | Code::UnfinishedMove => {
-            fix_of_claim(cause, whom)
+            fix_of_claim(cause, target)
         }
-        Code::UnreadableRecord => fix_of_record(cause, whom),
-        Code::InvalidCommand => whom
+        Code::UnreadableRecord => fix_of_record(cause, target),
+        Code::InvalidCommand => target
             .destroy("trash --force")
             .because("post it again, corrected"),
-        Code::UnreadableSidecar => whom.destroy_one("trash --force").because(
+        Code::UnreadableSidecar => target.destroy_one("trash --force").because(
             "a later jobboard may have written it; you can claim the job by name, or trash it",
         ),
-        Code::UuidMismatch => (whom.destroy_one("trash --force"))
+        Code::UuidMismatch => (target.destroy_one("trash --force"))
             .because("if the job is not needed, move it to the trash"),
-        Code::BlocksPosters => whom.destroy_one("trash --force").because(
+        Code::BlocksPosters => target.destroy_one("trash --force").because(
             "if `jobboard flow` shows no progress, restart the worker, then remove the job",
         ),
-        Code::Exhausted | Code::Failed => whom.retry(),
-        Code::Trashed => whom.decide("retry").because("bring the job back"),
-        Code::BackingOff => whom.decide("retry").because("retry the job now"),
+        Code::Exhausted | Code::Failed => target.retry(),
+        Code::Trashed => target.decide("retry").because("bring the job back"),
+        Code::BackingOff => target.decide("retry").because("retry the job now"),
         Code::Paused => {
             let names = cause.about.to_string();
             Fix::look(Suggestion::of("resume").operand(&names)).because("end the pause")
@@ -119,39 +119,37 @@ pub(super) fn fix(cause: &Cause, whom: Whom<'_>) -> Option<Fix> {
             .because("add a handler, or start another conductor"),
         Code::NoConductor => Fix::advice("start `jobboard conduct`, or a TaskFlow conductor"),
         Code::ClockSkew => Fix::advice("set the clocks of this machine and of the posters"),
-        Code::BreaksPeers => Fix::look(whom.on("list")),
+        Code::BreaksPeers => Fix::look(target.on("list")),
         _ => return None,
     };
     Some(fix)
 }
 
-fn fix_of_claim(cause: &Cause, whom: Whom<'_>) -> Fix {
+fn fix_of_claim(cause: &Cause, target: Target<'_>) -> Fix {
     let release = "abandon --force";
     match (cause.code, &cause.about) {
-        (Code::OwnerDead, About::Host(_, true)) => whom.safe(release).because("nothing runs it"),
-        (Code::OwnerDead, _) => whom
+        (Code::OwnerDead, About::Host(_, true)) => target.safe(release).because("nothing runs it"),
+        (Code::OwnerDead, _) => target
             .decide("abandon --force --now")
             .because("if the process is gone"),
-        (Code::NeverExpires, About::Owner(owner)) => {
-            whom.decide(release).because(format!("if {owner} is gone"))
-        }
-        (Code::NeverExpires, _) => whom.decide(release).because("if the owners are gone"),
+        (Code::NeverExpires, About::Owner(owner)) => target
+            .decide(release)
+            .because(format!("if {owner} is gone")),
+        (Code::NeverExpires, _) => target.decide(release).because("if the owners are gone"),
         (Code::UnfinishedMove, About::Text(from)) if !from.is_empty() => resume("--from", from),
         (Code::UnfinishedMove, _) => Fix::look(Suggestion::of("list --filter owner=move:*")),
-        (_, About::Text(text)) if text == "no owner" => {
-            whom.safe(release).because("nobody holds it")
-        }
-        _ => whom.decide(release).because("if no worker runs it"),
+        (_, about) if about.is(NO_OWNER) => target.safe(release).because("nobody holds it"),
+        _ => target.decide(release).because("if no worker runs it"),
     }
 }
 
-fn fix_of_record(cause: &Cause, whom: Whom<'_>) -> Fix {
-    match (&cause.about, whom) {
-        (About::Text(text), _) if text == "claimed" => {
-            Fix::look(whom.on("list")).because("the owner may be working on it")
+fn fix_of_record(cause: &Cause, target: Target<'_>) -> Fix {
+    match (&cause.about, target) {
+        (about, _) if about.is(CLAIMED) => {
+            Fix::look(target.on("list")).because("the owner may be working on it")
         }
-        (_, Whom::Job(_, Shelf::Trash)) => whom.destroy("purge").because("remove the record"),
-        _ => whom
+        (_, Target::Job(_, Shelf::Trash)) => target.destroy("purge").because("remove the record"),
+        _ => target
             .destroy("trash --force")
             .because("put it into the trash"),
     }
@@ -176,7 +174,7 @@ impl Cause {
             (_, None) => format!("{}={glob}", self.code),
             (_, Some(_)) => format!("{}={glob}*", self.code),
         };
-        let selected = short.parse::<WithProblem>();
+        let selected = short.parse::<ProblemSelector>();
         let is_taken =
             |other: &Self| other != self && selected.as_ref().is_ok_and(|it| it.fits(other));
         match causes.iter().any(|(other, _)| is_taken(other)) {
@@ -209,7 +207,7 @@ impl Survey {
             let mut others = self.figures.of(code);
             for (cause, cases) in &causes[..shown] {
                 let selector = cause.selector(&causes);
-                problems.push(self.block(cause, cases, Whom::All(&selector), peers));
+                problems.push(self.block(cause, cases, Target::All(&selector), peers));
                 others = others.saturating_sub(cases.count);
             }
             if others > 0 {
@@ -239,15 +237,15 @@ impl Survey {
         } else if all.len() > NAMED {
             about += &format!(" and {} more", all.len() - NAMED);
         }
-        let whom = Whom::All(code.name());
-        self.block(&Cause::text(code, about), &joined, whom, peers)
+        let target = Target::All(code.name());
+        self.block(&Cause::text(code, about), &joined, target, peers)
     }
 
     fn block(
         &self,
         cause: &Cause,
         cases: &Cases,
-        whom: Whom<'_>,
+        target: Target<'_>,
         peers: Option<PeerOrder>,
     ) -> Problem {
         let mut problem = Problem::new(cause.code, self.summary(cause, cases, peers));
@@ -262,7 +260,7 @@ impl Survey {
         if cause.code == Code::OwnerDead && cases.expires.is_some() {
             problem = problem.at("claims expire", cases.expires, self.snapshot.now);
         }
-        problem.fixed_by(fix(cause, whom))
+        problem.fixed_by(fix(cause, target))
     }
 
     /// Words the common cause of the jobs.
@@ -277,14 +275,10 @@ impl Survey {
                 format!("{} on {host}: {gone}", cases.names())
             }
             (Code::NeverExpires | Code::NotRenewed, _) => format!("claimed by {}", cases.names()),
-            (Code::LockBroken, About::Text(text)) if text == "no owner" => {
-                "the lock names no owner".to_owned()
-            }
-            (Code::UnreadableRecord, About::Text(text)) if text == "claimed" => {
-                "each is claimed".to_owned()
-            }
+            (Code::LockBroken, about) if about.is(NO_OWNER) => "the lock names no owner".to_owned(),
+            (Code::UnreadableRecord, about) if about.is(CLAIMED) => "each is claimed".to_owned(),
             (Code::UnreadableRecord, _) => match peers {
-                None => "records that nobody can read".to_owned(),
+                None => "records that cannot be read".to_owned(),
                 Some(PeerOrder::NewestOfTheMostUrgent) => {
                     "the next Python service to list the board deletes them or stops".to_owned()
                 }
@@ -294,9 +288,7 @@ impl Survey {
             },
             (Code::UnfinishedMove, _) if about.is_empty() => "from an unknown board".to_owned(),
             (Code::UnfinishedMove, _) => format!("from {about}"),
-            (Code::NoMatchingConductor, _) => {
-                format!("no conductor accepts {about}")
-            }
+            (Code::NoMatchingConductor, _) => format!("no conductor accepts {about}"),
             (Code::NoConductor, _) => "no conductor is running on this board".to_owned(),
             (Code::UuidMismatch, _) => "their uuid is that of another record".to_owned(),
             (Code::ClockSkew, _) => {
@@ -315,7 +307,6 @@ impl Survey {
                 format!("on the board for {age}: Octavia refuses new jobs")
             }
             (Code::Exhausted, _) if about.is_empty() => "no failure is recorded".to_owned(),
-            (Code::Unavailable, _) => "their records, or the conductors, cannot be read".to_owned(),
             _ => about,
         }
     }

@@ -9,12 +9,12 @@ use crate::{glob::translate, job::Entry, problem::Code};
 
 /// `CODE`, or `CODE=CAUSE` with a glob for the cause.
 #[derive(Debug, Clone)]
-pub(crate) struct WithProblem {
+pub(crate) struct ProblemSelector {
     pub(crate) code: Code,
     cause: Option<Regex>,
 }
 
-impl FromStr for WithProblem {
+impl FromStr for ProblemSelector {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -35,7 +35,7 @@ impl FromStr for WithProblem {
     }
 }
 
-impl WithProblem {
+impl ProblemSelector {
     pub(crate) fn is_of(&self, entry: &Entry, snapshot: &Snapshot) -> bool {
         let judged = snapshot.judge(entry);
         if self.code == Code::NotRenewed {

@@ -1,0 +1,252 @@
+//! Tasks: an action on chosen jobs, from the preview to the report.
+
+use std::cell::Cell;
+
+use super::{
+    act::{Effect, Pace, act},
+    action::{Action, Force},
+    plan,
+    report::dry_run,
+    select::{Choice, Chosen, PreviewArgs, confirm},
+    settle::{Release, authority, foresee_refusals, judged, settlements},
+};
+use crate::{
+    board::{self, Board, Settled},
+    commands::{parts::reason::ReasonArgs, retry},
+    context::{Consent, Context},
+    job::{
+        Aftermath, Entry, Failure, Identity, Origin, Outcome, Owner, Purge, Remark, Restore,
+        Settlement, Shelf,
+    },
+    output::rfc3339,
+    suggest::Suggestion,
+};
+
+/// An action with its jobs.
+pub(crate) struct Task {
+    pub(crate) action: Action,
+    pub(crate) who: Owner,
+    pub(crate) reason: Option<String>,
+    pub(crate) chosen: Chosen,
+    pub(crate) pace: Pace,
+    /// The command that continues after Ctrl-C.
+    pub(crate) resume: Option<Suggestion>,
+}
+
+impl Task {
+    pub(crate) fn new(ctx: &Context, action: Action, reason: &ReasonArgs, chosen: Chosen) -> Self {
+        Self {
+            action,
+            who: ctx.who().clone(),
+            reason: reason.given(),
+            chosen,
+            pace: Pace::FULL,
+            resume: None,
+        }
+    }
+
+    /// Shows, plans or carries out the task.
+    pub(crate) async fn finish(
+        self,
+        ctx: &mut Context,
+        board: &dyn Board,
+        (preview, consent): (&PreviewArgs, &Consent),
+    ) -> anyhow::Result<()> {
+        match self.agreed(ctx, board, (preview, consent)).await? {
+            Some(task) => task.carry_out(ctx, board).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Asks for confirmation; `None` after a preview.
+    pub(crate) async fn agreed(
+        mut self,
+        ctx: &mut Context,
+        board: &dyn Board,
+        (preview, consent): (&PreviewArgs, &Consent),
+    ) -> anyhow::Result<Option<Self>> {
+        match self.action.force() {
+            Some(Force::None) => foresee_refusals(ctx, &mut self.chosen, &self.who),
+            Some(_) => {
+                let release = Release::of(&self.action, board).await;
+                let warning = release.and_then(|it| it.warning(self.chosen.entries()));
+                warning.into_iter().for_each(|it| ctx.out.note(it));
+            }
+            None => {}
+        }
+        if preview.dry_run {
+            dry_run(ctx, self.action.verb().now, self.chosen)?;
+            return Ok(None);
+        }
+        if let Some(file) = &preview.plan {
+            plan::write(ctx, file, self)?;
+            return Ok(None);
+        }
+        if let Some(question) = self.action.question(&self.chosen) {
+            confirm(ctx, consent, &question, &self.chosen)?;
+        }
+        Ok(Some(self))
+    }
+
+    pub(crate) async fn carry_out(
+        self,
+        ctx: &mut Context,
+        board: &dyn Board,
+    ) -> anyhow::Result<()> {
+        let (choice, how) = (
+            self.chosen.choice,
+            (self.action.verb(), self.pace, self.resume),
+        );
+        let executor = Executor::new(board, &self.action, (self.who, self.reason)).await;
+        let each = async |entries: &[&Entry]| match choice {
+            Choice::Planned => {
+                let act = async |entries: &[&Entry]| executor.act(entries).await;
+                plan::act_on_unchanged((board, &self.action), entries, act).await
+            }
+            Choice::Named | Choice::Filtered => executor.act(entries).await,
+        };
+        act(ctx, how, self.chosen, each).await?;
+        if matches!(self.action, Action::Change(_)) && board.capabilities().has_peers() {
+            ctx.out
+                .note("Python services may use the old version until they list the board again");
+        }
+        Ok(())
+    }
+}
+
+/// Performs an action on a board for its author.
+struct Executor<'a> {
+    board: &'a dyn Board,
+    action: &'a Action,
+    owner: Owner,
+    /// `None` for a normal action without a reason.
+    remark: Option<Remark>,
+    release: Option<Release>,
+    has_warned: Cell<bool>,
+}
+
+impl<'a> Executor<'a> {
+    async fn new(
+        board: &'a dyn Board,
+        action: &'a Action,
+        (owner, reason): (Owner, Option<String>),
+    ) -> Self {
+        // Consuming a job, or releasing one's own claim, is the normal course.
+        let is_ordinary = matches!(action, Action::Abandon { .. } | Action::Consume { .. });
+        let is_ordinary = is_ordinary && !action.is_forced() && reason.is_none();
+        let remark = || Remark::now(action.verb().past, &owner.text(), reason.as_deref());
+        Self {
+            board,
+            action,
+            remark: (!is_ordinary).then(remark),
+            owner,
+            release: Release::of(action, board).await,
+            has_warned: Cell::default(),
+        }
+    }
+
+    async fn act(&self, entries: &[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>> {
+        match self.action {
+            Action::Abandon { .. } => {
+                self.settle(entries, &Outcome::Abandon(Aftermath::None))
+                    .await
+            }
+            Action::Consume { failed: false, .. } => self.settle(entries, &Outcome::Consume).await,
+            Action::Consume { failed: true, .. } => {
+                let reason = self.remark.as_ref().and_then(|it| it.reason.as_deref());
+                let reason = reason.unwrap_or("marked as failed by hand");
+                let failure = Failure::told(reason, &self.owner.text());
+                self.settle(entries, &Outcome::GiveUp(failure)).await
+            }
+            Action::Trash { .. } => self.settle(entries, &Outcome::Trash(None)).await,
+            Action::Restore | Action::Retry { .. } | Action::Change(_) => {
+                let jobs: Vec<_> = entries.iter().map(|entry| self.restore(entry)).collect();
+                let answers = self.board.restore(&jobs).await?.into_iter();
+                Ok(answers
+                    .map(|it| Ok(it.map(|()| Effect::default())?))
+                    .collect())
+            }
+            Action::Purge => {
+                let jobs: Vec<_> = entries.iter().map(|entry| self.purge(entry)).collect();
+                let answers = self.board.purge(&jobs).await?.into_iter();
+                Ok(answers.map(|it| Ok(self.effect(&it?))).collect())
+            }
+        }
+    }
+
+    async fn settle(
+        &self,
+        entries: &[&Entry],
+        outcome: &Outcome,
+    ) -> board::Result<Vec<anyhow::Result<Effect>>> {
+        let force = self.action.force().unwrap_or(&Force::None);
+        let authority = |entry: &Entry| authority(force, entry, &self.owner);
+        let right = (authority, self.release.as_ref());
+        let settlements = settlements(entries, (outcome, &self.remark), right);
+        let answers = self.board.settle(&settlements).await?;
+        let answers = entries.iter().zip(&settlements).zip(answers);
+        let judged = |((entry, settlement), answer): ((&&Entry, &Settlement), _)| {
+            let mut effect = self.effect(&judged(entry, force, answer)?);
+            effect.field = match outcome {
+                Outcome::GiveUp(_) => Some(("outcome", "failed".into())),
+                Outcome::Abandon(_) if *force != Force::None => {
+                    let not_before = settlement.outcome.not_before().map(rfc3339);
+                    Some(("not_before", not_before.into()))
+                }
+                _ => None,
+            };
+            Ok(effect)
+        };
+        Ok(answers.map(judged).collect())
+    }
+
+    fn restore(&self, entry: &Entry) -> Restore {
+        let keeps = matches!(
+            self.action,
+            Action::Retry {
+                keep_attempts: true
+            } | Action::Change(_)
+        );
+        let again = retry::again(entry, keeps, self.remark.clone());
+        match self.action {
+            Action::Change(edit) => Restore {
+                shelf: Shelf::Board,
+                edit: Some(edit.clone()),
+                ..again
+            },
+            _ => again,
+        }
+    }
+
+    fn purge(&self, entry: &Entry) -> Purge {
+        let job = entry.job();
+        let given_up = job.and_then(|job| job.history.remark.as_ref()?.reason.clone());
+        let remark = self.remark.clone().map(|remark| Remark {
+            // The reason of the trashing, if the purge has none.
+            reason: remark.reason.or(given_up),
+            ..remark
+        });
+        Purge {
+            key: entry.key().clone(),
+            // Another board's job does not belong into this board's history.
+            job: job
+                .filter(|job| !matches!(job.origin, Origin::Beside(_)))
+                .map(Identity::from),
+            remark,
+        }
+    }
+
+    /// Returns what to report of a job that left the board; a missing history is reported once.
+    fn effect(&self, settled: &Settled) -> Effect {
+        let replaced = "replaced a job with the same uuid in the trash";
+        let note = match &settled.forgotten {
+            Some(why) if !self.has_warned.replace(true) => Some(no_history(why)),
+            _ => settled.replaced_namesake.then(|| replaced.to_owned()),
+        };
+        Effect { field: None, note }
+    }
+}
+
+pub(crate) fn no_history(why: &str) -> String {
+    format!("warning: the history is not recorded: {why}")
+}

@@ -1,0 +1,192 @@
+//! Adds the flow state from the logbook to explanations.
+
+use std::iter::zip;
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    board::{Board, BoardExt, JobRef, Result},
+    commands::{flow::position, parts::logbook::LogbookArgs},
+    config::Expiry,
+    context::Context,
+    diagnosis::{Explanation, SKEW, Snapshot, octavia_expiry},
+    exit::chain,
+    job::{Entry, Job, Shelf},
+    logbook::Flow,
+    problem::{Code, Fix, Problem},
+    suggest::Suggestion,
+};
+
+/// Adds the flow to each explanation; an unreadable logbook only loses this part.
+pub(super) async fn add(
+    ctx: &Context,
+    logbook: &LogbookArgs,
+    board: &dyn Board,
+    (explanations, snapshot): (&mut [Explanation], &Snapshot),
+) -> anyhow::Result<()> {
+    if !logbook.is_known(ctx) {
+        return Ok(());
+    }
+    let explained = explanations.iter_mut();
+    let with_refs = explained.filter_map(|it| Some((it.job.parse::<JobRef>().ok()?, it)));
+    let (wanted, mut explanations): (Vec<_>, Vec<_>) = with_refs.unzip();
+    let shelves = [Shelf::Board, Shelf::Trash];
+    let found = match board.resolve_on(&shelves, &wanted).await {
+        Ok(found) => found,
+        Err(error) => {
+            unseen(&mut explanations, &chain(&error));
+            return Ok(());
+        }
+    };
+    let pairs = zip(explanations, &found);
+    let with_book = pairs.filter_map(|(it, entry)| Some((it, with_book(entry)?)));
+    let (mut explanations, jobs): (Vec<_>, Vec<_>) = with_book.unzip();
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let logbook = match logbook.open(ctx).await {
+        Ok(Some(logbook)) => logbook,
+        Ok(None) => return Ok(()),
+        Err(error) if logbook.is_at_fault(&error) => return Err(error),
+        Err(error) => {
+            unseen(&mut explanations, &format!("{error:#}"));
+            return Ok(());
+        }
+    };
+    // On other boards a claim ends with a session.
+    let expires = board.capabilities().has_expiring_claims;
+    let expiry = octavia_expiry(ctx).filter(|_| expires);
+    let mut without_claim = Vec::new();
+    for (explanation, job) in zip(explanations, jobs) {
+        match logbook.flow(job).await {
+            Ok(flow) => {
+                add_position(explanation, job, flow.as_ref(), snapshot.now);
+                let changed =
+                    flow.and_then(|flow| changed_unclaimed(expiry?, job, &flow, Utc::now()));
+                without_claim.extend(changed.map(|changed| (explanation, job, changed)));
+            }
+            Err(error) => unseen(&mut [explanation], &chain(&error)),
+        }
+    }
+    add_unclaimed(snapshot.now, board, without_claim).await;
+    Ok(())
+}
+
+/// Reports flows that progressed without a claim, except for jobs that were claimed during the read.
+async fn add_unclaimed(
+    now: DateTime<Utc>,
+    board: &dyn Board,
+    flows: Vec<(&mut Explanation, &Job, DateTime<Utc>)>,
+) {
+    let keys = flows.iter().map(|(_, job, _)| JobRef::Key(job.key.clone()));
+    let again = match keys.collect::<Vec<_>>().as_slice() {
+        [] => return,
+        keys => board.resolve_on(&[Shelf::Board], keys).await,
+    };
+    for ((explanation, job, changed), again) in zip(flows, again.unwrap_or_default()) {
+        if again.is_ok_and(|entry| entry.holding().is_none()) {
+            let finding = runs_unclaimed(now, job, changed);
+            explanation.findings.push(finding);
+        }
+    }
+}
+
+fn unseen(explanations: &mut [&mut Explanation], why: &str) {
+    for explanation in explanations {
+        explanation.unseen.push(format!("the logbook: {why}"));
+    }
+}
+
+fn with_book(entry: &Result<Entry>) -> Option<&Job> {
+    entry.as_ref().ok()?.job().filter(|job| job.book.is_some())
+}
+
+/// Adds the position of the flow, and whether the flow can be resumed.
+fn add_position(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: DateTime<Utc>) {
+    let said = match (flow, job.shelf) {
+        (Some(flow), _) => position(flow, now),
+        (None, Shelf::Trash) => {
+            "the logbook is gone; a restored job would return to the trash immediately".to_owned()
+        }
+        (None, _) => "the flow record is gone; a worker can only trash the job".to_owned(),
+    };
+    if !explanation.findings.is_empty() {
+        let first = explanation.findings.remove(0).seen("flow", said);
+        let fix = first.fix.clone().filter(|_| flow.is_some());
+        explanation.findings.insert(0, first.fixed_by(fix));
+    }
+}
+
+/// Returns the last progress of a flow whose job should have been claimed then, but is not.
+///
+/// Each record of the engine renews the claim for one expiry.
+fn changed_unclaimed(
+    expiry: Expiry,
+    job: &Job,
+    flow: &Flow,
+    now: DateTime<Utc>,
+) -> Option<DateTime<Utc>> {
+    let changed = flow.changed()?;
+    let is_recent = match (now - changed).to_std() {
+        Ok(ago) => ago < expiry.duration(),
+        Err(_) => changed - now < SKEW,
+    };
+    let is_free = job.shelf == Shelf::Board && job.holding.is_none();
+    (is_free && is_recent && flow.is_under_way()).then_some(changed)
+}
+
+fn runs_unclaimed(now: DateTime<Utc>, job: &Job, changed: DateTime<Utc>) -> Problem {
+    let summary = "the flow advanced recently, but the job is unclaimed. Either the worker just \
+        released the job, or it lost the claim and still runs; the next worker would then repeat \
+        its work";
+    let text = "check whether the flow still advances; if so, stop its worker";
+    let look = Fix::look(Suggestion::of("flow").with([job.reference()])).because(text);
+    let problem = Problem::new(Code::FlowWithoutClaim, summary);
+    problem.at("advanced", Some(changed), now).fixed_by(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::job::{Holding, Lease};
+
+    #[test]
+    fn flow_is_unclaimed_if_its_last_record_would_have_renewed_the_claim() {
+        let now = Utc::now();
+        let flow = |state: &str, changed: DateTime<Utc>| Flow {
+            state: Some(state.to_owned()),
+            updated: Some(changed),
+            ..Flow::default()
+        };
+        let mut job = Job::named("a");
+        job.shelf = Shelf::Board;
+        let expiry = Expiry::default();
+        let after = |seconds: i64| now - TimeDelta::seconds(seconds);
+        let is_told = |job: &Job, flow: &Flow| changed_unclaimed(expiry, job, flow, now).is_some();
+        for (seconds, told) in [(-6, false), (-4, true), (0, true), (29, true), (31, false)] {
+            assert_eq!(
+                is_told(&job, &flow("RUNNING", after(seconds))),
+                told,
+                "{seconds}"
+            );
+        }
+        for (state, told) in [
+            ("RESUMING", true),
+            ("SUSPENDED", false),
+            ("REVERTED", false),
+        ] {
+            assert_eq!(is_told(&job, &flow(state, after(1))), told, "{state}");
+        }
+        job.holding = Some(Holding {
+            owner: None,
+            claimed_on: None,
+            expires_in: None,
+            lease: Lease::Timed,
+            fence: None,
+            outlives: None,
+        });
+        assert!(!is_told(&job, &flow("RUNNING", after(1))));
+    }
+}
