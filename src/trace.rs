@@ -103,10 +103,14 @@ fn is_state(text: &str) -> bool {
 
 /// Adds the stored trace to the details of a job, unless they set one.
 pub(crate) fn add(kept: &[(String, Value)], details: &mut Details) {
-    if let Details::Decoded(Value::Object(details)) = details {
+    if kept.is_empty() || details.is_heavy() {
+        return;
+    }
+    if let Value::Object(mut members) = details.value().into_owned() {
         for (name, value) in kept {
-            details.entry(name).or_insert_with(|| value.clone());
+            members.entry(name).or_insert_with(|| value.clone());
         }
+        *details = Value::Object(members).into();
     }
 }
 

@@ -92,8 +92,12 @@ pub(super) fn tried(job: &Job) -> (u32, u32) {
 
 /// Whether an unclaimed job is at the retry limit that it or the default sets.
 pub(crate) fn is_exhausted(job: &Job) -> bool {
+    // Without an attempt the limit does not matter, and stays encoded.
+    if job.holding.is_some() || job.history.attempts == 0 {
+        return false;
+    }
     let (tried, most) = tried(job);
-    job.holding.is_none() && tried >= most
+    tried >= most
 }
 
 impl Snapshot {

@@ -104,8 +104,9 @@ impl Surveyor {
         }
         self.tally.add(job);
         survey.highest = survey.highest.max(job.sequence);
-        let details = job.details.as_ref();
-        survey.has_commands |= details.is_some_and(|details| details.get("command").is_some());
+        if let Some(details) = job.details.as_ref().filter(|_| !survey.has_commands) {
+            survey.has_commands = details.get("command").is_some();
+        }
         // `jobboard` numbers its claims.
         if let Some(holding) = job.holding.as_ref().filter(|it| it.fence.is_none())
             && let Some(owner) = &holding.owner

@@ -1,4 +1,4 @@
-//! The details of a job. Heavy ones are decoded only on demand.
+//! The details of a job, which are decoded only on demand.
 
 use std::{borrow::Cow, ptr::fn_addr_eq, sync::Arc};
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 /// The details of a job.
 ///
-/// A megabyte of short values takes many times as much memory once it is decoded. Heavy details stay encoded, so that
-/// the number of their bytes bounds the memory.
+/// A megabyte of short values takes many times as much memory once it is decoded, and most commands need no member,
+/// or one. So details that were read stay encoded.
 #[derive(Debug, Clone)]
 pub(crate) enum Details {
     Decoded(Value),
@@ -15,14 +15,19 @@ pub(crate) enum Details {
     Stored(Arc<[u8]>, Decode),
 }
 
-/// Decodes valid bytes, or only this member of a map.
-pub(crate) type Decode = fn(&[u8], Option<&str>) -> Option<Value>;
+/// Decodes valid bytes, or only these members of a map.
+pub(crate) type Decode = fn(&[u8], Option<&[&str]>) -> Option<Value>;
+
+/// The bytes of encoded details that are decoded to add a trace to them.
+const HEAVY: usize = 2048;
 
 impl Details {
-    /// Details are heavy if they would take more bytes of memory than this.
-    pub(crate) const HEAVY: usize = 8 * 1024;
+    /// Whether they may take much memory once they are decoded.
+    pub(crate) fn is_heavy(&self) -> bool {
+        matches!(self, Self::Stored(bytes, _) if bytes.len() > HEAVY)
+    }
 
-    /// Decodes heavy details on every call.
+    /// Decodes stored details on every call.
     pub(crate) fn value(&self) -> Cow<'_, Value> {
         match self {
             Self::Decoded(value) => Cow::Borrowed(value),
@@ -30,11 +35,21 @@ impl Details {
         }
     }
 
+    /// Decodes at least these members, as far as there are any.
+    pub(crate) fn members(&self, names: &[&str]) -> Cow<'_, Value> {
+        match self {
+            Self::Decoded(value) => Cow::Borrowed(value),
+            Self::Stored(bytes, decode) => {
+                Cow::Owned(decode(bytes, Some(names)).unwrap_or_default())
+            }
+        }
+    }
+
     /// Returns a member, and decodes no other.
     pub(crate) fn get(&self, name: &str) -> Option<Cow<'_, Value>> {
-        match self {
-            Self::Decoded(value) => value.get(name).map(Cow::Borrowed),
-            Self::Stored(bytes, decode) => decode(bytes, Some(name)).map(Cow::Owned),
+        match self.members(&[name]) {
+            Cow::Borrowed(value) => value.get(name).map(Cow::Borrowed),
+            Cow::Owned(mut value) => value.get_mut(name).map(|it| Cow::Owned(it.take())),
         }
     }
 }

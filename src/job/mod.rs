@@ -175,7 +175,7 @@ impl Job {
         claimed_on.is_some() && claimed_on == self.history.first_claimed_on
     }
 
-    /// Decodes heavy details on every call.
+    /// Decodes stored details on every call.
     pub(crate) fn details(&self) -> Option<Cow<'_, Value>> {
         self.details.as_ref().map(Details::value)
     }

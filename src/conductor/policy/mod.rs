@@ -28,7 +28,7 @@ pub(crate) use self::{
     handlers::{Folder, Handlers},
 };
 use crate::{
-    job::{Details, Job, Takes},
+    job::{Job, Takes},
     process::command::{Command, Input, NotRun, Output, details_text, find},
     retry::Patience,
     trust::Untrusted,
@@ -219,16 +219,14 @@ impl Policy {
             has_handlers: self.handlers.is_some(),
         };
         let details = job.details.as_ref();
-        let has_command = details.is_some_and(|details| details.get("command").is_some());
         if matches!(self.programs, Programs::None) {
+            let has_command = details.is_some_and(|details| details.get("command").is_some());
             return Err(match has_command {
                 true => Unfit::NotHandled,
                 false => no_command,
             });
         }
-        // Decode the details only if they contain a command.
-        let details = details.filter(|_| has_command).map(Details::value);
-        let Some(request) = details.as_deref().map(Request::read).transpose()?.flatten() else {
+        let Some(request) = details.map(Request::read).transpose()?.flatten() else {
             return Err(no_command);
         };
         let name = request.command.first().map_or("", String::as_str);
@@ -303,7 +301,9 @@ fn handled(program: PathBuf, job: &Job) -> Result<Plan, Unfit> {
     let details = job.details();
     let details = details.as_deref();
     Ok(Plan {
-        limits: details.map(Limits::read).transpose()?.unwrap_or_default(),
+        limits: (job.details.as_ref().map(Limits::read))
+            .transpose()?
+            .unwrap_or_default(),
         command: Ok(Command {
             argv: vec![program.clone().into_os_string()],
             program,

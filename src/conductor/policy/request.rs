@@ -5,7 +5,10 @@ use std::{path::PathBuf, time::Duration};
 use serde_json::Value;
 
 use super::Unfit;
-use crate::{duration, retry};
+use crate::{duration, job::Details, retry};
+
+/// The members of the details that conductors read.
+const NAMES: [&str; 6] = ["command", "cwd", "stdin", "env", "timeout", "max_attempts"];
 
 /// A posting's request, before any check.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,7 +28,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn read(details: &Value) -> Result<Self, Unfit> {
+    pub(super) fn read(details: &Details) -> Result<Self, Unfit> {
+        Self::of(&details.members(&NAMES))
+    }
+
+    fn of(details: &Value) -> Result<Self, Unfit> {
         let timeout = read(details, "timeout", "a duration such as 5m", |value| {
             duration::parse(value.as_str()?).ok()
         })?;
@@ -39,7 +46,8 @@ impl Limits {
 }
 
 impl Request {
-    pub(super) fn read(details: &Value) -> Result<Option<Self>, Unfit> {
+    pub(super) fn read(details: &Details) -> Result<Option<Self>, Unfit> {
+        let details = &*details.members(&NAMES);
         let Some(command) = details.get("command") else {
             return Ok(None);
         };
@@ -57,7 +65,7 @@ impl Request {
             command,
             cwd,
             stdin,
-            limits: Limits::read(details)?,
+            limits: Limits::of(details)?,
         }))
     }
 }

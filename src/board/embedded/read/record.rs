@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rusqlite::{Row, types::ValueRef};
-use serde_json::Value;
+use serde::de::IgnoredAny;
 
 use crate::{
     board::{
@@ -186,9 +186,6 @@ fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
     })
 }
 
-/// Details up to this many bytes stay decoded without a memory check.
-const LIGHT: usize = 2048;
-
 /// Reads the details if requested and readable; also returns whether they are too large.
 fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<String>), Problem> {
     let length = usize::try_from(row.get::<_, i64>(21)?)?;
@@ -202,16 +199,11 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<Strin
     if limit.may_be_exceeded(length) && limit.is_exceeded(length, json::weight(text)?) {
         return Ok((None, Some(limit.problem(length))));
     }
-    let details: Value = serde_json::from_str(text)?;
-    let decode = |text: &[u8], name: Option<&str>| {
-        let text = std::str::from_utf8(text).ok()?;
-        let text = name.map_or(Some(text), |name| json::member(text, name))?;
-        serde_json::from_str(text).ok()
+    serde_json::from_str::<IgnoredAny>(text)?;
+    let decode = |text: &[u8], names: Option<&[&str]>| {
+        json::value_of(text, names, |text| serde_json::from_str(text).ok())
     };
-    Ok(match length > LIGHT {
-        true => (Some(Details::Stored(text.as_bytes().into(), decode)), None),
-        false => (Some(details.into()), None),
-    })
+    Ok((Some(Details::Stored(text.as_bytes().into(), decode)), None))
 }
 
 /// Reads the failures; unreadable ones do not make the job unreadable.

@@ -20,6 +20,6 @@ pub(crate) use self::{
     entity::Entity,
     lock::{Lock, lock, read_lock},
     read::{decode, edited, weight},
-    value::{member, oversized_integer},
+    value::{oversized_integer, value_of},
     write::encode,
 };

@@ -132,10 +132,9 @@ fn priority_of(item: Option<Item<'_>>) -> Result<Priority, Problem> {
 
 fn details_of(item: Option<Item<'_>>) -> Result<Details, Problem> {
     Ok(match item {
-        Some(item) if item.weight > Details::HEAVY => {
+        Some(item) if !matches!(item.head, Token::Null) => {
             Details::Stored(item.text.as_bytes().into(), shown)
         }
-        Some(item) if !matches!(item.head, Token::Null) => show(item)?.into(),
         _ => Value::from(Map::new()).into(),
     })
 }

@@ -16,28 +16,34 @@ pub(super) fn show(item: Item<'_>) -> Result<Value, Problem> {
     next(&mut Reader::new(item.text))
 }
 
-/// Shows a validated JSON text, or only this member of a map.
-pub(super) fn shown(text: &[u8], name: Option<&str>) -> Option<Value> {
-    let text = std::str::from_utf8(text).ok()?;
-    let text = name.map_or(Some(text), |name| member(text, name))?;
-    next(&mut Reader::new(text)).ok()
+/// Shows a validated JSON text, or only these members of a map.
+pub(super) fn shown(text: &[u8], names: Option<&[&str]>) -> Option<Value> {
+    value_of(text, names, |text| next(&mut Reader::new(text)).ok())
 }
 
-/// Returns the text of a member, if the JSON text is a map that has it.
-pub(crate) fn member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let (mut reader, mut found) = (Reader::new(text), None);
+/// Decodes a validated JSON text, or only these members of a map.
+pub(crate) fn value_of(
+    text: &[u8],
+    names: Option<&[&str]>,
+    read: impl Fn(&str) -> Option<Value>,
+) -> Option<Value> {
+    let text = std::str::from_utf8(text).ok()?;
+    let Some(names) = names else {
+        return read(text);
+    };
+    let (mut reader, mut found) = (Reader::new(text), Map::new());
     let Token::Map = reader.token().ok()? else {
         return None;
     };
-    let find = |reader: &mut Reader<'a>, it: Text<'a>| {
-        let value = reader.item()?.text;
-        if key(it) == name {
-            found = Some(value);
+    let find = |reader: &mut Reader<'_>, it: Text<'_>| {
+        let (name, value) = (key(it), reader.item()?.text);
+        if names.contains(&name.as_str()) {
+            found.extend(read(value).map(|value| (name, value)));
         }
         Ok(())
     };
     reader.members(find).ok()?;
-    found
+    Some(found.into())
 }
 
 fn next(reader: &mut Reader<'_>) -> Result<Value, Problem> {

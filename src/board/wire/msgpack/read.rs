@@ -157,23 +157,24 @@ impl Member {
     }
 }
 
-/// Decodes a validated value, or only this member of a map.
-fn shown<const HAS_BYTE_TEXTS: bool>(value: &[u8], member: Option<&str>) -> Option<Value> {
+/// Decodes a validated value, or only these members of a map.
+fn shown<const HAS_BYTE_TEXTS: bool>(value: &[u8], names: Option<&[&str]>) -> Option<Value> {
     let (viewer, mut reader) = (Viewer::new(HAS_BYTE_TEXTS), Reader::new(value));
-    let Some(member) = member else {
+    let Some(names) = names else {
         return viewer.show(&mut reader).ok();
     };
     let Token::Map(count) = reader.token().ok()? else {
         return None;
     };
-    let mut found = None;
+    let mut found = Map::new();
     for _ in 0..count {
-        let (key, item) = (reader.key().ok()?, reader.item().ok()?);
-        if viewer.key(key) == member {
-            found = Some(item);
+        let (name, item) = (viewer.key(reader.key().ok()?), reader.item().ok()?);
+        if names.contains(&name.as_str()) {
+            let value = viewer.show(&mut Reader::new(item.bytes));
+            found.extend(value.ok().map(|value| (name, value)));
         }
     }
-    viewer.show(&mut Reader::new(found?.bytes)).ok()
+    Some(found.into())
 }
 
 struct Members<'a> {
@@ -283,14 +284,13 @@ impl<'a> Members<'a> {
 
     fn details(&self) -> Result<Details, Problem> {
         match self.find(Member::Details) {
-            Some(item) if item.weight > Details::HEAVY => {
+            Some(item) if !matches!(item.head, Token::Null) => {
                 let decode = match self.has_byte_keys {
                     true => shown::<true>,
                     false => shown::<false>,
                 };
                 Ok(Details::Stored(item.bytes.into(), decode))
             }
-            Some(item) if !matches!(item.head, Token::Null) => Ok(self.show(item)?.into()),
             _ => Ok(Value::from(Map::new()).into()),
         }
     }
