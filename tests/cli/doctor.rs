@@ -1,5 +1,6 @@
 //! `jobboard doctor`: each thing that may be the matter, where it is, and where it is not.
 
+mod commands;
 mod fix;
 mod local;
 mod network;
