@@ -80,6 +80,13 @@ impl Chosen {
         known.ok_or_else(|| "`jobboard doctor --list` lists groups and codes".to_owned())
     }
 
+    fn name(self) -> &'static str {
+        match self {
+            Self::Group(group) => group.name(),
+            Self::Code(code) => code.name(),
+        }
+    }
+
     fn means(self, code: Code) -> bool {
         match self {
             Self::Group(group) => code.group() == group,
@@ -155,6 +162,11 @@ async fn diagnose(
         board.name(),
         checkup,
         &groups,
+        args.only
+            .iter()
+            .map(|it| it.name())
+            .collect::<Vec<_>>()
+            .join(", "),
         ctx.program(),
     ))
 }

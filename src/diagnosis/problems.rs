@@ -10,7 +10,7 @@ use chrono::{TimeDelta, Utc};
 use super::{
     About, Cause, ProblemSelector, Survey,
     causes::{CLAIMED, Cases, NO_OWNER},
-    holder::{has_mover_ended, is_silent},
+    holder::{has_died, has_mover_ended, is_silent},
 };
 use crate::{
     board::PeerOrder,
@@ -78,7 +78,7 @@ impl Target<'_> {
             Self::Job(..) => self.on("retry"),
             Self::All(_) => self.on("retry").with(["--canary", "1"]),
         };
-        Fix::run(Risk::Decision, command).because("fix the cause first")
+        Fix::run(Risk::Decision, command).because("after fixing the cause")
     }
 }
 
@@ -113,11 +113,22 @@ pub(super) fn fix(cause: &Cause, target: Target<'_>) -> Option<Fix> {
                 "restart the owner; after the claim expires, a second worker runs the job too",
             )
         }
-        Code::Unsettled | Code::ConductorRefuses => Fix::look(Suggestion::of("conductors"))
+        Code::Unsettled => Fix::look(Suggestion::of("conductors"))
             .because("fix the reason on the conductor's machine"),
+        Code::ConductorRefuses => {
+            let about = cause.about.to_string();
+            let look = Suggestion::of("conductors");
+            Fix::look(match about.split_once(": ") {
+                Some((name, _)) => look.operand(name),
+                None => look,
+            })
+            .because("fix the reason; the conductor reads its handlers again every 10s")
+        }
         Code::NoMatchingConductor => Fix::look(Suggestion::of("conductors"))
             .because("add a handler, or start another conductor"),
-        Code::NoConductor => Fix::advice("start `jobboard conduct`, or a TaskFlow conductor"),
+        Code::NoConductor => {
+            Fix::advice("start `jobboard conduct --handlers DIR`, or a TaskFlow conductor")
+        }
         Code::ClockSkew => Fix::advice("set the clocks of this machine and of the posters"),
         Code::BreaksPeers => Fix::look(target.on("list")),
         _ => return None,
@@ -128,7 +139,9 @@ pub(super) fn fix(cause: &Cause, target: Target<'_>) -> Option<Fix> {
 fn fix_of_claim(cause: &Cause, target: Target<'_>) -> Fix {
     let release = "abandon --force";
     match (cause.code, &cause.about) {
-        (Code::OwnerDead, About::Host(_, true)) => target.safe(release).because("nothing runs it"),
+        (Code::OwnerDead, About::Host(_, true)) => {
+            target.safe(release).because("the owner is gone")
+        }
         (Code::OwnerDead, _) => target
             .decide("abandon --force --now")
             .because("if the process is gone"),
@@ -258,9 +271,16 @@ impl Survey {
             problem.severity = Severity::Note;
         }
         if cause.code == Code::OwnerDead && cases.expires.is_some() {
-            problem = problem.at("claims expire", cases.expires, self.snapshot.now);
+            problem = problem.at("the last claim expires", cases.expires, self.snapshot.now);
         }
-        problem.fixed_by(fix(cause, target))
+        let taker = self.snapshot.takers_alive().next();
+        match (fix(cause, target), taker) {
+            (Some(fix), Some(taker)) if cause.code == Code::NoMatchingConductor => {
+                let look = Suggestion::of("conductors").operand(&taker.conductor.name);
+                problem.fixed_by(Fix::look(look).because(fix.text.unwrap_or_default()))
+            }
+            (fix, _) => problem.fixed_by(fix),
+        }
     }
 
     /// Words the common cause of the jobs.
@@ -280,10 +300,10 @@ impl Survey {
             (Code::UnreadableRecord, _) => match peers {
                 None => "records that cannot be read".to_owned(),
                 Some(PeerOrder::NewestOfTheMostUrgent) => {
-                    "the next Python service to list the board deletes them or stops".to_owned()
+                    "the next Python service that lists them deletes them or fails".to_owned()
                 }
                 Some(PeerOrder::OldestOfTheLeastUrgent) => {
-                    "every listing by a Python service stops at them".to_owned()
+                    "each listing by a Python service fails at them".to_owned()
                 }
             },
             (Code::UnfinishedMove, _) if about.is_empty() => "from an unknown board".to_owned(),
@@ -321,8 +341,9 @@ impl Survey {
                 .owners
                 .iter()
                 .find(|of| of.owner.as_ref() == Some(&it.owner));
-            // With claims, it is reported as a dead owner.
-            if is_silent(it) && claims.is_none() && !it.has_left {
+            // With claims, it is reported as a dead owner. Without, a process that is gone does no harm.
+            let may_run = is_silent(it) && !has_died(it);
+            if may_run && claims.is_none() && !it.has_left {
                 let heard = it.silence.and_then(|it| TimeDelta::from_std(it).ok());
                 let summary = format!("{} on {} stopped its heartbeat", it.name, it.host);
                 let problem = Problem::new(Code::Silent, summary);

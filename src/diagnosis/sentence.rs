@@ -129,7 +129,7 @@ impl Snapshot {
             None if owner.text().starts_with(OCTAVIA) => {
                 "an Octavia worker holds the claim".to_owned()
             }
-            None => "the owner is not a conductor".to_owned(),
+            None => format!("{owner} holds the claim, and is not a conductor"),
         }
     }
 

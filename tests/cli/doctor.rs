@@ -22,7 +22,7 @@ use crate::{
 on_every_board!(
     a_board_in_ordinary_use_is_sound,
     claims_of_the_dead_and_jobs_that_failed_too_often_are_told,
-    a_conductor_that_has_died_is_told,
+    killed_conductor_without_claims_is_no_problem,
     looking_changes_nothing,
 );
 
@@ -187,15 +187,26 @@ fn claims_of_the_dead_and_jobs_that_failed_too_often_are_told(stage: &Stage) {
     is_sound(env);
 }
 
-fn a_conductor_that_has_died_is_told(stage: &Stage) {
+fn killed_conductor_without_claims_is_no_problem(stage: &Stage) {
+    stage.start(&["--name", "night"]).kill();
+    is_sound(&stage.env);
+}
+
+#[test]
+fn stopped_conductor_is_silent() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
     let conductor = stage.start(&["--name", "night"]);
     assert_eq!(findings(&stage.env, "conductor-silent"), [json!(null); 0]);
-    conductor.kill();
+    conductor.signal(Signal::STOP);
+    wait_until("its heartbeat is late", || {
+        !findings(&stage.env, "conductor-silent").is_empty()
+    });
     let found = finds(&stage.env, "conductor-silent");
-    assert!(
-        found["summary"].as_str().unwrap().starts_with("night on "),
-        "{found}"
-    );
+    let summary = found["summary"].as_str().unwrap();
+    assert!(summary.starts_with("night on "), "{found}");
+    conductor.signal(Signal::CONT);
 }
 
 fn looking_changes_nothing(stage: &Stage) {
@@ -235,10 +246,13 @@ fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
         .run();
     assert_eq!(run.code, 7, "{run}");
     let lines: Vec<_> = run.stdout.lines().collect();
-    let [title, "", what, more, example, fix, end] = lines[..] else {
+    let [title, _, "", what, more, example, fix, end] = lines[..] else {
         panic!("{run}");
     };
-    assert!(title.contains("board.db: 1 problem  (SQLite "), "{run}");
+    assert!(
+        title.contains("board.db: 1 problem (jobs, server only)  (SQLite "),
+        "{run}"
+    );
     let problem =
         "ERROR  owner-dead               1 job  ada:elsewhere.:7:c0ffee01 on elsewhere.: ";
     assert!(what.starts_with(problem), "{run}");
@@ -252,7 +266,7 @@ fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
         fix,
         format!("       fix  if the process is gone: {command}")
     );
-    assert_eq!(end, "to plan and run the fix: jobboard doctor --fix");
+    assert_eq!(end, "to review and run this fix: jobboard doctor --fix");
     let words = ["doctor", "--only", "owner-dead", "-o", "tsv"];
     let run = env.jobboard(&words).run();
     let line = run.stdout.lines().next().unwrap();

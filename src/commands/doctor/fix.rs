@@ -13,8 +13,8 @@ use crate::{
     commands::{Cli, dispatch},
     context::Context,
     exit::CommandError,
-    output::{Format, Page, Record, Report, Tone, count_jobs},
-    problem::{Code, Risk},
+    output::{Format, Page, Record, Report, Text, Tone},
+    problem::{Code, Fix, Risk},
     suggest::Suggestion,
 };
 
@@ -29,6 +29,9 @@ pub(super) struct Step {
     state: &'static str,
     #[serde(skip)]
     advice: String,
+    /// No conductor is running that could run the canaries of the step.
+    #[serde(skip)]
+    lacks_conductor: bool,
     /// The output of the command, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Value>,
@@ -74,6 +77,7 @@ impl Plan {
                 command: fix.command.clone()?,
                 state: "planned",
                 advice: fix.text.clone().unwrap_or_default(),
+                lacks_conductor: !diagnosis.has_conductors && needs_conductor(fix),
                 message: None,
             })
         });
@@ -81,6 +85,11 @@ impl Plan {
         plan.sort_by_key(|it| it.risk);
         Self { plan }
     }
+}
+
+fn needs_conductor(fix: &Fix) -> bool {
+    let words = fix.command.iter().flat_map(Suggestion::words);
+    words.into_iter().any(|word| word == "--canary")
 }
 
 impl Record for Plan {
@@ -115,6 +124,9 @@ impl Report for Plan {
     }
 }
 
+/// The columns of a summary in a question.
+const SUMMARY: usize = 44;
+
 /// The answer to the question before a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
@@ -130,9 +142,8 @@ fn ask(ctx: &Context, at: usize, step: &Step) -> Option<Answer> {
         Risk::Destructive => "destructive; ",
         _ => "",
     };
-    let (code, count, advice) = (step.code, count_jobs(step.jobs), &step.advice);
-    let question =
-        format!("{at}. {code}, {count} ({risk}{advice}): [y]es [n]o [a]ll [s]how [q]uit");
+    let (summary, advice) = (Text::from(&step.summary).cut(SUMMARY), &step.advice);
+    let question = format!("{at}. {summary} ({risk}{advice}): [y]es [n]o [a]ll [s]how [q]uit");
     loop {
         let answer = ctx.out.ask(question.as_str())?;
         match answer.to_lowercase().as_str() {
@@ -183,19 +194,25 @@ async fn perform_all(
     let mut all = false;
     for (at, step) in plan.iter_mut().enumerate() {
         step.state = "skipped";
-        let code = step.code;
+        let (code, number) = (step.code, at + 1);
+        if step.lacks_conductor {
+            let why = "its canaries need a running conductor; start one, and run this again";
+            ctx.out.note(format!("step {number} is skipped: {why}"));
+            continue;
+        }
         if is_agreed && step.risk > Risk::Safe && !args.only.contains(&Chosen::Code(code)) {
-            let words = ["doctor", "--fix", "--yes", "--only", code.name()];
-            let command = Suggestion::default().with(words).on(&ctx.program());
-            let at = at + 1;
-            ctx.out.note(format!(
-                "step {at} needs a decision; to run it: `{command}`"
-            ));
+            let command = step.command.clone().with(["--yes"]);
+            let risk = match step.risk {
+                Risk::Destructive => "is destructive",
+                _ => "needs a decision",
+            };
+            let note = format!("step {number} {risk}; to run it: `{command}`");
+            ctx.out.note(note);
             continue;
         }
         let answer = match is_agreed || all {
             true => Answer::Yes,
-            false => decide(ctx, args, at + 1, step).await?,
+            false => decide(ctx, args, number, step).await?,
         };
         all |= answer == Answer::All;
         match answer {
@@ -219,7 +236,7 @@ async fn decide(
             Some(Answer::Show) => run(ctx, args, &step.command, &["--dry-run"]).await?,
             Some(answer) => return Ok(answer),
             None => {
-                let message = "cannot ask about the steps here; nothing changed";
+                let message = "stdin is not a terminal, so nothing was changed";
                 let hint = "add `--yes` to run the safe steps";
                 return Err(CommandError::refused(message).hint(hint).into());
             }

@@ -31,6 +31,11 @@ pub(super) struct Diagnosis {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fixed: Option<Vec<Step>>,
     #[serde(skip)]
+    pub(super) has_conductors: bool,
+    /// The names of the only checks, if not all were wanted.
+    #[serde(skip)]
+    only: String,
+    #[serde(skip)]
     now: DateTime<Utc>,
     #[serde(skip)]
     program: Suggestion,
@@ -54,8 +59,11 @@ impl Diagnosis {
         board: &str,
         checkup: Checkup,
         groups: &[Group],
+        only: String,
         program: Suggestion,
     ) -> Self {
+        let survey = checkup.survey.as_ref();
+        let has_conductors = survey.is_none_or(|it| it.snapshot.alive().next().is_some());
         let unseen = checkup
             .unseen
             .into_iter()
@@ -93,6 +101,8 @@ impl Diagnosis {
             problems,
             unseen,
             fixed: None,
+            has_conductors,
+            only,
             now: Utc::now(),
             program,
         }
@@ -113,7 +123,11 @@ impl Diagnosis {
             notes => format!(", {notes} notes"),
         };
         let line = page.sentence(2).add(Tone::Strong, &self.board);
-        let line = line.plain(format!(": {wrong}{notes}"));
+        let only = match self.only.as_str() {
+            "" => String::new(),
+            only => format!(" ({only} only)"),
+        };
+        let line = line.plain(format!(": {wrong}{notes}{only}"));
         if let Some(server) = &self.server {
             let round_trip = self.round_trip.map(|it| format!(", {:.2} ms", it * 1e3));
             let server = format!("  ({server}{})", round_trip.unwrap_or_default());
@@ -182,8 +196,8 @@ impl Report for Diagnosis {
         if fixable > 0 && self.fixed.is_none() {
             let fix = Suggestion::of("doctor --fix").on(&self.program);
             let text = match fixable {
-                1 => "to plan and run the fix: ".to_owned(),
-                fixable => format!("to plan and run the {fixable} fixes: "),
+                1 => "to review and run this fix: ".to_owned(),
+                fixable => format!("to review and run these {fixable} fixes: "),
             };
             page.command(&text, &fix);
         }

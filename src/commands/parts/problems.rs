@@ -8,7 +8,7 @@ use crate::{
     diagnosis::Figures,
     duration,
     output::{Page, Text, Tone, count_jobs, short},
-    problem::{Evidence, Fix, Problem, Severity},
+    problem::{Evidence, Example, Fix, Problem, Severity},
 };
 
 /// The columns before a summary, for people.
@@ -87,7 +87,8 @@ fn print_fix(fix: &Fix, page: &mut Page) {
 fn facts(problem: &Problem, now: DateTime<Utc>) -> Vec<String> {
     let mut facts = Vec::new();
     if let [first, ..] = problem.examples.as_slice() {
-        let names = problem.examples.iter().map(|it| match it.name.is_empty() {
+        let is_nameless = |it: &Example| it.name.is_empty() || it.job.ends_with(&it.name);
+        let names = problem.examples.iter().map(|it| match is_nameless(it) {
             true => short(&it.job).to_owned(),
             false => format!("{} {}", it.name, short(&it.job)),
         });

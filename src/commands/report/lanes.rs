@@ -10,6 +10,7 @@ use super::{
     words::{More, grouped},
 };
 use crate::{
+    diagnosis::is_silent,
     job::{Conductor, Departure, Job, Owner},
     output::rfc3339,
 };
@@ -275,7 +276,8 @@ fn run(job: &Job, (from, to): (Option<DateTime<Utc>>, DateTime<Utc>), outcome: R
 }
 
 fn under_way(conductors: &[Conductor]) -> impl Iterator<Item = (Option<Owner>, Run)> + '_ {
-    conductors.iter().flat_map(|conductor| {
+    let alive = conductors.iter().filter(|it| !is_silent(it));
+    alive.flat_map(|conductor| {
         conductor.told.runs.iter().map(|run| {
             let run = Run {
                 job: run.uuid.clone(),

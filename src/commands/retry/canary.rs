@@ -87,6 +87,10 @@ impl CanaryArgs {
         let outcome = waiter.until_known(&trial.uuids, async |board| trial.outcome(board).await);
         let failures = tokio::select! {
             failures = within(self.timeout, "the outcome of the canaries", outcome) => {
+                if failures.is_err() {
+                    let rest = count_jobs(task.chosen.jobs.len() as u64);
+                    ctx.out.note(format!("the canaries were retried; not retried: {rest}"));
+                }
                 failures.with_context(|| ctx.trying("wait for", "the canaries"))?
             }
             signal = signals.next() => {

@@ -70,7 +70,7 @@ fn commands_retry_failed_jobs_after_the_cause_is_fixed(stage: &Stage) {
         env.jobboard(&[&claim[..], &fail].concat()).run().failed(1);
     }
     for code in ["failed", "retries-exhausted"] {
-        assert_eq!(finds(env, code)["fix"]["text"], "fix the cause first");
+        assert_eq!(finds(env, code)["fix"]["text"], "after fixing the cause");
     }
     fs::write(env.file("mended"), "").unwrap();
     let spent = finds(env, "retries-exhausted");
@@ -92,7 +92,10 @@ fn commands_without_a_risk_only_read(stage: &Stage) {
     let problem = finds(env, "no-conductor");
     assert!(problem["fix"]["command"].is_null(), "{problem}");
     let text = problem["fix"]["text"].as_str().unwrap();
-    assert!(text.contains("`jobboard conduct`"), "{problem}");
+    assert!(
+        text.contains("`jobboard conduct --handlers DIR`"),
+        "{problem}"
+    );
     fs::create_dir(env.file("handlers")).unwrap();
     set_mode(&env.file("handlers"), 0o755);
     fs::write(env.file("handlers").join("refused"), "").unwrap();

@@ -70,7 +70,8 @@ fn what_cannot_be_read_is_put_away() {
     let words = ["doctor", "--fix", "--yes", "--reason", "a bad night"];
     let decided = ["--only", "unreadable-record"];
     let left = env.jobboard(&words).run();
-    assert!(left.stderr.contains("--only unreadable-record"), "{left}");
+    let note = "is destructive; to run it: `jobboard trash --force --problem unreadable-record";
+    assert!(left.stderr.contains(note), "{left}");
     let count = ["list", "--count"];
     assert_eq!(env.jobboard(&count).run().succeeded(), "4\n");
     let fixed = env.jobboard(&[&words[..], &decided].concat()).run();
@@ -175,8 +176,7 @@ fn on_a_terminal_it_asks() {
         return;
     };
     screen.line("jobboard doctor --fix");
-    let question =
-        r"1\. owner-dead, 1 job \(nothing runs it\): \[y\]es \[n\]o \[a\]ll \[s\]how \[q\]uit";
+    let question = r"1\. owner-dead: 1 job, .* \(the owner is gone\): \[y\]es \[n\]o \[a\]ll \[s\]how \[q\]uit";
     screen.shows(question);
     screen.line("n");
     screen.shows("1 problem");
@@ -208,7 +208,7 @@ fn what_comes_after_the_question_was_not_agreed_to() {
         return;
     };
     screen.line("jobboard doctor --fix --skip server");
-    screen.shows(r"(?s)unreadable-record, 25 jobs \(destructive; .*\[s\]how");
+    screen.shows(r"(?s)unreadable-record: 25 jobs, [^(]*\(destructive; .*\[s\]how");
     put(25, 27);
     screen.line("y");
     screen.shows("27 jobs selected, but --max is 25; nothing changed");
