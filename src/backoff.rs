@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_up_to_their_limit_whatever_that_is() {
+    fn back_off_doubles_up_to_its_limit() {
         let bounds = (Duration::from_secs(1), Duration::from_secs(5));
         let pauses = [0, 1, 2, 3, 31, 32, u32::MAX].map(|times| doubled(bounds, times).as_secs());
         assert_eq!(pauses, [1, 2, 4, 5, 5, 5, 5]);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_after_the_first_are_further_and_further_apart() {
+    fn back_off_grows_with_each_attempt() {
         let bounds @ (shortest, longest) = (Duration::from_millis(200), Duration::from_secs(5));
         let mut backoff = Backoff::at_once(bounds);
         assert_eq!(backoff.pause(), Duration::ZERO);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_of_many_come_back_at_the_same_moment() {
+    fn jitter_spreads_clients() {
         let longest = Duration::from_secs(4);
         let pauses: std::collections::BTreeSet<_> =
             (0..50).map(|_| jittered(longest, 0.5)).collect();

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_exactly_reads_back_the_same() {
+    fn exact_forms_round_trip() {
         for (text, millis) in EXACT {
             let duration = Duration::from_millis(millis);
             assert_eq!(parse(text), Ok(duration), "{text}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_may_be_larger_than_the_next_unit() {
+    fn part_may_exceed_the_next_unit() {
         for (text, millis) in [
             ("90s", 90 * SECOND),
             ("1h90m", HOUR + 90 * MINUTE),
@@ -187,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_a_millisecond_is_dropped() {
+    fn microseconds_are_dropped() {
         assert_eq!(exact(Duration::from_micros(1999)), "1ms");
         assert_eq!(exact(Duration::from_micros(999)), "0s");
         assert_eq!(brief(Duration::from_micros(999)), "0s");
     }
 
     #[test]
-    fn a_bare_number_is_told_which_forms_are_right() {
+    fn bare_number_suggests_units() {
         assert_eq!(
             refusal("10"),
             "`10` has no unit; use for example `10s` or `10m` (units: d, h, m, s, ms)"
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn units_go_downwards_and_come_once() {
+    fn units_must_descend_without_repetition() {
         for text in ["30m1h", "1m1m", "5ms1s"] {
             assert_eq!(
                 parse(text),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_is_too_long() {
+    fn overflowing_duration_is_refused() {
         for text in [
             "213503982335d",
             "18446744073709551616ms",
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_shows_one_unit_or_two() {
+    fn brief_form_has_one_or_two_units() {
         for (millis, text) in [
             (0, "0s"),
             (500, "500ms"),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_durations_are_told_as_they_were_read() {
+    fn untrusted_durations_round_trip() {
         let texts = EXACT.map(|(text, _)| text);
         Corpus::of(Bounds::TYPED, texts).hold_for_text(|text| match parse(text) {
             Ok(duration) => {

@@ -104,7 +104,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(30);
 
     #[test]
-    fn what_has_no_end_is_not_read_to_it() {
+    fn endless_file_is_not_read_completely() {
         for path in ["/dev/zero", "/dev/urandom"] {
             let path = path.as_ref();
             assert!(
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_waited_for_and_not_for_ever() {
+    fn pipe_read_has_a_timeout() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();

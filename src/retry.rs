@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_decides_by_its_exit_code() {
+    fn exit_code_decides_the_outcome() {
         let outcome = |code| judge(&patience(), &Course::Ended(Ended::Exit(code)), 1, 0);
         assert_eq!(outcome(0), Outcome::Consume);
         assert!(is_postponed(&outcome(75)));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_attempt_that_fails_ends_in_the_trash_with_the_reason() {
+    fn last_failed_attempt_is_trashed_with_its_reason() {
         let course = Course::Ended(Ended::Signal(9));
         assert!(is_failed(&judge(&patience(), &course, 2, 0)));
         let outcome = judge(&patience(), &course, 3, 0);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_later_is_never_spent_and_waits_longer_each_time() {
+    fn postponed_job_is_never_exhausted_and_backs_off() {
         let course = Course::Ended(Ended::Exit(75));
         let mut last = 0.0;
         for postponed in 0..8 {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn each_attempt_at_a_job_that_is_given_up_is_accounted_for() {
+    fn exhausted_job_accounts_for_each_attempt() {
         let reason = |attempts, failed: usize| {
             let failure = |_| Failure {
                 exit_code: Some(1),

@@ -63,12 +63,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debug_shows_nothing_of_it() {
+    fn debug_output_hides_the_secret() {
         assert_eq!(format!("{:?}", Secret::new("hunter2")), "Secret(..)");
     }
 
     #[test]
-    fn one_newline_at_the_end_is_dropped() {
+    fn one_trailing_newline_is_dropped() {
         for (text, secret) in [
             ("hunter2", "hunter2"),
             ("hunter2\n", "hunter2"),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_password_is_refused() {
+    fn invalid_passwords_are_refused() {
         for bytes in [&b""[..], b"\n", b"\r\n", b"\xff\xfe"] {
             let error = Secret::read(bytes).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_from_a_file() {
+    fn secret_is_read_from_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("password");
         std::fs::write(&path, "hunter2\n").unwrap();

@@ -168,7 +168,7 @@ mod tests {
     const PARENT_OF_ALL: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn what_is_no_context_is_none() {
+    fn invalid_traceparent_is_ignored() {
         for text in [
             "",
             "00",
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_is_linked_to_where_its_job_was_posted() {
+    fn attempt_is_linked_to_the_trace_of_the_posting() {
         let kept = kept(PARENT_OF_ALL, Some("a=b")).unwrap();
         let details = Value::Object(kept.into_iter().collect()).into();
         let span = Span::of(Some(&details), false).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_traces_are_told_as_they_were_read() {
+    fn untrusted_traces_round_trip() {
         let later = PARENT_OF_ALL.replacen("00", "cc", 1) + "-what will be";
         let texts = [PARENT_OF_ALL, &later];
         Corpus::of(Bounds::TYPED, texts).hold_for_text(|text| match text.parse::<SpanContext>() {

@@ -275,14 +275,14 @@ mod tests {
     }
 
     #[test]
-    fn the_most_urgent_comes_first_and_then_the_oldest() {
+    fn urgent_jobs_come_first_then_older_ones() {
         let mut backlog = normal(&["a", "b"], 10);
         backlog.offer(candidate("c", Priority::High, 3), Utc::now());
         assert_eq!(names(&backlog.best(10, 0)), ["c", "a", "b"]);
     }
 
     #[test]
-    fn without_room_the_worst_is_left_out() {
+    fn full_backlog_drops_the_worst_candidate() {
         let mut backlog = normal(&["a", "b", "c", "d"], 4);
         assert!(!backlog.is_full());
         backlog.offer(candidate("e", Priority::High, 5), Utc::now());
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_postponed_waits_for_its_time() {
+    fn postponed_candidate_waits_for_its_time() {
         let now = Utc::now();
         let until = now + TimeDelta::seconds(5);
         let mut backlog = normal(&["a", "b"], 10);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_abandonment_that_tells_no_time_hastens_nothing() {
+    fn abandonment_without_a_time_does_not_shorten_the_delay() {
         let now = Utc::now();
         let mut backlog = normal(&["a"], 10);
         backlog.postpone(&JobKey::new("a"), now + TimeDelta::seconds(5), now);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn events_bring_and_take_candidates() {
+    fn events_add_and_remove_candidates() {
         let now = Utc::now();
         let mut backlog = normal(&["a"], 10);
         let new = candidate("b", Priority::High, 2);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_crowd_only_equals_are_passed_over() {
+    fn skipping_in_a_crowd_is_limited_to_equal_candidates() {
         let mut backlog = normal(&["a", "b", "c", "d", "e"], 10);
         assert_eq!(names(&backlog.best(2, 2)), ["c", "d"]);
         assert_eq!(names(&backlog.best(2, 100)), ["d", "e"]);

@@ -96,7 +96,7 @@ mod tests {
     use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     #[test]
-    fn uuids_and_beginnings_of_them_are_references() {
+    fn uuids_and_prefixes_are_references() {
         for text in [
             "3f9a",
             "3F9A12cd",
@@ -125,14 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn a_unique_key_means_the_job_that_was_posted_under_it() {
+    fn unique_key_means_the_derived_uuid() {
         let wanted: JobRef = "unique:nightly a:b".parse().unwrap();
         assert_eq!(wanted, JobRef::Uuid(uuid_of("nightly a:b").to_string()));
         assert!(wanted.is_exact());
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn invalid_references_are_refused() {
         for text in [
             "",
             "3f9",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_references_are_told_as_they_were_read() {
+    fn untrusted_references_are_printed_as_they_were_read() {
         let uuid = "3f9a12cd-0000-4000-8000-000000000001";
         let texts = [uuid, "3F9A", "@12", "@-1", "key:job %ff", "unique:nightly"];
         Corpus::of(Bounds::TYPED, texts).hold_for_text(|text| match text.parse::<JobRef>() {

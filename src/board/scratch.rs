@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_tells_when_it_was_made_and_no_other_name_does() {
+    fn scratch_name_contains_its_creation_time() {
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         assert_eq!(made_on(&new_name(now)), Some(now));
         for name in [

@@ -164,7 +164,7 @@ mod tests {
     use crate::problem::Code;
 
     #[test]
-    fn each_code_has_one_section_and_each_section_is_of_a_code() {
+    fn each_code_has_exactly_one_section() {
         let mut sections: Vec<_> = codes().map(|section| section.name).collect();
         let mut names: Vec<_> = Code::ALL.iter().map(|code| code.name()).collect();
         sections.sort_unstable();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn each_section_of_a_code_is_found_by_its_heading() {
+    fn each_code_section_is_found_by_its_heading() {
         let headings = TROUBLESHOOTING.lines();
         let headings = headings.filter_map(|line| line.strip_prefix("### "));
         let headings: Vec<_> = headings.collect();

@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_grammar_is_sound() {
+    fn grammar_is_valid() {
         grammar().debug_assert();
     }
 

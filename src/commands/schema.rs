@@ -173,7 +173,7 @@ mod tests {
     const SILENT: [&str; 2] = ["run", "dash"];
 
     #[test]
-    fn each_command_has_a_schema_and_each_schema_is_of_commands_that_are_there() {
+    fn commands_and_schemas_match() {
         let program = Cli::command();
         let printed: Vec<_> = SCHEMAS
             .iter()
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reference_leads_somewhere() {
+    fn each_schema_reference_resolves() {
         for (name, _) in SCHEMAS {
             let schema = own(name).unwrap();
             assert_eq!(schema["$id"], format!("{PREFIX}{name}"));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_that_the_program_has() {
+    fn enumerations_equal_those_of_the_program() {
         fn are<T: std::fmt::Display>(schema: &str, pointer: &str, names: &[T]) {
             let schema = own(schema).unwrap();
             let told = schema.pointer(pointer).unwrap().as_array().unwrap();

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_adrift_is_ours_until_the_board_says_otherwise_and_keeps_nobody_busy() {
+    async fn unreleased_claim_counts_as_ours_but_not_as_busy() {
         let (in_flight, job) = (InFlight::default(), JobKey::new("a"));
         in_flight.take(&job);
         assert!((in_flight.count(), in_flight.adrift().len()) == (1, 0));

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_names_than_a_few_are_one() {
+    fn excess_names_share_one_entry() {
         let mut measured = Measured::default();
         for number in 0..10_000 {
             measured.ended(&number.to_string(), End::Consumed);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_counts_in_all_that_hold_it() {
+    fn duration_counts_in_every_bucket_above_it() {
         let mut histogram = Histogram::default();
         for millis in [5, 10, 700, 7_200_000] {
             histogram.add(Duration::from_millis(millis));

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_is_to_end_waits_no_longer_than_there_is_hope() {
+    async fn stopping_conductor_does_not_outwait_its_deadline() {
         let just_before = REFUSED_FOR - Duration::from_millis(50);
         let mut outage = Outage {
             reporter: Reporter::new().0,
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_the_board_is_not_helped_by_what_the_registry_is_told() {
+    fn registry_reply_does_not_end_an_outage() {
         let contact = Contact::default();
         assert!(!contact.make());
         let first = contact.last();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_that_cannot_be_told_anything_is_away_and_that_is_nothing_to_be_said() {
+    fn failed_registry_request_counts_as_an_outage_without_a_note() {
         let contact = Contact::default();
         assert!(!contact.tell::<()>(&Err(away())) && contact.last().is_none());
         assert!(

@@ -210,7 +210,7 @@ mod tests {
     use crate::{conductor::policy::Unfit, job::Priority};
 
     #[test]
-    fn what_others_have_written_takes_little_room_however_many_looks_there_are() {
+    fn skip_reasons_use_little_memory() {
         let passed_over = PassedOver::default();
         let (reporter, mut told) = Reporter::new();
         let long = "x".repeat(1_000_000);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_told_again_whenever_a_name_joins() {
+    fn reason_is_reported_again_for_each_new_name() {
         let passed_over = PassedOver::default();
         let (reporter, mut told) = Reporter::new();
         let mut look = |names: &[&str]| {
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_job_that_is_told_of_ranks_first_in_whatever_order_they_are_found() {
+    fn reported_job_ranks_first_in_any_order() {
         let mut reasons = Reasons::default();
         for sequence in [7, 3, 5] {
             let such = Such {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_posts_any_number_of_names_is_not_told_of_for_ever() {
+    fn number_of_reported_names_is_limited() {
         let passed_over = PassedOver::default();
         let (reporter, mut told) = Reporter::new();
         for number in 0..MOST_NAMES * 5 {

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_finds_no_room_is_counted() {
+    async fn overflowing_notes_are_counted() {
         let (reporter, mut receiver) = Reporter::new();
         for _ in 0..ROOM + 3 {
             reporter.tell(Note::new("a"));

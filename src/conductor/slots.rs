@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn short_jobs_are_claimed_ahead_and_long_ones_are_not() {
+    async fn only_short_jobs_are_claimed_ahead() {
         assert_eq!(after(0, Duration::ZERO).some().await, 2);
         assert_eq!(after(50, Duration::from_secs(1)).some().await, 2);
         assert_eq!(after(7, Duration::from_millis(1)).some().await, 2);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn as_long_as_some_wait_for_their_turn_no_more_are_claimed() {
+    async fn no_more_jobs_are_claimed_while_some_wait() {
         let slots = after(8, Duration::from_millis(1));
         let mut taken: Vec<_> = (0..34).map(|_| slots.take()).collect();
         taken.truncate(20);

@@ -337,7 +337,7 @@ mod tests {
     ];
 
     #[test]
-    fn untrusted_configurations_are_read_or_refused_without_telling_a_password() {
+    fn untrusted_configurations_never_reveal_a_password() {
         let bounds = Bounds {
             longest: 4096,
             memory: (256 << 10, 16 << 10),

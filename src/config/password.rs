@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_that_prints_the_password_inherits_none_and_no_service() {
+    fn password_command_inherits_no_secret_and_no_service_socket() {
         let names = SECRET_VARIABLES.iter().chain(&service_manager::VARIABLES);
         let script: String = names.clone().map(|name| format!("${name}")).collect();
         let mut command = shell(&format!("echo \"pw{script}\""));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_end_is_killed_with_its_children() {
+    fn hanging_password_command_is_killed_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let pids = folder.path().join("pids");
         for script in [

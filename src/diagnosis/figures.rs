@@ -268,7 +268,7 @@ mod tests {
     use crate::board::Capabilities;
 
     #[test]
-    fn rarest_of_very_many_owners_are_dropped_and_this_is_noted() {
+    fn dropped_rare_owners_are_noted() {
         let capabilities = Capabilities {
             has_expiring_claims: true,
             peer_order: None,

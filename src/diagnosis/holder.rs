@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_known_by_its_name() {
+    fn process_is_recognised_in_an_owner_name() {
         for (name, process) in [
             ("ada@h7:h7:4711:c0ffee01", Some(("h7", 4711))),
             ("h7:4711:c0ffee01", Some(("h7", 4711))),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_owners_are_seen_here_and_by_their_claims_without_expiry_elsewhere() {
+    fn dead_owners_are_detected_by_process_or_expired_claim() {
         let here = uname().nodename().to_string_lossy().into_owned();
         let ours = std::process::id();
         let dead = |host: &str, is_certain| Holder::Dead {

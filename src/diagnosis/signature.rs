@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_job_to_job_is_left_out() {
+    fn signature_omits_variable_parts() {
         for (code, stderr, expected) in [
             (Some(1), "", "exit 1"),
             (None, "", "the command took longer than #s"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_counted_by_what_they_have_in_common() {
+    fn failures_are_grouped_by_signature() {
         let board = Scripted::new();
         let mut alike = Signatures::default();
         let start = Utc::now();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_the_frequent_ones_stay() {
+    fn frequent_signatures_survive_among_many() {
         let board = Scripted::new();
         let mut alike = Signatures::default();
         let mut job = board.post("job", None);

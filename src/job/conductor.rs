@@ -186,7 +186,7 @@ mod tests {
     use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     #[test]
-    fn untrusted_conductors_tell_nothing_or_the_same_again() {
+    fn untrusted_conductor_status_is_rejected_or_round_trips() {
         let told = [
             r#"{"version":"0.2.0","slots":4,"lease":30.5,"course":"draining","running":1,"runs":[{"uuid":
                 "u","name":"a","since":"2026-01-01T00:00:00Z","attempt":1}],"done":7,"failed":1}"#,

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_its_text_in_no_more_room_than_a_string_without_it() {
+    fn key_is_no_larger_than_a_string() {
         let text = "1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b";
         let mut texts = [
             text.to_owned(),

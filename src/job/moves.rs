@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_read_back_as_written() {
+    fn move_records_round_trip() {
         let owner = Owner::new("move:ada@h 7:h 7:1:c0ffee01").unwrap();
         let to = "sqlite:/tmp/a b.db".to_owned();
         let begun = MoveRecord {

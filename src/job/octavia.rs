@@ -78,7 +78,7 @@ mod tests {
     use super::flow;
 
     #[test]
-    fn only_names_that_octavia_gives_are_read() {
+    fn only_octavia_flow_names_are_recognised() {
         let uuid = "31211ba6-5368-40d3-aaab-065d316bae66";
         for (factory, said) in [
             (

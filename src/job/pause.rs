@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lasts_longest_counts_and_what_is_over_does_not() {
+    fn longest_active_pause_counts() {
         let now = Utc::now();
         let soon = now + TimeDelta::seconds(5);
         let pauses = Pauses::new(
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_pauses_are_written_as_they_were_read_and_a_name_fits_itself() {
+    fn untrusted_pauses_round_trip_and_names_match_themselves() {
         let pauses = [
             r#"{"names":"backup-*","until":"2036-01-01T00:00:00Z","by":"olga","action":"paused",
                 "on":"2026-01-01T00:00:00Z","reason":"the disk is full"}"#,

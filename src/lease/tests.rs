@@ -125,7 +125,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test]
-async fn claims_are_renewed_together_and_stay_beyond_their_term() {
+async fn claims_are_renewed_together_and_outlive_their_term() {
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
     let start = Boottime::now();
@@ -144,7 +144,7 @@ async fn claims_are_renewed_together_and_stay_beyond_their_term() {
 }
 
 #[tokio::test]
-async fn a_refused_claim_is_lost_at_once_and_the_others_are_kept() {
+async fn refused_claim_is_lost_immediately_and_the_others_survive() {
     let board = Renewals::new(true, &[Answer::Refuse("b"), Answer::Grant]);
     let keeper = board.keeper();
     let start = Boottime::now();
@@ -167,7 +167,7 @@ async fn a_refused_claim_is_lost_at_once_and_the_others_are_kept() {
 }
 
 #[tokio::test]
-async fn a_claim_that_cannot_be_renewed_is_lost_before_its_deadline() {
+async fn unrenewable_claim_is_lost_before_its_deadline() {
     use Answer::{Fail, FailEach, Silence, Unreachable};
     join_all([Unreachable, Fail, FailEach, Silence].map(is_lost_in_time)).await;
 }
@@ -190,7 +190,7 @@ async fn is_lost_in_time(answer: Answer) {
 }
 
 #[tokio::test]
-async fn a_board_that_comes_back_in_time_costs_nothing() {
+async fn claim_survives_a_short_outage() {
     use Answer::{Fail, FailEach, Grant, Silence, Unreachable};
     let board = Renewals::new(true, &[Unreachable, Fail, FailEach, Grant, Silence, Grant]);
     let keeper = board.keeper();
@@ -202,7 +202,7 @@ async fn a_board_that_comes_back_in_time_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_claim_that_was_asked_for_too_long_ago_is_lost() {
+async fn late_claim_is_lost() {
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
     let mut unnoticed = keeper.hold(claim("b", TERM), Boottime::now() - TERM);
@@ -213,7 +213,7 @@ async fn a_claim_that_was_asked_for_too_long_ago_is_lost() {
 }
 
 #[tokio::test]
-async fn a_session_counts_from_the_last_confirmation_but_one() {
+async fn session_deadline_counts_from_the_last_but_one_confirmation() {
     let board = Renewals::new(false, &[Answer::Grant, Answer::Grant, Answer::Unreachable]);
     let keeper = board.keeper();
     let mut lease = keeper.hold(claim("a", LONG), Boottime::now());
@@ -224,7 +224,7 @@ async fn a_session_counts_from_the_last_confirmation_but_one() {
 }
 
 #[tokio::test]
-async fn a_session_may_have_been_silent_for_a_while_before_its_first_claim() {
+async fn session_deadline_allows_for_silence_before_the_first_claim() {
     let board = Renewals::new(false, &[Answer::Unreachable]);
     let keeper = board.keeper();
     let asked = Boottime::now();
@@ -234,7 +234,7 @@ async fn a_session_may_have_been_silent_for_a_while_before_its_first_claim() {
 }
 
 #[tokio::test]
-async fn claims_come_and_go_while_others_are_kept() {
+async fn claims_can_be_added_and_removed_during_renewals() {
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
     let a = keeper.hold(claim("a", LONG), Boottime::now());
@@ -251,7 +251,7 @@ async fn claims_come_and_go_while_others_are_kept() {
 }
 
 #[tokio::test]
-async fn without_its_keeper_a_claim_counts_as_lost() {
+async fn claim_without_a_keeper_is_lost() {
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
     let mut lease = keeper.hold(claim("a", TERM), Boottime::now());

@@ -84,7 +84,7 @@ fn job() -> Job {
 }
 
 #[tokio::test]
-async fn a_flow_is_read_without_its_results() {
+async fn flow_is_read_without_its_results() {
     let books = Books::new();
     let failure = json!({"exception_str": "no host\nat all", "traceback_str": "t",
         "exc_type_names": ["octavia.common.exceptions.ComputeBuildException", "Exception"]});
@@ -138,7 +138,7 @@ async fn a_flow_is_read_without_its_results() {
 }
 
 #[tokio::test]
-async fn a_flow_is_found_by_name_book_or_details() {
+async fn flow_is_found_by_name_book_or_details() {
     let logbook = Books::new().open().await;
     let other = Job {
         name: "other".to_owned(),
@@ -158,7 +158,7 @@ async fn a_flow_is_found_by_name_book_or_details() {
 }
 
 #[test]
-fn tasks_are_known_by_what_they_do() {
+fn tasks_have_readable_titles() {
     let title = |name: &str| {
         let atom = Atom {
             name: name.to_owned(),
@@ -188,7 +188,7 @@ fn tasks_are_known_by_what_they_do() {
 }
 
 #[tokio::test]
-async fn books_that_are_gone_are_told_from_those_that_are_there() {
+async fn deleted_books_are_distinguished_from_existing_ones() {
     let books = Books::new();
     let logbook = books.open().await;
     let many: Vec<_> = (0..500).map(|number| format!("book-{number}")).collect();
@@ -199,7 +199,7 @@ async fn books_that_are_gone_are_told_from_those_that_are_there() {
 }
 
 #[tokio::test]
-async fn what_is_no_logbook_is_told_as_such_and_never_made() {
+async fn invalid_logbook_is_reported_and_not_created() {
     let folder = tempfile::tempdir().unwrap();
     let open = async |path: &Path| {
         let url = LogbookUrl::Sqlite(path.to_owned());
@@ -228,7 +228,7 @@ async fn what_is_no_logbook_is_told_as_such_and_never_made() {
 }
 
 #[tokio::test]
-async fn a_database_that_others_keep_busy_is_given_up_in_time() {
+async fn locked_database_times_out() {
     let books = Books::new();
     let logbook = Logbook {
         rows: Rows::open(&books.url, Duration::from_secs(90))
@@ -244,7 +244,7 @@ async fn a_database_that_others_keep_busy_is_given_up_in_time() {
 
 /// Large values in the database are cut before they are fetched.
 #[tokio::test]
-async fn rows_of_a_logbook_are_read_in_part() {
+async fn oversized_rows_are_truncated() {
     let books = Books::new();
     let huge = "x".repeat(20 << 20);
     let long = "x".repeat(1 << 20);

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_read_as_pythons_services_mean_them() {
+    fn urls_have_the_meaning_of_sqlalchemy() {
         let shown = URLS.map(|url| url.parse::<LogbookUrl>().unwrap().to_string());
         assert_eq!(
             shown,
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_of_logbooks_is_refused() {
+    fn invalid_logbook_urls_are_refused() {
         use InvalidLogbookUrl::{Encoding, Form, HalfIdentity, Memory, Port, Scheme};
         for (text, error) in [
             ("", Scheme),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_urls_are_read_or_refused_without_telling_the_password() {
+    fn untrusted_logbook_urls_never_reveal_a_password() {
         Corpus::of(Bounds::TYPED, URLS).hold_for_text(|text| match text.parse::<LogbookUrl>() {
             Err(error) => refused(&error),
             Ok(LogbookUrl::Sqlite(_)) => Ok(Answer::Read),

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_nothing_but_text() {
+    fn text_is_escaped() {
         let hostile = "\"'><&\u{1b}\u{202e}";
         let escaped = "&quot;&#39;&gt;&lt;&amp;\\u{1b}\\u{202e}";
         let html = element(

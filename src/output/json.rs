@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_act_on_is_an_escape_of_the_same_text() {
+    fn control_characters_are_escaped_without_changing_the_text() {
         let nasty = "a\u{9b}31m\u{202e}b\u{2028}\u{7f}\u{e0041}\u{1b}\"\\ é☃😀";
         let value = json!({ nasty: [nasty, "plain"] });
         let line = String::from_utf8(line(&value).unwrap()).unwrap();

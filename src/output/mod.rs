@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_written_whole_or_not_at_all() {
+    fn record_is_written_completely_or_not_at_all() {
         let mut out = Output::new(Style::default());
         out.keep_aside();
         out.json("[\n", &"one", "").unwrap();

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_strangers_wrote_stays_within_its_label() {
+    fn foreign_text_stays_within_its_label() {
         let mut exposition = Exposition::new(&[("board", "a\"b\\c\n")]);
         let family = exposition.family(Kind::Gauge, "jobs", "one\ntwo \\");
         family.add(&[("name", "\u{1b}[2J\"} 1\n# x")], 0.25);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_is_short() {
+    fn label_length_is_limited() {
         assert_eq!(label(&"x".repeat(10_000)).chars().count(), LONGEST);
     }
 }

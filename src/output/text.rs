@@ -143,14 +143,14 @@ mod tests {
     };
 
     #[test]
-    fn ordinary_text_of_any_script_stays_as_it_is() {
+    fn printable_text_is_unchanged() {
         for text in ["resize", "héllo ☃ 😀", "C:\\temp", "日本語", ""] {
             assert_eq!(Text::from(text).as_str(), text);
         }
     }
 
     #[test]
-    fn what_a_terminal_would_act_on_is_escaped() {
+    fn control_characters_are_escaped() {
         for (raw, safe) in [
             (
                 "\u{1b}[2J\u{1b}]0;owned\u{7}",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_too_long_both_ends_are_seen() {
+    fn shortened_text_keeps_both_ends() {
         for (text, columns, shown) in [
             ("ada@host:host:4711:c0ffee", 13, "ada@ho…c0ffee"),
             ("short", 5, "short"),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_do_not_stand_above_each_other_without_end() {
+    fn stacked_marks_are_limited() {
         let painted = format!("e{}", "\u{301}".repeat(2_000));
         let shown = Text::from(&painted);
         assert!(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_an_escape_a_backslash_is_escaped_too() {
+    fn backslash_is_escaped_next_to_an_escape() {
         assert_eq!(Text::from("\n\\n").as_str(), "\\n\\\\n");
     }
 
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_texts_act_on_no_terminal_and_programs_get_them_back() {
+    fn untrusted_texts_are_harmless_and_reversible() {
         let texts = [
             "resize|a\tb",
             "\u{1b}[2J|user\u{202e}gpj.exe",

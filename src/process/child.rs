@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_told_how_a_command_ended() {
+    async fn exit_of_a_command_is_reported() {
         let process = start("exit 3");
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(3));
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(3));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_command_gets_what_it_was_given() {
+    async fn command_gets_its_input_variables_and_directory() {
         let folder = tempfile::tempdir().unwrap();
         let mut command = shell("cat > seen; echo \"$GIVEN:${HOME-none}\" >> seen");
         command.cwd = Some(folder.path().to_owned());
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_deals_with_signals_as_if_a_shell_had_started_it() {
+    async fn command_has_default_signal_handling() {
         // This process ignores SIGPIPE.
         let mut command = shell("kill -PIPE $$; exit 3");
         for folder in [None, Some("/".into())] {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_may_get_nothing_and_be_heard_by_nobody() {
+    async fn command_may_have_no_input_and_no_output() {
         let mut command = shell("read line || echo $? && exit 6");
         command.input = Input::Nothing;
         command.output = Output::Discard;
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_run_is_sorted_by_why() {
+    async fn start_failures_are_classified() {
         let run = |name: &str| {
             let argv = [OsString::from(name)];
             Command::here(&argv, None).and_then(|it| Process::start(&it, None))
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn stopping_first_asks_and_then_kills() {
+    async fn stop_terminates_then_kills() {
         let folder = tempfile::tempdir().unwrap();
         let ready = folder.path().join("ready");
         let polite = start("exec sleep 60");
@@ -292,14 +292,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_a_command_is_not_that_of_its_pipes() {
+    async fn end_of_a_command_does_not_wait_for_its_pipes() {
         let process = start("sleep 60 & exit 4");
         let ended = time::timeout(Duration::from_secs(10), process.ended());
         assert_eq!(ended.await.unwrap().unwrap(), Ended::Exit(4));
     }
 
     #[tokio::test]
-    async fn a_stop_is_told_once() {
+    async fn stop_signal_is_reported_once() {
         let process = start("kill -STOP $$; exit 5");
         let stopped = async {
             loop {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn dropping_it_kills_the_group() {
+    async fn drop_kills_the_group() {
         let process = start("exec sleep 60");
         let leader = process.group().leader();
         let end = pidfd_open(leader, PidfdFlags::empty()).unwrap();

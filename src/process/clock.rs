@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn sleeping_ends_at_the_moment_and_not_before() {
+    async fn sleep_ends_at_its_moment_and_not_before() {
         let asked = Boottime::now();
         let until = asked + Duration::from_millis(30);
         sleep_until(until).await;
@@ -133,14 +133,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_moment_that_is_past_is_not_waited_for() {
+    async fn elapsed_moment_is_not_waited_for() {
         time::timeout(Duration::from_secs(5), sleep_until(Boottime::from_nanos(0)))
             .await
             .unwrap();
     }
 
     #[test]
-    fn a_moment_survives_being_told() {
+    fn moment_round_trips() {
         let now = Boottime::now();
         assert_eq!(Boottime::from_nanos(now.as_nanos()), now);
     }

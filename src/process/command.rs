@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_machine_or_we_lack_is_no_fault_of_the_program() {
+    fn resource_shortage_is_no_fault_of_the_program() {
         for lack in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN] {
             let error = NotRun::because("/bin/true".as_ref(), lack.into());
             assert!(matches!(error, NotRun::Failed { .. }), "{lack:?}");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_as_a_shell_finds_them() {
+    fn programs_are_found_as_by_a_shell() {
         let folder = tempfile::tempdir().unwrap();
         let plain = folder.path().join("plain");
         fs::write(&plain, "").unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_a_slash_are_not_searched_for() {
+    fn names_with_a_slash_are_not_searched() {
         let absent = find("./sh".as_ref(), &["/bin".into()]);
         assert!(matches!(absent, Err(NotRun::NotFound { .. })));
         let found = find("/bin/../bin/sh".as_ref(), &[]).unwrap();

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_parentheses_does_not_confuse_the_fields() {
+    fn parentheses_in_a_process_name_are_parsed() {
         let line = b"7 (a) T (b) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 5 6\n";
         let stat = Stat::parse(line).unwrap();
         assert_eq!((stat.state, stat.started), ('S', 4711));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_goes_on_while_one_of_its_threads_does() {
+    fn process_lives_while_one_of_its_threads_does() {
         let has_ended = |state: char, threads: u32| {
             let line =
                 format!("7 (a) {state} 1 7 7 0 -1 4 1 0 0 0 0 0 0 0 20 0 {threads} 0 4711 5\n");
@@ -130,19 +130,19 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_outside_of_the_namespace_is_none() {
+    fn leader_outside_the_namespace_is_none() {
         let line = b"2 (jobboard) S 1 0 0 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 5 6\n";
         assert_eq!(Stat::parse(line).unwrap().group, None);
     }
 
     #[test]
-    fn one_sees_oneself_and_nobody_where_nobody_is() {
+    fn own_process_has_a_stat_and_a_missing_one_does_not() {
         assert_eq!(Stat::of(getpid()).map(|stat| stat.started > 0), Some(true));
         assert_eq!(Stat::of(Pid::from_raw(i32::MAX).unwrap()), None);
     }
 
     #[test]
-    fn the_first_process_leads_no_group() {
+    fn first_process_leads_no_group() {
         assert_eq!(Group::led_by(Pid::INIT), None);
     }
 }

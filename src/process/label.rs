@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_tells_both_the_conductor_and_the_job() {
+    fn label_identifies_conductor_and_job() {
         let label = Label::new("a", "1");
         let (same_conductor, same_job) = (Label::new("a", "2"), Label::new("b", "1"));
         assert!(label != same_conductor && label != same_job);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_environment_amounts_to_a_label() {
+    fn label_is_read_from_the_environment() {
         let environ = b"A=1\0JOBBOARD_JOB=1\0JOBBOARD_GUARD=a\0";
         assert_eq!(Label::in_environment(environ), Some(Label::new("a", "1")));
         assert_eq!(Label::in_environment(b"JOBBOARD_JOB=1\0"), None);

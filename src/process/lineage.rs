@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_orphan_came_of_whose_label_it_bears_or_else_of_whoever_is_older() {
+    fn orphan_belongs_to_its_label_or_the_older_job() {
         let pid = |number| Pid::from_raw(number).unwrap();
         let [job, neighbour, over] = ["1", "2", "3"].map(|uuid| Label::new("a", uuid));
         // Per orphan: pid, start time and label.

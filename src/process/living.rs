@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_lives_and_who_does_not_is_seen_and_nothing_is_guessed() {
+    fn process_state_is_detected_without_guessing() {
         let (us, pid) = (this_process().unwrap(), std::process::id());
         let gone = std::process::Command::new("true").spawn().unwrap();
         let gone_pid = gone.id();

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_at_a_path_and_at_an_abstract_name() {
+    fn notification_reaches_a_path_and_an_abstract_socket() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notify").display().to_string();
         let name = format!("@jobboard-{}", std::process::id());
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_who_is_not_there_or_asks_for_somebody_else() {
+    fn missing_or_foreign_service_manager_is_not_notified() {
         assert!(find([None, Some("1"), None]).unwrap().is_none());
         assert!(find([Some(""), None, None]).unwrap().is_none());
         for wrong in ["vsock:2:1234", "notify", &format!("/{}", "a".repeat(200))] {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_listen_is_not_waited_for() {
+    fn unresponsive_service_manager_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notify");
         let _deaf = UnixDatagram::bind(&path).unwrap();

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_rust_programs_ignore_is_known() {
+    fn signals_ignored_by_rust_are_known() {
         let ignored = Ignored::now();
         assert!(ignored.has(Signal::PIPE));
         assert!(!ignored.has(Signal::TERM));

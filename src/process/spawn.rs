@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_inherits_what_is_not_changed_for_it() {
+    fn command_inherits_unchanged_variables() {
         let mut spawner = Spawner::ours().unwrap();
         spawner.variables.clear();
         for (name, value) in [("A", "1"), ("AB", "2"), ("C", "3"), ("C", "4"), ("D", "5")] {

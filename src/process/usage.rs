@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_has_used_something() {
+    fn usage_of_a_process_is_positive() {
         let usage = Usage::now();
         assert!(usage.processor > Duration::ZERO);
         assert!(usage.memory.unwrap() > 100_000 && usage.files.unwrap() >= 3);

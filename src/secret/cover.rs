@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_covered_wherever_they_are() {
+    fn secrets_are_masked_at_any_depth() {
         let shown = covered(&json!({
             "user": "ada",
             "db_password": "x",
@@ -235,7 +235,7 @@ mod tests {
     ];
 
     #[test]
-    fn secrets_are_covered_in_what_commands_write() {
+    fn secrets_are_masked_in_command_output() {
         for (text, safe) in COVERED {
             assert_eq!(covered_text(text), *safe);
         }

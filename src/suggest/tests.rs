@@ -129,7 +129,7 @@ fn hold(commands: &[Vec<String>]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn four_shells_read_the_words_of_a_suggestion_and_run_nothing_else() {
+fn four_shells_read_the_words_of_a_suggestion() {
     if !has_shells() {
         return;
     }
@@ -158,7 +158,7 @@ fn four_shells_read_the_words_of_a_suggestion_and_run_nothing_else() {
 }
 
 #[test]
-fn suggestion_with_a_word_that_no_shell_gives_back_runs_nothing() {
+fn untypable_word_makes_a_suggestion_inert() {
     for word in ["a\0b", "a\n", &"a".repeat(LONGEST + 1)] {
         let command = Suggestion::of("rm -rf").with([word]);
         assert_eq!(command.to_string(), NOT_TYPABLE);
@@ -172,7 +172,7 @@ fn suggestion_with_a_word_that_no_shell_gives_back_runs_nothing() {
 }
 
 #[test]
-fn usual_words_are_written_as_people_write_them() {
+fn common_words_need_no_quotes() {
     for (word, line) in [
         ("key:a/b-1", "key:a/b-1"),
         ("redis://h:6379/0?a=b", "'redis://h:6379/0?a=b'"),
@@ -219,7 +219,7 @@ fn commands_of_a_hint_name_the_board_and_the_job() {
 }
 
 #[test]
-fn suggested_commands_name_the_board_as_it_was_typed_but_for_its_password() {
+fn suggested_commands_repeat_the_board_without_its_password() {
     for (board, line) in [
         (
             "redis://ada:hunter2@h/1",
@@ -262,7 +262,7 @@ fn spells_a_command(line: &str) -> bool {
 }
 
 #[test]
-fn no_code_formats_values_into_a_command() {
+fn commands_are_never_built_with_format() {
     assert!(spells_a_command(r#"format!("redis-cli -u {}", url)"#));
     assert!(spells_a_command(
         r#"note(format!("`jobboard show {job}` shows it"))"#

@@ -4,7 +4,7 @@
 //! with a bounded message; results must keep the laws of the test. The inputs are the same in each run, unless
 //! `JOBBOARD_FAULTS=full` asks for random ones, for `JOBBOARD_FAULTS_SECONDS` (10) per decoder.
 
-mod spoil;
+mod corrupt;
 mod tests;
 
 use std::{
@@ -17,7 +17,7 @@ use std::{
 
 use allocation_counter::measure;
 
-use self::spoil::{Dice, spoilt};
+use self::corrupt::{Dice, spoilt};
 use crate::board::testing::needs::is_full;
 
 /// How many attempts it makes to shorten an input.
@@ -147,7 +147,7 @@ impl Corpus {
         let taken = measure(|| tried = Some(catch_unwind(AssertUnwindSafe(|| law(input)))));
         figures.note(input, taken.bytes_max, begin);
         let answer = tried.unwrap_or(Ok(Ok(Answer::Read)));
-        match answer.map_err(|panic| format!("it panics: {}", said(&*panic)))?? {
+        match answer.map_err(|panic| format!("it panics: {}", panic_message(&*panic)))?? {
             Answer::Read => figures.read += 1,
             Answer::Refused(told) if told.len() > words => {
                 return Err(format!("it is refused in {} bytes of words", told.len()));
@@ -179,7 +179,7 @@ impl Corpus {
     }
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or_default()

@@ -29,12 +29,12 @@ fn honest(rest: &[u8], length: usize) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn untrusted_bytes_break_no_law_of_a_decoder_that_is_right() {
+fn untrusted_bytes_find_no_fault_in_a_correct_decoder() {
     corpus().hold(|input| tried(read(input, honest), input));
 }
 
 #[test]
-fn untrusted_bytes_find_a_decoder_that_takes_what_is_not_there() {
+fn untrusted_bytes_expose_a_decoder_that_reads_past_the_end() {
     let fault = corpus().fault(|input| {
         let as_far = |rest: &[u8], length: usize| Some(rest[..length.min(rest.len())].to_vec());
         tried(read(input, as_far), input)
@@ -45,7 +45,7 @@ fn untrusted_bytes_find_a_decoder_that_takes_what_is_not_there() {
 }
 
 #[test]
-fn untrusted_bytes_find_a_decoder_that_believes_a_length() {
+fn untrusted_bytes_expose_a_decoder_that_trusts_a_length() {
     let fault = corpus().fault(|input| {
         let believing = |rest: &[u8], length: usize| {
             let mut room = Vec::with_capacity(64 * length);
@@ -59,7 +59,7 @@ fn untrusted_bytes_find_a_decoder_that_believes_a_length() {
 }
 
 #[test]
-fn untrusted_bytes_find_a_decoder_that_repeats_all_that_it_refuses() {
+fn untrusted_bytes_expose_a_decoder_with_long_errors() {
     let fault = corpus().fault(|input| match read(input, honest) {
         Some(_) => Ok(Answer::Read),
         None => refused(&input.escape_ascii()),
@@ -68,7 +68,7 @@ fn untrusted_bytes_find_a_decoder_that_repeats_all_that_it_refuses() {
 }
 
 #[test]
-fn untrusted_bytes_find_a_decoder_that_panics() {
+fn untrusted_bytes_expose_a_decoder_that_panics() {
     let fault = corpus().fault(|input| {
         let length = input.first().copied().map_or(0, usize::from);
         match input[..length].is_empty() {

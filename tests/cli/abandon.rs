@@ -117,7 +117,7 @@ fn claimed_by_ada() -> (Env, String) {
 }
 
 #[test]
-fn the_owner_gives_a_job_back() {
+fn owner_releases_a_job() {
     let (env, uuid) = claimed_by_ada();
     let told = env
         .jobboard(&["abandon", "@1", "--who", "ada", "--json"])
@@ -130,7 +130,7 @@ fn the_owner_gives_a_job_back() {
 }
 
 #[test]
-fn nobody_else_can() {
+fn other_users_cannot_abandon() {
     let (env, _) = claimed_by_ada();
     let run = env.jobboard(&["abandon", "@1", "--who", "bob"]).run();
     assert_eq!(env.state("@1"), "CLAIMED");
@@ -144,7 +144,7 @@ fn nobody_else_can() {
 }
 
 #[test]
-fn a_job_that_nobody_holds_cannot_be_given_back_even_by_force() {
+fn unclaimed_job_cannot_be_abandoned_even_by_force() {
     let env = Env::new();
     env.post("resize");
     for more in [&[][..], &["--force", "--yes"]] {
@@ -156,7 +156,7 @@ fn a_job_that_nobody_holds_cannot_be_given_back_even_by_force() {
 }
 
 #[test]
-fn force_frees_the_claim_and_shows_what_it_saw() {
+fn force_releases_the_claim_and_prints_it() {
     let (env, _) = claimed_by_ada();
     let run = env.jobboard(&["abandon", "@1", "--force", "--yes"]).run();
     assert_eq!(env.state("@1"), "UNCLAIMED");
@@ -170,7 +170,7 @@ fn force_frees_the_claim_and_shows_what_it_saw() {
 }
 
 #[test]
-fn force_acts_only_on_the_owner_that_was_stated() {
+fn force_with_an_owner_affects_that_owner_only() {
     let (env, _) = claimed_by_ada();
     let of = |owner: &str| {
         let arguments = ["abandon", "@1", "--force", "--yes", "--owner", owner];
@@ -191,7 +191,7 @@ fn force_acts_only_on_the_owner_that_was_stated() {
 }
 
 #[test]
-fn all_claims_of_one_owner_are_freed_together() {
+fn all_claims_of_one_owner_are_released() {
     let env = Env::new();
     env.post_many(3);
     env.claim("@1", "ada");
@@ -222,7 +222,7 @@ fn mostly_unclaimed() -> Env {
 }
 
 #[test]
-fn jobs_of_a_filter_that_fail_alike_are_foreseen_and_told_together() {
+fn equal_failures_of_a_filter_are_summarised() {
     let env = mostly_unclaimed();
     let run = env
         .jobboard(&["abandon", "--filter", "name=*", "--yes", "--who", "ada"])
@@ -247,7 +247,7 @@ fn jobs_of_a_filter_that_fail_alike_are_foreseen_and_told_together() {
 }
 
 #[test]
-fn programs_and_whoever_asks_are_told_of_each_that_fails() {
+fn each_failure_is_listed_for_programs_and_on_request() {
     let env = mostly_unclaimed();
     let run = |more: &str| {
         let words = ["abandon", "--filter", "owner=none", "--yes", more];
@@ -264,7 +264,7 @@ fn programs_and_whoever_asks_are_told_of_each_that_fails() {
 }
 
 #[test]
-fn a_program_is_told_in_json_alone_that_it_has_to_agree() {
+fn missing_confirmation_is_one_json_error() {
     let env = Env::new();
     let job = env.post("resize");
     env.claim(&job, "ada");

@@ -33,7 +33,7 @@ fn is_left_alone(env: &Env, file: &Path, reason: &str) {
 }
 
 #[test]
-fn a_file_of_a_newer_release_is_refused_and_left_alone() {
+fn file_of_a_newer_release_is_refused_unchanged() {
     let env = Env::new();
     env.post("resize");
     // Into the file itself, so that reading its bytes tells everything.
@@ -43,7 +43,7 @@ fn a_file_of_a_newer_release_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_database_of_another_program_is_refused_and_left_alone() {
+fn database_of_another_program_is_refused_unchanged() {
     let env = Env::new();
     let file = env.file("other.db");
     let other = rusqlite::Connection::open(&file).unwrap();
@@ -52,7 +52,7 @@ fn a_database_of_another_program_is_refused_and_left_alone() {
 }
 
 #[test]
-fn so_is_one_of_a_program_that_numbers_its_layouts() {
+fn numbered_database_of_another_program_is_refused_unchanged() {
     let env = Env::new();
     let file = env.file("other.db");
     let other = rusqlite::Connection::open(&file).unwrap();
@@ -62,7 +62,7 @@ fn so_is_one_of_a_program_that_numbers_its_layouts() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused_and_left_alone() {
+fn file_that_is_no_database_is_refused_unchanged() {
     let env = Env::new();
     let file = env.file("notes.txt");
     fs::write(&file, "remember the milk\n".repeat(100)).unwrap();
@@ -70,7 +70,7 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
 }
 
 #[test]
-fn reading_a_board_that_does_not_exist_creates_nothing_and_says_so() {
+fn reading_a_missing_board_creates_nothing_and_notes_it() {
     let env = Env::new();
     let told = |arguments: &[&str]| {
         let run = env.jobboard(arguments).run();
@@ -97,7 +97,7 @@ fn reading_a_board_that_does_not_exist_creates_nothing_and_says_so() {
 }
 
 #[test]
-fn where_not_even_the_folder_is_there_is_no_board_to_read() {
+fn missing_directory_is_an_error_for_every_reader() {
     let env = Env::new();
     for call in [
         &["list"][..],
@@ -123,7 +123,7 @@ fn where_not_even_the_folder_is_there_is_no_board_to_read() {
 }
 
 #[test]
-fn a_board_that_is_removed_is_not_taken_for_an_empty_one() {
+fn removed_board_is_not_taken_for_an_empty_one() {
     let env = Env::new();
     env.post("resize");
     let mut waiting = env.jobboard(&["wait", "--empty"]).spawn();
@@ -150,7 +150,7 @@ fn a_board_that_is_removed_is_not_taken_for_an_empty_one() {
 }
 
 #[test]
-fn an_empty_board_is_told_from_one_that_never_was() {
+fn empty_board_differs_from_a_missing_one() {
     let env = Env::new();
     env.post("resize");
     let consume = ["consume", "@1", "--force", "--yes"];
@@ -161,7 +161,7 @@ fn an_empty_board_is_told_from_one_that_never_was() {
 }
 
 #[test]
-fn what_is_created_is_for_its_owner_alone() {
+fn created_files_are_readable_by_the_owner_alone() {
     let env = Env::new();
     fs::remove_dir(env.root().join("state")).unwrap();
     let post = env.jobboard(&["post", "resize"]);
@@ -177,7 +177,7 @@ fn what_is_created_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_board_by_url_is_that_file() {
+fn board_url_names_the_file() {
     let env = Env::new();
     let board = ["--board", "sqlite:deep/er/jobs.db"];
     let post = |more: &[&str]| env.jobboard(&[&["post", "resize"], more, &board].concat());
@@ -201,7 +201,7 @@ fn a_board_by_url_is_that_file() {
 }
 
 #[test]
-fn waiting_for_the_disk_can_be_asked_for() {
+fn full_sync_can_be_selected() {
     let env = Env::new();
     let board = ["--board", "sqlite:jobs.db?sync=full"];
     let run = |call: &[&str]| env.jobboard(&[call, &board].concat()).run();
@@ -210,7 +210,7 @@ fn waiting_for_the_disk_can_be_asked_for() {
 }
 
 #[test]
-fn kinds_of_boards_that_this_release_lacks_are_unsupported() {
+fn unavailable_board_kinds_are_unsupported() {
     let env = Env::new();
     for url in ["redis://localhost:1", "zk://localhost:1"] {
         let run = env.jobboard(&["list", "--board", url, "--json"]).run();
@@ -221,7 +221,7 @@ fn kinds_of_boards_that_this_release_lacks_are_unsupported() {
 }
 
 #[test]
-fn a_board_that_another_program_keeps_locked_is_given_up_on() {
+fn locked_board_times_out() {
     let env = Env::new();
     env.post("resize");
     let database = env.database();
@@ -239,7 +239,7 @@ fn a_board_that_another_program_keeps_locked_is_given_up_on() {
 }
 
 #[test]
-fn what_is_no_file_is_no_board() {
+fn special_files_are_refused() {
     let env = Env::new();
     let pipe = env.file("pipe");
     let fifo = rustix::fs::FileType::Fifo;
@@ -257,7 +257,7 @@ fn what_is_no_file_is_no_board() {
 }
 
 #[test]
-fn a_board_where_nothing_can_be_written_can_be_read() {
+fn unwritable_board_is_readable() {
     let env = Env::new();
     let job = env.post("in-the-log");
     // Whatever lies beside the file: all of it, the log alone, or nothing.

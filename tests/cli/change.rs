@@ -22,7 +22,7 @@ use crate::{
 const OF_THE_CHANGE: [&str; 4] = ["by", "action", "action_on", "reason"];
 
 #[test]
-fn what_is_changed_is_another_one_and_all_else_stays() {
+fn change_edits_the_chosen_parts_and_nothing_else() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let board = boards.another(kind);
@@ -90,7 +90,7 @@ fn what_is_changed_is_another_one_and_all_else_stays() {
 }
 
 #[test]
-fn what_cannot_be_changed_stays_as_it_is() {
+fn impossible_changes_leave_the_job_unchanged() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let board = boards.another(kind);
@@ -121,7 +121,7 @@ fn what_cannot_be_changed_stays_as_it_is() {
 }
 
 #[test]
-fn what_nobody_knows_of_a_posting_keeps_its_bytes() {
+fn unknown_parts_of_a_posting_keep_their_bytes() {
     let boards = Boards::new();
     for kind in ["redis", "zookeeper"] {
         if !boards.kinds().contains(&kind) {
@@ -175,7 +175,7 @@ fn what_nobody_knows_of_a_posting_keeps_its_bytes() {
 }
 
 #[test]
-fn of_many_changes_at_once_none_is_lost() {
+fn concurrent_changes_are_all_applied() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let board = boards.another(kind);
@@ -203,7 +203,7 @@ fn taskflow_reads_it<H: Host>(server: Option<H>) {
     let Some(mut peer) = Peer::on(&server) else {
         return;
     };
-    let posted = peer.told(&json!({
+    let posted = peer.request(&json!({
         "do": "post", "name": "peers", "priority": "LOW", "details": {"a": [1, "é"]},
     }));
     let (board, job) = (server.board(), posted.as_str().unwrap());
@@ -232,19 +232,19 @@ fn taskflow_reads_it<H: Host>(server: Option<H>) {
     );
     // On ZooKeeper one that has listed it goes by what it was.
     let mut peer = Peer::on(&server).unwrap();
-    let listed = peer.told(&json!({"do": "list"}));
+    let listed = peer.request(&json!({"do": "list"}));
     let facts = (&listed[0]["priority"], &listed[0]["details"]);
     assert_eq!(facts, (&json!("HIGH"), &json!({"a": [1, "é"], "b": "2"})));
-    peer.told(&json!({"do": "claim", "uuid": job, "who": "py"}));
-    peer.told(&json!({"do": "consume", "uuid": job, "who": "py"}));
+    peer.request(&json!({"do": "claim", "uuid": job, "who": "py"}));
+    peer.request(&json!({"do": "consume", "uuid": job, "who": "py"}));
 }
 
 #[test]
-fn taskflow_on_redis_reads_what_was_changed() {
+fn taskflow_on_redis_reads_a_changed_job() {
     taskflow_reads_it(<Server as Host>::start());
 }
 
 #[test]
-fn taskflow_on_zookeeper_reads_what_was_changed() {
+fn taskflow_on_zookeeper_reads_a_changed_job() {
     taskflow_reads_it(<ZooKeeper as Host>::start());
 }

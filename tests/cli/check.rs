@@ -14,8 +14,8 @@ use crate::{
 };
 
 on_every_board!(
-    figures_are_those_of_status_and_of_listings,
-    what_a_dead_conductor_had_is_told_from_what_one_does,
+    numbers_equal_those_of_status_and_listings,
+    claims_of_a_dead_conductor_differ_from_live_ones,
 );
 
 fn check(env: &Env, words: &[&str]) -> Outcome {
@@ -30,14 +30,14 @@ fn metric(told: &Value, name: &str) -> (u64, String) {
     (found["value"].as_f64().unwrap() as u64, state)
 }
 
-fn told(env: &Env, words: &[&str]) -> Value {
+fn checked_values(env: &Env, words: &[&str]) -> Value {
     let run = check(env, &[words, &["--json"]].concat());
     serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
 }
 
 /// Puts jobs on a board: some claimed, one by somebody who is dead, some in the trash, one that waits, and
 /// one that was tried as often as it may be.
-pub(crate) fn has_jobs_of_all_kinds(env: &Env) {
+pub(crate) fn post_jobs_of_all_kinds(env: &Env) {
     let jobs = env.post_many(12);
     for job in &jobs[..3] {
         env.claim(job, "ada");
@@ -56,10 +56,10 @@ pub(crate) fn has_jobs_of_all_kinds(env: &Env) {
     }
 }
 
-fn figures_are_those_of_status_and_of_listings(stage: &Stage) {
+fn numbers_equal_those_of_status_and_listings(stage: &Stage) {
     let env = &stage.env;
-    has_jobs_of_all_kinds(env);
-    let checked = told(env, &[]);
+    post_jobs_of_all_kinds(env);
+    let checked = checked_values(env, &[]);
     let status = env.jobboard(&["status", "--json"]).run().json();
     for (name, count) in [
         ("unclaimed", 6),
@@ -98,7 +98,7 @@ fn figures_are_those_of_status_and_of_listings(stage: &Stage) {
     }
     // As a filter narrows it, in the trash, too.
     let narrow = ["--filter", "name~job-[456]$"];
-    let narrowed = told(env, &[&narrow[..], &["-w", "trashed=1"]].concat());
+    let narrowed = checked_values(env, &[&narrow[..], &["-w", "trashed=1"]].concat());
     assert_eq!(metric(&narrowed, "unclaimed").0, 1);
     assert_eq!(metric(&narrowed, "trashed"), (2, "WARNING".to_owned()));
     assert_eq!(narrowed["code"], 1);
@@ -106,7 +106,7 @@ fn figures_are_those_of_status_and_of_listings(stage: &Stage) {
     assert_eq!(env.jobboard(&counted).run().stdout, "1\n");
 }
 
-fn what_a_dead_conductor_had_is_told_from_what_one_does(stage: &Stage) {
+fn claims_of_a_dead_conductor_differ_from_live_ones(stage: &Stage) {
     let job = stage.post("long", "touch log; exec sleep 600");
     let conductor = stage.start(&["--lease", "10m"]);
     stage.logged(0);
@@ -119,10 +119,10 @@ fn what_a_dead_conductor_had_is_told_from_what_one_does(stage: &Stage) {
     conductor.kill();
     // On ZooKeeper a claim ends with the session of whoever had it.
     wait_until("it is told", || {
-        let told = told(&stage.env, &[]);
+        let told = checked_values(&stage.env, &[]);
         metric(&told, "owner_dead").0 == 1 || metric(&told, "claimed").0 == 0
     });
-    let told = told(&stage.env, &["-c", "conductors=1:"]);
+    let told = checked_values(&stage.env, &["-c", "conductors=1:"]);
     assert_eq!(metric(&told, "conductors"), (0, "CRITICAL".to_owned()));
     let status = stage.env.jobboard(&["status", "--json"]).run().json();
     assert_eq!(status["conductors"], 0);
@@ -131,7 +131,7 @@ fn what_a_dead_conductor_had_is_told_from_what_one_does(stage: &Stage) {
 }
 
 #[test]
-fn each_value_is_judged_and_the_worst_counts() {
+fn each_value_is_judged_and_the_worst_decides() {
     let env = Env::new();
     let jobs = env.post_many(4);
     env.trash(&jobs[0]);
@@ -160,7 +160,7 @@ fn without_times(text: &str) -> String {
 }
 
 #[test]
-fn one_line_says_it_and_those_below_what_to_look_at() {
+fn first_line_summarises_and_the_others_list_commands() {
     let env = Env::new();
     let run = check(&env, &[]);
     let nothing = "WARNING - no job was ever posted on this board | unclaimed=0;;;0 ";
@@ -202,7 +202,7 @@ fn one_line_says_it_and_those_below_what_to_look_at() {
 }
 
 #[test]
-fn whatever_fails_ends_with_a_code_of_monitoring() {
+fn every_failure_has_a_monitoring_exit_code() {
     let env = Env::new();
     env.configure("[board.a]\nurl = \"sqlite:a.db\"\n");
     for (code, line) in [
@@ -235,7 +235,7 @@ fn whatever_fails_ends_with_a_code_of_monitoring() {
 }
 
 #[test]
-fn a_server_that_is_gone_or_says_nothing_is_critical_and_one_that_denies_is_unknown() {
+fn unreachable_or_silent_server_is_critical_and_denied_access_unknown() {
     let Some(mut stage) = Stage::redis() else {
         return;
     };
@@ -265,11 +265,11 @@ fn a_server_that_is_gone_or_says_nothing_is_critical_and_one_that_denies_is_unkn
 }
 
 #[test]
-fn a_claim_whose_time_runs_out_is_told_from_one_that_is_renewed() {
+fn expiring_claim_differs_from_a_renewed_one() {
     let Some(stage) = Stage::redis() else {
         return;
     };
-    let not_renewed = || metric(&told(&stage.env, &[]), "claim_not_renewed").0;
+    let not_renewed = || metric(&checked_values(&stage.env, &[]), "claim_not_renewed").0;
     stage.post("long", "touch log; exec sleep 600");
     let conductor = stage.start(&["--lease", "15s"]);
     wait_until("it runs", || stage.env.file("log").exists());
@@ -286,7 +286,7 @@ fn a_claim_whose_time_runs_out_is_told_from_one_that_is_renewed() {
         let key = format!("taskflow:{job}.owned");
         server.run(&["SET", &key, "octavia-7", "PX", left]);
     }
-    let told = told(
+    let told = checked_values(
         &stage.env,
         &["--filter", "name!=long", "-w", "claim_not_renewed=0"],
     );
@@ -298,7 +298,7 @@ fn a_claim_whose_time_runs_out_is_told_from_one_that_is_renewed() {
 }
 
 #[test]
-fn icinga_takes_every_figure_and_the_definitions() {
+fn icinga_accepts_every_number_and_the_definitions() {
     if !needs::has("icinga2") {
         return;
     }
@@ -321,7 +321,7 @@ fn icinga_takes_every_figure_and_the_definitions() {
         .collect();
     let asked = format!("[{}]", figures.join(", "));
     let parsed = icinga(&["console", "--eval", &asked]).json();
-    let told = told(&env, &words);
+    let told = checked_values(&env, &words);
     for (parsed, told) in parsed
         .as_array()
         .unwrap()
@@ -357,7 +357,7 @@ fn icinga_takes_every_figure_and_the_definitions() {
 }
 
 #[test]
-fn a_redis_that_keeps_nothing_on_its_disk_is_a_warning() {
+fn redis_without_persistence_is_a_warning() {
     for (server, code) in [(Server::start(), 1), (Server::start_keeping_data(), 0)] {
         let Some(server) = server else { return };
         let env = Env::new();

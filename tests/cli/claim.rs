@@ -3,7 +3,7 @@
 use crate::support::env::Env;
 
 #[test]
-fn a_job_is_claimed_under_a_name() {
+fn job_is_claimed_under_a_name() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["claim", "@1", "--who", "ada"]).run();
@@ -17,7 +17,7 @@ fn a_job_is_claimed_under_a_name() {
 }
 
 #[test]
-fn the_name_is_user_at_host_unless_given() {
+fn default_owner_is_user_at_host() {
     let env = Env::new();
     env.post("resize");
     let claimed = env.jobboard(&["claim", "@1", "--json"]).run().json();
@@ -28,7 +28,7 @@ fn the_name_is_user_at_host_unless_given() {
 }
 
 #[test]
-fn a_claimed_job_is_refused_to_everybody() {
+fn claimed_job_cannot_be_claimed_again() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada");
@@ -70,7 +70,7 @@ fn a_claimed_job_is_refused_to_everybody() {
 }
 
 #[test]
-fn the_next_job_is_the_most_urgent_and_then_the_oldest() {
+fn next_job_is_the_most_urgent_then_the_oldest() {
     let env = Env::new();
     for (name, priority) in [("c", "low"), ("a", "high"), ("b", "high")] {
         let posted = env.jobboard(&["post", name, "--priority", priority]).run();
@@ -90,7 +90,7 @@ fn the_next_job_is_the_most_urgent_and_then_the_oldest() {
 }
 
 #[test]
-fn the_next_job_is_one_for_which_the_filters_hold() {
+fn next_job_matches_the_filters() {
     let env = Env::new();
     for lb in ["1", "2"] {
         env.jobboard(&["post", "resize", &format!("lb={lb}")])
@@ -118,7 +118,7 @@ fn next_job_has_a_matching_name() {
 }
 
 #[test]
-fn each_claim_has_a_greater_fence_than_the_last() {
+fn fences_increase() {
     let env = Env::new();
     env.post("resize");
     let fence = || {
@@ -131,7 +131,7 @@ fn each_claim_has_a_greater_fence_than_the_last() {
 }
 
 #[test]
-fn an_expiry_is_told_and_kept() {
+fn claim_expiry_is_printed_and_applied() {
     let env = Env::new();
     env.post("resize");
     let claim = env.jobboard(&["claim", "@1", "--expiry", "1h30m", "--json"]);
@@ -143,7 +143,7 @@ fn an_expiry_is_told_and_kept() {
 }
 
 #[test]
-fn claims_by_hand_are_no_attempts() {
+fn manual_claims_count_no_attempt() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada");
@@ -151,7 +151,7 @@ fn claims_by_hand_are_no_attempts() {
 }
 
 #[test]
-fn a_postponed_job_is_claimed_only_by_name() {
+fn postponed_job_is_claimed_only_by_name() {
     let env = Env::new();
     env.post("resize");
     let database = env.database();
@@ -178,14 +178,14 @@ fn waiting_for_a_job_ends_at_the_timeout() {
 }
 
 #[test]
-fn one_way_of_naming_the_job_is_asked_for() {
+fn claim_requires_exactly_one_way_to_name_the_job() {
     let env = Env::new();
     assert_eq!(env.jobboard(&["claim"]).run().code, 2);
     assert_eq!(env.jobboard(&["claim", "@1", "--next"]).run().code, 2);
 }
 
 #[test]
-fn no_command_behind_the_dashes_is_a_mistake() {
+fn missing_command_after_the_dashes_is_a_usage_error() {
     let env = Env::new();
     env.post("resize");
     env.jobboard(&["claim", "--next", "--"]).run().failed(2);
@@ -193,7 +193,7 @@ fn no_command_behind_the_dashes_is_a_mistake() {
 }
 
 #[test]
-fn that_there_was_no_job_to_run_a_command_for_is_told_from_a_board_that_is_away() {
+fn no_job_to_run_for_differs_from_an_unreachable_board() {
     let env = Env::new();
     let claim = ["claim", "--next", "--json", "--", "true"];
     let run = env.jobboard(&claim).run();

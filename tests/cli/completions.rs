@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[test]
-fn each_shell_gets_a_script_that_asks_the_program() {
+fn each_shell_script_asks_the_program() {
     let env = Env::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let run = env.jobboard(&["completions", shell]).run();
@@ -24,7 +24,7 @@ fn each_shell_gets_a_script_that_asks_the_program() {
 }
 
 #[test]
-fn the_packages_have_the_same_scripts() {
+fn packaged_scripts_are_the_same() {
     let env = Env::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
     for (shell, file) in [
@@ -62,7 +62,7 @@ fn offers(env: &Env, words: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn words_of_ours_are_completed() {
+fn words_are_completed() {
     let env = Env::new();
     env.configure("[board.prod]\nurl = 'redis://127.0.0.1:1'\n[board.past]\nurl = 'sqlite:past'\n");
     for (words, expected) in [
@@ -113,7 +113,7 @@ fn peopled(env: &Env) -> [String; 4] {
     uuids.map(|uuid| uuid[..8].to_owned())
 }
 
-fn only_what_makes_sense_is_offered_on(env: &Env) {
+fn only_suitable_jobs_are_offered_on(env: &Env) {
     let [free, claimed, held_back, trashed] = &peopled(env);
     let at = |ids: &[&String]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
     for (words, expected) in [
@@ -149,19 +149,19 @@ fn only_what_makes_sense_is_offered_on(env: &Env) {
 }
 
 #[test]
-fn only_what_makes_sense_is_offered() {
-    only_what_makes_sense_is_offered_on(&Env::new());
+fn only_suitable_jobs_are_offered() {
+    only_suitable_jobs_are_offered_on(&Env::new());
 }
 
 #[test]
-fn so_it_is_on_servers() {
+fn only_suitable_jobs_are_offered_on_servers() {
     for stage in [Stage::redis(), Stage::zookeeper()].into_iter().flatten() {
-        only_what_makes_sense_is_offered_on(&stage.env);
+        only_suitable_jobs_are_offered_on(&stage.env);
     }
 }
 
 #[test]
-fn a_job_is_offered_with_what_tells_it_from_others() {
+fn offered_job_has_a_description() {
     let env = Env::new();
     let uuid = env.post("resize");
     env.claim("@1", "ada");
@@ -184,7 +184,7 @@ fn conductors_are_completed() {
 }
 
 #[test]
-fn what_a_shell_would_not_take_for_one_word_is_not_offered() {
+fn words_that_need_quotes_are_not_offered() {
     let env = Env::new();
     for name in ["two words", "$(reboot)", "it's", "plain"] {
         env.post(name);
@@ -193,7 +193,7 @@ fn what_a_shell_would_not_take_for_one_word_is_not_offered() {
 }
 
 #[test]
-fn whatever_goes_wrong_while_completing_is_silence() {
+fn completion_errors_are_silent() {
     let env = Env::new();
     let questions: [&[&str]; 4] = [
         &["consume", ""],
@@ -214,7 +214,7 @@ fn whatever_goes_wrong_while_completing_is_silence() {
 }
 
 #[test]
-fn bash_completes() {
+fn bash_completes_jobs() {
     let env = Env::new();
     let Some(pane) = Pane::open(&env, &[]) else {
         return;
@@ -270,7 +270,7 @@ fn completes(pane: &Pane, shown: &str) {
 }
 
 #[test]
-fn an_unknown_shell_is_refused() {
+fn unknown_shell_is_refused() {
     let run = Env::new().jobboard(&["completions", "cmd"]).run();
     assert!(run.failed(2).contains("bash"), "{run}");
 }

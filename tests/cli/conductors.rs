@@ -14,7 +14,7 @@ fn at_work() -> Env {
 }
 
 #[test]
-fn those_that_are_alive_are_listed() {
+fn live_conductors_are_listed() {
     let env = at_work();
     let run = env.jobboard(&["conductors"]).run();
     insta::assert_snapshot!(run, @"
@@ -38,7 +38,7 @@ fn json_has_a_fixed_set_of_keys() {
 }
 
 #[test]
-fn without_any_the_list_is_empty() {
+fn empty_registry_lists_nothing() {
     let env = Env::new();
     let run = env.jobboard(&["conductors", "--json"]).run();
     assert_eq!(run.succeeded(), "[]\n");
@@ -46,7 +46,7 @@ fn without_any_the_list_is_empty() {
 }
 
 #[test]
-fn that_there_is_none_is_said_as_other_listings_say_it() {
+fn empty_listings_have_the_same_note() {
     let env = Env::new();
     let said = |words: &[&str]| {
         let run = env.jobboard(&[words, &["-o", "table"]].concat()).run();

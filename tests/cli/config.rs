@@ -11,7 +11,7 @@ use rustix::process::geteuid;
 use crate::support::env::Env;
 
 #[test]
-fn the_defaults_are_shown_as_such() {
+fn defaults_are_listed() {
     let run = Env::new().jobboard(&["config"]).run();
     insta::assert_snapshot!(run, @"
     exit code 0
@@ -32,7 +32,7 @@ fn the_defaults_are_shown_as_such() {
 }
 
 #[test]
-fn each_value_is_shown_with_who_said_it() {
+fn each_value_is_listed_with_its_source() {
     let env = Env::new();
     env.configure(
         "default = \"prod\"\nmax_details = \"2MiB\"\n\
@@ -71,7 +71,7 @@ fn json_is_an_array_of_settings() {
 }
 
 #[test]
-fn a_mistake_in_the_file_is_told_with_its_line() {
+fn error_in_the_file_has_its_line() {
     let env = Env::new();
     env.configure("default = \"prod\"\n[board.prod]\nurl = \"sqlite:x\"\nreadonly = true\n");
     let run = env.jobboard(&["config"]).run();
@@ -86,7 +86,7 @@ fn a_mistake_in_the_file_is_told_with_its_line() {
 }
 
 #[test]
-fn nothing_in_the_current_folder_is_read() {
+fn files_in_the_current_directory_are_ignored() {
     let env = Env::new();
     for name in ["config.toml", "jobboard.toml", ".jobboard.toml"] {
         std::fs::write(env.file(name), "nonsense").unwrap();
@@ -95,7 +95,7 @@ fn nothing_in_the_current_folder_is_read() {
 }
 
 #[test]
-fn json_is_typed() {
+fn json_values_have_types() {
     let settings = Env::new().jobboard(&["config", "--json"]).run().json();
     let value = |key: &str| {
         let mut settings = settings.as_array().unwrap().iter();
@@ -113,7 +113,7 @@ fn json_is_typed() {
 }
 
 #[test]
-fn what_is_said_again_and_again_can_be_said_in_the_environment() {
+fn environment_sets_defaults_for_options() {
     let env = Env::new();
     env.post("resize");
     let listed = env.jobboard(&["list"]).env("JOBBOARD_FORMAT", "json").run();
@@ -167,7 +167,7 @@ fn is_refused(env: &Env, why: &str, remedy: &str) {
 }
 
 #[test]
-fn a_file_with_a_command_or_a_password_that_others_can_write_is_refused() {
+fn file_with_secrets_writable_by_others_is_refused() {
     for names in [
         "password_file = \"pw\"",
         "password_command = [\"true\"]",
@@ -211,7 +211,7 @@ fn a_file_with_a_command_or_a_password_that_others_can_write_is_refused() {
 }
 
 #[test]
-fn a_link_by_which_others_lead_to_a_configuration_is_refused() {
+fn configuration_through_a_foreign_link_is_refused() {
     if !geteuid().is_root() {
         return;
     }
@@ -227,7 +227,7 @@ fn a_link_by_which_others_lead_to_a_configuration_is_refused() {
 }
 
 #[test]
-fn a_file_without_commands_and_passwords_may_be_shared() {
+fn file_without_secrets_may_be_shared() {
     let env = Env::new();
     let file = env.configure(
         "[board.a]\nurl = \"sqlite:a.db\"\nlogbook = \"sqlite:l.db\"\n\

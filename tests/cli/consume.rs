@@ -12,7 +12,7 @@ fn claimed_by_ada() -> (Env, String) {
 }
 
 #[test]
-fn the_owner_removes_a_job() {
+fn owner_consumes_a_job() {
     let (env, uuid) = claimed_by_ada();
     let told = env
         .jobboard(&["consume", "@1", "--who", "ada", "--json"])
@@ -25,7 +25,7 @@ fn the_owner_removes_a_job() {
 }
 
 #[test]
-fn people_read_what_was_done() {
+fn table_output_names_the_result() {
     let (env, _) = claimed_by_ada();
     let run = env
         .jobboard(&["consume", "@1", "--who", "ada", "-o", "table"])
@@ -39,7 +39,7 @@ fn people_read_what_was_done() {
 }
 
 #[test]
-fn nobody_else_can() {
+fn other_users_cannot_consume() {
     let (env, _) = claimed_by_ada();
     let run = env
         .jobboard(&["consume", "@1", "--who", "bob", "--json"])
@@ -50,7 +50,7 @@ fn nobody_else_can() {
 }
 
 #[test]
-fn an_unclaimed_job_has_to_be_claimed_first() {
+fn unclaimed_job_must_be_claimed_first() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["consume", "@1"]).run();
@@ -65,7 +65,7 @@ fn an_unclaimed_job_has_to_be_claimed_first() {
 }
 
 #[test]
-fn force_removes_a_job_whoever_holds_it_or_nobody() {
+fn force_consumes_any_job() {
     let (env, _) = claimed_by_ada();
     env.post("other");
     let run = env
@@ -84,7 +84,7 @@ fn force_removes_a_job_whoever_holds_it_or_nobody() {
 }
 
 #[test]
-fn the_jobs_to_consume_have_to_be_named() {
+fn consume_requires_a_job() {
     let (env, _) = claimed_by_ada();
     let run = env.jobboard(&["consume"]).run();
     insta::assert_snapshot!(run, @"

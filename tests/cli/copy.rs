@@ -30,7 +30,7 @@ fn uuids(boards: &Boards, board: &str, words: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_copy_is_what_was_copied_and_can_be_made_again() {
+fn copy_is_identical_and_repeatable() {
     let boards = Boards::new();
     for from in boards.kinds() {
         let one = boards.another(from);
@@ -77,7 +77,7 @@ fn a_copy_is_what_was_copied_and_can_be_made_again() {
 }
 
 #[test]
-fn another_job_of_the_same_uuid_is_told_and_left_on_both_boards() {
+fn different_job_with_the_same_uuid_is_reported_on_both_boards() {
     let boards = Boards::new();
     let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
     for kind in boards.kinds() {
@@ -105,7 +105,7 @@ fn another_job_of_the_same_uuid_is_told_and_left_on_both_boards() {
 }
 
 #[test]
-fn what_nobody_has_is_moved_and_the_rest_is_left_and_told() {
+fn move_takes_unclaimed_jobs_and_reports_the_others() {
     let boards = Boards::new();
     for from in boards.kinds() {
         for to in boards.kinds() {
@@ -149,7 +149,7 @@ fn what_nobody_has_is_moved_and_the_rest_is_left_and_told() {
 }
 
 #[test]
-fn one_board_under_two_names_is_not_moved_to_itself() {
+fn board_is_not_moved_to_itself_under_another_name() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let board = boards.another(kind);
@@ -182,7 +182,7 @@ fn one_board_under_two_names_is_not_moved_to_itself() {
 }
 
 #[test]
-fn a_move_that_is_killed_and_done_again_loses_and_doubles_nothing() {
+fn killed_move_can_be_repeated_without_loss_or_duplicates() {
     const JOBS: usize = 900;
     let boards = Boards::new();
     for kind in boards.kinds() {
@@ -229,7 +229,7 @@ fn a_move_that_is_killed_and_done_again_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn nothing_stays_claimed_where_the_other_board_is_gone() {
+fn failed_move_leaves_no_job_claimed() {
     let boards = Boards::new();
     let one = boards.another("embedded");
     boards.run(&one, &["post", "a"]).succeeded();
@@ -247,7 +247,7 @@ fn nothing_stays_claimed_where_the_other_board_is_gone() {
 }
 
 #[test]
-fn each_board_has_a_password_of_its_own() {
+fn each_board_has_its_own_password() {
     let boards = Boards::new();
     let Some(server) = Server::start() else {
         return;
@@ -289,7 +289,7 @@ pub(crate) fn behind_a_proxy(boards: &Boards, board: &str) -> (Proxy, String) {
 }
 
 #[test]
-fn a_move_of_which_an_answer_is_lost_is_made_nevertheless() {
+fn move_with_a_lost_reply_is_completed() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         if kind == "embedded" {
@@ -321,7 +321,7 @@ fn a_move_of_which_an_answer_is_lost_is_made_nevertheless() {
 }
 
 #[test]
-fn copy_whose_post_was_not_answered_stays_claimed_until_the_move_is_resumed() {
+fn copy_with_an_unanswered_post_stays_claimed_until_the_move_is_resumed() {
     let boards = Boards::new();
     for kind in boards.kinds().into_iter().filter(|it| *it != "embedded") {
         let (one, other) = (boards.another("embedded"), boards.another(kind));
@@ -388,7 +388,7 @@ fn killed_at(boards: &Boards, word: &'static str, is_target: bool) -> Killed {
 }
 
 #[test]
-fn doctor_suggests_on_either_board_what_finishes_an_interrupted_move() {
+fn doctor_on_either_board_suggests_how_to_finish_a_move() {
     let boards = Boards::new();
     if !boards.kinds().contains(&"redis") {
         return;
@@ -504,7 +504,7 @@ fn copy_is_removed_if_history_shows_that_the_job_ran_on_the_source() {
 }
 
 #[test]
-fn forged_record_of_a_move_ends_no_claim_on_the_target() {
+fn forged_move_record_ends_no_claim_on_the_target() {
     let boards = Boards::new();
     if !boards.kinds().contains(&"redis") {
         return;
@@ -538,7 +538,7 @@ fn forged_record_of_a_move_ends_no_claim_on_the_target() {
 }
 
 #[test]
-fn copies_of_which_the_source_has_no_record_are_left_alone() {
+fn copies_without_a_source_record_are_kept() {
     let boards = Boards::new();
     if !boards.kinds().contains(&"redis") {
         return;
@@ -562,7 +562,7 @@ fn copies_of_which_the_source_has_no_record_are_left_alone() {
 }
 
 #[test]
-fn a_uuid_that_ended_there_before_proves_nothing() {
+fn earlier_end_of_a_uuid_on_the_target_proves_nothing() {
     let boards = Boards::new();
     let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
     for kind in boards.kinds() {
@@ -582,7 +582,7 @@ fn a_uuid_that_ended_there_before_proves_nothing() {
 }
 
 #[test]
-fn a_job_is_not_taken_off_the_board_for_one_in_the_trash_of_the_other() {
+fn job_is_not_removed_for_a_trashed_copy_on_the_target() {
     let boards = Boards::new();
     let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
     for kind in boards.kinds() {
@@ -607,7 +607,7 @@ fn a_job_is_not_taken_off_the_board_for_one_in_the_trash_of_the_other() {
 }
 
 #[test]
-fn a_move_is_to_be_agreed_to_and_a_protected_board_to_be_named() {
+fn move_needs_confirmation_and_the_name_of_a_protected_board() {
     let env = Env::new();
     let move_to = |words: &[&str]| {
         let to = ["copy", "--move", "--to", "sqlite:other.db"];
@@ -660,7 +660,7 @@ fn trash_of_a_sibling_board_does_not_count_as_trash_of_the_target() {
 }
 
 #[test]
-fn what_is_loaded_or_copied_onto_a_protected_board_wants_its_name() {
+fn loading_onto_a_protected_board_needs_its_name() {
     let env = Env::new();
     env.configure(
         "default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\n\
@@ -698,7 +698,7 @@ fn what_is_loaded_or_copied_onto_a_protected_board_wants_its_name() {
 }
 
 #[test]
-fn a_move_between_protected_boards_wants_both_names() {
+fn move_between_protected_boards_needs_both_names() {
     let env = Env::new();
     env.configure(
         "default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nprotected = true\n\

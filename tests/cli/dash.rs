@@ -33,7 +33,7 @@ fn is_whole(env: &Env, pane: &Pane<'_>) {
 }
 
 #[test]
-fn one_frame_is_plain_text() {
+fn once_prints_one_frame_as_text() {
     let env = Env::new();
     env.post("resize");
     env.post("backup");
@@ -68,7 +68,7 @@ fn one_frame_is_plain_text() {
 }
 
 #[test]
-fn without_a_terminal_it_says_what_does() {
+fn without_a_terminal_alternatives_are_suggested() {
     let env = Env::new();
     let run = env.jobboard(&["dash"]).run();
     assert!(run.failed(2).contains("dash --once"), "{run}");
@@ -82,7 +82,7 @@ fn without_a_terminal_it_says_what_does() {
 }
 
 #[test]
-fn what_happens_is_seen_and_whatever_is_typed_the_terminal_is_whole_again() {
+fn dashboard_follows_events_and_restores_the_terminal_after_random_keys() {
     let env = Env::new();
     let Some(pane) = Pane::open(&env, &["stty"]) else {
         return;
@@ -119,7 +119,7 @@ fn what_happens_is_seen_and_whatever_is_typed_the_terminal_is_whole_again() {
 }
 
 #[test]
-fn ended_by_a_signal_it_leaves_the_terminal_whole() {
+fn signal_restores_the_terminal() {
     for (ending, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
         let env = Env::new();
         let Some(pane) = Pane::open(&env, &["stty"]) else {
@@ -134,7 +134,7 @@ fn ended_by_a_signal_it_leaves_the_terminal_whole() {
 }
 
 #[test]
-fn a_server_that_comes_back_is_seen_as_it_is_then() {
+fn reconnected_server_is_shown_as_it_is() {
     let env = Env::new();
     let Some(mut server) = Server::start_keeping_data() else {
         return;
@@ -158,7 +158,7 @@ fn a_server_that_comes_back_is_seen_as_it_is_then() {
 }
 
 #[test]
-fn a_job_that_changes_hands_while_somebody_is_asked_is_left_alone() {
+fn job_that_changes_owner_during_a_confirmation_is_kept() {
     let env = Env::new();
     let Some(pane) = Pane::open(&env, &[]) else {
         return;

@@ -20,8 +20,8 @@ use crate::{
 };
 
 on_every_board!(
-    a_board_in_ordinary_use_is_sound,
-    claims_of_the_dead_and_jobs_that_failed_too_often_are_told,
+    board_in_normal_use_has_no_problem,
+    dead_owners_and_exhausted_jobs_are_reported,
     killed_conductor_without_claims_is_no_problem,
     looking_changes_nothing,
 );
@@ -33,7 +33,7 @@ fn doctor(env: &Env, words: &[&str]) -> Outcome {
     env.jobboard(&[&["doctor", "--json"], words].concat()).run()
 }
 
-fn told(env: &Env, words: &[&str]) -> Value {
+fn diagnosed(env: &Env, words: &[&str]) -> Value {
     let run = doctor(env, words);
     let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
     let worst = |finding: &Value| finding["severity"] != "note";
@@ -48,7 +48,7 @@ fn told(env: &Env, words: &[&str]) -> Value {
 
 /// Returns the findings of a code.
 fn findings(env: &Env, code: &str) -> Vec<Value> {
-    let told = told(env, &["--only", code]);
+    let told = diagnosed(env, &["--only", code]);
     let findings = told["problems"].as_array().unwrap().clone();
     assert!(findings.iter().all(|it| it["code"] == code), "{told}");
     findings
@@ -69,7 +69,7 @@ fn finds(env: &Env, code: &str) -> Value {
 }
 
 fn is_sound(env: &Env) {
-    let told = told(env, &USUAL);
+    let told = diagnosed(env, &USUAL);
     assert_eq!(told["sound"], json!(true), "{told}");
 }
 
@@ -110,7 +110,7 @@ fn use_it(stage: &Stage) {
     assert_eq!(claimed.code == 0, stage.zookeeper_board().is_none());
 }
 
-fn a_board_in_ordinary_use_is_sound(stage: &Stage) {
+fn board_in_normal_use_has_no_problem(stage: &Stage) {
     let unused = doctor(&stage.env, &USUAL);
     assert!(unused.succeeded().contains("\"problems\":[]"), "{unused}");
     assert!(
@@ -127,7 +127,7 @@ fn a_board_in_ordinary_use_is_sound(stage: &Stage) {
         codes.sort();
         codes
     };
-    let waiting = told(&stage.env, &USUAL);
+    let waiting = diagnosed(&stage.env, &USUAL);
     let notes = ["claim-never-expires", "no-conductor"].map(str::to_owned);
     assert_eq!(
         (&waiting["sound"], codes(&waiting)),
@@ -136,7 +136,7 @@ fn a_board_in_ordinary_use_is_sound(stage: &Stage) {
     );
     let _conductor = stage.start(&[]);
     wait_until("it runs", || stage.env.file("log").exists());
-    let told = self::told(&stage.env, &USUAL);
+    let told = diagnosed(&stage.env, &USUAL);
     // The jobs without a command have no handler.
     let left = ["claim-never-expires", "no-matching-conductor"];
     assert_eq!(codes(&told), left, "{told}");
@@ -147,7 +147,7 @@ fn a_board_in_ordinary_use_is_sound(stage: &Stage) {
     assert!(others.into_iter().all(is_fine), "{told}");
 }
 
-fn claims_of_the_dead_and_jobs_that_failed_too_often_are_told(stage: &Stage) {
+fn dead_owners_and_exhausted_jobs_are_reported(stage: &Stage) {
     let env = &stage.env;
     let jobs = env.post_many(4);
     is_sound(env);
@@ -222,22 +222,22 @@ fn looking_changes_nothing(stage: &Stage) {
             (line.unwrap().to_owned(), server.everything())
         };
         let before = written();
-        told(env, &[]);
+        diagnosed(env, &[]);
         assert_eq!(written(), before);
         return;
     }
     if stage.is_network() {
         // What it makes for itself goes with its session; all else is seen by a peer.
-        return network::nodes_stay_as_they_are(stage);
+        return network::foreign_nodes_stay_unchanged(stage);
     }
     let bytes = || ["", "-wal"].map(|it| fs::read(format!("{}{it}", env.board().display())).ok());
     let before = bytes();
-    told(env, &[]);
+    diagnosed(env, &[]);
     assert_eq!(bytes(), before);
 }
 
 #[test]
-fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
+fn table_output_shows_problem_effect_and_fix() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada:elsewhere.:7:c0ffee01");
@@ -288,7 +288,7 @@ fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
 }
 
 #[test]
-fn every_code_has_its_page() {
+fn every_code_has_a_section() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/troubleshooting.md");
     let page = fs::read_to_string(page).unwrap();
     let list = Env::new().jobboard(&["doctor", "--list"]).run();
@@ -299,7 +299,7 @@ fn every_code_has_its_page() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told() {
+fn file_problems_are_reported() {
     let Some(stage) = Stage::embedded() else {
         return;
     };
@@ -355,7 +355,7 @@ fn what_is_wrong_with_a_file_is_told() {
 }
 
 #[test]
-fn a_damaged_index_is_told_with_what_mends_it() {
+fn damaged_index_is_reported_with_its_fix() {
     let env = Env::new();
     env.post_many(3);
     // As if the index had missed a change.
@@ -383,7 +383,7 @@ fn a_damaged_index_is_told_with_what_mends_it() {
 }
 
 #[test]
-fn a_disk_with_little_room_is_told() {
+fn nearly_full_disk_is_reported() {
     let env = Env::new();
     let Some(disk) = SmallDisk::mount(env.root().join("small")) else {
         eprintln!("doctor: skipped the small disk, as this user cannot mount one");
@@ -399,7 +399,7 @@ fn a_disk_with_little_room_is_told() {
 }
 
 #[test]
-fn a_file_that_can_only_be_read_is_told() {
+fn read_only_file_is_reported() {
     let env = Env::new();
     let shared = env.root().join("shared");
     let url = format!("sqlite:{}", shared.join("board.db").display());
@@ -417,14 +417,14 @@ fn a_file_that_can_only_be_read_is_told() {
     let run = env
         .program(&program, &words)
         .cwd(Path::new("/"))
-        .by_nobody()
+        .unprivileged()
         .run();
     let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
     assert_eq!(told["problems"][0]["code"], "missing-rights", "{told}");
 }
 
 #[test]
-fn a_claim_that_nobody_renews_is_told() {
+fn unrenewed_claim_is_reported() {
     for stage in [Stage::embedded(), Stage::redis()].into_iter().flatten() {
         stage.post("long", "touch log; exec sleep 600");
         let conductor = stage.start(&["--lease", "15s"]);

@@ -84,7 +84,7 @@ pub(crate) fn are_alike(one: &[Value], other: &[Value], but: &[&str]) {
 }
 
 #[test]
-fn what_is_dumped_is_loaded_as_it_was_on_every_kind_of_board() {
+fn dump_and_load_preserve_jobs_between_all_boards() {
     let boards = Boards::new();
     for from in boards.kinds() {
         fill(&boards, &format!("{from}-from"));
@@ -141,7 +141,7 @@ fn what_is_dumped_is_loaded_as_it_was_on_every_kind_of_board() {
 }
 
 #[test]
-fn jobs_that_were_loaded_are_performed_and_restored_like_any_others() {
+fn loaded_jobs_can_be_performed_and_restored() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let from = boards.another(KINDS[0]);
@@ -177,7 +177,7 @@ fn jobs_that_were_loaded_are_performed_and_restored_like_any_others() {
 }
 
 /// Requires that TaskFlow finds and finishes what was loaded, and what it posts has its place.
-fn taskflow_reads_what_was_loaded_from<H: Host>(server: Option<H>) {
+fn taskflow_reads_loaded_jobs_from<H: Host>(server: Option<H>) {
     let boards = Boards::new();
     let Some(server) = server else { return };
     let Some(mut peer) = Peer::on(&server) else {
@@ -190,7 +190,7 @@ fn taskflow_reads_what_was_loaded_from<H: Host>(server: Option<H>) {
         let board = server.board();
         boards.run(&board, &["load", "it"]).succeeded();
         let before = records(&boards.env, "it");
-        let listed = peer.told(&json!({"do": "list"}));
+        let listed = peer.request(&json!({"do": "list"}));
         let listed = listed.as_array().unwrap();
         assert_eq!(listed.len(), 6, "{listed:?}");
         for job in &before[..6] {
@@ -199,10 +199,10 @@ fn taskflow_reads_what_was_loaded_from<H: Host>(server: Option<H>) {
                 assert_eq!(found[member], job[member], "{found}");
             }
         }
-        let posted = peer.told(&json!({"do": "post", "name": "peers"}));
+        let posted = peer.request(&json!({"do": "post", "name": "peers"}));
         for job in before[..6].iter().map(|job| &job["uuid"]).chain([&posted]) {
-            peer.told(&json!({"do": "claim", "uuid": job, "who": "py"}));
-            peer.told(&json!({"do": "consume", "uuid": job, "who": "py"}));
+            peer.request(&json!({"do": "claim", "uuid": job, "who": "py"}));
+            peer.request(&json!({"do": "consume", "uuid": job, "who": "py"}));
         }
         boards
             .run(&board, &["purge", "--name", "*", "--yes"])
@@ -212,17 +212,17 @@ fn taskflow_reads_what_was_loaded_from<H: Host>(server: Option<H>) {
 }
 
 #[test]
-fn taskflow_on_redis_reads_what_was_loaded() {
-    taskflow_reads_what_was_loaded_from(<Server as Host>::start());
+fn taskflow_on_redis_reads_loaded_jobs() {
+    taskflow_reads_loaded_jobs_from(<Server as Host>::start());
 }
 
 #[test]
-fn taskflow_on_zookeeper_reads_what_was_loaded() {
-    taskflow_reads_what_was_loaded_from(<ZooKeeper as Host>::start());
+fn taskflow_on_zookeeper_reads_loaded_jobs() {
+    taskflow_reads_loaded_jobs_from(<ZooKeeper as Host>::start());
 }
 
 #[test]
-fn jobs_keep_their_numbers_where_the_board_has_given_out_none_that_is_greater() {
+fn loaded_jobs_keep_their_numbers_if_the_board_has_none_greater() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let (from, to) = (boards.another(kind), boards.another(kind));
@@ -252,7 +252,7 @@ fn jobs_keep_their_numbers_where_the_board_has_given_out_none_that_is_greater() 
 }
 
 #[test]
-fn attempts_begin_anew_where_that_is_wanted() {
+fn fresh_load_resets_attempts() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let (from, to) = (boards.another(kind), boards.another(kind));
@@ -271,7 +271,7 @@ fn attempts_begin_anew_where_that_is_wanted() {
 }
 
 #[test]
-fn what_would_be_loaded_is_told_without_doing_it() {
+fn dry_run_prints_the_plan_without_effect() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let (from, to) = (boards.another(kind), boards.another(kind));
@@ -291,7 +291,7 @@ fn what_would_be_loaded_is_told_without_doing_it() {
 }
 
 #[test]
-fn another_job_of_the_same_uuid_is_left_alone_and_told() {
+fn different_job_with_the_same_uuid_is_kept_and_reported() {
     let boards = Boards::new();
     for from in boards.kinds() {
         for to in boards.kinds() {

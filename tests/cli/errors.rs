@@ -38,7 +38,7 @@ const KINDS: [&str; 17] = [
 const PLAIN: [&str; 2] = [" failed", " (os error "];
 
 #[test]
-fn every_error_says_what_was_tried_and_why_it_failed_and_what_to_do() {
+fn every_error_names_the_attempt_the_reason_and_the_next_command() {
     let mut errors = Errors::default();
     usage::provoke(&mut errors);
     let is_complete = servers::provoke(&mut errors);

@@ -11,7 +11,7 @@ fn claimed_for_a_minute() -> Env {
 }
 
 #[test]
-fn a_claim_gets_its_new_expiry_from_now_on() {
+fn new_expiry_counts_from_now() {
     let env = claimed_for_a_minute();
     let extend = env.jobboard(&["extend", "@1", "--expiry", "2h", "--who", "ada", "--json"]);
     let told = extend.run().json();
@@ -22,7 +22,7 @@ fn a_claim_gets_its_new_expiry_from_now_on() {
 }
 
 #[test]
-fn somebody_elses_claim_is_not_extended() {
+fn claim_of_another_user_is_not_extended() {
     let env = claimed_for_a_minute();
     let run = env
         .jobboard(&["extend", "@1", "--expiry", "2h", "--who", "bob"])
@@ -38,7 +38,7 @@ fn somebody_elses_claim_is_not_extended() {
 }
 
 #[test]
-fn an_unclaimed_job_has_nothing_to_extend() {
+fn unclaimed_job_cannot_be_extended() {
     let env = Env::new();
     env.post("resize");
     let run = env
@@ -50,12 +50,12 @@ fn an_unclaimed_job_has_nothing_to_extend() {
 }
 
 #[test]
-fn the_expiry_has_to_be_said() {
+fn extend_requires_an_expiry() {
     assert_eq!(Env::new().jobboard(&["extend", "@1"]).run().code, 2);
 }
 
 #[test]
-fn several_claims_are_extended_and_each_is_told() {
+fn several_extensions_are_reported_separately() {
     let env = claimed_for_a_minute();
     env.post("other");
     let words = [
@@ -70,7 +70,7 @@ fn several_claims_are_extended_and_each_is_told() {
 }
 
 #[test]
-fn an_operator_keeps_the_claim_of_somebody_alive_who_cannot() {
+fn operator_can_extend_the_claim_of_a_live_owner() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let board = boards.another(kind);

@@ -4,9 +4,9 @@
 
 pub(crate) mod conduct;
 pub(crate) mod crashes;
+pub(crate) mod history;
 pub(crate) mod moves;
 pub(crate) mod mutations;
-pub(crate) mod past;
 pub(crate) mod redis;
 pub(crate) mod strays;
 
@@ -72,7 +72,7 @@ fn claim_all(env: &Env, who: &str) -> (Vec<String>, Duration) {
 }
 
 #[test]
-fn in_a_crowd_every_job_is_claimed_exactly_once() {
+fn concurrent_claimants_claim_every_job_exactly_once() {
     let (crowd, count) = (size(20, 4), size(10_000, 200));
     let env = Env::new();
     let jobs: BTreeSet<_> = env.post_many(count).into_iter().collect();
@@ -184,7 +184,7 @@ fn acknowledged(run: &Outcome) -> Vec<String> {
 }
 
 #[test]
-fn what_was_acknowledged_survives_the_death_of_any_writer() {
+fn acknowledged_changes_survive_killed_writers() {
     let boards = size(25, 1);
     let (mut posts, mut claims, mut ends) = (0, 0, 0);
     for _ in 0..boards {
@@ -257,7 +257,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-fn a_full_disk_is_told_and_nothing_is_lost() {
+fn full_disk_is_reported_without_loss() {
     let env = Env::new();
     let Some(disk) = SmallDisk::mount(env.root().join("small")) else {
         eprintln!("faults: skipped the full disk, as this user cannot mount one");
@@ -291,7 +291,7 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_disk_that_is_full_from_the_start_is_told() {
+fn initially_full_disk_is_reported() {
     let env = Env::new();
     let Some(disk) = SmallDisk::mount(env.root().join("small")) else {
         eprintln!("faults: skipped the full disk, as this user cannot mount one");

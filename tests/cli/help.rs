@@ -12,7 +12,7 @@ fn without_a_command_the_commands_are_listed() {
 }
 
 #[test]
-fn help_for_a_command_tells_what_it_does_and_each_option() {
+fn help_of_a_command_explains_each_option() {
     let run = Env::new().jobboard(&["help", "claim"]).run();
     let text = run.succeeded();
     assert!(
@@ -45,7 +45,7 @@ fn help_for_a_command_tells_what_it_does_and_each_option() {
 }
 
 #[test]
-fn a_misspelt_command_is_answered_with_those_that_are_alike() {
+fn misspelt_command_suggests_similar_ones() {
     let run = Env::new().jobboard(&["clam", "--next"]).run();
     insta::assert_snapshot!(run, @"
     exit code 2
@@ -57,7 +57,7 @@ fn a_misspelt_command_is_answered_with_those_that_are_alike() {
 }
 
 #[test]
-fn a_misspelt_option_is_answered_with_the_one_that_was_meant() {
+fn misspelt_option_suggests_the_right_one() {
     let run = Env::new()
         .jobboard(&["post", "a", "--prioritty", "HIGH"])
         .run();
@@ -71,7 +71,7 @@ fn a_misspelt_option_is_answered_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn the_version_is_a_line() {
+fn version_is_one_line() {
     let run = Env::new().jobboard(&["--version"]).run();
     assert_eq!(
         run.succeeded(),
@@ -80,7 +80,7 @@ fn the_version_is_a_line() {
 }
 
 #[test]
-fn all_global_options_are_understood_before_and_behind_the_command() {
+fn global_options_work_before_and_after_the_command() {
     let env = Env::new();
     env.post("resize");
     let url = format!("sqlite:{}", env.board().display());
@@ -110,7 +110,7 @@ fn all_global_options_are_understood_before_and_behind_the_command() {
 }
 
 #[test]
-fn more_can_be_told_about_what_happens_and_not_among_the_data() {
+fn verbose_messages_go_to_stderr() {
     let env = Env::new();
     env.post("resize");
     let [brief, verbose] = [&["list"][..], &["list", "-v"]].map(|words| env.jobboard(words).run());
@@ -120,7 +120,7 @@ fn more_can_be_told_about_what_happens_and_not_among_the_data() {
 }
 
 #[test]
-fn what_commands_have_in_common_has_a_topic() {
+fn common_subjects_have_topics() {
     let env = Env::new();
     for (topic, said) in [
         ("output", "one object per line"),
@@ -151,7 +151,7 @@ fn what_commands_have_in_common_has_a_topic() {
 }
 
 #[test]
-fn help_of_a_code_is_its_section_alone() {
+fn help_of_a_code_prints_its_section() {
     let env = Env::new();
     let run = env.jobboard(&["help", "broken-lock"]).run();
     insta::assert_snapshot!(run.succeeded(), @r"
@@ -176,7 +176,7 @@ fn help_of_a_code_is_its_section_alone() {
 }
 
 #[test]
-fn help_of_an_unknown_word_suggests_a_near_one_or_the_topics() {
+fn help_of_an_unknown_word_suggests_a_similar_one_or_the_topics() {
     let env = Env::new();
     for (word, near) in [
         ("outptu", "output"),
@@ -193,7 +193,7 @@ fn help_of_an_unknown_word_suggests_a_near_one_or_the_topics() {
 }
 
 #[test]
-fn the_filters_that_are_shown_are_filters() {
+fn documented_filters_are_valid() {
     let env = Env::new();
     let page = std::fs::read_to_string("docs/filters.md").unwrap();
     let (_, examples) = page.split_once("## Examples").unwrap();
@@ -212,7 +212,7 @@ fn the_filters_that_are_shown_are_filters() {
 
 /// All fields that there are, each with its meaning.
 #[test]
-fn each_field_of_filters_is_told() {
+fn each_filter_field_is_documented() {
     let env = Env::new();
     let page = std::fs::read_to_string("docs/filters.md").unwrap();
     let (_, fields) = page.split_once("## The fields").unwrap();
@@ -240,7 +240,7 @@ fn each_field_of_filters_is_told() {
 
 /// Some that change nothing, and need nothing but a board.
 #[test]
-fn examples_can_be_typed() {
+fn examples_are_valid() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["help", "--json"]).run();
@@ -270,7 +270,7 @@ fn examples_can_be_typed() {
 }
 
 #[test]
-fn programs_are_told_what_can_be_typed() {
+fn help_json_describes_the_arguments() {
     let env = Env::new();
     let run = env.jobboard(&["help", "--json"]).run();
     let program = run.json();
@@ -309,7 +309,7 @@ fn programs_are_told_what_can_be_typed() {
 }
 
 #[test]
-fn help_says_of_each_command_what_its_own_option_says() {
+fn help_of_a_command_equals_its_help_option() {
     let env = Env::new();
     for command in ["list", "ls", "purge", "conduct", "help"] {
         let asked = env.jobboard(&["help", command]).run();

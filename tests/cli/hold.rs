@@ -20,7 +20,7 @@ fn hold(env: &Env, words: &[&str]) -> (Running, Value) {
 }
 
 #[test]
-fn a_job_whose_command_succeeds_is_consumed() {
+fn successful_command_consumes_the_job() {
     let env = Env::new();
     env.post("resize");
     let script = "echo $JOBBOARD_NAME $JOBBOARD_ATTEMPT";
@@ -37,7 +37,7 @@ fn a_job_whose_command_succeeds_is_consumed() {
 }
 
 #[test]
-fn a_job_whose_command_fails_is_abandoned() {
+fn failed_command_abandons_the_job() {
     let env = Env::new();
     let uuid = env.post("resize");
     let script = "echo $JOBBOARD_ATTEMPT; exit 3";
@@ -57,7 +57,7 @@ fn a_job_whose_command_fails_is_abandoned() {
 }
 
 #[test]
-fn without_a_job_the_command_is_not_run() {
+fn command_does_not_run_without_a_job() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada");
@@ -74,7 +74,7 @@ fn without_a_job_the_command_is_not_run() {
 }
 
 #[test]
-fn holding_tells_of_the_claim_at_once_and_outlives_its_lease() {
+fn hold_prints_the_claim_immediately_and_outlives_its_lease() {
     let env = Env::new();
     env.post("resize");
     let began = Instant::now();
@@ -98,7 +98,7 @@ fn holding_tells_of_the_claim_at_once_and_outlives_its_lease() {
 }
 
 #[test]
-fn whoever_is_told_to_let_go_abandons_the_job() {
+fn interrupted_hold_abandons_the_job() {
     for signal in [Signal::INT, Signal::TERM] {
         let env = Env::new();
         env.post("resize");
@@ -113,7 +113,7 @@ fn whoever_is_told_to_let_go_abandons_the_job() {
 }
 
 #[test]
-fn the_job_of_a_killed_holder_is_free_after_the_lease() {
+fn job_of_a_killed_holder_is_free_after_the_lease() {
     let env = Env::new();
     env.post("resize");
     let (running, _) = hold(&env, &["--lease", "2s"]);
@@ -124,7 +124,7 @@ fn the_job_of_a_killed_holder_is_free_after_the_lease() {
 }
 
 #[test]
-fn only_force_frees_a_claim_that_is_held() {
+fn only_force_releases_a_held_claim() {
     let env = Env::new();
     env.post("resize");
     let (mut running, told) = hold(&env, &["--lease", "3s"]);
@@ -146,7 +146,7 @@ fn only_force_frees_a_claim_that_is_held() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn contradictory_options_are_refused() {
     let env = Env::new();
     env.post("resize");
     for words in [

@@ -122,7 +122,7 @@ const LARGE: [(&str, &str); 9] = [
 ];
 
 #[test]
-fn faults_values_that_are_too_large_are_not_read_redis() {
+fn faults_oversized_values_are_not_read_redis() {
     let (Some(server), env) = (Server::start(), Env::new()) else {
         return;
     };
@@ -162,7 +162,7 @@ const MANY: &str = "for i = 1, tonumber(ARGV[1]) do
     '\",\"host\":\"h\",\"pid\":1,\"since\":\"2026-01-01T00:00:00Z\",\"owner\":\"c\",\"token\":\"\"}') end";
 
 #[test]
-fn faults_of_too_many_pauses_and_conductors_the_first_are_read_redis() {
+fn faults_excess_pauses_and_conductors_are_cut_redis() {
     let (Some(server), env) = (Server::start(), Env::new()) else {
         return;
     };
@@ -176,7 +176,7 @@ fn faults_of_too_many_pauses_and_conductors_the_first_are_read_redis() {
 }
 
 #[test]
-fn faults_of_too_many_pauses_and_conductors_the_first_are_read_zookeeper() {
+fn faults_excess_pauses_and_conductors_are_cut_zookeeper() {
     let Some(server) = ZooKeeper::start() else {
         return;
     };
@@ -191,7 +191,7 @@ fn faults_of_too_many_pauses_and_conductors_the_first_are_read_zookeeper() {
     let (pauses, conductors) = (size(20_000, 1100), size(20_000, 600));
     let (top, long) = (server.top(), "x".repeat(900_000));
     let mut create = |path: String, data: String| {
-        peer.told(&json!({"do": "create", "path": format!("{top}/{path}"), "data": data}));
+        peer.request(&json!({"do": "create", "path": format!("{top}/{path}"), "data": data}));
     };
     for number in 0..pauses {
         let pause = json!({"names": format!("*x{number}*"), "until": null, "by": "eve"});
@@ -232,7 +232,7 @@ fn are_counted(env: &Env, pauses: usize, conductors: usize) {
 }
 
 #[test]
-fn jobs_whose_postings_do_not_fit_into_one_reply_are_all_claimed() {
+fn postings_larger_than_one_reply_are_all_claimed() {
     let (Some(server), env) = (Server::start(), Env::new()) else {
         return;
     };
@@ -259,7 +259,7 @@ fn jobs_whose_postings_do_not_fit_into_one_reply_are_all_claimed() {
 }
 
 #[test]
-fn dump_leaves_out_what_is_too_large_to_read_and_reports_it() {
+fn dump_reports_and_omits_oversized_jobs() {
     let (Some(server), env) = (Server::start(), Env::new()) else {
         return;
     };
@@ -290,7 +290,7 @@ const HEAVY: &str = "local function with(text, old, new)
     end";
 
 #[test]
-fn details_of_many_values_take_little_memory_however_many_jobs_have_them() {
+fn details_of_many_values_use_little_memory() {
     let (Some(server), env) = (Server::start(), Env::new()) else {
         return;
     };

@@ -30,7 +30,7 @@ fn post_with_details(env: &Env, details: impl Into<Vec<u8>>) -> Outcome {
 }
 
 #[test]
-fn details_that_are_not_json() {
+fn invalid_json_details() {
     let env = Env::new();
     let post = |details| ["post", "resize", "--details", details];
     is_refused(
@@ -66,27 +66,27 @@ fn details_that_are_not_json() {
 }
 
 #[test]
-fn details_that_cannot_be_read() {
+fn unreadable_details_file() {
     let env = Env::new();
     let missing = ["post", "resize", "--details", "@missing.json"];
     is_refused(&env, &missing, &["missing.json", "No such file"]);
 }
 
 #[test]
-fn details_that_are_not_text() {
+fn details_with_invalid_utf8() {
     let env = Env::new();
     let run = post_with_details(&env, b"{\"a\": \"\xff\"}");
     run.failed(2);
 }
 
 #[test]
-fn a_file_of_lines_that_is_not_there() {
+fn missing_file_of_lines() {
     let missing = ["post", "--from", "missing.jsonl"];
     is_refused(&Env::new(), &missing, &["missing.jsonl", "No such file"]);
 }
 
 #[test]
-fn unknown_words_where_there_is_a_choice() {
+fn unknown_choice() {
     let env = Env::new();
     let choices = "VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW";
     is_refused(
@@ -119,7 +119,7 @@ fn unknown_words_where_there_is_a_choice() {
 }
 
 #[test]
-fn a_number_that_is_too_small() {
+fn number_below_the_minimum() {
     let env = Env::new();
     let least = ["invalid value `0`: use 1 or more"];
     is_refused(&env, &["conduct", "--max-jobs", "0"], &least);
@@ -127,7 +127,7 @@ fn a_number_that_is_too_small() {
 }
 
 #[test]
-fn nothing_that_is_chosen() {
+fn missing_selection() {
     let env = Env::new();
     is_refused(&env, &["purge"], &["--older-than or --all"]);
     is_refused(
@@ -139,7 +139,7 @@ fn nothing_that_is_chosen() {
 }
 
 #[test]
-fn no_time_for_a_job() {
+fn zero_job_timeout() {
     for option in ["--job-timeout", "--job-timeout-max"] {
         let conduct = ["conduct", "--drain", option, "0s"];
         is_refused(&Env::new(), &conduct, &[option, "longer than 0s"]);
@@ -147,7 +147,7 @@ fn no_time_for_a_job() {
 }
 
 #[test]
-fn a_duration_without_a_unit() {
+fn duration_without_a_unit() {
     let env = Env::new();
     let bare = ["`5` has no unit", "`5s`", "d, h, m, s, ms"];
     is_refused(&env, &["claim", "@1", "--expiry", "5"], &bare);
@@ -159,7 +159,7 @@ fn a_duration_without_a_unit() {
 }
 
 #[test]
-fn an_expiry_out_of_bounds() {
+fn expiry_out_of_bounds() {
     let env = Env::new();
     for expiry in ["0s", "3651d"] {
         let bounds = [expiry, "1ms", "3650d"];
@@ -169,7 +169,7 @@ fn an_expiry_out_of_bounds() {
 }
 
 #[test]
-fn a_board_that_is_none() {
+fn invalid_board() {
     let env = Env::new();
     let board = |url| ["list", "--board", url];
     let known = ["`namespase`", "namespace"];
@@ -193,7 +193,7 @@ fn a_board_that_is_none() {
 }
 
 #[test]
-fn a_filter_that_is_none() {
+fn invalid_filter() {
     let env = Env::new();
     let filter = |text| ["list", "--filter", text];
     is_refused(
@@ -223,7 +223,7 @@ fn a_name_with_control_characters() {
 }
 
 #[test]
-fn an_owner_that_is_no_name() {
+fn invalid_owner() {
     let env = Env::new();
     is_refused(&env, &["claim", "@1", "--who", ""], &["--who", "empty"]);
     is_refused(
@@ -236,14 +236,14 @@ fn an_owner_that_is_no_name() {
 }
 
 #[test]
-fn an_owner_in_the_environment_that_is_no_name() {
+fn invalid_owner_in_the_environment() {
     let env = Env::new();
     let run = env.jobboard(&["list"]).env("JOBBOARD_WHO", "").run();
     assert!(run.failed(2).contains("JOBBOARD_WHO is empty"), "{run}");
 }
 
 #[test]
-fn a_book_or_a_uuid_that_is_none() {
+fn invalid_book_or_uuid() {
     let env = Env::new();
     is_refused(&env, &["post", "a", "--book", "flows"], &["NAME:UUID"]);
     is_refused(&env, &["post", "a", "--book", "flows:1"], &["NAME:UUID"]);
@@ -256,7 +256,7 @@ fn a_book_or_a_uuid_that_is_none() {
 }
 
 #[test]
-fn a_reference_that_is_none() {
+fn invalid_reference() {
     let env = Env::new();
     let forms = ["`resize`", "uuid", "@SEQUENCE", "key:TEXT"];
     for verb in ["claim", "consume", "wait", "restore"] {
@@ -283,7 +283,7 @@ fn standard_input_cannot_serve_two_purposes() {
 }
 
 #[test]
-fn nor_for_a_password_and_for_references() {
+fn standard_input_cannot_be_password_and_references() {
     let env = Env::new();
     for verb in ["show", "wait", "consume", "trash", "restore", "purge"] {
         let twice = [verb, "-", "--password-file", "-"];
@@ -292,7 +292,7 @@ fn nor_for_a_password_and_for_references() {
 }
 
 #[test]
-fn options_that_belong_to_another_use_of_the_command() {
+fn options_of_another_mode() {
     let env = Env::new();
     is_refused(
         &env,
@@ -304,7 +304,7 @@ fn options_that_belong_to_another_use_of_the_command() {
 }
 
 #[test]
-fn options_that_would_be_passed_over_in_silence() {
+fn options_without_effect() {
     let env = Env::new();
     is_refused(&env, &["claim", "@1", "--filter", "name=x"], &["--filter"]);
     is_refused(&env, &["post", "a", "--check-first"], &["--check-first"]);
@@ -318,7 +318,7 @@ fn options_that_would_be_passed_over_in_silence() {
 }
 
 #[test]
-fn usage_errors_are_json_wherever_json_was_asked_for() {
+fn usage_errors_are_json_on_request() {
     let env = Env::new();
     for format in [
         &["--json"][..],
@@ -335,7 +335,7 @@ fn usage_errors_are_json_wherever_json_was_asked_for() {
 }
 
 #[test]
-fn an_error_in_json_always_has_the_same_keys() {
+fn json_errors_have_fixed_keys() {
     let env = Env::new();
     let error = env.jobboard(&["show", "@1", "--json"]).run().error();
     let keys: Vec<_> = error.as_object().unwrap().keys().cloned().collect();
@@ -343,7 +343,7 @@ fn an_error_in_json_always_has_the_same_keys() {
 }
 
 #[test]
-fn a_priority_for_lines_that_have_their_own() {
+fn priority_option_with_lines() {
     let env = Env::new();
     let call = ["post", "--from", "-", "--priority", "HIGH"];
     is_refused(&env, &call, &["--priority"]);

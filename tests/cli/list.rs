@@ -28,7 +28,7 @@ fn listed(env: &Env, arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn people_see_a_table_of_the_jobs_best_first() {
+fn table_lists_the_best_jobs_first() {
     let run = three().jobboard(&["list", "-o", "table"]).run();
     insta::assert_snapshot!(run, @"
     exit code 0
@@ -78,7 +78,7 @@ fn header_names_the_columns_of_tab_separated_lines() {
 }
 
 #[test]
-fn json_has_every_key_of_a_job_and_null_for_what_is_absent() {
+fn json_has_every_key_and_null_for_absent_values() {
     let env = three();
     let jobs = env.jobboard(&["list", "--json"]).run().json();
     let keys: Vec<_> = jobs[0].as_object().unwrap().keys().cloned().collect();
@@ -95,7 +95,7 @@ fn json_has_every_key_of_a_job_and_null_for_what_is_absent() {
 }
 
 #[test]
-fn uuids_alone_can_be_had() {
+fn uuid_format_prints_uuids_only() {
     let env = Env::new();
     let uuid = env.post("resize");
     let run = env.jobboard(&["list", "-o", "uuid"]).run();
@@ -117,7 +117,7 @@ fn states_and_filters_choose_the_jobs() {
 }
 
 #[test]
-fn the_order_can_be_chosen_and_turned_round() {
+fn order_can_be_chosen_and_reversed() {
     let env = three();
     assert_eq!(
         listed(&env, &["--sort", "name"]),
@@ -133,7 +133,7 @@ fn the_order_can_be_chosen_and_turned_round() {
 }
 
 #[test]
-fn the_order_of_taskflow_is_unsupported_where_taskflow_never_looks() {
+fn taskflow_order_is_unsupported_on_embedded_boards() {
     let run = three()
         .jobboard(&["list", "--sort", "taskflow", "--json"])
         .run();
@@ -142,7 +142,7 @@ fn the_order_of_taskflow_is_unsupported_where_taskflow_never_looks() {
 }
 
 #[test]
-fn a_limit_says_what_it_left_out() {
+fn limit_reports_the_number_of_omitted_jobs() {
     let run = three()
         .jobboard(&["list", "--limit", "1", "-o", "table"])
         .run();
@@ -157,7 +157,7 @@ fn a_limit_says_what_it_left_out() {
 }
 
 #[test]
-fn a_count_is_a_number() {
+fn count_is_a_number() {
     let env = three();
     let count = |arguments: &[&str]| env.jobboard(arguments).run().json();
     assert_eq!(count(&["list", "--count", "--json"]), 3);
@@ -165,7 +165,7 @@ fn a_count_is_a_number() {
 }
 
 #[test]
-fn only_a_table_notes_that_it_is_empty_and_skips_the_trash() {
+fn empty_table_has_a_note_that_skips_the_trash() {
     let env = Env::new();
     env.post("resize");
     env.trash("@1");
@@ -181,7 +181,7 @@ fn only_a_table_notes_that_it_is_empty_and_skips_the_trash() {
 }
 
 #[test]
-fn a_filter_has_several_parts_and_never_takes_one_for_text() {
+fn and_joins_conditions_and_is_never_part_of_a_text() {
     let env = Env::new();
     env.post("resize");
     env.post("a, owner=none");
@@ -199,7 +199,7 @@ fn a_filter_has_several_parts_and_never_takes_one_for_text() {
 }
 
 #[test]
-fn only_the_jobs_of_a_name_are_listed() {
+fn name_option_selects_by_pattern() {
     let env = Env::new();
     for name in ["backup-a", "grow", "none"] {
         env.post(name);
@@ -210,10 +210,10 @@ fn only_the_jobs_of_a_name_are_listed() {
 }
 
 on_every_board!(
-    what_is_the_matter_with_a_job_is_noted,
-    jobs_are_listed_in_the_order_of_any_field,
-    jobs_are_counted_by_any_field,
-    the_trash_and_the_past_have_columns_of_their_own,
+    problems_of_jobs_are_noted,
+    jobs_can_be_sorted_by_any_field,
+    jobs_can_be_counted_by_any_field,
+    trash_and_history_have_their_own_columns,
 );
 
 /// Returns what a listing shows for people, without what the space between columns depends on.
@@ -224,7 +224,7 @@ fn shown(stage: &Stage, words: &[&str]) -> Vec<String> {
     run.succeeded().lines().map(words).collect()
 }
 
-fn what_is_the_matter_with_a_job_is_noted(stage: &Stage) {
+fn problems_of_jobs_are_noted(stage: &Stage) {
     let jobs = ["stuck", "busy", "failing", "fresh"].map(|name| stage.env.post(name));
     stage.env.claim(&jobs[0], "ada");
     let run = |words: &[&str]| stage.env.jobboard(words).run();
@@ -270,7 +270,7 @@ fn what_is_the_matter_with_a_job_is_noted(stage: &Stage) {
     drop(holding);
 }
 
-fn jobs_are_listed_in_the_order_of_any_field(stage: &Stage) {
+fn jobs_can_be_sorted_by_any_field(stage: &Stage) {
     for (name, size, priority) in [
         ("a", "size:=10", "LOW"),
         ("b", "size:=9", "HIGH"),
@@ -294,7 +294,7 @@ fn jobs_are_listed_in_the_order_of_any_field(stage: &Stage) {
     assert_eq!(sorted(&["-name", "--limit", "2"]), "cb");
 }
 
-fn jobs_are_counted_by_any_field(stage: &Stage) {
+fn jobs_can_be_counted_by_any_field(stage: &Stage) {
     let post = |name, detail| stage.env.jobboard(&["post", name, detail]).run().posted();
     let [claimed, trashed, ..] = [
         post("grow", "v=1"),
@@ -333,7 +333,7 @@ fn jobs_are_counted_by_any_field(stage: &Stage) {
     assert_eq!(none.succeeded(), "[]\n");
 }
 
-fn the_trash_and_the_past_have_columns_of_their_own(stage: &Stage) {
+fn trash_and_history_have_their_own_columns(stage: &Stage) {
     let [given_up, done] = ["given-up", "done"].map(|name| stage.env.post(name));
     let run = |words: &[&str]| stage.env.jobboard(words).run();
     let because = [
@@ -367,7 +367,7 @@ fn the_trash_and_the_past_have_columns_of_their_own(stage: &Stage) {
 }
 
 #[test]
-fn columns_are_of_forms_that_have_some() {
+fn columns_need_a_format_with_columns() {
     let env = three();
     let refused = |words: &[&str]| {
         let run = env.jobboard(&[&["list"], words].concat()).run();

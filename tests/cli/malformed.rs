@@ -12,7 +12,7 @@ fn break_details(env: &Env, which: &str) {
 }
 
 #[test]
-fn a_job_whose_record_cannot_be_read_harms_no_other() {
+fn unreadable_record_affects_no_other_job() {
     let env = Env::new();
     env.post_many(3);
     break_details(&env, "sequence = 1");
@@ -24,7 +24,7 @@ fn a_job_whose_record_cannot_be_read_harms_no_other() {
 }
 
 #[test]
-fn many_such_records_hide_no_job_behind_them() {
+fn many_unreadable_records_hide_no_job() {
     let env = Env::new();
     env.post_many(40);
     break_details(&env, "sequence < 40");
@@ -33,7 +33,7 @@ fn many_such_records_hide_no_job_behind_them() {
 }
 
 #[test]
-fn where_all_records_are_such_there_is_nothing_to_claim() {
+fn only_unreadable_records_leave_no_job_to_claim() {
     let env = Env::new();
     env.post("resize");
     break_details(&env, "true");
@@ -43,7 +43,7 @@ fn where_all_records_are_such_there_is_nothing_to_claim() {
 }
 
 #[test]
-fn such_a_record_has_the_same_state_in_every_format() {
+fn unreadable_record_is_malformed_in_every_format() {
     let env = Env::new();
     env.post("resize");
     break_details(&env, "true");
@@ -54,7 +54,7 @@ fn such_a_record_has_the_same_state_in_every_format() {
 }
 
 #[test]
-fn one_that_somebody_claimed_shows_its_owner_and_can_be_freed_by_force() {
+fn claimed_unreadable_record_shows_its_owner_and_can_be_forced() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada");
@@ -74,7 +74,7 @@ fn one_that_somebody_claimed_shows_its_owner_and_can_be_freed_by_force() {
 }
 
 #[test]
-fn what_it_holds_is_covered_since_nobody_knows_what_of_it_is_secret() {
+fn unreadable_details_are_masked_completely() {
     let env = Env::new();
     env.post("resize");
     let secret = "PRAGMA ignore_check_constraints = on;
@@ -89,7 +89,7 @@ fn what_it_holds_is_covered_since_nobody_knows_what_of_it_is_secret() {
 }
 
 #[test]
-fn what_was_done_to_such_a_record_names_its_key() {
+fn result_for_an_unreadable_record_names_its_key() {
     let env = Env::new();
     let uuid = env.post("resize");
     break_details(&env, "true");
@@ -99,7 +99,7 @@ fn what_was_done_to_such_a_record_names_its_key() {
 }
 
 #[test]
-fn a_pipe_into_a_verb_skips_none_of_them() {
+fn piped_listing_includes_unreadable_records() {
     let env = Env::new();
     let uuids = env.post_many(2);
     break_details(&env, "sequence = 1");
@@ -115,7 +115,7 @@ fn a_pipe_into_a_verb_skips_none_of_them() {
 }
 
 #[test]
-fn one_among_the_lines_of_a_bulk_post_is_a_bad_line() {
+fn listed_unreadable_record_is_a_bad_line_of_a_bulk_post() {
     let env = Env::new();
     env.post_many(3);
     break_details(&env, "sequence = 2");

@@ -3,13 +3,13 @@
 use crate::support::env::Env;
 
 #[test]
-fn the_page_is_printed() {
+fn man_prints_the_page() {
     let run = Env::new().jobboard(&["man"]).run();
     assert!(run.succeeded().contains(".TH jobboard 1"), "{run}");
 }
 
 #[test]
-fn pages_are_written_to_a_folder() {
+fn man_writes_pages_to_a_directory() {
     let env = Env::new();
     let run = env.jobboard(&["man", "share/man"]).run();
     assert_eq!(run.succeeded(), "share/man\n");
@@ -59,7 +59,7 @@ fn pages_are_written_to_a_folder() {
 
 /// Where there is no `man` nobody reads the pages.
 #[test]
-fn the_pages_are_well_formed() {
+fn pages_are_well_formed() {
     let env = Env::new();
     env.jobboard(&["man", "pages"]).run().succeeded();
     for page in std::fs::read_dir(env.file("pages")).unwrap() {
@@ -79,7 +79,7 @@ fn the_pages_are_well_formed() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_named() {
+fn uncreatable_directory_is_named() {
     let env = Env::new();
     std::fs::write(env.file("file"), "").unwrap();
     let run = env.jobboard(&["man", "file/man1"]).run();
@@ -87,7 +87,7 @@ fn a_folder_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn it_needs_no_configuration() {
+fn man_needs_no_configuration() {
     let env = Env::new();
     let man = env.jobboard(&["man"]).env("JOBBOARD_URL", "nonsense:");
     man.run().succeeded();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::{
-    check::has_jobs_of_all_kinds,
+    check::post_jobs_of_all_kinds,
     conduct::{Stage, on_every_board},
     support::{
         env::{Env, Outcome},
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-on_every_board!(figures_are_those_of_status);
+on_every_board!(metrics_equal_status);
 
 fn metrics(env: &Env, words: &[&str]) -> Outcome {
     env.jobboard(&[&["metrics"], words].concat()).run()
@@ -68,9 +68,9 @@ pub(crate) fn judged(text: &str) {
     assert_eq!(String::from_utf8_lossy(&said), "", "{text}");
 }
 
-fn figures_are_those_of_status(stage: &Stage) {
+fn metrics_equal_status(stage: &Stage) {
     let env = &stage.env;
-    has_jobs_of_all_kinds(env);
+    post_jobs_of_all_kinds(env);
     let told = metrics(env, &[]);
     let text = told.succeeded();
     judged(text);
@@ -121,7 +121,7 @@ fn figures_are_those_of_status(stage: &Stage) {
 }
 
 #[test]
-fn of_many_names_the_most_frequent_are_told_and_none_is_lost() {
+fn most_frequent_names_are_listed_and_the_sum_is_complete() {
     let env = Env::new();
     let hostile = "\u{202e}\"} 9\\n\\\"";
     let mut lines = String::new();
@@ -158,7 +158,7 @@ fn of_many_names_the_most_frequent_are_told_and_none_is_lost() {
 }
 
 #[test]
-fn a_file_for_node_exporter_is_there_whole_and_for_all() {
+fn textfile_is_complete_and_world_readable() {
     let env = Env::new();
     env.post("backup");
     let file = env.file("board.prom");
@@ -197,7 +197,7 @@ fn a_file_for_node_exporter_is_there_whole_and_for_all() {
 }
 
 #[test]
-fn of_a_board_that_is_away_is_told_that_it_is() {
+fn unreachable_board_is_reported_as_down() {
     let env = Env::new();
     let file = env.file("board.prom");
     let words = ["--textfile", file.to_str().unwrap()];
@@ -215,7 +215,7 @@ fn of_a_board_that_is_away_is_told_that_it_is() {
 }
 
 #[test]
-fn alerts_name_commands_that_work() {
+fn alerts_name_working_commands() {
     let env = Env::new();
     env.post("backup");
     let rules = include_str!("../../contrib/prometheus/jobboard.rules.yml");
@@ -235,7 +235,7 @@ fn alerts_name_commands_that_work() {
 }
 
 #[test]
-fn alerts_are_such_as_prometheus_understands() {
+fn prometheus_accepts_the_alerts() {
     if !needs::has("promtool") {
         return;
     }

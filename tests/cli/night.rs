@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-on_every_board!(a_night_takes_three_commands);
+on_every_board!(many_problems_take_three_commands);
 
 /// The problems that are planted.
 const PLANTED: [&str; 9] = [
@@ -138,7 +138,7 @@ fn plant_unclaimed(stage: &Stage) {
 fn claim_by_python(stage: &Stage, job: &str) {
     match stage.redis_server().and_then(Peer::on) {
         Some(mut peer) => {
-            peer.told(&json!({"do": "claim", "uuid": job, "who": "service"}));
+            peer.request(&json!({"do": "claim", "uuid": job, "who": "service"}));
         }
         None => stage.env.claim(job, "service"),
     }
@@ -278,7 +278,7 @@ fn views_agree_on_random_boards() {
     }
 }
 
-fn a_night_takes_three_commands(stage: &Stage) {
+fn many_problems_take_three_commands(stage: &Stage) {
     let env = &stage.env;
     let Some(screen) = Pane::open(env, &[]) else {
         return;

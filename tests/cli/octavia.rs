@@ -68,7 +68,7 @@ impl Octavia {
 }
 
 #[test]
-fn its_jobs_are_listed_by_flow_and_target_and_found_by_what_they_are_about() {
+fn jobs_are_listed_by_flow_and_target_and_found_by_resource() {
     let Some(octavia) = Octavia::new() else {
         return;
     };
@@ -131,7 +131,7 @@ fn its_jobs_are_listed_by_flow_and_target_and_found_by_what_they_are_about() {
 }
 
 #[test]
-fn what_happens_to_a_load_balancer_is_told() {
+fn events_of_a_load_balancer_are_streamed() {
     let Some(octavia) = Octavia::new() else {
         return;
     };
@@ -164,7 +164,7 @@ fn what_happens_to_a_load_balancer_is_told() {
 }
 
 #[test]
-fn it_is_protected_and_nobody_holds_its_jobs_without_an_end() {
+fn octavia_board_is_protected_and_needs_an_expiry() {
     let Some(octavia) = Octavia::new() else {
         return;
     };
@@ -212,7 +212,7 @@ fn it_is_protected_and_nobody_holds_its_jobs_without_an_end() {
 }
 
 #[test]
-fn the_oldest_job_is_told_when_it_is_in_the_way_of_all_who_post() {
+fn oldest_job_that_blocks_new_flows_is_reported() {
     let Some(octavia) = Octavia::new() else {
         return;
     };
@@ -268,7 +268,7 @@ fn the_oldest_job_is_told_when_it_is_in_the_way_of_all_who_post() {
 }
 
 #[test]
-fn what_was_made_of_its_configuration_is_shown_without_secrets() {
+fn resolved_configuration_is_shown_without_secrets() {
     let Some(octavia) = Octavia::new() else {
         return;
     };
@@ -303,7 +303,7 @@ fn what_was_made_of_its_configuration_is_shown_without_secrets() {
 }
 
 #[test]
-fn a_board_of_the_configuration_may_be_octavias() {
+fn configured_board_can_be_octavia() {
     let Some(octavia) = Octavia::new() else {
         return;
     };
@@ -330,7 +330,7 @@ fn a_board_of_the_configuration_may_be_octavias() {
 }
 
 #[test]
-fn its_board_on_zookeeper_is_found() {
+fn octavia_board_on_zookeeper_is_found() {
     let Some(server) = ZooKeeper::start() else {
         return;
     };
@@ -343,7 +343,7 @@ fn its_board_on_zookeeper_is_found() {
 }
 
 #[test]
-fn its_board_behind_sentinels_is_found() {
+fn octavia_board_behind_sentinels_is_found() {
     let Some(master) = Server::start() else {
         return;
     };

@@ -66,7 +66,7 @@ fn each_call(options: &[&str], mut check: impl FnMut(&[&str], Invocation)) {
 }
 
 #[test]
-fn json_is_read_by_a_program_that_closes_stderr() {
+fn json_is_complete_for_a_program_that_closes_stderr() {
     for format in ["json", "jsonl"] {
         each_call(&["-o", format], |call, run| {
             let run = run.in_shell("exec \"$@\" 2>&-").run();
@@ -77,7 +77,7 @@ fn json_is_read_by_a_program_that_closes_stderr() {
 }
 
 #[test]
-fn jsonl_is_a_value_a_line() {
+fn jsonl_has_one_value_per_line() {
     each_call(&["-o", "jsonl"], |call, run| {
         let run = run.run();
         let lines = run.succeeded().lines();
@@ -89,7 +89,7 @@ fn jsonl_is_a_value_a_line() {
 }
 
 #[test]
-fn a_closed_pipe_ends_every_command_quietly() {
+fn closed_pipe_ends_every_command_quietly() {
     for format in ["table", "tsv", "json", "jsonl"] {
         each_call(&["-o", format], |call, run| {
             let run = run.run_unread();
@@ -100,7 +100,7 @@ fn a_closed_pipe_ends_every_command_quietly() {
 }
 
 #[test]
-fn help_ends_quietly_too() {
+fn closed_pipe_ends_help_quietly() {
     let env = Env::new();
     for call in [
         &["--help"][..],
@@ -114,7 +114,7 @@ fn help_ends_quietly_too() {
 }
 
 #[test]
-fn a_long_listing_ends_quietly_when_its_reader_has_seen_enough() {
+fn closed_pipe_ends_a_long_listing_quietly() {
     let env = Env::new();
     env.post_many(5000);
     for call in [
@@ -134,7 +134,7 @@ fn a_long_listing_ends_quietly_when_its_reader_has_seen_enough() {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_a_failure() {
+fn unwritable_output_is_a_failure() {
     let env = stocked();
     for format in ["table", "tsv", "json", "jsonl"] {
         let list = env.jobboard(&["list", "-o", format]);
@@ -144,7 +144,7 @@ fn output_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
-fn what_was_done_and_cannot_be_written_is_told_in_the_error() {
+fn unwritable_output_of_a_change_is_repeated_in_the_error() {
     let env = stocked();
     let unwritten = |words: &[&str]| {
         let run = env.jobboard(words).in_shell("exec \"$@\" >/dev/full").run();
@@ -166,7 +166,7 @@ fn what_was_done_and_cannot_be_written_is_told_in_the_error() {
 }
 
 #[test]
-fn there_is_no_colour_in_a_pipe_unless_it_is_asked_for() {
+fn pipe_has_colour_only_on_request() {
     for (call, input) in CALLS {
         for format in ["table", "tsv"] {
             let env = stocked();
@@ -189,7 +189,7 @@ fn there_is_no_colour_in_a_pipe_unless_it_is_asked_for() {
 }
 
 #[test]
-fn on_a_terminal_there_is_colour_unless_it_is_refused() {
+fn terminal_has_colour_unless_refused() {
     let env = stocked();
     let is_coloured = |run: Invocation| {
         let run = run.at_terminal(80).run();
@@ -207,7 +207,7 @@ fn on_a_terminal_there_is_colour_unless_it_is_refused() {
 }
 
 #[test]
-fn help_and_usage_errors_on_a_terminal_are_as_colourless_as_the_rest() {
+fn help_and_usage_errors_respect_the_colour_option() {
     let env = Env::new();
     for call in [&["help", "list"][..], &["lst"], &["list", "--limit", "x"]] {
         let words = [&["--color", "never"], call].concat();
@@ -232,7 +232,7 @@ fn quiet_silences_notes_but_neither_data_nor_errors() {
 }
 
 #[test]
-fn quiet_says_nothing_on_stderr_for_any_command_that_succeeds() {
+fn quiet_success_leaves_stderr_empty() {
     each_call(&["-q"], |call, run| {
         let run = run.run();
         assert!(!run.succeeded().is_empty(), "{call:?}");
@@ -241,7 +241,7 @@ fn quiet_says_nothing_on_stderr_for_any_command_that_succeeds() {
 }
 
 #[test]
-fn without_a_terminal_each_verb_prints_three_fields() {
+fn results_of_verbs_have_three_fields_in_a_pipe() {
     for (call, input) in &CALLS[7..13] {
         let env = stocked();
         let run = env.jobboard(call).stdin(*input).run();
@@ -309,21 +309,21 @@ fn widths(columns: u16) -> Vec<usize> {
 }
 
 #[test]
-fn a_table_fits_a_terminal_of_ordinary_width() {
+fn table_fits_80_columns() {
     let widths = widths(80);
     assert_eq!(widths.len(), 3);
     assert!(widths.iter().all(|width| *width <= 80), "{widths:?}");
 }
 
 #[test]
-fn a_table_fits_a_narrow_terminal() {
+fn table_fits_60_columns() {
     let widths = widths(60);
     assert_eq!(widths.len(), 3);
     assert!(widths.iter().all(|width| *width <= 60), "{widths:?}");
 }
 
 #[test]
-fn a_table_on_a_wide_terminal_cuts_nothing_off() {
+fn wide_terminal_truncates_nothing() {
     let list = ["list", "-q", "--color", "never"];
     let run = wide().jobboard(&list).at_terminal(200).run();
     assert!(run.succeeded().contains("日本語"), "{run}");
@@ -332,7 +332,7 @@ fn a_table_on_a_wide_terminal_cuts_nothing_off() {
 }
 
 #[test]
-fn the_fields_of_a_line_can_be_turned_back() {
+fn escaped_fields_are_reversible() {
     let env = Env::new();
     env.post("a\\tb");
     let line = env.jobboard(&["list"]).run();
@@ -340,7 +340,7 @@ fn the_fields_of_a_line_can_be_turned_back() {
 }
 
 #[test]
-fn a_reader_who_leaves_does_not_end_the_work() {
+fn closed_pipe_does_not_stop_the_work() {
     let env = Env::new();
     let lines = "{\"name\": \"resize\"}\n".repeat(5000);
     let post = env.jobboard(&["post", "--from", "-"]).stdin(lines);

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::env::Env;
 
 #[test]
-fn the_name_of_the_owner_is_all_that_is_printed() {
+fn owner_prints_only_the_name() {
     let env = Env::new();
     let uuid = env.post("resize");
     env.claim("@1", "ada");
@@ -18,7 +18,7 @@ fn the_name_of_the_owner_is_all_that_is_printed() {
 }
 
 #[test]
-fn without_an_owner_nothing_is_printed() {
+fn unclaimed_job_has_no_owner() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["owner", "@1"]).run();
@@ -33,7 +33,7 @@ fn without_an_owner_nothing_is_printed() {
 }
 
 #[test]
-fn a_job_that_is_not_there_has_no_owner_to_tell() {
+fn missing_job_has_no_owner() {
     let env = Env::new();
     let run = env.jobboard(&["owner", "@1", "--json"]).run();
     run.failed(3);
@@ -41,7 +41,7 @@ fn a_job_that_is_not_there_has_no_owner_to_tell() {
 }
 
 #[test]
-fn of_several_jobs_each_is_named_before_its_owner() {
+fn several_owners_are_printed_with_their_jobs() {
     let env = Env::new();
     let jobs = env.post_many(3);
     env.claim("@1", "ada");

@@ -167,7 +167,7 @@ fn version() -> String {
 }
 
 #[test]
-fn the_same_program_is_packed_into_the_same_bytes() {
+fn packages_are_reproducible() {
     if has_tools() {
         let hashes = |folder: &Path| fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
         let (one, other) = (hashes(upgrade()), hashes(pack("2").path()));
@@ -177,7 +177,7 @@ fn the_same_program_is_packed_into_the_same_bytes() {
 }
 
 #[test]
-fn a_package_of_debian_comes_and_goes() {
+fn debian_package_installs_and_uninstalls() {
     if !has_tools() {
         return;
     }
@@ -203,7 +203,7 @@ fn a_package_of_debian_comes_and_goes() {
 }
 
 #[test]
-fn a_package_of_rpm_comes_and_goes() {
+fn rpm_package_installs_and_uninstalls() {
     if !has_tools() {
         return;
     }
@@ -220,7 +220,7 @@ fn a_package_of_rpm_comes_and_goes() {
 }
 
 #[test]
-fn debian_s_judge_of_packages_has_nothing_to_say() {
+fn lintian_accepts_the_debian_package() {
     if has_tools() {
         let deb = file(&packed(), "deb");
         let mut lintian = Command::new("lintian");
@@ -230,7 +230,7 @@ fn debian_s_judge_of_packages_has_nothing_to_say() {
 }
 
 #[test]
-fn what_the_program_is_made_of_is_told() {
+fn bill_of_materials_lists_the_dependencies() {
     if has_tools() {
         let told = fs::read_to_string(file(&packed(), ".cdx.json")).unwrap();
         let told: serde_json::Value = serde_json::from_str(&told).unwrap();
@@ -245,7 +245,7 @@ fn what_the_program_is_made_of_is_told() {
 /// In an empty root there is nothing but the program, a certificate, and where names are asked for.
 #[test]
 #[ignore = "takes what scripts/package has built: JOBBOARD_DIST"]
-fn a_static_program_needs_nothing_else() {
+fn static_program_needs_no_library() {
     let Some(authority) = Authority::new() else {
         return;
     };

@@ -1,7 +1,7 @@
 //! What a board remembers of the jobs that left it, as each command tells it.
 
-mod spoilt;
-mod watched;
+mod corrupt;
+mod watch;
 
 use serde_json::{Value, json};
 
@@ -14,16 +14,16 @@ use crate::{
 };
 
 on_every_board!(
-    each_end_is_told_alike_wherever_it_is_asked_for,
-    who_overrides_is_known_and_why,
-    what_was_done_long_before_the_end_is_not_taken_for_its_cause,
-    a_job_that_is_posted_and_waited_for_tells_how_it_ended,
-    conductors_leave_a_past_that_filters_choose_from,
-    a_board_without_history_remembers_nothing,
-    what_is_consumed_as_failed_is_told_as_such,
-    what_is_given_up_is_told_alike_whoever_performed_it,
-    what_is_not_there_keeps_no_other_from_being_waited_for,
-    where_others_end_jobs_that_is_said_to_whoever_looks_back,
+    each_end_looks_the_same_everywhere,
+    actor_and_reason_of_a_forced_action_are_recorded,
+    earlier_action_is_not_taken_for_the_cause_of_the_end,
+    post_with_wait_reports_the_end,
+    conductors_write_history_that_filters_can_select,
+    board_without_history_records_nothing,
+    job_consumed_as_failed_counts_as_failed,
+    final_failure_is_reported_the_same_by_every_runner,
+    missing_job_does_not_prevent_waiting_for_others,
+    unrecorded_ends_of_peers_are_mentioned,
 );
 
 /// Runs a command on the stage's board.
@@ -38,7 +38,7 @@ fn past(stage: &Stage, words: &[&str]) -> Vec<Value> {
     listed.as_array().unwrap().clone()
 }
 
-fn each_end_is_told_alike_wherever_it_is_asked_for(stage: &Stage) {
+fn each_end_looks_the_same_everywhere(stage: &Stage) {
     let (done, failed, purged) = (
         stage.env.post("done"),
         stage.env.post("failed"),
@@ -100,7 +100,7 @@ fn each_end_is_told_alike_wherever_it_is_asked_for(stage: &Stage) {
     assert_eq!(columns, [8, 8, 8]);
 }
 
-fn who_overrides_is_known_and_why(stage: &Stage) {
+fn actor_and_reason_of_a_forced_action_are_recorded(stage: &Stage) {
     let job = stage.env.post("resize");
     stage.env.claim(&job, "ada");
     let olga = ["--who", "olga", "--yes"];
@@ -126,7 +126,7 @@ fn who_overrides_is_known_and_why(stage: &Stage) {
     told("purged", Some("no such volume"));
 }
 
-fn what_was_done_long_before_the_end_is_not_taken_for_its_cause(stage: &Stage) {
+fn earlier_action_is_not_taken_for_the_cause_of_the_end(stage: &Stage) {
     let job = stage.env.post("resize");
     stage.env.claim(&job, "ada");
     let free = [
@@ -166,7 +166,7 @@ fn what_was_done_long_before_the_end_is_not_taken_for_its_cause(stage: &Stage) {
     assert!(wrong.failed(2).contains("consumed, failed, purged"));
 }
 
-fn a_job_that_is_posted_and_waited_for_tells_how_it_ended(stage: &Stage) {
+fn post_with_wait_reports_the_end(stage: &Stage) {
     let posting = stage.env.jobboard(&["post", "resize", "--wait"]).spawn();
     wait_until("it is posted", || !stage.env.names().is_empty());
     let claim = [
@@ -186,7 +186,7 @@ fn a_job_that_is_posted_and_waited_for_tells_how_it_ended(stage: &Stage) {
     assert!(posted.stderr.contains(why), "{}", posted.stderr);
 }
 
-fn what_is_consumed_as_failed_is_told_as_such(stage: &Stage) {
+fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
     let posting = stage.env.jobboard(&["post", "resize", "--wait"]).spawn();
     wait_until("it is posted", || !stage.env.names().is_empty());
     run(stage, &["claim", "--next", "--who", "ada"]).succeeded();
@@ -229,7 +229,7 @@ fn what_is_consumed_as_failed_is_told_as_such(stage: &Stage) {
     assert_eq!(past(stage, &["--filter", "outcome=failed"]).len(), 2);
 }
 
-fn what_is_given_up_is_told_alike_whoever_performed_it(stage: &Stage) {
+fn final_failure_is_reported_the_same_by_every_runner(stage: &Stage) {
     let fail = ["--on-failure", "consume", "--", "sh", "-c", "exit 7"];
     run(stage, &[&["run", "one"], &fail[..]].concat()).failed(7);
     stage.env.post("two");
@@ -255,7 +255,7 @@ fn what_is_given_up_is_told_alike_whoever_performed_it(stage: &Stage) {
     }
 }
 
-fn what_is_not_there_keeps_no_other_from_being_waited_for(stage: &Stage) {
+fn missing_job_does_not_prevent_waiting_for_others(stage: &Stage) {
     let gone = "00000000-0000-4000-8000-000000000001";
     let (job, trashed) = (stage.env.post("resize"), stage.env.post("trashed"));
     let waiting = stage.env.jobboard(&["wait", gone, "@99", &job]).spawn();
@@ -283,7 +283,7 @@ fn what_is_not_there_keeps_no_other_from_being_waited_for(stage: &Stage) {
     assert!(waited.stderr.contains("the job is unknown"), "{waited:?}");
 }
 
-fn where_others_end_jobs_that_is_said_to_whoever_looks_back(stage: &Stage) {
+fn unrecorded_ends_of_peers_are_mentioned(stage: &Stage) {
     const UNSEEN: &str = "jobs that Python services end on this board are not in the history";
     let job = stage.env.post("resize");
     run(stage, &["consume", "--force", "--yes", &job]).succeeded();
@@ -305,7 +305,7 @@ fn where_others_end_jobs_that_is_said_to_whoever_looks_back(stage: &Stage) {
     assert_eq!(has_said, !stage.is_network());
 }
 
-fn conductors_leave_a_past_that_filters_choose_from(stage: &Stage) {
+fn conductors_write_history_that_filters_can_select(stage: &Stage) {
     for (name, script) in [("good", "true"), ("bad", "exit 4")] {
         run(stage, &["post", name, "--", "sh", "-c", script]).succeeded();
     }
@@ -335,7 +335,7 @@ fn conductors_leave_a_past_that_filters_choose_from(stage: &Stage) {
     assert_eq!(count.succeeded(), "2\n");
 }
 
-fn a_board_without_history_remembers_nothing(stage: &Stage) {
+fn board_without_history_records_nothing(stage: &Stage) {
     let config = run(stage, &["config", "--json"]).json();
     let url = config
         .as_array()

@@ -8,11 +8,11 @@ use crate::{
 };
 
 on_every_board!(
-    a_conductor_leaves_alone_what_is_paused_and_takes_the_rest,
-    what_a_conductor_knew_of_already_is_left_alone_too,
-    a_pause_ends_by_itself,
-    claim_next_passes_over_what_is_paused,
-    what_is_paused_is_shown_and_told,
+    conductor_skips_paused_jobs_only,
+    conductor_skips_known_jobs_once_paused,
+    pause_expires,
+    claim_next_skips_paused_jobs,
+    pause_is_shown_and_reported,
 );
 
 fn run(stage: &Stage, words: &[&str]) -> Outcome {
@@ -29,7 +29,7 @@ fn leaves_alone(stage: &Stage, reason: &str) {
     });
 }
 
-fn a_conductor_leaves_alone_what_is_paused_and_takes_the_rest(stage: &Stage) {
+fn conductor_skips_paused_jobs_only(stage: &Stage) {
     run(
         stage,
         &["pause", "backup-*", "--reason", "the volume is full"],
@@ -50,7 +50,7 @@ fn a_conductor_leaves_alone_what_is_paused_and_takes_the_rest(stage: &Stage) {
     assert_eq!(stage.log(), ["resize", "backup"]);
 }
 
-fn what_a_conductor_knew_of_already_is_left_alone_too(stage: &Stage) {
+fn conductor_skips_known_jobs_once_paused(stage: &Stage) {
     let flaky = stage.post("flaky", "echo flaky >> log; [ -e mended ]");
     let _conductor = stage.start(&["--jobs", "1", "--retry-delay", "1h", "--retry-max", "1h"]);
     let is_held_back = || !stage.env.show(&flaky)["not_before"].is_null();
@@ -68,7 +68,7 @@ fn what_a_conductor_knew_of_already_is_left_alone_too(stage: &Stage) {
     assert_eq!(stage.log(), ["flaky", "last", "flaky"]);
 }
 
-fn a_pause_ends_by_itself(stage: &Stage) {
+fn pause_expires(stage: &Stage) {
     let _conductor = stage.start(&[]);
     let paused = run(stage, &["pause", "*", "--for", "1500ms", "--json", "--yes"]).json();
     assert_eq!(
@@ -85,7 +85,7 @@ fn a_pause_ends_by_itself(stage: &Stage) {
     );
 }
 
-fn claim_next_passes_over_what_is_paused(stage: &Stage) {
+fn claim_next_skips_paused_jobs(stage: &Stage) {
     let backup = stage.env.post("backup");
     run(stage, &["pause", "backup"]).succeeded();
     run(stage, &["claim", "--next"]).failed(6);
@@ -122,7 +122,7 @@ fn claim_next_passes_over_what_is_paused(stage: &Stage) {
     run(stage, &["claim", &other]).succeeded();
 }
 
-fn what_is_paused_is_shown_and_told(stage: &Stage) {
+fn pause_is_shown_and_reported(stage: &Stage) {
     let job = stage.env.post("backup-1");
     let watch = [
         "watch", "--event", "paused", "--event", "resumed", "--count", "2", "--json",
@@ -172,7 +172,7 @@ fn what_is_paused_is_shown_and_told(stage: &Stage) {
 }
 
 #[test]
-fn what_cannot_be_paused_or_resumed_is_said() {
+fn invalid_pause_or_resume_is_reported() {
     let env = Env::new();
     let refused = |words: &[&str]| env.jobboard(words).run();
     assert!(
@@ -202,7 +202,7 @@ fn what_cannot_be_paused_or_resumed_is_said() {
 }
 
 #[test]
-fn to_pause_everything_is_asked_for_and_a_protected_board_by_its_name() {
+fn pausing_everything_needs_all_and_a_protected_board_its_name() {
     let env = Env::new();
     let pause = |words: &[&str]| env.jobboard(&[&["pause"], words].concat()).run();
     let paused = || {

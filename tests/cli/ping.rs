@@ -3,7 +3,7 @@
 use crate::support::env::Env;
 
 #[test]
-fn people_see_what_serves_the_board_and_what_is_on_it() {
+fn ping_prints_the_server_and_the_number_of_jobs() {
     let env = Env::new();
     env.post_many(3);
     env.trash("@1");
@@ -21,7 +21,7 @@ fn people_see_what_serves_the_board_and_what_is_on_it() {
 }
 
 #[test]
-fn json_has_the_same_as_numbers() {
+fn ping_json_has_numbers() {
     let env = Env::new();
     env.post("resize");
     let pong = env.jobboard(&["ping", "--json"]).run().json();
@@ -32,7 +32,7 @@ fn json_has_the_same_as_numbers() {
 }
 
 #[test]
-fn a_board_that_cannot_be_used_fails() {
+fn unusable_board_is_an_error() {
     let env = Env::new();
     std::fs::create_dir(env.file("folder")).unwrap();
     let run = env.jobboard(&["ping", "--board", "sqlite:folder"]).run();

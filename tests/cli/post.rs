@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::env::Env;
 
 #[test]
-fn the_uuid_of_the_new_job_is_all_that_is_printed() {
+fn post_prints_only_the_uuid() {
     let env = Env::new();
     let run = env.jobboard(&["post", "resize"]).run();
     run.posted();
@@ -18,7 +18,7 @@ fn the_uuid_of_the_new_job_is_all_that_is_printed() {
 }
 
 #[test]
-fn facts_and_a_command_become_details() {
+fn facts_and_command_become_details() {
     let env = Env::new();
     let words = [
         "post",
@@ -37,7 +37,7 @@ fn facts_and_a_command_become_details() {
 }
 
 #[test]
-fn details_come_from_a_file_or_from_stdin() {
+fn details_come_from_a_file_or_stdin() {
     let env = Env::new();
     std::fs::write(env.file("details.json"), r#"{"from": "file"}"#).unwrap();
     let of_file = env.jobboard(&["post", "a", "--details", "@details.json"]);
@@ -53,7 +53,7 @@ fn details_come_from_a_file_or_from_stdin() {
 }
 
 #[test]
-fn priority_book_and_uuid_are_as_they_were_given() {
+fn priority_book_and_uuid_are_stored() {
     let env = Env::new();
     let (uuid, book) = (uuid::Uuid::new_v4(), uuid::Uuid::new_v4());
     let (uuid, book) = (uuid.to_string(), format!("flows:{book}"));
@@ -67,7 +67,7 @@ fn priority_book_and_uuid_are_as_they_were_given() {
 }
 
 #[test]
-fn a_uuid_that_is_taken_is_refused() {
+fn taken_uuid_is_refused() {
     let env = Env::new();
     let uuid = env.post("resize");
     let run = env.jobboard(&["post", "other", "--uuid", &uuid]).run();
@@ -82,7 +82,7 @@ fn a_uuid_that_is_taken_is_refused() {
 }
 
 #[test]
-fn a_unique_job_is_posted_once_while_it_is_on_the_board() {
+fn unique_job_is_posted_once() {
     let env = Env::new();
     let post = || env.jobboard(&["post", "nightly", "--unique", "nightly", "--json"]);
     let (first, second) = (post().run().json(), post().run().json());
@@ -97,7 +97,7 @@ fn a_unique_job_is_posted_once_while_it_is_on_the_board() {
 }
 
 #[test]
-fn a_dry_run_shows_the_record_and_posts_nothing() {
+fn dry_run_prints_the_record_and_posts_nothing() {
     let env = Env::new();
     let run = env
         .jobboard(&["post", "resize", "size:=10", "--dry-run", "-o", "table"])
@@ -119,7 +119,7 @@ fn a_dry_run_shows_the_record_and_posts_nothing() {
 }
 
 #[test]
-fn many_jobs_are_posted_from_lines_each_with_its_result_in_order() {
+fn lines_are_posted_with_results_in_order() {
     let env = Env::new();
     let lines = concat!(
         "{\"name\":\"a\",\"details\":{\"n\":1},\"priority\":\"high\"}\n",
@@ -151,7 +151,7 @@ fn many_jobs_are_posted_from_lines_each_with_its_result_in_order() {
 }
 
 #[test]
-fn lines_that_come_slowly_are_posted_as_they_come() {
+fn slow_lines_are_posted_as_they_arrive() {
     use std::io::Write;
 
     let env = Env::new();
@@ -167,7 +167,7 @@ fn lines_that_come_slowly_are_posted_as_they_come() {
 }
 
 #[test]
-fn with_check_first_nothing_is_posted_if_a_line_is_bad() {
+fn check_first_posts_nothing_if_a_line_is_bad() {
     let env = Env::new();
     let run = env
         .jobboard(&["post", "--from", "-", "--check-first"])
@@ -187,7 +187,7 @@ fn with_check_first_nothing_is_posted_if_a_line_is_bad() {
 }
 
 #[test]
-fn waiting_ends_as_the_job_does() {
+fn post_with_wait_ends_with_the_job() {
     let env = Env::new();
     for (verb, code) in [("consume", 0), ("trash", 9)] {
         let waiting = env.jobboard(&["post", "resize", "--wait"]).spawn();
@@ -201,7 +201,7 @@ fn waiting_ends_as_the_job_does() {
 }
 
 #[test]
-fn waiting_ends_at_the_timeout_with_the_job_posted() {
+fn post_with_wait_ends_at_the_timeout() {
     let env = Env::new();
     let run = env
         .jobboard(&["post", "resize", "--wait", "--timeout", "50ms"])
@@ -218,7 +218,7 @@ fn waiting_ends_at_the_timeout_with_the_job_posted() {
 }
 
 #[test]
-fn checking_first_finds_a_uuid_that_two_lines_have() {
+fn check_first_finds_duplicate_uuids() {
     let env = Env::new();
     let uuid = "33333333-3333-4333-8333-333333333333";
     let twice = format!("{{\"name\":\"b\",\"uuid\":\"{uuid}\"}}\n").repeat(2);
@@ -232,7 +232,7 @@ fn checking_first_finds_a_uuid_that_two_lines_have() {
 }
 
 #[test]
-fn waiting_for_a_job_that_fails_tells_why_it_did() {
+fn post_with_wait_prints_the_reason_of_a_failure() {
     let env = Env::new();
     let post = [
         "post",
@@ -255,7 +255,7 @@ fn waiting_for_a_job_that_fails_tells_why_it_did() {
 }
 
 #[test]
-fn what_is_listed_can_be_posted_again() {
+fn listed_job_can_be_posted_again() {
     let env = Env::new();
     let post = [
         "post",

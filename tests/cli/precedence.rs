@@ -19,7 +19,7 @@ fn setting(invocation: Invocation, key: &str) -> [String; 2] {
 }
 
 #[test]
-fn the_board_is_that_of_the_flag_then_the_environment_then_the_file() {
+fn board_comes_from_flag_then_environment_then_file() {
     let env = Env::new();
     let config = |more: &[&str]| env.jobboard(&[&["config", "--json"], more].concat());
     let by_default = setting(config(&[]), "url");
@@ -35,7 +35,7 @@ fn the_board_is_that_of_the_flag_then_the_environment_then_the_file() {
 }
 
 #[test]
-fn so_is_the_name_to_claim_under() {
+fn owner_comes_from_flag_then_environment_then_file() {
     let env = Env::new();
     let table = "default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nwho = \"file\"\n";
     let file = env.configure(table);
@@ -52,7 +52,7 @@ fn so_is_the_name_to_claim_under() {
 }
 
 #[test]
-fn what_was_chosen_is_what_is_used() {
+fn resolved_settings_are_used() {
     let env = Env::new();
     env.configure("default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nwho = \"file\"\n");
     env.post("resize");
@@ -65,7 +65,7 @@ fn what_was_chosen_is_what_is_used() {
 }
 
 #[test]
-fn a_named_configuration_file_is_read_instead_of_the_others() {
+fn named_configuration_file_replaces_the_others() {
     let env = Env::new();
     env.configure("default = \"a\"\n[board.a]\nurl = \"sqlite:/a.db\"\n");
     fs::write(env.file("mine.toml"), "op_timeout = \"7s\"\n").unwrap();
@@ -135,7 +135,7 @@ fn read_only_refuses_every_change() {
 }
 
 #[test]
-fn the_same_changes_are_made_where_they_are_allowed() {
+fn unrestricted_board_accepts_every_change() {
     for change in CHANGES {
         let env = stocked();
         fs::write(env.file("lines.jsonl"), LINE).unwrap();
@@ -146,7 +146,7 @@ fn the_same_changes_are_made_where_they_are_allowed() {
 }
 
 #[test]
-fn nobody_can_take_back_that_a_board_is_read_only() {
+fn read_only_cannot_be_lifted() {
     let env = stocked();
     let url = format!("sqlite:{}", env.board().display());
     env.configure(&format!(
@@ -158,7 +158,7 @@ fn nobody_can_take_back_that_a_board_is_read_only() {
 }
 
 #[test]
-fn reading_and_a_dry_run_are_allowed_where_changes_are_not() {
+fn read_only_allows_reading_and_dry_runs() {
     let env = stocked();
     for call in [
         &["list"][..],
@@ -183,7 +183,7 @@ fn reading_and_a_dry_run_are_allowed_where_changes_are_not() {
 }
 
 #[test]
-fn so_is_a_dry_run_of_many_posts() {
+fn read_only_allows_a_dry_run_of_many_posts() {
     let env = Env::new();
     let post = ["post", "--from", "-", "--dry-run", "--read-only"];
     let run = env.jobboard(&post).stdin("{\"name\":\"a\"}\n").run();
@@ -191,7 +191,7 @@ fn so_is_a_dry_run_of_many_posts() {
 }
 
 #[test]
-fn force_and_filters_and_purges_need_yes_where_nobody_can_be_asked() {
+fn force_filters_and_purges_need_yes_without_a_terminal() {
     let env = stocked();
     let before = env.everything();
     for change in CHANGES.iter().filter(|change| change.contains(&"--yes")) {
@@ -208,7 +208,7 @@ fn force_and_filters_and_purges_need_yes_where_nobody_can_be_asked() {
 }
 
 #[test]
-fn more_jobs_than_were_allowed_for_are_left_alone() {
+fn max_refuses_larger_selections() {
     let env = Env::new();
     env.post_many(7);
     let consume = |max: &str| {
@@ -231,7 +231,7 @@ fn more_jobs_than_were_allowed_for_are_left_alone() {
 }
 
 #[test]
-fn a_bulk_action_shows_the_count_and_the_first_five_and_can_be_declined() {
+fn bulk_confirmation_shows_the_count_and_five_jobs() {
     let env = Env::new();
     env.post_many(7);
     let words = ["trash", "--filter", "name=*", "--force"];
@@ -256,7 +256,7 @@ fn protected() -> Env {
 }
 
 #[test]
-fn a_protected_board_wants_its_name_for_what_is_dangerous() {
+fn protected_board_requires_its_name_for_dangerous_changes() {
     let env = protected();
     let before = env.everything();
     for change in CHANGES.iter().filter(|change| change.contains(&"--yes")) {
@@ -270,7 +270,7 @@ fn a_protected_board_wants_its_name_for_what_is_dangerous() {
 }
 
 #[test]
-fn with_its_name_it_is_done() {
+fn confirmed_name_allows_dangerous_changes() {
     for change in CHANGES.iter().filter(|change| change.contains(&"--yes")) {
         let env = protected();
         let words: Vec<_> = change
@@ -284,7 +284,7 @@ fn with_its_name_it_is_done() {
 }
 
 #[test]
-fn on_a_terminal_the_name_is_asked_for() {
+fn protected_board_asks_for_its_name_on_a_terminal() {
     let env = protected();
     let purge = |answer: &str| {
         let run = env.jobboard(&["purge", "@3", "--yes"]).at_terminal(80);
@@ -302,7 +302,7 @@ fn on_a_terminal_the_name_is_asked_for() {
 }
 
 #[test]
-fn what_an_owner_may_do_needs_no_confirmation_on_a_protected_board() {
+fn owner_needs_no_confirmation_on_a_protected_board() {
     let env = protected();
     for change in [
         &["claim", "@1"][..],
@@ -358,7 +358,7 @@ fn secrets_are_in_no_output() {
 }
 
 #[test]
-fn a_mistake_in_the_file_does_not_show_the_line_with_the_secret() {
+fn error_in_the_file_does_not_show_the_secret_line() {
     let env = Env::new();
     for text in [
         "[board.a]\nurl = \"redis://ada:hunter2@localhost\" x\n",
@@ -375,7 +375,7 @@ fn a_mistake_in_the_file_does_not_show_the_line_with_the_secret() {
 }
 
 #[test]
-fn a_password_in_the_url_is_warned_of() {
+fn password_in_the_url_causes_a_warning() {
     let env = Env::new();
     let run = env
         .jobboard(&["list", "--board", "redis://ada:hunter2@localhost:1"])

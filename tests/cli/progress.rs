@@ -29,36 +29,36 @@ fn posts_until(run: &Running, input: &mut ChildStdin, got: &str) {
 }
 
 /// Returns what the terminal was told last of how far it is.
-fn told_last(text: &str) -> &str {
+fn last_report(text: &str) -> &str {
     let (_, last) = text.rsplit_once("\u{1b}]9;4;").unwrap();
     last.split_once("\u{1b}\\").unwrap().0
 }
 
 #[test]
-fn a_terminal_that_can_show_it_is_told_and_told_when_it_is_over() {
+fn supported_terminal_shows_progress_and_its_end() {
     let env = Env::new();
     for variable in [("TERM_PROGRAM", "ghostty"), ("WT_SESSION", "1")] {
         let (run, mut input) = posting(&env, &[], &[variable]);
         posts_until(&run, &mut input, UNCERTAIN);
         drop(input);
         let run = run.ended();
-        assert_eq!(told_last(run.succeeded()), "0;0");
+        assert_eq!(last_report(run.succeeded()), "0;0");
     }
 }
 
 #[test]
-fn so_it_is_when_the_work_is_ended() {
+fn interrupted_work_clears_the_progress() {
     let env = Env::new();
     let (run, mut input) = posting(&env, &[], &[("TERM_PROGRAM", "WezTerm")]);
     posts_until(&run, &mut input, UNCERTAIN);
     // Typed as Ctrl-C is.
     input.write_all(b"\x03").unwrap();
     let run = run.ended();
-    assert_eq!((run.code, told_last(&run.stdout)), (130, "0;0"), "{run}");
+    assert_eq!((run.code, last_report(&run.stdout)), (130, "0;0"), "{run}");
 }
 
 #[test]
-fn others_are_told_nothing() {
+fn other_terminals_get_no_progress_sequence() {
     let env = Env::new();
     let ghostty = ("TERM_PROGRAM", "ghostty");
     for (options, variables) in [
@@ -75,7 +75,7 @@ fn others_are_told_nothing() {
 }
 
 #[test]
-fn of_work_whose_length_is_known_the_percentage_is_told() {
+fn known_length_is_shown_as_a_percentage() {
     let env = Env::new();
     env.post_many(20);
     env.jobboard(&["trash", "--state", "UNCLAIMED", "--force", "--yes"])
@@ -91,5 +91,5 @@ fn of_work_whose_length_is_known_the_percentage_is_told() {
         .map(|found| found[1].parse().unwrap())
         .collect();
     assert!(told.is_sorted() && told.last() == Some(&100), "{told:?}");
-    assert_eq!(told_last(text), "0;0");
+    assert_eq!(last_report(text), "0;0");
 }

@@ -16,7 +16,7 @@ fn trash(env: &Env) -> Vec<String> {
 }
 
 #[test]
-fn a_trashed_job_is_gone_for_good() {
+fn purged_job_is_deleted() {
     let env = two_trashed();
     let run = env.jobboard(&["purge", "@1", "--yes"]).run();
     assert_eq!(trash(&env), ["job-1"]);
@@ -30,7 +30,7 @@ fn a_trashed_job_is_gone_for_good() {
 }
 
 #[test]
-fn without_anybody_to_ask_it_needs_yes() {
+fn purge_without_a_terminal_needs_yes() {
     let env = two_trashed();
     let run = env.jobboard(&["purge", "@1"]).run();
     run.failed(8);
@@ -46,7 +46,7 @@ fn without_anybody_to_ask_it_needs_yes() {
 }
 
 #[test]
-fn all_of_the_trash_goes_and_nothing_else() {
+fn purge_all_deletes_the_trash_only() {
     let env = two_trashed();
     env.jobboard(&["purge", "--all", "--yes"]).run().succeeded();
     assert!(trash(&env).is_empty());
@@ -54,7 +54,7 @@ fn all_of_the_trash_goes_and_nothing_else() {
 }
 
 #[test]
-fn only_what_has_been_there_for_longer_goes() {
+fn purge_older_than_deletes_only_older_jobs() {
     let env = two_trashed();
     let purge = |age: &str| env.jobboard(&["purge", "--older-than", age, "--yes"]).run();
     assert_eq!(purge("1h").succeeded(), "");
@@ -67,21 +67,21 @@ fn only_what_has_been_there_for_longer_goes() {
 }
 
 #[test]
-fn what_is_on_the_board_cannot_be_purged() {
+fn job_on_the_board_cannot_be_purged() {
     let env = two_trashed();
     env.jobboard(&["purge", "@3", "--yes"]).run().failed(3);
     assert_eq!(env.names(), ["job-2"]);
 }
 
 #[test]
-fn what_to_purge_has_to_be_said() {
+fn purge_requires_a_selection() {
     let env = two_trashed();
     assert_eq!(env.jobboard(&["purge", "--yes"]).run().code, 2);
     assert_eq!(trash(&env).len(), 2);
 }
 
 #[test]
-fn a_dry_run_lists_what_would_go_even_where_nothing_may_be_changed() {
+fn dry_run_lists_the_jobs_even_if_read_only() {
     let env = Env::new();
     env.post_many(3);
     env.trash("@1");
@@ -119,7 +119,7 @@ fn a_dry_run_lists_what_would_go_even_where_nothing_may_be_changed() {
 }
 
 #[test]
-fn what_is_too_young_does_not_count_against_the_most() {
+fn younger_jobs_do_not_count_for_max() {
     let env = two_trashed();
     let purge = |age: &str| {
         let words = ["purge", "--older-than", age, "--max", "1", "--yes"];
@@ -135,7 +135,7 @@ fn what_is_too_young_does_not_count_against_the_most() {
 }
 
 #[test]
-fn a_limit_counts_only_what_is_due() {
+fn limit_counts_matching_jobs_only() {
     let env = two_trashed();
     let purge = |words: &[&str]| {
         let always = ["purge", "--yes", "--limit", "1"];

@@ -110,7 +110,7 @@ fn is_output(line: &str) -> bool {
         .is_some_and(|(job, _)| job.contains("/UUID-") && !job.contains(' '))
 }
 
-fn prints_what_it_shows(path: &str) {
+fn prints_the_shown_output(path: &str) {
     let document = fs::read_to_string(path).unwrap();
     let env = Env::new();
     let updated = updated(&document, &outputs(&env, &document));
@@ -123,8 +123,8 @@ fn prints_what_it_shows(path: &str) {
 
 #[test]
 fn readme_and_tutorial_print_the_shown_output() {
-    prints_what_it_shows("README.md");
+    prints_the_shown_output("README.md");
     if may_start_servers() && has("redis-server") && has("redis-cli") {
-        prints_what_it_shows("docs/tutorial.md");
+        prints_the_shown_output("docs/tutorial.md");
     }
 }

@@ -40,7 +40,7 @@ fn posting(case: &str) -> Vec<u8> {
 }
 
 #[test]
-fn records_that_cannot_be_read_stay_and_harm_no_other() {
+fn unreadable_records_stay_and_affect_no_other() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -78,7 +78,7 @@ fn records_that_cannot_be_read_stay_and_harm_no_other() {
 }
 
 #[test]
-fn a_claim_lasts_ten_years_at_most() {
+fn longest_expiry_is_ten_years() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -105,7 +105,7 @@ fn a_claim_lasts_ten_years_at_most() {
 }
 
 #[test]
-fn extending_somebody_elses_claim_changes_nothing() {
+fn extending_a_claim_of_another_user_changes_nothing() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -140,7 +140,7 @@ pub(crate) fn denied(run: &Outcome, why: &str) {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named() {
+fn unreachable_server_is_named() {
     // A port that was free could be another test's by now.
     let host = "127.0.0.1:1";
     let env = Env::new();
@@ -156,7 +156,7 @@ fn a_server_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_server_that_lets_us_in_only_with_a_password_says_so() {
+fn required_password_is_reported() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -187,7 +187,7 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_command_that_the_user_may_not_run_is_named() {
+fn denied_command_is_named() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -221,7 +221,7 @@ fn a_command_that_the_user_may_not_run_is_named() {
 }
 
 #[test]
-fn a_job_of_somebody_who_tells_nobody_ends_the_wait() {
+fn job_of_a_silent_peer_ends_the_wait() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -236,7 +236,7 @@ fn a_job_of_somebody_who_tells_nobody_ends_the_wait() {
 }
 
 #[test]
-fn a_namespace_may_have_colons() {
+fn namespace_may_contain_colons() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -258,7 +258,7 @@ fn a_namespace_may_have_colons() {
 }
 
 #[test]
-fn a_server_that_forgets_the_scripts_loses_no_job() {
+fn forgotten_scripts_lose_no_job() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -281,7 +281,7 @@ fn a_server_that_forgets_the_scripts_loses_no_job() {
 }
 
 #[test]
-fn a_server_that_removes_keys_when_it_is_full_ends_claims_and_ping_says_so() {
+fn evicting_server_ends_claims_and_ping_warns() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -311,7 +311,7 @@ fn a_server_that_removes_keys_when_it_is_full_ends_claims_and_ping_says_so() {
 }
 
 #[test]
-fn who_reads_a_stream_of_objects_has_what_there_is_while_more_is_waited_for() {
+fn streamed_listing_prints_objects_before_the_next_page() {
     // As many as a listing reads at first, of more than it asks for at once.
     const FIRST: usize = 128;
     let Some((env, server)) = open() else {
@@ -344,7 +344,7 @@ fn copy_posting(server: &Server, fields: &[&str]) {
 }
 
 #[test]
-fn a_record_with_the_uuid_of_another_job_is_named_by_its_key() {
+fn record_with_the_uuid_of_another_job_is_named_by_its_key() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -393,7 +393,7 @@ fn a_record_with_the_uuid_of_another_job_is_named_by_its_key() {
 }
 
 #[test]
-fn record_with_an_empty_name_is_listed_and_taken_off_the_board() {
+fn record_with_an_empty_name_can_be_listed_and_removed() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -427,7 +427,7 @@ fn record_with_an_empty_name_is_listed_and_taken_off_the_board() {
 }
 
 #[test]
-fn a_uuid_never_leads_to_the_record_of_another_one() {
+fn uuid_never_selects_a_record_of_another_job() {
     let Some((env, server)) = open() else {
         return;
     };
@@ -455,7 +455,7 @@ fn a_uuid_never_leads_to_the_record_of_another_one() {
 }
 
 #[test]
-fn the_command_of_a_record_with_a_foreign_uuid_is_told_its_key() {
+fn command_of_a_record_with_a_foreign_uuid_gets_its_key() {
     let Some((env, server)) = open() else {
         return;
     };

@@ -16,7 +16,7 @@ fn alike() -> Env {
 }
 
 #[test]
-fn any_form_of_reference_finds_the_job() {
+fn every_form_of_reference_finds_the_job() {
     let env = alike();
     let whole = ONE.to_uppercase();
     let key = format!("key:{ONE}");
@@ -30,7 +30,7 @@ fn any_form_of_reference_finds_the_job() {
 }
 
 #[test]
-fn an_ambiguous_beginning_lists_what_it_could_be() {
+fn ambiguous_prefix_lists_the_candidates() {
     let env = alike();
     let run = env.jobboard(&["show", "5f3a"]).run();
     assert!(
@@ -47,7 +47,7 @@ fn an_ambiguous_beginning_lists_what_it_could_be() {
 }
 
 #[test]
-fn nothing_is_done_to_any_job_that_it_could_be() {
+fn ambiguous_reference_changes_no_job() {
     let env = alike();
     env.claim("@1", "ada");
     let before = env.everything();
@@ -70,7 +70,7 @@ fn nothing_is_done_to_any_job_that_it_could_be() {
 }
 
 #[test]
-fn ambiguity_in_the_trash_is_refused_too() {
+fn ambiguous_reference_in_the_trash_is_refused() {
     let env = alike();
     env.trash("@1");
     env.trash("@2");
@@ -85,7 +85,7 @@ fn ambiguity_in_the_trash_is_refused_too() {
 }
 
 #[test]
-fn references_come_from_standard_input_one_a_line() {
+fn references_are_read_from_standard_input() {
     let env = Env::new();
     let uuids = env.post_many(3);
     let lines = format!("{}\n\n  @3  \n", uuids[0]);
@@ -108,7 +108,7 @@ fn one_command_can_feed_another() {
 }
 
 #[test]
-fn no_reference_on_standard_input_means_nothing_to_do() {
+fn empty_standard_input_selects_nothing() {
     let env = Env::new();
     env.post("resize");
     let consume = env.jobboard(&["consume", "-", "--force", "--yes"]);
@@ -118,7 +118,7 @@ fn no_reference_on_standard_input_means_nothing_to_do() {
 }
 
 #[test]
-fn of_several_jobs_each_is_reported_and_those_that_can_be_are_done() {
+fn each_of_several_jobs_is_reported_and_possible_changes_happen() {
     let env = Env::new();
     env.post_many(3);
     env.claim("@1", "ada");
@@ -142,7 +142,7 @@ fn of_several_jobs_each_is_reported_and_those_that_can_be_are_done() {
 }
 
 #[test]
-fn in_json_too_each_failure_is_an_error_of_its_own() {
+fn json_failures_are_separate_errors() {
     let env = Env::new();
     env.post_many(2);
     env.claim("@1", "ada");
@@ -158,7 +158,7 @@ fn in_json_too_each_failure_is_an_error_of_its_own() {
 }
 
 #[test]
-fn every_verb_for_several_jobs_ends_with_7_if_some_failed() {
+fn partial_failure_exits_with_7_for_every_verb() {
     for (verb, is_for_trash) in [
         ("abandon", false),
         ("consume", false),
@@ -187,7 +187,7 @@ fn every_verb_for_several_jobs_ends_with_7_if_some_failed() {
 }
 
 #[test]
-fn a_job_that_is_named_twice_is_done_once() {
+fn job_named_twice_is_changed_once() {
     let env = Env::new();
     env.post("resize");
     let words = ["consume", "@1", "@1", "--force", "--yes"];
@@ -197,7 +197,7 @@ fn a_job_that_is_named_twice_is_done_once() {
 }
 
 #[test]
-fn a_unique_key_is_a_reference() {
+fn unique_key_is_a_reference() {
     let env = Env::new();
     env.post("resize");
     let unique = ["post", "backup", "--unique", "nightly run"];

@@ -94,7 +94,7 @@ impl Release {
 }
 
 #[test]
-fn a_release_whose_parts_agree_is_ready_and_each_that_does_not_is_named() {
+fn release_check_accepts_consistent_parts_and_names_each_mistake() {
     if !has("jq") || !has("git") {
         return;
     }

@@ -14,9 +14,9 @@ use crate::{
 };
 
 on_every_board!(
-    figures_are_those_of_other_commands,
-    problems_are_counted_alike_by_every_command,
-    who_performed_what_is_remembered,
+    numbers_equal_those_of_other_commands,
+    problems_are_counted_the_same_by_every_command,
+    runs_are_recorded_with_their_conductor,
 );
 
 /// Puts some jobs of each kind on a board.
@@ -45,7 +45,7 @@ fn report(env: &Env) -> Value {
     env.jobboard(&["report", "--json"]).run().json()
 }
 
-fn figures_are_those_of_other_commands(stage: &Stage) {
+fn numbers_equal_those_of_other_commands(stage: &Stage) {
     mixed(stage);
     let env = &stage.env;
     let json = |words: &[&str]| env.jobboard(words).run().json();
@@ -139,7 +139,7 @@ fn sums_are_right(told: &Value) {
     assert_eq!(failures["names"].as_array().unwrap().len(), 2);
 }
 
-fn problems_are_counted_alike_by_every_command(stage: &Stage) {
+fn problems_are_counted_the_same_by_every_command(stage: &Stage) {
     mixed(stage);
     let env = &stage.env;
     env.claim("@13", "ada:elsewhere.:7:c0ffee01");
@@ -233,7 +233,7 @@ impl Views {
     }
 }
 
-fn who_performed_what_is_remembered(stage: &Stage) {
+fn runs_are_recorded_with_their_conductor(stage: &Stage) {
     stage.post("quick", "true");
     stage.post("slow", "touch log; sleep 600");
     let conductor = stage.start(&["--name", "night", "-j2"]);
@@ -257,7 +257,7 @@ fn who_performed_what_is_remembered(stage: &Stage) {
 }
 
 #[test]
-fn a_page_is_written_whole_for_its_owner_alone() {
+fn report_file_is_private_and_complete() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["report", "board.html", "-o", "table"]).run();
@@ -280,7 +280,7 @@ fn a_page_is_written_whole_for_its_owner_alone() {
 }
 
 #[test]
-fn the_same_time_is_the_same_page() {
+fn report_is_reproducible() {
     let env = Env::new();
     env.post_many(30);
     env.claim("@3", "ada");
@@ -295,7 +295,7 @@ fn the_same_time_is_the_same_page() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_report_options_are_refused() {
     let env = Env::new();
     let run = env.jobboard(&["report", "--at", "yesterday"]).run();
     let told = "--at: invalid value `yesterday`: use a time such as 2026-11-20T18:00:00Z";
@@ -322,7 +322,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn claims_and_conductors_are_told_as_of_the_time_that_is_chosen() {
+fn claims_and_conductors_are_reported_as_of_the_chosen_time() {
     let env = Env::new();
     let job = env.post("resize");
     let claim = ["claim", &job, "--who", "ada", "--expiry", "1h"];
@@ -347,7 +347,7 @@ fn claims_and_conductors_are_told_as_of_the_time_that_is_chosen() {
 }
 
 #[test]
-fn records_of_the_past_that_cannot_be_read_are_told() {
+fn unreadable_history_entries_are_reported() {
     let Some(stage) = Stage::redis() else {
         return;
     };
@@ -365,7 +365,7 @@ fn records_of_the_past_that_cannot_be_read_are_told() {
 }
 
 #[test]
-fn a_board_that_never_was_has_a_report_too() {
+fn missing_board_has_a_report() {
     let env = Env::new();
     let run = env.jobboard(&["report", "board.html"]).run();
     assert!(run.succeeded().starts_with("board.html\t"), "{run}");
@@ -395,7 +395,7 @@ fn terminal_and_pipe_get_the_same_text() {
 }
 
 #[test]
-fn where_the_past_cannot_be_read_the_rest_is_told() {
+fn report_works_without_a_readable_history() {
     let Some(stage) = Stage::redis() else {
         return;
     };

@@ -11,7 +11,7 @@ fn trashed() -> (Env, String) {
 }
 
 #[test]
-fn a_trashed_job_is_back_on_the_board_and_unclaimed() {
+fn restored_job_is_unclaimed_on_the_board() {
     let (env, _) = trashed();
     let run = env.jobboard(&["restore", "@1"]).run();
     let job = env.show("@1");
@@ -26,7 +26,7 @@ fn a_trashed_job_is_back_on_the_board_and_unclaimed() {
 }
 
 #[test]
-fn its_attempts_are_forgotten() {
+fn restored_job_has_no_attempts() {
     let (env, _) = trashed();
     let database = env.database();
     let tried = "UPDATE job SET attempts = 5, postponed = 2, not_before = 4102444800000000";
@@ -38,7 +38,7 @@ fn its_attempts_are_forgotten() {
 }
 
 #[test]
-fn a_job_whose_uuid_is_on_the_board_again_stays_in_the_trash() {
+fn same_uuid_on_the_board_blocks_a_restore() {
     let (env, uuid) = trashed();
     env.jobboard(&["post", "again", "--uuid", &uuid])
         .run()
@@ -55,14 +55,14 @@ fn a_job_whose_uuid_is_on_the_board_again_stays_in_the_trash() {
 }
 
 #[test]
-fn what_is_not_in_the_trash_is_not_found() {
+fn job_outside_the_trash_is_not_found() {
     let env = Env::new();
     env.post("resize");
     env.jobboard(&["restore", "@1"]).run().failed(3);
 }
 
 #[test]
-fn many_are_restored_by_a_filter() {
+fn filter_restores_many_jobs() {
     let env = Env::new();
     env.post_many(7);
     for job in 1..=7 {

@@ -11,14 +11,14 @@ use crate::{
 };
 
 on_every_board!(
-    a_conductor_takes_at_once_what_is_tried_again,
-    each_job_is_tried_again_or_it_is_said_why_not,
-    many_are_tried_again_by_a_filter,
-    whoever_waits_for_a_job_wins_one_that_is_tried_again,
-    canary_that_fails_as_before_keeps_the_rest,
-    canary_that_succeeds_or_fails_otherwise_releases_the_rest,
+    retried_job_runs_immediately,
+    each_job_is_retried_or_has_a_reason,
+    filter_retries_many_jobs,
+    waiting_claim_wins_a_retried_job,
+    canary_that_fails_as_before_keeps_the_others,
+    canary_with_another_result_releases_the_others,
     canary_without_a_conductor_is_refused_or_waits_until_the_timeout,
-    interrupted_retry_prints_the_command_for_the_rest,
+    interrupted_retry_prints_the_command_for_the_remaining_jobs,
 );
 
 /// So that what fails is held back for longer than any test lasts.
@@ -41,7 +41,7 @@ fn hold_back(stage: &Stage, names: &[&str]) -> Vec<String> {
     jobs
 }
 
-fn a_conductor_takes_at_once_what_is_tried_again(stage: &Stage) {
+fn retried_job_runs_immediately(stage: &Stage) {
     let job = stage.post(
         "flaky",
         "echo $JOBBOARD_ATTEMPT >> log; [ -e mended ] || exit 3",
@@ -74,7 +74,7 @@ fn a_conductor_takes_at_once_what_is_tried_again(stage: &Stage) {
     conductor.kill();
 }
 
-fn each_job_is_tried_again_or_it_is_said_why_not(stage: &Stage) {
+fn each_job_is_retried_or_has_a_reason(stage: &Stage) {
     let [held, spent] = hold_back(stage, &["held", "spent"]).try_into().unwrap();
     run(stage, &["trash", &spent, "--force", "--yes"]).succeeded();
     let (free, claimed) = (stage.env.post("free"), stage.env.post("claimed"));
@@ -137,7 +137,7 @@ fn uuids(listed: &Value) -> Vec<&str> {
     jobs.map(|job| job["uuid"].as_str().unwrap()).collect()
 }
 
-fn many_are_tried_again_by_a_filter(stage: &Stage) {
+fn filter_retries_many_jobs(stage: &Stage) {
     let jobs = hold_back(stage, &["a-1", "a-2", "a-3", "a-4", "b-1"]);
     run(stage, &["trash", &jobs[0], "--force", "--yes"]).succeeded();
     stage.env.post("a-free");
@@ -174,7 +174,7 @@ fn many_are_tried_again_by_a_filter(stage: &Stage) {
     assert_eq!(uuids(&held_back), [&jobs[4]]);
 }
 
-fn whoever_waits_for_a_job_wins_one_that_is_tried_again(stage: &Stage) {
+fn waiting_claim_wins_a_retried_job(stage: &Stage) {
     let [job] = hold_back(stage, &["resize"]).try_into().unwrap();
     let wait = ["claim", "--next", "--wait", "5m"];
     let waiting = stage.env.jobboard(&wait).spawn();
@@ -201,7 +201,7 @@ fn trashed(stage: &Stage) -> String {
     run(stage, &["list", "--trash", "--count"]).stdout
 }
 
-fn canary_that_fails_as_before_keeps_the_rest(stage: &Stage) {
+fn canary_that_fails_as_before_keeps_the_others(stage: &Stage) {
     let conductor = fail(stage);
     let refused = run(stage, &CANARY);
     assert_eq!(refused.code, 7, "{refused:?}");
@@ -219,7 +219,7 @@ fn canary_that_fails_as_before_keeps_the_rest(stage: &Stage) {
     conductor.kill();
 }
 
-fn canary_that_succeeds_or_fails_otherwise_releases_the_rest(stage: &Stage) {
+fn canary_with_another_result_releases_the_others(stage: &Stage) {
     let conductor = fail(stage);
     fs::write(stage.env.file("why"), "no route").unwrap();
     let other = run(stage, &CANARY);
@@ -257,7 +257,7 @@ fn end(conductor: Running) {
     conductor.ended();
 }
 
-fn interrupted_retry_prints_the_command_for_the_rest(stage: &Stage) {
+fn interrupted_retry_prints_the_command_for_the_remaining_jobs(stage: &Stage) {
     end(fail(stage));
     for (more, signal, left, resume) in [
         (
@@ -292,7 +292,7 @@ fn interrupted_retry_prints_the_command_for_the_rest(stage: &Stage) {
 }
 
 #[test]
-fn what_is_nowhere_is_not_found_and_a_rate_is_a_number_a_second() {
+fn missing_job_is_not_found_and_invalid_rate_is_refused() {
     let env = Env::new();
     env.post("resize");
     env.jobboard(&["retry", "@2"]).run().failed(3);

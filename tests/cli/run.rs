@@ -37,7 +37,7 @@ fn stubborn(tag: &Tag, when_asked: &str) -> String {
 }
 
 #[test]
-fn a_job_whose_command_succeeds_is_consumed() {
+fn successful_command_consumes_the_job() {
     let env = Env::new();
     let run = run(&env, &["--", "sh", "-c", "echo out; echo err >&2"]);
     assert!(env.names().is_empty());
@@ -51,7 +51,7 @@ fn a_job_whose_command_succeeds_is_consumed() {
 }
 
 #[test]
-fn the_code_is_that_of_the_command() {
+fn exit_code_is_passed_on() {
     let env = Env::new();
     for (script, code) in [("exit 7", 7), ("kill -9 $$", 137), ("kill -6 $$", 134)] {
         assert_eq!(
@@ -64,7 +64,7 @@ fn the_code_is_that_of_the_command() {
 }
 
 #[test]
-fn a_job_whose_command_fails_is_back_on_the_board() {
+fn failed_command_returns_the_job_to_the_board() {
     let env = Env::new();
     let run = run(&env, &["lb=1", "--", "sh", "-c", "exit 7"]);
     let job = env.show("@1");
@@ -108,7 +108,7 @@ fn quiet_run_prints_no_advice() {
 }
 
 #[test]
-fn a_job_whose_command_fails_can_end_in_the_trash() {
+fn failed_job_can_be_trashed() {
     let env = Env::new();
     let run = run(
         &env,
@@ -129,7 +129,7 @@ fn a_job_whose_command_fails_can_end_in_the_trash() {
 }
 
 #[test]
-fn a_command_that_does_not_exist_is_no_reason_to_post() {
+fn missing_program_posts_no_job() {
     let env = Env::new();
     let run = run(&env, &["--", "nosuch"]);
     assert!(!env.board().exists());
@@ -142,7 +142,7 @@ fn a_command_that_does_not_exist_is_no_reason_to_post() {
 }
 
 #[test]
-fn a_command_that_is_no_program_does_not_cost_an_attempt() {
+fn non_program_costs_no_attempt() {
     let env = Env::new();
     let run = run(&env, &["--", "/etc/passwd"]);
     let jobs = env.jobboard(&["list", "--json"]).run().json();
@@ -161,7 +161,7 @@ fn a_command_that_is_no_program_does_not_cost_an_attempt() {
 }
 
 #[test]
-fn what_the_kernel_cannot_execute_is_not_given_to_a_shell() {
+fn unexecutable_file_is_not_passed_to_a_shell() {
     let env = Env::new();
     let program = env.file("garbage");
     fs::write(&program, "echo a shell has run this\n").unwrap();
@@ -173,7 +173,7 @@ fn what_the_kernel_cannot_execute_is_not_given_to_a_shell() {
 }
 
 #[test]
-fn surroundings_in_which_nothing_works_are_told() {
+fn unusable_environment_is_reported() {
     let env = Env::new();
     let few = "ulimit -n 6; exec \"$@\"";
     let without = "unshare --mount sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh \"$@\"";
@@ -248,7 +248,7 @@ fn details_file_has_the_details_under_run_claim_and_conduct() {
 }
 
 #[test]
-fn a_command_does_not_inherit_what_is_secret_or_for_us() {
+fn command_does_not_inherit_secrets() {
     let env = Env::new();
     let board = format!("sqlite:{}", env.file("board.db").display());
     let words = ["run", "resize", "--board", &board, "--", "env"];
@@ -279,7 +279,7 @@ fn a_command_does_not_inherit_what_is_secret_or_for_us() {
 }
 
 #[test]
-fn a_command_cannot_read_what_is_secret_from_who_runs_it() {
+fn command_cannot_read_secrets_of_its_runner() {
     let env = Env::new();
     // Root may read everything.
     let folder = env.file("nobody");
@@ -310,7 +310,7 @@ fn a_command_cannot_read_what_is_secret_from_who_runs_it() {
         let words = words(begin);
         let words: Vec<_> = words.iter().map(String::as_str).collect();
         let invocation = env.jobboard(&words).env("JOBBOARD_PASSWORD", "swordfish");
-        invocation.by_nobody().spawn()
+        invocation.unprivileged().spawn()
     };
     let run = start(&["run", "a"]).ended();
     assert_eq!(run.succeeded(), "", "{run:?}");
@@ -324,7 +324,7 @@ fn a_command_cannot_read_what_is_secret_from_who_runs_it() {
 }
 
 #[test]
-fn a_job_that_an_earlier_run_has_left_is_tried_again() {
+fn job_of_an_earlier_run_is_retried() {
     let env = Env::new();
     let again = |command: &str| {
         let words = [
@@ -357,7 +357,7 @@ fn a_job_that_an_earlier_run_has_left_is_tried_again() {
 }
 
 #[test]
-fn a_job_that_somebody_has_is_not_run_again() {
+fn claimed_job_is_not_run_again() {
     let env = Env::new();
     env.jobboard(&["post", "resize", "--unique", "nightly"])
         .run()
@@ -376,7 +376,7 @@ fn a_job_that_somebody_has_is_not_run_again() {
 }
 
 #[test]
-fn what_is_wrong_with_the_board_has_its_own_code() {
+fn board_errors_have_a_separate_exit_code() {
     let env = Env::new();
     fs::write(env.file("file"), "").unwrap();
     let command = ["--", "touch", "ran"];
@@ -391,7 +391,7 @@ fn what_is_wrong_with_the_board_has_its_own_code() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_is_killed() {
+fn background_processes_are_killed() {
     let env = Env::new();
     let tag = Tag::new();
     let script = format!("sleep {} & exit 4", tag.text());

@@ -1,7 +1,7 @@
 //! `jobboard selftest`.
 
-mod hurt;
-mod place;
+mod cleanup;
+mod server_faults;
 
 use std::{collections::BTreeMap, fs};
 
@@ -159,7 +159,7 @@ fn grades(told: &Value) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_sound_board_keeps_every_promise_and_nothing_is_left_on_any() {
+fn sound_board_passes_every_check_without_leftovers() {
     for mut scene in Scene::each() {
         let (jobs, stored) = (scene.env().everything(), scene.stored());
         let run = selftest_whole(scene.env());
@@ -195,7 +195,7 @@ fn a_sound_board_keeps_every_promise_and_nothing_is_left_on_any() {
 }
 
 #[test]
-fn what_one_that_was_killed_has_left_is_removed_by_the_next() {
+fn next_selftest_removes_leftovers_of_a_killed_one() {
     for mut scene in Scene::each() {
         let (jobs, stored) = (scene.env().everything(), scene.stored());
         let killed = scene.at_work();
@@ -217,7 +217,7 @@ fn what_one_that_was_killed_has_left_is_removed_by_the_next() {
 }
 
 #[test]
-fn one_that_is_at_work_is_left_alone_and_cleans_up_when_it_is_interrupted() {
+fn running_selftest_is_spared_and_cleans_up_when_interrupted() {
     for mut scene in Scene::each() {
         let (jobs, stored) = (scene.env().everything(), scene.stored());
         for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
@@ -235,7 +235,7 @@ fn one_that_is_at_work_is_left_alone_and_cleans_up_when_it_is_interrupted() {
 }
 
 #[test]
-fn it_asks_first_and_shows_where_it_would_work() {
+fn selftest_asks_first_and_names_its_place() {
     let env = Env::new();
     env.post("resize");
     let folder = || fs::read_dir(env.board().parent().unwrap()).unwrap().count();
@@ -272,7 +272,7 @@ fn it_asks_first_and_shows_where_it_would_work() {
 }
 
 #[test]
-fn where_nothing_may_be_changed_it_only_looks() {
+fn read_only_selftest_only_reads() {
     for mut scene in Scene::each() {
         let stored = scene.stored();
         let told = selftest(scene.env(), &["--read-only"]).json();
@@ -288,7 +288,7 @@ fn where_nothing_may_be_changed_it_only_looks() {
 }
 
 #[test]
-fn it_tells_people_in_words_and_programs_in_lines() {
+fn selftest_prints_words_for_people_and_lines_for_programs() {
     let env = Env::new();
     let run = env.jobboard(&["selftest", "--yes", "--for", "6s"]).run();
     let verdict = run.stdout.lines().last().unwrap();
@@ -307,7 +307,7 @@ fn it_tells_people_in_words_and_programs_in_lines() {
 }
 
 #[test]
-fn a_board_that_is_away_is_an_error() {
+fn unreachable_board_is_an_error() {
     let Some(mut server) = Server::start() else {
         return;
     };

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::env::Env;
 
 #[test]
-fn text_has_all_facts_also_in_a_pipe() {
+fn text_has_all_facts_even_in_a_pipe() {
     let env = Env::new();
     let book = "flows:00000000-0000-4000-8000-000000000001";
     let posted = env
@@ -36,7 +36,7 @@ fn text_has_all_facts_also_in_a_pipe() {
 }
 
 #[test]
-fn a_job_in_the_trash_is_found_too() {
+fn trashed_job_is_found() {
     let env = Env::new();
     env.post("resize");
     env.trash("@1");
@@ -45,7 +45,7 @@ fn a_job_in_the_trash_is_found_too() {
 }
 
 #[test]
-fn each_job_is_an_object_on_its_own_line() {
+fn each_job_is_one_json_line() {
     let env = Env::new();
     env.post_many(2);
     assert_eq!(env.show("@1")["name"], "job-0");
@@ -123,7 +123,7 @@ fn failure_reads_the_same_in_all_listings() {
 }
 
 #[test]
-fn people_see_secrets_only_when_they_ask() {
+fn secrets_are_shown_only_on_request() {
     let env = Env::new();
     let details = json!({"user": "ada", "tls": {"private_key": "hunter2"}, "db_password": "hunter2",
         "chain": "-----BEGIN CERTIFICATE-----\nhunter2", "list": [{"api_token": "hunter2"}]});
@@ -143,7 +143,7 @@ fn people_see_secrets_only_when_they_ask() {
 }
 
 #[test]
-fn a_job_that_is_nowhere_is_not_found() {
+fn missing_job_is_not_found() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["show", "@99"]).run();

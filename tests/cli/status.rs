@@ -8,8 +8,8 @@ use crate::{
 };
 
 on_every_board!(
-    every_job_is_counted_and_each_finding_can_be_listed,
-    claims_of_a_conductor_that_is_alive_are_told_from_others,
+    every_job_is_counted_and_each_problem_can_be_listed,
+    claims_of_a_live_conductor_are_distinguished,
 );
 
 fn status(env: &Env) -> Value {
@@ -31,7 +31,7 @@ fn fail(env: &Env, job: &str, delay: &str) {
     run.run().failed(1);
 }
 
-fn every_job_is_counted_and_each_finding_can_be_listed(stage: &Stage) {
+fn every_job_is_counted_and_each_problem_can_be_listed(stage: &Stage) {
     let env = &stage.env;
     let run = |words: &[&str]| -> Outcome { env.jobboard(words).run() };
     let grow = post(env, 300, "grow", &json!({"v": 1}));
@@ -109,7 +109,7 @@ fn problems_can_be_listed(stage: &Stage, told: &Value) {
     assert_eq!(remark, stage.is_network(), "{shown}");
 }
 
-fn claims_of_a_conductor_that_is_alive_are_told_from_others(stage: &Stage) {
+fn claims_of_a_live_conductor_are_distinguished(stage: &Stage) {
     let job = stage.post("long", "touch log; sleep 600");
     let conductor = stage.start(&["--name", "night"]);
     wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
@@ -122,7 +122,7 @@ fn claims_of_a_conductor_that_is_alive_are_told_from_others(stage: &Stage) {
 }
 
 #[test]
-fn a_board_that_never_was_has_nothing_and_that_is_said() {
+fn missing_board_is_empty_with_a_note() {
     let env = Env::new();
     let run = env.jobboard(&["status", "-o", "table"]).run();
     insta::assert_snapshot!(run, @"
@@ -148,7 +148,7 @@ fn a_board_that_never_was_has_nothing_and_that_is_said() {
 }
 
 #[test]
-fn what_cannot_be_read_is_counted_and_what_strangers_wrote_is_escaped() {
+fn unreadable_jobs_are_counted_and_foreign_text_is_escaped() {
     let env = Env::new();
     env.post_many(3);
     let change = "PRAGMA ignore_check_constraints = on;
@@ -168,7 +168,7 @@ fn what_cannot_be_read_is_counted_and_what_strangers_wrote_is_escaped() {
 }
 
 #[test]
-fn the_commands_are_about_the_same_board() {
+fn suggested_commands_use_the_same_board() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada");
@@ -191,7 +191,7 @@ fn the_commands_are_about_the_same_board() {
 }
 
 #[test]
-fn where_the_past_cannot_be_read_the_rest_is_told() {
+fn status_works_without_a_readable_history() {
     let Some(stage) = Stage::redis() else {
         return;
     };
@@ -211,7 +211,7 @@ fn where_the_past_cannot_be_read_the_rest_is_told() {
 }
 
 #[test]
-fn a_server_that_is_gone_is_told() {
+fn unreachable_server_is_an_error() {
     let Some(mut stage) = Stage::redis() else {
         return;
     };

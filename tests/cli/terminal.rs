@@ -37,7 +37,7 @@ fn is_free(env: &Env) {
 }
 
 #[test]
-fn typing_control_c_ends_the_command_and_frees_the_job() {
+fn control_c_ends_the_command_and_releases_the_job() {
     let (env, tag) = (Env::new(), Tag::new());
     let Some(pane) = Pane::open(&env, &[]) else {
         return;
@@ -78,7 +78,7 @@ fn conductor_logs_sentences_on_a_terminal() {
 }
 
 #[test]
-fn an_end_of_input_at_a_question_ends_its_line() {
+fn end_of_input_at_a_question_ends_its_line() {
     let env = Env::new();
     let Some(pane) = Pane::open(&env, &[]) else {
         return;
@@ -92,7 +92,7 @@ fn an_end_of_input_at_a_question_ends_its_line() {
 }
 
 #[test]
-fn a_stopped_command_keeps_its_claim_and_can_go_on() {
+fn stopped_command_keeps_its_claim_and_can_continue() {
     let (env, tag) = (Env::new(), Tag::new());
     let Some(pane) = Pane::open(&env, &[]) else {
         return;
@@ -116,7 +116,7 @@ fn a_stopped_command_keeps_its_claim_and_can_go_on() {
 }
 
 #[test]
-fn a_stopped_command_can_go_on_in_the_background() {
+fn stopped_command_can_continue_in_the_background() {
     let (env, tag) = (Env::new(), Tag::new());
     let Some(pane) = Pane::open(&env, &[]) else {
         return;
@@ -139,7 +139,7 @@ fn a_stopped_command_can_go_on_in_the_background() {
 }
 
 #[test]
-fn whoever_holds_a_job_is_told_how_to_end_that() {
+fn hold_prints_how_to_end_it() {
     let env = Env::new();
     let Some(pane) = Pane::open(&env, &[]) else {
         return;
@@ -154,7 +154,7 @@ fn whoever_holds_a_job_is_told_how_to_end_that() {
 }
 
 #[test]
-fn an_editor_edits() {
+fn editor_works_under_run() {
     let (env, tag) = (Env::new(), Tag::new());
     let Some(pane) = Pane::open(&env, &["vi"]) else {
         return;
@@ -172,7 +172,7 @@ fn an_editor_edits() {
 }
 
 #[test]
-fn the_terminal_is_as_it_was_after_the_command_was_killed() {
+fn terminal_is_restored_after_a_killed_command() {
     let (env, tag) = (Env::new(), Tag::new());
     let Some(pane) = Pane::open(&env, &["stty"]) else {
         return;
@@ -198,7 +198,7 @@ fn the_terminal_is_as_it_was_after_the_command_was_killed() {
 }
 
 #[test]
-fn a_command_can_be_part_of_a_pipeline() {
+fn command_works_in_a_pipeline() {
     let env = Env::new();
     let Some(pane) = Pane::open(&env, &["seq"]) else {
         return;

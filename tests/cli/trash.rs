@@ -3,7 +3,7 @@
 use crate::support::env::Env;
 
 #[test]
-fn a_job_that_is_named_twice_is_one_job() {
+fn job_named_twice_is_trashed_once() {
     let env = Env::new();
     let uuid = env.post("resize");
     let trash = ["trash", &uuid, "@1", &uuid[..8], "--force", "--yes"];
@@ -14,7 +14,7 @@ fn a_job_that_is_named_twice_is_one_job() {
 }
 
 #[test]
-fn the_owner_moves_a_job_to_the_trash() {
+fn owner_trashes_a_job() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada");
@@ -30,7 +30,7 @@ fn the_owner_moves_a_job_to_the_trash() {
 }
 
 #[test]
-fn nobody_else_can_without_force() {
+fn other_users_need_force() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["trash", "@1", "--json"]).run();
@@ -42,7 +42,7 @@ fn nobody_else_can_without_force() {
 }
 
 #[test]
-fn a_namesake_in_the_trash_gives_way() {
+fn same_uuid_in_the_trash_is_replaced() {
     let env = Env::new();
     let uuid = env.post("resize");
     env.trash("@1");
@@ -64,7 +64,7 @@ fn a_namesake_in_the_trash_gives_way() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_is_trashed_by_force_alone() {
+fn unreadable_record_is_trashed_by_force_only() {
     let env = Env::new();
     let uuid = env.post("resize");
     let broken = "PRAGMA ignore_check_constraints = on; UPDATE job SET details = 'nonsense'";
@@ -79,7 +79,7 @@ fn a_record_that_cannot_be_read_is_trashed_by_force_alone() {
 }
 
 #[test]
-fn jobs_are_chosen_by_name_and_state_and_some_of_them_first() {
+fn jobs_are_selected_by_name_state_and_limit() {
     let env = Env::new();
     for name in ["backup-a", "grow", "backup-b", "backup-c", "none"] {
         env.post(name);
@@ -119,7 +119,7 @@ fn jobs_are_chosen_by_name_and_state_and_some_of_them_first() {
 }
 
 #[test]
-fn a_hint_names_the_board_and_the_job_that_were_meant() {
+fn hint_names_the_board_and_the_job() {
     let env = Env::new();
     let board = ["--board", "sqlite:it's.db"];
     let on = |words: &[&str]| env.jobboard(&[words, &board].concat()).run();

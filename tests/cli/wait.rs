@@ -41,7 +41,7 @@ fn assert_unproven(run: &Outcome) {
 }
 
 #[test]
-fn it_lasts_until_all_jobs_are_complete() {
+fn wait_ends_when_all_jobs_are_complete() {
     let env = Env::new();
     env.post_many(2);
     let mut waiting = env.jobboard(&["wait", "@1", "@2"]).spawn();
@@ -63,7 +63,7 @@ fn it_lasts_until_all_jobs_are_complete() {
 }
 
 #[test]
-fn a_job_that_ends_in_the_trash_is_told_by_the_exit_code() {
+fn trashed_job_has_its_own_exit_code() {
     let env = Env::new();
     env.post("resize");
     let mut waiting = env.jobboard(&["wait", "@1"]).spawn();
@@ -81,7 +81,7 @@ fn a_job_that_ends_in_the_trash_is_told_by_the_exit_code() {
 }
 
 #[test]
-fn a_job_that_was_trashed_before_counts_too() {
+fn previously_trashed_job_counts() {
     let env = Env::new();
     env.post("resize");
     env.trash("@1");
@@ -89,7 +89,7 @@ fn a_job_that_was_trashed_before_counts_too() {
 }
 
 #[test]
-fn a_whole_uuid_of_which_nothing_is_known_is_complete_only_if_that_is_asked_for() {
+fn unknown_uuid_is_complete_only_on_request() {
     let env = Env::new();
     env.post("resize");
     let gone = "00000000-0000-4000-8000-000000000001";
@@ -118,7 +118,7 @@ fn a_whole_uuid_of_which_nothing_is_known_is_complete_only_if_that_is_asked_for(
 }
 
 #[test]
-fn where_nothing_was_ever_posted_that_is_said_too() {
+fn missing_board_is_mentioned() {
     let env = Env::new();
     let run = env.jobboard(&["wait", "unique:nightly"]).run();
     assert_eq!(run.code, 3, "{run}");
@@ -129,7 +129,7 @@ fn where_nothing_was_ever_posted_that_is_said_too() {
 }
 
 #[test]
-fn why_a_job_is_in_the_trash_is_told() {
+fn reason_of_a_trashed_job_is_printed() {
     let env = Env::new();
     let script = "echo boom; echo password=hunter$((1+1)); exit 3";
     env.jobboard(&["post", "resize", "--", "sh", "-c", script])
@@ -165,7 +165,7 @@ fn why_a_job_is_in_the_trash_is_told() {
 }
 
 #[test]
-fn an_empty_board_is_waited_for() {
+fn wait_for_an_empty_board() {
     let env = Env::new();
     let wait = ["wait", "--empty", "--json"];
     assert_eq!(env.jobboard(&wait).run().json()["done"], "empty");
@@ -179,7 +179,7 @@ fn an_empty_board_is_waited_for() {
 }
 
 #[test]
-fn a_job_that_can_be_claimed_is_printed_and_left_alone() {
+fn claimable_job_is_printed_and_not_claimed() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["wait", "--any"]).run();
@@ -193,7 +193,7 @@ fn a_job_that_can_be_claimed_is_printed_and_left_alone() {
 }
 
 #[test]
-fn only_a_job_for_which_the_filters_hold_is_waited_for() {
+fn wait_for_a_job_that_matches_the_filters() {
     let env = Env::new();
     env.post("resize");
     let wait = ["wait", "--any", "--filter", "name=grow"];
@@ -205,7 +205,7 @@ fn only_a_job_for_which_the_filters_hold_is_waited_for() {
 }
 
 #[test]
-fn the_timeout_ends_it() {
+fn timeout_ends_the_wait() {
     let env = Env::new();
     env.post("resize");
     let run = env.jobboard(&["wait", "@1", "--timeout", "50ms"]).run();
@@ -219,7 +219,7 @@ fn the_timeout_ends_it() {
 }
 
 #[test]
-fn a_signal_ends_it_with_the_code_of_the_signal() {
+fn signal_ends_the_wait_with_its_code() {
     use rustix::process::Signal;
 
     let env = Env::new();
@@ -234,7 +234,7 @@ fn a_signal_ends_it_with_the_code_of_the_signal() {
 }
 
 #[test]
-fn what_to_wait_for_has_to_be_said_once() {
+fn wait_requires_exactly_one_target() {
     let env = Env::new();
     assert_eq!(env.jobboard(&["wait"]).run().code, 2);
     assert_eq!(env.jobboard(&["wait", "@1", "--empty"]).run().code, 2);
@@ -242,7 +242,7 @@ fn what_to_wait_for_has_to_be_said_once() {
 }
 
 #[test]
-fn a_namesake_in_the_trash_is_not_the_job_that_is_waited_for() {
+fn trashed_job_of_the_same_uuid_is_not_the_awaited_one() {
     let env = Env::new();
     let nightly = ["post", "nightly", "--unique", "nightly"];
     env.jobboard(&nightly).run().succeeded();
@@ -257,7 +257,7 @@ fn a_namesake_in_the_trash_is_not_the_job_that_is_waited_for() {
 }
 
 #[test]
-fn a_job_posted_anew_under_the_same_uuid_is_another_job() {
+fn new_job_of_the_same_uuid_is_not_the_awaited_one() {
     let env = Env::new();
     let nightly = ["post", "nightly", "--unique", "nightly"];
     let uuid = env.jobboard(&nightly).run().posted();
@@ -277,7 +277,7 @@ fn a_job_posted_anew_under_the_same_uuid_is_another_job() {
 }
 
 #[test]
-fn it_ends_as_soon_as_one_job_cannot_be_complete_any_more() {
+fn wait_ends_once_one_job_cannot_complete() {
     let env = Env::new();
     env.post_many(2);
     let mut waiting = env.jobboard(&["wait", "@1", "@2"]).spawn();
@@ -287,7 +287,7 @@ fn it_ends_as_soon_as_one_job_cannot_be_complete_any_more() {
 }
 
 #[test]
-fn why_a_job_was_trashed_is_told_to_whoever_waits() {
+fn reason_of_trashing_is_printed_to_waiters() {
     let env = Env::new();
     let job = env.post("resize");
     env.jobboard(&["trash", &job, "--force", "--yes", "--reason", "bad data"])
@@ -301,7 +301,7 @@ fn why_a_job_was_trashed_is_told_to_whoever_waits() {
 }
 
 #[test]
-fn what_is_proposed_instead_of_giving_a_job_up_gives_it_up() {
+fn suggested_way_to_give_a_job_up_works() {
     let env = Env::new();
     let job = env.post("resize");
     let refused = env.jobboard(&["consume", "--failed", &job]).run();
@@ -316,7 +316,7 @@ fn what_is_proposed_instead_of_giving_a_job_up_gives_it_up() {
 }
 
 #[test]
-fn a_job_that_the_server_lost_is_not_complete() {
+fn job_lost_by_the_server_is_not_complete() {
     let strikes: [fn(&mut Lost); 5] = [
         |lost| _ = lost.server.run(&["FLUSHALL"]),
         |lost| {
@@ -353,7 +353,7 @@ fn a_job_that_the_server_lost_is_not_complete() {
 }
 
 #[test]
-fn a_job_that_is_lost_while_it_is_looked_up_is_not_complete() {
+fn job_lost_during_a_lookup_is_not_complete() {
     let Some(lost) = Lost::open() else { return };
     let job = lost.env.post("resize");
     let waiting = lost.waits(&["wait", &job]);
@@ -362,7 +362,7 @@ fn a_job_that_is_lost_while_it_is_looked_up_is_not_complete() {
 }
 
 #[test]
-fn a_job_that_a_peer_ended_is_complete() {
+fn job_ended_by_a_peer_is_complete() {
     let Some(lost) = Lost::open() else { return };
     let job = lost.env.post("resize");
     let waiting = lost.waits(&["wait", &job, "@1"]);
@@ -381,7 +381,7 @@ fn a_job_that_a_peer_ended_is_complete() {
 }
 
 #[test]
-fn the_end_of_an_earlier_run_proves_nothing_of_a_later_one() {
+fn end_of_an_earlier_run_proves_nothing_for_a_later_one() {
     for forgets_numbers in [false, true] {
         let Some(lost) = Lost::open() else { return };
         let post = ["post", "resize", "--unique", "nightly"];
@@ -409,7 +409,7 @@ fn the_end_of_an_earlier_run_proves_nothing_of_a_later_one() {
 }
 
 #[test]
-fn a_job_of_a_file_that_was_replaced_is_not_complete() {
+fn job_of_a_replaced_file_is_not_complete() {
     let (env, other) = (Env::new(), Env::new());
     let job = env.post("resize");
     other.post("b");
@@ -425,7 +425,7 @@ fn a_job_of_a_file_that_was_replaced_is_not_complete() {
 }
 
 #[test]
-fn a_job_that_zookeeper_lost_is_not_complete() {
+fn job_lost_by_zookeeper_is_not_complete() {
     let Some(mut server) = ZooKeeper::start_own() else {
         return;
     };

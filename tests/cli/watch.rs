@@ -24,7 +24,7 @@ fn consume(env: &Env, job: &str) {
 }
 
 /// Returns the events and names in lines of JSON.
-fn told(lines: &[String]) -> Vec<(String, String)> {
+fn events_and_names(lines: &[String]) -> Vec<(String, String)> {
     let values = lines.iter().map(|line| serde_json::from_str(line).unwrap());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     values
@@ -56,7 +56,7 @@ fn each_event_is_a_line() {
 }
 
 #[test]
-fn programs_get_an_object_a_line_at_once() {
+fn json_events_are_printed_immediately() {
     let env = Env::new();
     let watching = watch(&env, &["--json"]);
     let uuid = env.post("resize");
@@ -77,21 +77,21 @@ fn programs_get_an_object_a_line_at_once() {
 }
 
 #[test]
-fn a_board_that_does_not_exist_yet_can_be_watched() {
+fn missing_board_can_be_watched() {
     let env = Env::new();
     let watching = watch(&env, &["--json", "--count", "1"]);
     watching.says("no job was ever posted");
     assert!(!env.board().exists());
     env.post("first");
     assert_eq!(
-        told(&watching.prints(1)),
+        events_and_names(&watching.prints(1)),
         [("posted".into(), "first".into())]
     );
     watching.ended().succeeded();
 }
 
 #[test]
-fn the_timeout_is_a_failure_only_if_events_were_counted_on() {
+fn timeout_fails_only_with_a_missing_count() {
     let env = Env::new();
     env.post("resize");
     let run = env
@@ -110,7 +110,7 @@ fn the_timeout_is_a_failure_only_if_events_were_counted_on() {
 }
 
 #[test]
-fn only_the_events_that_were_asked_for_are_told_and_counted() {
+fn only_requested_events_are_printed_and_counted() {
     let env = Env::new();
     let kinds = [
         "--event", "consumed", "--event", "extended", "--json", "--count", "2",
@@ -121,7 +121,7 @@ fn only_the_events_that_were_asked_for_are_told_and_counted() {
         env.claim(&uuid, "ada");
         consume(&env, &uuid);
     }
-    let told = told(&watching.prints(2));
+    let told = events_and_names(&watching.prints(2));
     assert_eq!(
         told,
         [
@@ -135,7 +135,7 @@ fn only_the_events_that_were_asked_for_are_told_and_counted() {
 }
 
 #[test]
-fn a_filter_follows_a_job_until_it_is_gone() {
+fn filter_follows_a_job_until_it_is_removed() {
     let env = Env::new();
     let before = env.jobboard(&["post", "before", "size:=3"]).run().posted();
     let watching = watch(&env, &["--filter", "details.size>2", "--json"]);
@@ -154,7 +154,7 @@ fn a_filter_follows_a_job_until_it_is_gone() {
         "claimed large",
         "consumed large",
     ];
-    let told = told(&watching.prints(expected.len()));
+    let told = events_and_names(&watching.prints(expected.len()));
     let told: Vec<_> = told
         .iter()
         .map(|(event, name)| format!("{event} {name}"))
@@ -163,7 +163,7 @@ fn a_filter_follows_a_job_until_it_is_gone() {
 }
 
 #[test]
-fn a_filter_sees_the_job_as_the_event_left_it() {
+fn filter_applies_to_the_job_after_the_event() {
     let env = Env::new();
     let watching = watch(&env, &["--filter", "owner=ada", "--json"]);
     for who in ["ada", "bob"] {
@@ -177,13 +177,13 @@ fn a_filter_sees_the_job_as_the_event_left_it() {
             .run()
             .succeeded();
     }
-    let told = told(&watching.prints(3));
+    let told = events_and_names(&watching.prints(3));
     let events: Vec<_> = told.iter().map(|(event, _)| event.as_str()).collect();
     assert_eq!(events, ["claimed", "claimed", "consumed"]);
 }
 
 #[test]
-fn a_command_is_run_for_each_event_one_after_the_other() {
+fn command_runs_once_per_event_in_sequence() {
     let env = Env::new();
     let script = "exec 9>lock; flock -n 9 || echo overlap >> seen; cat >> seen; sleep 0.01";
     let watching = watch(&env, &["--count", "20", "--", "sh", "-c", script]);
@@ -195,11 +195,11 @@ fn a_command_is_run_for_each_event_one_after_the_other() {
     let expected: Vec<_> = (0..20)
         .map(|at| ("posted".into(), format!("job-{at}")))
         .collect();
-    assert_eq!(told(&lines), expected);
+    assert_eq!(events_and_names(&lines), expected);
 }
 
 #[test]
-fn a_command_that_fails_is_told_and_does_not_end_the_watch() {
+fn failed_command_is_reported_and_does_not_end_the_watch() {
     let env = Env::new();
     let script = "grep -q '\"name\":\"job-1\"' && exit 3; exit 0";
     let watching = watch(&env, &["--count", "3", "--", "sh", "-c", script]);
@@ -212,7 +212,7 @@ fn a_command_that_fails_is_told_and_does_not_end_the_watch() {
 }
 
 #[test]
-fn a_signal_ends_it_and_its_command() {
+fn signal_ends_the_watch_and_its_command() {
     let env = Env::new();
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let run = {
@@ -237,7 +237,7 @@ fn a_signal_ends_it_and_its_command() {
 }
 
 #[test]
-fn it_ends_although_what_it_prints_is_not_read() {
+fn watch_ends_with_unread_output() {
     use rustix::event::{PollFd, PollFlags, poll};
 
     for (words, signal, code) in [
@@ -266,7 +266,7 @@ fn it_ends_although_what_it_prints_is_not_read() {
 }
 
 #[test]
-fn it_ends_when_nobody_reads_any_more() {
+fn watch_ends_when_its_reader_closes() {
     let env = Env::new();
     env.post("resize");
     // Nothing happens on the board all the while.
@@ -280,7 +280,7 @@ fn it_ends_when_nobody_reads_any_more() {
 }
 
 #[test]
-fn a_server_that_goes_away_is_waited_for() {
+fn lost_server_is_waited_for() {
     let Some(mut server) = Server::start() else {
         return;
     };
@@ -296,7 +296,7 @@ fn a_server_that_goes_away_is_waited_for() {
     let lines = watching.prints(3);
     let expected = [("posted", "before"), ("resync", ""), ("posted", "after")];
     assert_eq!(
-        told(&lines),
+        events_and_names(&lines),
         expected.map(|(event, name)| (event.into(), name.into()))
     );
     watching.signal(Signal::INT);
@@ -305,7 +305,7 @@ fn a_server_that_goes_away_is_waited_for() {
 }
 
 #[test]
-fn a_server_that_is_not_there_yet_is_waited_for_and_a_wrong_address_is_not() {
+fn absent_server_is_waited_for_and_a_wrong_address_is_not() {
     let Some(mut server) = Server::start() else {
         return;
     };
@@ -318,7 +318,7 @@ fn a_server_that_is_not_there_yet_is_waited_for_and_a_wrong_address_is_not() {
     watching.says("watching ");
     env.post("first");
     assert_eq!(
-        told(&watching.prints(1)),
+        events_and_names(&watching.prints(1)),
         [("posted".into(), "first".into())]
     );
     server.run(&["CONFIG", "SET", "requirepass", "secret"]);
@@ -331,7 +331,7 @@ fn a_server_that_is_not_there_yet_is_waited_for_and_a_wrong_address_is_not() {
 }
 
 #[test]
-fn what_strangers_wrote_cannot_act_on_a_terminal() {
+fn foreign_text_cannot_control_a_terminal() {
     let env = Env::new();
     let watching = watch(&env, &["--count", "1", "-o", "table"]);
     env.post("\u{202e}red");

@@ -25,7 +25,7 @@ async fn begin<'a>(board: &'a Subject, wanted: &str) -> (super::events::Events<'
     (events, shown)
 }
 
-pub(crate) async fn who_begins_to_listen_is_shown_what_nobody_has(board: &Subject) {
+pub(crate) async fn new_listener_is_shown_unclaimed_jobs(board: &Subject) {
     let [tried, left, held] = [
         post_one(board, "tried").await,
         post_one(board, "left").await,
@@ -46,7 +46,7 @@ pub(crate) async fn who_begins_to_listen_is_shown_what_nobody_has(board: &Subjec
     assert_eq!(shown[1].details, on_board(board, &left).await.details);
 }
 
-pub(crate) async fn what_was_shown_is_told_of_whether_or_not_it_was_wanted(board: &Subject) {
+pub(crate) async fn shown_job_has_events_even_if_filtered_out(board: &Subject) {
     use EventKind::{Abandoned, Claimed, Consumed, Posted};
     for (name, wanted) in [("one", "one"), ("two", "none"), ("three", "none")] {
         let key = post_one(board, name).await;

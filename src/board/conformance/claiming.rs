@@ -37,7 +37,7 @@ pub(crate) async fn a_claimed_job_cannot_be_claimed_again(board: &Subject) {
     assert_eq!(on_board(board, &key).await.owner(), Some(&ada().owner));
 }
 
-pub(crate) async fn claiming_ones_own_job_again_is_refused_and_changes_nothing(board: &Subject) {
+pub(crate) async fn claiming_an_own_job_again_is_refused_without_effect(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     let before = on_board(board, &key).await;
@@ -49,7 +49,7 @@ pub(crate) async fn claiming_ones_own_job_again_is_refused_and_changes_nothing(b
     assert_eq!(on_board(board, &key).await, before);
 }
 
-pub(crate) async fn of_twenty_claimants_one_wins(board: &Subject) {
+pub(crate) async fn twenty_claimants_one_winner(board: &Subject) {
     let key = post_one(board, "resize").await;
     let claims = (0..20).map(|number| {
         let (board, key) = (Arc::clone(board), key.clone());
@@ -69,7 +69,7 @@ pub(crate) async fn of_twenty_claimants_one_wins(board: &Subject) {
     }
 }
 
-pub(crate) async fn of_several_jobs_the_first_that_are_free_are_claimed(board: &Subject) {
+pub(crate) async fn first_free_jobs_of_several_are_claimed(board: &Subject) {
     let mut keys = Vec::new();
     for number in 0..5 {
         keys.push(post_one(board, &format!("job{number}")).await);
@@ -84,7 +84,7 @@ pub(crate) async fn of_several_jobs_the_first_that_are_free_are_claimed(board: &
     assert_eq!(on_board(board, &keys[3]).await.holding, None);
 }
 
-pub(crate) async fn a_job_that_is_gone_cannot_be_claimed(board: &Subject) {
+pub(crate) async fn finished_job_cannot_be_claimed(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     board
@@ -111,7 +111,7 @@ pub(crate) async fn fences_grow(board: &Subject) {
     }
 }
 
-pub(crate) async fn a_claim_for_a_time_lapses_by_itself(board: &Subject) {
+pub(crate) async fn timed_claim_expires(board: &Subject) {
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::For(SHORT));
     if !board.capabilities().has_expiring_claims {
@@ -141,7 +141,7 @@ pub(crate) async fn a_claim_for_a_time_lapses_by_itself(board: &Subject) {
     assert!(matches!(late, Err(BoardError::NotOwner { .. })), "{late:?}");
 }
 
-pub(crate) async fn a_claim_without_a_term_does_not_lapse(board: &Subject) {
+pub(crate) async fn claim_without_a_term_does_not_expire(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     let holding = on_board(board, &key).await.holding.expect("a claim");
@@ -149,7 +149,7 @@ pub(crate) async fn a_claim_without_a_term_does_not_lapse(board: &Subject) {
     assert!(holding.claimed_on.is_some());
 }
 
-pub(crate) async fn attempts_are_counted_and_claims_by_hand_are_not(board: &Subject) {
+pub(crate) async fn manual_claims_count_no_attempt(board: &Subject) {
     let key = post_one(board, "resize").await;
     for (rules, attempts) in [(BY_HAND, 0), (ATTEMPT, 1), (BY_HAND, 1), (ATTEMPT, 2)] {
         let claimed = board.claim_one(&key, &ada(), rules).await.unwrap();
@@ -179,7 +179,7 @@ async fn give_back(board: &Subject, claimed: &Claimed, aftermath: Aftermath) {
         .unwrap();
 }
 
-pub(crate) async fn a_claim_ahead_of_its_turn_counts_once_something_came_of_it(board: &Subject) {
+pub(crate) async fn claim_made_ahead_counts_an_attempt_once_it_has_a_result(board: &Subject) {
     let failed = Aftermath::Failed {
         failure: super::settling::failure("broken"),
         not_before: None,
@@ -212,7 +212,7 @@ pub(crate) async fn a_claim_ahead_of_its_turn_counts_once_something_came_of_it(b
     }
 }
 
-pub(crate) async fn a_job_that_was_left_ahead_of_its_turn_is_next_claimed_to_begin_at_once(
+pub(crate) async fn job_released_ahead_of_its_turn_starts_immediately_when_claimed_next(
     board: &Subject,
 ) {
     let key = [post_one(board, "resize").await];
@@ -232,7 +232,7 @@ pub(crate) async fn a_job_that_was_left_ahead_of_its_turn_is_next_claimed_to_beg
     assert_eq!(again.job.history.attempts, 2);
 }
 
-pub(crate) async fn a_postponed_job_is_passed_over_unless_it_is_named(board: &Subject) {
+pub(crate) async fn postponed_job_is_claimed_only_by_reference(board: &Subject) {
     let key = post_one(board, "resize").await;
     let not_before = chrono::Utc::now() + LONG;
     claim_one(board, &key, &ada()).await.unwrap();
@@ -256,7 +256,7 @@ pub(crate) async fn a_postponed_job_is_passed_over_unless_it_is_named(board: &Su
     claim_one(board, &key, &ada()).await.unwrap();
 }
 
-pub(crate) async fn a_renewed_claim_outlives_its_term(board: &Subject) {
+pub(crate) async fn renewed_claim_outlives_its_first_term(board: &Subject) {
     let mut term = SHORT;
     while !is_renewed_in_time(board, term).await {
         term *= 4;
@@ -330,7 +330,7 @@ pub(crate) async fn only_the_holder_of_a_claim_can_renew_it(board: &Subject) {
     assert!(answers[3].is_ok(), "{answers:?}");
 }
 
-pub(crate) async fn renewing_does_not_revive_a_lapsed_claim(board: &Subject) {
+pub(crate) async fn renewal_does_not_revive_an_expired_claim(board: &Subject) {
     if !board.capabilities().has_expiring_claims {
         return;
     }
@@ -346,7 +346,7 @@ pub(crate) async fn renewing_does_not_revive_a_lapsed_claim(board: &Subject) {
     assert_eq!(on_board(board, &key).await.holding, None);
 }
 
-pub(crate) async fn a_claim_by_hand_can_be_given_an_expiry(board: &Subject) {
+pub(crate) async fn manual_claim_can_be_given_an_expiry(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     let extension = Claim {

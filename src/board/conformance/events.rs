@@ -39,7 +39,7 @@ pub(super) fn all_of(name: &str, kinds: &[EventKind]) -> Vec<(EventKind, String)
     kinds.iter().map(|kind| (*kind, name.to_owned())).collect()
 }
 
-pub(crate) async fn each_verb_yields_its_event_in_order(board: &Subject) {
+pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
     use EventKind::{Abandoned, Claimed, Consumed, Posted, Purged, Restored, Trashed};
     let mut events = board.events().await.unwrap().stream;
     let key = post_one(board, "resize").await;
@@ -53,35 +53,35 @@ pub(crate) async fn each_verb_yields_its_event_in_order(board: &Subject) {
         (Claimed, Some(ada().owner), Some(claimed.fence))
     );
     settle_as_ada(board, &key, release()).await;
-    tells(&mut events, &[Abandoned]).await;
+    expect_kinds(&mut events, &[Abandoned]).await;
     for _ in 0..2 {
         claim_one(board, &key, &ada()).await.unwrap();
-        tells(&mut events, &[Claimed]).await;
+        expect_kinds(&mut events, &[Claimed]).await;
         settle_as_ada(board, &key, Outcome::Trash(None)).await;
-        tells(&mut events, &[Trashed]).await;
+        expect_kinds(&mut events, &[Trashed]).await;
         board
             .restore(&[crate::job::Restore::from_trash(key.clone(), None)])
             .await
             .unwrap();
-        tells(&mut events, &[Restored]).await;
+        expect_kinds(&mut events, &[Restored]).await;
     }
     claim_one(board, &key, &ada()).await.unwrap();
-    tells(&mut events, &[Claimed]).await;
+    expect_kinds(&mut events, &[Claimed]).await;
     settle_as_ada(board, &key, Outcome::Trash(None)).await;
     board
         .purge(&[crate::job::Purge::of(key.clone())])
         .await
         .unwrap();
-    tells(&mut events, &[Trashed, Purged]).await;
+    expect_kinds(&mut events, &[Trashed, Purged]).await;
     let key = post_one(board, "resize").await;
-    tells(&mut events, &[Posted]).await;
+    expect_kinds(&mut events, &[Posted]).await;
     claim_one(board, &key, &ada()).await.unwrap();
-    tells(&mut events, &[Claimed]).await;
+    expect_kinds(&mut events, &[Claimed]).await;
     settle_as_ada(board, &key, Outcome::Consume).await;
-    tells(&mut events, &[Consumed]).await;
+    expect_kinds(&mut events, &[Consumed]).await;
 }
 
-pub(crate) async fn an_override_yields_the_event_of_its_outcome(board: &Subject) {
+pub(crate) async fn forced_settlement_emits_the_event_of_its_outcome(board: &Subject) {
     use EventKind::{Consumed, Posted, Trashed};
     let mut events = board.events().await.unwrap().stream;
     for (outcome, told) in [
@@ -89,14 +89,14 @@ pub(crate) async fn an_override_yields_the_event_of_its_outcome(board: &Subject)
         (Outcome::Trash(None), Trashed),
     ] {
         let key = post_one(board, "resize").await;
-        tells(&mut events, &[Posted]).await;
+        expect_kinds(&mut events, &[Posted]).await;
         let nobody = Authority::Override(Witness::Unclaimed);
         board.settle_one(&key, outcome, nobody).await.unwrap();
-        tells(&mut events, &[told]).await;
+        expect_kinds(&mut events, &[told]).await;
     }
 }
 
-pub(crate) async fn an_event_tells_who_did_it_and_why(board: &Subject) {
+pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     let mut events = board.events().await.unwrap().stream;
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
@@ -152,11 +152,11 @@ async fn settle_as_ada(board: &Subject, key: &JobKey, outcome: Outcome) {
 }
 
 /// Checks the next events of the job under test.
-async fn tells(events: &mut Events<'_>, kinds: &[EventKind]) {
+async fn expect_kinds(events: &mut Events<'_>, kinds: &[EventKind]) {
     assert_eq!(next(events, kinds.len()).await, all_of("resize", kinds));
 }
 
-pub(crate) async fn a_claim_that_lapses_is_told_at_its_deadline(board: &Subject) {
+pub(crate) async fn expired_claim_is_reported_at_its_deadline(board: &Subject) {
     if !board.capabilities().has_expiring_claims {
         return;
     }
@@ -173,7 +173,7 @@ pub(crate) async fn a_claim_that_lapses_is_told_at_its_deadline(board: &Subject)
     assert_eq!(next_event(&mut events).await.kind, EventKind::Claimed);
 }
 
-pub(crate) async fn renewing_a_kept_lease_is_no_event_and_extending_is(board: &Subject) {
+pub(crate) async fn renewal_emits_no_event_but_an_extension_does(board: &Subject) {
     if !board.capabilities().has_expiring_claims {
         return;
     }
@@ -202,7 +202,7 @@ pub(crate) async fn renewing_a_kept_lease_is_no_event_and_extending_is(board: &S
     assert_eq!(told, expected);
 }
 
-pub(crate) async fn a_job_that_came_and_went_is_told_whole(board: &Subject) {
+pub(crate) async fn short_lived_job_has_complete_events(board: &Subject) {
     use EventKind::{Claimed, Consumed, Posted};
     let mut events = board.events().await.unwrap().stream;
     for name in ["one", "two"] {
@@ -228,7 +228,7 @@ pub(crate) async fn a_job_that_came_and_went_is_told_whole(board: &Subject) {
     }
 }
 
-pub(crate) async fn an_event_says_which_job_and_whose_claim_it_is_about(board: &Subject) {
+pub(crate) async fn event_identifies_its_job_and_claim(board: &Subject) {
     let old = post_one(board, "old").await;
     let mut events = board.events().await.unwrap().stream;
     let mut other = board.events().await.unwrap().stream;
@@ -314,7 +314,7 @@ impl Followed {
     }
 }
 
-pub(crate) async fn following_the_events_leads_to_what_is_listed(board: &Subject) {
+pub(crate) async fn events_lead_to_the_same_state_as_a_listing(board: &Subject) {
     let mut events = board.events().await.unwrap().stream;
     let workers = (0..4).map(|number| tokio::spawn(work(Arc::clone(board), number)));
     for worker in workers.collect::<Vec<_>>() {

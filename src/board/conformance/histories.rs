@@ -327,7 +327,7 @@ impl<'a> History<'a> {
         let lapses_are_missing = |told: &[Vec<Told>; JOBS]| {
             let missing = |(it, told): (&Played, &Vec<Told>)| {
                 let is_so_far =
-                    is_told(told, &it.model.told[..told.len().min(it.model.told.len())]);
+                    is_consistent(told, &it.model.told[..told.len().min(it.model.told.len())]);
                 let mut rest = it.model.told.iter().skip(told.len());
                 is_so_far && rest.any(|it| it.0 == EventKind::Expired)
             };
@@ -356,7 +356,7 @@ impl<'a> History<'a> {
             .await
             .unwrap();
         for (it, told) in self.jobs.iter().zip(told) {
-            if !is_told(&told, &it.model.told) {
+            if !is_consistent(&told, &it.model.told) {
                 return Err(format!("reported {told:?} instead of {:?}", it.model.told));
             }
         }
@@ -386,7 +386,7 @@ impl<'a> History<'a> {
 }
 
 /// Whether the events match the history. A claim that expires unseen may be reported as abandoned.
-fn is_told(told: &[Told], happened: &[Told]) -> bool {
+fn is_consistent(told: &[Told], happened: &[Told]) -> bool {
     let is_same = |(told, happened): (&Told, &Told)| {
         let is_end = happened.0 == EventKind::Expired && told.0 == EventKind::Abandoned;
         told.1 == happened.1 && (is_end || told.0 == happened.0)

@@ -36,7 +36,7 @@ pub(crate) async fn each_job_is_listed_once(board: &Subject) {
     }
 }
 
-pub(crate) async fn the_ranked_order_is_most_urgent_first_and_then_oldest_first(board: &Subject) {
+pub(crate) async fn ranked_order_is_most_urgent_first_then_oldest_first(board: &Subject) {
     use Priority::{High, Low, Normal, VeryHigh, VeryLow};
     let priorities = [
         Normal, VeryLow, High, VeryHigh, Low, Normal, VeryHigh, Low, High, VeryLow,
@@ -52,7 +52,7 @@ pub(crate) async fn the_ranked_order_is_most_urgent_first_and_then_oldest_first(
     assert_eq!(names, ["4", "7", "3", "9", "1", "6", "5", "8", "2", "10"]);
 }
 
-pub(crate) async fn claimed_jobs_are_not_among_the_unclaimed(board: &Subject) {
+pub(crate) async fn unclaimed_listing_excludes_claimed_jobs(board: &Subject) {
     let (free, held) = (post_one(board, "free").await, post_one(board, "held").await);
     let lapsed = post_one(board, "lapsed").await;
     claim_one(board, &held, &ada()).await.unwrap();
@@ -76,7 +76,7 @@ pub(crate) async fn claimed_jobs_are_not_among_the_unclaimed(board: &Subject) {
     }
 }
 
-pub(crate) async fn details_come_only_when_asked_for(board: &Subject) {
+pub(crate) async fn details_are_read_only_on_request(board: &Subject) {
     post_one(board, "resize").await;
     let brief = Query {
         detail: Detail::Brief,
@@ -90,7 +90,7 @@ pub(crate) async fn details_come_only_when_asked_for(board: &Subject) {
     assert!(whole.size > 0);
 }
 
-pub(crate) async fn jobs_are_found_by_uuid_beginning_number_and_key(board: &Subject) {
+pub(crate) async fn job_is_found_by_uuid_prefix_number_and_key(board: &Subject) {
     post_many(board, 50).await;
     let key = post_one(board, "wanted").await;
     let job = on_board(board, &key).await;
@@ -118,7 +118,7 @@ pub(crate) async fn jobs_are_found_by_uuid_beginning_number_and_key(board: &Subj
     assert_eq!(found[4..], [nothing.clone(), nothing.clone(), nothing]);
 }
 
-pub(crate) async fn an_ambiguous_beginning_yields_candidates(board: &Subject) {
+pub(crate) async fn ambiguous_prefix_returns_candidates(board: &Subject) {
     let uuid = |last: u128| Uuid::from_u128(0xabcd_1234_0000_4000_8000_0000_0000_0000 + last);
     for last in 0..3 {
         let twin = Draft {
@@ -141,7 +141,7 @@ pub(crate) async fn an_ambiguous_beginning_yields_candidates(board: &Subject) {
     assert_eq!(found.job().unwrap().uuid, uuid(1).to_string());
 }
 
-pub(crate) async fn the_shelves_are_separate(board: &Subject) {
+pub(crate) async fn board_and_trash_are_listed_separately(board: &Subject) {
     let (kept, trashed) = (
         post_one(board, "kept").await,
         post_one(board, "trashed").await,
@@ -162,9 +162,7 @@ pub(crate) async fn the_shelves_are_separate(board: &Subject) {
     assert_eq!(get(board, Shelf::Board, &trashed).await, None);
 }
 
-pub(crate) async fn jobs_that_are_posted_or_finished_during_a_listing_do_not_disturb_it(
-    board: &Subject,
-) {
+pub(crate) async fn listing_is_unaffected_by_concurrent_posts_and_ends(board: &Subject) {
     let posted = post_many(board, COUNT).await;
     let query = Query {
         order: Order::Any,

@@ -159,7 +159,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    fn tell(&mut self, kind: EventKind, who: Option<usize>) -> Answer {
+    fn record(&mut self, kind: EventKind, who: Option<usize>) -> Answer {
         self.told.push((kind, who));
         ok()
     }
@@ -173,7 +173,7 @@ impl Model {
         if let Some(namesake) = self.trash.as_mut().filter(|_| self.shares_record) {
             *namesake = Known::new(namesake.number, namesake.priority);
         }
-        self.tell(EventKind::Posted, None)
+        self.record(EventKind::Posted, None)
     }
 
     pub(crate) fn claim(&mut self, who: usize, is_attempt: bool) -> Answer {
@@ -188,7 +188,7 @@ impl Model {
                 self.claims += 1;
                 job.claim = Some((who, self.claims));
                 job.attempts += u32::from(is_attempt);
-                self.tell(EventKind::Claimed, Some(who))
+                self.record(EventKind::Claimed, Some(who))
             }
         }
     }
@@ -196,7 +196,7 @@ impl Model {
     /// Expires a claim that was just won.
     pub(crate) fn lapse(&mut self, who: usize) {
         self.board.as_mut().unwrap().claim = None;
-        self.tell(EventKind::Expired, Some(who));
+        self.record(EventKind::Expired, Some(who));
     }
 
     /// Ends the lease of an actor's session; false if it had none.
@@ -206,7 +206,7 @@ impl Model {
             return false;
         };
         job.claim = None;
-        self.tell(EventKind::Abandoned, Some(who));
+        self.record(EventKind::Abandoned, Some(who));
         true
     }
 
@@ -259,15 +259,15 @@ impl Model {
             Ending::Postponed | Ending::Failed { is_held_back: true }
         );
         match ending {
-            Ending::Consume | Ending::GiveUp => self.tell(EventKind::Consumed, who),
+            Ending::Consume | Ending::GiveUp => self.record(EventKind::Consumed, who),
             Ending::Trash { .. } | Ending::Spent => {
                 let namesake = self.trash.replace(job);
-                self.tell(EventKind::Trashed, who);
+                self.record(EventKind::Trashed, who);
                 namesake.map_or_else(ok, |_| "ok, in the place of another".to_owned())
             }
             _ => {
                 self.board = Some(job);
-                self.tell(EventKind::Abandoned, who)
+                self.record(EventKind::Abandoned, who)
             }
         }
     }
@@ -327,13 +327,13 @@ impl Model {
         if !keeps_attempts {
             (job.attempts, job.postponed) = (0, 0);
         }
-        self.tell(EventKind::Restored, None)
+        self.record(EventKind::Restored, None)
     }
 
     pub(crate) fn purge(&mut self) -> Answer {
         match self.trash.take() {
             None => "no such job".to_owned(),
-            Some(_) => self.tell(EventKind::Purged, None),
+            Some(_) => self.record(EventKind::Purged, None),
         }
     }
 }

@@ -33,7 +33,7 @@ fn transferred() -> Draft {
     }
 }
 
-pub(crate) async fn a_copy_is_posted_claimed_and_counts_no_attempt(board: &Subject) {
+pub(crate) async fn copied_job_is_posted_claimed_and_counts_no_attempt(board: &Subject) {
     let draft = transferred();
     let mover = claimant(MOVER, Term::Indefinite);
     let posted = board
@@ -74,7 +74,7 @@ pub(crate) async fn a_copy_is_posted_claimed_and_counts_no_attempt(board: &Subje
     assert!(matches!(again, Err(BoardError::Exists { .. })), "{again:?}");
 }
 
-pub(crate) async fn a_record_is_written_with_the_end_of_the_job_or_not_at_all(board: &Subject) {
+pub(crate) async fn move_record_is_written_together_with_the_end_of_the_job(board: &Subject) {
     board.begin_move(&begun("sqlite:b.db")).await.unwrap();
     board.begin_move(&begun("sqlite:c.db")).await.unwrap();
     let (moved, kept) = (
@@ -123,7 +123,7 @@ pub(crate) async fn a_record_is_written_with_the_end_of_the_job_or_not_at_all(bo
     assert_eq!(board.moves().await.unwrap(), []);
 }
 
-pub(crate) async fn a_board_that_no_job_has_left_has_no_records(board: &Subject) {
+pub(crate) async fn board_without_moved_jobs_has_no_records(board: &Subject) {
     assert_eq!(board.moves().await.unwrap(), []);
     board.end_moves(&[begun("x")]).await.unwrap();
     post_one(board, "a").await;

@@ -76,7 +76,7 @@ async fn remembered(board: &Subject, uuid: &str) -> Job {
     }
 }
 
-pub(crate) async fn a_consumed_job_is_remembered_as_it_was(board: &Subject) {
+pub(crate) async fn consumed_job_stays_in_the_history_unchanged(board: &Subject) {
     let before = Utc::now() - chrono::TimeDelta::seconds(1);
     let key = post(board, urgent("resize", Priority::High)).await;
     let claimed = board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
@@ -109,7 +109,7 @@ pub(crate) async fn a_consumed_job_is_remembered_as_it_was(board: &Subject) {
     assert_eq!(get(board, Shelf::Board, &key).await, None);
 }
 
-pub(crate) async fn each_end_is_told_from_the_others(board: &Subject) {
+pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
     let mut uuids = Vec::new();
     for name in ["done", "failed", "purged"] {
         let key = post_one(board, name).await;
@@ -141,7 +141,7 @@ pub(crate) async fn each_end_is_told_from_the_others(board: &Subject) {
 }
 
 /// For boards with separate history records: the length of a history record stays limited, unlike its texts.
-pub(crate) async fn of_long_texts_the_beginning_is_remembered(board: &Subject) {
+pub(crate) async fn history_truncates_long_texts(board: &Subject) {
     let long = "\u{e4}".repeat(2_000);
     let book = Book {
         name: long.clone(),
@@ -177,7 +177,7 @@ pub(crate) async fn of_long_texts_the_beginning_is_remembered(board: &Subject) {
     }
 }
 
-pub(crate) async fn what_ended_last_is_listed_first(board: &Subject) {
+pub(crate) async fn history_lists_the_latest_end_first(board: &Subject) {
     for name in ["first", "second", "third"] {
         let key = post_one(board, name).await;
         claim_one(board, &key, &ada()).await.unwrap();
@@ -189,7 +189,7 @@ pub(crate) async fn what_ended_last_is_listed_first(board: &Subject) {
     assert_eq!(list(board, WHOLE_BOARD).await, []);
 }
 
-pub(crate) async fn a_job_that_is_given_back_is_not_past(board: &Subject) {
+pub(crate) async fn abandoned_job_is_not_in_the_history(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     let given_back = Outcome::Abandon(Aftermath::None);
@@ -201,7 +201,7 @@ pub(crate) async fn a_job_that_is_given_back_is_not_past(board: &Subject) {
 }
 
 /// More than a deletion batch, and than a page.
-pub(crate) async fn of_many_ends_none_is_lost_or_doubled(board: &Subject) {
+pub(crate) async fn history_of_many_ends_is_complete_without_duplicates(board: &Subject) {
     const JOBS: usize = 300;
     let drafts: Vec<_> = (0..JOBS)
         .map(|number| draft(&format!("job{number}")))
@@ -232,11 +232,11 @@ pub(crate) async fn of_many_ends_none_is_lost_or_doubled(board: &Subject) {
     assert_eq!(uuids.len(), JOBS);
 }
 
-/// The history limit for [`no_more_is_remembered_than_is_wanted`].
+/// The history limit for [`history_is_limited_to_the_configured_length`].
 pub(crate) const FEW: u32 = 20;
 
 /// For boards that keep the history of [`FEW`] jobs, unlike those of the other tests.
-pub(crate) async fn no_more_is_remembered_than_is_wanted(board: &Subject) {
+pub(crate) async fn history_is_limited_to_the_configured_length(board: &Subject) {
     for number in 0..100 {
         let key = post_one(board, &format!("job{number}")).await;
         claim_one(board, &key, &ada()).await.unwrap();

@@ -22,7 +22,7 @@ async fn kept(board: &Subject) -> Vec<Pause> {
     pauses
 }
 
-pub(crate) async fn a_pause_is_kept_as_it_was_asked_for_until_it_is_ended(board: &Subject) {
+pub(crate) async fn pause_is_stored_until_it_is_ended(board: &Subject) {
     assert!(kept(board).await.is_empty());
     let (all, some) = (
         pause("*", None),
@@ -41,7 +41,7 @@ pub(crate) async fn a_pause_is_kept_as_it_was_asked_for_until_it_is_ended(board:
     assert!(kept(board).await.is_empty());
 }
 
-pub(crate) async fn what_is_paused_and_resumed_is_told(board: &Subject) {
+pub(crate) async fn pausing_and_resuming_emit_events(board: &Subject) {
     let mut events = board.events().await.unwrap().stream;
     let some = pause("a/b %*", None);
     let mut tells = async |kind: EventKind| {
@@ -62,7 +62,7 @@ pub(crate) async fn what_is_paused_and_resumed_is_told(board: &Subject) {
     tells(EventKind::Resumed).await;
 }
 
-pub(crate) async fn a_paused_job_is_no_candidate_until_its_pause_ends(board: &Subject) {
+pub(crate) async fn paused_job_is_no_candidate_until_its_pause_ends(board: &Subject) {
     post_one(board, "backup").await;
     post_one(board, "resize").await;
     let candidates = async || {

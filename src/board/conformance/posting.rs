@@ -9,7 +9,7 @@ use crate::{
     job::{Book, State},
 };
 
-pub(crate) async fn a_posted_job_is_found_as_it_was_posted(board: &Subject) {
+pub(crate) async fn posted_job_is_read_back_unchanged(board: &Subject) {
     let draft = Draft {
         priority: Priority::VeryHigh,
         book: Some(Book {
@@ -32,7 +32,7 @@ pub(crate) async fn a_posted_job_is_found_as_it_was_posted(board: &Subject) {
     assert!(age.num_seconds().abs() < 60, "{age}");
 }
 
-pub(crate) async fn posts_are_numbered_in_the_order_in_which_they_are_given(board: &Subject) {
+pub(crate) async fn posts_are_numbered_in_order(board: &Subject) {
     let drafts: Vec<_> = (0..20)
         .map(|number| draft(&format!("job{number}")))
         .collect();
@@ -51,7 +51,7 @@ pub(crate) async fn posts_are_numbered_in_the_order_in_which_they_are_given(boar
     assert_eq!(listed, given);
 }
 
-pub(crate) async fn a_uuid_is_on_the_board_only_once(board: &Subject) {
+pub(crate) async fn uuid_is_unique_on_the_board(board: &Subject) {
     let first = Draft {
         chosen: true,
         ..draft("first")
@@ -70,7 +70,7 @@ pub(crate) async fn a_uuid_is_on_the_board_only_once(board: &Subject) {
     assert_eq!(list(board, WHOLE_BOARD).await.len(), 1);
 }
 
-pub(crate) async fn a_refused_draft_does_not_keep_others_from_being_posted(board: &Subject) {
+pub(crate) async fn refused_draft_does_not_block_the_others(board: &Subject) {
     let taken = Draft {
         chosen: true,
         ..draft("taken")
@@ -83,7 +83,7 @@ pub(crate) async fn a_refused_draft_does_not_keep_others_from_being_posted(board
     assert_eq!(list(board, WHOLE_BOARD).await.len(), 3);
 }
 
-pub(crate) async fn a_namesake_in_the_trash_is_no_obstacle(board: &Subject) {
+pub(crate) async fn same_uuid_in_the_trash_does_not_block_a_post(board: &Subject) {
     let draft = Draft {
         chosen: true,
         ..draft("resize")
@@ -116,7 +116,7 @@ pub(crate) async fn a_job_can_be_posted_already_claimed(board: &Subject) {
         .unwrap();
 }
 
-pub(crate) async fn of_twenty_posts_of_one_uuid_one_is_posted(board: &Subject) {
+pub(crate) async fn twenty_posts_of_one_uuid_one_succeeds(board: &Subject) {
     let draft = Draft {
         chosen: true,
         ..draft("resize")
@@ -134,7 +134,7 @@ pub(crate) async fn of_twenty_posts_of_one_uuid_one_is_posted(board: &Subject) {
     assert_eq!(list(board, WHOLE_BOARD).await.len(), 1);
 }
 
-pub(crate) async fn many_jobs_can_be_posted_at_once(board: &Subject) {
+pub(crate) async fn one_call_posts_1200_jobs(board: &Subject) {
     let drafts: Vec<_> = (0..1200)
         .map(|number| draft(&format!("job{number}")))
         .collect();

@@ -49,7 +49,7 @@ async fn registered(board: &Subject) -> Vec<Conductor> {
     conductors
 }
 
-pub(crate) async fn conductors_come_and_go(board: &Subject) {
+pub(crate) async fn conductors_register_and_leave(board: &Subject) {
     post_one(board, "resize").await;
     let mut events = board.events().await.unwrap().stream;
     let night = Conductor {
@@ -73,7 +73,7 @@ pub(crate) async fn conductors_come_and_go(board: &Subject) {
     assert_eq!(told, all_of("night", &[joined, left]));
 }
 
-pub(crate) async fn what_a_conductor_tells_is_kept_beside_its_name(board: &Subject) {
+pub(crate) async fn status_of_a_conductor_is_stored_with_its_name(board: &Subject) {
     post_one(board, "resize").await;
     let told = |slots| Told {
         slots: Some(slots),
@@ -97,7 +97,7 @@ pub(crate) async fn what_a_conductor_tells_is_kept_beside_its_name(board: &Subje
     board.close().await;
 }
 
-pub(crate) async fn a_name_is_taken_while_its_conductor_is_at_work(board: &Subject) {
+pub(crate) async fn name_of_a_running_conductor_is_taken(board: &Subject) {
     board.register(&conductor("night")).await.unwrap();
     let refused = board.register(&conductor("night")).await;
     assert!(
@@ -147,7 +147,7 @@ pub(crate) async fn killed_conductor_is_listed_until_its_name_is_taken(
     assert_eq!(registered(board).await, []);
 }
 
-pub(crate) async fn the_health_counts_the_jobs(board: &Subject) {
+pub(crate) async fn health_counts_jobs(board: &Subject) {
     let health = board.health().await.unwrap();
     assert_eq!((health.jobs, health.trashed, health.is_used), (0, 0, false));
     for name in ["one", "two"] {

@@ -36,7 +36,7 @@ async fn fail(board: &Subject, key: &JobKey) {
     board.settle_one(key, failed, by_name("ada")).await.unwrap();
 }
 
-pub(crate) async fn a_job_that_is_held_back_can_be_tried_at_once(board: &Subject) {
+pub(crate) async fn delayed_job_can_be_retried_immediately(board: &Subject) {
     let key = post_one(board, "resize").await;
     let before = on_board(board, &key).await;
     fail(board, &key).await;
@@ -70,7 +70,7 @@ pub(crate) async fn a_job_that_is_held_back_can_be_tried_at_once(board: &Subject
     assert_eq!(next_event(&mut events).await.kind, EventKind::Claimed);
 }
 
-pub(crate) async fn only_what_is_held_back_and_free_is_tried_at_once(board: &Subject) {
+pub(crate) async fn only_unclaimed_delayed_jobs_can_be_retried(board: &Subject) {
     let key = post_one(board, "resize").await;
     let before = on_board(board, &key).await;
     let refused = retry(board, &key, false).await;
@@ -107,7 +107,7 @@ pub(crate) async fn only_what_is_held_back_and_free_is_tried_at_once(board: &Sub
     assert!(matches!(refused, Err(BoardError::NoSuchJob)), "{refused:?}");
 }
 
-pub(crate) async fn a_job_may_come_back_with_its_attempts(board: &Subject) {
+pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {
     let key = post_one(board, "resize").await;
     trash(board, &key).await;
     let restore = Restore {
@@ -129,7 +129,7 @@ pub(crate) async fn a_job_may_come_back_with_its_attempts(board: &Subject) {
 }
 
 /// Twenty clients retry a job and one claims it; each result is correct.
-pub(crate) async fn of_twenty_who_retry_a_job_one_succeeds(board: &Subject) {
+pub(crate) async fn twenty_retries_of_a_job_one_succeeds(board: &Subject) {
     let key = post_one(board, "resize").await;
     fail(board, &key).await;
     let tries = (0..20).map(|_| retry(board, &key, false));

@@ -30,7 +30,7 @@ fn outcomes() -> [Outcome; 3] {
     [release(), Outcome::Consume, Outcome::Trash(None)]
 }
 
-pub(crate) async fn only_the_owner_may_settle_by_name(board: &Subject) {
+pub(crate) async fn only_the_owner_can_settle_by_name(board: &Subject) {
     for outcome in outcomes() {
         let key = post_one(board, "resize").await;
         claim_one(board, &key, &ada()).await.unwrap();
@@ -50,7 +50,7 @@ pub(crate) async fn only_the_owner_may_settle_by_name(board: &Subject) {
     }
 }
 
-pub(crate) async fn nobody_may_settle_an_unclaimed_job_by_name(board: &Subject) {
+pub(crate) async fn unclaimed_job_cannot_be_settled_by_name(board: &Subject) {
     let key = post_one(board, "resize").await;
     for outcome in outcomes() {
         let refused = board.settle_one(&key, outcome, by_name("ada")).await;
@@ -62,7 +62,7 @@ pub(crate) async fn nobody_may_settle_an_unclaimed_job_by_name(board: &Subject) 
     assert_eq!(on_board(board, &key).await.state(), State::Unclaimed);
 }
 
-pub(crate) async fn a_lease_won_again_by_the_same_name_is_another_claim(board: &Subject) {
+pub(crate) async fn same_name_gets_a_new_fence_for_each_claim(board: &Subject) {
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::Kept(LONG));
     let first = claim_one(board, &key, &by).await.unwrap();
@@ -94,7 +94,7 @@ pub(crate) async fn an_abandoned_job_can_be_claimed_again(board: &Subject) {
     claim_one(board, &key, &bob()).await.unwrap();
 }
 
-pub(crate) async fn a_consumed_job_is_gone(board: &Subject) {
+pub(crate) async fn consumed_job_is_removed(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     board
@@ -109,7 +109,7 @@ pub(crate) async fn a_consumed_job_is_gone(board: &Subject) {
     assert!(matches!(again, Err(BoardError::NoSuchJob)), "{again:?}");
 }
 
-pub(crate) async fn of_twenty_consumers_one_succeeds(board: &Subject) {
+pub(crate) async fn twenty_consumers_one_succeeds(board: &Subject) {
     let key = post_one(board, "resize").await;
     claim_one(board, &key, &ada()).await.unwrap();
     let consumers = (0..20).map(|_| {
@@ -124,7 +124,7 @@ pub(crate) async fn of_twenty_consumers_one_succeeds(board: &Subject) {
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
 }
 
-pub(crate) async fn each_of_several_settlements_has_its_own_answer(board: &Subject) {
+pub(crate) async fn each_settlement_of_a_batch_has_its_own_result(board: &Subject) {
     let mut settlements = Vec::new();
     for (number, outcome) in outcomes().into_iter().enumerate() {
         let key = post_one(board, &format!("job{number}")).await;
@@ -147,7 +147,7 @@ pub(crate) async fn each_of_several_settlements_has_its_own_answer(board: &Subje
     assert_eq!(trashed.unwrap().state(), State::Trashed);
 }
 
-pub(crate) async fn an_override_acts_on_what_was_seen(board: &Subject) {
+pub(crate) async fn forced_settlement_applies_to_the_observed_state(board: &Subject) {
     for outcome in outcomes() {
         let key = post_one(board, "resize").await;
         claim_one(board, &key, &ada()).await.unwrap();
@@ -168,7 +168,7 @@ pub(crate) async fn an_override_acts_on_what_was_seen(board: &Subject) {
     force(board, &key, release(), stated).await.unwrap();
 }
 
-pub(crate) async fn an_override_is_refused_when_the_claim_has_changed(board: &Subject) {
+pub(crate) async fn forced_settlement_is_refused_after_the_claim_changed(board: &Subject) {
     let key = post_one(board, "resize").await;
     let wanted = JobRef::Key(key.clone());
     let unclaimed = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
@@ -188,7 +188,7 @@ pub(crate) async fn an_override_is_refused_when_the_claim_has_changed(board: &Su
     assert_eq!(on_board(board, &key).await.owner(), Some(&ada().owner));
 }
 
-pub(crate) async fn an_override_can_settle_a_job_that_nobody_has(board: &Subject) {
+pub(crate) async fn unclaimed_job_can_be_settled_by_force(board: &Subject) {
     let key = post_one(board, "resize").await;
     let refused = force(board, &key, release(), Witness::Unclaimed).await;
     assert!(
@@ -201,7 +201,7 @@ pub(crate) async fn an_override_can_settle_a_job_that_nobody_has(board: &Subject
     assert_eq!(get(board, Shelf::Board, &key).await, None);
 }
 
-pub(crate) async fn the_last_three_failures_are_kept(board: &Subject) {
+pub(crate) async fn last_three_failures_are_stored(board: &Subject) {
     let key = post_one(board, "resize").await;
     for number in 1..=4 {
         board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
@@ -230,7 +230,7 @@ pub(crate) async fn the_last_three_failures_are_kept(board: &Subject) {
     );
 }
 
-pub(crate) async fn what_is_given_up_untried_counts_no_attempt(board: &Subject) {
+pub(crate) async fn trashing_an_untried_job_counts_no_attempt(board: &Subject) {
     let key = post_one(board, "resize").await;
     for ahead in [false, true] {
         let rules = ClaimRules {
@@ -271,7 +271,7 @@ pub(crate) async fn interrupted_and_postponed_attempts_do_not_count(board: &Subj
     }
 }
 
-pub(crate) async fn a_late_holder_settles_nothing(board: &Subject) {
+pub(crate) async fn holder_of_an_expired_claim_cannot_settle(board: &Subject) {
     if !board.capabilities().has_expiring_claims {
         return;
     }
@@ -294,7 +294,7 @@ pub(crate) async fn a_late_holder_settles_nothing(board: &Subject) {
     assert_eq!(on_board(board, &key).await.owner(), Some(&bob().owner));
 }
 
-pub(crate) async fn a_postponed_job_stays_so_when_it_is_given_back(board: &Subject) {
+pub(crate) async fn postponed_job_stays_postponed_when_released(board: &Subject) {
     let key = post_one(board, "resize").await;
     let not_before = chrono::Utc::now() + LONG;
     for aftermath in [

@@ -33,7 +33,7 @@ async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
         .map(drop)
 }
 
-pub(crate) async fn a_trashed_job_keeps_what_it_was(board: &Subject) {
+pub(crate) async fn trashed_job_keeps_its_data(board: &Subject) {
     let key = post(board, urgent("resize", Priority::Low)).await;
     let before = on_board(board, &key).await;
     let settled = trash(board, &key).await;
@@ -63,7 +63,7 @@ pub(crate) async fn a_trashed_job_keeps_what_it_was(board: &Subject) {
     assert_eq!(after.history.attempts, 1);
 }
 
-pub(crate) async fn trashing_replaces_a_namesake_and_says_so(board: &Subject) {
+pub(crate) async fn trashing_replaces_the_same_uuid_and_reports_it(board: &Subject) {
     let first = Draft {
         chosen: true,
         ..draft("first")
@@ -89,7 +89,7 @@ pub(crate) async fn trashing_replaces_a_namesake_and_says_so(board: &Subject) {
     assert_eq!(trashed, ["second"]);
 }
 
-pub(crate) async fn a_restored_job_is_as_if_never_tried(board: &Subject) {
+pub(crate) async fn restored_job_has_no_attempts(board: &Subject) {
     let key = post_one(board, "resize").await;
     let before = on_board(board, &key).await;
     trash(board, &key).await;
@@ -105,7 +105,7 @@ pub(crate) async fn a_restored_job_is_as_if_never_tried(board: &Subject) {
     claim_one(board, &key, &bob()).await.unwrap();
 }
 
-pub(crate) async fn a_namesake_on_the_board_keeps_a_job_in_the_trash(board: &Subject) {
+pub(crate) async fn same_uuid_on_the_board_blocks_a_restore(board: &Subject) {
     let draft = Draft {
         chosen: true,
         ..draft("resize")
@@ -121,7 +121,7 @@ pub(crate) async fn a_namesake_on_the_board_keeps_a_job_in_the_trash(board: &Sub
     assert!(get(board, Shelf::Trash, &key).await.is_some());
 }
 
-pub(crate) async fn a_purged_job_is_gone_for_good(board: &Subject) {
+pub(crate) async fn purged_job_is_deleted(board: &Subject) {
     let key = post_one(board, "resize").await;
     trash(board, &key).await;
     purge(board, &key).await.unwrap();
@@ -130,7 +130,7 @@ pub(crate) async fn a_purged_job_is_gone_for_good(board: &Subject) {
     assert!(matches!(again, Err(BoardError::NoSuchJob)), "{again:?}");
 }
 
-pub(crate) async fn what_is_not_in_the_trash_can_be_neither_restored_nor_purged(board: &Subject) {
+pub(crate) async fn only_trashed_jobs_can_be_restored_or_purged(board: &Subject) {
     let key = post_one(board, "resize").await;
     for refused in [restore(board, &key).await, purge(board, &key).await] {
         assert!(matches!(refused, Err(BoardError::NoSuchJob)), "{refused:?}");

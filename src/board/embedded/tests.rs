@@ -51,7 +51,7 @@ keeps_its_promises!(some, board_in);
 
 /// The model detects a board that loses data, and shows it in a handful of acts.
 #[test]
-fn what_a_board_forgets_is_found_by_comparing_it_with_the_model() {
+fn model_comparison_detects_a_board_that_drops_owners() {
     let (board, folder) = open();
     // Creates the file.
     histories::agree(1, || Some((board, &folder)), |it| board_in(it));
@@ -69,10 +69,10 @@ fn what_a_board_forgets_is_found_by_comparing_it_with_the_model() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_for_too_long_is_dropped() {
+async fn old_history_entries_are_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let board = remembering(&folder, past::FEW);
-    past::no_more_is_remembered_than_is_wanted(&board).await;
+    past::history_is_limited_to_the_configured_length(&board).await;
     let kept: i64 = sqlite(&folder)
         .query_row("SELECT count(*) FROM past", [], |row| row.get(0))
         .unwrap();
@@ -80,7 +80,7 @@ async fn what_is_remembered_for_too_long_is_dropped() {
 }
 
 #[tokio::test]
-async fn reading_creates_nothing() {
+async fn reading_creates_no_file() {
     let (board, folder) = open();
     assert!(
         board
@@ -98,7 +98,7 @@ async fn reading_creates_nothing() {
 }
 
 #[tokio::test]
-async fn only_its_owner_may_read_what_it_creates() {
+async fn created_files_are_readable_by_the_owner_alone() {
     let (board, folder) = open();
     post_one(&board, "resize").await;
     for file in folder.path().read_dir().unwrap() {
@@ -109,7 +109,7 @@ async fn only_its_owner_may_read_what_it_creates() {
 }
 
 #[tokio::test]
-async fn a_row_with_odd_values_stops_no_other_job_of_the_batch() {
+async fn row_with_odd_values_does_not_block_its_batch() {
     for odd in [
         "attempts = 9223372036854775807",
         "attempts = -5",
@@ -147,7 +147,7 @@ async fn a_row_with_odd_values_stops_no_other_job_of_the_batch() {
 }
 
 #[tokio::test]
-async fn a_row_with_odd_values_whose_claim_has_lapsed_keeps_nobody_from_writing() {
+async fn odd_row_with_an_expired_claim_does_not_block_writes() {
     let (board, folder) = open();
     let key = post_one(&board, "odd").await;
     claim_one(&board, &key, &ada()).await.unwrap();
@@ -160,7 +160,7 @@ async fn a_row_with_odd_values_whose_claim_has_lapsed_keeps_nobody_from_writing(
 }
 
 #[tokio::test]
-async fn closing_a_moved_board_leaves_the_log_of_its_successor() {
+async fn closing_a_moved_board_keeps_the_log_of_its_successor() {
     let (old, folder) = open();
     post_one(&old, "old").await;
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -181,7 +181,7 @@ async fn closing_a_moved_board_leaves_the_log_of_its_successor() {
 }
 
 #[tokio::test]
-async fn a_newer_layout_is_refused_and_left_alone() {
+async fn newer_layout_is_refused_unchanged() {
     let (board, folder) = open();
     post_one(&board, "resize").await;
     board.close().await;
@@ -206,7 +206,7 @@ async fn a_newer_layout_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_board_of_the_first_layout_is_used_as_it_is() {
+async fn first_layout_is_still_usable() {
     let (board, folder) = open();
     let key = post_one(&board, "resize").await;
     board.close().await;
@@ -228,7 +228,7 @@ async fn a_board_of_the_first_layout_is_used_as_it_is() {
 }
 
 #[tokio::test]
-async fn the_database_of_another_program_is_refused() {
+async fn database_of_another_program_is_refused() {
     let (board, folder) = open();
     sqlite(&folder)
         .execute_batch("CREATE TABLE song (title)")
@@ -245,7 +245,7 @@ async fn the_database_of_another_program_is_refused() {
 }
 
 #[tokio::test]
-async fn who_keeps_the_file_locked_is_waited_for_and_not_for_ever() {
+async fn locked_file_is_waited_for_up_to_the_timeout() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("board.db");
     let board: Subject = Arc::new(Embedded::new(Options {
@@ -269,7 +269,7 @@ async fn who_keeps_the_file_locked_is_waited_for_and_not_for_ever() {
 }
 
 #[tokio::test]
-async fn a_row_that_cannot_be_read_harms_no_other_and_can_be_trashed_by_force() {
+async fn unreadable_row_can_be_trashed_by_force_and_affects_no_other() {
     let (board, folder) = open();
     let bad = post_one(&board, "bad").await;
     let good = post_one(&board, "good").await;
@@ -304,7 +304,7 @@ async fn a_row_that_cannot_be_read_harms_no_other_and_can_be_trashed_by_force() 
 }
 
 #[tokio::test]
-async fn a_claim_keeps_its_deadline_through_a_reboot() {
+async fn claim_keeps_its_deadline_after_a_reboot() {
     let (board, folder) = open();
     let key = post_one(&board, "resize").await;
     let by = claimant("ada", Term::For(LONG));
@@ -342,7 +342,7 @@ async fn killed_conductor_is_listed_until_its_name_is_taken() {
 }
 
 #[tokio::test]
-async fn killed_conductor_is_listed_until_its_lease_ends_also_after_a_reboot() {
+async fn killed_conductor_is_listed_until_its_lease_ends_even_after_a_reboot() {
     let (board, folder) = open();
     registry::register_with_lease(&board, "night").await;
     let listed = async || {
@@ -374,7 +374,7 @@ async fn killed_conductor_is_listed_until_its_lease_ends_also_after_a_reboot() {
 }
 
 #[tokio::test]
-async fn a_watcher_that_falls_behind_is_told_so() {
+async fn slow_watcher_is_told_to_resync() {
     let (board, folder) = open();
     let key = post_one(&board, "resize").await;
     let mut events = board.events().await.unwrap().stream;
@@ -394,7 +394,7 @@ async fn a_watcher_that_falls_behind_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_watcher_sees_what_another_program_posts() {
+async fn watcher_sees_posts_of_another_process() {
     let (board, folder) = open();
     let mut events = board.events().await.unwrap().stream;
     let other = board_in(&folder);

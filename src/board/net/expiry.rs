@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_certificate_has_no_end() {
+    fn invalid_certificate_has_no_expiry() {
         for bytes in [
             &b""[..],
             b"\x30",
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_a_time_are_read() {
+    fn both_encodings_of_a_time_are_read() {
         let wrap = |tag: u8, content: &[u8]| {
             let length = u8::try_from(content.len()).unwrap();
             [&[tag, length][..], content].concat()

@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_may_remove_keys_is_told_from_one_that_does_not() {
+    fn evicting_server_is_detected() {
         for (limit, policy, is_wrong) in [
             (0, "allkeys-lru", false),
             (1, "noeviction", false),

@@ -233,7 +233,7 @@ mod tests {
     use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     #[test]
-    fn keys_are_named_as_taskflow_names_them() {
+    fn keys_have_the_names_of_taskflow() {
         let keys = Keys::of(Some("taskflow"));
         assert_eq!(keys.listings(), "taskflow:listings");
         assert_eq!(keys.beside(b"a-1").owner, b"taskflow:a-1.owned");
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_board_beside_which_another_is_has_the_rest_of_its_name() {
+    fn sibling_board_is_found_by_its_prefix() {
         for (namespace, base) in [
             (Some("taskflow"), "taskflow:"),
             (Some("a:b"), "a:b:"),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_known_by_its_name() {
+    fn every_key_is_recognised_by_its_name() {
         for keys in [Keys::of(Some("a:b")), Keys::of(Some("")), Keys::of(None)] {
             let beside = keys.beside(b"x.owned");
             let key = JobKey::new("x.owned");
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_registry_is_scanned_for_by_its_name_alone() {
+    fn registry_scan_escapes_glob_characters() {
         assert_eq!(
             Keys::of(Some("a*[b]")).conductors(),
             "a\\*\\[b\\]:conductor*"
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_a_name_that_leads_back_to_it() {
+    fn every_field_has_a_reversible_name() {
         for field in [
             &b"a-1"[..],
             b"",
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_fields_and_keys_lead_back_to_what_they_are_of() {
+    fn untrusted_fields_and_keys_are_reversible() {
         let all = [Keys::of(Some("a:b")), Keys::of(Some("")), Keys::of(None)];
         let fields = [
             "a-1",

@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    fn told(version: &str) -> Told {
+    fn status_with_version(version: &str) -> Told {
         Told {
             version: Some(version.to_owned()),
             ..Told::default()
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_conductor_whose_entry_lapsed_joins_again() {
+    async fn conductor_with_an_expired_entry_joins_again() {
         let Some(server) = Server::start(&[]) else {
             return;
         };
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_is_lost_makes_no_stranger_of_the_entry() {
+    async fn lost_reply_does_not_disown_the_entry() {
         let Some(server) = Server::start(&[]) else {
             return;
         };
@@ -305,11 +305,11 @@ mod tests {
         board.register(&night()).await.unwrap();
         for mood in [Mood::Silent, Mood::HangUp] {
             proxy.set(mood);
-            let unheard = board.tell(&told("first")).await;
+            let unheard = board.tell(&status_with_version("first")).await;
             assert!(unheard.is_err(), "{unheard:?}");
             proxy.set(Mood::PassOn);
-            board.tell(&told("second")).await.unwrap();
-            assert_eq!(shown(&board).await, told("second"));
+            board.tell(&status_with_version("second")).await.unwrap();
+            assert_eq!(shown(&board).await, status_with_version("second"));
         }
         board.close().await;
         assert_eq!(
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_entry_of_a_successor_is_left_alone() {
+    async fn entry_of_a_successor_is_kept() {
         let Some(server) = Server::start(&[]) else {
             return;
         };
@@ -341,7 +341,7 @@ mod tests {
         );
         server.run::<()>(&["DEL", "taskflow:conductor.night"]);
         other.register(&night()).await.unwrap();
-        board.tell(&told("ours")).await.unwrap();
+        board.tell(&status_with_version("ours")).await.unwrap();
         assert_eq!(shown(&other).await, Told::default());
         board.close().await;
         assert_eq!(shown(&other).await, Told::default());

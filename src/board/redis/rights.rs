@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_denied_is_known_whatever_the_age_of_the_server() {
+    fn denial_is_recognised_from_all_server_versions() {
         for (said, lack) in [
             (
                 "ERR The user executing the script can't run this command or subcommand",

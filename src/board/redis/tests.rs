@@ -27,13 +27,13 @@ use crate::{
     },
 };
 
-mod alone;
-mod counter;
-mod departed;
-mod oddity;
-mod past;
+mod batch_isolation;
+mod dead_conductors;
+mod history;
+mod limits;
 mod permission;
 mod restart;
+mod unnamed_claims;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -65,7 +65,7 @@ fn everything(server: &Server) -> Vec<(String, Vec<u8>, i64)> {
 }
 
 #[tokio::test]
-async fn faults_of_many_claimants_with_connections_of_their_own_one_wins() {
+async fn faults_many_claimants_one_winner() {
     let Some((board, server)) = open() else {
         return;
     };
@@ -99,7 +99,7 @@ async fn faults_of_many_claimants_with_connections_of_their_own_one_wins() {
 }
 
 #[tokio::test]
-async fn a_lease_that_lapsed_and_was_won_again_is_not_the_first_holders() {
+async fn expired_lease_does_not_match_the_next_claim_of_the_same_name() {
     let Some((board, _server)) = open() else {
         return;
     };
@@ -132,7 +132,7 @@ async fn a_lease_that_lapsed_and_was_won_again_is_not_the_first_holders() {
 }
 
 #[tokio::test]
-async fn reading_changes_nothing() {
+async fn reading_changes_no_key() {
     let Some((board, server)) = open() else {
         return;
     };
@@ -169,7 +169,7 @@ async fn reading_changes_nothing() {
 }
 
 #[tokio::test]
-async fn small_and_large_boards_are_ranked_alike() {
+async fn small_and_large_boards_are_ranked_the_same() {
     let Some((board, server)) = open() else {
         return;
     };
@@ -196,7 +196,7 @@ async fn small_and_large_boards_are_ranked_alike() {
 }
 
 #[tokio::test]
-async fn what_somebody_put_beside_a_job_by_hand_harms_no_other() {
+async fn foreign_data_in_a_sidecar_affects_no_other_job() {
     let Some((board, server)) = open() else {
         return;
     };

@@ -108,7 +108,7 @@ impl Scripted {
         jobs.retain(|found| found.key != job.key);
     }
 
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn send(&self, event: Event) {
         self.tell.send(event).unwrap();
     }
 
@@ -159,7 +159,7 @@ impl Board for Scripted {
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         self.finds.fetch_add(1, Ordering::Relaxed);
         if let Some(meanwhile) = self.failure.lock().unwrap().take() {
-            meanwhile.into_iter().for_each(|event| self.tell(event));
+            meanwhile.into_iter().for_each(|event| self.send(event));
             return Err(BoardError::Unreachable {
                 board: "scripted".to_owned(),
                 source: "as the test says".into(),

@@ -32,7 +32,7 @@ fn without_password(mut url: BoardUrl) -> BoardUrl {
     url
 }
 
-fn is_printed_as_it_is_read(text: &str) -> Tried {
+fn prints_what_was_read(text: &str) -> Tried {
     let url: BoardUrl = match text.parse() {
         Ok(url) => url,
         Err(invalid) => return refused(&invalid),
@@ -51,5 +51,5 @@ fn is_printed_as_it_is_read(text: &str) -> Tried {
 
 #[test]
 fn untrusted_urls_are_printed_as_they_were_read() {
-    Corpus::of(Bounds::TYPED, URLS).hold_for_text(is_printed_as_it_is_read);
+    Corpus::of(Bounds::TYPED, URLS).hold_for_text(prints_what_was_read);
 }

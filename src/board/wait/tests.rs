@@ -14,7 +14,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test]
-async fn what_happens_while_a_look_is_tried_again_is_heeded() {
+async fn events_during_a_retried_lookup_are_handled() {
     for is_resync in [false, true] {
         let board = Scripted::new();
         let (first, second) = (board.post("first", None), board.post("second", None));
@@ -30,7 +30,7 @@ async fn what_happens_while_a_look_is_tried_again_is_heeded() {
                 true => Event::resync(),
                 false => event(EventKind::Abandoned, &second),
             }]);
-            board.tell(event(EventKind::Abandoned, &first));
+            board.send(event(EventKind::Abandoned, &first));
         };
         let (filters, none) = (Filters::default(), HashSet::new());
         let wait = waiter.until_claimable(&filters, &none);
@@ -40,7 +40,7 @@ async fn what_happens_while_a_look_is_tried_again_is_heeded() {
 }
 
 #[tokio::test]
-async fn a_job_that_was_trashed_and_purged_while_a_look_failed_was_trashed() {
+async fn job_trashed_and_purged_during_a_failed_lookup_counts_as_trashed() {
     let board = Scripted::new();
     let job = board.post("job", None);
     let mut waiter = Waiter::begin(&board).await.unwrap();
@@ -64,7 +64,7 @@ async fn ended(events: &[EventKind], remembered: Option<TimeDelta>) -> Option<En
     let mut waiter = Waiter::begin(&board).await.unwrap();
     let awaited = [Awaited::of(&Entry::Job(Box::new(job.clone())))];
     events.iter().for_each(|kind| {
-        board.tell(match kind {
+        board.send(match kind {
             EventKind::Resync => Event::resync(),
             kind => event(*kind, &job),
         });
@@ -88,7 +88,7 @@ async fn ended(events: &[EventKind], remembered: Option<TimeDelta>) -> Option<En
 }
 
 #[tokio::test]
-async fn only_an_end_that_is_remembered_or_heard_is_one() {
+async fn only_an_announced_or_recorded_end_counts() {
     use EventKind::{Claimed, Consumed, Resync};
     let (later, before) = (TimeDelta::seconds(1), TimeDelta::seconds(-1));
     for (events, remembered, ending) in [
@@ -107,13 +107,13 @@ async fn only_an_end_that_is_remembered_or_heard_is_one() {
 }
 
 #[tokio::test]
-async fn a_job_that_came_and_went_unread_has_ended_unless_it_is_in_the_trash() {
+async fn unread_short_lived_job_has_ended_unless_trashed() {
     for (shelf, ending) in [(None, Ending::Gone), (Some(Shelf::Trash), Ending::Trashed)] {
         let board = Scripted::new();
         let job = board.post("job", None);
         let mut waiter = Waiter::begin(&board).await.unwrap();
         let awaited = [Awaited::of(&Entry::Job(Box::new(job.clone())))];
-        board.tell(Event::came_and_went(job.key.clone()));
+        board.send(Event::came_and_went(job.key.clone()));
         match shelf {
             Some(shelf) => board.change(&job, |job| job.shelf = shelf),
             None => board.remove(&job),
@@ -124,7 +124,7 @@ async fn a_job_that_came_and_went_unread_has_ended_unless_it_is_in_the_trash() {
 }
 
 #[test]
-fn another_job_of_the_same_number_is_not_the_one_that_is_waited_for() {
+fn another_job_with_the_same_number_does_not_match() {
     let board = Scripted::new();
     let (job, other) = (board.post("job", None), board.post("other", None));
     let awaited = Awaited::of(&Entry::Job(Box::new(job.clone())));
@@ -137,7 +137,7 @@ fn another_job_of_the_same_number_is_not_the_one_that_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_job_that_becomes_old_enough_is_found_though_nothing_happens() {
+async fn job_is_found_once_old_enough_without_an_event() {
     let board = Scripted::new();
     let job = board.post("job", None);
     let soon_an_hour = Duration::from_millis(3600 * 1000 - 300);
@@ -153,7 +153,7 @@ async fn a_job_that_becomes_old_enough_is_found_though_nothing_happens() {
 }
 
 #[tokio::test]
-async fn what_is_excepted_counts_again_once_it_is_set_free() {
+async fn excluded_job_counts_again_once_released() {
     let board = Scripted::new();
     let job = board.post("job", None);
     let mut waiter = Waiter::begin(&board).await.unwrap();
@@ -161,7 +161,7 @@ async fn what_is_excepted_counts_again_once_it_is_set_free() {
         while board.looks() == 0 {
             tokio::task::yield_now().await;
         }
-        board.tell(event(EventKind::Abandoned, &job));
+        board.send(event(EventKind::Abandoned, &job));
     };
     let (filters, except) = (Filters::default(), HashSet::from([job.key.clone()]));
     let wait = waiter.until_claimable(&filters, &except);

@@ -170,7 +170,7 @@ mod tests {
     use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     #[test]
-    fn untrusted_ends_are_written_as_they_were_read() {
+    fn untrusted_history_entries_round_trip() {
         let ends = [
             r#"{"v":1,"job":{"uuid":"3f9a12cd-0000-4000-8000-000000000001","name":"a"},
                 "ended_on":"2026-01-01T00:00:00Z","outcome":"consumed","succeeded":true}"#,

@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conductor_is_known_by_its_node_whatever_its_name() {
+    fn conductor_name_survives_its_node_name() {
         let paths = Paths::of("/jobs");
         for name in ["c1", "a@b", "50%/%41", "..", "\u{85}ü\u{1}"] {
             let node = paths.entity(&format!("{name}@host:1"));
@@ -265,7 +265,7 @@ mod tests {
     const COMPUTED: &str = include_str!("../wire/fixtures/zk_paths.json");
 
     #[test]
-    fn nodes_are_where_taskflow_looks_for_them() {
+    fn paths_equal_those_of_taskflow() {
         let computed: Value = serde_json::from_str(COMPUTED).unwrap();
         let mut tried = 0;
         for vector in computed["vectors"].as_array().unwrap() {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_begins_every_job_changes_the_names_in_the_trash() {
+    fn board_path_that_prefixes_job_names_changes_the_trash_names() {
         for (path, trashed) in [
             ("/j", "/.trash/.trashob0000000007"),
             ("/job00", "/.trash/.trash00000007"),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn any_name_makes_a_node_of_its_own() {
+    fn every_name_has_its_own_node() {
         let paths = Paths::of("/taskflow/jobs");
         let names = [
             "a", ".", "..", "%2E", "a/b", "a%2Fb", "a\u{1}", "a%01", "\u{e000}",
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_told_from_what_is_beside_them() {
+    fn jobs_are_distinguished_from_other_nodes() {
         let paths = Paths::of("/taskflow/jobs");
         for (child, number) in [
             ("job0000000012", Some(12)),

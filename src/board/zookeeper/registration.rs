@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_stays_removes_what_came_to_belong_to_nobody() {
+    async fn registration_sweeps_unowned_nodes() {
         let Some(server) = Server::shared() else {
             return;
         };
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_entry_that_was_made_unheard_counts_as_made() {
+    async fn unconfirmed_registration_is_found() {
         let Some(server) = Server::shared() else {
             return;
         };

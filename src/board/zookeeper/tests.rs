@@ -1,17 +1,17 @@
 //! Tests of the ZooKeeper board alone.
 
-mod away;
 mod claim;
 mod faults;
-mod kept;
+mod foreign_data;
+mod history;
 mod loss;
-mod marker;
-mod number;
-mod oddity;
-mod past;
+mod numbering;
+mod outages;
 mod reading;
+mod sessions;
 mod sweep;
 mod trash;
+mod unique_uuid;
 
 use std::{
     collections::{BTreeMap, HashSet},

@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
-    fn is_written_as_read<T: Serialize + DeserializeOwned>(input: &[u8]) -> Result<Answer, String> {
+    fn round_trips<T: Serialize + DeserializeOwned>(input: &[u8]) -> Result<Answer, String> {
         let text = |it: &T| serde_json::to_string(it).unwrap();
         let once = match serde_json::from_slice::<T>(input) {
             Ok(it) => text(&it),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_plans_are_written_as_they_were_read() {
+    fn untrusted_plans_round_trip() {
         let line = |action: &str| {
             format!(
                 r#"{{"jobboard_plan":1,"board":"b","version":"1","created_on":"","who":"ada","reason":null,"action":{action}}}"#
@@ -273,10 +273,10 @@ mod tests {
             r#"{"change":{"name":null,"priority":"HIGH","details":{"a":[1.5]},"set":[["n",null]],"unset":["m"]}}"#,
             r#""purge""#,
         ];
-        Corpus::of(Bounds::STORED, actions.map(line)).hold(is_written_as_read::<Header>);
+        Corpus::of(Bounds::STORED, actions.map(line)).hold(round_trips::<Header>);
         let item = r#"{"job":"key:a","name":"\u202e","key":"a","expected":{"state":"CLAIMED","owner":"ada","fence":"7",
             "created_on":"2026-01-01T00:00:00.123456Z","trashed_on":null,"last_modified":null,"attempts":2,
             "not_before":null,"action_on":null}}"#;
-        Corpus::of(Bounds::STORED, [item]).hold(is_written_as_read::<Item>);
+        Corpus::of(Bounds::STORED, [item]).hold(round_trips::<Item>);
     }
 }

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_somebody_else_has_chosen_is_one_word_in_a_command() {
+    fn foreign_path_is_quoted_in_a_hint() {
         let error = not_ours("zk://h/a", "/b' $(touch c)x");
         let Some(CommandError::Refused { hint, .. }) = error.downcast_ref() else {
             panic!("{error:?}");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_url_of_another_board_on_the_same_servers_has_all_but_the_path() {
+    fn url_of_a_sibling_board_keeps_everything_but_the_path() {
         for (url, other) in [
             ("zk://h1,h2:2182/a/b", "zk://h1,h2:2182/a/c"),
             ("zk://me@h/a/b?chroot=/x", "zk://me@h/a/c?chroot=/x"),

@@ -100,7 +100,7 @@ mod tests {
 
     /// The table in the guidelines for monitoring plugins.
     #[test]
-    fn the_ranges_of_the_guidelines_alert_where_they_say() {
+    fn ranges_alert_as_the_guidelines_define() {
         let nothing: &[f64] = &[];
         for (text, alerts, silent) in [
             // Below 0 or above 10.
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn of_spans_the_ends_may_be_durations() {
+    fn duration_ranges_accept_units() {
         for (text, numbers) in [
             ("15m", "900"),
             ("~:1h30m", "~:5400"),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
+    fn invalid_ranges_are_refused() {
         for text in [
             "", "@", ":", ":10", "x", "10:5", "10:x", "~", "1e3", "inf", "nan", "~10", "5m",
             "1:2:3", "@@1", "--1", " 1", "+1", "10:~",
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_ranges_are_told_as_they_were_read() {
+    fn untrusted_ranges_round_trip() {
         let ranges = [
             "10",
             "10:",

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_is_completed_where_it_ends() {
+    fn filter_is_completed_at_its_end() {
         for (typed, expected) in [
             ("sta", "state= state!= state~ state!~"),
             ("st", "state= state!= state~ state!~"),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn every_filter_and_every_reference_is_completed() {
+    fn every_filter_and_reference_argument_has_completion() {
         let mut seen = 0;
         for command in grammar().get_subcommands() {
             for arg in command.get_arguments() {

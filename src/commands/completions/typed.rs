@@ -46,7 +46,7 @@ mod tests {
     use super::plain;
 
     #[test]
-    fn a_word_loses_its_quotes() {
+    fn quotes_are_removed_from_a_word() {
         for (typed, expected) in [
             ("state=UN", "state=UN"),
             ("'state=UN", "state=UN"),

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_request_is_answered_in_kind() {
+    async fn invalid_requests_get_the_matching_status() {
         for (request, status) in [
             ("GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n", "200"),
             ("GET /metrics?x=y HTTP/1.0\r\n\r\n", "200"),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_asks_is_answered_among_many_who_ask_nothing() {
+    async fn request_is_answered_despite_many_idle_connections() {
         let listener = Listener::at_address("127.0.0.1:0".parse().unwrap())
             .await
             .unwrap();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_requests_are_for_a_path_or_answered_in_kind() {
+    fn untrusted_requests_name_a_path_or_get_a_status() {
         let requests = [
             "GET /metrics?x=y HTTP/1.1\r\nHost: h\r\n\r\n",
             "HEAD http://h:9/healthz HTTP/1.0\r\n\r\n",

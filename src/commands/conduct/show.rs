@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logfmt_keeps_every_fact_on_one_line() {
+    fn logfmt_prints_every_fact_on_one_line() {
         let note = Note::new("job_abandoned")
             .with("attempt", 3)
             .with("reason", "exit 3: \"a=b\"\nc")

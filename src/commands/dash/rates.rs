@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happened_moves_to_the_left_and_is_forgotten() {
+    fn rates_shift_left_and_expire() {
         let (mut rates, start) = (Rates::default(), DateTime::UNIX_EPOCH + TimeDelta::days(9));
         rates.count(Rate::Posted, 4, start);
         let second = start + TimeDelta::seconds(1);

@@ -253,7 +253,7 @@ mod tests {
     use crate::board::testing::scripted::Scripted;
 
     #[test]
-    fn a_row_shows_what_its_record_does() {
+    fn row_shows_the_facts_of_its_record() {
         let now = Utc::now();
         let board = Scripted::new();
         let mut job = board.post("resize", None);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_takes_little_room() {
+    fn row_is_at_most_96_bytes() {
         assert!(size_of::<Row>() <= 96, "{}", size_of::<Row>());
     }
 }

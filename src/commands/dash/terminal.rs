@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_on_a_terminal_that_is_whole() {
+    fn panic_restores_the_terminal_before_its_message() {
         let test = "commands::dash::terminal::tests::panics_on_the_terminal";
         let program = env::current_exe().unwrap();
         let run = format!(

@@ -111,15 +111,15 @@ fn names(state: &State) -> Vec<&str> {
         .collect()
 }
 
-fn tell(state: &mut State, kind: EventKind, job: &Job) -> Vec<Effect> {
+fn apply(state: &mut State, kind: EventKind, job: &Job) -> Vec<Effect> {
     update(state, Input::Event(event(kind, job)), now())
 }
 
 #[test]
-fn what_happened_is_looked_up_and_what_was_asked_before_is_no_answer() {
+fn event_causes_a_lookup_and_stale_replies_are_ignored() {
     let (old, new) = (job("old", 9), job("new", 1));
     let mut state = state(View::Jobs, vec![old.clone()]);
-    tell(&mut state, EventKind::Posted, &new);
+    apply(&mut state, EventKind::Posted, &new);
     assert_eq!(names(&state), ["old"]);
     let asked = state.picture.ask(9);
     assert_eq!(asked, [(Shelf::Board, new.key.clone())]);
@@ -130,21 +130,21 @@ fn what_happened_is_looked_up_and_what_was_asked_before_is_no_answer() {
     update(&mut state, Input::Found(found(&new)), now());
     assert_eq!(names(&state), ["old", "new"]);
     // The event comes before the answer that still has the job.
-    tell(&mut state, EventKind::Claimed, &old);
+    apply(&mut state, EventKind::Claimed, &old);
     state.picture.ask(9);
-    tell(&mut state, EventKind::Consumed, &old);
+    apply(&mut state, EventKind::Consumed, &old);
     update(&mut state, Input::Found(found(&old)), now());
     assert_eq!(names(&state), ["new"]);
     assert!(!state.picture.wants());
 }
 
 #[test]
-fn a_board_that_is_read_anew_forgets_what_is_gone_and_nothing_that_came_meanwhile() {
+fn reread_board_drops_missing_jobs_and_keeps_concurrent_events() {
     let (gone, stays, late) = (job("gone", 9), job("stays", 8), job("late", 1));
     let mut state = state(View::Jobs, vec![gone.clone(), stays.clone()]);
     update(&mut state, Input::Reading, now());
-    tell(&mut state, EventKind::Consumed, &gone);
-    tell(&mut state, EventKind::Posted, &late);
+    apply(&mut state, EventKind::Consumed, &gone);
+    apply(&mut state, EventKind::Posted, &late);
     // The page was sent earlier.
     let page = Input::Entries(Shelf::Board, entries(vec![gone, stays]));
     update(&mut state, page, now());
@@ -154,7 +154,7 @@ fn a_board_that_is_read_anew_forgets_what_is_gone_and_nothing_that_came_meanwhil
 }
 
 #[test]
-fn the_cursor_stays_on_its_job() {
+fn cursor_stays_on_its_job() {
     let mut state = state(View::Jobs, vec![job("b", 5), job("c", 4), job("a", 9)]);
     assert_eq!(names(&state), ["a", "b", "c"]);
     press(&mut state, "j");
@@ -169,7 +169,7 @@ fn the_cursor_stays_on_its_job() {
 }
 
 #[test]
-fn a_filter_that_is_none_is_said_and_the_last_one_stays() {
+fn invalid_filter_is_reported_and_the_last_one_stays() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     assert!(press(&mut state, "/name=b").is_empty());
     let effects = press(&mut state, "\n");
@@ -194,7 +194,7 @@ fn a_filter_that_is_none_is_said_and_the_last_one_stays() {
 }
 
 #[test]
-fn groups_open_to_their_jobs() {
+fn groups_expand_to_their_jobs() {
     let jobs = vec![
         held(job("a", 9), "ada", 3),
         held(job("b", 5), "bob", 2),
@@ -214,10 +214,10 @@ fn groups_open_to_their_jobs() {
 }
 
 #[test]
-fn paused_it_stands_still_and_reads_what_it_missed() {
+fn paused_view_is_frozen_and_catches_up() {
     let mut state = state(View::Jobs, vec![job("a", 9)]);
     press(&mut state, " ");
-    tell(&mut state, EventKind::Consumed, &job("a", 9));
+    apply(&mut state, EventKind::Consumed, &job("a", 9));
     assert_eq!(names(&state), ["a"]);
     assert!(!state.changes_with_time());
     assert!(state.events.is_empty());
@@ -229,7 +229,7 @@ fn paused_it_stands_still_and_reads_what_it_missed() {
 }
 
 #[test]
-fn a_board_that_comes_back_is_read_anew() {
+fn reconnected_board_is_reread() {
     let mut state = state(View::Jobs, vec![]);
     assert!(!state.changes_with_time());
     update(&mut state, Input::Lost("refused".to_owned()), now());
@@ -240,7 +240,7 @@ fn a_board_that_comes_back_is_read_anew() {
 }
 
 #[test]
-fn a_filter_has_an_end_and_hides_what_it_has_not_judged_yet() {
+fn filter_length_is_limited_and_unjudged_jobs_are_hidden() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     press(&mut state, "/");
     update(&mut state, Input::Paste("x".repeat(1_000_000)), now());
@@ -254,7 +254,7 @@ fn a_filter_has_an_end_and_hides_what_it_has_not_judged_yet() {
 }
 
 #[test]
-fn a_board_that_is_silent_is_asked_whether_it_is_there() {
+fn silent_board_is_probed() {
     let mut state = state(View::Jobs, vec![job("a", 9)]);
     let tick = |state: &mut State, seconds| {
         update(state, Input::Tick, now() + TimeDelta::seconds(seconds))
@@ -283,35 +283,35 @@ fn look_up(state: &mut State, shelf: Shelf, job: &Job) {
 }
 
 #[test]
-fn a_failure_is_counted_once_and_by_no_clock_of_ours() {
+fn failure_is_counted_once_despite_clock_differences() {
     let old = failed(job("a", 90), "no room", 60);
     let mut state = state(View::Jobs, vec![old.clone()]);
     let count = |state: &State| (state.rates.of(Rate::Failed) * 10.0).round();
     assert_eq!(count(&state), 0.0);
     // Its conductor's clock is an hour ahead.
     let again = failed(old, "no room", -60);
-    tell(&mut state, EventKind::Abandoned, &again);
+    apply(&mut state, EventKind::Abandoned, &again);
     look_up(&mut state, Shelf::Board, &again);
     assert_eq!(count(&state), 10.0);
     // A move is no new failure, and an event with an old failure is none.
-    tell(&mut state, EventKind::Trashed, &again);
+    apply(&mut state, EventKind::Trashed, &again);
     look_up(&mut state, Shelf::Trash, &trashed(again.clone()));
-    tell(&mut state, EventKind::Restored, &again);
+    apply(&mut state, EventKind::Restored, &again);
     look_up(&mut state, Shelf::Board, &again);
     let loaded = failed(job("b", 9), "no room", 5);
-    tell(&mut state, EventKind::Posted, &loaded);
+    apply(&mut state, EventKind::Posted, &loaded);
     look_up(&mut state, Shelf::Board, &loaded);
     assert_eq!(count(&state), 10.0);
     // It fails for the last time, and is in the trash before the lookup.
     let last = trashed(failed(again, "no room", -70));
-    tell(&mut state, EventKind::Claimed, &last);
-    tell(&mut state, EventKind::Trashed, &last);
+    apply(&mut state, EventKind::Claimed, &last);
+    apply(&mut state, EventKind::Trashed, &last);
     look_up(&mut state, Shelf::Trash, &last);
     assert_eq!(count(&state), 20.0);
 }
 
 #[test]
-fn rows_stay_in_order_whatever_comes_and_goes() {
+fn rows_stay_sorted_under_random_changes() {
     let mut state = state(View::Jobs, Vec::new());
     let mut known = std::collections::BTreeMap::new();
     let mut number = 7_u64;
@@ -323,11 +323,11 @@ fn rows_stay_in_order_whatever_comes_and_goes() {
         let job = job(&format!("job-{at:02}"), at);
         match step % 3 {
             0 => {
-                tell(&mut state, EventKind::Consumed, &job);
+                apply(&mut state, EventKind::Consumed, &job);
                 known.remove(&at);
             }
             _ => {
-                tell(&mut state, EventKind::Claimed, &job);
+                apply(&mut state, EventKind::Claimed, &job);
                 look_up(
                     &mut state,
                     Shelf::Board,

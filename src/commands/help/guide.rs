@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn each_code_is_one_of_all() {
+    fn each_exit_code_is_known() {
         each(|name, guide| {
             for ExitCode { code, meaning } in &guide.codes {
                 assert!(!meaning.is_empty(), "{name} {code}");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_is_a_command_or_a_topic() {
+    fn related_words_are_commands_or_topics() {
         let program = Cli::command();
         each(|name, guide| {
             for other in &guide.related {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn each_example_is_understood() {
+    fn each_example_parses() {
         let whole = grammar();
         each(|name, guide| {
             for Example { line, .. } in &guide.examples {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_is_in_one_group_of_a_short_screen() {
+    fn each_command_is_in_one_group_of_a_short_screen() {
         let rows = Guide::of(PROGRAM).groups;
         let rows = rows.iter().filter(|row| !row.starts_with('='));
         let names = rows.flat_map(|row| row.split("  ").next().unwrap().split(", "));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn short_help_is_a_screen_and_points_to_the_long_one() {
+    fn short_help_fits_a_screen_and_points_to_the_long_one() {
         each(|name, _| {
             let shown = shown(name, "-h");
             assert!(shown.lines().count() <= 40, "{shown}");

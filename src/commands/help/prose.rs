@@ -274,7 +274,7 @@ mod tests {
         - first\n  of all\n- then\n\n```sh\ncrack  it\n```\n\n**`shell`** is hard.\n";
 
     #[test]
-    fn a_text_is_laid_out_for_a_terminal() {
+    fn text_is_wrapped_for_a_terminal() {
         let shown = on_terminal(TEXT, 30).to_string();
         insta::assert_snapshot!(shown, @r"
         Nuts: what they are for
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_a_manual_page() {
+    fn text_becomes_a_manual_page() {
         let mut page = Roff::new();
         on_page(TEXT, &mut page);
         insta::assert_snapshot!(page.to_roff(), @r"

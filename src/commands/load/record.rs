@@ -267,7 +267,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_no_board_would_read_again_is_refused() {
+    fn unstorable_records_are_refused() {
         let long = format!(r#""name":"{}""#, "é".repeat(10_001));
         let second = r#""created_on":"2016-12-31T23:59:60Z""#;
         for (members, why) in [

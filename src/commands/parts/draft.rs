@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_are_text_unless_they_say_otherwise() {
+    fn facts_are_text_unless_marked_as_json() {
         assert_eq!(fact("a=1").unwrap(), ("a".into(), Value::from("1")));
         assert_eq!(fact("a:=1").unwrap(), ("a".into(), Value::from(1)));
         assert_eq!(fact("a=b=c").unwrap(), ("a".into(), Value::from("b=c")));
@@ -272,14 +272,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fact_is_refused() {
+    fn invalid_facts_are_refused() {
         for text in ["a", "=1", ":=1", "a:={", "a:="] {
             assert!(fact(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn a_key_always_becomes_the_same_uuid() {
+    fn key_always_yields_the_same_uuid() {
         let of = |key| identity(None, Some(key)).unwrap();
         let (one, chosen) = of("nightly");
         assert!(chosen);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_book_may_have_colons_in_its_name() {
+    fn book_name_may_contain_colons() {
         let uuid = "00000000-0000-4000-8000-000000000001";
         assert_eq!(book(&format!("a:b:{uuid}")).unwrap().name, "a:b");
         assert!(book("a").is_err());

@@ -93,7 +93,7 @@ mod tests {
     use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     #[test]
-    fn untrusted_headers_are_written_as_they_were_read() {
+    fn untrusted_headers_round_trip() {
         let headers = [
             r#"{"jobboard_dump":1,"board":"b","backend":"redis","version":"0.2.0","taken":"2026-01-01T00:00:00Z"}"#,
             r#"{"jobboard_dump":1,"board":"b","backend":"of later","filter":["name=a"],"later":[1]}"#,

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_of_asking_for_a_form_is_seen() {
+    fn every_format_option_is_recognised_early() {
         for line in [
             "--json lst",
             "lst -o json",

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_are_kept_exactly_are_accepted() {
+    fn exact_numbers_are_accepted() {
         for text in [
             "18446744073709551615",
             "-9223372036854775808",
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_that_would_become_others_are_refused() {
+    fn inexact_integers_are_refused() {
         for text in [
             "18446744073709551616",
             "-9223372036854775809",
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn error_has_its_position() {
         let error = parse("{\"a\":\n 1,}").unwrap_err();
         assert!(error.contains("line 2 column 4"), "{error}");
     }

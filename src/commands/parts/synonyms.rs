@@ -137,7 +137,7 @@ mod tests {
     use crate::commands::{Cli, Command};
 
     #[test]
-    fn synonyms_are_no_commands_and_stand_for_commands() {
+    fn synonyms_stand_for_commands() {
         for (synonym, command) in SYNONYMS {
             assert!(Command::named(synonym).is_none(), "{synonym}");
             let word = command.split(' ').next().unwrap();

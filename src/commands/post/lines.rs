@@ -260,7 +260,7 @@ mod tests {
     ];
 
     #[test]
-    fn untrusted_lines_are_posted_as_what_every_board_reads_again() {
+    fn untrusted_lines_are_posted_as_every_board_reads_them() {
         let bounds = Bounds {
             longest: 100_000,
             inputs: 1000,

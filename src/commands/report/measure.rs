@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_span_has_its_bucket() {
+    fn each_duration_has_one_bucket() {
         let mut buckets = spans();
         for seconds in [0, 1, 9, 3_600, 86_399, i64::MAX] {
             count(&mut buckets, seconds, seconds == 1);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_right_within_a_hundredth() {
+    fn quantiles_are_exact_to_one_percent() {
         let mut spans = Quantiles::default();
         assert_eq!(spans.percentiles(), None);
         for millis in (1..=10_000).rev() {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_as_long_as_what_is_remembered_asks_for() {
+    fn interval_length_follows_the_length_of_the_history() {
         let at = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let mut course = Course::new(at);
         course.add(Kind::Posted, at - TimeDelta::days(4000));

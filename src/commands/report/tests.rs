@@ -1,7 +1,7 @@
 //! Tests pages of made-up boards: their look, their form, and the escaping of untrusted text.
 
 mod contrast;
-mod made_up;
+mod generated;
 mod markup;
 
 use std::collections::BTreeSet;
@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use self::{
-    made_up::{Strangers, ago, at, conductor, diagnosed, facts, problem, surveyor, told},
+    generated::{
+        Strangers, ago, at, conductor, diagnosed, facts, guarded_entry, problem, surveyor,
+    },
     markup::{Token, tokens},
 };
 use super::{facts::Facts, gather::Gathered, html, words::More};
@@ -29,7 +31,7 @@ const USUAL: [&str; 5] = [
 ];
 
 #[test]
-fn a_small_board_has_this_page() {
+fn page_of_a_small_board() {
     let page = html::page(&facts(&USUAL));
     let (head, rest) = page.as_str().split_once("<style>").unwrap();
     let (_, body) = rest.split_once("</style>").unwrap();
@@ -42,20 +44,20 @@ fn a_small_board_has_this_page() {
 }
 
 #[test]
-fn a_small_board_is_this_text() {
+fn text_of_a_small_board() {
     let mut page = Page::new(false, Some((80, 24)));
     facts(&USUAL).human(&mut page);
     insta::assert_snapshot!("text", page.into_text());
 }
 
 #[test]
-fn the_same_board_at_the_same_time_is_the_same_page() {
+fn report_is_reproducible() {
     let [one, other] = [(); 2].map(|()| html::page(&facts(&USUAL)));
     assert_eq!(one, other);
 }
 
 #[test]
-fn an_empty_board_has_a_page_too() {
+fn empty_board_has_a_page() {
     let mut facts = facts(&USUAL);
     let empty = Gathered::new(at()).into_facts(&[]);
     facts = Facts {
@@ -104,7 +106,7 @@ const HOSTILE: [&str; 30] = [
 ];
 
 #[test]
-fn what_strangers_wrote_is_text_and_nothing_else() {
+fn foreign_text_stays_text() {
     let ours = tokens(html::page(&facts(&USUAL)).as_str());
     let ours = ours.into_iter().filter_map(|token| match token {
         Token::Open(name, _) => Some(name),
@@ -142,7 +144,7 @@ fn what_strangers_wrote_is_text_and_nothing_else() {
 }
 
 #[test]
-fn what_looks_like_a_secret_is_in_no_form_of_it() {
+fn secrets_are_masked_in_every_form() {
     let texts = [
         "password=hunter2",
         "https://ada:hunter2@host/x",
@@ -168,7 +170,7 @@ fn what_looks_like_a_secret_is_in_no_form_of_it() {
 }
 
 #[test]
-fn a_run_that_begins_at_the_end_of_time_has_a_page() {
+fn run_that_begins_at_the_end_of_time_has_a_page() {
     let mut conductor = conductor(&mut Strangers::of(&USUAL));
     conductor.told.runs[0].since = DateTime::<Utc>::MAX_UTC;
     let facts = Facts {
@@ -183,14 +185,14 @@ fn a_run_that_begins_at_the_end_of_time_has_a_page() {
 }
 
 #[test]
-fn failed_jobs_in_the_trash_are_counted_and_a_problem() {
+fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
     let mut strangers = Strangers::of(&USUAL);
     let (mut gathered, mut surveyor) = (Gathered::new(at()), surveyor(Vec::new()));
     for number in 0..3 {
         let mut job = strangers.job(number, 100);
         (job.shelf, job.trashed_on) = (Shelf::Trash, Some(ago(10)));
         job.history.failures = (0..number).map(|_| strangers.failure(20)).collect();
-        let entry = told(job);
+        let entry = guarded_entry(job);
         gathered.add(entry.job().unwrap());
         surveyor.add(&entry);
     }
@@ -204,7 +206,7 @@ fn failed_jobs_in_the_trash_are_counted_and_a_problem() {
 }
 
 #[test]
-fn the_verdict_counts_problems_and_no_notes() {
+fn verdict_counts_problems_only() {
     for (wrong, verdict) in [
         (0, "No problems found."),
         (1, "1 problem found."),
@@ -225,7 +227,7 @@ fn the_verdict_counts_problems_and_no_notes() {
 }
 
 #[test]
-fn of_more_runs_than_are_shown_it_is_said() {
+fn hidden_runs_are_mentioned() {
     let mut strangers = Strangers::of(&USUAL);
     let mut gathered = Gathered::new(at());
     for number in 0..300 {
@@ -234,7 +236,7 @@ fn of_more_runs_than_are_shown_it_is_said() {
         if let Some(ended) = &mut job.ended {
             ended.owner = Some(Owner::from_stored(format!("ada-{}", number / 10)));
         }
-        gathered.add_left(&told(job));
+        gathered.add_left(&guarded_entry(job));
     }
     let facts = gathered.into_facts(&[]);
     assert_eq!(facts.timeline.extent(), "latest 120 of 300 ended jobs");
@@ -253,7 +255,7 @@ fn of_more_runs_than_are_shown_it_is_said() {
 }
 
 #[test]
-fn whatever_strangers_wrote_the_page_stays_small() {
+fn foreign_text_does_not_enlarge_the_page() {
     let marks = "e".to_owned() + &"\u{301}".repeat(900);
     let (quotes, controls) = ("\"".repeat(9_000), "\u{1b}\n".repeat(9_000));
     let mut texts: Vec<String> = (0..5_000)
@@ -268,11 +270,11 @@ fn whatever_strangers_wrote_the_page_stays_small() {
         let mut job = strangers.job(number, 100);
         job.history.failures = vec![strangers.failure(50)];
         let job = strangers.held(job, Lease::None);
-        let entry = told(job.clone());
+        let entry = guarded_entry(job.clone());
         gathered.add(entry.job().unwrap());
         surveyor.add(&entry);
         let ended = strangers.ended(job, 20, Departure::Consumed);
-        gathered.add_left(&told(ended));
+        gathered.add_left(&guarded_entry(ended));
     }
     let problems = (0..60).map(|_| problem(&mut strangers)).collect();
     let facts = diagnosed(gathered.into_facts(&[]), surveyor.counted(), problems);
@@ -287,22 +289,26 @@ fn whatever_strangers_wrote_the_page_stays_small() {
 }
 
 #[test]
-fn a_job_that_failed_and_was_purged_has_failed_all_the_same() {
+fn purged_failed_job_counts_as_failed() {
     let mut strangers = Strangers::of(&USUAL);
     let mut gathered = Gathered::new(at());
     let earlier = strangers.job(3, 2_000);
     let job = strangers.job(4, 1_000);
     let mut job = strangers.ended(job, 20, Departure::Purged);
     job.history.failures = vec![strangers.failure(400)];
-    gathered.add_left(&told(job));
-    gathered.add_left(&told(strangers.ended(earlier, 900, Departure::Consumed)));
+    gathered.add_left(&guarded_entry(job));
+    gathered.add_left(&guarded_entry(strangers.ended(
+        earlier,
+        900,
+        Departure::Consumed,
+    )));
     let course = gathered.into_facts(&[]).course;
     let failed = course.iter().map(|it| it.counts()[2]).sum::<u64>();
     assert_eq!((failed, course[0].counts()[1]), (1, 1));
 }
 
 #[test]
-fn what_is_left_out_is_counted() {
+fn omitted_rows_are_counted() {
     let mut all: Vec<_> = (0..60).collect();
     let more = More::than(&mut all, 50, true);
     assert_eq!((all.len(), more.to_string().as_str()), (50, "at least 10"));

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_for_people() {
+    fn numbers_have_readable_forms() {
         for (number, long, short) in [
             (0, "0", "0"),
             (999, "999", "999"),

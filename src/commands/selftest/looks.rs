@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_has_the_middle_and_nearly_the_worst() {
+    fn spread_has_median_and_p99() {
         let all = (1..=200).map(Duration::from_millis).rev().collect();
         let spread = Spread::of(all).unwrap();
         assert_eq!(
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_runs_away_is_told_from_one_that_is_merely_wrong() {
+    fn drifting_clock_differs_from_a_wrong_clock() {
         let now = Instant::now();
         let tick = |seconds: u64, offset: f64| Tick {
             at: now + Duration::from_secs(seconds),

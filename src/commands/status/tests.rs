@@ -123,7 +123,7 @@ fn shown(status: &Status, size: Option<(usize, usize)>) -> String {
 }
 
 #[test]
-fn a_bad_night_is_one_screen() {
+fn many_problems_fit_one_screen() {
     insta::assert_snapshot!(shown(&night(), Some((80, 40))), @r#"
     redis://h7:6379/0?namespace=octavia
     unclaimed     312, 20 backing off
@@ -160,7 +160,7 @@ fn a_bad_night_is_one_screen() {
 }
 
 #[test]
-fn a_narrow_terminal_cuts_facts_and_no_command() {
+fn narrow_terminal_cuts_facts_but_no_command() {
     insta::assert_snapshot!(shown(&night(), Some((40, 30))), @r"
     redis://h7:6379/0?namespace=octavia
     unclaimed     312, 20 backing off
@@ -190,7 +190,7 @@ fn a_narrow_terminal_cuts_facts_and_no_command() {
 }
 
 #[test]
-fn a_small_terminal_shows_fewer_names_and_owners() {
+fn small_terminal_shows_fewer_names_and_owners() {
     let mut status = night();
     let rows = |text: &str| {
         let lines = text.lines().map(|line| Text::from(line).width());

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_looked_up_is_missed_and_the_job_is_still_known() {
+    async fn failed_lookup_is_reported_as_missed() {
         let board = Scripted::new();
         let job = board.post("large", Some(3));
         let mut choice = choice(&[], "details.size>2");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_not_asked_for_is_not_even_missed() {
+    async fn unwanted_event_is_not_reported_as_missed() {
         let board = Scripted::new();
         let job = board.post("large", Some(3));
         let mut choice = choice(&[EventKind::Consumed], "details.size>2");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_looked_up_that_the_event_says_itself() {
+    async fn event_with_enough_data_needs_no_lookup() {
         let board = Scripted::new();
         let job = board.post("large", None);
         for (filter, expected) in [

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_kept_and_one_resync_stands_for_the_rest() {
+    fn queue_is_bounded_and_ends_with_a_resync() {
         let mut handler = handler("true");
         let posted = || Happening::of(&Event::now(EventKind::Posted));
         let taken = (0..WAITING + 5000).filter(|_| handler.take(posted()));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn once_the_resync_was_handed_over_events_count_again() {
+    async fn events_are_queued_again_after_a_resync() {
         let mut handler = handler("true");
         while handler.take(Happening::resync()) {}
         handler.waiting.drain(1..WAITING);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_that_cannot_be_started_any_more_has_failed_for_its_event_alone() {
+    async fn unstartable_command_fails_for_its_event_only() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         let write = || {

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_null_and_no_key_is_missing() {
+    fn unknown_values_are_null_and_all_keys_exist() {
         let json = serde_json::to_value(Happening::resync()).unwrap();
         let keys: Vec<_> = json.as_object().unwrap().keys().collect();
         let expected = [

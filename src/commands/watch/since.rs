@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_ended_a_job_was_no_return_to_the_board() {
+    fn final_failure_is_not_reported_as_a_release() {
         use EventKind::{Abandoned, Posted, Trashed};
         let mut job = failed_twice();
         assert_eq!(kinds(&job), [Posted, Abandoned, Abandoned]);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn who_freed_a_job_proves_that_it_was_freed() {
+    fn audit_entry_proves_a_release() {
         use EventKind::{Abandoned, Posted, Restored};
         let mut job = failed_twice();
         job.history.failures.clear();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_told_already_is_not_told_again() {
+    fn known_events_are_not_repeated() {
         let job = failed_twice();
         let mut told = Told::new(&proved(&job));
         let heard = |kind| Event {

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_whole_however_they_arrive() {
+    fn lines_are_complete_in_any_chunking() {
         let (mut pipe, mut waiting) = (pipe(), VecDeque::new());
         let mut sink = Sink::Lines(tag());
         for part in ["a", "b\nc\n\nd", "e\n"] {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_comes_in_pieces() {
+    fn endless_line_is_split() {
         let (mut pipe, mut waiting) = (pipe(), VecDeque::new());
         let mut sink = Sink::Lines(tag());
         for _ in 0..10 {

@@ -33,13 +33,13 @@ fn keeps_its_promises(scene: Scene) {
 }
 
 #[test]
-fn claims_that_expire_keep_their_promises() {
+fn expiring_claims_satisfy_the_properties() {
     let faults = if is_full() { 2 } else { 1 };
     keeps_its_promises(Scene { faults, ..SCENE });
 }
 
 #[test]
-fn claims_that_live_with_a_session_keep_their_promises() {
+fn session_claims_satisfy_the_properties() {
     let faults = if is_full() { 2 } else { 1 };
     keeps_its_promises(Scene {
         kind: Kind::Session,
@@ -49,7 +49,7 @@ fn claims_that_live_with_a_session_keep_their_promises() {
 }
 
 #[test]
-fn where_guards_fail_the_next_one_on_the_machine_ends_what_is_left() {
+fn next_guard_on_the_machine_ends_leftovers() {
     // Sessions double the worlds, and each fault multiplies them by fifteen.
     let (kinds, faults) = match is_full() {
         true => (&[Kind::Expiry, Kind::Session][..], 2),
@@ -66,7 +66,7 @@ fn where_guards_fail_the_next_one_on_the_machine_ends_what_is_left() {
 }
 
 #[test]
-fn whatever_is_made_wrong_breaks_a_promise() {
+fn each_planted_mistake_violates_a_property() {
     let one_machine = Scene {
         is_one_machine: true,
         ..SCENE

@@ -150,7 +150,7 @@ fn digest(file: &str, functions: &[&str]) -> String {
 }
 
 #[test]
-fn the_steps_of_the_model_are_those_of_the_program() {
+fn modelled_functions_are_unchanged() {
     let changed = SOURCES.iter().filter_map(|(step, file, functions, known)| {
         let digest = digest(file, functions);
         (digest != *known).then(|| format!("{step}: {file} {functions:?}: {digest}"))

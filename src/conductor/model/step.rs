@@ -124,7 +124,7 @@ impl World {
         }
         next.take(step, scene)?;
         next.spare_the_vain(scene);
-        next.number_fences_anew();
+        next.renumber_fences();
         Some(next)
     }
 

@@ -274,7 +274,7 @@ impl World {
     }
 
     /// Renumbers the fences: only their order matters, so that equal worlds compare equal.
-    pub(super) fn number_fences_anew(&mut self) {
+    pub(super) fn renumber_fences(&mut self) {
         let mut all = self.fences();
         all.sort_unstable();
         all.dedup();

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_are_kept_in_whatever_order_they_are_shown() {
+    fn best_jobs_are_kept_in_any_order() {
         let mut best = Vec::new();
         for is_ranked in [true, false] {
             let mut backlog = Backlog::new(CAPACITY);

@@ -38,14 +38,14 @@ fn path_of(policy: &Policy, details: Value) -> PathBuf {
 }
 
 #[test]
-fn a_command_is_found_by_our_path_whatever_its_folder() {
+fn command_is_found_in_our_path_in_any_directory() {
     let found = path_of(&open(), json!({"command": ["env"], "cwd": "/tmp"}));
     assert!(found.starts_with("/usr/bin") || found.starts_with("/bin"));
     assert!(found.ends_with("env"));
 }
 
 #[test]
-fn what_is_not_quite_a_command_is_none() {
+fn malformed_commands_are_refused() {
     for (details, reason) in [
         (json!({}), "the job has no command"),
         (json!({"command": "rm -rf /"}), "array of strings"),
@@ -83,7 +83,7 @@ fn what_is_not_quite_a_command_is_none() {
 }
 
 #[test]
-fn programs_are_never_relative() {
+fn relative_programs_are_refused() {
     for program in ["./sh", "bin/sh", "../sh", "/usr/../bin/sh", "..", ""] {
         let refusal = refusal(&open(), json!({"command": [program], "cwd": "/bin"}));
         assert!(refusal.contains("neither a plain name"), "{refusal}");
@@ -91,7 +91,7 @@ fn programs_are_never_relative() {
 }
 
 #[test]
-fn what_decides_what_runs_is_never_set_by_a_posting() {
+fn postings_cannot_set_variables_that_choose_programs() {
     for name in ["PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "JOBBOARD_URL"] {
         let details = json!({"command": ["true"], "env": {name: "/tmp"}});
         assert!(refusal(&open(), details).contains(name));
@@ -108,7 +108,7 @@ fn what_decides_what_runs_is_never_set_by_a_posting() {
 }
 
 #[test]
-fn only_allowed_programs_run_by_where_they_are() {
+fn allowed_programs_match_by_their_resolved_path() {
     let of = |text: &str| {
         policy(
             Programs::Like(vec![Glob::of_path(text).unwrap()]),
@@ -128,7 +128,7 @@ fn only_allowed_programs_run_by_where_they_are() {
 }
 
 #[test]
-fn without_programs_nothing_is_run_for_a_command() {
+fn policy_without_programs_runs_no_command() {
     let closed = policy(Programs::None, Variables::Any);
     assert!(refusal(&closed, json!({"command": ["true"]})).contains("not allowed"));
     assert!(refusal(&closed, json!({})).contains("no command"));
@@ -146,7 +146,7 @@ fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, Policy) {
 }
 
 #[test]
-fn a_handler_gets_the_details() {
+fn handler_receives_the_details() {
     let (folder, policy) = handlers("resize", 0o755);
     let plan = policy.plan(&job("resize", json!({"size": 4}))).unwrap();
     let command = plan.command.unwrap();
@@ -155,7 +155,7 @@ fn a_handler_gets_the_details() {
 }
 
 #[test]
-fn a_name_that_is_a_path_is_no_handler() {
+fn job_name_with_a_path_is_no_handler() {
     let (folder, policy) = handlers("resize", 0o755);
     fs::create_dir(folder.path().join("sub")).unwrap();
     for name in [
@@ -179,7 +179,7 @@ fn a_name_that_is_a_path_is_no_handler() {
 }
 
 #[test]
-fn a_handler_that_others_could_change_is_not_run() {
+fn handler_writable_by_other_users_is_refused() {
     let refused = |policy: &Policy| {
         policy
             .plan(&job("resize", json!({})))
@@ -199,7 +199,7 @@ fn a_handler_that_others_could_change_is_not_run() {
 }
 
 #[test]
-fn a_board_must_be_ours_alone() {
+fn board_file_writable_by_other_users_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let board = folder.path().join("board.db");
     let set = |path: &Path, mode| {
@@ -222,7 +222,7 @@ fn a_board_must_be_ours_alone() {
 }
 
 #[test]
-fn relative_folders_are_not_searched() {
+fn relative_directories_are_not_searched() {
     let search = absolute_search(Some(OsStr::new(":bin:/usr/bin:.:/bin")));
     assert_eq!(search, [Path::new("/usr/bin"), Path::new("/bin")]);
     // Whatever the current directory is.
@@ -234,7 +234,7 @@ fn relative_folders_are_not_searched() {
 }
 
 #[test]
-fn nobody_else_leads_to_the_handlers() {
+fn handler_path_writable_by_other_users_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let at = |path: &str| root.path().join(path);
     let set = |path: &str, mode| {
@@ -290,7 +290,7 @@ fn nobody_else_leads_to_the_handlers() {
 }
 
 #[test]
-fn a_folder_of_programs_for_everybody_is_none_of_handlers() {
+fn system_program_directory_is_no_handler_directory() {
     for folder in ["/usr/bin", "/bin", "/usr/local/../bin", "/"] {
         let handlers = Folder::new(Path::new(folder)).unwrap();
         assert!(handlers.are_for_everybody(&[]), "{folder}");
@@ -302,7 +302,7 @@ fn a_folder_of_programs_for_everybody_is_none_of_handlers() {
 }
 
 #[test]
-fn nobody_else_can_put_another_board_in_its_place() {
+fn board_path_writable_by_other_users_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let (parent, folder) = (root.path().join("parent"), root.path().join("parent/ours"));
     let set = |path: &Path, mode| {
@@ -323,7 +323,7 @@ fn nobody_else_can_put_another_board_in_its_place() {
 }
 
 #[test]
-fn what_another_conductor_tells_of_its_policy_decides_as_it_does() {
+fn published_policy_decides_like_the_policy() {
     let (folder, handled) = handlers("resize", 0o755);
     fs::write(folder.path().join("anybodys"), "#!/bin/sh\n").unwrap();
     let anybodys = fs::Permissions::from_mode(0o777);

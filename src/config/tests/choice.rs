@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn without_a_word_from_anybody_there_are_defaults() {
+fn defaults_apply_without_any_setting() {
     let machine = Machine::new();
     let config = machine.load(Flags::default(), &[("USER", "ada")]);
     let file = format!(
@@ -23,7 +23,7 @@ fn without_a_word_from_anybody_there_are_defaults() {
 }
 
 #[test]
-fn a_board_that_is_named_by_its_url_is_guarded_as_under_its_name() {
+fn board_selected_by_url_has_the_protection_of_its_table() {
     let machine = Machine::new().user_file(
         "[board.plain]\nurl = \"redis://localhost/0\"\n\
          [board.prod]\nurl = \"redis://ada@localhost/0\"\nprotected = true\n\
@@ -89,7 +89,7 @@ fn removed_file_is_protected_by_a_relative_path() {
 }
 
 #[test]
-fn the_default_board_follows_the_state_folder() {
+fn default_board_follows_the_state_directory() {
     let machine = Machine::new();
     let url = |variables: &[(&str, &str)]| {
         let config = machine.load(Flags::default(), variables);
@@ -108,7 +108,7 @@ fn the_default_board_follows_the_state_folder() {
 }
 
 #[test]
-fn without_a_home_only_the_default_board_is_missing() {
+fn only_the_default_board_needs_a_home() {
     let machine = Machine::new();
     let variables = [("HOME", "")];
     let refusal = machine.refusal(Flags::default(), &variables);
@@ -117,7 +117,7 @@ fn without_a_home_only_the_default_board_is_missing() {
 }
 
 #[test]
-fn the_account_of_the_user_comes_before_the_variable() {
+fn user_account_takes_precedence_over_the_variable() {
     let machine = Machine::new();
     let ada = || {
         Some(environment::Account {
@@ -137,7 +137,7 @@ fn the_account_of_the_user_comes_before_the_variable() {
 }
 
 #[test]
-fn a_board_is_chosen_by_flag_environment_user_and_system() {
+fn board_is_chosen_by_flag_then_environment_then_user_then_system() {
     let table = "[board.a]\nurl = \"redis://a\"\n[board.b]\nurl = \"redis://b\"\n";
     let machine = Machine::new().system_file(&format!("default = \"b\"\n{table}"));
     let source = machine.text(SYSTEM);
@@ -179,7 +179,7 @@ fn a_board_is_chosen_by_flag_environment_user_and_system() {
 }
 
 #[test]
-fn the_user_s_table_hides_that_of_the_system() {
+fn user_table_replaces_the_system_table() {
     let machine = Machine::new()
         .system_file("[board.a]\nurl = \"redis://sys\"\nprotected = true\nwho = \"eve\"")
         .user_file("[board.a]\nurl = \"redis://user\"");
@@ -193,7 +193,7 @@ fn the_user_s_table_hides_that_of_the_system() {
 }
 
 #[test]
-fn a_named_file_replaces_the_others() {
+fn named_file_replaces_the_others() {
     let machine = Machine::new().user_file("nonsense").system_file("nonsense");
     let path = machine.write(
         "other.toml",
@@ -214,7 +214,7 @@ fn a_named_file_replaces_the_others() {
 }
 
 #[test]
-fn files_are_found_below_the_configuration_folder() {
+fn configuration_directory_variable_is_respected() {
     let machine = Machine::new();
     machine.write("xdg/jobboard/config.toml", "op_timeout = \"7s\"");
     let folder = machine.text("xdg");
@@ -225,7 +225,7 @@ fn files_are_found_below_the_configuration_folder() {
 }
 
 #[test]
-fn unknown_boards_are_told_the_known_ones() {
+fn unknown_board_lists_the_known_ones() {
     let machine = Machine::new();
     assert_eq!(
         machine.refusal(board("prud"), &[]),
@@ -251,7 +251,7 @@ fn unknown_boards_are_told_the_known_ones() {
 }
 
 #[test]
-fn wrong_urls_are_told_where_they_stand() {
+fn invalid_url_is_reported_with_its_position() {
     let machine = Machine::new().user_file("[board.a]\nurl = \"redis://:hunter2@h/x\"");
     let refusal = machine.refusal(board("a"), &[]);
     assert_eq!(
@@ -269,7 +269,7 @@ fn wrong_urls_are_told_where_they_stand() {
 }
 
 #[test]
-fn what_is_empty_is_not_taken_for_unset() {
+fn empty_value_is_an_error() {
     let machine = Machine::new();
     let who = Flags {
         who: Some(String::new()),

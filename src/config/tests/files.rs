@@ -98,7 +98,7 @@ const MISTAKES: &[(&str, usize, &str)] = &[
 ];
 
 #[test]
-fn mistakes_in_files_are_told_with_their_line() {
+fn errors_in_files_have_their_line() {
     for (content, line, message) in MISTAKES {
         let machine = Machine::new().user_file(content);
         let refusal = machine.refusal(board("redis://a"), &[]);
@@ -110,7 +110,7 @@ fn mistakes_in_files_are_told_with_their_line() {
 }
 
 #[test]
-fn names_of_boards_are_no_urls() {
+fn board_name_must_not_look_like_a_url() {
     for (content, message) in [
         (
             "[board.\"\"]\nurl = \"x:\"",
@@ -133,7 +133,7 @@ fn names_of_boards_are_no_urls() {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_no_missing_files() {
+fn unreadable_file_is_an_error() {
     let machine = Machine::new();
     fs::create_dir_all(machine.path(USER)).unwrap();
     let refusal = machine.refusal(board("redis://a"), &[]);
@@ -144,7 +144,7 @@ fn files_that_cannot_be_read_are_no_missing_files() {
 }
 
 #[test]
-fn relative_paths_in_a_file_go_from_its_folder() {
+fn relative_paths_resolve_against_the_file() {
     let machine = Machine::new().user_file(
         "[board.a]\nurl = \"sqlite:jobs.db\"\n\
          [board.b]\nurl = \"rediss://b?ca=ca.pem\"\npassword_file = \"pw\"",

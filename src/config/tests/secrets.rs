@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_password_comes_from_the_first_who_names_one() {
+fn password_comes_from_the_first_source_that_names_one() {
     let machine = Machine::new();
     let write = |name: &str| {
         machine
@@ -48,7 +48,7 @@ fn the_password_comes_from_the_first_who_names_one() {
 }
 
 #[test]
-fn stdin_is_taken_only_when_asked_for() {
+fn stdin_is_read_only_on_request() {
     let machine = Machine::new();
     let flags = Flags {
         password_file: Some("-".into()),
@@ -61,7 +61,7 @@ fn stdin_is_taken_only_when_asked_for() {
 }
 
 #[test]
-fn a_password_that_cannot_be_fetched_is_not_repeated() {
+fn failed_password_source_is_reported_without_its_contents() {
     let machine = Machine::new();
     machine.write("home/.config/jobboard/empty", "");
     let program = machine.write(
@@ -107,7 +107,7 @@ fn a_password_that_cannot_be_fetched_is_not_repeated() {
 }
 
 #[test]
-fn no_secret_is_in_what_is_shown() {
+fn secrets_are_absent_from_debug_output() {
     let machine = Machine::new();
     for variables in [
         [("JOBBOARD_URL", "redis://ada:hunter2@a")],

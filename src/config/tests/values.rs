@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_owner_s_name_comes_from_flag_environment_and_table() {
+fn owner_comes_from_flag_then_environment_then_table() {
     let machine = Machine::new().user_file("[board.a]\nurl = \"redis://a\"\nwho = \"carl\"");
     let who = |flags, variables: &[(&str, &str)]| text(&machine.load(flags, variables).who);
     let flags = || Flags {
@@ -20,7 +20,7 @@ fn the_owner_s_name_comes_from_flag_environment_and_table() {
 }
 
 #[test]
-fn nobody_lifts_another_s_read_only() {
+fn read_only_cannot_be_lifted_by_a_weaker_source() {
     let machine = Machine::new().user_file(
         "[board.ro]\nurl = \"redis://a\"\nread_only = true\n\
          [board.rw]\nurl = \"redis://a\"\nread_only = false",
@@ -66,7 +66,7 @@ fn nobody_lifts_another_s_read_only() {
 }
 
 #[test]
-fn the_timeout_comes_from_flag_user_and_system() {
+fn timeout_comes_from_flag_then_user_then_system() {
     let machine = Machine::new().system_file("op_timeout = \"1m30s\"\nmax_details = 4096");
     let flags = |millis| Flags {
         op_timeout: Some(Duration::from_millis(millis)),
@@ -97,7 +97,7 @@ fn the_timeout_comes_from_flag_user_and_system() {
 }
 
 #[test]
-fn sizes_are_written_as_people_write_them() {
+fn sizes_accept_units() {
     for (value, bytes, shown) in [
         ("1", 1, "1"),
         ("1500", 1500, "1500"),
@@ -161,7 +161,7 @@ fn every_value_is_listed_with_its_source() {
 }
 
 #[test]
-fn a_board_without_a_name_is_listed_without_one() {
+fn board_without_a_name_has_none_in_the_list() {
     let machine = Machine::new();
     let path = machine.write("other.toml", "");
     let flags = Flags {
@@ -182,7 +182,7 @@ fn a_board_without_a_name_is_listed_without_one() {
 }
 
 #[test]
-fn values_are_typed() {
+fn values_have_json_types() {
     let machine = Machine::new();
     let rows = machine.load(board("redis://a"), &[]).entries();
     for key in ["read_only", "protected", "yes"] {
@@ -195,7 +195,7 @@ fn values_are_typed() {
 }
 
 #[test]
-fn what_scripts_say_again_and_again_can_be_said_once() {
+fn environment_sets_defaults_for_options() {
     let machine = Machine::new().user_file("op_timeout = \"7s\"");
     let other = machine.write("other.toml", "max_details = 12");
     let variables = [
@@ -218,7 +218,7 @@ fn what_scripts_say_again_and_again_can_be_said_once() {
 }
 
 #[test]
-fn the_command_line_wins_over_what_was_said_once_however_wrong_that_is() {
+fn command_line_wins_even_over_an_invalid_variable() {
     let machine = Machine::new();
     let path = machine.write("mine.toml", "");
     let flags = Flags {
@@ -239,7 +239,7 @@ fn the_command_line_wins_over_what_was_said_once_however_wrong_that_is() {
 }
 
 #[test]
-fn a_variable_that_makes_no_sense_is_named() {
+fn invalid_variable_is_named() {
     let machine = Machine::new();
     for (name, value, told) in [
         (

@@ -74,7 +74,7 @@ fn mixed() -> Vec<Entry> {
 }
 
 #[test]
-fn counts_are_the_sums_of_the_causes_and_of_the_problems() {
+fn counts_equal_the_sums_of_the_causes() {
     let survey = survey(&mixed());
     let expected = [
         (Code::OwnerDead, 3),

@@ -160,7 +160,7 @@ fn changed(changes: &[&str]) -> JobColumns {
 }
 
 #[test]
-fn where_there_is_room_every_column_is_shown_whole() {
+fn wide_terminal_shows_every_column() {
     insta::assert_snapshot!(on(Shelf::Board, &night(), None), @r#"
     UUID        NAME                      STATE      PRIORITY  AGE  OWNER                                     HELD  EXPIRES  TRIES  NOTE
     1f0c9a58-8  create_load_balancer      CLAIMED    NORMAL    12m  octavia-worker-7.example.com:4711:c0ffee    5m    never      0  never expires
@@ -173,7 +173,7 @@ fn where_there_is_room_every_column_is_shown_whole() {
 }
 
 #[test]
-fn eighty_columns_show_what_tells_most() {
+fn eighty_columns_show_the_most_useful_facts() {
     insta::assert_snapshot!(on(Shelf::Board, &night(), Some(80)), @r#"
     UUID       NAME           STATE     AGE OWNER          HELD TRIES NOTE
     1f0c9a58-8 create_load_b… CLAIMED   12m octavia…c0ffee   5m     0 never expires
@@ -186,7 +186,7 @@ fn eighty_columns_show_what_tells_most() {
 }
 
 #[test]
-fn columns_that_say_nothing_fall_before_others() {
+fn uninformative_columns_are_dropped_first() {
     let entries: Vec<_> = night().drain(2..3).collect();
     insta::assert_snapshot!(on(Shelf::Board, &entries, Some(70)), @"
     UUID     NAME   STATE     PRIORITY AGE OWNER HELD TRIES NOTE
@@ -195,7 +195,7 @@ fn columns_that_say_nothing_fall_before_others() {
 }
 
 #[test]
-fn a_narrow_terminal_shows_names_and_states() {
+fn narrow_terminal_shows_names_and_states() {
     insta::assert_snapshot!(on(Shelf::Board, &night(), Some(40)), @r#"
     UUID        NAME               STATE
     1f0c9a58-8  create_load_bala…  CLAIMED
@@ -208,7 +208,7 @@ fn a_narrow_terminal_shows_names_and_states() {
 }
 
 #[test]
-fn the_trash_tells_who_put_a_job_there_and_why() {
+fn trash_shows_actor_and_reason() {
     let trashed = |name: &str, remark, failures| {
         Entry::Job(Box::new(Job {
             shelf: Shelf::Trash,
@@ -245,7 +245,7 @@ fn the_trash_tells_who_put_a_job_there_and_why() {
 }
 
 #[test]
-fn the_past_tells_how_jobs_ended_and_how_long_they_took() {
+fn history_shows_outcome_and_duration() {
     let ended = |ending, failures| {
         let ended = End {
             on: now(),
@@ -281,7 +281,7 @@ fn the_past_tells_how_jobs_ended_and_how_long_they_took() {
 }
 
 #[test]
-fn columns_are_chosen_added_and_taken_away() {
+fn columns_can_be_replaced_added_and_removed() {
     let titles = |changes: &[&str]| {
         let table = table(&changed(changes), &night(), None);
         let titles = table.lines().next().unwrap().split_whitespace();
@@ -309,7 +309,7 @@ fn columns_are_chosen_added_and_taken_away() {
 }
 
 #[test]
-fn what_was_asked_for_does_not_fall() {
+fn requested_columns_are_not_dropped() {
     let columns = changed(&["+expires", "+size"]);
     let shown = table(&columns, &night()[..3], Some(60));
     insta::assert_snapshot!(shown, @"
@@ -321,7 +321,7 @@ fn what_was_asked_for_does_not_fall() {
 }
 
 #[test]
-fn tab_separated_fields_of_the_board_stay_as_they_are() {
+fn tsv_fields_are_stable() {
     let columns = JobColumns::usual(Shelf::Board);
     let fields =
         |it| Text::from(columns.row(JobView::of(it, now())).fields().join("|")).to_string();

@@ -12,7 +12,7 @@ fn row(name: &str, age: &str) -> Vec<Cell> {
 }
 
 #[test]
-fn columns_are_as_wide_as_their_texts() {
+fn columns_fit_their_texts() {
     let mut layout = Layout::new(COLUMNS, None, false);
     assert_eq!(layout.push(row("resize", "3m")), "");
     layout.push(row("x", "10m"));
@@ -20,7 +20,7 @@ fn columns_are_as_wide_as_their_texts() {
 }
 
 #[test]
-fn what_does_not_fit_is_cut_off_and_marked() {
+fn overflowing_text_is_truncated_with_a_mark() {
     let mut layout = Layout::new(COLUMNS, Some(14), false);
     layout.push(row("a very long name", "3m"));
     let text = layout.finish();
@@ -33,7 +33,7 @@ fn what_does_not_fit_is_cut_off_and_marked() {
 }
 
 #[test]
-fn a_vital_cell_is_shown_in_full_where_there_is_room() {
+fn vital_cell_is_shown_in_full_if_possible() {
     const VITAL: &[Column] = &[
         Column::new("uuid", Fit::Whole),
         Column::new("name", Fit::Shrinks),
@@ -78,7 +78,7 @@ fn a_vital_cell_is_shown_in_full_where_there_is_room() {
 }
 
 #[test]
-fn later_pieces_keep_the_widths_and_have_no_titles() {
+fn later_pieces_keep_the_widths_without_titles() {
     let mut layout = Layout::new(COLUMNS, None, false);
     let mut text = String::new();
     for _ in 0..=PIECE {
@@ -90,7 +90,7 @@ fn later_pieces_keep_the_widths_and_have_no_titles() {
 }
 
 #[test]
-fn ids_are_as_long_as_it_takes_to_tell_them_apart() {
+fn ids_are_as_long_as_needed_to_differ() {
     const IDS: &[Column] = &[Column::new("uuid", Fit::Id)];
     let mut layout = Layout::new(IDS, Some(40), false);
     let mut told = |ids: &[&str]| {
@@ -117,7 +117,7 @@ fn ids_are_as_long_as_it_takes_to_tell_them_apart() {
 }
 
 #[test]
-fn a_text_without_end_is_laid_out_at_once() {
+fn huge_text_is_laid_out_quickly() {
     let mut layout = Layout::new(COLUMNS, Some(40), false);
     layout.push(row(&"x".repeat(1 << 20), "3m"));
     assert!(
@@ -129,7 +129,7 @@ fn a_text_without_end_is_laid_out_at_once() {
 }
 
 #[test]
-fn what_gives_way_behind_a_vital_cell_takes_what_is_left() {
+fn flexible_column_takes_the_remaining_width() {
     const VITAL: &[Column] = &[
         Column::new("name", Fit::Shrinks),
         Column::new("state", Fit::Whole),

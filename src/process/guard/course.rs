@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_asked_once_and_killed_until_nothing_is_left() {
+    fn command_is_terminated_once_then_killed_until_it_is_gone() {
         let mut course = course();
         assert_eq!((course.step(at(99)), course.due()), (None, Some(at(100))));
         assert_eq!(course.step(at(101)), Some(Step::Terminate));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_too_late_does_not_ask() {
+    fn late_enforcement_kills_immediately() {
         let mut course = course();
         assert_eq!(course.step(at(250)), Some(Step::Kill));
         course.conclude(true, at(200) + PERSISTENCE);

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_understood() {
+    fn lines_round_trip() {
         let group = group("4711").unwrap();
         let ward = Ward {
             limits: Limits::before(Boottime::from_nanos(12_000), Duration::from_nanos(1_200)),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_would_signal_everybody_is_none() {
+    fn line_with_an_unsafe_pid_is_refused() {
         for line in [
             "forget 1",
             "forget 0",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn both_moments_come_before_the_deadline() {
+    fn both_moments_precede_the_deadline() {
         let limits = Limits::before(Boottime::from_nanos(12_000), Duration::from_nanos(12_000));
         assert_eq!(limits.terminate.as_nanos(), 10_000);
         assert_eq!(limits.kill.as_nanos(), 11_000);

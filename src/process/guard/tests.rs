@@ -94,7 +94,7 @@ fn marked(mark: &str) -> Vec<Pid> {
 }
 
 #[tokio::test]
-async fn a_command_whose_lease_runs_out_is_asked_to_end_first() {
+async fn command_with_an_expired_lease_is_terminated_first() {
     let mark = unique("term");
     let guard = guard(&mark);
     let process = start(&mark, "exec sleep 60");
@@ -106,7 +106,7 @@ async fn a_command_whose_lease_runs_out_is_asked_to_end_first() {
 }
 
 #[tokio::test]
-async fn a_command_that_will_not_end_is_killed_with_its_children() {
+async fn stubborn_command_is_killed_with_its_children() {
     let folder = tempfile::tempdir().unwrap();
     let ready = folder.path().join("ready");
     let mark = unique("kill");
@@ -123,7 +123,7 @@ async fn a_command_that_will_not_end_is_killed_with_its_children() {
 }
 
 #[tokio::test]
-async fn a_prolonged_lease_keeps_its_command_and_a_forgotten_group_is_left_alone() {
+async fn extended_lease_keeps_its_command_and_a_forgotten_group_survives() {
     let mark = unique("extend");
     let guard = guard(&mark);
     let jobs = ["kept", "forgotten", "lost"];
@@ -147,7 +147,7 @@ async fn a_prolonged_lease_keeps_its_command_and_a_forgotten_group_is_left_alone
 }
 
 #[tokio::test]
-async fn a_stopped_command_ends_too() {
+async fn stopped_command_is_ended() {
     let mark = unique("stopped");
     let guard = guard(&mark);
     let process = start(&mark, "exec sleep 60");
@@ -159,7 +159,7 @@ async fn a_stopped_command_ends_too() {
 }
 
 #[tokio::test]
-async fn a_dead_guard_is_replaced_by_one_that_knows_as_much() {
+async fn dead_guard_is_replaced_with_the_same_state() {
     let mark = unique("replaced");
     let guard = guard(&mark);
     let process = start(&mark, "exec sleep 60");
@@ -179,7 +179,7 @@ async fn a_dead_guard_is_replaced_by_one_that_knows_as_much() {
 }
 
 #[tokio::test]
-async fn a_dead_guard_is_noticed_when_it_is_told_something() {
+async fn dead_guard_is_noticed_at_the_next_message() {
     let mark = unique("told");
     let guard = guard(&mark);
     let first = helper_pid(&guard);
@@ -195,7 +195,7 @@ async fn a_dead_guard_is_noticed_when_it_is_told_something() {
 }
 
 #[tokio::test]
-async fn when_the_conductor_dies_all_its_commands_end_and_no_others() {
+async fn death_of_the_conductor_ends_exactly_its_commands() {
     let (mark, other) = (unique("dies"), unique("lives"));
     let guard = guard(&mark);
     let folder = tempfile::tempdir().unwrap();
@@ -222,7 +222,7 @@ async fn when_the_conductor_dies_all_its_commands_end_and_no_others() {
 }
 
 #[tokio::test]
-async fn a_clean_end_needs_no_sweep() {
+async fn clean_end_needs_no_sweep() {
     let mark = unique("bye");
     let guard = guard(&mark);
     let unwatched = start(&mark, "exec sleep 60");
@@ -248,7 +248,7 @@ async fn none_has(mark: &str) {
 }
 
 #[tokio::test]
-async fn a_command_that_was_announced_and_never_told_is_ended_by_its_mark() {
+async fn announced_but_unconfirmed_command_is_ended_by_its_label() {
     let mark = unique("announced");
     let guard = guard(&mark);
     guard.expect(ward(&mark, 100, 60_000)).unwrap();
@@ -257,7 +257,7 @@ async fn a_command_that_was_announced_and_never_told_is_ended_by_its_mark() {
 }
 
 #[tokio::test]
-async fn an_announcement_that_was_made_good_or_taken_back_ends_nobody() {
+async fn confirmed_or_withdrawn_announcement_ends_no_process() {
     let mark = unique("good");
     let guard = guard(&mark);
     let ward_of_told = |limits| ward_for("told", &mark, limits);

@@ -12,16 +12,16 @@ use crate::support::{
 };
 
 on_every_board!(
-    told_to_end_it_lets_jobs_finish,
-    what_does_not_finish_in_time_is_given_back_uncounted,
-    a_second_signal_ends_everything_at_once,
-    an_operator_can_take_a_job_away,
-    what_will_not_end_is_killed_with_all_it_started,
-    a_claim_without_expiry_is_not_waited_for,
-    a_claim_of_another_that_lapses_is_waited_for,
+    conductor_lets_jobs_finish_on_term,
+    unfinished_jobs_are_released_uncounted_after_the_grace_period,
+    second_signal_ends_everything_immediately,
+    operator_can_force_a_job_from_a_conductor,
+    stubborn_command_is_killed_with_its_descendants,
+    drain_does_not_wait_for_an_unlimited_claim,
+    drain_waits_for_an_expiring_claim_of_another_client,
 );
 
-fn told_to_end_it_lets_jobs_finish(stage: &Stage) {
+fn conductor_lets_jobs_finish_on_term(stage: &Stage) {
     stage.post("a", "echo started >> log; sleep 0.5; echo finished >> log");
     stage.post("b", "echo never >> log");
     let conductor = stage.start(&[]);
@@ -34,7 +34,7 @@ fn told_to_end_it_lets_jobs_finish(stage: &Stage) {
     assert!(run.stderr.contains("summary ran=1 consumed=1"), "{run:?}");
 }
 
-fn what_does_not_finish_in_time_is_given_back_uncounted(stage: &Stage) {
+fn unfinished_jobs_are_released_uncounted_after_the_grace_period(stage: &Stage) {
     let tag = Tag::new();
     let script = format!(
         "trap '' TERM; echo started >> log; while :; do sleep {}; done",
@@ -59,7 +59,7 @@ fn what_does_not_finish_in_time_is_given_back_uncounted(stage: &Stage) {
     assert_eq!(job["last_failure"], json!(null));
 }
 
-fn a_second_signal_ends_everything_at_once(stage: &Stage) {
+fn second_signal_ends_everything_immediately(stage: &Stage) {
     let tag = Tag::new();
     let script = format!(
         "trap '' TERM; echo started >> log; while :; do sleep {}; done",
@@ -78,7 +78,7 @@ fn a_second_signal_ends_everything_at_once(stage: &Stage) {
     assert_eq!(stage.env.show(&job)["attempts"], 0);
 }
 
-fn an_operator_can_take_a_job_away(stage: &Stage) {
+fn operator_can_force_a_job_from_a_conductor(stage: &Stage) {
     let tag = Tag::new();
     // The second time it tells how many of the first time are still there.
     let script = format!(
@@ -103,7 +103,7 @@ fn an_operator_can_take_a_job_away(stage: &Stage) {
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
 }
 
-fn what_will_not_end_is_killed_with_all_it_started(stage: &Stage) {
+fn stubborn_command_is_killed_with_its_descendants(stage: &Stage) {
     let tag = Tag::new();
     let sleep = format!("trap '' TERM; sleep {}", tag.text());
     // Twice removed, in a session of its own, and still with the pipe of the command.
@@ -120,7 +120,7 @@ fn what_will_not_end_is_killed_with_all_it_started(stage: &Stage) {
     tag.is_gone_by(Instant::now() + Duration::from_secs(1));
 }
 
-fn a_claim_without_expiry_is_not_waited_for(stage: &Stage) {
+fn drain_does_not_wait_for_an_unlimited_claim(stage: &Stage) {
     let job = stage.post("a", "true");
     stage.env.claim(&job, "ada");
     let run = stage.conduct(&["--drain"]).run();
@@ -129,7 +129,7 @@ fn a_claim_without_expiry_is_not_waited_for(stage: &Stage) {
     assert_eq!(stage.env.show(&job)["owner"], "ada");
 }
 
-fn a_claim_of_another_that_lapses_is_waited_for(stage: &Stage) {
+fn drain_waits_for_an_expiring_claim_of_another_client(stage: &Stage) {
     let job = stage.post("a", "echo ran >> log");
     let claim = ["claim", &job, "--hold", "--lease", "1s"];
     let holder = stage.env.jobboard(&claim).spawn();
@@ -140,7 +140,7 @@ fn a_claim_of_another_that_lapses_is_waited_for(stage: &Stage) {
 }
 
 #[test]
-fn a_job_that_can_be_read_again_in_the_end_was_not_refused() {
+fn repaired_record_is_not_reported_as_refused() {
     let Some(stage) = Stage::redis() else { return };
     let server = stage.redis_server().unwrap();
     let post_odd = || {

@@ -5,21 +5,21 @@ use serde_json::json;
 use super::{Stage, on_every_board};
 
 on_every_board!(
-    a_job_that_always_fails_ends_in_the_trash_and_others_do_not,
-    what_a_command_wrote_last_is_told_but_for_secrets,
-    a_job_that_asks_for_later_is_tried_until_it_is_ready,
-    a_job_that_takes_too_long_has_failed,
-    what_a_job_asks_for_has_an_end,
-    a_job_that_cannot_be_started_has_failed,
-    a_failure_can_be_final,
-    a_job_that_was_tried_too_often_is_not_tried_again,
-    what_was_postponed_by_others_is_waited_for,
+    permanently_failing_job_is_trashed_alone,
+    last_output_is_recorded_with_secrets_masked,
+    postponing_job_is_retried_until_ready,
+    timeout_counts_as_a_failure,
+    settings_of_a_job_are_limited,
+    unstartable_command_counts_as_a_failure,
+    failure_can_be_final,
+    exhausted_job_is_not_retried,
+    job_postponed_by_another_conductor_is_waited_for,
 );
 
 /// So that what fails is tried again at once.
 const SOON: [&str; 4] = ["--retry-delay", "10ms", "--retry-max", "40ms"];
 
-fn a_job_that_always_fails_ends_in_the_trash_and_others_do_not(stage: &Stage) {
+fn permanently_failing_job_is_trashed_alone(stage: &Stage) {
     let script = "echo tried >> log; echo so far; head -c 5000 /dev/zero | tr '\\0' x >&2; echo at last >&2; exit 4";
     let poison = stage.post("poison", script);
     stage.post("good", "echo good >> log");
@@ -42,7 +42,7 @@ fn a_job_that_always_fails_ends_in_the_trash_and_others_do_not(stage: &Stage) {
     assert_eq!(said, [Some("so far\n"); 3]);
 }
 
-fn what_a_command_wrote_last_is_told_but_for_secrets(stage: &Stage) {
+fn last_output_is_recorded_with_secrets_masked(stage: &Stage) {
     let script =
         "echo token=hunter$((1+1)) of $JOBBOARD_ATTEMPT; printf 'a\\033[2Jb\\n' >&2; exit 3";
     let job = stage.post("resize", script);
@@ -80,7 +80,7 @@ fn what_a_command_wrote_last_is_told_but_for_secrets(stage: &Stage) {
     assert!(json.contains(r#""stdout":"token=******** of 1""#), "{json}");
 }
 
-fn a_job_that_asks_for_later_is_tried_until_it_is_ready(stage: &Stage) {
+fn postponing_job_is_retried_until_ready(stage: &Stage) {
     let script = "echo $JOBBOARD_ATTEMPT >> log; [ $(wc -l < log) -ge 4 ] || exit 75";
     stage.post("later", script);
     let conduct = [&["--drain", "--max-attempts", "1"], &SOON[..]].concat();
@@ -90,7 +90,7 @@ fn a_job_that_asks_for_later_is_tried_until_it_is_ready(stage: &Stage) {
     assert_eq!(run.stderr.matches("job_postponed").count(), 3, "{run:?}");
 }
 
-fn a_job_that_takes_too_long_has_failed(stage: &Stage) {
+fn timeout_counts_as_a_failure(stage: &Stage) {
     let own = json!({"command": ["sleep", "600"], "timeout": "50ms", "max_attempts": 1});
     let own = own.to_string();
     let post = ["post", "own", "--details", &own];
@@ -105,7 +105,7 @@ fn a_job_that_takes_too_long_has_failed(stage: &Stage) {
     }
 }
 
-fn what_a_job_asks_for_has_an_end(stage: &Stage) {
+fn settings_of_a_job_are_limited(stage: &Stage) {
     let own = json!({"command": ["sleep", "600"], "timeout": "1h", "max_attempts": 1000});
     let own = own.to_string();
     let post = ["post", "own", "--details", &own];
@@ -127,7 +127,7 @@ fn what_a_job_asks_for_has_an_end(stage: &Stage) {
     }
 }
 
-fn a_job_that_cannot_be_started_has_failed(stage: &Stage) {
+fn unstartable_command_counts_as_a_failure(stage: &Stage) {
     let absent = ["post", "a", "--", "no-such-program"];
     let absent = stage.env.jobboard(&absent).run().posted();
     let nowhere = json!({"command": ["true"], "cwd": "/no/such/folder"}).to_string();
@@ -140,7 +140,7 @@ fn a_job_that_cannot_be_started_has_failed(stage: &Stage) {
     assert!(reason(&nowhere).contains("the directory /no/such/folder does not exist"));
 }
 
-fn a_failure_can_be_final(stage: &Stage) {
+fn failure_can_be_final(stage: &Stage) {
     stage.post("a", "exit 1");
     let run = stage.conduct(&["--drain", "--on-failure", "consume"]).run();
     run.succeeded();
@@ -155,7 +155,7 @@ fn a_failure_can_be_final(stage: &Stage) {
     assert_eq!(run.code, 7, "{run:?}");
 }
 
-fn a_job_that_was_tried_too_often_is_not_tried_again(stage: &Stage) {
+fn exhausted_job_is_not_retried(stage: &Stage) {
     // It kills its conductor, which then cannot say that it has failed.
     let poison = stage.post("poison", "echo tried >> log; kill -9 $PPID");
     stage.post("good", "echo good >> log");
@@ -177,7 +177,7 @@ fn a_job_that_was_tried_too_often_is_not_tried_again(stage: &Stage) {
     assert_eq!(job["last_failure"]["reason"], reason);
 }
 
-fn what_was_postponed_by_others_is_waited_for(stage: &Stage) {
+fn job_postponed_by_another_conductor_is_waited_for(stage: &Stage) {
     let script = "echo $JOBBOARD_CONDUCTOR >> log; [ $(wc -l < log) -ge 2 ]";
     stage.post("a", script);
     let first = ["--max-jobs", "1", "--retry-delay", "1s"];

@@ -16,7 +16,7 @@ use crate::{
     support::env::{Running, SOON, wait_until},
 };
 
-on_every_board!(what_a_conductor_does_is_counted);
+on_every_board!(work_of_a_conductor_is_counted);
 
 /// Starts a conductor that listens somewhere, and returns where.
 fn listening(stage: &Stage, words: &[&str]) -> (Running, SocketAddr) {
@@ -56,7 +56,7 @@ fn own(text: &str, name: &str) -> Option<f64> {
     figure_of(text, name, &["conductor"])
 }
 
-fn what_a_conductor_does_is_counted(stage: &Stage) {
+fn work_of_a_conductor_is_counted(stage: &Stage) {
     let (running, address) = listening(stage, &["-j2", "--retry-delay", "1h"]);
     for _ in 0..2 {
         stage.post("good", "true");
@@ -104,7 +104,7 @@ fn what_a_conductor_does_is_counted(stage: &Stage) {
 }
 
 #[test]
-fn clients_of_every_kind_keep_nobody_from_working() {
+fn misbehaving_clients_block_no_one() {
     let stage = Stage::embedded().unwrap();
     let (running, address) = listening(&stage, &[]);
     for (request, status) in [
@@ -147,7 +147,7 @@ fn clients_of_every_kind_keep_nobody_from_working() {
 }
 
 #[test]
-fn nobody_else_is_answered_unless_that_is_said() {
+fn metrics_are_local_unless_made_public() {
     let stage = Stage::embedded().unwrap();
     let refused = stage.conduct(&["--metrics", "0.0.0.0:0", "--drain"]).run();
     refused.failed(8);
@@ -168,7 +168,7 @@ fn nobody_else_is_answered_unless_that_is_said() {
 }
 
 #[test]
-fn a_socket_and_a_file_are_there_as_long_as_the_conductor() {
+fn socket_and_file_exist_while_the_conductor_runs() {
     let stage = Stage::embedded().unwrap();
     let socket = stage.env.file("metrics.sock");
     let file = stage.env.file("conductor.prom");
@@ -223,7 +223,7 @@ fn a_socket_and_a_file_are_there_as_long_as_the_conductor() {
 }
 
 #[test]
-fn a_conductor_whose_board_is_away_is_not_well() {
+fn conductor_without_its_board_is_unhealthy() {
     let Some(mut stage) = Stage::redis_keeping_data() else {
         return;
     };
@@ -255,7 +255,7 @@ fn a_conductor_whose_board_is_away_is_not_well() {
 }
 
 #[test]
-fn who_asks_often_has_the_board_looked_at_seldom() {
+fn frequent_scrapes_read_the_board_rarely() {
     let Some(stage) = Stage::redis() else {
         return;
     };

@@ -8,9 +8,9 @@ mod policy;
 mod replaced;
 mod service;
 mod session;
+mod signals;
 mod stage;
-mod steering;
-mod telling;
+mod status_reports;
 mod traces;
 mod unit;
 mod unsettled;
@@ -22,24 +22,24 @@ use serde_json::json;
 pub(crate) use self::stage::{Kind, Stage, on_every_board, set_mode};
 
 on_every_board!(
-    what_is_there_is_run_and_gone,
-    nothing_to_do_is_done_at_once,
-    a_job_that_is_posted_later_is_run_as_well,
-    jobs_run_at_once_as_many_as_are_wanted_and_no_more,
-    the_most_urgent_job_comes_first,
-    what_others_conduct_is_left_alone_and_said_once,
-    each_reason_for_leaving_a_job_alone_is_told_and_counted,
-    what_comes_later_is_counted_as_well,
-    a_filter_chooses_the_jobs,
-    as_many_jobs_are_run_as_are_wanted,
-    an_idle_conductor_can_end_by_itself,
-    a_command_gets_what_its_job_says_and_no_secret,
-    what_happens_is_told_in_json,
-    a_conductor_is_registered_under_a_name_of_its_own,
-    several_share_the_work,
+    existing_jobs_are_run_and_consumed,
+    drain_of_an_empty_board_ends_immediately,
+    later_job_is_run,
+    parallel_jobs_are_limited_to_the_slots,
+    most_urgent_job_runs_first,
+    flows_of_other_conductors_are_skipped_and_reported_once,
+    each_skip_reason_is_reported_and_counted,
+    later_skips_are_counted,
+    filter_chooses_the_jobs,
+    max_jobs_limits_the_number_of_jobs,
+    idle_conductor_can_exit,
+    command_gets_the_settings_of_its_job_and_no_secret,
+    json_log_reports_every_event,
+    conductor_is_registered_under_a_unique_name,
+    several_conductors_share_the_work,
 );
 
-fn what_is_there_is_run_and_gone(stage: &Stage) {
+fn existing_jobs_are_run_and_consumed(stage: &Stage) {
     let jobs: Vec<_> = (0..20)
         .map(|number| stage.post(&format!("job-{number}"), "echo $JOBBOARD_JOB >> log"))
         .collect();
@@ -58,7 +58,7 @@ fn what_is_there_is_run_and_gone(stage: &Stage) {
     );
 }
 
-fn nothing_to_do_is_done_at_once(stage: &Stage) {
+fn drain_of_an_empty_board_ends_immediately(stage: &Stage) {
     let run = stage.conduct(&["--drain"]).run();
     run.succeeded();
     assert!(run.stderr.contains("ran=0"), "{run:?}");
@@ -68,7 +68,7 @@ fn nothing_to_do_is_done_at_once(stage: &Stage) {
     assert_eq!((again.code, again.stderr.as_str()), (0, ""));
 }
 
-fn a_job_that_is_posted_later_is_run_as_well(stage: &Stage) {
+fn later_job_is_run(stage: &Stage) {
     let conductor = stage.start(&[]);
     for number in 0..3 {
         stage.post("later", "echo $JOBBOARD_JOB >> log");
@@ -79,7 +79,7 @@ fn a_job_that_is_posted_later_is_run_as_well(stage: &Stage) {
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
 }
 
-fn jobs_run_at_once_as_many_as_are_wanted_and_no_more(stage: &Stage) {
+fn parallel_jobs_are_limited_to_the_slots(stage: &Stage) {
     // Each waits until there are three of them, and sees no fourth.
     let script = "mkdir here.$JOBBOARD_FENCE; for i in $(seq 500); do \
                   [ $(ls -d here.* | wc -l) -ge 3 ] && break; sleep 0.01; done; \
@@ -99,7 +99,7 @@ fn jobs_run_at_once_as_many_as_are_wanted_and_no_more(stage: &Stage) {
     assert_eq!(stage.log()[3..], ["alone"; 4]);
 }
 
-fn the_most_urgent_job_comes_first(stage: &Stage) {
+fn most_urgent_job_runs_first(stage: &Stage) {
     let echo = "echo $JOBBOARD_NAME >> log";
     stage.post("old", echo);
     stage.post("new", echo);
@@ -108,7 +108,7 @@ fn the_most_urgent_job_comes_first(stage: &Stage) {
     assert_eq!(stage.log(), ["urgent", "old", "new"]);
 }
 
-fn what_others_conduct_is_left_alone_and_said_once(stage: &Stage) {
+fn flows_of_other_conductors_are_skipped_and_reported_once(stage: &Stage) {
     for name in ["flow", "other-flow"] {
         let post = [
             "post",
@@ -133,7 +133,7 @@ fn post_details(stage: &Stage, name: &str, details: &serde_json::Value) {
     stage.env.jobboard(&post).run().succeeded();
 }
 
-fn each_reason_for_leaving_a_job_alone_is_told_and_counted(stage: &Stage) {
+fn each_skip_reason_is_reported_and_counted(stage: &Stage) {
     post_details(stage, "flow", &json!({"flow_uuid": "x"}));
     stage.conduct(&["--drain"]).run().succeeded();
     post_details(stage, "lone", &json!({"command": "true"}));
@@ -185,7 +185,7 @@ fn each_reason_for_leaving_a_job_alone_is_told_and_counted(stage: &Stage) {
     }
 }
 
-fn what_comes_later_is_counted_as_well(stage: &Stage) {
+fn later_skips_are_counted(stage: &Stage) {
     post_details(stage, "lone", &json!({"command": "true"}));
     let conductor = stage.start(&["--max-jobs", "1"]);
     stage.says(&conductor, "array of strings");
@@ -204,7 +204,7 @@ fn what_comes_later_is_counted_as_well(stage: &Stage) {
     assert!(run.stderr.contains(" skipped=3 reasons=\"{"), "{run:?}");
 }
 
-fn a_filter_chooses_the_jobs(stage: &Stage) {
+fn filter_chooses_the_jobs(stage: &Stage) {
     stage.post("mine", "echo $JOBBOARD_NAME >> log");
     stage.post("yours", "echo $JOBBOARD_NAME >> log");
     let filter = ["--filter", "name=m*", "--drain"];
@@ -213,7 +213,7 @@ fn a_filter_chooses_the_jobs(stage: &Stage) {
     assert_eq!(stage.env.names(), ["yours"]);
 }
 
-fn as_many_jobs_are_run_as_are_wanted(stage: &Stage) {
+fn max_jobs_limits_the_number_of_jobs(stage: &Stage) {
     for _ in 0..5 {
         stage.post("a", "echo ran >> log");
     }
@@ -227,13 +227,13 @@ fn as_many_jobs_are_run_as_are_wanted(stage: &Stage) {
     assert_eq!(listed.succeeded(), "3\n");
 }
 
-fn an_idle_conductor_can_end_by_itself(stage: &Stage) {
+fn idle_conductor_can_exit(stage: &Stage) {
     stage.post("a", "sleep 0.3; echo ran >> log");
     stage.conduct(&["--idle-exit", "3s"]).run().succeeded();
     assert_eq!(stage.log(), ["ran"]);
 }
 
-fn a_command_gets_what_its_job_says_and_no_secret(stage: &Stage) {
+fn command_gets_the_settings_of_its_job_and_no_secret(stage: &Stage) {
     let details = json!({
         "command": ["sh", "-c", "cat > seen; echo \"$GIVEN:${JOBBOARD_PASSWORD-none}:$PWD\" >> seen; \
                      env | sed -n 's/^JOBBOARD_\\([A-Z_]*\\)=.*/\\1/p' | sort | tr '\\n' ' ' >> seen"],
@@ -263,7 +263,7 @@ fn a_command_gets_what_its_job_says_and_no_secret(stage: &Stage) {
     assert_eq!(seen, expected);
 }
 
-fn what_happens_is_told_in_json(stage: &Stage) {
+fn json_log_reports_every_event(stage: &Stage) {
     let uuid = stage.post("a", "echo disk full >&2; exit 3");
     let conduct = ["--drain", "--max-attempts", "1", "--log", "json"];
     let run = stage.conduct(&conduct).run();
@@ -298,7 +298,7 @@ fn what_happens_is_told_in_json(stage: &Stage) {
     assert!(next.ends_with(&format!(" explain {uuid}")), "{next}");
 }
 
-fn a_conductor_is_registered_under_a_name_of_its_own(stage: &Stage) {
+fn conductor_is_registered_under_a_unique_name(stage: &Stage) {
     let first = stage.start(&["--name", "w1"]);
     let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
     assert_eq!(listed[0]["name"], "w1");
@@ -312,7 +312,7 @@ fn a_conductor_is_registered_under_a_name_of_its_own(stage: &Stage) {
     assert_eq!(listed, json!([]));
 }
 
-fn several_share_the_work(stage: &Stage) {
+fn several_conductors_share_the_work(stage: &Stage) {
     let jobs = 40;
     for _ in 0..jobs {
         stage.post(

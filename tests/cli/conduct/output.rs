@@ -4,9 +4,9 @@ use std::fs;
 
 use super::{Stage, on_every_board};
 
-on_every_board!(lines_are_whole_and_say_whose_they_are);
+on_every_board!(output_lines_are_complete_and_labelled);
 
-fn lines_are_whole_and_say_whose_they_are(stage: &Stage) {
+fn output_lines_are_complete_and_labelled(stage: &Stage) {
     let script =
         "for i in $(seq 200); do printf \"$JOBBOARD_NAME \"; printf \"$i\\n\"; done; echo oops >&2";
     let jobs = ["a", "b", "c"].map(|name| (name, stage.post(name, script)));
@@ -27,7 +27,7 @@ fn lines_are_whole_and_say_whose_they_are(stage: &Stage) {
 }
 
 #[test]
-fn a_long_line_comes_in_pieces_and_a_last_one_needs_no_end() {
+fn long_line_is_split_and_the_last_needs_no_newline() {
     let Some(stage) = Stage::embedded() else {
         return;
     };
@@ -41,7 +41,7 @@ fn a_long_line_comes_in_pieces_and_a_last_one_needs_no_end() {
 }
 
 #[test]
-fn output_can_be_kept_in_files_passed_on_or_dropped() {
+fn output_can_be_kept_passed_on_or_dropped() {
     let Some(stage) = Stage::embedded() else {
         return;
     };
@@ -71,7 +71,7 @@ fn output_can_be_kept_in_files_passed_on_or_dropped() {
 }
 
 #[test]
-fn what_others_have_put_where_output_is_kept_stops_no_job() {
+fn foreign_files_in_the_output_directory_stop_no_job() {
     let Some(stage) = Stage::embedded() else {
         return;
     };

@@ -35,7 +35,7 @@ fn trap(stage: &Stage, name: &str) -> PathBuf {
 }
 
 #[test]
-fn on_a_network_nothing_runs_unless_it_was_said_what() {
+fn network_board_needs_an_explicit_policy() {
     let Some(stage) = Stage::redis() else { return };
     stage.post("a", "echo ran >> log");
     let run = stage.env.jobboard(&["conduct", "--drain"]).run();
@@ -48,7 +48,7 @@ fn on_a_network_nothing_runs_unless_it_was_said_what() {
 }
 
 #[test]
-fn what_postings_may_not_do_they_do_not() {
+fn postings_cannot_escape_the_policy() {
     let Some(stage) = Stage::redis() else { return };
     let trapped = trap(&stage, "trapped");
     let folder = stage.env.file("").display().to_string();
@@ -84,7 +84,7 @@ fn only_allowed_programs_run() {
 }
 
 #[test]
-fn handlers_run_by_the_name_of_the_job_and_by_nothing_else() {
+fn handlers_run_by_job_name_only() {
     let Some(stage) = Stage::redis() else { return };
     let folder = stage.env.file("handlers");
     fs::create_dir(&folder).unwrap();
@@ -142,7 +142,7 @@ fn timeout_and_max_attempts_of_a_job_apply_to_its_handler() {
 }
 
 #[test]
-fn a_program_of_the_current_folder_is_never_found() {
+fn program_in_the_current_directory_is_never_found() {
     let Some(stage) = Stage::embedded() else {
         return;
     };
@@ -167,7 +167,7 @@ fn a_program_of_the_current_folder_is_never_found() {
 }
 
 #[test]
-fn handlers_are_where_somebody_put_them_and_nobody_else_can() {
+fn handler_directory_must_be_protected() {
     let Some(stage) = Stage::redis() else { return };
     let refused = |folder: &str| {
         let conduct = ["conduct", "--drain", "--handlers", folder];
@@ -220,7 +220,7 @@ fn handlers_are_where_somebody_put_them_and_nobody_else_can() {
 }
 
 #[test]
-fn an_embedded_board_that_others_can_write_is_not_conducted() {
+fn board_writable_by_other_users_is_not_conducted() {
     let Some(stage) = Stage::embedded() else {
         return;
     };
@@ -247,7 +247,7 @@ fn an_embedded_board_that_others_can_write_is_not_conducted() {
 }
 
 #[test]
-fn a_board_of_somebody_else_is_not_conducted_not_even_by_root() {
+fn board_of_another_user_is_not_conducted_even_by_root() {
     let Some(stage) = Stage::embedded() else {
         return;
     };

@@ -16,7 +16,7 @@ fn remove(stage: &Stage) {
 }
 
 #[test]
-fn a_conductor_goes_on_with_the_board_that_is_there() {
+fn conductor_continues_with_a_replaced_board() {
     let Some(stage) = Stage::embedded() else {
         return;
     };
@@ -36,7 +36,7 @@ fn a_conductor_goes_on_with_the_board_that_is_there() {
 }
 
 #[test]
-fn a_conductor_runs_nothing_of_a_board_that_others_can_write() {
+fn conductor_runs_nothing_from_a_writable_replacement() {
     let Some(stage) = Stage::embedded() else {
         return;
     };
@@ -66,7 +66,7 @@ fn a_conductor_runs_nothing_of_a_board_that_others_can_write() {
 }
 
 #[test]
-fn whoever_watches_is_told() {
+fn watcher_reports_a_replaced_board() {
     let Some(stage) = Stage::embedded() else {
         return;
     };

@@ -14,14 +14,14 @@ use crate::support::{
 };
 
 on_every_board!(
-    it_is_ready_when_the_board_has_it_and_never_before,
-    what_it_is_at_is_shown_and_what_it_cannot_do_without_is_not_handed_down,
+    ready_is_sent_only_after_the_registration,
+    status_is_sent_and_the_socket_is_not_inherited,
 );
 
 /// A job that runs until the file `go` is there.
 const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
 
-fn it_is_ready_when_the_board_has_it_and_never_before(stage: &Stage) {
+fn ready_is_sent_only_after_the_registration(stage: &Stage) {
     let first = stage.start(&["--name", "w1"]);
     let manager = Manager::start(&stage.env);
     let second = manager.over(stage.conduct(&["--name", "w1"])).spawn();
@@ -44,7 +44,7 @@ fn it_is_ready_when_the_board_has_it_and_never_before(stage: &Stage) {
     assert_eq!(manager.count("STOPPING=1"), 1, "{:?}", manager.heard());
 }
 
-fn what_it_is_at_is_shown_and_what_it_cannot_do_without_is_not_handed_down(stage: &Stage) {
+fn status_is_sent_and_the_socket_is_not_inherited(stage: &Stage) {
     let manager = Manager::start(&stage.env);
     let conduct = manager.over(stage.conduct(&["-j2"]));
     let conductor = conduct.env("WATCHDOG_USEC", "60000000").spawn();
@@ -74,7 +74,12 @@ fn what_it_is_at_is_shown_and_what_it_cannot_do_without_is_not_handed_down(stage
 }
 
 /// Has a conductor's board be away and come back, and requires that no sign of life is given meanwhile.
-fn lives_by_its_board(run: Invocation, manager: &Manager, go: impl FnOnce(), back: impl FnOnce()) {
+fn watchdog_follows_the_board(
+    run: Invocation,
+    manager: &Manager,
+    go: impl FnOnce(),
+    back: impl FnOnce(),
+) {
     let run = manager.over(run).env("WATCHDOG_USEC", "3000000");
     let conductor = run.spawn();
     manager.hears("READY=1");
@@ -104,7 +109,7 @@ fn lives_by_its_board(run: Invocation, manager: &Manager, go: impl FnOnce(), bac
 }
 
 #[test]
-fn whose_server_is_gone_gives_no_sign_of_life() {
+fn watchdog_stops_when_the_server_is_gone() {
     let Some(stage) = Stage::redis_keeping_data() else {
         return;
     };
@@ -112,11 +117,11 @@ fn whose_server_is_gone_gives_no_sign_of_life() {
     let run = stage.conduct(&[]);
     let server = std::cell::RefCell::new(stage);
     let stop = || server.borrow_mut().stop_server();
-    lives_by_its_board(run, &manager, stop, || server.borrow_mut().start_server());
+    watchdog_follows_the_board(run, &manager, stop, || server.borrow_mut().start_server());
 }
 
 #[test]
-fn whose_server_is_stopped_gives_no_sign_of_life() {
+fn watchdog_stops_when_the_server_is_frozen() {
     let Some(stage) = Stage::redis() else { return };
     let manager = Manager::start(&stage.env);
     let info = stage.redis_server().unwrap().run(&["INFO", "server"]);
@@ -125,22 +130,22 @@ fn whose_server_is_stopped_gives_no_sign_of_life() {
     let server = Pid::from_raw(pid).unwrap();
     let run = stage.conduct(&["--op-timeout", "1s"]);
     let go = || signal(server, Signal::STOP);
-    lives_by_its_board(run, &manager, go, || signal(server, Signal::CONT));
+    watchdog_follows_the_board(run, &manager, go, || signal(server, Signal::CONT));
 }
 
 #[test]
-fn whose_network_is_silent_gives_no_sign_of_life() {
+fn watchdog_stops_when_the_network_is_silent() {
     for stage in [Stage::redis(), Stage::zookeeper()].into_iter().flatten() {
         let manager = Manager::start(&stage.env);
         let (board, proxy) = stage.through_proxy();
         let run = stage.conduct(&["--op-timeout", "1s", "--board", &board, "--lease", "4s"]);
         let go = || proxy.set(Mood::Halt);
-        lives_by_its_board(run, &manager, go, || proxy.set(Mood::PassOn));
+        watchdog_follows_the_board(run, &manager, go, || proxy.set(Mood::PassOn));
     }
 }
 
 #[test]
-fn one_that_hangs_gives_no_sign_of_life_and_its_command_is_ended_all_the_same() {
+fn hanging_conductor_stops_the_watchdog_and_its_command_ends() {
     let stage = Stage::embedded().unwrap();
     let (tag, manager) = (Tag::new(), Manager::start(&stage.env));
     stage.post("a", &format!("exec sleep {}", tag.text()));
@@ -158,7 +163,7 @@ fn one_that_hangs_gives_no_sign_of_life_and_its_command_is_ended_all_the_same() 
 }
 
 #[test]
-fn one_that_cannot_be_told_is_told_of_and_keeps_nobody_from_work() {
+fn unreachable_service_manager_is_reported_and_stops_no_job() {
     let stage = Stage::embedded().unwrap();
     for socket in [
         "notify",
@@ -176,7 +181,7 @@ fn one_that_cannot_be_told_is_told_of_and_keeps_nobody_from_work() {
 }
 
 #[test]
-fn one_whose_output_nobody_takes_ends_in_its_time() {
+fn conductor_with_blocked_output_ends_in_time() {
     let Some(stage) = Stage::embedded() else {
         return;
     };
@@ -198,7 +203,7 @@ fn one_whose_output_nobody_takes_ends_in_its_time() {
 }
 
 #[test]
-fn a_guard_that_cannot_be_started_is_told_and_missed_only_as_long() {
+fn guard_that_cannot_restart_is_reported_until_it_can() {
     let Some(stage) = Stage::embedded() else {
         return;
     };

@@ -29,7 +29,7 @@ fn ends_well(conductor: Running) -> String {
 }
 
 #[test]
-fn what_the_server_grants_is_what_counts_and_is_said_once() {
+fn granted_session_timeout_is_used_and_reported_once() {
     let Some(stage) = Stage::zookeeper() else {
         return;
     };
@@ -49,7 +49,7 @@ fn what_the_server_grants_is_what_counts_and_is_said_once() {
 }
 
 #[test]
-fn whose_session_is_over_registers_again_and_goes_on() {
+fn conductor_with_an_expired_session_registers_again() {
     let Some(stage) = Stage::zookeeper() else {
         return;
     };
@@ -68,7 +68,7 @@ fn whose_session_is_over_registers_again_and_goes_on() {
 }
 
 #[test]
-fn the_name_of_one_that_died_is_free_once_its_session_is_over() {
+fn name_of_a_dead_conductor_is_free_after_its_session() {
     let Some(stage) = Stage::zookeeper() else {
         return;
     };
@@ -82,7 +82,7 @@ fn the_name_of_one_that_died_is_free_once_its_session_is_over() {
 }
 
 #[test]
-fn conductors_of_taskflow_and_ours_stand_side_by_side() {
+fn taskflow_conductors_and_ours_coexist() {
     let Some(mut stage) = Stage::zookeeper() else {
         return;
     };
@@ -90,9 +90,9 @@ fn conductors_of_taskflow_and_ours_stand_side_by_side() {
     let Some(mut peer) = Peer::on(server) else {
         return;
     };
-    peer.told(&json!({"do": "register", "name": "py", "host": "h1", "pid": 7}));
+    peer.request(&json!({"do": "register", "name": "py", "host": "h1", "pid": 7}));
     let flow = json!({"do": "post", "name": "flow", "details": {"flow_uuid": "x"}});
-    peer.told(&flow);
+    peer.request(&flow);
     let conductor = stage.start(&["--name", "rs"]);
     assert_eq!(conductors(&stage), ["py", "rs"]);
     stage.says(&conductor, "skipped jobs=1");
@@ -120,8 +120,8 @@ fn conductors_of_taskflow_and_ours_stand_side_by_side() {
 }
 
 #[test]
-fn a_session_that_ends_with_the_server_away_costs_no_more_than_itself() {
-    let Some(mut stage) = Stage::zookeeper_of_its_own() else {
+fn session_lost_during_an_outage_is_replaced_once() {
+    let Some(mut stage) = Stage::own_zookeeper() else {
         return;
     };
     let conductor = stage.start(&["--name", "w1", "--lease", "1s"]);
@@ -136,7 +136,7 @@ fn a_session_that_ends_with_the_server_away_costs_no_more_than_itself() {
 }
 
 #[test]
-fn a_job_that_is_freed_by_force_is_left_alone_as_long_as_the_session_could_last() {
+fn forcibly_released_job_is_not_retaken_within_the_session_timeout() {
     let Some(stage) = Stage::zookeeper() else {
         return;
     };

@@ -104,7 +104,7 @@ impl Stage {
     }
 
     /// A board on a server that the test may stop.
-    pub(crate) fn zookeeper_of_its_own() -> Option<Self> {
+    pub(crate) fn own_zookeeper() -> Option<Self> {
         Some(Self::on(Kind::ZooKeeper(ZooKeeper::start_own()?)))
     }
 

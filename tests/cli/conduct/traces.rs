@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Stage, on_every_board};
 use crate::support::env::wait_until;
 
-on_every_board!(attempts_are_linked_to_where_the_job_was_posted);
+on_every_board!(attempts_are_linked_to_the_trace_of_the_posting);
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
@@ -16,7 +16,7 @@ fn parent() -> String {
     format!("00-{TRACE}-{SPAN}-01")
 }
 
-fn attempts_are_linked_to_where_the_job_was_posted(stage: &Stage) {
+fn attempts_are_linked_to_the_trace_of_the_posting(stage: &Stage) {
     let env = &stage.env;
     let script = "echo $TRACEPARENT $TRACESTATE >> log; [ $JOBBOARD_ATTEMPT = 2 ]";
     let post = ["post", "traced", "--trace", "--", "sh", "-c", script];
@@ -85,7 +85,7 @@ fn attribute(span: &Value, key: &str) -> String {
 }
 
 #[test]
-fn without_a_trace_nothing_of_one_is_kept_or_told() {
+fn missing_or_invalid_trace_is_not_stored() {
     let stage = Stage::embedded().unwrap();
     let env = &stage.env;
     for (parent, said) in [(None, "not set"), (Some("00-what"), "is invalid")] {
@@ -116,7 +116,7 @@ fn without_a_trace_nothing_of_one_is_kept_or_told() {
 
 /// Whoever runs a command in the place of a conductor hands the trace on as well.
 #[test]
-fn a_claimed_command_is_part_of_a_trace_too() {
+fn claimed_command_continues_the_trace() {
     let stage = Stage::embedded().unwrap();
     let post = stage.env.jobboard(&["post", "a", "--trace"]);
     post.env("TRACEPARENT", parent()).run().posted();
@@ -134,7 +134,7 @@ fn a_claimed_command_is_part_of_a_trace_too() {
 }
 
 #[test]
-fn a_file_of_spans_that_cannot_be_written_is_told() {
+fn unwritable_span_file_is_reported() {
     let stage = Stage::embedded().unwrap();
     let refused = stage
         .conduct(&["--otlp-file", "none/spans", "--drain"])

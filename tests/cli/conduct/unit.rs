@@ -33,7 +33,7 @@ fn setting(name: &str) -> String {
 }
 
 #[test]
-fn little_is_exposed_to_jobs() {
+fn systemd_unit_exposes_little() {
     if !has("systemd-analyze") {
         return;
     }
@@ -45,7 +45,7 @@ fn little_is_exposed_to_jobs() {
 }
 
 #[test]
-fn jobs_are_run_by_what_the_unit_starts_with_what_it_allows() {
+fn systemd_unit_can_run_jobs() {
     let env = Env::new();
     let state = env.root().join("state/night");
     fs::create_dir(&state).unwrap();
@@ -64,7 +64,7 @@ fn jobs_are_run_by_what_the_unit_starts_with_what_it_allows() {
     let job = json!({"name": "a", "details": {"command": ["sh", "-c", script]}}).to_string();
     let post = ["--board", "night", "post", "--from", "-"];
     let post = env.jobboard(&post).stdin(format!("{job}\n").repeat(20));
-    let posted = post.env("JOBBOARD_CONFIG", &config).by_nobody().run();
+    let posted = post.env("JOBBOARD_CONFIG", &config).unprivileged().run();
     let mut jobs: Vec<_> = posted.succeeded().lines().collect();
     let conductor = manager
         .over(started(&env, &state))

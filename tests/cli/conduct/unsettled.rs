@@ -18,7 +18,7 @@ fn stranger(stage: &mut Stage) -> Option<(Peer, String)> {
 }
 
 #[test]
-fn a_job_with_a_node_below_it_is_told_and_ends_no_drain() {
+fn job_with_a_child_node_is_reported_and_ends_no_drain() {
     let Some(mut stage) = Stage::zookeeper() else {
         return;
     };
@@ -27,7 +27,7 @@ fn a_job_with_a_node_below_it_is_told_and_ends_no_drain() {
     };
     let job = stage.post("stuck", "echo stuck >> log");
     let below = format!("{path}/job0000000000/a child");
-    peer.told(&json!({"do": "create", "path": below}));
+    peer.request(&json!({"do": "create", "path": below}));
     stage.post("fine", "echo fine >> log");
     let conductor = stage.start(&["--drain", "--name", "night"]);
     stage.says(&conductor, "not_settled");
@@ -56,7 +56,7 @@ fn a_job_with_a_node_below_it_is_told_and_ends_no_drain() {
 }
 
 #[test]
-fn what_is_in_the_way_and_goes_lets_the_job_be_settled_after_all() {
+fn job_is_settled_once_its_child_node_is_removed() {
     let Some(mut stage) = Stage::zookeeper() else {
         return;
     };
@@ -65,17 +65,17 @@ fn what_is_in_the_way_and_goes_lets_the_job_be_settled_after_all() {
     };
     stage.post("stuck", "echo stuck >> log");
     let below = format!("{path}/job0000000000/child");
-    peer.told(&json!({"do": "create", "path": below}));
+    peer.request(&json!({"do": "create", "path": below}));
     let conductor = stage.start(&["--drain", "--name", "night"]);
     stage.says(&conductor, "not_settled");
-    peer.told(&json!({"do": "delete", "path": below}));
+    peer.request(&json!({"do": "delete", "path": below}));
     conductor.ended().succeeded();
     assert_eq!(stage.log(), ["stuck"]);
     assert_eq!(stage.env.names(), [""; 0]);
 }
 
 #[test]
-fn a_server_that_is_full_is_not_one_that_is_away() {
+fn full_server_is_no_outage() {
     let Some(stage) = Stage::redis() else {
         return;
     };

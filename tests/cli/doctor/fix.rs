@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Stage, dead, doctor, findings, finds, on_every_board, told, use_it};
+use super::{Stage, dead, diagnosed, doctor, findings, finds, on_every_board, use_it};
 use crate::support::{env::Env, servers::ZooKeeper, tmux::Pane};
 
-on_every_board!(what_can_be_mended_is_and_all_else_stays);
+on_every_board!(fix_repairs_what_is_safe_and_nothing_else);
 
-fn what_can_be_mended_is_and_all_else_stays(stage: &Stage) {
+fn fix_repairs_what_is_safe_and_nothing_else(stage: &Stage) {
     use_it(stage);
     let env = &stage.env;
     let (gone, dead) = (super::dead("night"), env.post("dead"));
@@ -60,7 +60,7 @@ fn of(job: &str, everything: &[Value; 2]) -> (Vec<Vec<Value>>, usize) {
 }
 
 #[test]
-fn what_cannot_be_read_is_put_away() {
+fn unreadable_records_are_moved_to_the_trash() {
     let env = Env::new();
     env.post_many(4);
     let change = "PRAGMA ignore_check_constraints = on;
@@ -86,7 +86,7 @@ fn what_cannot_be_read_is_put_away() {
 }
 
 #[test]
-fn jobs_that_we_do_not_understand_and_records_that_somebody_has_stay() {
+fn unsupported_jobs_and_claimed_records_are_kept() {
     let Some(stage) = Stage::redis() else {
         return;
     };
@@ -114,7 +114,7 @@ fn jobs_that_we_do_not_understand_and_records_that_somebody_has_stay() {
 }
 
 #[test]
-fn a_registry_that_cannot_be_read_makes_nobody_dead() {
+fn unreadable_registry_makes_no_owner_dead() {
     let Some(stage) = Stage::redis() else {
         return;
     };
@@ -128,7 +128,7 @@ fn a_registry_that_cannot_be_read_makes_nobody_dead() {
 }
 
 #[test]
-fn a_lock_that_we_may_not_read_is_nobody_s_fault() {
+fn unreadable_lock_blames_no_owner() {
     let Some(stage) = Stage::zookeeper() else {
         return;
     };
@@ -143,7 +143,7 @@ fn a_lock_that_we_may_not_read_is_nobody_s_fault() {
         );
         ZooKeeper::cli(&words);
     }
-    let told = told(env, &["--only", "jobs"]);
+    let told = diagnosed(env, &["--only", "jobs"]);
     assert_eq!(told["problems"], json!([]), "{told}");
     let unseen = &told["unseen"][0]["what"];
     assert_eq!(*unseen, "records without read permission: 2", "{told}");
@@ -155,7 +155,7 @@ fn a_lock_that_we_may_not_read_is_nobody_s_fault() {
 }
 
 #[test]
-fn a_protected_board_asks_for_its_name_once() {
+fn protected_board_requires_its_name_once() {
     let env = Env::new();
     env.configure("default = \"b\"\n[board.b]\nurl = \"sqlite:b.db\"\nprotected = true\n");
     env.post("resize");
@@ -168,7 +168,7 @@ fn a_protected_board_asks_for_its_name_once() {
 }
 
 #[test]
-fn on_a_terminal_it_asks() {
+fn fix_asks_on_a_terminal() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", &dead("ada"));
@@ -192,7 +192,7 @@ fn on_a_terminal_it_asks() {
 }
 
 #[test]
-fn what_comes_after_the_question_was_not_agreed_to() {
+fn problems_found_after_the_confirmation_are_not_fixed() {
     let Some(stage) = Stage::redis() else {
         return;
     };

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn files_of_the_configuration_that_others_can_use_are_told() {
+fn shared_configuration_files_are_reported() {
     let env = Env::new();
     let config = env.configure("[board.a]\nurl = \"sqlite:a.db\"\n");
     let password = config.with_file_name("pw");

@@ -4,14 +4,14 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{Host, Peer, Stage, command, doctor, findings, finds, is_sound, told};
+use super::{Host, Peer, Stage, command, diagnosed, doctor, findings, finds, is_sound};
 use crate::support::{
     env::{Env, wait_until},
     servers::{Authority, Identity, Server, ZooKeeper},
 };
 
 /// Requires that a look leaves all nodes as they are.
-pub(super) fn nodes_stay_as_they_are(stage: &Stage) {
+pub(super) fn foreign_nodes_stay_unchanged(stage: &Stage) {
     let Some(server) = stage.zookeeper_board() else {
         return;
     };
@@ -20,12 +20,12 @@ pub(super) fn nodes_stay_as_they_are(stage: &Stage) {
     };
     server.create(&mut peer, "jobx", "{}");
     let before = server.everything(&mut peer);
-    told(&stage.env, &[]);
+    diagnosed(&stage.env, &[]);
     assert_eq!(server.everything(&mut peer), before);
 }
 
 #[test]
-fn how_a_redis_server_should_not_be_set_up_is_told() {
+fn unsafe_redis_settings_are_reported() {
     let Some(stage) = Stage::redis() else {
         return;
     };
@@ -33,7 +33,7 @@ fn how_a_redis_server_should_not_be_set_up_is_told() {
     env.post("resize");
     finds(env, "not-persistent");
     server.run(&["CONFIG", "SET", "save", "3600 1"]);
-    assert_eq!(told(env, &[])["sound"], json!(true));
+    assert_eq!(diagnosed(env, &[])["sound"], json!(true));
     server.run(&["CONFIG", "SET", "maxmemory", "100mb"]);
     assert_eq!(findings(env, "evicts-keys"), [json!(null); 0]);
     server.run(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
@@ -57,7 +57,7 @@ fn how_a_redis_server_should_not_be_set_up_is_told() {
 }
 
 #[test]
-fn a_replica_that_does_not_keep_up_is_told() {
+fn lagging_replica_is_reported() {
     let (Some(stage), Some(replica)) = (Stage::redis(), Server::start()) else {
         return;
     };
@@ -79,7 +79,7 @@ fn a_replica_that_does_not_keep_up_is_told() {
 }
 
 #[test]
-fn a_certificate_that_ends_soon_is_told() {
+fn expiring_certificate_is_reported() {
     let Some(authority) = Authority::new() else {
         return;
     };
@@ -100,7 +100,7 @@ fn a_certificate_that_ends_soon_is_told() {
 }
 
 #[test]
-fn rights_that_are_missing_on_redis_are_told_and_the_others_are_looked_at() {
+fn missing_redis_rights_are_reported_despite_each_other() {
     let Some(stage) = Stage::redis() else {
         return;
     };
@@ -109,7 +109,7 @@ fn rights_that_are_missing_on_redis_are_told_and_the_others_are_looked_at() {
     is_sound(env);
     let denied = ["-hdel", "-config", "-publish", "-multi"];
     server.run(&[&["ACL", "SETUSER", "default"], &denied[..]].concat());
-    let told = told(env, &[]);
+    let told = diagnosed(env, &[]);
     assert_eq!(told["problems"][0]["code"], "missing-rights", "{told}");
     let evidence = told["problems"][0]["evidence"].to_string();
     for seen in [
@@ -134,7 +134,7 @@ fn rights_that_are_missing_on_redis_are_told_and_the_others_are_looked_at() {
 }
 
 #[test]
-fn keys_on_redis_that_are_not_what_they_should_be_are_told() {
+fn invalid_redis_keys_are_reported() {
     let Some(stage) = Stage::redis() else {
         return;
     };
@@ -198,14 +198,14 @@ fn keys_on_redis_that_are_not_what_they_should_be_are_told() {
             found["summary"].as_str().unwrap().ends_with(kind),
             "{found}"
         );
-        let told = told(env, &["--skip", "not-persistent"]);
+        let told = diagnosed(env, &["--skip", "not-persistent"]);
         assert_eq!(told["groups"].as_array().unwrap().len(), 6, "{told}");
         server.run(&["DEL", &key]);
     }
 }
 
 #[test]
-fn commands_on_a_board_of_python_services_are_told() {
+fn commands_on_a_board_of_python_services_are_reported() {
     let Some(stage) = Stage::redis() else {
         return;
     };
@@ -225,7 +225,7 @@ fn commands_on_a_board_of_python_services_are_told() {
 }
 
 #[test]
-fn nodes_on_zookeeper_that_are_not_what_they_should_be_are_told() {
+fn invalid_zookeeper_nodes_are_reported() {
     let Some(stage) = Stage::zookeeper() else {
         return;
     };
@@ -246,7 +246,7 @@ fn nodes_on_zookeeper_that_are_not_what_they_should_be_are_told() {
     );
     let delete = |peer: &mut Peer, name: &str| {
         let path = format!("{}/{name}", server.path());
-        peer.told(&json!({"do": "delete", "path": path}));
+        peer.request(&json!({"do": "delete", "path": path}));
     };
     delete(&mut peer, "jobx");
     is_sound(env);
@@ -262,7 +262,7 @@ fn nodes_on_zookeeper_that_are_not_what_they_should_be_are_told() {
     is_sound(env);
     env.claim(&jobs[2], "ada");
     let side = format!("{}/.jobboard/jobs/jobs/job0000000002", server.top());
-    peer.told(&json!({"do": "write", "path": side, "data": "nonsense"}));
+    peer.request(&json!({"do": "write", "path": side, "data": "nonsense"}));
     finds(env, "unreadable-sidecar");
     let beside = server.beside();
     let other = |words: &[&str]| env.jobboard(&[words, &["--board", &beside]].concat()).run();
@@ -273,7 +273,7 @@ fn nodes_on_zookeeper_that_are_not_what_they_should_be_are_told() {
 }
 
 #[test]
-fn conductors_of_one_name_and_those_of_python_are_told() {
+fn conductors_with_the_same_name_are_reported() {
     let Some(stage) = Stage::zookeeper() else {
         return;
     };
@@ -281,18 +281,18 @@ fn conductors_of_one_name_and_those_of_python_are_told() {
     let Some(mut peer) = Peer::on(server) else {
         return;
     };
-    peer.told(&json!({"do": "register", "name": "py", "host": "h1", "pid": 7}));
+    peer.request(&json!({"do": "register", "name": "py", "host": "h1", "pid": 7}));
     env.post("flow");
-    assert_eq!(told(env, &[])["problems"], json!([]));
+    assert_eq!(diagnosed(env, &[])["problems"], json!([]));
     stage.post("command", "true");
     finds(env, "breaks-peers");
     assert_eq!(findings(env, "duplicate-name"), [json!(null); 0]);
-    peer.told(&json!({"do": "register", "name": "py", "host": "h2", "pid": 7}));
+    peer.request(&json!({"do": "register", "name": "py", "host": "h2", "pid": 7}));
     finds(env, "duplicate-name");
 }
 
 #[test]
-fn a_conductor_that_cannot_settle_a_job_is_told() {
+fn unsettled_job_is_reported() {
     let Some(stage) = Stage::zookeeper() else {
         return;
     };
@@ -302,14 +302,14 @@ fn a_conductor_that_cannot_settle_a_job_is_told() {
     };
     stage.post("stuck", "true");
     let below = format!("{}/job0000000000/a child", server.path());
-    peer.told(&json!({"do": "create", "path": below}));
+    peer.request(&json!({"do": "create", "path": below}));
     let conductor = stage.start(&["--name", "night"]);
     stage.says(&conductor, "not_settled");
     wait_until("it is told", || findings(env, "unsettled-job").len() == 1);
 }
 
 #[test]
-fn rights_that_are_missing_on_zookeeper_are_told() {
+fn missing_zookeeper_rights_are_reported() {
     let Some(stage) = Stage::zookeeper() else {
         return;
     };
@@ -335,7 +335,7 @@ fn rights_that_are_missing_on_zookeeper_are_told() {
 }
 
 #[test]
-fn a_server_of_several_that_is_away_is_told() {
+fn missing_ensemble_member_is_reported() {
     let Some(mut stage) = Stage::ensemble() else {
         return;
     };

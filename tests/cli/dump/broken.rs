@@ -7,7 +7,7 @@ use crate::support::env::{Env, wait_until};
 const JOBS: usize = 4000;
 
 /// Kills a load once so many of its jobs have been told, and loads again until it comes to its end.
-fn is_the_same_after_kills(boards: &Boards, board: &str) {
+fn is_identical_after_kills(boards: &Boards, board: &str) {
     for told in [1, 600, 1900, 3999] {
         let mut run = boards.on(board, &["load", "it"]).spawn();
         wait_until("it has come so far", || {
@@ -27,13 +27,13 @@ fn post_many(env: &Env, url: &str) {
 }
 
 #[test]
-fn a_load_that_is_killed_and_done_again_comes_to_the_same_board() {
+fn killed_load_can_be_repeated() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let (from, to) = (boards.another(kind), boards.another(kind));
         post_many(&boards.env, &boards.url(&from));
         boards.run(&from, &["dump", "it"]).succeeded();
-        is_the_same_after_kills(&boards, &to);
+        is_identical_after_kills(&boards, &to);
         let (before, after) = (boards.dumped(&from), boards.dumped(&to));
         assert_eq!((before.len(), after.len()), (JOBS, JOBS), "{kind}");
         for (one, other) in before.iter().zip(&after) {

@@ -28,7 +28,7 @@ fn is_refused(boards: &Boards, bytes: &[u8], code: i32, why: &str) {
 }
 
 #[test]
-fn a_dump_that_was_cut_off_is_refused_wherever_it_was_cut() {
+fn truncated_dump_is_refused_at_any_length() {
     let boards = Boards::new();
     fill(&boards, "embedded-from");
     boards.run("embedded-from", &["dump", "it"]).succeeded();
@@ -53,7 +53,7 @@ fn a_dump_that_was_cut_off_is_refused_wherever_it_was_cut() {
 }
 
 #[test]
-fn a_dump_behind_blank_lines_is_checked_as_well() {
+fn dump_after_blank_lines_is_verified() {
     let boards = Boards::new();
     fill(&boards, "embedded-from");
     boards.run("embedded-from", &["dump", "it"]).succeeded();
@@ -80,7 +80,7 @@ fn a_dump_behind_blank_lines_is_checked_as_well() {
 }
 
 #[test]
-fn a_dump_that_was_altered_is_refused() {
+fn altered_dump_is_refused() {
     let boards = Boards::new();
     fill(&boards, "embedded-from");
     boards.run("embedded-from", &["dump", "it"]).succeeded();
@@ -109,7 +109,7 @@ fn a_dump_that_was_altered_is_refused() {
 }
 
 #[test]
-fn lines_that_are_no_jobs_are_told_one_by_one() {
+fn invalid_lines_are_reported_one_by_one() {
     let boards = Boards::new();
     let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
     let good = json!({"uuid": uuid, "name": "good", "details": {}});
@@ -158,7 +158,7 @@ fn lines_that_are_no_jobs_are_told_one_by_one() {
 }
 
 #[test]
-fn a_line_that_is_far_too_long_is_not_kept() {
+fn oversized_line_is_not_kept_in_memory() {
     let boards = Boards::new();
     let mut bytes = b"{\"name\":\"".to_vec();
     bytes.resize(70 << 20, b'x');
@@ -169,7 +169,7 @@ fn a_line_that_is_far_too_long_is_not_kept() {
 }
 
 #[test]
-fn stored_bytes_that_contradict_what_is_told_of_them_are_refused() {
+fn stored_bytes_that_contradict_the_record_are_refused() {
     let boards = Boards::new();
     for kind in boards.kinds() {
         let (from, to) = (boards.another(kind), boards.another(kind));
@@ -204,7 +204,7 @@ pub(crate) fn sha256(boards: &Boards, text: &str) -> String {
 }
 
 #[test]
-fn records_that_cannot_be_read_go_to_the_same_kind_of_board_if_that_is_wanted() {
+fn unreadable_records_can_be_copied_to_the_same_kind_of_board() {
     let boards = Boards::new();
     if !boards.kinds().contains(&"redis") {
         return;
@@ -246,7 +246,7 @@ fn records_that_cannot_be_read_go_to_the_same_kind_of_board_if_that_is_wanted() 
 }
 
 #[test]
-fn a_dump_is_a_file_of_its_owner_and_there_whole_or_not_at_all() {
+fn dump_file_is_private_and_complete() {
     let boards = Boards::new();
     let board = boards.another("embedded");
     boards

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill};
 
 #[test]
-fn what_is_listed_can_be_loaded() {
+fn listed_jobs_can_be_loaded() {
     let boards = Boards::new();
     for (from, to) in [
         ("embedded", "redis"),
@@ -38,7 +38,7 @@ fn what_is_listed_can_be_loaded() {
 }
 
 #[test]
-fn what_is_listed_can_be_posted_anew_and_what_is_past_cannot() {
+fn listed_jobs_can_be_posted_and_ended_ones_cannot() {
     let boards = Boards::new();
     let (from, to) = (boards.another("embedded"), boards.another("embedded"));
     fill(&boards, &from);

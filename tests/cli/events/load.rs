@@ -41,16 +41,16 @@ fn processor_time(pid: u32) -> Duration {
 }
 
 #[test]
-fn a_burst_is_told_whole_or_owned_up_to_on_redis() {
-    a_burst_is_told_whole_or_owned_up_to::<Server>();
+fn burst_is_reported_completely_or_as_a_resync_on_redis() {
+    burst_is_reported_completely_or_as_a_resync::<Server>();
 }
 
 #[test]
-fn a_burst_is_told_whole_or_owned_up_to_on_zookeeper() {
-    a_burst_is_told_whole_or_owned_up_to::<ZooKeeper>();
+fn burst_is_reported_completely_or_as_a_resync_on_zookeeper() {
+    burst_is_reported_completely_or_as_a_resync::<ZooKeeper>();
 }
 
-fn a_burst_is_told_whole_or_owned_up_to<H: Told>() {
+fn burst_is_reported_completely_or_as_a_resync<H: Told>() {
     let Some(mut watched) = Watched::<H>::new() else {
         return;
     };
@@ -59,7 +59,7 @@ fn a_burst_is_told_whole_or_owned_up_to<H: Told>() {
     let before = memory(pid);
     watched
         .peer
-        .told(&json!({"do": "burst", "count": jobs, "who": "ada"}));
+        .request(&json!({"do": "burst", "count": jobs, "who": "ada"}));
     let stream = || watched.watching.stdout();
     wait_until("all is told, or that it is not", || {
         let stream = stream();
@@ -105,7 +105,7 @@ fn a_burst_is_told_whole_or_owned_up_to<H: Told>() {
 }
 
 #[test]
-fn a_large_board_is_watched_at_a_bounded_cost() {
+fn watching_a_large_board_has_bounded_cost() {
     let Some(watched) = Watched::<ZooKeeper>::new() else {
         return;
     };
@@ -138,7 +138,7 @@ fn a_large_board_is_watched_at_a_bounded_cost() {
 }
 
 #[test]
-fn an_idle_watch_does_nothing() {
+fn idle_watch_uses_no_processor() {
     let (redis, zookeeper) = (Watched::<Server>::new(), Watched::<ZooKeeper>::new());
     let file = Env::new();
     let beside = watch(&file, &[]);

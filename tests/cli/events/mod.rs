@@ -2,7 +2,7 @@
 
 mod load;
 mod redis;
-mod truth;
+mod resync;
 mod verbs;
 mod waiting;
 mod zookeeper;
@@ -134,13 +134,13 @@ impl<H: Told> Watched<H> {
     /// Has TaskFlow do something to a job.
     fn does(&mut self, verb: &str, uuid: &str) {
         let request = json!({"do": verb, "uuid": uuid, "who": "ada"});
-        self.peer.told(&request);
+        self.peer.request(&request);
     }
 
     /// Has TaskFlow post a job.
     fn post(&mut self, name: &str) -> String {
         let post = json!({"do": "post", "name": name, "priority": "HIGH"});
-        self.peer.told(&post).as_str().unwrap().to_owned()
+        self.peer.request(&post).as_str().unwrap().to_owned()
     }
 }
 

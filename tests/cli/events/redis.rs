@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_claim_that_lapses_is_told_at_its_deadline_however_busy_the_server_is_with_others() {
+fn expired_claim_is_reported_on_time_on_a_busy_server() {
     let Some(mut watched) = Watched::<Server>::new() else {
         return;
     };
@@ -23,14 +23,14 @@ fn a_claim_that_lapses_is_told_at_its_deadline_however_busy_the_server_is_with_o
     let script = "for n = 1, 5000 do redis.call('SET', 'other:' .. n, n, 'PX', 3600000 + n) end";
     watched.server.run(&["EVAL", script, "0"]);
     let post = json!({"do": "post", "name": "resize"});
-    let uuid = watched.peer.told(&post).as_str().unwrap().to_owned();
+    let uuid = watched.peer.request(&post).as_str().unwrap().to_owned();
     watched.next(1);
     let mut worst = Duration::ZERO;
     for _ in 0..if is_full() { 10 } else { 2 } {
         let asked = Instant::now();
         watched
             .peer
-            .told(&json!({"do": "claim", "uuid": uuid, "who": "ada", "expiry": 0.4}));
+            .request(&json!({"do": "claim", "uuid": uuid, "who": "ada", "expiry": 0.4}));
         let events = watched.next(2);
         let late = asked.elapsed().saturating_sub(Duration::from_millis(400));
         assert_eq!(kinds(&events), ["claimed", "expired"]);
@@ -40,14 +40,14 @@ fn a_claim_that_lapses_is_told_at_its_deadline_however_busy_the_server_is_with_o
 }
 
 #[test]
-fn where_the_server_may_not_push_the_board_is_looked_at_again_and_again() {
+fn board_is_polled_if_the_server_cannot_push() {
     thread::scope(|scope| {
         for (rights, lack) in [
             ("~* &* +@all -client|tracking", "is polled"),
             ("~* resetchannels +@all", "sends no events"),
             (READER, "sends no events"),
         ] {
-            scope.spawn(move || told_to(rights, lack));
+            scope.spawn(move || expect_polling(rights, lack));
         }
     });
 }
@@ -57,7 +57,7 @@ const READER: &str = "~taskflow:* resetchannels +hello +client|setname +info +hs
                       +mget +get +exists +type +pttl +client|tracking +multi +exec";
 
 #[test]
-fn who_has_all_rights_but_the_channel_waits_and_conducts() {
+fn documented_rights_without_the_channel_suffice_to_wait_and_conduct() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -99,7 +99,7 @@ fn who_has_all_rights_but_the_channel_waits_and_conducts() {
     waiting.ended().succeeded();
 }
 
-fn told_to(rights: &str, lack: &str) {
+fn expect_polling(rights: &str, lack: &str) {
     let Some(server) = Server::start() else {
         return;
     };
@@ -119,16 +119,16 @@ fn told_to(rights: &str, lack: &str) {
     let watching = watch(&env, &["--board", &eve]);
     watching.says(lack);
     let ours = env.post("ours");
-    let theirs = peer.told(&json!({"do": "post", "name": "theirs"}));
+    let theirs = peer.request(&json!({"do": "post", "name": "theirs"}));
     for uuid in [ours.as_str(), theirs.as_str().unwrap()] {
-        peer.told(&json!({"do": "claim", "uuid": uuid, "who": "ada"}));
+        peer.request(&json!({"do": "claim", "uuid": uuid, "who": "ada"}));
         let claimed = || {
             let lines = watching.stdout();
             let mut lines = lines.lines();
             lines.any(|line| line.contains("\"claimed\"") && line.contains(uuid))
         };
         wait_until("it is told as claimed", claimed);
-        peer.told(&json!({"do": "consume", "uuid": uuid, "who": "ada"}));
+        peer.request(&json!({"do": "consume", "uuid": uuid, "who": "ada"}));
     }
     wait_until("both are told as consumed", || {
         count(&watching.stdout(), "consumed") == 2

@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[test]
-fn every_verb_of_taskflow_yields_its_event_soon_on_redis() {
+fn every_verb_of_taskflow_emits_its_event_on_redis() {
     thread::scope(|scope| {
         scope.spawn(|| Watched::<Server>::new().map(each_verb_of_taskflow));
         scope.spawn(|| nameless().map(each_verb_of_taskflow));
@@ -29,14 +29,14 @@ fn every_verb_of_taskflow_yields_its_event_soon_on_redis() {
 fn nameless() -> Option<Watched<Server>> {
     let server = Server::start()?;
     let mut peer = Peer::start(&server, "")?;
-    peer.told(&json!({"do": "list"}));
+    peer.request(&json!({"do": "list"}));
     let env = Env::new();
     server.serves(&env, "?namespace=");
     Some(Watched::on(Shared { env, peer, server }))
 }
 
 #[test]
-fn every_verb_of_taskflow_yields_its_event_soon_on_zookeeper() {
+fn every_verb_of_taskflow_emits_its_event_on_zookeeper() {
     thread::scope(|scope| {
         scope.spawn(|| Watched::<ZooKeeper>::new().map(each_verb_of_taskflow));
         // There, jobs have other names in the trash.
@@ -67,7 +67,7 @@ fn each_verb_of_taskflow<H: Told>(mut watched: Watched<H>) {
         if H::HAS_EXPIRY {
             for (expiry, event) in [(60, "extended"), (0, "expired")] {
                 let extend = json!({"do": "extend", "uuid": uuid, "expiry": expiry});
-                took.push(watched.yields(&[event], |it| _ = it.peer.told(&extend)));
+                took.push(watched.yields(&[event], |it| _ = it.peer.request(&extend)));
             }
             took.push(watched.yields(&["claimed"], |it| it.does("claim", &uuid)));
         }
@@ -86,12 +86,12 @@ fn each_verb_of_taskflow<H: Told>(mut watched: Watched<H>) {
 }
 
 #[test]
-fn who_did_it_and_to_what_is_told_also_of_peers() {
-    says_who::<Server>();
-    says_who::<ZooKeeper>();
+fn events_of_peers_name_the_actor_and_the_job() {
+    expect_actor::<Server>();
+    expect_actor::<ZooKeeper>();
 }
 
-fn says_who<H: Told>() {
+fn expect_actor<H: Told>() {
     let Some(mut watched) = Watched::<H>::new() else {
         return;
     };
@@ -114,13 +114,13 @@ fn says_who<H: Told>() {
 }
 
 #[test]
-fn every_verb_of_ours_yields_its_event_once_on_redis() {
+fn every_own_verb_emits_its_event_once_on_redis() {
     thread::scope(|scope| {
         for tail in ["", "?namespace=", "?bare=true"] {
             scope.spawn(move || {
                 let server = Server::start()?;
                 let url = server.url(tail);
-                each_verb_of_ours(&url, true);
+                each_own_verb(&url, true);
                 Some(())
             });
         }
@@ -128,12 +128,12 @@ fn every_verb_of_ours_yields_its_event_once_on_redis() {
 }
 
 #[test]
-fn every_verb_of_ours_yields_its_event_once_on_zookeeper() {
+fn every_own_verb_emits_its_event_once_on_zookeeper() {
     thread::scope(|scope| {
         for path in ["/jobs", "/job"] {
             scope.spawn(move || {
                 let server = ZooKeeper::start()?.in_chroot(path);
-                each_verb_of_ours(&server.board(), false);
+                each_own_verb(&server.board(), false);
                 Some(())
             });
         }
@@ -141,13 +141,13 @@ fn every_verb_of_ours_yields_its_event_once_on_zookeeper() {
 }
 
 #[test]
-fn every_verb_of_ours_yields_its_event_once_on_a_file() {
+fn every_own_verb_emits_its_event_once_on_a_file() {
     let env = Env::new();
     let url = format!("sqlite:{}", env.file("jobs.db").display());
-    each_verb_of_ours(&url, true);
+    each_own_verb(&url, true);
 }
 
-fn each_verb_of_ours(url: &str, has_expiry: bool) {
+fn each_own_verb(url: &str, has_expiry: bool) {
     let env = Env::new();
     env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
     let watching = watch(&env, &[]);
@@ -186,7 +186,7 @@ fn each_verb_of_ours(url: &str, has_expiry: bool) {
 }
 
 #[test]
-fn what_ends_with_a_session_is_told_when_it_ends() {
+fn end_of_a_session_emits_the_events_of_its_nodes() {
     let Some(mut watched) = Watched::<ZooKeeper>::new() else {
         return;
     };
@@ -197,14 +197,14 @@ fn what_ends_with_a_session_is_told_when_it_ends() {
     for is_clean in [true, false] {
         let mut brief = Peer::with(&conf).unwrap();
         let claim = json!({"do": "claim", "uuid": uuid, "who": "ada"});
-        brief.told(&claim);
+        brief.request(&claim);
         let register = json!({"do": "register", "name": "a@b", "host": "host", "pid": 7});
-        brief.told(&register);
+        brief.request(&register);
         let joined = watched.next(2);
         assert_eq!(kinds(&joined), ["claimed", "conductor-joined"]);
         assert_eq!(joined[1]["owner"], "a@b");
         if is_clean {
-            brief.told(&json!({"do": "close"}));
+            brief.request(&json!({"do": "close"}));
         }
         let start = Instant::now();
         drop(brief);
@@ -223,7 +223,7 @@ fn what_ends_with_a_session_is_told_when_it_ends() {
 }
 
 #[test]
-fn a_claim_that_is_held_is_told_from_its_beginning_to_its_end() {
+fn held_claim_is_reported_from_start_to_end() {
     let Some(mut watched) = Watched::<ZooKeeper>::new() else {
         return;
     };

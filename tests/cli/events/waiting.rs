@@ -36,7 +36,7 @@ fn report(what: &str, mut took: Vec<Duration>) {
 }
 
 #[test]
-fn a_post_of_taskflow_wakes_whoever_waits_for_a_job() {
+fn post_of_taskflow_wakes_a_waiter() {
     thread::scope(|scope| {
         scope.spawn(wakes::<Server>);
         scope.spawn(wakes::<ZooKeeper>);
@@ -54,7 +54,7 @@ fn wakes<H: Told>() {
         let wait = ["--any", "--filter", &filter];
         let mut waiting = waiting(&shared.server, &shared.env, &wait);
         thread::sleep(QUIET);
-        shared.peer.told(&json!({"do": "post", "name": name}));
+        shared.peer.request(&json!({"do": "post", "name": name}));
         let posted = Instant::now();
         wait_until("it is woken", || waiting.has_ended());
         took.push(posted.elapsed());
@@ -64,7 +64,7 @@ fn wakes<H: Told>() {
 }
 
 #[test]
-fn a_post_on_a_file_wakes_whoever_waits_for_a_job() {
+fn post_on_a_file_wakes_a_waiter() {
     let env = Env::new();
     env.post("other");
     let mut took = Vec::new();
@@ -84,14 +84,14 @@ fn a_post_on_a_file_wakes_whoever_waits_for_a_job() {
 }
 
 #[test]
-fn whoever_waits_is_told_how_a_job_of_taskflow_ended() {
+fn waiter_learns_how_a_job_of_taskflow_ended() {
     thread::scope(|scope| {
-        scope.spawn(told_how_it_ended::<Server>);
-        scope.spawn(told_how_it_ended::<ZooKeeper>);
+        scope.spawn(expect_exit_codes_of_ends::<Server>);
+        scope.spawn(expect_exit_codes_of_ends::<ZooKeeper>);
     });
 }
 
-fn told_how_it_ended<H: Told>() {
+fn expect_exit_codes_of_ends<H: Told>() {
     let Some(Shared {
         env,
         mut peer,
@@ -101,7 +101,7 @@ fn told_how_it_ended<H: Told>() {
         return;
     };
     let mut does = |verb: &str, uuid: &str| {
-        peer.told(&json!({"do": verb, "uuid": uuid, "who": "ada"}));
+        peer.request(&json!({"do": verb, "uuid": uuid, "who": "ada"}));
     };
     for (verb, code) in [("consume", 0), ("trash", 9)] {
         let uuid = env.post("resize");
@@ -131,7 +131,7 @@ fn told_how_it_ended<H: Told>() {
 }
 
 #[test]
-fn whoever_waits_waits_on_while_the_server_is_away() {
+fn waiter_survives_an_outage() {
     thread::scope(|scope| {
         scope.spawn(waits_on::<Server>);
         scope.spawn(waits_on::<ZooKeeper>);

@@ -28,7 +28,7 @@ fn node(watched: &mut Watched<ZooKeeper>) -> String {
 }
 
 #[test]
-fn a_job_that_nobody_can_claim_is_no_job_to_wait_for() {
+fn unclaimable_job_is_not_waited_for() {
     let Some(mut watched) = Watched::<ZooKeeper>::new() else {
         return;
     };
@@ -37,7 +37,7 @@ fn a_job_that_nobody_can_claim_is_no_job_to_wait_for() {
     let lock = format!("{}.lock", node(&mut watched));
     watched
         .peer
-        .told(&json!({"do": "create", "path": lock, "data": "{}"}));
+        .request(&json!({"do": "create", "path": lock, "data": "{}"}));
     let wait = ["wait", "--any", "--timeout", "300ms"];
     assert_eq!(watched.env.jobboard(&wait).run().code, 124);
     let waiting = watched.env.jobboard(&["wait", "--any"]).spawn();
@@ -50,13 +50,13 @@ fn a_job_that_nobody_can_claim_is_no_job_to_wait_for() {
 }
 
 #[test]
-fn what_we_may_not_read_keeps_nothing_else_from_being_told() {
+fn unreadable_node_hides_no_other_event() {
     let Some(mut watched) = Watched::<ZooKeeper>::new() else {
         return;
     };
     let hidden = format!("{}/job0000000099", watched.server.path());
     let secret = json!({"do": "create", "path": hidden, "hidden": true});
-    watched.peer.told(&secret);
+    watched.peer.request(&secret);
     let uuid = watched.post("plain");
     // Some servers tell of it, and some keep it to themselves.
     let mut event = watched.next(1).remove(0);
@@ -69,7 +69,7 @@ fn what_we_may_not_read_keeps_nothing_else_from_being_told() {
 }
 
 #[test]
-fn boards_that_share_a_trash_are_told_apart() {
+fn boards_with_a_common_trash_are_distinguished() {
     let Some(mut watched) = Watched::<ZooKeeper>::new() else {
         return;
     };
@@ -101,7 +101,7 @@ fn boards_that_share_a_trash_are_told_apart() {
 }
 
 #[test]
-fn a_server_that_is_away_is_waited_for_at_the_start_and_later() {
+fn unreachable_server_is_waited_for_at_the_start_and_later() {
     let Some(mut server) = ZooKeeper::start_own() else {
         return;
     };
@@ -134,14 +134,14 @@ fn a_server_that_is_away_is_waited_for_at_the_start_and_later() {
 }
 
 #[test]
-fn a_board_that_does_not_let_us_in_or_is_not_there_ends_a_watch() {
+fn denied_or_missing_board_ends_a_watch() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
     let secret = shared.server.beside();
     let path = &secret[secret.rfind("/test").unwrap()..];
     let hidden = json!({"do": "create", "path": path, "hidden": true});
-    shared.peer.told(&hidden);
+    shared.peer.request(&hidden);
     let start = Instant::now();
     let nowhere = "zk://no.such.host.invalid/jobs";
     for board in [nowhere, "zk://eve@127.0.0.1:1/jobs", &secret] {

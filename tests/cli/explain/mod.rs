@@ -1,7 +1,7 @@
 //! `jobboard explain`: every verdict where it is due, and not where it is not.
 
-mod broken;
-mod shown;
+mod damaged;
+mod output;
 
 use std::{collections::BTreeSet, fs};
 
@@ -14,17 +14,17 @@ use crate::{
 };
 
 on_every_board!(
-    who_is_next_and_who_is_not_is_told_from_who_is_at_it,
-    without_a_conductor_one_is_missed_and_with_one_its_settings_are_told,
-    what_waits_for_its_time_does_not_wait_for_anybody,
-    what_is_paused_is_told_from_what_nobody_takes,
-    what_was_tried_too_often_is_spent_for_some_and_not_for_others,
-    what_nobody_can_run_is_told_from_what_one_must_not_run,
-    a_claim_for_ever_is_told_from_one_that_ends,
-    who_has_died_holds_nothing_for_long,
-    what_is_gone_is_found_where_it_went,
-    without_a_job_the_problems_of_all_are_listed,
-    what_is_to_be_typed_mends_it,
+    queued_jobs_differ_from_the_running_one,
+    missing_conductor_differs_from_one_that_skips_the_job,
+    delayed_job_names_its_time,
+    paused_job_differs_from_one_without_a_conductor,
+    exhausted_job_depends_on_the_limit_of_the_conductor,
+    invalid_command_differs_from_a_refused_one,
+    unlimited_claim_differs_from_an_expiring_one,
+    dead_owner_loses_the_job_soon,
+    ended_job_is_found_in_trash_or_history,
+    without_a_job_all_problems_are_listed,
+    suggested_command_solves_the_problem,
 );
 
 /// A job that runs until the file `go` is there.
@@ -91,7 +91,7 @@ fn ends(conductor: Running) {
     conductor.ended().succeeded();
 }
 
-fn who_is_next_and_who_is_not_is_told_from_who_is_at_it(stage: &Stage) {
+fn queued_jobs_differ_from_the_running_one(stage: &Stage) {
     let first = stage.post("first", WAITS);
     let conductor = stage.start(&["--name", "night"]);
     stage.logged(1);
@@ -117,7 +117,7 @@ fn who_is_next_and_who_is_not_is_told_from_who_is_at_it(stage: &Stage) {
     ends(conductor);
 }
 
-fn what_is_paused_is_told_from_what_nobody_takes(stage: &Stage) {
+fn paused_job_differs_from_one_without_a_conductor(stage: &Stage) {
     let run = |words: &[&str]| stage.env.jobboard(words).run();
     run(&["pause", "res*", "--reason", "no room"]).succeeded();
     let job = stage.post("resize", "true");
@@ -134,7 +134,7 @@ fn what_is_paused_is_told_from_what_nobody_takes(stage: &Stage) {
     ends(conductor);
 }
 
-fn without_a_conductor_one_is_missed_and_with_one_its_settings_are_told(stage: &Stage) {
+fn missing_conductor_differs_from_one_that_skips_the_job(stage: &Stage) {
     let job = stage.post("resize", "true");
     is(stage, &job, "no-conductor");
     let conductor = stage.start(&["--name", "night", "--filter", "name=backup-*"]);
@@ -160,7 +160,7 @@ fn without_a_conductor_one_is_missed_and_with_one_its_settings_are_told(stage: &
     is(stage, &job, "no-conductor");
 }
 
-fn what_waits_for_its_time_does_not_wait_for_anybody(stage: &Stage) {
+fn delayed_job_names_its_time(stage: &Stage) {
     let job = stage.post("later", "test -e go || exit 75");
     let conductor = stage.start(&["--name", "night", "--retry-delay", "1h"]);
     wait_until("it is postponed", || {
@@ -177,7 +177,7 @@ fn what_waits_for_its_time_does_not_wait_for_anybody(stage: &Stage) {
     assert!(told.text().contains("backing off"), "{}", told.run);
 }
 
-fn what_was_tried_too_often_is_spent_for_some_and_not_for_others(stage: &Stage) {
+fn exhausted_job_depends_on_the_limit_of_the_conductor(stage: &Stage) {
     let job = stage.post("frail", "exit 3");
     let conductor = stage.start(&["--retry-delay", "1h"]);
     wait_until("it has failed", || {
@@ -191,7 +191,7 @@ fn what_was_tried_too_often_is_spent_for_some_and_not_for_others(stage: &Stage) 
     ends(conductor);
 }
 
-fn what_nobody_can_run_is_told_from_what_one_must_not_run(stage: &Stage) {
+fn invalid_command_differs_from_a_refused_one(stage: &Stage) {
     let folder = stage.env.file("handlers");
     fs::create_dir(&folder).unwrap();
     for (name, mode) in [("fine", 0o755), ("resize", 0o775)] {
@@ -220,7 +220,7 @@ fn what_nobody_can_run_is_told_from_what_one_must_not_run(stage: &Stage) {
     drop(conductor);
 }
 
-fn a_claim_for_ever_is_told_from_one_that_ends(stage: &Stage) {
+fn unlimited_claim_differs_from_an_expiring_one(stage: &Stage) {
     let job = stage.post("byhand", "true");
     stage.env.claim(&job, "ada");
     let told = is(stage, &job, "claim-never-expires");
@@ -242,7 +242,7 @@ fn a_claim_for_ever_is_told_from_one_that_ends(stage: &Stage) {
     is(stage, &job, "claim-expires-soon");
 }
 
-fn who_has_died_holds_nothing_for_long(stage: &Stage) {
+fn dead_owner_loses_the_job_soon(stage: &Stage) {
     let job = stage.post("long", WAITS);
     let conductor = stage.start(&["--name", "night"]);
     stage.logged(1);
@@ -252,7 +252,7 @@ fn who_has_died_holds_nothing_for_long(stage: &Stage) {
     assert_eq!(told.value["will_run"], true, "{}", told.run);
 }
 
-fn what_is_gone_is_found_where_it_went(stage: &Stage) {
+fn ended_job_is_found_in_trash_or_history(stage: &Stage) {
     let (given_up, done) = (stage.post("a", "true"), stage.post("b", "true"));
     let trash = ["trash", &given_up, "--force", "--yes", "--reason", "no use"];
     stage.env.jobboard(&trash).run().succeeded();
@@ -271,7 +271,7 @@ fn what_is_gone_is_found_where_it_went(stage: &Stage) {
     is(stage, "00000000-0000-4000-8000-000000000000", "unknown-job");
 }
 
-fn without_a_job_the_problems_of_all_are_listed(stage: &Stage) {
+fn without_a_job_all_problems_are_listed(stage: &Stage) {
     let problems = |words: &[&str]| {
         let run = stage.env.jobboard(words).run();
         let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
@@ -301,7 +301,7 @@ fn without_a_job_the_problems_of_all_are_listed(stage: &Stage) {
     );
 }
 
-fn what_is_to_be_typed_mends_it(stage: &Stage) {
+fn suggested_command_solves_the_problem(stage: &Stage) {
     let job = stage.post("byhand", "true");
     stage.env.claim(&job, "ada");
     let mend = |told: &Told| {

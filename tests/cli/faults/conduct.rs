@@ -3,14 +3,14 @@
 //! Commands hold a lock while they run, which the kernel releases however they end: so it is they
 //! who tell whether a job was run by two at a time. `JOBBOARD_FAULTS=full` makes the counts large.
 
-mod away;
 mod busy;
 mod commands;
 mod ensemble;
+mod lost_replies;
 mod matrix;
+mod outages;
 mod output;
-mod silence;
-mod unheard;
+mod silent_servers;
 mod unwritable;
 mod upgrades;
 
@@ -34,12 +34,12 @@ use crate::{
 };
 
 on_every_board!(
-    a_crowd_runs_every_job_once,
-    a_killed_conductor_takes_its_commands_along_and_its_jobs_run_again,
-    no_command_survives_a_conductor_that_is_killed_while_it_starts_some,
-    a_stopped_conductor_loses_its_jobs_before_others_run_them,
-    many_that_ask_for_later_all_come_to_an_end,
-    neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt,
+    many_conductors_run_every_job_once,
+    killed_conductor_ends_its_commands_and_the_jobs_run_again,
+    no_command_survives_a_conductor_killed_while_starting_it,
+    stopped_conductor_loses_its_jobs_before_another_runs_them,
+    many_postponing_jobs_all_finish,
+    jobs_next_to_a_killer_of_conductors_lose_no_attempt,
 );
 
 /// How long a command may outlive its conductor.
@@ -83,7 +83,7 @@ pub(super) fn finishes(running: &mut Running, most: Duration) {
     assert!(has_ended, "still at work: {}", running.stderr());
 }
 
-fn a_crowd_runs_every_job_once(stage: &Stage) {
+fn many_conductors_run_every_job_once(stage: &Stage) {
     let (count, crowd) = (size(10_000, 150), size(8, 4));
     let mut jobs = stage.post_many(count, &alone("true"));
     let start = Instant::now();
@@ -105,7 +105,7 @@ fn a_crowd_runs_every_job_once(stage: &Stage) {
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
 }
 
-fn a_killed_conductor_takes_its_commands_along_and_its_jobs_run_again(stage: &Stage) {
+fn killed_conductor_ends_its_commands_and_the_jobs_run_again(stage: &Stage) {
     let times = size(50, 2);
     let tag = Tag::new();
     // Once it is said that they may, they end.
@@ -149,7 +149,7 @@ fn a_killed_conductor_takes_its_commands_along_and_its_jobs_run_again(stage: &St
     eprintln!("faults: {times} conductors were killed, and each job ran once more after each");
 }
 
-fn no_command_survives_a_conductor_that_is_killed_while_it_starts_some(stage: &Stage) {
+fn no_command_survives_a_conductor_killed_while_starting_it(stage: &Stage) {
     let (times, mut slowest) = (size(200, 4), Duration::ZERO);
     let tag = Tag::new();
     stage.post_many(8, &format!("exec sleep {}", tag.text()));
@@ -172,7 +172,7 @@ fn no_command_survives_a_conductor_that_is_killed_while_it_starts_some(stage: &S
     );
 }
 
-fn a_stopped_conductor_loses_its_jobs_before_others_run_them(stage: &Stage) {
+fn stopped_conductor_loses_its_jobs_before_another_runs_them(stage: &Stage) {
     let lease = Duration::from_secs(2);
     let tag = Tag::new();
     let script = alone(&format!("[ -e may-end ] || sleep {}", tag.text()));
@@ -220,7 +220,7 @@ fn innocent_of(stage: &Stage, culprit: &str) -> Vec<Value> {
         .collect()
 }
 
-fn neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt(stage: &Stage) {
+fn jobs_next_to_a_killer_of_conductors_lose_no_attempt(stage: &Stage) {
     let script = "echo $JOBBOARD_JOB $JOBBOARD_ATTEMPT >> log";
     // Short ones, so that those behind them are claimed ahead of their turn, the culprit too.
     let short = stage.post_many(40, script);
@@ -276,7 +276,7 @@ fn neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt(stage: &Stage) {
     assert_eq!(stage.env.show(&culprit)["state"], "TRASHED");
 }
 
-fn many_that_ask_for_later_all_come_to_an_end(stage: &Stage) {
+fn many_postponing_jobs_all_finish(stage: &Stage) {
     let count = size(64, 16);
     let script = "echo x >> tries.$JOBBOARD_JOB; [ $(wc -l < tries.$JOBBOARD_JOB) -ge 4 ] || exit 75; \
                   echo done >> log";
@@ -298,7 +298,7 @@ fn many_that_ask_for_later_all_come_to_an_end(stage: &Stage) {
 }
 
 #[test]
-fn as_the_first_process_it_reaps_and_passes_signals_on() {
+fn first_process_reaps_and_forwards_signals() {
     let Some(stage) = Stage::embedded() else {
         return;
     };
@@ -354,7 +354,7 @@ fn as_the_first_process_it_reaps_and_passes_signals_on() {
 }
 
 #[test]
-fn a_board_that_lets_nobody_in_ends_a_conductor_and_one_that_is_away_does_not() {
+fn denied_board_ends_a_conductor_and_an_outage_does_not() {
     let Some(stage) = Stage::redis() else { return };
     let server = stage.redis_server().unwrap();
     let bad_name = [

@@ -61,7 +61,7 @@ fn look(victims: &mut [Victim]) {
 }
 
 #[test]
-fn faults_no_command_survives_the_sudden_death_of_its_run() {
+fn faults_no_command_survives_the_kill_of_its_run() {
     let rounds = size(200, 10);
     let env = Env::new();
     env.post("first");

@@ -28,7 +28,8 @@ fn work(env: &Env, url: &str, peer: Option<Peer>, stop: &AtomicBool) -> Vec<Stri
         let is_last = stop.load(Ordering::Relaxed);
         match &mut peer {
             Some(peer) => {
-                let consumed = peer.told(&json!({"do": "work", "who": "worker", "pause": 0.005}));
+                let consumed =
+                    peer.request(&json!({"do": "work", "who": "worker", "pause": 0.005}));
                 let consumed = consumed.as_array().unwrap().iter();
                 ran.extend(consumed.map(|uuid| uuid.as_str().unwrap().to_owned()));
             }
@@ -88,7 +89,7 @@ fn post(boards: &Boards, (one, other): (&str, &str), jobs: usize) {
     let mut peer = boards.peer(one);
     for _ in jobs / 2..jobs {
         match &mut peer {
-            Some(peer) => drop(peer.told(&json!({"do": "post", "name": "job"}))),
+            Some(peer) => drop(peer.request(&json!({"do": "post", "name": "job"}))),
             None => drop(boards.run(one, &["post", "job"]).posted()),
         }
     }
@@ -197,7 +198,7 @@ fn strike_moves(boards: &Boards, clock: Option<&str>, (one, other): (&str, &str)
 }
 
 #[test]
-fn jobs_that_are_moved_run_exactly_once() {
+fn moved_jobs_run_exactly_once() {
     let kinds = Boards::new().kinds();
     thread::scope(|scope| {
         for from in &kinds {

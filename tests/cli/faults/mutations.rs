@@ -172,7 +172,7 @@ fn waiters(env: &Env) -> Vec<Running> {
 }
 
 /// Requires that a server is hardly asked anything by those who wait, once they have begun.
-fn is_left_in_peace(waiters: Vec<Running>, asked: impl Fn() -> u64) {
+fn becomes_idle(waiters: Vec<Running>, asked: impl Fn() -> u64) {
     let pause = Duration::from_secs(1);
     let mut last = asked();
     wait_until("they have begun", || {

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-on_every_board!(what_was_claimed_ahead_of_its_turn_does_not_work_twice);
+on_every_board!(job_claimed_ahead_does_not_run_twice);
 
 /// What works alone, or says that it is not, and is deaf to every request to end.
 const WORK: &str = "trap '' TERM HUP INT\n\
@@ -170,7 +170,7 @@ nothing_works_twice! {
     what_a_claim_killed_with_its_guard_has_left_is_ended: Claim, BothKilled;
 }
 
-fn what_was_claimed_ahead_of_its_turn_does_not_work_twice(stage: &Stage) {
+fn job_claimed_ahead_does_not_run_twice(stage: &Stage) {
     let tag = Tag::new();
     fs::write(stage.env.file("work"), WORK).unwrap();
     // Behind short ones it is, and then nobody is told that it was begun.
@@ -186,7 +186,7 @@ fn what_was_claimed_ahead_of_its_turn_does_not_work_twice(stage: &Stage) {
 }
 
 #[test]
-fn what_is_left_of_a_job_is_ended_when_its_uuid_is_posted_again() {
+fn leftovers_end_when_the_uuid_is_posted_again() {
     let stage = Stage::embedded().unwrap();
     let tag = Tag::new();
     fs::write(stage.env.file("work"), WORK).unwrap();
@@ -213,7 +213,7 @@ fn what_is_left_of_a_job_is_ended_when_its_uuid_is_posted_again() {
 }
 
 #[test]
-fn a_command_dies_with_those_who_watch_over_it() {
+fn command_dies_with_its_watchers() {
     let stage = Stage::embedded().unwrap();
     let tag = Tag::new();
     for way in [&["run", "a"][..], &["claim", "--next"], &["conduct"]] {
@@ -236,7 +236,7 @@ fn a_command_dies_with_those_who_watch_over_it() {
 }
 
 #[test]
-fn a_command_dies_with_its_watchers_where_no_file_in_memory_is_executed() {
+fn command_dies_with_its_watchers_without_executable_memory_files() {
     let env = crate::support::env::Env::new();
     let tag = Tag::new();
     let alone = |script: &str, more: &[&str]| {
@@ -269,7 +269,7 @@ fn a_command_dies_with_its_watchers_where_no_file_in_memory_is_executed() {
 }
 
 #[test]
-fn nothing_is_left_of_a_command_that_has_ended() {
+fn ended_command_leaves_no_process() {
     let stage = Stage::embedded().unwrap();
     let (tag, neighbour) = (Tag::new(), Tag::new());
     fs::write(stage.env.file("work"), WORK).unwrap();
@@ -298,7 +298,7 @@ fn nothing_is_left_of_a_command_that_has_ended() {
 }
 
 #[test]
-fn whoever_has_just_begun_is_not_taken_for_what_a_neighbour_has_left() {
+fn new_process_is_not_taken_for_a_leftover_of_another_job() {
     let stage = Stage::embedded().unwrap();
     let (idle, left) = (Tag::new(), Tag::new());
     // Among many processes a search takes its time, in which others begin.
@@ -325,7 +325,7 @@ fn whoever_has_just_begun_is_not_taken_for_what_a_neighbour_has_left() {
 }
 
 #[test]
-fn whoever_is_born_as_its_command_ends_is_not_left() {
+fn process_born_at_the_end_of_its_command_is_ended() {
     let stage = Stage::embedded().unwrap();
     let tag = Tag::new();
     let script = format!("setsid sh -c 'sleep {} & exit 0' & exit 0", tag.text());
@@ -370,7 +370,7 @@ fn relabelled_orphan_that_forks_endlessly_ends_with_its_job() {
 }
 
 #[test]
-fn orphans_that_have_ended_are_reaped() {
+fn ended_orphans_are_reaped() {
     let env = crate::support::env::Env::new();
     let tag = Tag::new();
     let script = format!(
@@ -393,7 +393,7 @@ fn orphans_that_have_ended_are_reaped() {
 }
 
 #[test]
-fn whoever_ends_all_of_a_name_spares_the_guard() {
+fn killing_all_processes_of_a_name_spares_the_guard() {
     let env = crate::support::env::Env::new();
     let tag = Tag::new();
     let mut run = env

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_has_no_end_is_not_read_to_it() {
+fn endless_input_is_not_read_completely() {
     let env = Env::new();
     let endless = "exec \"$@\" < /dev/zero";
     for words in [
@@ -58,7 +58,7 @@ fn what_has_no_end_is_not_read_to_it() {
 }
 
 #[test]
-fn a_configuration_and_a_password_may_come_through_pipes() {
+fn configuration_and_password_may_come_through_pipes() {
     let env = Env::new();
     let script = "exec 3< <(echo '[board.a]'; sleep 0.2; echo 'url = \"sqlite:a.db\"'); \
                   exec \"$@\" --config /dev/fd/3 --board a list";
@@ -67,13 +67,13 @@ fn a_configuration_and_a_password_may_come_through_pipes() {
 }
 
 #[test]
-fn references_on_standard_input_that_are_not_text() {
+fn references_with_invalid_utf8() {
     let run = Env::new().jobboard(&["show", "-"]).stdin(b"\xff\n").run();
     run.failed(2);
 }
 
 #[test]
-fn details_may_take_a_mebibyte() {
+fn details_up_to_a_mebibyte_are_accepted() {
     let env = Env::new();
     // `{"a":""}` takes eight bytes.
     let details = |size: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(size - 8));
@@ -90,7 +90,7 @@ fn details_may_take_a_mebibyte() {
 }
 
 #[test]
-fn details_that_are_much_too_large_are_told_to_be_so() {
+fn oversized_details_mention_the_limit() {
     let env = Env::new();
     for size in [2 * MIB, 20 * MIB] {
         let run = post_with_details(&env, format!("{{\"a\":\"{}\"}}", "x".repeat(size)));
@@ -99,7 +99,7 @@ fn details_that_are_much_too_large_are_told_to_be_so() {
 }
 
 #[test]
-fn the_configuration_raises_the_limit_on_details() {
+fn configuration_raises_the_limit_on_details() {
     let env = Env::new();
     env.configure("max_details = \"2MiB\"\n");
     let details = format!("{{\"a\":\"{}\"}}", "x".repeat(MIB));
@@ -111,7 +111,7 @@ fn the_configuration_raises_the_limit_on_details() {
 }
 
 #[test]
-fn facts_that_nest_too_deeply_to_be_read() {
+fn deeply_nested_facts_are_refused() {
     let env = Env::new();
     let deep = format!("a:={}{}", "[".repeat(127), "]".repeat(127));
     is_refused(&env, &["post", "deep", &deep], &["nested too deeply"]);

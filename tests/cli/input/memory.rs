@@ -30,7 +30,7 @@ fn dense(value: &str, bytes: usize) -> String {
 }
 
 #[test]
-fn lines_of_many_values_take_little_memory() {
+fn lines_of_many_values_use_little_memory() {
     if !needs::has("python3") {
         return;
     }
@@ -69,7 +69,7 @@ fn lines_of_many_values_take_little_memory() {
 }
 
 #[test]
-fn many_lines_of_many_values_take_little_memory() {
+fn many_lines_of_many_values_use_little_memory() {
     if !needs::has("python3") {
         return;
     }
@@ -87,7 +87,7 @@ fn many_lines_of_many_values_take_little_memory() {
 }
 
 #[test]
-fn records_that_cannot_be_read_take_little_memory_when_loaded() {
+fn unreadable_records_use_little_memory_when_loaded() {
     if !needs::has("python3") {
         return;
     }
@@ -105,7 +105,7 @@ fn records_that_cannot_be_read_take_little_memory_when_loaded() {
 }
 
 #[test]
-fn references_without_end_take_little_memory() {
+fn endless_references_use_little_memory() {
     if !needs::has("python3") {
         return;
     }
@@ -119,7 +119,7 @@ fn references_without_end_take_little_memory() {
 }
 
 #[test]
-fn configurations_of_many_values_take_little_memory() {
+fn configurations_of_many_values_use_little_memory() {
     if !needs::has("python3") {
         return;
     }

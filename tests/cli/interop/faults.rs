@@ -39,17 +39,17 @@ fn work(env: &Env, who: &str) -> Vec<String> {
 /// Starts a worker of the other kind; it takes its time to start, and some boards do not last long.
 fn peer(server: &impl Host) -> Option<Peer> {
     let mut peer = Peer::on(server)?;
-    peer.told(&json!({"do": "list"}));
+    peer.request(&json!({"do": "list"}));
     Some(peer)
 }
 
 #[test]
-fn workers_of_both_kinds_do_each_job_once_on_redis() {
+fn mixed_workers_run_each_job_once_on_redis() {
     each_job_is_done_once::<Server>();
 }
 
 #[test]
-fn workers_of_both_kinds_do_each_job_once_on_zookeeper() {
+fn mixed_workers_run_each_job_once_on_zookeeper() {
     each_job_is_done_once::<ZooKeeper>();
 }
 
@@ -68,7 +68,7 @@ fn each_job_is_done_once<H: Host>() {
     let mut posted = env.post_many(half);
     for number in 0..half {
         let post = json!({"do": "post", "name": format!("python-{number}")});
-        posted.push(peers[0].told(&post).as_str().unwrap().to_owned());
+        posted.push(peers[0].request(&post).as_str().unwrap().to_owned());
     }
     let start = Instant::now();
     let done: Vec<(String, Vec<String>)> = thread::scope(|scope| {
@@ -82,7 +82,7 @@ fn each_job_is_done_once<H: Host>() {
             let who = format!("python-{number}");
             // It spares the processes that the others start for each job.
             let request = json!({"do": "work", "who": who, "pause": 0.02});
-            scope.spawn(move || (who, serde_json::from_value(peer.told(&request)).unwrap()))
+            scope.spawn(move || (who, serde_json::from_value(peer.request(&request)).unwrap()))
         });
         let theirs: Vec<_> = theirs.collect();
         let all = ours.into_iter().chain(theirs);

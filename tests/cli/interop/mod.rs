@@ -1,7 +1,7 @@
 //! One live board, shared with Python TaskFlow: what holds on every kind of server.
 
+mod expiry;
 mod faults;
-mod lapsing;
 mod night;
 pub(crate) mod shared;
 
@@ -28,11 +28,11 @@ macro_rules! on_all_servers {
 
 on_all_servers! {
     both_list_the_same_jobs,
-    each_finishes_what_the_other_posted_or_claimed,
-    neither_gets_what_the_other_has,
-    what_either_trashed_is_restored_and_done_by_either,
-    a_claim_that_is_held_is_respected_by_the_other_until_it_ends,
-    a_held_claim_that_the_other_took_away_is_let_go_of,
+    each_finishes_jobs_of_the_other,
+    held_job_is_refused_to_the_other,
+    trashed_job_is_restored_and_finished_by_either,
+    held_claim_is_respected_by_the_other_until_it_ends,
+    held_claim_taken_by_the_other_is_released,
 }
 
 fn both_list_the_same_jobs<H: Host>() {
@@ -61,7 +61,7 @@ fn both_list_the_same_jobs<H: Host>() {
     assert_eq!(shared.env.names(), oldest_first);
 }
 
-fn each_finishes_what_the_other_posted_or_claimed<H: Host>() {
+fn each_finishes_jobs_of_the_other<H: Host>() {
     let Some(mut shared) = Shared::<H>::new() else {
         return;
     };
@@ -100,7 +100,7 @@ fn refusal<'a>(side: Side, verb: &str, owner: &'a str) -> &'a str {
     }
 }
 
-fn neither_gets_what_the_other_has<H: Host>() {
+fn held_job_is_refused_to_the_other<H: Host>() {
     let Some(mut shared) = Shared::<H>::new() else {
         return;
     };
@@ -124,7 +124,7 @@ fn neither_gets_what_the_other_has<H: Host>() {
     }
 }
 
-fn what_either_trashed_is_restored_and_done_by_either<H: Host>() {
+fn trashed_job_is_restored_and_finished_by_either<H: Host>() {
     let Some(mut shared) = Shared::<H>::new() else {
         return;
     };
@@ -146,14 +146,14 @@ fn what_either_trashed_is_restored_and_done_by_either<H: Host>() {
         restore.succeeded();
         assert_eq!(shared.posting(Shelf::Board, &job), trashed);
         shared.is(&job, "UNCLAIMED", None);
-        assert_eq!(shared.told("is_modified", &job), true);
+        assert_eq!(shared.ask_peer("is_modified", &job), true);
         shared.does(finisher, "claim", &job, "bob").unwrap();
         shared.does(finisher, "consume", &job, "bob").unwrap();
         shared.is(&job, "COMPLETE", None);
     }
 }
 
-fn a_claim_that_is_held_is_respected_by_the_other_until_it_ends<H: Host>() {
+fn held_claim_is_respected_by_the_other_until_it_ends<H: Host>() {
     let Some(mut shared) = Shared::<H>::new() else {
         return;
     };
@@ -161,9 +161,9 @@ fn a_claim_that_is_held_is_respected_by_the_other_until_it_ends<H: Host>() {
     let hold = ["claim", &job, "--hold", "--who", "ada", "--lease", "1m"];
     let held = shared.env.jobboard(&hold).spawn();
     wait_until("the job is claimed", || {
-        shared.told("state", &job) == "CLAIMED"
+        shared.ask_peer("state", &job) == "CLAIMED"
     });
-    let owner = shared.told("owner", &job).as_str().unwrap().to_owned();
+    let owner = shared.ask_peer("owner", &job).as_str().unwrap().to_owned();
     assert!(owner.starts_with("ada:"), "{owner}");
     shared.is(&job, "CLAIMED", Some(&owner));
     for verb in ["claim", "abandon", "consume", "trash"] {
@@ -178,7 +178,7 @@ fn a_claim_that_is_held_is_respected_by_the_other_until_it_ends<H: Host>() {
     shared.is(&job, "UNCLAIMED", None);
 }
 
-fn a_held_claim_that_the_other_took_away_is_let_go_of<H: Host>() {
+fn held_claim_taken_by_the_other_is_released<H: Host>() {
     let Some(mut shared) = Shared::<H>::new() else {
         return;
     };
@@ -186,9 +186,9 @@ fn a_held_claim_that_the_other_took_away_is_let_go_of<H: Host>() {
     let hold = ["claim", &job, "--hold", "--who", "ada", "--lease", "2s"];
     let held = shared.env.jobboard(&hold).spawn();
     wait_until("the job is claimed", || {
-        shared.told("state", &job) == "CLAIMED"
+        shared.ask_peer("state", &job) == "CLAIMED"
     });
-    let owner = shared.told("owner", &job).as_str().unwrap().to_owned();
+    let owner = shared.ask_peer("owner", &job).as_str().unwrap().to_owned();
     shared
         .does(Side::TaskFlow, "abandon", &job, &owner)
         .unwrap();

@@ -95,7 +95,7 @@ fn plant(shared: &mut Shared<Server>) -> Vec<Planted> {
     let theirs = post(shared, "flow", &none, 3);
     for job in &theirs {
         let claim = json!({"do": "claim", "uuid": job, "who": "a python service"});
-        shared.peer.told(&claim);
+        shared.peer.request(&claim);
     }
     add("claim-never-expires", &theirs);
     let poison = post(shared, "backup", &none, 3);
@@ -212,7 +212,7 @@ fn mend(env: &Env, timed: &[String]) {
 }
 
 #[test]
-fn a_night_is_understood_in_two_commands_and_mended_in_two() {
+fn many_problems_are_diagnosed_and_repaired_in_two_commands_each() {
     let Some(mut shared) = Server::start().and_then(Shared::on) else {
         return;
     };

@@ -43,7 +43,7 @@ impl<H: Host> Shared<H> {
     pub(crate) fn on(server: H) -> Option<Self> {
         let mut peer = Peer::on(&server)?;
         // Python takes its time to start, and some claims do not last long.
-        peer.told(&json!({"do": "list"}));
+        peer.request(&json!({"do": "list"}));
         let env = Env::new();
         let url = server.board();
         env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
@@ -66,7 +66,7 @@ impl<H: Host> Shared<H> {
             Side::TaskFlow => {
                 let post =
                     json!({"do": "post", "name": name, "priority": priority, "details": details});
-                self.peer.told(&post).as_str().unwrap().to_owned()
+                self.peer.request(&post).as_str().unwrap().to_owned()
             }
         }
     }
@@ -95,8 +95,8 @@ impl<H: Host> Shared<H> {
     }
 
     /// Asks TaskFlow about a job.
-    pub(crate) fn told(&mut self, what: &str, job: &str) -> Value {
-        self.peer.told(&json!({"do": what, "uuid": job}))
+    pub(crate) fn ask_peer(&mut self, what: &str, job: &str) -> Value {
+        self.peer.request(&json!({"do": what, "uuid": job}))
     }
 
     /// Returns all that is stored, byte by byte.
@@ -111,7 +111,7 @@ impl<H: Host> Shared<H> {
 
     /// Returns the jobs on the board in TaskFlow's order, of which both have to say the same.
     pub(crate) fn jobs(&mut self) -> Vec<Value> {
-        let theirs = self.peer.told(&json!({"do": "list"}));
+        let theirs = self.peer.request(&json!({"do": "list"}));
         let list = ["list", "--sort", "taskflow", "--json"];
         let mut ours = self.env.jobboard(&list).run().json();
         for job in ours.as_array_mut().unwrap() {
@@ -126,13 +126,13 @@ impl<H: Host> Shared<H> {
 
     /// Requires that both say of a job that this is its state and its owner.
     pub(crate) fn is(&mut self, job: &str, state: &str, owner: Option<&str>) {
-        assert_eq!(self.told("state", job), state);
+        assert_eq!(self.ask_peer("state", job), state);
         if state == "COMPLETE" {
             assert!(self.jobs().iter().all(|listed| listed["uuid"] != job));
             self.env.jobboard(&["owner", job]).run().failed(3);
             return;
         }
-        assert_eq!(self.told("owner", job), json!(owner));
+        assert_eq!(self.ask_peer("owner", job), json!(owner));
         let shown = self.env.show(job);
         assert_eq!(shown["state"], state);
         assert_eq!(shown["owner"], json!(owner));

@@ -33,13 +33,13 @@ macro_rules! on_each_board {
 }
 
 on_each_board! {
-    each_flow_is_listed_by_what_it_is_about_and_found_in_the_logbook,
-    a_flow_is_explained_while_it_runs_fails_and_goes_back,
-    a_job_that_was_trashed_with_its_logbook_is_not_restored,
-    a_load_balancer_that_waits_for_no_job_is_found,
+    each_flow_is_listed_with_its_resource_and_logbook,
+    flow_is_explained_while_running_failed_and_reverting,
+    job_whose_logbook_was_deleted_is_not_restored,
+    load_balancer_waiting_without_a_job_is_found,
 }
 
-fn each_flow_is_listed_by_what_it_is_about_and_found_in_the_logbook<S: Driver>() {
+fn each_flow_is_listed_with_its_resource_and_logbook<S: Driver>() {
     let Some(mut cloud) = Cloud::<S>::new() else {
         return;
     };
@@ -69,7 +69,7 @@ fn each_flow_is_listed_by_what_it_is_about_and_found_in_the_logbook<S: Driver>()
             assert_eq!(shown["load_balancer"], posted["loadbalancer"], "{shown}");
             assert_eq!(shown["amphora"], posted["amphora"], "{shown}");
         }
-        let explained = cloud.told(&["explain", job]);
+        let explained = cloud.run_json(&["explain", job]);
         let said = explained["findings"][0]["evidence"].to_string();
         assert!(said.contains("the flow has not started"), "{explained}");
         let dumped = cloud.run(&["show", job]);
@@ -121,7 +121,7 @@ fn nothing_secret_leaves<S: Driver>(cloud: &Cloud<S>) {
     }
 }
 
-fn a_flow_is_explained_while_it_runs_fails_and_goes_back<S: Driver>() {
+fn flow_is_explained_while_running_failed_and_reverting<S: Driver>() {
     if let Some(cloud) = Cloud::<S>::new() {
         is_explained(cloud);
     }
@@ -172,10 +172,10 @@ fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
         .octavia
         .ask(&json!({"do": "hold", "at": "network.deallocate_vip", "until": fail}));
     fs::write(&hold, "").unwrap();
-    let failed = cloud.octavia.tells("a failure", |it| {
+    let failed = cloud.octavia.wait_for("a failure", |it| {
         it["event"] == "atom" && it["state"] == "FAILURE" && it["job"] == posted["job"]
     });
-    cloud.octavia.tells("that it stands still again", |it| {
+    cloud.octavia.wait_for("that it stands still again", |it| {
         it["event"] == "standing" && it["at"] == "network.deallocate_vip"
     });
     let shown = cloud.run(&["flow", &job, "--json"]).json();
@@ -186,7 +186,7 @@ fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
         "{shown}"
     );
     fs::write(&fail, "").unwrap();
-    cloud.octavia.tells("that it is undone", |it| {
+    cloud.octavia.wait_for("that it is undone", |it| {
         it["event"] == "flow" && it["state"] == "REVERTED" && it["job"] == posted["job"]
     });
     assert!(
@@ -198,7 +198,7 @@ fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
     cloud.run(&["flow", &job]).failed(3);
 }
 
-fn a_job_that_was_trashed_with_its_logbook_is_not_restored<S: Driver>() {
+fn job_whose_logbook_was_deleted_is_not_restored<S: Driver>() {
     let Some(mut cloud) = Cloud::<S>::new() else {
         return;
     };
@@ -211,7 +211,10 @@ fn a_job_that_was_trashed_with_its_logbook_is_not_restored<S: Driver>() {
     cloud.waits_for("trashed", &posted["job"]);
     let gone = "the logbook is gone";
     wait_until(gone, || {
-        cloud.told(&["explain", &job]).to_string().contains(gone)
+        cloud
+            .run_json(&["explain", &job])
+            .to_string()
+            .contains(gone)
     });
     let refused = cloud.run(&["restore", &job]);
     assert!(refused.failed(8).contains(gone), "{refused}");
@@ -232,7 +235,7 @@ fn a_job_that_was_trashed_with_its_logbook_is_not_restored<S: Driver>() {
 
 /// Who performs a flow may have lost its claim, and another one may be about to begin.
 #[test]
-fn a_flow_that_goes_on_without_a_claim_is_told() {
+fn flow_running_without_a_claim_is_reported() {
     let env = Env::new();
     let url = format!("sqlite:///{}", env.file("octavia.db").display());
     // As long as that what was written is of late, however slow this machine is.
@@ -248,7 +251,7 @@ fn a_flow_that_goes_on_without_a_claim_is_told() {
     let job = text(&posted, "job").to_owned();
     let code = "flow-without-claim";
     let is_told = |cloud: &Cloud<Server>| {
-        let told = cloud.told(&["explain", &job]);
+        let told = cloud.run_json(&["explain", &job]);
         told["findings"]
             .as_array()
             .unwrap()
@@ -265,7 +268,7 @@ fn a_flow_that_goes_on_without_a_claim_is_told() {
     assert!(is_told(&cloud));
 }
 
-fn a_load_balancer_that_waits_for_no_job_is_found<S: Driver>() {
+fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
     let Some(mut cloud) = Cloud::<S>::new() else {
         return;
     };
@@ -294,7 +297,7 @@ fn a_load_balancer_that_waits_for_no_job_is_found<S: Driver>() {
         format!("UPDATE load_balancer SET provisioning_status = 'ERROR' WHERE id = '{id}' AND")
     };
     let found = |cloud: &Cloud<S>, code: &str| {
-        let told = cloud.told(&["doctor", "--only", "octavia"]);
+        let told = cloud.run_json(&["doctor", "--only", "octavia"]);
         let findings = told["problems"].as_array().unwrap().iter();
         let findings = findings.filter(|it| it["code"] == code);
         (findings.map(Value::to_string).collect::<Vec<_>>(), told)

@@ -81,7 +81,7 @@ fn hostile(env: &Env) {
 }
 
 #[test]
-fn everybody_can_use_the_pages_and_nothing_happens_in_them() {
+fn pages_are_accessible_and_inert() {
     let is_ready = ["chromium", "python3"].into_iter().all(has);
     if !is_ready || !is_there("axe", Path::new(AXE).exists()) {
         return;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_run_that_is_told_to_end_passes_that_on() {
+fn term_is_forwarded_to_the_command() {
     let env = Env::new();
     let tag = Tag::new();
     let running = start(
@@ -26,7 +26,7 @@ fn a_run_that_is_told_to_end_passes_that_on() {
 }
 
 #[test]
-fn a_run_that_is_told_twice_kills_its_command() {
+fn second_signal_kills_the_command() {
     let env = Env::new();
     let tag = Tag::new();
     let script = stubborn(&tag, "echo asked");
@@ -43,7 +43,7 @@ fn a_run_that_is_told_twice_kills_its_command() {
 }
 
 #[test]
-fn a_claim_is_renewed_as_long_as_the_command_runs() {
+fn claim_is_renewed_while_the_command_runs() {
     let env = Env::new();
     let tag = Tag::of_seconds(6);
     let began = Instant::now();
@@ -58,7 +58,7 @@ fn a_claim_is_renewed_as_long_as_the_command_runs() {
 }
 
 #[test]
-fn a_run_that_is_stopped_loses_its_claim_and_before_that_its_command() {
+fn stopped_run_loses_its_command_before_its_claim() {
     let env = Env::new();
     let lease = Duration::from_secs(3);
     // Neither may one that ends well upon request be taken for one that succeeded.
@@ -90,7 +90,7 @@ fn a_run_that_is_stopped_loses_its_claim_and_before_that_its_command() {
 }
 
 #[test]
-fn a_run_that_is_killed_takes_its_command_along() {
+fn killed_run_ends_its_command() {
     let env = Env::new();
     let (polite, deaf) = (Tag::new(), Tag::new());
     let one = start(
@@ -115,7 +115,7 @@ fn a_run_that_is_killed_takes_its_command_along() {
 }
 
 #[test]
-fn a_guard_that_was_killed_is_replaced() {
+fn killed_guard_is_replaced() {
     let env = Env::new();
     let tag = Tag::new();
     let running = start(&env, &tag, &["--", "sh", "-c", &stubborn(&tag, "")]);
@@ -132,7 +132,7 @@ fn a_guard_that_was_killed_is_replaced() {
 }
 
 #[test]
-fn a_claim_that_somebody_frees_costs_the_command_its_life() {
+fn released_claim_ends_the_command() {
     let env = Env::new();
     let tag = Tag::new();
     let words = ["--lease", "6s", "-q", "--json", "--", "sleep", tag.text()];
@@ -149,7 +149,7 @@ fn a_claim_that_somebody_frees_costs_the_command_its_life() {
 }
 
 #[test]
-fn a_run_settles_no_claim_but_its_own() {
+fn run_settles_only_its_own_claim() {
     let env = Env::new();
     let tag = Tag::new();
     // It ends long before the claim is renewed, and thus before its loss is noticed.

@@ -101,7 +101,7 @@ impl Database {
         if is_root {
             chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        let run = |name: &str| by_nobody(&programs.join(name));
+        let run = |name: &str| unprivileged(&programs.join(name));
         let data = folder.path().join("data");
         let mut password = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
         password.write_all(PASSWORD.as_bytes()).unwrap();
@@ -228,7 +228,7 @@ fn mysql(folder: &Path, words: &str) -> Command {
 }
 
 /// Prepares a run of a program by somebody who is not root.
-fn by_nobody(program: &Path) -> Command {
+fn unprivileged(program: &Path) -> Command {
     if !geteuid().is_root() {
         return Command::new(program);
     }

@@ -227,7 +227,7 @@ impl Invocation {
     }
 
     /// Runs it as somebody who owns nothing, if we could otherwise do as we please.
-    pub(crate) fn by_nobody(self) -> Self {
+    pub(crate) fn unprivileged(self) -> Self {
         if !rustix::process::geteuid().is_root() {
             return self;
         }

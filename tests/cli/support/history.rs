@@ -3,9 +3,9 @@
 //!
 //! What a job allows is in `job`, the search for an order in `judge`, the words in `told`.
 
+mod display;
 mod job;
 mod judge;
-mod told;
 
 use std::{
     collections::BTreeMap,

@@ -70,7 +70,7 @@ impl Octavia {
     }
 
     /// Waits until it has told of something.
-    pub(crate) fn tells(&mut self, what: &str, is_meant: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait_for(&mut self, what: &str, is_meant: impl Fn(&Value) -> bool) -> Value {
         loop {
             if let Some(at) = self.told.iter().position(&is_meant) {
                 return self.told.remove(at);

@@ -35,12 +35,12 @@ pub(super) fn judge(arguments: &[String], stdout: &str, stderr: &str) {
         .lines()
         .filter(|line| line.starts_with("{\"error\":"))
     {
-        told(line, &["error"], arguments);
+        check_values(line, &["error"], arguments);
     }
     let Some(command) = command else { return };
     if command == "conduct" {
         for line in stderr.lines().filter(|line| line.starts_with("{\"time\":")) {
-            told(line, &["note"], arguments);
+            check_values(line, &["note"], arguments);
         }
         return;
     }
@@ -48,7 +48,7 @@ pub(super) fn judge(arguments: &[String], stdout: &str, stderr: &str) {
     let is_ours = ours.len() == arguments.len() || command == "post";
     let is_json = |word: &String| ["--json", "json", "jsonl"].contains(&word.as_str());
     if is_ours && (ours.iter().any(is_json) || command == "dump") {
-        told(stdout, &kinds_of(command), arguments);
+        check_values(stdout, &kinds_of(command), arguments);
     }
 }
 
@@ -62,7 +62,7 @@ fn kinds_of(command: &str) -> Vec<&'static str> {
 }
 
 /// Requires that each value is of one of these kinds, or an array of such.
-fn told(text: &str, kinds: &[&str], arguments: &[String]) {
+fn check_values(text: &str, kinds: &[&str], arguments: &[String]) {
     let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     // A run that was ended has said less; whoever needs all of it finds that by reading it.
     for value in values.map_while(Result::ok).take(MOST) {

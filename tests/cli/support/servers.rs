@@ -322,7 +322,7 @@ impl Peer {
     }
 
     /// Has it do something that it must not refuse.
-    pub(crate) fn told(&mut self, request: &Value) -> Value {
+    pub(crate) fn request(&mut self, request: &Value) -> Value {
         self.ask(request)
             .unwrap_or_else(|error| panic!("{request}: {error}"))
     }

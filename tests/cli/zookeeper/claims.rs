@@ -16,7 +16,7 @@ fn number(node: &str) -> u32 {
 }
 
 #[test]
-fn numbers_and_locks_are_the_same_whoever_does_what() {
+fn numbers_and_locks_do_not_depend_on_the_client() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
@@ -38,7 +38,7 @@ fn numbers_and_locks_are_the_same_whoever_does_what() {
             assert_eq!(lock["data"], r#"{"owner": "w\u00f6rker \u2603"}"#);
             assert_eq!(lock["version"], 0);
             assert_eq!(lock["is_ephemeral"], side == Side::TaskFlow);
-            assert_eq!(shared.told("state", &job), "CLAIMED");
+            assert_eq!(shared.ask_peer("state", &job), "CLAIMED");
             assert_eq!(shared.env.state(&job), "CLAIMED");
             shared.does(finisher, verb, &job, "wörker ☃").unwrap();
             assert_eq!(lock_of(&mut shared, &node), None);
@@ -50,7 +50,7 @@ fn numbers_and_locks_are_the_same_whoever_does_what() {
 }
 
 #[test]
-fn a_claim_by_hand_is_shown_as_one_that_does_not_lapse() {
+fn manual_claim_is_shown_as_unlimited() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
@@ -98,14 +98,14 @@ fn a_claim_cannot_be_given_an_expiry() {
 }
 
 #[test]
-fn the_other_hears_of_what_is_posted_removed_and_restored() {
+fn peer_receives_posted_removed_and_restored_events() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
     let hears = |shared: &mut Shared<ZooKeeper>, kind: &str, job: &str, times: usize| {
         let told = json!([kind, job]);
         wait_until(&format!("{kind} is told"), || {
-            let events = shared.peer.told(&json!({"do": "events"}));
+            let events = shared.peer.request(&json!({"do": "events"}));
             let events = events.as_array().unwrap().iter();
             events.filter(|event| **event == told).count() == times
         });
@@ -138,7 +138,7 @@ const STRANGE_LOCKS: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn strange_locks_are_shown_and_mended_by_force_alone() {
+fn invalid_locks_are_shown_and_released_by_force_only() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
@@ -182,7 +182,7 @@ fn strange_locks_are_shown_and_mended_by_force_alone() {
 }
 
 #[test]
-fn nobody_takes_what_is_not_claimable_for_the_next_job() {
+fn unclaimable_job_is_not_the_next() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };

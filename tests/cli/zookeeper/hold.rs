@@ -32,7 +32,7 @@ pub(super) fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
         assert!(!holder.has_ended());
         holder.stdout().ends_with('\n')
     });
-    let owner = shared.told("owner", &job).as_str().unwrap().to_owned();
+    let owner = shared.ask_peer("owner", &job).as_str().unwrap().to_owned();
     assert!(owner.starts_with("ada:"), "{owner}");
     let lock = lock_of(shared, &node).unwrap();
     assert_eq!(lock["is_ephemeral"], true);
@@ -46,7 +46,7 @@ pub(super) fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
 }
 
 #[test]
-fn whoever_is_told_to_let_go_does_so_at_once() {
+fn interrupted_hold_ends_immediately() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
@@ -67,28 +67,28 @@ fn whoever_is_told_to_let_go_does_so_at_once() {
 }
 
 #[test]
-fn the_job_of_a_killed_holder_is_free_when_its_session_is_over() {
+fn job_of_a_killed_holder_is_free_after_its_session() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
     let held = hold(&mut shared, "3s");
     assert_eq!(held.holder.kill().code, 137);
-    assert_eq!(shared.told("owner", &held.job), held.owner);
+    assert_eq!(shared.ask_peer("owner", &held.job), held.owner);
     wait_until("the session is over", || {
-        shared.told("state", &held.job) == "UNCLAIMED"
+        shared.ask_peer("state", &held.job) == "UNCLAIMED"
     });
     shared.is(&held.job, "UNCLAIMED", None);
 }
 
 #[test]
-fn a_holder_that_slept_too_long_lets_go_and_harms_nobody() {
+fn suspended_holder_loses_the_claim_harmlessly() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
     let held = hold(&mut shared, "2s");
     held.holder.signal(Signal::STOP);
     wait_until("the session is over", || {
-        shared.told("state", &held.job) == "UNCLAIMED"
+        shared.ask_peer("state", &held.job) == "UNCLAIMED"
     });
     shared
         .does(Side::TaskFlow, "claim", &held.job, "bob")
@@ -103,7 +103,7 @@ fn a_holder_that_slept_too_long_lets_go_and_harms_nobody() {
 }
 
 #[test]
-fn the_command_of_a_claim_whose_session_is_over_is_ended() {
+fn command_of_a_claim_with_an_expired_session_ends() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
@@ -120,7 +120,7 @@ fn the_command_of_a_claim_whose_session_is_over_is_ended() {
     running.signal(Signal::STOP);
     let pid = std::fs::read_to_string(shared.env.file("pid")).unwrap();
     wait_until("the session is over", || {
-        shared.told("state", &job) == "UNCLAIMED"
+        shared.ask_peer("state", &job) == "UNCLAIMED"
     });
     // Its guard has ended the command, though nobody else could.
     wait_until("the command is ended", || {

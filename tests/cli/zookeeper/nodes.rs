@@ -23,7 +23,7 @@ fn oddity(case: &str) -> String {
 }
 
 #[test]
-fn nodes_that_cannot_be_read_stay_and_harm_no_other() {
+fn unreadable_nodes_stay_and_affect_no_other() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
@@ -69,7 +69,7 @@ fn nodes_that_cannot_be_read_stay_and_harm_no_other() {
 }
 
 #[test]
-fn a_job_without_a_number_ends_the_listings_of_the_other_and_is_malformed() {
+fn unnumbered_job_ends_listings_of_taskflow_and_is_malformed() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
@@ -123,7 +123,7 @@ fn a_job_without_a_number_ends_the_listings_of_the_other_and_is_malformed() {
 }
 
 #[test]
-fn what_is_no_job_is_none() {
+fn foreign_nodes_are_no_jobs() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
@@ -148,7 +148,7 @@ fn what_is_no_job_is_none() {
 }
 
 #[test]
-fn reading_a_board_where_nothing_is_makes_nothing() {
+fn reading_creates_no_node() {
     let Some(server) = ZooKeeper::start() else {
         return;
     };
@@ -176,7 +176,7 @@ fn reading_a_board_where_nothing_is_makes_nothing() {
 }
 
 #[test]
-fn trash_is_where_the_other_has_it_however_odd_the_path_is() {
+fn trash_path_equals_that_of_taskflow_for_odd_paths() {
     for path in ["/job", "/jobs/jobs", "/a/ba/a", "/o/oo/o"] {
         let Some(server) = ZooKeeper::start() else {
             return;
@@ -221,12 +221,12 @@ fn trash_is_where_the_other_has_it_however_odd_the_path_is() {
 }
 
 #[test]
-fn conductors_of_the_other_are_listed_until_they_leave() {
+fn taskflow_conductors_are_listed_until_they_leave() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };
     let register = json!({"do": "register", "name": "night", "host": "host.example", "pid": 4711});
-    shared.peer.told(&register);
+    shared.peer.request(&register);
     let listed = shared.env.jobboard(&["conductors", "--json"]).run().json();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     let (host, pid, owner) = (&listed[0]["host"], &listed[0]["pid"], &listed[0]["owner"]);
@@ -236,7 +236,7 @@ fn conductors_of_the_other_are_listed_until_they_leave() {
 }
 
 #[test]
-fn jobs_of_one_uuid_are_named_by_their_keys() {
+fn jobs_with_the_same_uuid_are_named_by_their_keys() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
     };

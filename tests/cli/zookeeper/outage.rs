@@ -85,7 +85,7 @@ fn is_honest(listed: &[Value], outcome: &Outcome, posted: &BTreeSet<String>) {
 }
 
 #[test]
-fn a_listing_during_which_the_server_restarts_is_whole_or_says_that_it_is_not() {
+fn listing_during_a_restart_is_complete_or_an_error() {
     let Some(server) = ZooKeeper::start_own() else {
         return;
     };
@@ -103,7 +103,7 @@ fn a_listing_during_which_the_server_restarts_is_whole_or_says_that_it_is_not() 
 }
 
 #[test]
-fn a_listing_whose_session_expires_is_whole_or_says_that_it_is_not() {
+fn listing_with_an_expired_session_is_complete_or_an_error() {
     let Some(server) = ZooKeeper::start_own() else {
         return;
     };
@@ -132,7 +132,7 @@ fn a_listing_whose_session_expires_is_whole_or_says_that_it_is_not() {
 }
 
 #[test]
-fn a_claim_is_held_through_a_restart_of_the_server() {
+fn claim_is_held_across_a_restart() {
     let Some(server) = ZooKeeper::start_own() else {
         return;
     };
@@ -151,7 +151,7 @@ fn a_claim_is_held_through_a_restart_of_the_server() {
 }
 
 #[test]
-fn a_holder_whose_server_is_gone_for_good_says_so() {
+fn holder_reports_a_permanently_lost_server() {
     let Some(server) = ZooKeeper::start_own() else {
         return;
     };

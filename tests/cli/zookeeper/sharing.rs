@@ -59,7 +59,7 @@ impl Neighbours {
 }
 
 #[test]
-fn each_board_has_its_own_of_the_trash_unless_all_is_asked_for() {
+fn trash_lists_its_own_board_unless_shared() {
     let Some(site) = Neighbours::new() else {
         return;
     };
@@ -88,7 +88,7 @@ fn each_board_has_its_own_of_the_trash_unless_all_is_asked_for() {
 }
 
 #[test]
-fn a_job_of_another_board_comes_here_only_if_that_is_meant() {
+fn job_of_another_board_is_restored_only_on_request() {
     let Some(site) = Neighbours::new() else {
         return;
     };
@@ -118,7 +118,7 @@ fn a_job_of_another_board_comes_here_only_if_that_is_meant() {
 }
 
 #[test]
-fn what_a_peer_has_trashed_is_listed_and_asked_about() {
+fn peer_trashed_job_is_listed_and_confirmed() {
     let Some(mut site) = Neighbours::new() else {
         return;
     };
@@ -145,7 +145,7 @@ fn what_a_peer_has_trashed_is_listed_and_asked_about() {
 }
 
 #[test]
-fn a_number_that_another_job_has_by_now_is_told_as_such() {
+fn reused_number_is_reported() {
     let Some(mut site) = Neighbours::new() else {
         return;
     };

@@ -285,7 +285,7 @@ mod tests {
         [&[kind][..], &numbers, text.as_bytes()].concat()
     }
 
-    fn told(file: &mut Connection, input: &[u8]) -> rusqlite::Result<Vec<Event>> {
+    fn read_row(file: &mut Connection, input: &[u8]) -> rusqlite::Result<Vec<Event>> {
         let mut padded = input.to_vec();
         padded.resize(input.len().max(57), 0);
         let (numbers, _) = padded[1..].as_chunks::<8>();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_rows_of_the_journal_are_told_or_refused() {
+    fn untrusted_rows_of_the_journal_become_events_or_errors() {
         let file = Connection::open_in_memory().unwrap();
         file.execute_batch(include_str!("../store/schema.sql"))
             .unwrap();
@@ -339,7 +339,7 @@ mod tests {
             ..Bounds::STORED
         };
         let file = std::cell::RefCell::new(file);
-        Corpus::of(bounds, rows).hold(|input| match told(&mut file.borrow_mut(), input) {
+        Corpus::of(bounds, rows).hold(|input| match read_row(&mut file.borrow_mut(), input) {
             Ok(_) => Ok(Answer::Read),
             Err(error) => refused(&error),
         });

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_costs_the_same_wherever_it_begins() {
+    fn page_cost_does_not_depend_on_its_position() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("board.db");
         make_file(&path, false).unwrap();

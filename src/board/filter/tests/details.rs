@@ -54,7 +54,7 @@ fn details_that_are_not_text_compare_as_compact_json() {
 }
 
 #[test]
-fn numbers_in_details_compare_as_numbers_where_both_are() {
+fn numbers_in_details_compare_numerically() {
     let job = with(json!({
         "i": 10, "f": 2.5, "big": u64::MAX, "s": "10", "none": "none", "low": i64::MIN,
     }));

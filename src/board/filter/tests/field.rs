@@ -71,7 +71,7 @@ fn globs_cross_slashes_and_count_characters() {
 }
 
 #[test]
-fn an_empty_value_is_the_empty_text() {
+fn empty_value_matches_the_empty_text() {
     all_hold(&named(""), &["name=", "name ="]);
     none_hold(&named("a"), &["name="]);
     all_hold(&claimed(), &["owner!="]);
@@ -80,7 +80,7 @@ fn an_empty_value_is_the_empty_text() {
 }
 
 #[test]
-fn states_are_one_name_or_a_regex_in_any_case() {
+fn state_filter_takes_a_name_or_a_regex_in_any_case() {
     all_hold(
         &claimed(),
         &[
@@ -108,7 +108,7 @@ fn states_are_one_name_or_a_regex_in_any_case() {
 }
 
 #[test]
-fn priorities_go_by_importance() {
+fn priorities_compare_by_importance() {
     let urgent = entry(Job {
         priority: Priority::VeryHigh,
         ..job()
@@ -160,7 +160,7 @@ fn counts_are_whole_numbers() {
 }
 
 #[test]
-fn sizes_may_have_units() {
+fn sizes_accept_units() {
     all_hold(
         &unclaimed(),
         &[
@@ -179,7 +179,7 @@ fn sizes_may_have_units() {
 }
 
 #[test]
-fn ages_count_from_the_posting() {
+fn age_counts_from_the_posting() {
     all_hold(
         &unclaimed(),
         &["age>59m", "age<=1h", "age>=60m", "age<1h1ms", "age!=none"],
@@ -193,7 +193,7 @@ fn ages_count_from_the_posting() {
 }
 
 #[test]
-fn only_a_claimed_job_is_held() {
+fn only_claimed_jobs_have_a_held_time() {
     all_hold(&claimed(), &["held>=5m", "held<=5m", "held>4m", "held<10m"]);
     let seen = {
         let mut job = held(Lease::None, None);
@@ -212,7 +212,7 @@ fn only_a_claimed_job_is_held() {
 }
 
 #[test]
-fn expires_is_the_time_left_of_a_claim() {
+fn expires_is_the_remaining_time_of_a_claim() {
     all_hold(
         &claimed(),
         &["expires<=30s", "expires>29s", "expires<1m", "expires!=none"],
@@ -221,7 +221,7 @@ fn expires_is_the_time_left_of_a_claim() {
 }
 
 #[test]
-fn only_a_claim_that_never_lapses_has_no_expiry() {
+fn only_an_unlimited_claim_has_no_expiry() {
     let trashed = Job {
         shelf: Shelf::Trash,
         ..held(Lease::None, None)
@@ -240,7 +240,7 @@ fn only_a_claim_that_never_lapses_has_no_expiry() {
 }
 
 #[test]
-fn nobody_owns_an_unclaimed_job_only() {
+fn owner_none_matches_unclaimed_jobs_only() {
     all_hold(&unclaimed(), &["owner=none", "owner!=worker-7", "owner!~w"]);
     none_hold(
         &unclaimed(),
@@ -258,14 +258,14 @@ fn nobody_owns_an_unclaimed_job_only() {
 }
 
 #[test]
-fn an_owner_that_is_not_text_can_be_matched() {
+fn owner_with_invalid_utf8_can_be_matched() {
     let mut job = held(Lease::None, None);
     job.holding.as_mut().unwrap().owner = Some(Owner::from_stored(*b"w\xff7"));
     all_hold(&entry(job), &["owner=w?7", "owner~^w.7$", "owner!=none"]);
 }
 
 #[test]
-fn none_is_not_a_text_called_so() {
+fn none_differs_from_the_text_none() {
     none_hold(&named("none"), &["name=none"]);
     all_hold(
         &named("none"),
@@ -274,7 +274,7 @@ fn none_is_not_a_text_called_so() {
 }
 
 #[test]
-fn what_is_missing_fits_only_negations() {
+fn missing_value_matches_only_negations() {
     let bare = entry(Job {
         sequence: None,
         created_on: None,
@@ -295,7 +295,7 @@ fn what_is_missing_fits_only_negations() {
 }
 
 #[test]
-fn a_malformed_entry_has_a_state_and_a_size() {
+fn malformed_entry_has_a_state_and_a_size() {
     all_hold(
         &malformed(),
         &[

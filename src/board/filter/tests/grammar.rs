@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_and_joins_must_all_hold() {
+fn and_requires_both_conditions() {
     let job = claimed();
     all_hold(
         &job,
@@ -24,7 +24,7 @@ fn what_and_joins_must_all_hold() {
 }
 
 #[test]
-fn each_part_says_what_it_takes_to_answer_it() {
+fn conditions_report_the_data_they_need() {
     let filters = |text: &str| Filters::new(vec![text.parse().unwrap()]);
     let both = filters("name=a and details.x=1");
     assert!(both.needs_details() && !both.are_answered_by_events());
@@ -33,7 +33,7 @@ fn each_part_says_what_it_takes_to_answer_it() {
 }
 
 #[test]
-fn a_value_in_quotes_may_have_anything() {
+fn quoted_value_may_contain_anything() {
     for (name, expressions) in [
         ("big resize", ["name=\"big resize\"", "name='big resize'"]),
         ("a and b=c", ["name=\"a and b=c\"", "name = 'a and b=c'"]),
@@ -48,7 +48,7 @@ fn a_value_in_quotes_may_have_anything() {
 }
 
 #[test]
-fn a_value_may_have_spaces_and_commas_within_brackets() {
+fn value_may_contain_spaces_and_commas_in_brackets() {
     all_hold(
         &with(json!({"list": [1, 2], "text": "a, b", "open": "a[b"})),
         &[
@@ -63,7 +63,7 @@ fn a_value_may_have_spaces_and_commas_within_brackets() {
 }
 
 #[test]
-fn what_is_left_over_is_refused() {
+fn trailing_text_is_refused() {
     for text in [
         "name=a, owner=none",
         "name=a,owner=none",
@@ -84,7 +84,7 @@ fn what_is_left_over_is_refused() {
 }
 
 #[test]
-fn what_is_refused_is_told_what_would_be_right() {
+fn refusal_shows_the_correct_form() {
     for (text, told) in [
         (
             "name=a, owner=none",

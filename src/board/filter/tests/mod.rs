@@ -113,7 +113,7 @@ fn none_hold(entry: &Entry, expressions: &[&str]) {
 }
 
 #[test]
-fn spaces_around_the_operator_do_not_matter() {
+fn spaces_around_the_operator_are_ignored() {
     all_hold(
         &unclaimed(),
         &[
@@ -133,7 +133,7 @@ fn a_value_may_contain_operators() {
 }
 
 #[test]
-fn a_filter_shows_as_it_was_written() {
+fn filter_is_displayed_as_written() {
     for text in ["name=a>=b", "held > 10m", "details.x= =1", "owner!="] {
         let filter: Filter = text.parse().unwrap();
         assert_eq!(filter.to_string(), text);
@@ -155,7 +155,7 @@ fn all_filters_must_hold() {
 }
 
 #[test]
-fn only_filters_on_details_need_them() {
+fn only_filters_on_details_read_them() {
     for (text, needs) in [
         ("name=details.x", false),
         ("size>1MB", false),

@@ -16,7 +16,7 @@ fn value(field: &str, entry: &Entry) -> Value {
 }
 
 #[test]
-fn the_least_comes_first_and_what_has_none_last_in_either_direction() {
+fn missing_values_sort_last_in_both_directions() {
     let tried = |attempts| {
         let history = History {
             attempts,
@@ -34,7 +34,7 @@ fn the_least_comes_first_and_what_has_none_last_in_either_direction() {
 }
 
 #[test]
-fn what_began_earliest_comes_first_and_what_ends_soonest() {
+fn earliest_start_and_soonest_end_sort_first() {
     let old = |seconds| {
         entry(Job {
             created_on: ago(seconds),
@@ -72,7 +72,7 @@ fn priorities_are_ordered_by_importance() {
 }
 
 #[test]
-fn details_are_ordered_numbers_before_texts() {
+fn numeric_details_sort_before_texts() {
     let values = [
         json!("b"),
         json!(10),
@@ -90,7 +90,7 @@ fn details_are_ordered_numbers_before_texts() {
 }
 
 #[test]
-fn a_value_is_as_json_has_it_and_spans_are_steps() {
+fn values_match_json_and_durations_are_ranges() {
     for (field, expected) in [
         ("name", json!("backup/db-1")),
         ("state", json!("CLAIMED")),
@@ -110,7 +110,7 @@ fn a_value_is_as_json_has_it_and_spans_are_steps() {
 }
 
 #[test]
-fn values_are_told_in_words() {
+fn values_have_readable_labels() {
     for (field, value, words) in [
         ("age", json!(0), Some("under 1m")),
         ("held", json!(600), Some("10m to 1h")),
@@ -127,7 +127,7 @@ fn values_are_told_in_words() {
 }
 
 #[test]
-fn an_unknown_field_is_told_the_known_ones() {
+fn unknown_sort_field_lists_the_known_ones() {
     let refusal = FieldOrder::read("-atempts").unwrap_err();
     assert!(
         refusal.starts_with("unknown field `atempts` (perhaps `attempts`); use one of name"),

@@ -26,7 +26,7 @@ fn single_word_searches_name_uuid_owner_and_reason() {
 }
 
 #[test]
-fn unknown_operators_are_told_the_known_ones() {
+fn unknown_operator_lists_the_known_ones() {
     assert_eq!(
         refusal("name==a"),
         "invalid filter `name==a`: unknown operator `==`; use one of = != ~ !~ < <= > >=, and \
@@ -48,7 +48,7 @@ fn unknown_operators_are_told_the_known_ones() {
 }
 
 #[test]
-fn unknown_fields_are_told_the_known_ones() {
+fn unknown_field_lists_the_known_ones() {
     assert_eq!(
         refusal("onwer=bob"),
         "invalid filter `onwer=bob`: unknown field `onwer` (perhaps `owner`); use one of name \
@@ -77,7 +77,7 @@ fn unknown_fields_are_told_the_known_ones() {
 }
 
 #[test]
-fn an_expression_needs_a_field() {
+fn expression_without_a_field_is_refused() {
     assert_eq!(
         refusal("!=bob"),
         "invalid filter `!=bob`: the field before `!=` is missing; use one of name state owner \
@@ -87,7 +87,7 @@ fn an_expression_needs_a_field() {
 }
 
 #[test]
-fn paths_have_no_empty_parts() {
+fn empty_path_part_is_refused() {
     assert_eq!(
         refusal("details.a..b=1"),
         "invalid filter `details.a..b=1`: `details.a..b` has an empty part; separate names and \
@@ -98,7 +98,7 @@ fn paths_have_no_empty_parts() {
 }
 
 #[test]
-fn operators_that_make_no_sense_are_told_those_that_do() {
+fn unsuitable_operator_lists_the_suitable_ones() {
     assert_eq!(
         refusal("age~5m"),
         "invalid filter `age~5m`: `~` does not work with age; use < <= > >=, or = and != with \
@@ -124,7 +124,7 @@ fn operators_that_make_no_sense_are_told_those_that_do() {
 }
 
 #[test]
-fn only_texts_may_be_empty() {
+fn only_text_values_may_be_empty() {
     assert_eq!(
         refusal("held>"),
         "invalid filter `held>`: the value after `>` is missing"
@@ -144,7 +144,7 @@ fn only_texts_may_be_empty() {
 }
 
 #[test]
-fn values_of_the_wrong_type_are_told_what_would_be_right() {
+fn value_of_the_wrong_type_shows_the_expected_type() {
     for (text, part) in [
         (
             "held>10",
@@ -176,7 +176,7 @@ fn values_of_the_wrong_type_are_told_what_would_be_right() {
 }
 
 #[test]
-fn wrong_patterns_are_told_what_is_wrong() {
+fn invalid_pattern_shows_the_reason() {
     for (text, part) in [
         ("name~(", "invalid regular expression: unclosed group"),
         (

@@ -22,7 +22,7 @@ const EXPRESSIONS: [&str; 16] = [
     "expires=none",
 ];
 
-fn means_what_it_says(text: &str) -> Tried {
+fn prints_its_meaning(text: &str) -> Tried {
     let filter: Filter = match text.parse() {
         Ok(filter) => filter,
         Err(invalid) => return refused(&invalid),
@@ -46,18 +46,18 @@ fn means_what_it_says(text: &str) -> Tried {
 }
 
 #[test]
-fn untrusted_filters_mean_what_they_are_printed_as() {
+fn untrusted_filters_are_printed_with_the_same_meaning() {
     let bounds = Bounds {
         inputs: 500,
         // A compiled regular expression may take ten megabytes, and compiling it takes more.
         memory: (64 << 20, 64 << 10),
         ..Bounds::TYPED
     };
-    Corpus::of(bounds, EXPRESSIONS).hold_for_text(means_what_it_says);
+    Corpus::of(bounds, EXPRESSIONS).hold_for_text(prints_its_meaning);
 }
 
 #[test]
-fn untrusted_fields_are_called_as_they_were_read() {
+fn untrusted_fields_are_printed_as_they_were_read() {
     let names = ["name", "details", "details.a.0.b", "exit_code"];
     Corpus::of(Bounds::TYPED, names).hold_for_text(|text| match Field::read(text) {
         Ok(field) => same("read again", &text, &&*field.name()).and(Ok(Answer::Read)),

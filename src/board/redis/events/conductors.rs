@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_both_said_and_seen_is_told_once() {
+    fn announced_and_observed_change_is_reported_once() {
         let mut conductors = Conductors::default();
         let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
         for _ in 0..2 {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn not_all_who_ever_left_are_remembered() {
+    fn memory_of_departed_conductors_is_bounded() {
         let mut conductors = Conductors::default();
         for number in 0..10 * REMEMBERED {
             conductors.hear(&event(EventKind::ConductorLeft, &number.to_string()));

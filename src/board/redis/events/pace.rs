@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_costly_look_is_followed_by_a_long_rest() {
+    fn expensive_check_is_followed_by_a_long_pause() {
         let mut pace = Pace::new();
         let began = Instant::now() - Duration::from_millis(50);
         pace.spent(began);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_cheap_looks_follow_each_other_and_many_are_as_rare_as_costly_ones() {
+    fn many_cheap_checks_are_as_rare_as_expensive_ones() {
         const COST: Duration = Duration::from_millis(1);
         let mut pace = Pace::new();
         let start = pace.rested;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_had_to_wait_itself_does_not_say_what_they_cost() {
+    fn waiting_time_does_not_count_as_cost() {
         let mut costs = Costs::NONE;
         let cost = |costs: &mut Costs, cost| costs.add(Duration::from_millis(cost)).as_millis();
         assert_eq!([2, 1, 40, 3].map(|it| cost(&mut costs, it)), [2, 1, 1, 1]);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_become_rare_where_nothing_happens() {
+    fn rounds_become_rare_without_events() {
         let mut round = Round::new();
         for _ in 0..10 {
             round.done(Instant::now(), 0);

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_most_urgent_comes_first_and_what_came_first_before_its_like() {
+    fn recheck_order_is_by_urgency_then_arrival() {
         use Cause::{Due, Noted, Touched};
         let mut recheck = recheck(&[
             ("noted", Noted),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_least_urgent_does_not_wait_for_ever() {
+    fn least_urgent_recheck_is_not_starved() {
         let touched: Vec<_> = (0..100).map(|job| format!("touched{job}")).collect();
         let mut all = vec![("noted", Cause::Noted)];
         all.extend(touched.iter().map(|key| (key.as_str(), Cause::Touched)));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_job_adds_up() {
+    fn traces_of_a_job_accumulate() {
         let key = JobKey::new("job");
         let mut recheck = RecheckQueue::default();
         let (claim, ours) = (

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_of_which_nobody_tells_is_a_peers() {
+    fn unannounced_number_is_attributed_to_a_peer() {
         let mut numbers = Numbers::default();
         numbers.tell();
         numbers.tell();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_was_burnt_is_no_job() {
+    fn unused_number_is_no_job() {
         let (mut account, now) = (Account::at(5), Instant::now());
         account.tell(6);
         assert!(!account.lacks_some(6));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_post_and_a_claim_without_a_job_are_one_that_came_and_went() {
+    fn unmatched_number_and_claim_mean_a_short_lived_job() {
         let (mut account, now) = (Account::at(5), Instant::now());
         // The number comes first and the job follows.
         assert!(!account.settle(6, now));

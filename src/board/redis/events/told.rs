@@ -149,7 +149,7 @@ mod tests {
     };
 
     #[test]
-    fn untrusted_messages_are_events_or_a_reason_to_look_again() {
+    fn untrusted_messages_become_events_or_a_resync() {
         let uuid = "3f9a12cd-0000-4000-8000-000000000001";
         let time = "2026-01-01T00:00:00.000000Z";
         let told = [

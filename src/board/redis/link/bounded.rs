@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn large_values_are_replaced_however_they_arrive() {
+    async fn large_values_are_replaced_in_any_chunking() {
         let cases = [
             (
                 "$3\r\nada\r\n:7\r\n$-1\r\n*-1\r\n*0\r\n+OK\r\n-ERR no\r\n",
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_of_too_many_is_replaced_with_all_that_is_in_it() {
+    async fn oversized_list_is_replaced_with_its_contents() {
         let many = MOST_VALUES + 1;
         let values = "*1\r\n$3\r\nabc\r\n".repeat(many);
         let lists = format!("*2\r\n*2\r\n*{many}\r\n{values}+a\r\n:2\r\n");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_protocol_is_known_by_its_first_byte() {
+    async fn invalid_protocol_is_detected_at_its_first_byte() {
         let deep = "*1\r\n".repeat(DEEPEST + 1);
         for sent in [
             ":1\r\n\x15\x03\x01 no protocol",
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_endless_line_is_cut() {
+    async fn endless_line_is_truncated() {
         let line = format!("+{}\r\n:1\r\n", "x".repeat(3 * CHUNK));
         let (read, _) = through(line.as_bytes(), 4096).await;
         let [Value::SimpleString(text), Value::Int(1)] = &read[..] else {

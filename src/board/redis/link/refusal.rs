@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_is_understood_whatever_its_age() {
+    fn replies_of_all_server_versions_are_understood() {
         for (text, expected) in [
             (
                 "LOADING Redis is loading the dataset in memory",
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_fails_in_the_words_of_each_release() {
+    fn login_failures_of_all_versions_are_understood() {
         let user = Some("alice");
         for (text, user, expected) in [
             ("ERR invalid password", None, Cause::WrongPassword),

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_keeps_its_bytes_whatever_they_are() {
+    fn field_keeps_its_exact_bytes() {
         let text = "1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b";
         let upper = text.to_uppercase();
         let plain = text.replace('-', "");
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_is_new_once() {
+    fn each_field_counts_once_as_new() {
         let text = "1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b";
         let upper = text.to_uppercase();
         let mut seen = Seen::default();
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_takes_no_more_room_than_a_string_without_its_text() {
+    fn field_is_no_larger_than_a_string() {
         assert!(size_of::<Field>() <= size_of::<String>());
     }
 }

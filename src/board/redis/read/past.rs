@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_id_has_one_right_before_it() {
+    fn each_id_has_one_predecessor() {
         let ids = [
             ("5-3", Some("5-2")),
             ("5-0", Some("4-18446744073709551615")),

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_job_has_its_place_whether_or_not_its_posting_was_kept() {
+    async fn rank_does_not_depend_on_the_posting() {
         let Some(server) = Server::start(&[]) else {
             return;
         };

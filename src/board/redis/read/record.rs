@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_keys_of_a_job_are_read_as_a_job_or_not_at_all() {
+    fn untrusted_keys_become_a_job_or_an_error() {
         let draft = Draft {
             uuid: Uuid::nil(),
             chosen: false,

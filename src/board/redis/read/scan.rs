@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_was_there_before_makes_the_next_one_no_smaller() {
+    fn earlier_page_does_not_shrink_the_next() {
         let (mut scan, _) = start();
         let page = || {
             let parts = (0..100).flat_map(|job| [format!("field{job}"), "x".repeat(3000)]);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_hangs_up_after_each_answer_is_given_up() {
+    async fn server_that_hangs_up_after_each_reply_is_an_error() {
         let Some(server) = Server::start(&[]) else {
             return;
         };
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_hangs_up_now_and_then_is_read_to_its_end() {
+    async fn occasional_disconnects_do_not_end_a_scan() {
         let Some(server) = Server::start(&[]) else {
             return;
         };

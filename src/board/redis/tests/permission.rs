@@ -155,7 +155,7 @@ pub(super) fn all<T>(answers: Result<Vec<Result<T>>>) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_change_that_is_denied_one_of_its_commands_does_not_happen_at_all() {
+async fn change_without_one_command_is_refused_completely() {
     let Some((board, server)) = open() else {
         return;
     };
@@ -185,7 +185,7 @@ async fn a_change_that_is_denied_one_of_its_commands_does_not_happen_at_all() {
 }
 
 #[tokio::test]
-async fn a_change_that_may_use_only_a_part_of_the_keys_does_not_happen_at_all() {
+async fn change_without_some_keys_is_refused_completely() {
     let Some((board, server)) = open() else {
         return;
     };
@@ -214,7 +214,7 @@ async fn a_change_that_may_use_only_a_part_of_the_keys_does_not_happen_at_all() 
 }
 
 #[test]
-fn each_command_of_each_script_is_among_those_that_are_denied() {
+fn every_script_command_is_in_the_list_of_denied_commands() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/board/redis/write/scripts");
     let mut used = BTreeSet::new();
     for file in fs::read_dir(folder).unwrap() {
@@ -233,7 +233,7 @@ fn each_command_of_each_script_is_among_those_that_are_denied() {
 }
 
 #[tokio::test]
-async fn scripts_that_may_not_be_loaded_change_nothing() {
+async fn denied_script_loading_changes_nothing() {
     let Some((board, server)) = open() else {
         return;
     };
@@ -254,7 +254,7 @@ async fn scripts_that_may_not_be_loaded_change_nothing() {
 }
 
 #[tokio::test]
-async fn who_may_not_tell_of_changes_may_make_them() {
+async fn changes_work_without_the_right_to_publish() {
     let Some((board, server)) = open() else {
         return;
     };
@@ -268,7 +268,7 @@ async fn who_may_not_tell_of_changes_may_make_them() {
 }
 
 #[tokio::test]
-async fn the_rights_in_the_documentation_are_enough() {
+async fn documented_rights_are_sufficient() {
     let Some((board, server)) = open() else {
         return;
     };

@@ -14,7 +14,7 @@ async fn many(board: &Subject) -> BTreeSet<String> {
 }
 
 /// Lists a board, disturbs the server after the first jobs, and requires each job once.
-async fn lists_all_in_spite_of(
+async fn assert_complete_listing(
     board: &Subject,
     expected: &BTreeSet<String>,
     order: Order,
@@ -37,7 +37,7 @@ async fn lists_all_in_spite_of(
 }
 
 #[tokio::test]
-async fn a_listing_is_whole_though_the_server_is_started_again_in_its_middle() {
+async fn listing_is_complete_across_a_restart() {
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
@@ -45,7 +45,7 @@ async fn a_listing_is_whole_though_the_server_is_started_again_in_its_middle() {
     let expected = many(&board).await;
     for order in [Order::Any, Order::Rank] {
         // With the data, but in another order.
-        lists_all_in_spite_of(&board, &expected, order, || {
+        assert_complete_listing(&board, &expected, order, || {
             server.run::<()>(&["SAVE"]);
             server.kill();
             server.start_again();
@@ -55,13 +55,13 @@ async fn a_listing_is_whole_though_the_server_is_started_again_in_its_middle() {
 }
 
 #[tokio::test]
-async fn a_listing_is_whole_though_its_connection_is_cut_in_its_middle() {
+async fn listing_is_complete_across_a_cut_connection() {
     let Some((board, server)) = open() else {
         return;
     };
     let expected = many(&board).await;
     for order in [Order::Any, Order::Rank] {
-        lists_all_in_spite_of(&board, &expected, order, || {
+        assert_complete_listing(&board, &expected, order, || {
             let killed: u32 = server.run(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
             assert!(killed > 0);
         })

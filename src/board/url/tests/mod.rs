@@ -86,7 +86,7 @@ fn a_file_is_an_embedded_board() {
 }
 
 #[test]
-fn a_file_must_be_one() {
+fn invalid_file_urls_are_refused() {
     refused(&[
         ("sqlite:", "use sqlite:PATH"),
         ("sqlite:?sync=full", "use sqlite:PATH"),
@@ -106,7 +106,7 @@ fn a_file_must_be_one() {
 }
 
 #[test]
-fn what_has_no_known_scheme_is_told_the_known_ones() {
+fn missing_or_unknown_scheme_lists_the_known_ones() {
     refused(&[
         ("", "use sqlite:PATH"),
         ("jobs.db", "use sqlite:PATH"),
@@ -126,7 +126,7 @@ fn what_has_no_known_scheme_is_told_the_known_ones() {
 }
 
 #[test]
-fn what_is_written_can_be_read_again() {
+fn printed_url_parses_to_itself() {
     for text in [
         "sqlite:/srv/jobs.db",
         "sqlite:jobs.db?sync=full",
@@ -152,7 +152,7 @@ fn what_is_written_can_be_read_again() {
 }
 
 #[test]
-fn passwords_are_shown_nowhere() {
+fn password_is_never_displayed() {
     for (text, shown) in [
         ("redis://ada:hunter2@h", "redis://ada@h:6379/0"),
         ("rediss://:hunter2@h", "rediss://h:6379/0"),
@@ -175,7 +175,7 @@ fn passwords_are_shown_nowhere() {
 }
 
 #[test]
-fn no_message_repeats_a_password() {
+fn error_repeats_no_password() {
     for text in [
         "redis://ada:hunter2",
         "redis://ada:hunter2@",
@@ -207,7 +207,7 @@ fn no_message_repeats_a_password() {
 }
 
 #[test]
-fn relative_files_can_be_given_a_folder() {
+fn relative_paths_resolve_against_a_directory() {
     for (text, there) in [
         ("sqlite:jobs.db", "sqlite:/etc/x/jobs.db"),
         ("sqlite:/jobs.db?sync=full", "sqlite:/jobs.db?sync=full"),
@@ -231,7 +231,7 @@ fn relative_files_can_be_given_a_folder() {
 }
 
 #[test]
-fn a_board_beside_another_is_where_whoever_may_use_that_may_use_it() {
+fn sibling_board_has_the_same_access() {
     for (url, beside) in [
         (
             "sqlite:jobs.db?sync=full",

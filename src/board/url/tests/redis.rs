@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_host_is_all_that_redis_needs() {
+fn host_alone_is_a_complete_redis_url() {
     assert_eq!(
         redis("redis://localhost"),
         RedisUrl {
@@ -23,7 +23,7 @@ fn a_host_is_all_that_redis_needs() {
 }
 
 #[test]
-fn redis_takes_all_its_parts() {
+fn redis_url_with_all_parts() {
     let url = redis("redis://ada:p%40ss:w@[::1]:7000/3?namespace=a%26b:c");
     assert_eq!(url.address, Address::Tcp(server("::1", 7000)));
     assert_eq!(url.user.as_deref(), Some("ada"));
@@ -43,7 +43,7 @@ fn redis_takes_all_its_parts() {
 }
 
 #[test]
-fn a_namespace_may_be_empty_or_none_at_all() {
+fn namespace_may_be_empty_or_absent() {
     let namespace = |query: &str| redis(&format!("redis://host?{query}")).namespace;
     assert_eq!(namespace("namespace="), Some(String::new()));
     assert_eq!(namespace("bare=true"), None);
@@ -61,7 +61,7 @@ fn a_namespace_may_be_empty_or_none_at_all() {
 }
 
 #[test]
-fn redis_refuses_what_it_cannot_mean() {
+fn invalid_redis_urls_are_refused() {
     refused(&[
         (
             "redis:host",
@@ -115,7 +115,7 @@ fn redis_refuses_what_it_cannot_mean() {
 }
 
 #[test]
-fn ports_and_addresses_are_checked() {
+fn invalid_ports_and_addresses_are_refused() {
     for port in ["0", "65536", "+1", "x", "", "-1"] {
         let refusal = refusal(&format!("redis://host:{port}/0"));
         assert_eq!(
@@ -134,7 +134,7 @@ fn ports_and_addresses_are_checked() {
 }
 
 #[test]
-fn tls_is_a_matter_of_the_scheme() {
+fn scheme_selects_tls() {
     assert_eq!(redis("rediss://host").tls, Some(TlsFiles::default()));
     assert_eq!(
         redis("rediss://host?ca=/a%20b.pem&cert=c&key=k").tls,
@@ -160,7 +160,7 @@ fn tls_is_a_matter_of_the_scheme() {
 }
 
 #[test]
-fn redis_listens_on_sockets_too() {
+fn redis_socket_url() {
     let url = redis("redis+unix:///run/redis%3F.sock?db=2&namespace=x");
     assert_eq!(url.address, Address::Unix("/run/redis?.sock".into()));
     assert_eq!((url.db, url.namespace.as_deref()), (2, Some("x")));
@@ -175,7 +175,7 @@ fn redis_listens_on_sockets_too() {
 }
 
 #[test]
-fn sentinels_name_the_master() {
+fn sentinel_url_names_the_master() {
     let url = redis("redis-sentinel://ada:pw@s1,s2:7,[::2]/my%2Fmaster/4");
     assert_eq!((url.db, url.user.as_deref()), (4, Some("ada")));
     assert_eq!(url.tls, None);
@@ -198,7 +198,7 @@ fn sentinels_name_the_master() {
 }
 
 #[test]
-fn sentinels_have_tls_of_their_own() {
+fn sentinels_have_their_own_tls() {
     let tls = |text: &str| {
         let url = redis(text);
         let server = url.tls.clone();
@@ -223,7 +223,7 @@ fn sentinels_have_tls_of_their_own() {
 }
 
 #[test]
-fn sentinels_without_a_master_are_refused() {
+fn sentinel_url_without_a_master_is_refused() {
     refused(&[
         (
             "redis-sentinel://s1,s2",

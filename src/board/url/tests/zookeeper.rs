@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn zookeeper_takes_all_its_parts() {
+fn zookeeper_url_with_all_parts() {
     let usual = zookeeper("zk://localhost");
     assert_eq!(usual.servers, [server("localhost", 2181)]);
     assert_eq!(usual.path, "/taskflow/jobs");
@@ -30,7 +30,7 @@ fn zookeeper_takes_all_its_parts() {
 }
 
 #[test]
-fn zookeeper_refuses_what_it_cannot_mean() {
+fn invalid_zookeeper_urls_are_refused() {
     refused(&[
         ("zk://", "the host is missing"),
         ("zk:///taskflow/jobs", "the host is missing"),

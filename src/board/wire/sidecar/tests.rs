@@ -36,7 +36,7 @@ fn eventful() -> Sidecar {
 }
 
 #[test]
-fn the_members_that_are_understood_are_those_that_are_written() {
+fn known_members_equal_the_written_members() {
     let written: Map<String, Value> = serde_json::from_slice(&eventful().write()).unwrap();
     let mut written: Vec<_> = written.keys().map(String::as_str).collect();
     let mut known = MEMBERS;
@@ -46,7 +46,7 @@ fn the_members_that_are_understood_are_those_that_are_written() {
 }
 
 #[test]
-fn what_a_later_version_adds_survives_and_what_is_forgotten_does_not() {
+fn unknown_members_are_preserved_and_reset_ones_are_not() {
     let former = br#"{"v":1,"owner":"ada","attempts":5,"colour":{"of":["the",1]}}"#;
     let (read, problem) = Sidecar::read(Some(former));
     assert_eq!(problem, None);
@@ -60,7 +60,7 @@ fn what_a_later_version_adds_survives_and_what_is_forgotten_does_not() {
 }
 
 #[test]
-fn a_record_that_is_not_understood_says_nothing_but_why() {
+fn unsupported_sidecar_reports_only_the_reason() {
     for (text, expected) in [
         ("", "empty or not text"),
         ("{}", "version is missing"),
@@ -83,7 +83,7 @@ fn a_record_that_is_not_understood_says_nothing_but_why() {
 }
 
 #[test]
-fn failures_of_which_less_was_kept_are_read_and_the_longest_ones_can_be() {
+fn failures_of_earlier_versions_are_read() {
     let earlier = br#"{"v":1,"failures":[{"exit_code":3,"signal":null,"reason":"it failed",
         "stderr":"oh","conductor":"c1","time":"2026-01-01T00:00:00Z"}]}"#;
     let (mut side, problem) = Sidecar::read(Some(earlier));
@@ -103,7 +103,7 @@ fn failures_of_which_less_was_kept_are_read_and_the_longest_ones_can_be() {
 }
 
 #[test]
-fn counts_end_where_numbers_do() {
+fn counters_saturate() {
     let mut side = eventful();
     side.attempts = 0;
     let not_before = Utc::now();
@@ -112,7 +112,7 @@ fn counts_end_where_numbers_do() {
 }
 
 #[test]
-fn untrusted_records_beside_a_job_are_written_as_they_were_read() {
+fn untrusted_sidecars_round_trip() {
     let later = br#"{"v":1,"owner":"ada","attempts":5,"colour":{"of":["the",1]}}"#;
     let corpus = [
         eventful().write(),

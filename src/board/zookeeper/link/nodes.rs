@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_request_is_too_long() {
+    fn request_size_is_bounded() {
         let sizes = |length: usize, count: usize, depth| {
             let paths = vec!["x".repeat(length); count];
             let exchanges = exchanges(&paths, depth);

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_nodes_of_a_job_are_read_as_a_job_or_not_at_all() {
+    fn untrusted_nodes_become_a_job_or_an_error() {
         let posting = r#"{"uuid": "u", "name": "n", "priority": "LOW", "details": {"a": [1.5]}}"#;
         let side = r#"{"v":1,"owner":"ada","session":10000,"attempts":1,"ahead":true}"#;
         let lock = r#"{"owner": "ada"}"#;

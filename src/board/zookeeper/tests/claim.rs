@@ -51,7 +51,7 @@ async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) 
 }
 
 #[tokio::test]
-async fn a_claim_won_again_under_the_same_name_is_not_settled_for_the_one_before() {
+async fn new_claim_of_the_same_name_is_not_settled_by_the_old_one() {
     for outcome in [Outcome::Consume, release(), trash()] {
         let by_fence = |fence| Authority::Claim(owner("ada"), fence);
         change_hands(by_fence, outcome.clone()).await;
@@ -67,7 +67,7 @@ async fn a_claim_won_again_under_the_same_name_is_not_settled_for_the_one_before
 }
 
 #[tokio::test]
-async fn what_is_not_understood_beside_a_job_tells_claims_apart_as_well() {
+async fn claims_are_distinguished_despite_an_unreadable_sidecar() {
     let Some(site) = Site::new() else {
         return;
     };
@@ -94,7 +94,7 @@ async fn what_is_not_understood_beside_a_job_tells_claims_apart_as_well() {
 }
 
 #[tokio::test]
-async fn what_was_kept_of_an_earlier_job_of_that_number_is_not_about_this_one() {
+async fn sidecar_of_an_earlier_job_with_the_same_number_is_ignored() {
     let Some(site) = Site::new() else {
         return;
     };
@@ -115,7 +115,7 @@ async fn what_was_kept_of_an_earlier_job_of_that_number_is_not_about_this_one() 
 }
 
 #[tokio::test]
-async fn of_one_job_named_twice_one_claim_is_won() {
+async fn job_named_twice_is_claimed_once() {
     let Some(site) = Site::new() else {
         return;
     };

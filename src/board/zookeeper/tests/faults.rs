@@ -8,7 +8,7 @@ use super::*;
 use crate::board::{testing::needs::size, zookeeper::testing::Ensemble};
 
 #[tokio::test]
-async fn of_64_claimants_one_wins_and_the_others_know_who() {
+async fn sixty_four_claimants_one_winner_known_to_the_others() {
     let Some(site) = Site::new() else {
         return;
     };
@@ -72,7 +72,7 @@ async fn post_many(site: &Site, is_chosen: bool, by: Option<crate::job::Claimant
 }
 
 #[tokio::test]
-async fn whoever_posts_in_whatever_way_no_two_jobs_have_one_number() {
+async fn numbers_are_unique_for_all_kinds_of_posts() {
     let Some(site) = Site::new() else {
         return;
     };
@@ -100,7 +100,7 @@ async fn whoever_posts_in_whatever_way_no_two_jobs_have_one_number() {
 }
 
 #[tokio::test]
-async fn of_many_posts_of_one_uuid_among_others_one_is_posted() {
+async fn concurrent_posts_of_one_uuid_one_succeeds() {
     let Some(site) = Site::new() else {
         return;
     };
@@ -180,7 +180,7 @@ async fn work(board: Subject, name: String, end: tokio::time::Instant) -> Told {
 }
 
 #[tokio::test]
-async fn what_an_ensemble_has_acknowledged_outlives_its_leader() {
+async fn acknowledged_changes_survive_the_death_of_the_leader() {
     let Some(mut ensemble) = Ensemble::start() else {
         return;
     };

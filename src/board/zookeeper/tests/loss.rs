@@ -62,7 +62,7 @@ async fn post_with(
 }
 
 #[tokio::test]
-async fn a_post_whose_answer_is_lost_is_looked_up_once() {
+async fn post_with_a_lost_reply_is_looked_up_once() {
     let Some(lossy) = Lossy::new().await else {
         return;
     };
@@ -97,7 +97,7 @@ async fn a_post_whose_answer_is_lost_is_looked_up_once() {
 }
 
 #[tokio::test]
-async fn a_post_that_cannot_be_looked_up_is_unknown_and_not_repeated() {
+async fn post_that_cannot_be_looked_up_is_unknown_and_not_repeated() {
     for mood in MOODS {
         for (is_chosen, by) in [
             (true, None),
@@ -124,7 +124,7 @@ async fn a_post_that_cannot_be_looked_up_is_unknown_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn of_many_posts_on_their_way_each_is_answered_for_itself() {
+async fn each_of_many_concurrent_posts_has_its_own_result() {
     let Some(lossy) = Lossy::new().await else {
         return;
     };
@@ -153,7 +153,7 @@ async fn of_many_posts_on_their_way_each_is_answered_for_itself() {
 }
 
 #[tokio::test]
-async fn a_claim_whose_answer_is_lost_is_unknown_and_won_once() {
+async fn claim_with_a_lost_reply_is_unknown_and_happens_once() {
     for mood in MOODS {
         let Some(lossy) = Lossy::new().await else {
             return;
@@ -171,7 +171,7 @@ async fn a_claim_whose_answer_is_lost_is_unknown_and_won_once() {
 }
 
 #[tokio::test]
-async fn a_settlement_whose_answer_is_lost_is_unknown_and_done_once() {
+async fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
     for mood in MOODS {
         for (word, outcome) in [
             (DELETES, Outcome::Consume),
@@ -196,7 +196,7 @@ async fn a_settlement_whose_answer_is_lost_is_unknown_and_done_once() {
 }
 
 #[tokio::test]
-async fn what_leaves_the_trash_does_so_once() {
+async fn restore_and_purge_with_a_lost_reply_happen_once() {
     for mood in MOODS {
         let Some(lossy) = Lossy::new().await else {
             return;

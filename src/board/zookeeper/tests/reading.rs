@@ -17,7 +17,7 @@ async fn entries(board: &Subject, order: Order) -> Vec<Entry> {
 }
 
 #[tokio::test]
-async fn reading_where_nothing_is_creates_nothing() {
+async fn reading_creates_no_node() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -56,7 +56,7 @@ async fn reading_where_nothing_is_creates_nothing() {
 }
 
 #[tokio::test]
-async fn a_node_that_we_may_not_read_hides_no_other() {
+async fn unreadable_node_hides_no_other() {
     let Some(site) = Site::new() else {
         return;
     };
@@ -109,7 +109,7 @@ async fn a_node_that_we_may_not_read_hides_no_other() {
 }
 
 #[tokio::test]
-async fn malformed_nodes_are_listed_once_each_and_stay() {
+async fn malformed_nodes_are_listed_once_and_stay() {
     let Some(site) = Site::new() else {
         return;
     };
@@ -154,7 +154,7 @@ async fn malformed_nodes_are_listed_once_each_and_stay() {
 }
 
 #[tokio::test]
-async fn what_a_creator_makes_is_his_alone_and_what_anybody_makes_is_anybodys() {
+async fn acl_option_decides_who_can_read_the_nodes() {
     let Some(server) = Server::shared() else {
         return;
     };

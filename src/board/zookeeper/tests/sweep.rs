@@ -19,7 +19,7 @@ fn conductor(name: &str) -> Conductor {
 }
 
 #[tokio::test]
-async fn exactly_what_is_stray_is_swept() {
+async fn exactly_the_stray_nodes_are_swept() {
     let Some(site) = Site::new() else {
         return;
     };
@@ -63,7 +63,7 @@ async fn exactly_what_is_stray_is_swept() {
 }
 
 #[tokio::test]
-async fn what_is_in_use_is_never_swept() {
+async fn nodes_in_use_are_never_swept() {
     let Some(site) = Site::new() else {
         return;
     };
@@ -124,7 +124,7 @@ async fn what_is_in_use_is_never_swept() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_for_too_long_is_swept() {
+async fn old_history_entries_are_swept() {
     let Some(site) = Site::new() else {
         return;
     };
@@ -134,7 +134,7 @@ async fn what_is_remembered_for_too_long_is_swept() {
         site.paths.board()
     ));
     let board: Subject = Arc::new(ZooKeeper::new(&url, None, PATIENCE, past::FEW));
-    past::no_more_is_remembered_than_is_wanted(&board).await;
+    past::history_is_limited_to_the_configured_length(&board).await;
     board.register(&conductor("worker")).await.unwrap();
     let kept = site.nodes().await.below(&site.paths.past()).await;
     // The parent node is one of them.

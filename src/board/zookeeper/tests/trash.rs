@@ -12,7 +12,7 @@ fn neighbours() -> Option<(Site, Site)> {
 }
 
 #[tokio::test]
-async fn a_place_that_is_taken_is_said_and_nothing_is_lost() {
+async fn occupied_trash_place_is_reported_without_loss() {
     let Some((one, two)) = neighbours() else {
         return;
     };
@@ -47,7 +47,7 @@ async fn a_place_that_is_taken_is_said_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn what_is_kept_of_our_job_outlives_their_trashed_one() {
+async fn sidecar_survives_a_trashed_job_of_another_board() {
     let Some((one, two)) = neighbours() else {
         return;
     };
@@ -61,7 +61,7 @@ async fn what_is_kept_of_our_job_outlives_their_trashed_one() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_of_our_job_outlives_their_trashed_one() {
+async fn history_survives_a_trashed_job_of_another_board() {
     let Some((one, two)) = neighbours() else {
         return;
     };
@@ -82,7 +82,7 @@ async fn what_is_remembered_of_our_job_outlives_their_trashed_one() {
 }
 
 #[tokio::test]
-async fn a_stranger_in_the_trash_is_no_namesake() {
+async fn job_of_another_board_in_the_trash_is_a_different_job() {
     let Some((one, two)) = neighbours() else {
         return;
     };
@@ -106,7 +106,7 @@ async fn a_stranger_in_the_trash_is_no_namesake() {
 }
 
 #[test]
-fn a_board_is_not_its_own_trash() {
+fn board_path_inside_the_trash_is_refused() {
     for path in ["/.trash", "/taskflow/.trash"] {
         let url = format!("zk://localhost{path}").parse::<crate::board::url::BoardUrl>();
         let told = url.unwrap_err().to_string();

@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_children_that_ever_were_are_counted_however_many() {
+    fn created_children_are_counted_from_the_version() {
         for (came, went) in [(0, 0), (5, 0), (5, 5), (1 << 30, 7), ((1 << 31) - 1, 9)] {
             let there: i64 = came - went;
             let cversion = (2 * came - there) as i32;

@@ -256,7 +256,7 @@ async fn two_movers_of_one_job_perform_it_once() {
 }
 
 #[tokio::test]
-async fn a_forced_source_claim_and_a_hasty_resume_do_no_harm() {
+async fn forced_source_claim_and_early_resume_are_harmless() {
     survives(&[TO_B, Role::Operator(A), Role::Peer(A)], depth(), 1).await;
     let resumer = Role::Resumer { from: A, to: B };
     survives(&[TO_B, resumer, Role::Peer(A)], depth() - 1, 1).await;
@@ -269,6 +269,6 @@ async fn deleted_commit_records_lose_no_job() {
 }
 
 #[tokio::test]
-async fn two_faults_in_one_move_do_no_harm() {
+async fn two_faults_in_one_move_are_harmless() {
     survives(&[TO_B, Role::Peer(A), Role::Peer(B)], 1, 2).await;
 }

@@ -64,19 +64,19 @@ fn seen(view: View) -> State {
 }
 
 #[test]
-fn a_terminal_that_is_too_small_is_told_so() {
+fn too_small_terminal_shows_a_message() {
     insta::assert_snapshot!(frame(&mut seen(View::Jobs), (40, 10), COLOURED));
 }
 
 #[test]
-fn the_jobs() {
+fn jobs_view() {
     insta::assert_snapshot!(frame(&mut seen(View::Jobs), (80, 24), COLOURED));
     insta::assert_snapshot!(frame(&mut seen(View::Jobs), (120, 40), COLOURED));
 }
 
 /// A small terminal shows how to reach the rest, and how to leave.
 #[test]
-fn on_a_small_terminal() {
+fn small_terminal() {
     let mut state = seen(View::Jobs);
     state.may_act = true;
     press(&mut state, "xx");
@@ -90,14 +90,14 @@ fn on_a_small_terminal() {
 }
 
 #[test]
-fn the_claims_the_failures_and_the_trash() {
+fn claims_failures_and_trash_views() {
     insta::assert_snapshot!(frame(&mut seen(View::Claims), (80, 24), COLOURED));
     insta::assert_snapshot!(frame(&mut seen(View::Failures), (80, 24), COLOURED));
     insta::assert_snapshot!(frame(&mut seen(View::Trash), (200, 60), COLOURED));
 }
 
 #[test]
-fn an_empty_board_that_is_away() {
+fn empty_unreachable_board() {
     let mut state = state(View::Jobs, Vec::new());
     let refused = Input::Lost("redis://localhost cannot be reached: refused".to_owned());
     update(&mut state, refused, now() - TimeDelta::seconds(12));
@@ -106,7 +106,7 @@ fn an_empty_board_that_is_away() {
 }
 
 #[test]
-fn what_is_typed_and_what_is_wrong_with_it() {
+fn filter_input_and_its_error() {
     let mut state = seen(View::Jobs);
     press(&mut state, "/claims>3");
     insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
@@ -116,7 +116,7 @@ fn what_is_typed_and_what_is_wrong_with_it() {
 }
 
 #[test]
-fn what_is_to_be_done_and_what_came_of_it() {
+fn confirmation_and_result() {
     let mut state = seen(View::Jobs);
     state.may_act = true;
     let jobs = busy().into_iter().rev().take(7);
@@ -143,7 +143,7 @@ fn what_is_to_be_done_and_what_came_of_it() {
 }
 
 #[test]
-fn on_no_columns_at_all_it_comes_to_an_end() {
+fn zero_columns_terminate() {
     let lines = super::page::said(0, &[(Tone::Plain, "text")]);
     assert_eq!(lines.len(), 4);
 }
@@ -160,7 +160,7 @@ fn is_inert(state: &mut State) {
 }
 
 #[test]
-fn hostile_names_act_on_no_terminal() {
+fn hostile_names_are_harmless() {
     let mut evil = job("\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}gpj\tx\ny", 9);
     evil.problem = Some("\u{9b}31m".to_owned());
     let evil = held(evil, "\u{1b}[8m日本\u{200b}", 3);
@@ -209,7 +209,7 @@ fn hostile_names_act_on_no_terminal() {
 }
 
 #[test]
-fn without_colours_and_in_ascii_all_is_said_as_well() {
+fn ascii_without_colours_is_complete() {
     let mut state = seen(View::Jobs);
     press(&mut state, "?");
     let look = Look {
@@ -223,7 +223,7 @@ fn without_colours_and_in_ascii_all_is_said_as_well() {
 }
 
 #[test]
-fn colours_are_the_terminal_s_own_and_the_chosen_line_stands_out() {
+fn only_terminal_colours_are_used_and_the_selected_line_is_visible() {
     let frame = frame(&mut seen(View::Trash), (80, 24), COLOURED);
     let buffer = frame.buffer();
     let mut cells = buffer.content.iter();
@@ -242,7 +242,7 @@ fn colours_are_the_terminal_s_own_and_the_chosen_line_stands_out() {
 /// Run by hand in a release build, to measure a frame.
 #[test]
 #[ignore = "it measures"]
-fn a_frame_of_a_hundred_thousand_jobs() {
+fn frame_of_100_000_jobs_is_fast() {
     let jobs = (0..100_000).map(|at| job(&format!("job-{at}"), at));
     let mut state = state(View::Jobs, jobs.collect());
     state.size = (200, 60);

@@ -1,6 +1,6 @@
 //! Tests how keys act on jobs.
 
-use super::{entries, held, job, now, press, state, tell, trashed};
+use super::{apply, entries, held, job, now, press, state, trashed};
 use crate::{
     board::EventKind,
     commands::dash::{
@@ -20,7 +20,7 @@ fn prepared(operation: Operation, jobs: &[Job]) -> Input {
 }
 
 #[test]
-fn what_is_marked_is_acted_on_once_somebody_agrees() {
+fn marked_jobs_are_changed_after_confirmation() {
     let jobs = vec![held(job("a", 9), "ada", 3), job("b", 5)];
     let mut state = state(View::Jobs, jobs.clone());
     assert!(press(&mut state, "T").is_empty(), "it only looks");
@@ -65,7 +65,7 @@ fn what_is_marked_is_acted_on_once_somebody_agrees() {
 }
 
 #[test]
-fn an_answer_belongs_to_its_question() {
+fn confirmation_belongs_to_its_own_question() {
     let jobs = vec![job("a", 9), job("b", 5)];
     let mut state = state(View::Jobs, jobs.clone());
     state.may_act = true;
@@ -77,18 +77,18 @@ fn an_answer_belongs_to_its_question() {
     );
     update(&mut state, prepared(Operation::Consume, &jobs[..1]), now());
     // The job has changed since it was shown.
-    tell(&mut state, EventKind::Claimed, &jobs[0]);
+    apply(&mut state, EventKind::Claimed, &jobs[0]);
     assert!(press(&mut state, "\n").is_empty());
     // Also in a frozen view.
     press(&mut state, "C");
     update(&mut state, prepared(Operation::Consume, &jobs[..1]), now());
     state.is_paused = true;
-    tell(&mut state, EventKind::Claimed, &jobs[0]);
+    apply(&mut state, EventKind::Claimed, &jobs[0]);
     assert!(press(&mut state, "\n").is_empty());
 }
 
 #[test]
-fn only_what_is_shown_and_fit_for_it_is_acted_on() {
+fn only_visible_suitable_jobs_are_changed() {
     let jobs = vec![job("a", 9), job("b", 5), trashed(job("c", 3))];
     let mut state = state(View::Trash, jobs.clone());
     state.may_act = true;
@@ -111,7 +111,7 @@ fn only_what_is_shown_and_fit_for_it_is_acted_on() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_at_once() {
+fn impossible_action_is_reported_immediately() {
     let jobs = vec![job("a", 9), trashed(job("c", 3))];
     let mut state = state(View::Jobs, jobs);
     state.may_act = true;
@@ -133,7 +133,7 @@ fn what_cannot_be_done_is_said_at_once() {
 }
 
 #[test]
-fn what_is_paused_is_resumed_by_the_same_key() {
+fn same_key_pauses_and_resumes() {
     let jobs = vec![job("backup-1", 9), job("resize", 5)];
     let mut state = state(View::Jobs, jobs.clone());
     state.may_act = true;
@@ -167,7 +167,7 @@ fn what_is_paused_is_resumed_by_the_same_key() {
 }
 
 #[test]
-fn escape_goes_back_unmarks_and_then_leaves_the_filter() {
+fn escape_closes_then_unmarks_then_clears_the_filter() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     state.may_act = true;
     press(&mut state, "/name=*\n");

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_that_overlap_are_drawn_above_each_other() {
+    fn overlapping_runs_are_drawn_in_separate_rows() {
         let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let run = |from: i64, to: Option<i64>| Run {
             job: String::new(),

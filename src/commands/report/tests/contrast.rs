@@ -37,7 +37,7 @@ fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
 }
 
 #[test]
-fn letters_and_shapes_can_be_told_from_what_is_behind_them() {
+fn contrast_is_sufficient() {
     assert!((contrast([0.0; 3], [1.0; 3]) - 21.0).abs() < 1e-9);
     let (light, dark) = STYLE.split_once("prefers-color-scheme: dark").unwrap();
     for colours in [light, dark].map(colours) {
@@ -56,7 +56,7 @@ fn letters_and_shapes_can_be_told_from_what_is_behind_them() {
 }
 
 #[test]
-fn no_colour_is_given_beside_the_named_ones() {
+fn only_named_colours_are_used() {
     let outside = STYLE.lines().filter(|line| !line.trim().starts_with("--"));
     for line in outside {
         assert!(!line.contains('#') || line.contains("url(#"), "{line}");

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_an_end_even_if_the_output_has_none() {
+    fn output_file_has_a_size_limit() {
         let folder = tempfile::tempdir().unwrap();
         let tag = Tag {
             uuid: "0123456789".to_owned(),
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(waiting.len(), 1);
     }
     #[test]
-    fn what_others_have_put_there_is_neither_followed_nor_waited_for() {
+    fn foreign_files_are_neither_followed_nor_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("ours"), "before\n").unwrap();

@@ -55,7 +55,7 @@ fn remarks(octavia: &Octavia) -> Vec<String> {
 }
 
 #[test]
-fn values_are_written_as_openstack_services_read_them() {
+fn values_are_parsed_as_by_oslo_config() {
     for (text, namespace) in [
         ("jobboard_backend_namespace=a", "a"),
         ("jobboard_backend_namespace: a", "a"),
@@ -98,7 +98,7 @@ fn values_are_written_as_openstack_services_read_them() {
 }
 
 #[test]
-fn later_files_are_stronger_and_the_environment_is_strongest() {
+fn later_files_override_and_the_environment_wins() {
     let set = |host: &str| format!("[task_flow]\njobboard_backend_hosts = {host}\n");
     let (first, second, third, other) = (set("h1"), set("h2"), set("h3"), set("h4"));
     let machine = Machine::new(&[
@@ -130,7 +130,7 @@ fn later_files_are_stronger_and_the_environment_is_strongest() {
 }
 
 #[test]
-fn what_has_no_counterpart_or_is_hardly_meant_is_said() {
+fn unsupported_or_suspicious_options_are_reported() {
     for (options, said) in [
         ("", "Octavia does not use its board until this is True"),
         ("", "in the memory of each process"),
@@ -237,7 +237,7 @@ const MISTAKES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_is_wrong_is_told_with_its_place_and_without_its_value() {
+fn errors_have_a_position_but_no_value() {
     for (text, said) in MISTAKES {
         let error = of(text).unwrap_err();
         assert!(
@@ -254,7 +254,7 @@ fn what_is_wrong_is_told_with_its_place_and_without_its_value() {
 }
 
 #[test]
-fn names_that_stand_for_ever_more_names_come_to_an_end() {
+fn exponential_substitutions_are_stopped() {
     let mut text = "[task_flow]\njobboard_backend_namespace = $a0\n[DEFAULT]\na12 =\n".to_owned();
     for at in 0..12 {
         let next = format!("$a{}", at + 1);
@@ -265,7 +265,7 @@ fn names_that_stand_for_ever_more_names_come_to_an_end() {
 }
 
 #[test]
-fn no_password_is_shown() {
+fn password_is_never_displayed() {
     for options in [
         "jobboard_backend_driver = zookeeper_taskflow_driver\n\
          jobboard_zookeeper_ssl_options = use_ssl:True,keyfile_password:hunter2,certfile:/c\n",
@@ -293,7 +293,7 @@ fn no_password_is_shown() {
 }
 
 #[test]
-fn untrusted_configurations_make_a_board_or_are_refused_without_telling_a_password() {
+fn untrusted_octavia_configurations_never_reveal_a_password() {
     let bounds = Bounds {
         longest: 2048,
         memory: (256 << 10, 64 << 10),
@@ -331,7 +331,7 @@ fn untrusted_configurations_make_a_board_or_are_refused_without_telling_a_passwo
 }
 
 #[test]
-fn a_job_is_in_the_way_after_ten_minutes_or_twenty_expiries() {
+fn job_blocks_after_ten_minutes_or_twenty_expiries() {
     let now = Utc::now();
     let is_in_the_way = |expiry: u64, age: u64| {
         let expiry = Expiry(Duration::from_secs(expiry));

@@ -78,7 +78,7 @@ const DEPLOYMENTS: [(&str, &str, &str); 9] = [
 ];
 
 #[test]
-fn each_deployment_gives_the_board_that_its_octavia_uses() {
+fn each_deployment_resolves_to_its_board() {
     for (deployment, options, board) in DEPLOYMENTS {
         assert_eq!(url(options), board, "{deployment}");
         assert_eq!(
@@ -111,7 +111,7 @@ fn read_as(recorded: &Value, text: &str) -> Option<Value> {
 }
 
 #[test]
-fn each_spelling_is_read_as_octavia_reads_it() {
+fn each_spelling_is_read_as_in_octavia() {
     let env = Environment::made_of(&[], Path::new("/nowhere"), || None);
     let mut compared = 0;
     for case in recorded("spellings.json") {
@@ -217,7 +217,7 @@ fn differs(octavia: &Octavia, board: &Value) -> Option<String> {
 }
 
 #[test]
-fn each_configuration_gives_the_board_that_octavia_makes_of_it() {
+fn each_configuration_resolves_to_its_board() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/fixtures/octavia/conf");
     let mut compared = 0;
     for case in recorded("cases.json") {

@@ -124,11 +124,11 @@ fn all_end_in_time(open: fn() -> Option<Stage>) {
 }
 
 #[test]
-fn redis_sees_it_end_in_time() {
+fn commands_on_redis_end_in_time_under_load() {
     all_end_in_time(Stage::redis);
 }
 
 #[test]
-fn zookeeper_sees_it_end_in_time() {
+fn commands_on_zookeeper_end_in_time_under_load() {
     all_end_in_time(Stage::zookeeper);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::unheard::{Way, redis, zookeeper};
+use super::lost_replies::{Way, redis, zookeeper};
 use crate::{
     conduct::Stage,
     faults::size,
@@ -62,7 +62,7 @@ impl Afar {
 }
 
 /// Requires of an error that it says which job may be claimed, and that its way out works.
-fn says_how_to_free(afar: &Afar, run: &Outcome, code: i32, job: &str) {
+fn suggests_release(afar: &Afar, run: &Outcome, code: i32, job: &str) {
     run.failed(code);
     let error: Value = run.error();
     assert_eq!(error["kind"], "unknown", "{run:?}");
@@ -76,13 +76,13 @@ fn says_how_to_free(afar: &Afar, run: &Outcome, code: i32, job: &str) {
     });
 }
 
-fn a_claim_by_hand_is_unknown_and_named(afar: &Afar) {
+fn manual_claim_with_a_lost_reply_is_unknown_and_named(afar: &Afar) {
     for _ in 0..size(20, 1) {
         let job = afar.stage.post("a", "true");
         for claim in [&["claim", "--next"][..], &["claim", &job]] {
             let run = afar.unheard(&[claim, &["--who", "ada", "--json"]].concat());
             assert_eq!(afar.stage.env.show(&job)["owner"], "ada", "{run:?}");
-            says_how_to_free(afar, &run, 1, &job);
+            suggests_release(afar, &run, 1, &job);
         }
         afar.stage
             .env
@@ -92,7 +92,7 @@ fn a_claim_by_hand_is_unknown_and_named(afar: &Afar) {
     }
 }
 
-fn a_kept_claim_is_made_anew(afar: &Afar) {
+fn kept_claim_with_a_lost_reply_is_claimed_again(afar: &Afar) {
     for _ in 0..size(20, 1) {
         for next in [true, false] {
             let job = afar.stage.post("a", "true");
@@ -107,7 +107,7 @@ fn a_kept_claim_is_made_anew(afar: &Afar) {
     }
 }
 
-fn a_claim_that_is_held_is_given_back_in_the_end(afar: &Afar) {
+fn held_claim_with_a_lost_reply_is_released_at_the_end(afar: &Afar) {
     let job = afar.stage.post("a", "true");
     afar.proxy.cut_at(afar.way.claim, Mood::PassOn);
     let holder = afar.jobboard(&["claim", "--next", "--hold"]).spawn();
@@ -120,7 +120,7 @@ fn a_claim_that_is_held_is_given_back_in_the_end(afar: &Afar) {
     assert_eq!(afar.stage.env.state(&job), "UNCLAIMED");
 }
 
-fn a_job_that_was_posted_claimed_is_run(afar: &Afar) {
+fn job_posted_claimed_with_a_lost_reply_is_run(afar: &Afar) {
     for _ in 0..size(20, 1) {
         afar.proxy.cut_at(NAME, Mood::PassOn);
         let run = ["run", NAME, "--", "sh", "-c", "echo ran >> log"];
@@ -133,7 +133,7 @@ fn a_job_that_was_posted_claimed_is_run(afar: &Afar) {
     }
 }
 
-fn what_was_settled_unheard_is_settled(afar: &Afar) {
+fn settlement_with_a_lost_reply_is_complete(afar: &Afar) {
     for code in [0, 3] {
         let job = afar.stage.post("a", "true");
         let script = format!("echo ran >> log; until [ -e go ]; do sleep 0.01; done; exit {code}");
@@ -154,14 +154,14 @@ fn what_was_settled_unheard_is_settled(afar: &Afar) {
     }
 }
 
-fn with_a_board_that_stays_silent_all_are_unknown_and_named(afar: &Afar) {
+fn silent_board_leaves_all_unknown_and_named(afar: &Afar) {
     let kept = ["claim", "--next", "--lease", "3s", "--json", "--", "true"];
     for (claim, code) in [(&kept[..], 125), (&["claim", "--next", "--json"], 1)] {
         let job = afar.stage.post("a", "true");
         afar.proxy.set_at(afar.way.claim, Mood::Silent);
         let run = afar.jobboard(claim).run();
         afar.proxy.set(Mood::PassOn);
-        says_how_to_free(afar, &run, code, &job);
+        suggests_release(afar, &run, code, &job);
         let consume = ["consume", "--force", "--yes", &job];
         afar.stage.env.jobboard(&consume).run().succeeded();
     }
@@ -184,10 +184,10 @@ macro_rules! on_servers {
     };
 }
 on_servers!(
-    a_claim_by_hand_is_unknown_and_named,
-    a_kept_claim_is_made_anew,
-    a_claim_that_is_held_is_given_back_in_the_end,
-    a_job_that_was_posted_claimed_is_run,
-    what_was_settled_unheard_is_settled,
-    with_a_board_that_stays_silent_all_are_unknown_and_named,
+    manual_claim_with_a_lost_reply_is_unknown_and_named,
+    kept_claim_with_a_lost_reply_is_claimed_again,
+    held_claim_with_a_lost_reply_is_released_at_the_end,
+    job_posted_claimed_with_a_lost_reply_is_run,
+    settlement_with_a_lost_reply_is_complete,
+    silent_board_leaves_all_unknown_and_named,
 );

@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn the_death_of_a_leader_costs_no_conductor_and_no_job() {
+fn leader_death_costs_no_conductor_and_no_job() {
     let Some(mut stage) = Stage::ensemble() else {
         return;
     };

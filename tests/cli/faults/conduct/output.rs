@@ -12,7 +12,7 @@ fn memory(pid: u32) -> u64 {
 }
 
 #[test]
-fn output_without_end_takes_no_memory() {
+fn endless_output_uses_bounded_memory() {
     let Some(stage) = Stage::embedded() else {
         return;
     };
@@ -36,7 +36,7 @@ fn output_without_end_takes_no_memory() {
 }
 
 #[test]
-fn of_a_great_many_lines_none_is_torn_or_lost() {
+fn no_line_of_many_is_torn_or_lost() {
     let Some(stage) = Stage::embedded() else {
         return;
     };

@@ -31,7 +31,7 @@ fn survives(stage: &Stage, code: &str, begin: impl FnOnce(&Server), end: impl Fn
 }
 
 #[test]
-fn a_server_that_cannot_save_for_a_moment_costs_no_claim() {
+fn failed_save_of_the_server_costs_no_claim() {
     let Some(stage) = Stage::redis() else { return };
     let begin = |server: &Server| {
         let folder = server.run(&["CONFIG", "GET", "dir"]);
@@ -50,7 +50,7 @@ fn a_server_that_cannot_save_for_a_moment_costs_no_claim() {
 }
 
 #[test]
-fn a_server_that_is_a_replica_for_a_moment_costs_no_claim() {
+fn temporary_replica_costs_no_claim() {
     let Some(stage) = Stage::redis() else { return };
     let replicate = |of: [&'static str; 2]| {
         move |server: &Server| {

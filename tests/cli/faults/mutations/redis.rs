@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use super::{Chance, ends, is_left_in_peace, meet, waiters};
+use super::{Chance, becomes_idle, ends, meet, waiters};
 use crate::{
     faults::size,
     support::{env::Env, servers::Server},
@@ -113,7 +113,7 @@ fn mutate(env: &Env, server: &Server, count: usize, chance: &mut Chance) {
 }
 
 #[test]
-fn faults_of_mutated_records_on_redis_hang_nobody_and_keep_nobody_busy() {
+fn faults_corrupted_records_on_redis_cause_no_hang_and_no_load() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -123,11 +123,11 @@ fn faults_of_mutated_records_on_redis_hang_nobody_and_keep_nobody_busy() {
     eprintln!("faults: the seed is {}", chance.0);
     mutate(&env, &server, size(5000, 120), &mut chance);
     meet(&env, "key:00000007-0000-4000-8000-000000000000");
-    is_left_in_peace(waiters(&env), || asked(&server));
+    becomes_idle(waiters(&env), || asked(&server));
 }
 
 #[test]
-fn faults_of_keys_of_another_type_end_each_command_with_a_reason() {
+fn faults_keys_of_another_type_end_each_command_with_a_reason() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -135,14 +135,14 @@ fn faults_of_keys_of_another_type_end_each_command_with_a_reason() {
         for key in ["listings", "trash", "sequence", "fence"] {
             for put in [&["SET"][..], &["LPUSH"]] {
                 let server = &server;
-                scope.spawn(move || is_told(server, key, put));
+                scope.spawn(move || ends_with_a_reason(server, key, put));
             }
         }
     });
 }
 
 /// Requires that each command ends on a board one of whose keys is of another type.
-fn is_told(server: &Server, key: &str, put: &[&str]) {
+fn ends_with_a_reason(server: &Server, key: &str, put: &[&str]) {
     let env = Env::new();
     let namespace = format!("{key}-{}", put[0].to_lowercase());
     server.serves(&env, &format!("?namespace={namespace}"));

@@ -118,7 +118,7 @@ fn first_given_up(message: &str) -> Option<usize> {
 }
 
 #[test]
-fn scripts_that_are_forgotten_lose_nothing() {
+fn forgotten_scripts_lose_no_post() {
     let Some((env, server)) = open_with(&[]) else {
         return;
     };
@@ -127,7 +127,7 @@ fn scripts_that_are_forgotten_lose_nothing() {
 }
 
 #[test]
-fn a_connection_that_is_killed_between_two_batches_loses_nothing() {
+fn killed_connection_between_batches_loses_no_post() {
     let Some((env, server)) = open_with(&[]) else {
         return;
     };
@@ -136,7 +136,7 @@ fn a_connection_that_is_killed_between_two_batches_loses_nothing() {
 }
 
 #[test]
-fn a_server_that_was_started_again_with_its_data_has_them_all() {
+fn restarted_server_with_its_data_has_all_posts() {
     let Some((env, mut server)) = open_with(&DURABLE) else {
         return;
     };
@@ -148,7 +148,7 @@ fn a_server_that_was_started_again_with_its_data_has_them_all() {
 }
 
 #[test]
-fn a_server_that_lost_its_data_has_what_was_posted_since() {
+fn server_that_lost_its_data_has_the_later_posts() {
     let Some((env, mut server)) = open_with(&[]) else {
         return;
     };
@@ -168,7 +168,7 @@ fn a_server_that_lost_its_data_has_what_was_posted_since() {
 }
 
 #[test]
-fn a_server_that_is_gone_ends_it_and_what_was_posted_is_said() {
+fn dead_server_ends_the_posts_with_a_report() {
     let Some((env, mut server)) = open_with(&DURABLE) else {
         return;
     };
@@ -192,7 +192,7 @@ fn a_server_that_is_gone_ends_it_and_what_was_posted_is_said() {
 }
 
 #[test]
-fn a_server_that_sleeps_less_long_than_we_wait_delays_it() {
+fn short_server_pause_delays_posts() {
     let Some((env, server)) = open_with(&[]) else {
         return;
     };
@@ -202,7 +202,7 @@ fn a_server_that_sleeps_less_long_than_we_wait_delays_it() {
 }
 
 #[test]
-fn a_server_that_sleeps_longer_than_we_wait_leaves_only_what_it_was_doing_unknown() {
+fn long_server_pause_leaves_one_batch_unknown() {
     let Some((env, server)) = open_with(&[]) else {
         return;
     };
@@ -223,7 +223,7 @@ fn a_server_that_sleeps_longer_than_we_wait_leaves_only_what_it_was_doing_unknow
 }
 
 #[test]
-fn a_batch_whose_answer_is_lost_is_found_and_not_posted_again() {
+fn batch_with_a_lost_reply_is_found_and_not_posted_again() {
     let Some((env, _server, proxy)) = open_behind_proxy() else {
         return;
     };
@@ -233,7 +233,7 @@ fn a_batch_whose_answer_is_lost_is_found_and_not_posted_again() {
 }
 
 #[test]
-fn a_batch_whose_answer_is_lost_for_good_is_unknown_and_the_rest_is_refused() {
+fn batch_with_a_permanently_lost_reply_is_unknown_and_the_others_are_refused() {
     let Some((env, _server, proxy)) = open_behind_proxy() else {
         return;
     };

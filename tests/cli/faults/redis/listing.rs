@@ -57,7 +57,7 @@ fn is_whole(listed: &[String], posted: &BTreeSet<String>) {
 const WAYS: [&[&str]; 2] = [&["--sort", "none"], &["--sort", "rank"]];
 
 #[test]
-fn a_connection_that_is_killed_hides_no_job() {
+fn killed_connection_hides_no_job() {
     let Some((env, server)) = open_with(&[]) else {
         return;
     };
@@ -70,7 +70,7 @@ fn a_connection_that_is_killed_hides_no_job() {
 }
 
 #[test]
-fn a_server_that_was_started_again_hides_no_job() {
+fn restarted_server_hides_no_job() {
     let Some((env, mut server)) = open_with(&DURABLE) else {
         return;
     };
@@ -86,7 +86,7 @@ fn a_server_that_was_started_again_hides_no_job() {
 }
 
 #[test]
-fn a_server_that_lost_its_data_yields_no_job_that_never_was() {
+fn server_that_lost_its_data_invents_no_job() {
     let Some((env, mut server)) = open_with(&[]) else {
         return;
     };
@@ -102,7 +102,7 @@ fn a_server_that_lost_its_data_yields_no_job_that_never_was() {
 }
 
 #[test]
-fn a_server_that_is_gone_ends_it_with_an_error_behind_what_was_listed() {
+fn dead_server_ends_a_listing_with_an_error() {
     let Some((env, mut server)) = open_with(&DURABLE) else {
         return;
     };
@@ -118,7 +118,7 @@ fn a_server_that_is_gone_ends_it_with_an_error_behind_what_was_listed() {
 }
 
 #[test]
-fn a_page_that_is_cut_off_is_asked_for_again() {
+fn cut_page_is_requested_again() {
     let Some((env, _server, proxy)) = open_behind_proxy() else {
         return;
     };
@@ -135,7 +135,7 @@ fn a_page_that_is_cut_off_is_asked_for_again() {
 }
 
 #[test]
-fn a_page_that_is_cut_off_each_time_is_told() {
+fn repeatedly_cut_page_is_an_error() {
     let Some((env, _server, proxy)) = open_behind_proxy() else {
         return;
     };
@@ -151,7 +151,7 @@ fn a_page_that_is_cut_off_each_time_is_told() {
 }
 
 #[test]
-fn a_server_that_sleeps_delays_it() {
+fn short_server_pause_delays_a_listing() {
     let Some((env, server)) = open_with(&[]) else {
         return;
     };
@@ -163,7 +163,7 @@ fn a_server_that_sleeps_delays_it() {
 }
 
 #[test]
-fn a_server_that_sleeps_longer_than_we_wait_is_told() {
+fn long_server_pause_is_an_error() {
     let Some((env, server)) = open_with(&[]) else {
         return;
     };
@@ -180,7 +180,7 @@ fn a_server_that_sleeps_longer_than_we_wait_is_told() {
 }
 
 #[test]
-fn answers_that_stall_delay_it_and_scripts_are_not_missed() {
+fn stalled_replies_delay_a_listing_and_lose_no_script() {
     let Some((env, server, proxy)) = open_behind_proxy() else {
         return;
     };

@@ -51,7 +51,7 @@ fn open() -> Option<(Env, Server, Proxy)> {
 }
 
 #[test]
-fn a_post_whose_answer_is_lost_is_not_made_twice() {
+fn post_with_a_lost_reply_happens_once() {
     let Some((env, _server, proxy)) = open() else {
         return;
     };
@@ -66,7 +66,7 @@ fn a_post_whose_answer_is_lost_is_not_made_twice() {
 }
 
 #[test]
-fn a_post_whose_answer_alone_is_lost_is_found() {
+fn post_with_only_the_reply_lost_is_found() {
     let Some((env, _server, proxy)) = open() else {
         return;
     };
@@ -76,7 +76,7 @@ fn a_post_whose_answer_alone_is_lost_is_found() {
 }
 
 #[test]
-fn a_post_with_a_chosen_uuid_could_be_anybodys() {
+fn post_with_a_chosen_uuid_cannot_be_attributed() {
     let Some((env, _server, proxy)) = open() else {
         return;
     };
@@ -88,7 +88,7 @@ fn a_post_with_a_chosen_uuid_could_be_anybodys() {
 }
 
 #[test]
-fn a_claim_whose_answer_is_lost_is_unknown_and_made_once() {
+fn claim_with_a_lost_reply_is_unknown_and_happens_once() {
     let Some((env, server, proxy)) = open() else {
         return;
     };
@@ -113,7 +113,7 @@ fn a_claim_whose_answer_is_lost_is_unknown_and_made_once() {
 }
 
 #[test]
-fn a_text_for_a_uuid_that_a_peer_wrote_is_in_no_command() {
+fn foreign_uuid_text_is_in_no_suggested_command() {
     let Some((env, server, proxy)) = open() else {
         return;
     };
@@ -133,7 +133,7 @@ fn a_text_for_a_uuid_that_a_peer_wrote_is_in_no_command() {
 }
 
 #[test]
-fn an_end_whose_answer_is_lost_is_unknown_and_made_once() {
+fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
     let Some((env, server, proxy)) = open() else {
         return;
     };
@@ -159,7 +159,7 @@ fn an_end_whose_answer_is_lost_is_unknown_and_made_once() {
 }
 
 #[test]
-fn what_was_not_asked_for_yet_was_not_done() {
+fn unsent_request_has_no_effect() {
     let Some((env, server, proxy)) = open() else {
         return;
     };

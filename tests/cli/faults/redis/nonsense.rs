@@ -29,7 +29,7 @@ fn answering(answer: &'static [u8]) -> String {
 }
 
 #[test]
-fn a_post_ends_whatever_is_answered() {
+fn post_ends_despite_any_reply() {
     let env = Env::new();
     for answer in [
         &b"$-5\r\n"[..],

@@ -24,7 +24,7 @@ fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> String {
 }
 
 #[test]
-fn a_board_over_tls_is_open_to_those_with_a_certificate() {
+fn tls_board_opens_with_a_certificate() {
     let Some(authority) = Authority::new() else {
         return;
     };
@@ -72,7 +72,7 @@ fn a_board_over_tls_is_open_to_those_with_a_certificate() {
 }
 
 #[test]
-fn a_certificate_for_another_name_is_refused() {
+fn certificate_for_another_name_is_refused() {
     let Some(authority) = Authority::new() else {
         return;
     };
@@ -93,7 +93,7 @@ fn a_certificate_for_another_name_is_refused() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_given_up_in_time() {
+fn silent_server_times_out() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = silent.local_addr().unwrap().to_string();
     let env = Env::new();
@@ -116,7 +116,7 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
 }
 
 #[test]
-fn a_host_that_nobody_knows_is_named() {
+fn unresolvable_host_is_named() {
     let env = Env::new();
     let list = env.jobboard(&["list"]);
     let list = list.env("JOBBOARD_URL", "redis://nobody.invalid");
@@ -132,7 +132,7 @@ fn a_host_that_nobody_knows_is_named() {
 }
 
 #[test]
-fn a_failover_is_followed() {
+fn client_follows_a_failover() {
     let Some(mut master) = Server::start() else {
         return;
     };

@@ -63,7 +63,7 @@ impl Stage {
 }
 
 #[test]
-fn a_claim_that_is_under_way_at_the_timeout_is_told() {
+fn claim_in_progress_at_the_timeout_is_reported() {
     let Some(stage) = Stage::open() else {
         return;
     };
@@ -83,7 +83,7 @@ fn a_claim_that_is_under_way_at_the_timeout_is_told() {
 }
 
 #[test]
-fn a_claim_that_is_under_way_when_we_are_ended_is_given_back() {
+fn claim_in_progress_at_a_signal_is_released() {
     let Some(stage) = Stage::open() else {
         return;
     };
@@ -108,7 +108,7 @@ fn a_claim_that_is_under_way_when_we_are_ended_is_given_back() {
 }
 
 #[test]
-fn a_server_that_is_gone_when_the_candidates_are_read_is_waited_for() {
+fn failed_candidate_read_is_retried() {
     let Some(stage) = Stage::open() else {
         return;
     };

@@ -99,7 +99,7 @@ impl<S: Driver> Cloud<S> {
     }
 
     /// Returns what a run told as JSON, however it ended.
-    pub(super) fn told(&self, arguments: &[&str]) -> Value {
+    pub(super) fn run_json(&self, arguments: &[&str]) -> Value {
         let run = self.run(&[arguments, &["--json"]].concat());
         serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"))
     }
@@ -113,7 +113,7 @@ impl<S: Driver> Cloud<S> {
     pub(super) fn waits_for(&mut self, event: &str, job: &Value) -> Value {
         let what = format!("{event} of {job}");
         self.octavia
-            .tells(&what, |it| it["event"] == event && it["job"] == *job)
+            .wait_for(&what, |it| it["event"] == event && it["job"] == *job)
     }
 }
 

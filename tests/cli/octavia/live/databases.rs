@@ -23,7 +23,7 @@ fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
     let posted = cloud.post("create_load_balancer");
     let job = text(&posted, "job").to_owned();
     database.signal(Signal::STOP);
-    let explained = cloud.told(&["explain", &job, "--op-timeout", "3s"]);
+    let explained = cloud.run_json(&["explain", &job, "--op-timeout", "3s"]);
     database.signal(Signal::CONT);
     let unseen = explained["unseen"].to_string();
     assert!(unseen.contains("did not reply within 3s"), "{explained}");
@@ -36,7 +36,7 @@ fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
 /// Its tables are not short before somebody makes them so.
 fn is_found_short(cloud: &Cloud<Server>, database: &Database) {
     let short = || {
-        let told = cloud.told(&["doctor", "--only", "short-columns"]);
+        let told = cloud.run_json(&["doctor", "--only", "short-columns"]);
         assert_eq!(told["unseen"], json!([]), "{told}");
         told["problems"].to_string()
     };

@@ -24,12 +24,12 @@ pub(super) fn normalised(outcome: &Outcome, root: &Path) -> String {
         outcome.code, outcome.stdout, outcome.stderr
     );
     let text = text.replace(root.to_str().unwrap(), "ROOT");
-    let text = uuids(&who(&text));
+    let text = uuids(&default_owner(&text));
     let lines: Vec<_> = text.lines().map(|text| line(text.trim_end())).collect();
     lines.join("\n")
 }
 
-fn who(text: &str) -> String {
+fn default_owner(text: &str) -> String {
     let uname = rustix::system::uname();
     let host = regex::escape(&uname.nodename().to_string_lossy());
     let user = Regex::new(&format!(r"[\w.-]+@{host}")).unwrap();

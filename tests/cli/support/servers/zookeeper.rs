@@ -109,13 +109,13 @@ impl ZooKeeper {
 
     /// Returns all nodes of this test.
     pub(crate) fn nodes(&self, peer: &mut Peer) -> Value {
-        peer.told(&json!({"do": "nodes", "path": self.top()}))
+        peer.request(&json!({"do": "nodes", "path": self.top()}))
     }
 
     /// Makes a node on the board.
     pub(crate) fn create(&self, peer: &mut Peer, name: &str, data: &str) {
         let path = format!("{}/{name}", self.path);
-        peer.told(&json!({"do": "create", "path": path, "data": data}));
+        peer.request(&json!({"do": "create", "path": path, "data": data}));
     }
 }
 

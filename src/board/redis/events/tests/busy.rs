@@ -53,7 +53,7 @@ impl Drop for Hammer {
 }
 
 #[tokio::test]
-async fn a_job_that_is_removed_is_told_while_many_claims_are_touched() {
+async fn removed_job_is_reported_while_many_claims_change() {
     let Some((board, server)) = open(&[]) else {
         return;
     };
@@ -74,7 +74,7 @@ async fn a_job_that_is_removed_is_told_while_many_claims_are_touched() {
 }
 
 #[tokio::test]
-async fn jobs_that_we_posted_ourselves_need_no_look() {
+async fn own_posts_are_not_looked_up() {
     let Some((board, server)) = open(&[]) else {
         return;
     };

@@ -21,7 +21,7 @@ async fn until_within<F: Future>(start: &mut Pin<&mut F>, server: &Server) {
 }
 
 #[tokio::test]
-async fn a_flush_while_the_board_is_read_is_no_consumption() {
+async fn flush_during_a_read_is_no_consumption() {
     let Some((board, server)) = open(&[]) else {
         return;
     };
@@ -45,7 +45,7 @@ async fn a_flush_while_the_board_is_read_is_no_consumption() {
 }
 
 #[tokio::test]
-async fn what_is_lost_while_the_board_is_read_is_admitted() {
+async fn loss_during_a_read_is_a_resync() {
     let Some((board, server)) = open(&[]) else {
         return;
     };
@@ -77,7 +77,7 @@ fn memory() -> u64 {
 }
 
 #[tokio::test]
-async fn who_does_not_listen_for_a_while_keeps_little_in_memory() {
+async fn slow_listener_uses_little_memory() {
     // The server must not be the first to give up.
     let limit = ["--client-output-buffer-limit", "pubsub 0 0 0"];
     let Some((board, server)) = open(&limit) else {

@@ -1,9 +1,9 @@
 //! Events of boards that are busy, lost or changed in unexpected ways.
 
 mod busy;
-mod hand;
+mod initial_listing;
 mod lost;
-mod onlooker;
+mod manual_changes;
 mod peers;
 
 use std::{

@@ -35,7 +35,7 @@ async fn post(board: &Arc<Redis>, events: &mut Events<'_>) {
 }
 
 #[tokio::test]
-async fn what_a_peer_posts_takes_two_questions_to_find() {
+async fn post_of_a_peer_takes_two_requests_to_find() {
     let Some((board, server)) = open(&[]) else {
         return;
     };
@@ -56,7 +56,7 @@ async fn what_a_peer_posts_takes_two_questions_to_find() {
 }
 
 #[tokio::test]
-async fn what_one_of_us_posts_has_nobody_ask_for_names() {
+async fn own_post_needs_no_request_for_names() {
     let Some((board, server)) = open(&[]) else {
         return;
     };
@@ -71,7 +71,7 @@ async fn what_one_of_us_posts_has_nobody_ask_for_names() {
 }
 
 #[tokio::test]
-async fn what_is_told_along_with_the_answer_is_nothing_that_nobody_told() {
+async fn own_post_during_a_request_is_not_taken_for_a_peer() {
     let Some((board, server)) = open(&[]) else {
         return;
     };

@@ -4,7 +4,7 @@ use super::*;
 use crate::board::redis::testing::Server;
 
 #[tokio::test]
-async fn a_password_opens_and_nothing_else_does() {
+async fn only_the_right_password_is_accepted() {
     let Some(server) = Server::start(&["--requirepass", "hunter2"]) else {
         return;
     };
@@ -27,7 +27,7 @@ async fn a_password_opens_and_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn a_password_that_nobody_wants_is_said() {
+async fn unneeded_password_is_reported() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -41,7 +41,7 @@ async fn a_password_that_nobody_wants_is_said() {
 }
 
 #[tokio::test]
-async fn users_have_passwords_of_their_own() {
+async fn users_have_separate_passwords() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -68,7 +68,7 @@ async fn users_have_passwords_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_login_that_the_server_does_not_know_repeats_no_password() {
+async fn unknown_login_command_repeats_no_password() {
     let Some(server) = Server::start(&["--rename-command", "AUTH", ""]) else {
         return;
     };
@@ -79,7 +79,7 @@ async fn a_login_that_the_server_does_not_know_repeats_no_password() {
 }
 
 #[tokio::test]
-async fn what_a_user_may_not_do_is_said() {
+async fn denied_command_is_reported() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -105,7 +105,7 @@ async fn what_a_user_may_not_do_is_said() {
         .into_iter()
         .map(|answer| {
             answer.map_or_else(
-                |error| told(client.refusal("read", &error)),
+                |error| summary(client.refusal("read", &error)),
                 |_| "ok".into(),
             )
         })
@@ -122,7 +122,7 @@ async fn what_a_user_may_not_do_is_said() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_refused_disturbs_no_other() {
+async fn refused_command_does_not_affect_the_others() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -137,7 +137,7 @@ async fn a_command_that_is_refused_disturbs_no_other() {
     let wrong = answers[1].as_ref().unwrap_err();
     let port = server.port();
     assert_eq!(
-        told(client.refusal("read", wrong)),
+        summary(client.refusal("read", wrong)),
         format!(
             "failed: 127.0.0.1:{port} stores a value of the wrong type under a key; rename or \
              delete that key"
@@ -155,7 +155,7 @@ async fn a_command_that_is_refused_disturbs_no_other() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_write_says_why() {
+async fn unwritable_server_reports_the_reason() {
     let Some(server) = Server::start(&["--save", "3600", "1"]) else {
         return;
     };
@@ -163,7 +163,7 @@ async fn a_server_that_cannot_write_says_why() {
     let mut write = cmd("SET");
     write.arg("a").arg("b");
     client.ask::<()>("write to", &write).await.unwrap();
-    let refused = async || told(client.ask::<()>("write to", &write).await.unwrap_err());
+    let refused = async || summary(client.ask::<()>("write to", &write).await.unwrap_err());
     let peer = server.host();
     server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     assert_eq!(
@@ -179,7 +179,7 @@ async fn a_server_that_cannot_write_says_why() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_busy_says_so() {
+async fn busy_server_is_reported() {
     let Some(server) = Server::start(&["--busy-reply-threshold", "10"]) else {
         return;
     };
@@ -194,7 +194,7 @@ async fn a_server_that_is_busy_says_so() {
     );
     let busy = async {
         let stopped = busy.ask::<()>("read", &script).await;
-        told(stopped.unwrap_err())
+        summary(stopped.unwrap_err())
     };
     let asking = async {
         while asking.ask::<()>("read", &cmd("PING")).await.is_ok() {

@@ -12,7 +12,7 @@ fn increment() -> Pipeline {
 }
 
 #[tokio::test]
-async fn a_server_that_was_started_again_is_connected_to_again() {
+async fn client_reconnects_to_a_restarted_server() {
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
@@ -31,7 +31,7 @@ async fn a_server_that_was_started_again_is_connected_to_again() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
+async fn swallowed_reply_is_lost_and_not_sent_again() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -50,7 +50,7 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
         let Err(Failure::Lost(error)) = client.ask_all("write to", &increment()).await else {
             panic!("{mood:?}: it is not lost");
         };
-        assert_eq!(told(error), format!("unreachable: {peer} {expected}"));
+        assert_eq!(summary(error), format!("unreachable: {peer} {expected}"));
         proxy.set(Mood::PassOn);
         ping(&client).await;
         assert_eq!(server.run::<u32>(&["GET", "counter"]), 1);
@@ -58,7 +58,7 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_late_is_not_taken_for_another() {
+async fn late_reply_is_not_taken_for_another() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -72,7 +72,7 @@ async fn an_answer_that_comes_late_is_not_taken_for_another() {
 }
 
 #[tokio::test]
-async fn whether_a_server_that_hung_up_speaks_tls_is_not_asked_for_long() {
+async fn tls_probe_of_a_server_that_hung_up_is_short() {
     // Like a restarting server: it hangs up on the first connection and serves the second.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -93,7 +93,7 @@ async fn whether_a_server_that_hung_up_speaks_tls_is_not_asked_for_long() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_no_writes_any_more_is_left() {
+async fn client_leaves_a_server_that_stops_accepting_writes() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -112,7 +112,7 @@ async fn a_server_that_takes_no_writes_any_more_is_left() {
 }
 
 #[tokio::test]
-async fn exchanges_under_way_share_the_connection() {
+async fn concurrent_requests_share_the_connection() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -130,7 +130,7 @@ async fn exchanges_under_way_share_the_connection() {
 }
 
 #[tokio::test]
-async fn the_server_pushes_messages_to_a_listener_until_it_is_gone() {
+async fn listener_receives_messages_until_the_server_stops() {
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
@@ -166,7 +166,7 @@ async fn the_server_pushes_messages_to_a_listener_until_it_is_gone() {
 }
 
 #[tokio::test]
-async fn a_listener_that_the_server_does_not_want_is_refused() {
+async fn refused_listener_is_an_error() {
     let Some(server) = Server::start(&["--rename-command", "HELLO", ""]) else {
         return;
     };
@@ -176,13 +176,13 @@ async fn a_listener_that_the_server_does_not_want_is_refused() {
         panic!("it listens");
     };
     assert_eq!(
-        told(error),
+        summary(error),
         "unsupported: this Redis server cannot push messages"
     );
 }
 
 #[tokio::test]
-async fn an_answer_that_came_while_the_process_stood_still_is_not_late() {
+async fn reply_during_a_process_pause_is_not_late() {
     let Some(server) = Server::start(&[]) else {
         return;
     };

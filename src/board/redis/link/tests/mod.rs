@@ -25,7 +25,7 @@ fn link_with(url: &RedisUrl, password: &str) -> Client {
 
 /// Sends a harmless request, and returns why it failed.
 async fn failure(client: &Client) -> String {
-    told(client.ask::<()>("read", &cmd("PING")).await.unwrap_err())
+    summary(client.ask::<()>("read", &cmd("PING")).await.unwrap_err())
 }
 
 /// Sends a harmless request that must succeed.
@@ -35,7 +35,7 @@ async fn ping(client: &Client) {
 }
 
 /// Formats an error as its kind and reason.
-fn told(error: BoardError) -> String {
+fn summary(error: BoardError) -> String {
     let kind = match &error {
         BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => "unreachable",
         BoardError::Denied { .. } => "denied",
@@ -53,7 +53,7 @@ fn told(error: BoardError) -> String {
 fn is_send<T: Send>(_: &T) {}
 
 #[test]
-fn what_it_does_can_be_waited_for_anywhere() {
+fn requests_are_send() {
     let client = client("redis://localhost");
     is_send(&client.ask::<()>("read", &cmd("PING")));
     is_send(&client.ask_all("read", &redis::pipe()));

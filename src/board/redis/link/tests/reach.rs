@@ -8,7 +8,7 @@ use super::*;
 use crate::board::redis::testing::{Server, impostor};
 
 #[tokio::test]
-async fn a_server_answers_by_name_and_by_both_kinds_of_address() {
+async fn server_is_reached_by_name_and_both_address_families() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -25,7 +25,7 @@ async fn a_server_answers_by_name_and_by_both_kinds_of_address() {
 }
 
 #[tokio::test]
-async fn a_server_answers_on_its_socket() {
+async fn server_is_reached_by_its_socket() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -39,7 +39,7 @@ async fn a_server_answers_on_its_socket() {
 }
 
 #[tokio::test]
-async fn the_connection_is_named_and_kept() {
+async fn connection_is_named_and_reused() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -62,7 +62,7 @@ async fn the_connection_is_named_and_kept() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_not_there_is_said() {
+async fn missing_database_is_reported() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -75,7 +75,7 @@ async fn a_database_that_is_not_there_is_said() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_the_connection_is_refused() {
+async fn closed_port_is_connection_refused() {
     let unused = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = unused.local_addr().unwrap().port();
     drop(unused);
@@ -90,14 +90,14 @@ async fn where_nobody_listens_the_connection_is_refused() {
 }
 
 #[tokio::test]
-async fn a_name_that_does_not_resolve_is_said() {
+async fn unresolvable_name_is_reported() {
     let told = failure(&client("redis://nowhere.invalid")).await;
     let expected = "unreachable: the name nowhere.invalid does not resolve: ";
     assert!(told.starts_with(expected), "{told}");
 }
 
 #[tokio::test]
-async fn a_silent_server_is_given_up_in_time_by_all_who_wait() {
+async fn silent_server_times_out_for_all_waiters() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = silent.local_addr().unwrap().port();
     let client = client(&format!("redis://127.0.0.1:{port}"));
@@ -109,7 +109,7 @@ async fn a_silent_server_is_given_up_in_time_by_all_who_wait() {
 }
 
 #[tokio::test]
-async fn what_is_no_redis_server_is_recognised() {
+async fn other_protocol_is_recognised() {
     let cases: [(&'static [&'static str], &str); 6] = [
         (
             &["HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"],
@@ -151,7 +151,7 @@ async fn what_is_no_redis_server_is_recognised() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_know_hello_is_asked_otherwise() {
+async fn server_without_hello_is_supported() {
     let cases: [(&'static [&'static str], &str); 2] = [
         (
             &[
@@ -182,7 +182,7 @@ async fn a_server_that_does_not_know_hello_is_asked_otherwise() {
 }
 
 #[tokio::test]
-async fn a_cluster_is_refused() {
+async fn cluster_is_refused() {
     let Some(server) = Server::start(&["--cluster-enabled", "yes"]) else {
         return;
     };
@@ -196,7 +196,7 @@ async fn a_cluster_is_refused() {
 }
 
 #[tokio::test]
-async fn a_replica_can_be_read_and_says_why_it_takes_no_writes() {
+async fn replica_is_readable_and_explains_refused_writes() {
     let Some(server) = Server::start(&["--replicaof", "127.0.0.1", "1"]) else {
         return;
     };
@@ -207,13 +207,13 @@ async fn a_replica_can_be_read_and_says_why_it_takes_no_writes() {
         .await;
     let port = server.port();
     assert_eq!(
-        told(refused.unwrap_err()),
+        summary(refused.unwrap_err()),
         format!("failed: 127.0.0.1:{port} is a read-only replica")
     );
 }
 
 #[tokio::test]
-async fn a_replica_without_its_master_says_so_if_it_may_not_answer() {
+async fn stale_replica_without_a_master_is_reported() {
     let arguments = ["--replicaof", "127.0.0.1", "1"];
     let stale = ["--replica-serve-stale-data", "no"];
     let Some(server) = Server::start(&[arguments.as_slice(), &stale].concat()) else {

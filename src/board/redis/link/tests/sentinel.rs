@@ -14,7 +14,7 @@ async fn write(client: &Client) -> Vec<String> {
     command.arg("a").arg("b");
     let end = Instant::now() + Duration::from_secs(20);
     while let Err(error) = client.ask::<()>("write to", &command).await {
-        failures.push(told(error));
+        failures.push(summary(error));
         assert!(Instant::now() < end, "{failures:?}");
         time::sleep(Duration::from_millis(20)).await;
     }
@@ -27,7 +27,7 @@ fn is_master(server: &Server) -> bool {
 }
 
 #[tokio::test]
-async fn the_master_is_found_past_dead_and_silent_sentinels() {
+async fn master_is_found_despite_dead_and_silent_sentinels() {
     let Some(master) = Server::start(&[]) else {
         return;
     };
@@ -44,7 +44,7 @@ async fn the_master_is_found_past_dead_and_silent_sentinels() {
 }
 
 #[tokio::test]
-async fn the_master_is_followed_when_another_takes_its_place() {
+async fn client_follows_a_failover() {
     let Some(watched) = Watched::start() else {
         return;
     };
@@ -60,7 +60,7 @@ async fn the_master_is_followed_when_another_takes_its_place() {
 }
 
 #[tokio::test]
-async fn the_master_is_followed_when_it_dies() {
+async fn client_follows_the_death_of_the_master() {
     let Some(mut watched) = Watched::start() else {
         return;
     };
@@ -75,7 +75,7 @@ async fn the_master_is_followed_when_it_dies() {
 }
 
 #[tokio::test]
-async fn a_sentinel_that_names_a_replica_is_not_believed() {
+async fn sentinel_that_names_a_replica_is_ignored() {
     let Some(master) = Server::start(&[]) else {
         return;
     };
@@ -100,7 +100,7 @@ async fn a_sentinel_that_names_a_replica_is_not_believed() {
 }
 
 #[tokio::test]
-async fn sentinels_have_users_and_certificates_of_their_own() {
+async fn sentinels_have_their_own_users_and_certificates() {
     let (Some(authority), Some(master)) = (Authority::new(), Server::start(&[])) else {
         return;
     };
@@ -146,7 +146,7 @@ async fn sentinels_have_users_and_certificates_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_master_that_nobody_knows_is_said() {
+async fn unknown_master_is_reported() {
     let Some(master) = Server::start(&[]) else {
         return;
     };
@@ -175,7 +175,7 @@ async fn a_master_that_nobody_knows_is_said() {
 }
 
 #[tokio::test]
-async fn sentinels_that_are_all_dead_are_given_up_in_time() {
+async fn dead_sentinels_time_out() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = silent.local_addr().unwrap();
     let start = Instant::now();

@@ -20,7 +20,7 @@ fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> Client {
 }
 
 #[tokio::test]
-async fn a_server_with_a_certificate_from_the_authority_is_trusted() {
+async fn certificate_of_the_authority_is_trusted() {
     let Some(authority) = Authority::new() else {
         return;
     };
@@ -58,7 +58,7 @@ async fn a_server_with_a_certificate_from_the_authority_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_certificate_for_others_or_for_another_time_is_refused() {
+async fn certificate_with_wrong_names_or_dates_is_refused() {
     let Some(authority) = Authority::new() else {
         return;
     };
@@ -86,7 +86,7 @@ async fn a_certificate_for_others_or_for_another_time_is_refused() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_to_know_us_gets_our_certificate() {
+async fn client_certificate_is_sent_on_request() {
     let Some(authority) = Authority::new() else {
         return;
     };
@@ -123,7 +123,7 @@ async fn a_server_that_wants_to_know_us_gets_our_certificate() {
 }
 
 #[tokio::test]
-async fn what_does_not_speak_tls_is_recognised() {
+async fn plain_server_behind_tls_url_is_recognised() {
     let Some(authority) = Authority::new() else {
         return;
     };
@@ -154,7 +154,7 @@ async fn what_does_not_speak_tls_is_recognised() {
 }
 
 #[tokio::test]
-async fn files_that_are_of_no_use_are_named() {
+async fn unusable_files_are_named() {
     let Some(server) = Server::start(&[]) else {
         return;
     };

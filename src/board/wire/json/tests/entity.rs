@@ -3,7 +3,7 @@
 use super::{super::Entity, written};
 
 #[test]
-fn entities_of_taskflow_are_read_and_written_byte_for_byte() {
+fn taskflow_entities_round_trip() {
     let entities = written("/conductor/");
     let [text] = &entities[..] else {
         panic!("{entities:?}");
@@ -19,7 +19,7 @@ fn entities_of_taskflow_are_read_and_written_byte_for_byte() {
 }
 
 #[test]
-fn entities_may_have_more_members_in_any_order() {
+fn entities_may_have_extra_members_in_any_order() {
     let text = r#"{"metadata": {"x": 1, "pid": 7, "hostname": "h"}, "y": [], "name": "é", "kind": "conductor"}"#;
     let entity = Entity::decode(text.as_bytes()).unwrap();
     assert_eq!((&*entity.name, &*entity.host, entity.pid), ("é", "h", 7));

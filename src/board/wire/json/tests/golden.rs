@@ -74,7 +74,7 @@ fn postings_are_read() {
 }
 
 #[test]
-fn types_of_python_are_shown() {
+fn python_types_are_displayed() {
     let vectors = list(POSTINGS, "vectors");
     let vector = vectors
         .iter()
@@ -100,7 +100,7 @@ fn types_of_python_are_shown() {
 }
 
 #[test]
-fn a_brief_look_leaves_out_the_details_alone() {
+fn brief_read_omits_only_the_details() {
     for vector in list(POSTINGS, "vectors") {
         let mut whole = read(&bytes_of(&vector)).unwrap();
         whole.details = None;

@@ -54,14 +54,14 @@ fn is_a_posting(input: &[u8]) -> Tried {
 }
 
 #[test]
-fn untrusted_postings_in_json_are_read_or_refused_by_all_alike() {
+fn untrusted_json_postings_decode_consistently() {
     let vectors = [POSTINGS, TOLERANCE].map(|it| list(it, "vectors")).concat();
     let postings = vectors.iter().map(bytes_of).filter(|it| it.len() < 4096);
     Corpus::of(Bounds::STORED, postings).hold(is_a_posting);
 }
 
 #[test]
-fn untrusted_locks_are_written_as_they_were_read() {
+fn untrusted_locks_round_trip() {
     let locks = [
         r#"{"owner": ""}"#,
         r#"{"owner": "\ud83d\ude00 \u00e9\"\\"}"#,
@@ -82,7 +82,7 @@ fn untrusted_locks_are_written_as_they_were_read() {
 }
 
 #[test]
-fn untrusted_conductors_are_written_as_they_were_read() {
+fn untrusted_conductors_round_trip() {
     let entities = written("/conductor/").into_iter().chain([
         r#"{"kind": "conductor", "name": "a@b:1", "metadata": {"hostname": "b", "pid": 1}}"#
             .to_owned(),
@@ -97,7 +97,7 @@ fn untrusted_conductors_are_written_as_they_were_read() {
 }
 
 #[test]
-fn every_beginning_of_a_posting_is_refused() {
+fn truncated_posting_is_refused() {
     for vector in list(POSTINGS, "vectors") {
         let bytes = bytes_of(&vector);
         read(&bytes).unwrap();
@@ -113,7 +113,7 @@ fn every_beginning_of_a_posting_is_refused() {
 }
 
 #[test]
-fn nothing_may_stand_around_a_posting_but_space() {
+fn only_white_space_may_surround_a_posting() {
     let posting = with(r#""priority": "LOW""#);
     read(&[b" \n\r\t", &posting[..], b" \n\r\t"].concat()).unwrap();
     for tail in ["x", "{}", "\0", "\u{a0}"] {
@@ -146,7 +146,7 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn numbers_may_be_as_long_as_they_like() {
+fn numbers_may_have_any_length() {
     let digits = "7".repeat(100_000);
     assert_eq!(show(&digits).unwrap()["$int"], digits.as_str());
     assert_eq!(show(&format!("{digits}.0")).unwrap()["$float"], "inf");
@@ -156,7 +156,7 @@ fn numbers_may_be_as_long_as_they_like() {
 }
 
 #[test]
-fn details_that_would_fill_the_memory_are_left_unread_and_the_rest_is_known() {
+fn oversized_details_are_skipped_and_the_rest_is_read() {
     let list = |value: &str, count: usize| {
         let values = vec![value; count].join(",");
         with(&format!(r#""details": [{values}]"#))

@@ -14,7 +14,7 @@ fn owner_of(bytes: &[u8]) -> Owner {
 }
 
 #[test]
-fn locks_of_taskflow_are_read_and_written_byte_for_byte() {
+fn taskflow_locks_round_trip() {
     let locks = written(".lock");
     assert_eq!(locks.len(), 2);
     for text in locks {
@@ -25,7 +25,7 @@ fn locks_of_taskflow_are_read_and_written_byte_for_byte() {
 }
 
 #[test]
-fn owners_are_told_apart_by_every_letter() {
+fn owners_differ_in_every_character() {
     let full = owner_of(br#" {"owner": "x", "lease_id": 5, "owner": "\ud83d\ude80"} "#);
     assert_eq!(full, Owner::new("🚀").unwrap());
     let names = [
@@ -45,7 +45,7 @@ fn owners_are_told_apart_by_every_letter() {
 }
 
 #[test]
-fn a_lock_without_an_owner_is_nobodys() {
+fn lock_without_an_owner_is_unowned() {
     for text in [
         "{}",
         r#"{"other": 1}"#,
@@ -68,7 +68,7 @@ fn a_lock_without_an_owner_is_nobodys() {
 }
 
 #[test]
-fn an_owner_that_cannot_be_told_is_one() {
+fn unreadable_owner_still_counts_as_claimed() {
     let broken = |problem: &str| {
         format!("the lock is unreadable, and TaskFlow fails on it: the record {problem}")
     };

@@ -10,7 +10,7 @@ fn problem(members: &str) -> String {
 }
 
 #[test]
-fn the_last_of_several_equal_keys_counts() {
+fn last_of_equal_keys_wins() {
     assert_eq!(read(&with(r#""name": "m""#)).unwrap().name, "m");
     let escaped = read(&with(r#""n\u0061me": "m""#)).unwrap();
     assert_eq!(escaped.name, "m");
@@ -21,7 +21,7 @@ fn the_last_of_several_equal_keys_counts() {
 }
 
 #[test]
-fn names_and_uuids_that_are_no_texts_are_shown_as_json() {
+fn non_text_names_and_uuids_are_displayed_as_json() {
     for (value, words, note) in [
         ("[1, null]", "[1,null]", "a list"),
         ("null", "null", "null"),
@@ -42,7 +42,7 @@ fn names_and_uuids_that_are_no_texts_are_shown_as_json() {
 }
 
 #[test]
-fn names_with_half_of_a_pair_are_shown_as_they_are_escaped() {
+fn lone_surrogates_in_names_are_displayed_escaped() {
     let posting = read(&with(r#""name": "a\uD800é\"""#)).unwrap();
     assert_eq!(posting.name, r#"a\ud800\u00e9\""#);
     let problem = "the name contains half of a surrogate pair";
@@ -50,7 +50,7 @@ fn names_with_half_of_a_pair_are_shown_as_they_are_escaped() {
 }
 
 #[test]
-fn priorities_are_names_in_any_case() {
+fn priority_names_are_case_insensitive() {
     for name in ["VERY_HIGH", "very_high", "Very_\\u0048igh"] {
         let posting = read(&with(&format!(r#""priority": "{name}""#))).unwrap();
         assert_eq!(posting.priority, Priority::VeryHigh);
@@ -69,7 +69,7 @@ fn priorities_are_names_in_any_case() {
 }
 
 #[test]
-fn details_are_kept_as_they_are() {
+fn details_are_read_unchanged() {
     for (value, expected) in [
         ("[]", json!([])),
         (r#""""#, json!("")),
@@ -102,7 +102,7 @@ fn books_may_be_incomplete() {
 }
 
 #[test]
-fn members_without_meaning_are_checked_and_ignored() {
+fn unused_members_are_validated_and_ignored() {
     let members = r#""created_on": 1, "sequence": "x", "\ud800": null, "extra": [{"": NaN}]"#;
     let posting = read(&with(members)).unwrap();
     assert_eq!(posting.details, Some(json!({}).into()));

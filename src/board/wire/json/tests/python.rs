@@ -9,7 +9,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
-fn numbers_are_written_as_python_writes_them() {
+fn numbers_are_written_as_in_python() {
     for row in list(PYTHON, "floats") {
         let number = unhex(text(&row[0])).try_into().map(f64::from_be_bytes);
         let written = bytes(&number.unwrap());
@@ -18,7 +18,7 @@ fn numbers_are_written_as_python_writes_them() {
 }
 
 #[test]
-fn numbers_are_read_to_the_last_bit() {
+fn numbers_are_read_exactly() {
     for row in list(PYTHON, "floats") {
         let shown = show(text(&row[1])).unwrap().as_f64().unwrap();
         assert_eq!(shown.to_be_bytes().to_vec(), unhex(text(&row[0])));
@@ -26,7 +26,7 @@ fn numbers_are_read_to_the_last_bit() {
 }
 
 #[test]
-fn texts_are_written_as_python_writes_them_and_read_back() {
+fn texts_round_trip_as_in_python() {
     for row in list(PYTHON, "texts") {
         let original = String::from_utf8(unhex(text(&row[0]))).unwrap();
         let written = bytes(&original);
@@ -39,7 +39,7 @@ fn texts_are_written_as_python_writes_them_and_read_back() {
 }
 
 #[test]
-fn what_python_reads_is_shown_and_nothing_else_is_read() {
+fn exactly_the_values_that_python_reads_are_read() {
     let (mut shown, mut refused) = (0, 0);
     for row in list(PYTHON, "literals") {
         let literal = text(&row[0]);
@@ -61,7 +61,7 @@ fn what_python_reads_is_shown_and_nothing_else_is_read() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_name_the_problem() {
     for (literal, problem) in [
         ("nope", "a value is missing at byte 38"),
         ("[1 2]", "a comma is missing at byte 41"),

@@ -37,7 +37,7 @@ fn is_as_listed(posting: &Posting, listed: &serde_json::Value) {
 }
 
 #[test]
-fn jobs_of_taskflow_are_jobs_and_nothing_else_is() {
+fn exactly_the_jobs_that_taskflow_lists_are_read() {
     let (mut listed, mut refused) = (0, 0);
     for vector in list(TOLERANCE, "vectors") {
         let case = vector["case"].as_str().unwrap();

@@ -79,7 +79,7 @@ fn postings_are_read() {
 }
 
 #[test]
-fn types_of_python_are_shown() {
+fn python_types_are_displayed() {
     let vectors = vectors(POSTINGS);
     let vector = vectors
         .iter()
@@ -105,7 +105,7 @@ fn types_of_python_are_shown() {
 }
 
 #[test]
-fn a_brief_look_leaves_out_the_details_alone() {
+fn brief_read_omits_only_the_details() {
     for vector in vectors(POSTINGS) {
         let mut whole = read(&bytes_of(&vector)).unwrap();
         whole.details = None;
@@ -117,7 +117,7 @@ fn a_brief_look_leaves_out_the_details_alone() {
 }
 
 #[test]
-fn times_are_written_and_read_byte_for_byte() {
+fn times_round_trip() {
     for vector in [vectors(DATETIMES), vectors(LAST_MODIFIED)].concat() {
         let expected = utc(&vector["utc"]);
         assert_eq!(time(expected), bytes_of(&vector));
@@ -126,7 +126,7 @@ fn times_are_written_and_read_byte_for_byte() {
 }
 
 #[test]
-fn sequences_take_their_shortest_form() {
+fn sequences_are_written_in_the_shortest_form() {
     assert_eq!(sequence(0), [0]);
     assert_eq!(sequence(127), [127]);
     assert_eq!(sequence(128), [0xcc, 128]);

@@ -51,7 +51,7 @@ fn is_a_posting(decode: impl Fn(&[u8], Detail) -> Result<Posting, Problem>, inpu
         return Err(format!("the problem takes {} bytes", problem.len()));
     }
     if let Some(details) = &details {
-        are_stored_as_shown(&details.value())?;
+        are_stored_as_displayed(&details.value())?;
     }
     let edit = Edit {
         priority: Some(Priority::Low),
@@ -75,7 +75,7 @@ fn is_a_posting(decode: impl Fn(&[u8], Detail) -> Result<Posting, Problem>, inpu
 }
 
 /// Requires that the shown form converts back to the stored value.
-fn are_stored_as_shown(details: &Value) -> Result<(), String> {
+fn are_stored_as_displayed(details: &Value) -> Result<(), String> {
     let stored = bytes(&Stored(details));
     let mut reader = Reader::new(&stored);
     let checked = reader.item().and_then(|_| reader.end());
@@ -91,7 +91,7 @@ fn are_stored_as_shown(details: &Value) -> Result<(), String> {
 }
 
 #[test]
-fn untrusted_postings_are_read_or_refused_by_all_alike() {
+fn untrusted_postings_decode_consistently() {
     let reader = |input: &[u8], detail| decode(input, detail, Limit::USUAL);
     postings().hold(|input| {
         let read = reader(input, Detail::Brief).ok();
@@ -102,7 +102,7 @@ fn untrusted_postings_are_read_or_refused_by_all_alike() {
 }
 
 #[test]
-fn untrusted_postings_find_a_reader_that_makes_up_what_is_missing() {
+fn untrusted_postings_expose_a_reader_that_invents_missing_bytes() {
     let reader = |input: &[u8], detail| {
         let longer = (0..64).map(|more| [input, &vec![0; more][..]].concat());
         let mut tried = longer.map(|input| decode(&input, detail, Limit::USUAL));
@@ -115,7 +115,7 @@ fn untrusted_postings_find_a_reader_that_makes_up_what_is_missing() {
 }
 
 #[test]
-fn untrusted_details_are_stored_as_what_they_are_shown_as() {
+fn untrusted_details_are_stored_as_displayed() {
     let shown = [
         r#"{"a": [1, -1, 1.5, -0.0, 18446744073709551615, null, true, "é"], "b": {"$float": "nan"}}"#,
         r#"{"$bytes:/w==": {"$bytes": "/w=="}, "c": {"$ext": 42, "hex": "00ff"}}"#,
@@ -126,14 +126,14 @@ fn untrusted_details_are_stored_as_what_they_are_shown_as() {
         r#"[{"$ext": 4, "text": "[1,\"a\"]"}, {"$ext": 7, "text": "2024-02-29"}]"#,
     ];
     let read = |text: &str| match serde_json::from_str(text) {
-        Ok(details) => are_stored_as_shown(&details).and(Ok(Answer::Read)),
+        Ok(details) => are_stored_as_displayed(&details).and(Ok(Answer::Read)),
         Err(error) => refused(&error),
     };
     Corpus::of(Bounds::STORED, shown).hold_for_text(read);
 }
 
 #[test]
-fn what_is_no_value_of_its_kind_is_stored_as_the_map_that_it_is() {
+fn invalid_extension_is_stored_as_a_map() {
     for shown in [
         r#"{"$ext": 1, "text": "2024-02-29T13:05:60.123456"}"#,
         r#"{"$ext": 1, "text": "+2024-02-29T13:05:09.12345"}"#,
@@ -149,7 +149,7 @@ fn what_is_no_value_of_its_kind_is_stored_as_the_map_that_it_is() {
 }
 
 #[test]
-fn untrusted_times_are_written_as_they_were_read() {
+fn untrusted_times_round_trip() {
     let times = [DATETIMES, LAST_MODIFIED].into_iter().flat_map(vectors);
     let times = times.map(|vector| bytes_of(&vector));
     Corpus::of(Bounds::STORED, times).hold(|input| match read_time(input) {
@@ -162,7 +162,7 @@ fn untrusted_times_are_written_as_they_were_read() {
 }
 
 #[test]
-fn every_beginning_of_a_posting_is_refused() {
+fn truncated_posting_is_refused() {
     for vector in vectors(POSTINGS) {
         let bytes = bytes_of(&vector);
         for end in 0..bytes.len() {
@@ -172,7 +172,7 @@ fn every_beginning_of_a_posting_is_refused() {
 }
 
 #[test]
-fn lengths_are_not_believed() {
+fn declared_lengths_are_not_trusted() {
     for text in [
         "dfffffffff",
         "dfffffffffa161ddffffffff",
@@ -187,7 +187,7 @@ fn lengths_are_not_believed() {
 }
 
 #[test]
-fn details_that_would_fill_the_memory_are_left_unread_and_the_rest_is_known() {
+fn oversized_details_are_skipped_and_the_rest_is_read() {
     let list = |value: &str, count: usize| format!("dd{count:08x}{}", value.repeat(count));
     for (details, is_read) in [
         (list("c0", 500_000), true),

@@ -10,7 +10,7 @@ fn problem(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_last_of_several_equal_keys_counts() {
+fn last_of_equal_keys_wins() {
     let mut members = good();
     members.insert(0, ("name", "a161".to_owned()));
     members.push(("name", "a162".to_owned()));
@@ -21,7 +21,7 @@ fn the_last_of_several_equal_keys_counts() {
 }
 
 #[test]
-fn keys_of_bytes_yield_to_keys_of_text() {
+fn text_key_wins_over_an_equal_bytes_key() {
     for at in [0, 6] {
         let mut members = good();
         members.insert(at, ("", String::new()));
@@ -36,7 +36,7 @@ fn keys_of_bytes_yield_to_keys_of_text() {
 }
 
 #[test]
-fn postings_of_python_2_are_read_to_the_bottom() {
+fn python_2_postings_are_read_completely() {
     let mut members = good();
     members.retain(|(name, _)| *name != "details");
     // They precede the keys that identify the writer.
@@ -54,14 +54,14 @@ fn postings_of_python_2_are_read_to_the_bottom() {
 }
 
 #[test]
-fn bytes_among_the_details_stay_bytes_in_postings_of_python_3() {
+fn bytes_in_python_3_details_stay_bytes() {
     let posting = read(&with("details", "82a16bc40176c40178c0")).unwrap();
     let details = json!({ "k": { "$bytes": "dg==" }, "$bytes:eA==": null });
     assert_eq!(posting.details, Some(details.into()));
 }
 
 #[test]
-fn names_and_uuids_that_are_no_texts_are_shown_as_json() {
+fn non_text_names_and_uuids_are_displayed_as_json() {
     let posting = read(&with("name", "9201c0")).unwrap();
     assert_eq!(posting.name, "[1,null]");
     assert_eq!(posting.problem.as_deref(), Some("the name is a list"));
@@ -71,7 +71,7 @@ fn names_and_uuids_that_are_no_texts_are_shown_as_json() {
 }
 
 #[test]
-fn sequences_are_numbers_of_any_width() {
+fn sequences_of_any_width_are_read() {
     for (value, expected) in [
         ("d005", 5),
         ("cf0000000000000005", 5),
@@ -85,7 +85,7 @@ fn sequences_are_numbers_of_any_width() {
 }
 
 #[test]
-fn other_sequences_are_noted() {
+fn invalid_sequences_are_reported() {
     for (value, expected) in [
         (
             "cf8000000000000000",
@@ -105,7 +105,7 @@ fn other_sequences_are_noted() {
 }
 
 #[test]
-fn several_problems_are_all_noted() {
+fn several_problems_are_all_reported() {
     let mut members = good();
     members[1].1 = "05".to_owned();
     members[3].1 = "c0".to_owned();
@@ -115,7 +115,7 @@ fn several_problems_are_all_noted() {
 }
 
 #[test]
-fn details_are_kept_as_they_are() {
+fn details_are_read_unchanged() {
     for (value, expected) in [
         ("90", json!([])),
         ("a0", json!("")),
@@ -149,7 +149,7 @@ fn books_may_be_incomplete() {
 }
 
 #[test]
-fn members_without_meaning_are_checked_and_ignored() {
+fn unused_members_are_validated_and_ignored() {
     assert!(read(&with("extra", "81a16191c0")).is_ok());
     assert_eq!(
         problem(&with("extra", "8105c0")),

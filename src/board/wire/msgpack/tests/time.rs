@@ -32,7 +32,7 @@ fn read_with(pairs: u8, more: &str) -> String {
 }
 
 #[test]
-fn numbers_may_have_any_width_and_keys_may_repeat() {
+fn times_accept_numbers_of_any_width_and_repeated_keys() {
     let usual = "2024-02-01 03:04:05.000006 UTC";
     assert_eq!(read_with(0, ""), usual);
     assert_eq!(read_with(1, "a364617902"), "2024-02-02 03:04:05.000006 UTC");
@@ -45,7 +45,7 @@ fn numbers_may_have_any_width_and_keys_may_repeat() {
 }
 
 #[test]
-fn what_is_no_time_is_refused() {
+fn invalid_times_are_refused() {
     assert_eq!(
         read_with(1, "a36461791e"),
         "2024-02-30T03:04:05.000006 is not a valid time"
@@ -91,7 +91,7 @@ fn what_is_no_time_is_refused() {
 }
 
 #[test]
-fn zones_may_be_missing_or_those_of_utc() {
+fn zone_may_be_absent_or_utc() {
     let usual = "2024-02-01 03:04:05.000006 UTC";
     for zone in [
         "a3555443",
@@ -115,7 +115,7 @@ fn zones_may_be_missing_or_those_of_utc() {
 }
 
 #[test]
-fn other_zones_are_told_from_unknown_ones_by_their_files() {
+fn unsupported_zone_differs_from_an_unknown_zone() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("Europe")).unwrap();
     fs::write(folder.path().join("Europe/Berlin"), "").unwrap();
@@ -143,7 +143,7 @@ fn other_zones_are_told_from_unknown_ones_by_their_files() {
 }
 
 #[test]
-fn a_job_posted_in_another_zone_is_listed_without_its_time() {
+fn job_posted_in_another_zone_is_listed_without_its_time() {
     if !Path::new("/usr/share/zoneinfo/Europe/Berlin").is_file() {
         eprintln!("skipped: this system has no time zones");
         return;

@@ -97,7 +97,7 @@ fn is_as_listed(posting: &Posting, listed: &Value) {
 }
 
 #[test]
-fn jobs_of_taskflow_are_jobs_and_nothing_else_is() {
+fn exactly_the_jobs_that_taskflow_lists_are_read() {
     let vectors = vectors(TOLERANCE);
     let mut refused = 0;
     for vector in &vectors {
@@ -120,7 +120,7 @@ fn jobs_of_taskflow_are_jobs_and_nothing_else_is() {
 }
 
 #[test]
-fn jobs_of_python_2_are_jobs() {
+fn python_2_jobs_are_listed() {
     for case in ["priority bin", "all keys and text bin (python2 writer)"] {
         let vectors = vectors(TOLERANCE);
         let vector = vectors.iter().find(|vector| vector["case"] == case);

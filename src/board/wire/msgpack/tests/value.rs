@@ -40,7 +40,7 @@ fn numbers_are_exact() {
 }
 
 #[test]
-fn known_types_are_shown_as_texts() {
+fn known_extensions_are_displayed_as_text() {
     let uuid = hex(b"000102030405060708090A0B0c0d0e0f");
     for (code, payload, text) in [
         (0, uuid.as_str(), "00010203-0405-0607-0809-0a0b0c0d0e0f"),
@@ -63,7 +63,7 @@ fn known_types_are_shown_as_texts() {
 }
 
 #[test]
-fn times_name_the_zone_that_they_are_in() {
+fn times_name_their_zone() {
     let mut payload = unhex(&TIME[6..]);
     payload[0] += 1;
     payload.extend(b"\xa2tz\xa4Mars");
@@ -72,7 +72,7 @@ fn times_name_the_zone_that_they_are_in() {
 }
 
 #[test]
-fn other_types_and_broken_ones_are_shown_in_hex() {
+fn unknown_and_broken_extensions_are_displayed_in_hex() {
     for (code, payload) in [
         (9, "00ff"),
         (0, "3030"),
@@ -99,7 +99,7 @@ fn other_types_and_broken_ones_are_shown_in_hex() {
 }
 
 #[test]
-fn sets_in_sets_do_not_grow_without_bounds() {
+fn nested_sets_are_bounded() {
     let nested = |levels: usize| {
         let mut bytes = b"\xa1a".to_vec();
         for _ in 0..levels {
@@ -132,7 +132,7 @@ fn written(shown: &Value) -> String {
 }
 
 #[test]
-fn what_json_has_no_form_for_is_written_as_it_was() {
+fn values_without_a_json_form_are_written_back_unchanged() {
     let extension = |code, payload: &str| hex(&rmp_extension(code, &unhex(payload)));
     let uuid = hex(b"000102030405060708090a0b0c0d0e0f");
     let zoned = {
@@ -166,7 +166,7 @@ fn what_json_has_no_form_for_is_written_as_it_was() {
 }
 
 #[test]
-fn what_only_looks_like_such_a_value_is_written_as_it_looks() {
+fn lookalikes_of_special_values_are_written_literally() {
     for look in [
         json!({ "$bytes": "?" }),
         json!({ "$bytes": 1 }),

@@ -99,7 +99,7 @@ fn queue(changes: &[Change]) -> Changes {
 }
 
 /// Reports the first changes, using the later ones as context.
-fn tell(picture: &mut Picture, changes: &[Change], count: u64, seen: Seen) -> Told {
+fn events_of(picture: &mut Picture, changes: &[Change], count: u64, seen: Seen) -> Told {
     let mut changes = queue(changes);
     let mut observations = Observations::default();
     observations.add(JobKey::new(NAME), seen);
@@ -124,9 +124,9 @@ fn trash() -> Picture {
 }
 
 /// Reports changes of a board with one job.
-fn told(owner: Option<&str>, changes: &[Change], seen: Seen) -> Told {
+fn events_on_a_board(owner: Option<&str>, changes: &[Change], seen: Seen) -> Told {
     let all = changes.len() as u64;
-    tell(&mut board(owner), changes, all, seen)
+    events_of(&mut board(owner), changes, all, seen)
 }
 
 fn by(kind: EventKind, owner: &str) -> (EventKind, String) {
@@ -134,7 +134,7 @@ fn by(kind: EventKind, owner: &str) -> (EventKind, String) {
 }
 
 #[test]
-fn what_follows_a_change_tells_what_it_was() {
+fn change_is_interpreted_by_the_changes_that_follow() {
     use EventKind::{Abandoned, Claimed, Consumed, Trashed};
     type Case<'a> = (
         Option<&'a str>,
@@ -189,35 +189,42 @@ fn what_follows_a_change_tells_what_it_was() {
         (None, &[job_went()], gone(), &[by(Consumed, "")]),
     ];
     for (owner, changes, seen, expected) in cases {
-        assert_eq!(told(owner, changes, seen), expected, "{changes:?}");
+        assert_eq!(
+            events_on_a_board(owner, changes, seen),
+            expected,
+            "{changes:?}"
+        );
     }
 }
 
 #[test]
-fn a_claim_that_nobody_saw_is_told_without_its_owner() {
+fn unobserved_claim_is_reported_without_an_owner() {
     use EventKind::{Abandoned, Claimed, Consumed};
     let ended = [lock_came(), lock_went()];
     assert_eq!(
-        told(None, &ended, gone()),
+        events_on_a_board(None, &ended, gone()),
         [by(Claimed, ""), by(Abandoned, "")]
     );
     let consumed = [lock_came(), lock_went(), job_went()];
     assert_eq!(
-        told(None, &consumed, gone()),
+        events_on_a_board(None, &consumed, gone()),
         [by(Claimed, ""), by(Consumed, "")]
     );
     // The lock seen is the last one; the owner of the earlier one is unknown.
     let again = [lock_came(), lock_went(), lock_came()];
     let expected = [by(Claimed, ""), by(Abandoned, ""), by(Claimed, "bob")];
-    assert_eq!(told(None, &again, locked(lock_of("bob"))), expected);
+    assert_eq!(
+        events_on_a_board(None, &again, locked(lock_of("bob"))),
+        expected
+    );
 }
 
 #[test]
-fn a_job_that_nobody_saw_is_something_missed() {
+fn unobserved_job_is_a_resync() {
     let came_and_went = [job_came(), lock_came(), lock_went(), job_went()];
     let mut picture = Picture::default();
     assert_eq!(
-        tell(&mut picture, &came_and_went, 4, gone()),
+        events_of(&mut picture, &came_and_went, 4, gone()),
         [by(EventKind::Resync, "")]
     );
     // Each job is named once.
@@ -233,43 +240,46 @@ fn a_job_that_nobody_saw_is_something_missed() {
     };
     use EventKind::{Claimed, Posted, Trashed};
     assert_eq!(
-        tell(&mut picture, &trashed, 5, seen),
+        events_of(&mut picture, &trashed, 5, seen),
         [by(Posted, ""), by(Claimed, ""), by(Trashed, "")]
     );
 }
 
 #[test]
-fn what_is_known_already_is_not_told_again() {
+fn known_state_is_not_reported_again() {
     let ada = Some("ada");
     let seen = Seen {
         job: Some(known(None)),
         ..locked(lock_of("ada"))
     };
-    assert_eq!(told(ada, &[job_came(), lock_came()], seen), []);
-    assert_eq!(told(None, &[lock_went()], there()), []);
+    assert_eq!(events_on_a_board(ada, &[job_came(), lock_came()], seen), []);
+    assert_eq!(events_on_a_board(None, &[lock_went()], there()), []);
     // It was seen before its event, and has ended since.
     let ended = [lock_came(), lock_went()];
-    assert_eq!(told(ada, &ended, gone()), [by(EventKind::Abandoned, "ada")]);
+    assert_eq!(
+        events_on_a_board(ada, &ended, gone()),
+        [by(EventKind::Abandoned, "ada")]
+    );
     // A lock of another job, or of none.
     let mut picture = Picture::default();
-    assert_eq!(tell(&mut picture, &ended, 2, gone()), []);
-    assert_eq!(tell(&mut picture, &[job_went()], 1, gone()), []);
+    assert_eq!(events_of(&mut picture, &ended, 2, gone()), []);
+    assert_eq!(events_of(&mut picture, &[job_went()], 1, gone()), []);
 }
 
 #[test]
-fn a_lock_that_names_nobody_is_no_claim_but_its_end_sets_the_job_free() {
+fn vacant_lock_is_no_claim_but_its_end_frees_the_job() {
     let mut picture = board(None);
     let vacant = || locked(SeenLock::Vacant);
-    assert_eq!(tell(&mut picture, &[lock_came()], 1, vacant()), []);
+    assert_eq!(events_of(&mut picture, &[lock_came()], 1, vacant()), []);
     let freed = [by(EventKind::Abandoned, "")];
-    assert_eq!(tell(&mut picture, &[lock_went()], 1, there()), freed);
+    assert_eq!(events_of(&mut picture, &[lock_went()], 1, there()), freed);
     picture.add_to_board(key(), known(None), true);
-    assert_eq!(tell(&mut picture, &[lock_went()], 1, there()), freed);
-    assert_eq!(tell(&mut picture, &[lock_went()], 1, there()), []);
+    assert_eq!(events_of(&mut picture, &[lock_went()], 1, there()), freed);
+    assert_eq!(events_of(&mut picture, &[lock_went()], 1, there()), []);
 }
 
 #[test]
-fn a_node_that_was_written_to_is_looked_at_again() {
+fn foreign_write_to_a_node_is_a_resync() {
     let mut picture = board(Some("ada"));
     let seen = Seen {
         job: Some(known(None)),
@@ -277,15 +287,18 @@ fn a_node_that_was_written_to_is_looked_at_again() {
     };
     let meddled = [Change::OfJob(Step::Meddled, key())];
     assert_eq!(
-        tell(&mut picture, &meddled, 1, seen),
+        events_of(&mut picture, &meddled, 1, seen),
         [by(EventKind::Resync, "")]
     );
     let abandoned = [by(EventKind::Abandoned, "bob")];
-    assert_eq!(tell(&mut picture, &[lock_went()], 1, there()), abandoned);
+    assert_eq!(
+        events_of(&mut picture, &[lock_went()], 1, there()),
+        abandoned
+    );
 }
 
 #[test]
-fn a_job_that_is_written_to_under_a_passing_lock_is_tried_again() {
+fn write_under_a_short_lock_is_a_retry() {
     use EventKind::{Abandoned, Claimed, Restored};
     let retried = [
         lock_came(),
@@ -293,35 +306,35 @@ fn a_job_that_is_written_to_under_a_passing_lock_is_tried_again() {
         lock_went(),
     ];
     for end in 1..=3 {
-        let told = tell(&mut board(None), &retried, end, there());
+        let told = events_of(&mut board(None), &retried, end, there());
         assert_eq!(told, [by(Restored, "")], "{end}");
     }
     let claimed = [lock_came(), lock_went()];
-    let told = told(None, &claimed, there());
+    let told = events_on_a_board(None, &claimed, there());
     assert_eq!(told, [by(Claimed, ""), by(Abandoned, "")]);
 }
 
 #[test]
-fn a_job_that_leaves_the_trash_is_restored_or_purged() {
+fn job_leaving_the_trash_is_restored_or_purged() {
     use EventKind::{Posted, Purged, Restored};
     let restored = [by(Restored, "")];
     for changes in [[job_came(), trash_went()], [trash_went(), job_came()]] {
-        assert_eq!(tell(&mut trash(), &changes, 2, there()), restored);
+        assert_eq!(events_of(&mut trash(), &changes, 2, there()), restored);
         // Half of it may only just have arrived.
-        assert_eq!(tell(&mut trash(), &changes, 1, there()), restored);
+        assert_eq!(events_of(&mut trash(), &changes, 1, there()), restored);
     }
     assert_eq!(
-        tell(&mut trash(), &[trash_went()], 1, gone()),
+        events_of(&mut trash(), &[trash_went()], 1, gone()),
         [by(Purged, "")]
     );
     assert_eq!(
-        tell(&mut Picture::default(), &[job_came()], 1, there()),
+        events_of(&mut Picture::default(), &[job_came()], 1, there()),
         [by(Posted, "")]
     );
 }
 
 #[test]
-fn what_a_board_beside_this_one_does_in_the_trash_is_not_done_to_its_namesakes_here() {
+fn trash_changes_of_another_board_are_ignored() {
     use EventKind::{Consumed, Posted, Purged};
     let theirs = || {
         let subject = crate::board::event::Subject {
@@ -335,19 +348,22 @@ fn what_a_board_beside_this_one_does_in_the_trash_is_not_done_to_its_namesakes_h
         ..gone()
     };
     let ended = [trash_came(), lock_went(), job_went()];
-    assert_eq!(told(Some("ada"), &ended, trashed()), [by(Consumed, "ada")]);
+    assert_eq!(
+        events_on_a_board(Some("ada"), &ended, trashed()),
+        [by(Consumed, "ada")]
+    );
     // A restore or purge on this board still finds it.
     let mut picture = Picture::default();
-    assert_eq!(tell(&mut picture, &[trash_came()], 1, trashed()), []);
+    assert_eq!(events_of(&mut picture, &[trash_came()], 1, trashed()), []);
     let both = [trash_went(), job_came()];
     assert_eq!(
-        tell(&mut picture, &both, 2, there()),
+        events_of(&mut picture, &both, 2, there()),
         [by(Purged, ""), by(Posted, "")]
     );
 }
 
 #[test]
-fn changes_that_are_only_looked_at_are_told_later() {
+fn partly_read_changes_are_reported_later() {
     use EventKind::{Abandoned, Claimed, Consumed};
     let mut picture = board(Some("ada"));
     let mut changes = queue(&[lock_went(), lock_came(), lock_went(), job_went()]);

@@ -14,13 +14,13 @@ async fn look(client: &Client, path: &str) -> Result<Vec<u8>, String> {
     let looked = session.ask("read", session.client().get_data(path)).await;
     match looked {
         Ok(answer) => Ok(answer.unwrap().0),
-        Err(Failure::NotSent(error)) => Err(told(error)),
+        Err(Failure::NotSent(error)) => Err(summary(error)),
         Err(failure) => panic!("{failure:?}"),
     }
 }
 
 #[tokio::test]
-async fn what_a_creator_keeps_for_himself_opens_to_his_password_alone() {
+async fn private_node_opens_only_to_the_password_of_its_creator() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -53,7 +53,7 @@ async fn what_a_creator_keeps_for_himself_opens_to_his_password_alone() {
 }
 
 #[tokio::test]
-async fn nothing_shows_a_password() {
+async fn debug_output_contains_no_password() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -65,7 +65,7 @@ async fn nothing_shows_a_password() {
 }
 
 #[tokio::test]
-async fn a_user_without_a_password_is_nobody() {
+async fn user_without_a_password_is_denied() {
     assert_eq!(
         failure(&client("zk://ada@127.0.0.1:1")).await,
         "denied: the user ada has no password, so any client could use that name"

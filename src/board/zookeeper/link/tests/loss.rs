@@ -4,7 +4,7 @@ use super::*;
 use crate::board::zookeeper::testing::{Mood, Proxy, Server};
 
 #[tokio::test]
-async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
+async fn swallowed_reply_is_lost_and_not_sent_again() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -25,7 +25,7 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
         let Err(Failure::Lost(error)) = set.await else {
             panic!("{mood:?}: it is not lost");
         };
-        assert_eq!(told(error), format!("unreachable: {peer} {expected}"));
+        assert_eq!(summary(error), format!("unreachable: {peer} {expected}"));
         proxy.set(Mood::PassOn);
         let other = ping(&others).await;
         let looked = other.ask("read", other.client().get_data(&path)).await;
@@ -35,7 +35,7 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
 }
 
 #[tokio::test]
-async fn a_connection_at_which_nobody_looks_is_given_up_long_before_the_session() {
+async fn idle_connection_is_checked_long_before_the_session_expires() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -56,7 +56,7 @@ async fn a_connection_at_which_nobody_looks_is_given_up_long_before_the_session(
 }
 
 #[tokio::test]
-async fn a_multi_says_which_of_its_operations_was_refused() {
+async fn multi_names_the_refused_operation() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -76,7 +76,7 @@ async fn a_multi_says_which_of_its_operations_was_refused() {
 }
 
 #[tokio::test]
-async fn what_a_server_cannot_or_may_not_do_has_not_happened() {
+async fn refused_request_has_no_effect() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -88,7 +88,7 @@ async fn what_a_server_cannot_or_may_not_do_has_not_happened() {
         panic!("no client created the node");
     };
     assert_eq!(
-        told(error),
+        summary(error),
         format!("denied: {peer} does not know the user, but `acl=creator` requires one")
     );
     let cases = [
@@ -107,12 +107,12 @@ async fn what_a_server_cannot_or_may_not_do_has_not_happened() {
         let Err(Failure::NotSent(error)) = session.ask("read", refused).await else {
             panic!("{expected}: it is not refused");
         };
-        assert_eq!(told(error), expected.replace("PEER", &peer));
+        assert_eq!(summary(error), expected.replace("PEER", &peer));
     }
 }
 
 #[tokio::test]
-async fn the_chroot_is_made_when_it_is_wanted() {
+async fn chroot_is_created_on_demand() {
     let Some(server) = Server::shared() else {
         return;
     };

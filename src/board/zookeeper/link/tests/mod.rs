@@ -22,7 +22,7 @@ fn client(url: &str) -> Client {
 
 /// Requests a session, and returns why it failed.
 async fn failure(client: &Client) -> String {
-    told(client.session("read").await.unwrap_err())
+    summary(client.session("read").await.unwrap_err())
 }
 
 /// Sends a harmless request that must succeed.
@@ -34,7 +34,7 @@ async fn ping(client: &Client) -> Session {
 }
 
 /// Formats an error as its kind and reason.
-fn told(error: BoardError) -> String {
+fn summary(error: BoardError) -> String {
     let kind = match &error {
         BoardError::Unreachable { .. } => "unreachable",
         BoardError::Misdirected { .. } => "misdirected",
@@ -69,7 +69,7 @@ async fn is_there(client: &Client, path: &str) -> bool {
 fn is_send<T: Send>(_: &T) {}
 
 #[test]
-fn what_it_does_can_be_waited_for_anywhere() {
+fn requests_are_send() {
     let client = client("zk://localhost");
     is_send(&client.session("read"));
     is_send(&client.bearing("read", Some(Duration::from_secs(1))));

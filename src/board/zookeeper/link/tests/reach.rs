@@ -11,7 +11,7 @@ use crate::board::zookeeper::testing::{Ensemble, Server, free_port, impostor, wa
 const IN_TIME: Duration = Duration::from_secs(4);
 
 #[tokio::test]
-async fn a_server_answers_by_name_and_by_address() {
+async fn server_is_reached_by_name_and_address() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -26,7 +26,7 @@ async fn a_server_answers_by_name_and_by_address() {
 }
 
 #[tokio::test]
-async fn asking_how_a_server_is_leaves_no_session_behind() {
+async fn health_check_leaves_no_session() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
@@ -53,7 +53,7 @@ async fn asking_how_a_server_is_leaves_no_session_behind() {
 }
 
 #[tokio::test]
-async fn a_server_without_its_ensemble_is_recognised() {
+async fn server_without_a_quorum_is_recognised() {
     let Some(mut ensemble) = Ensemble::start() else {
         return;
     };
@@ -74,7 +74,7 @@ async fn a_server_without_its_ensemble_is_recognised() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_the_connection_is_refused() {
+async fn closed_port_is_connection_refused() {
     let (port, other) = (free_port(), free_port());
     assert_eq!(
         failure(&client(&format!("zk://127.0.0.1:{port}"))).await,
@@ -90,14 +90,14 @@ async fn where_nobody_listens_the_connection_is_refused() {
 }
 
 #[tokio::test]
-async fn a_name_that_does_not_resolve_is_said() {
+async fn unresolvable_name_is_reported() {
     let told = failure(&client("zk://nowhere.invalid")).await;
     let expected = "misdirected: the name nowhere.invalid does not resolve: ";
     assert!(told.starts_with(expected), "{told}");
 }
 
 #[tokio::test]
-async fn a_silent_server_is_given_up_in_time_by_all_who_wait() {
+async fn silent_server_times_out_for_all_waiters() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = silent.local_addr().unwrap();
     let client = client(&format!("zk://{peer}"));
@@ -109,7 +109,7 @@ async fn a_silent_server_is_given_up_in_time_by_all_who_wait() {
 }
 
 #[tokio::test]
-async fn hosts_that_are_of_no_use_are_passed_over() {
+async fn unusable_hosts_are_skipped() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -127,7 +127,7 @@ async fn hosts_that_are_of_no_use_are_passed_over() {
 }
 
 #[tokio::test]
-async fn what_is_no_zookeeper_server_is_recognised() {
+async fn other_protocol_is_recognised() {
     let cases: [(&'static [&'static str], &str); 5] = [
         (
             &["HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"],

@@ -18,7 +18,7 @@ async fn is_let_go(client: &Client, path: &str) {
 }
 
 #[tokio::test]
-async fn what_lives_with_the_session_is_gone_once_it_is_closed() {
+async fn ephemeral_node_is_removed_when_the_session_closes() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -40,7 +40,7 @@ async fn what_lives_with_the_session_is_gone_once_it_is_closed() {
 }
 
 #[test]
-fn what_lives_with_the_session_outlives_a_process_that_does_not_close_it() {
+fn ephemeral_node_outlives_a_process_that_does_not_close() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -61,7 +61,7 @@ fn what_lives_with_the_session_outlives_a_process_that_does_not_close_it() {
 }
 
 #[tokio::test]
-async fn the_timeout_is_that_of_the_url_or_else_that_of_the_claims() {
+async fn session_timeout_comes_from_the_url_or_the_claims() {
     let Some(server) = Server::shared() else {
         return;
     };
@@ -90,7 +90,7 @@ async fn the_timeout_is_that_of_the_url_or_else_that_of_the_claims() {
 }
 
 #[tokio::test]
-async fn the_session_outlives_a_server_that_is_started_again() {
+async fn session_survives_a_server_restart() {
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
@@ -138,7 +138,7 @@ async fn wait_for(session: &Session, state: SessionState) {
 }
 
 #[tokio::test]
-async fn a_session_that_bears_nothing_is_replaced_once_a_server_is_there_again() {
+async fn session_without_claims_is_replaced_once_the_server_returns() {
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
@@ -152,7 +152,7 @@ async fn a_session_that_bears_nothing_is_replaced_once_a_server_is_there_again()
 }
 
 #[tokio::test]
-async fn a_session_that_has_expired_is_followed_by_another() {
+async fn expired_session_is_replaced() {
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
@@ -167,7 +167,7 @@ async fn a_session_that_has_expired_is_followed_by_another() {
     };
     let peer = server.host();
     assert_eq!(
-        told(error),
+        summary(error),
         format!("unreachable: {peer} ended the session")
     );
     server.start_again();
@@ -176,7 +176,7 @@ async fn a_session_that_has_expired_is_followed_by_another() {
 }
 
 #[tokio::test]
-async fn the_session_moves_on_when_the_leader_dies() {
+async fn session_moves_on_when_the_leader_dies() {
     let Some(mut ensemble) = Ensemble::start() else {
         return;
     };

@@ -17,7 +17,7 @@ fn secured(host: &str, port: u16, ca: &Path, identity: Option<&Identity>) -> Cli
 }
 
 #[tokio::test]
-async fn a_server_is_trusted_by_its_authority_and_by_the_names_in_its_certificate() {
+async fn server_certificate_is_checked_for_authority_and_name() {
     let Some(authority) = Authority::new() else {
         return;
     };
@@ -62,7 +62,7 @@ async fn a_server_is_trusted_by_its_authority_and_by_the_names_in_its_certificat
 }
 
 #[tokio::test]
-async fn a_server_that_wants_to_know_us_gets_our_certificate() {
+async fn client_certificate_is_sent_on_request() {
     let Some(authority) = Authority::new() else {
         return;
     };
@@ -89,7 +89,7 @@ async fn a_server_that_wants_to_know_us_gets_our_certificate() {
 }
 
 #[tokio::test]
-async fn a_name_that_no_certificate_can_have_is_said() {
+async fn invalid_certificate_name_is_reported() {
     assert_eq!(
         failure(&client("zks://a..b:1")).await,
         "failed: a..b:1 cannot be verified: a certificate cannot contain such a name"
@@ -97,7 +97,7 @@ async fn a_name_that_no_certificate_can_have_is_said() {
 }
 
 #[tokio::test]
-async fn files_that_are_of_no_use_are_named() {
+async fn unusable_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("empty"), "").unwrap();

@@ -110,7 +110,7 @@ impl Cell {
         match (self.board, self.fault) {
             (Board::Embedded, _) => Stage::embedded(),
             (Board::Redis, _) => Stage::redis_keeping_data(),
-            (Board::ZooKeeper, Fault::Restart) => Stage::zookeeper_of_its_own(),
+            (Board::ZooKeeper, Fault::Restart) => Stage::own_zookeeper(),
             (Board::ZooKeeper, _) => Stage::zookeeper(),
         }
     }

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::acts;
+use super::history_from_logs;
 use crate::support::{env::Env, history::History};
 
 /// A line that a command wrote.
@@ -114,7 +114,7 @@ impl Report {
 impl Report {
     /// Looks at the board once more, and judges all that was written down by then.
     pub(super) fn with(self, env: &Env, history: &History) -> Self {
-        acts::look(history, env, self.jobs.iter().cloned());
+        history_from_logs::look(history, env, self.jobs.iter().cloned());
         let mut complaints = self.complaints;
         if history.is_off() {
             complaints.push("the clock on the wall was set meanwhile".to_owned());

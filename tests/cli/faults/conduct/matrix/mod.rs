@@ -8,14 +8,14 @@
 //! (`support/history`). In `everybody` shells, an operator and peers are at the same jobs.
 //! `scripts/faults` says how to choose cells and counts.
 
-mod acts;
-mod beyond;
+mod actors;
+mod all_clients;
 mod cell;
-mod crew;
-mod dice;
-mod everybody;
+mod chance;
+mod history_from_logs;
 mod judge;
-mod planted;
+mod not_guaranteed;
+mod planted_faults;
 mod run;
 mod strike;
 mod worker;
@@ -68,7 +68,7 @@ fn chosen(words: &str) -> Vec<Cell> {
 }
 
 #[test]
-fn no_fault_loses_a_job_or_leaves_it_claimed_or_has_two_run_it() {
+fn faults_never_lose_strand_or_duplicate_a_job() {
     let size = Size {
         jobs: number("JOBS", size(300, 12)),
         strikes: number("STRIKES", size(40, 3)),
@@ -104,7 +104,7 @@ fn each_cell(everyday: &str, run: impl Fn(Cell, u64) -> Option<Report> + Sync) {
                     let Some(report) = run.unwrap_or_else(|_| Some(Report::failed())) else {
                         continue;
                     };
-                    tell(cell, seed, start.elapsed(), &report);
+                    print_summary(cell, seed, start.elapsed(), &report);
                     let mut reports = reports.lock().unwrap();
                     reports
                         .entry(cell.to_string())
@@ -122,7 +122,7 @@ fn each_cell(everyday: &str, run: impl Fn(Cell, u64) -> Option<Report> + Sync) {
 }
 
 /// Says how a run went, and what was wrong with it.
-fn tell(cell: Cell, seed: u64, took: Duration, report: &Report) {
+fn print_summary(cell: Cell, seed: u64, took: Duration, report: &Report) {
     eprintln!(
         "faults: {cell} seed {seed}: {} jobs, {} attempts, {} acts, {} strikes in {took:.1?}, {}",
         report.jobs.len(),

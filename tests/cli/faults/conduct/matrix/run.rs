@@ -12,9 +12,9 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{
-    acts,
     cell::{Cell, Fault},
-    dice::Dice,
+    chance::Dice,
+    history_from_logs,
     judge::{self, Report},
     strike::Scene,
     worker::{Way, Worker},
@@ -111,7 +111,7 @@ pub(super) fn run(cell: Cell, size: &Size, seed: u64) -> Option<Report> {
                 .flat_map(|worker| worker.join().unwrap()),
         );
     });
-    acts::write_down(&history, &env, &workers, lease);
+    history_from_logs::write_down(&history, &env, &workers, lease);
     let judged = Report::judge(&env, &posted, left).with(&env, &history);
     if cell.fault == Fault::Nothing {
         complaints.extend(needless(&judged, &workers));
@@ -204,7 +204,7 @@ impl Sight {
             // A server that is very busy may fail to answer in time.
             if run.code == 0 {
                 sight.left = run.json().as_array().unwrap().clone();
-                sight.look_for_idle_claims(&log, lease * 4 + CALM / 6);
+                sight.find_idle_claims(&log, lease * 4 + CALM / 6);
                 let claims: Vec<_> = sight.left.iter().map(claim).collect();
                 let now = Some((claims, log.len()));
                 if seen != now {
@@ -223,7 +223,7 @@ impl Sight {
     }
 
     /// Complains of each claim under which nothing was begun for so long.
-    fn look_for_idle_claims(&mut self, log: &str, most: Duration) {
+    fn find_idle_claims(&mut self, log: &str, most: Duration) {
         let claimed = self.left.iter().filter(|job| job["state"] == "CLAIMED");
         let idle = claimed.map(claim).filter(|(job, fence)| {
             let start = format!("start {job} {fence} ");
@@ -266,7 +266,7 @@ pub(super) fn survivors(tag: &Tag) -> usize {
 /// Complains of commands that were ended though nothing had struck: each job is begun once, and
 /// again only after its claim was lost, as may happen on a busy machine.
 fn needless(report: &Report, workers: &[Worker]) -> Option<String> {
-    let said: String = workers.iter().map(Worker::said).collect();
+    let said: String = workers.iter().map(Worker::logs).collect();
     let lost = ["claim_lost", "was taken from us"].map(|words| said.matches(words).count());
     let more = report.attempts.saturating_sub(report.jobs.len());
     (more > lost.iter().sum()).then(|| format!("{more} more attempts than jobs, lost: {lost:?}"))
@@ -282,7 +282,7 @@ pub(super) fn keep(env: &Env, workers: &[Worker], history: &History, name: &str)
         let _ = fs::copy(env.file(file), folder.join(file));
     }
     for (number, worker) in workers.iter().enumerate() {
-        fs::write(folder.join(format!("worker-{number}")), worker.said()).unwrap();
+        fs::write(folder.join(format!("worker-{number}")), worker.logs()).unwrap();
     }
     fs::write(folder.join("history"), history.text()).unwrap();
     eprintln!("faults: kept in {}", folder.display());

@@ -9,9 +9,9 @@ use std::{
 use rustix::process::{Pid, Signal};
 
 use super::{
-    super::unheard::{CHECKS_FIRST, FENCE, REMOVES_FIRST},
+    super::lost_replies::{CHECKS_FIRST, FENCE, REMOVES_FIRST},
     cell::{Fault, Part, Request},
-    dice::Dice,
+    chance::Dice,
     worker::{Worker, signal},
 };
 use crate::{

@@ -92,7 +92,7 @@ impl Worker {
             let begun = history.now();
             *self.process() = Some(invocation.spawn());
             self.runs.fetch_add(1, Ordering::SeqCst);
-            complaints.extend(self.see_to_its_end(begun, history));
+            complaints.extend(self.wait_for_end(begun, history));
             thread::sleep(Duration::from_millis(20));
         }
         complaints
@@ -104,7 +104,7 @@ impl Worker {
     }
 
     /// Returns all that its processes have said, the last one's last.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn logs(&self) -> String {
         let lives = lock(&self.lives);
         let said = |life: &Life| {
             let Life {
@@ -131,7 +131,7 @@ impl Worker {
     }
 
     /// Waits for the end of a process, and returns what was wrong with it.
-    fn see_to_its_end(&self, begun: Duration, history: &History) -> Option<String> {
+    fn wait_for_end(&self, begun: Duration, history: &History) -> Option<String> {
         let mut asked = None;
         loop {
             let mut process = self.process();

@@ -1,6 +1,6 @@
 //! Events derived from reads and messages.
 
-mod heard;
+mod announced;
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ fn place(board: Option<Now>, trash: Option<Now>) -> Place<Known> {
 }
 
 /// Returns the kind and owner of each event.
-fn told(events: Vec<Event>) -> Vec<(EventKind, Option<String>)> {
+fn kinds_and_owners(events: Vec<Event>) -> Vec<(EventKind, Option<String>)> {
     let told = events.into_iter();
     told.map(|event| (event.kind, event.owner.map(|owner| owner.to_string())))
         .collect()
@@ -117,7 +117,7 @@ fn between(
 ) -> Vec<(EventKind, Option<String>)> {
     let mut picture = Picture::default();
     picture.set(&key(), before);
-    told(picture.see(&key(), after, traces, looked()))
+    kinds_and_owners(picture.see(&key(), after, traces, looked()))
 }
 
 fn by(kind: EventKind, owner: &str) -> (EventKind, Option<String>) {
@@ -129,7 +129,7 @@ fn of(kind: EventKind) -> (EventKind, Option<String>) {
 }
 
 #[test]
-fn one_step_is_told_as_what_it_is() {
+fn single_step_is_reported_exactly() {
     let gone = || place(None, None);
     for (before, after, expected) in [
         (gone(), place(Some(FREE), None), vec![of(Posted)]),
@@ -171,7 +171,7 @@ fn one_step_is_told_as_what_it_is() {
 }
 
 #[test]
-fn where_nothing_changed_nothing_is_told() {
+fn unchanged_state_emits_no_event() {
     for same in [
         place(None, None),
         place(Some(FREE), None),
@@ -190,7 +190,7 @@ fn where_nothing_changed_nothing_is_told() {
 }
 
 #[test]
-fn what_one_look_proves_is_told_in_the_only_possible_order() {
+fn observed_difference_is_reported_in_the_only_possible_order() {
     let gone = || place(None, None);
     let posted_again = Now {
         sequence: 2,
@@ -244,7 +244,7 @@ fn what_one_look_proves_is_told_in_the_only_possible_order() {
 }
 
 #[test]
-fn what_cannot_be_told_is_admitted() {
+fn ambiguous_difference_is_a_resync() {
     let gone = || place(None, None);
     for (before, after, traces, expected) in [
         // Claimed and released by an unknown client.
@@ -280,7 +280,7 @@ fn what_cannot_be_told_is_admitted() {
 }
 
 #[test]
-fn a_namesake_in_the_trash_is_not_the_job_that_is_gone() {
+fn same_uuid_in_the_trash_does_not_mean_trashed() {
     let namesake = Now {
         sequence: 7,
         ..FREE
@@ -294,7 +294,7 @@ fn a_namesake_in_the_trash_is_not_the_job_that_is_gone() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_is_not_said_to_be_consumed() {
+fn unreadable_record_is_not_reported_as_consumed() {
     let malformed = Known::of(
         &Entry::Malformed(Malformed {
             is_denied: false,
@@ -325,7 +325,7 @@ fn for_a_while(seconds: u64) -> Now {
 }
 
 #[test]
-fn a_claim_that_lasts_longer_was_extended_unless_we_renewed_it() {
+fn longer_claim_was_extended_unless_renewed_by_us() {
     let before = || place(Some(for_a_while(30)), None);
     let after = || place(Some(for_a_while(60)), None);
     assert_eq!(between(before(), after(), CLAIM), [by(Extended, "ada")]);
@@ -342,7 +342,7 @@ fn a_claim_that_lasts_longer_was_extended_unless_we_renewed_it() {
 }
 
 #[test]
-fn the_time_that_an_answer_takes_is_no_extension() {
+fn slow_reply_is_no_extension() {
     let now = Instant::now();
     let slow = Looked {
         asked: now,
@@ -362,7 +362,7 @@ fn the_time_that_an_answer_takes_is_no_extension() {
 }
 
 #[test]
-fn a_peer_that_claims_its_own_job_again_does_nothing_new() {
+fn peer_claiming_its_own_job_again_emits_no_event() {
     let before = place(Some(held("ada", 1)), None);
     assert_eq!(
         between(before, place(Some(held("ada", 9)), None), CLAIM),
@@ -371,7 +371,7 @@ fn a_peer_that_claims_its_own_job_again_does_nothing_new() {
 }
 
 #[test]
-fn a_lease_won_again_by_the_same_name_is_another_claim() {
+fn new_fence_of_the_same_owner_is_another_claim() {
     let with = |fence| Now {
         fence: Some(fence),
         ..held("ada", 1)

@@ -1,0 +1,139 @@
+//! Repeated messages, and messages of other clients.
+
+use super::*;
+
+/// Returns an event as our clients announce it.
+fn event(kind: EventKind, owner: Option<&str>) -> Event {
+    let subject = Subject {
+        key: key(),
+        uuid: KEY.to_owned(),
+        name: "resize".to_owned(),
+        sequence: None,
+        rank: Rank::new(Priority::High, None),
+        not_before: None,
+    };
+    Event {
+        subject: Some(subject),
+        owner: owner.map(|owner| Owner::new(owner).unwrap()),
+        ..Event::now(kind)
+    }
+}
+
+fn heard(before: Place<Known>, event: Event) -> Vec<(EventKind, Option<String>)> {
+    let mut picture = Picture::default();
+    picture.set(&key(), before);
+    kinds_and_owners(picture.hear(event))
+}
+
+#[test]
+fn announced_change_is_not_reported_again_when_observed() {
+    let mut picture = Picture::default();
+    let steps = [
+        (event(Posted, None), place(Some(FREE), None)),
+        (
+            event(Claimed, Some("ada")),
+            place(Some(held("ada", 1)), None),
+        ),
+        (
+            event(Extended, Some("ada")),
+            place(Some(for_a_while(60)), None),
+        ),
+        (
+            event(Abandoned, Some("ada")),
+            place(Some(released(2)), None),
+        ),
+        (
+            event(Claimed, Some("bob")),
+            place(Some(held("bob", 3)), None),
+        ),
+        (event(Trashed, Some("bob")), place(None, Some(FREE))),
+        (event(Restored, None), place(Some(released(4)), None)),
+        (
+            event(Claimed, Some("ada")),
+            place(Some(held("ada", 5)), None),
+        ),
+        (event(Consumed, Some("ada")), place(None, None)),
+    ];
+    for (event, seen) in steps {
+        let kind = event.kind;
+        assert_eq!(picture.hear(event).len(), 1, "{kind}");
+        assert_eq!(picture.see(&key(), seen, CLAIM, looked()), [], "{kind}");
+    }
+}
+
+#[test]
+fn changes_implied_by_an_event_are_reported_before_it() {
+    let gone = || place(None, None);
+    for (before, event, expected) in [
+        (
+            gone(),
+            event(Claimed, Some("ada")),
+            vec![of(Posted), by(Claimed, "ada")],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            event(Claimed, Some("bob")),
+            vec![by(Abandoned, "ada"), by(Claimed, "bob")],
+        ),
+        (
+            place(Some(FREE), None),
+            event(Consumed, Some("ada")),
+            vec![by(Claimed, "ada"), by(Consumed, "ada")],
+        ),
+        // An operator forced it, though the job was unclaimed.
+        (
+            place(Some(FREE), None),
+            event(Trashed, None),
+            vec![of(Trashed)],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            event(Consumed, Some("bob")),
+            vec![
+                by(Abandoned, "ada"),
+                by(Claimed, "bob"),
+                by(Consumed, "bob"),
+            ],
+        ),
+        (
+            place(Some(FREE), None),
+            event(Posted, None),
+            vec![of(Resync), of(Posted)],
+        ),
+    ] {
+        assert_eq!(heard(before.clone(), event), expected, "{before:?}");
+    }
+}
+
+#[test]
+fn event_without_a_name_uses_the_known_one() {
+    let mut picture = Picture::default();
+    picture.put(Shelf::Board, &key(), known(held("ada", 1)));
+    let mut consumed = event(Consumed, Some("ada"));
+    consumed.subject.as_mut().unwrap().name = String::new();
+    let told = picture.hear(consumed).pop().unwrap().subject.unwrap();
+    assert_eq!((told.sequence, told.name.as_str()), (Some(1), "resize"));
+}
+
+#[test]
+fn record_of_a_job_is_at_most_160_bytes() {
+    let size = size_of::<(JobKey, Known)>();
+    assert!(size <= 160, "{size}");
+}
+
+#[test]
+fn claims_are_due_once_at_their_deadline() {
+    let mut picture = Picture::default();
+    let looked = looked();
+    picture.put(Shelf::Board, &key(), known_at(for_a_while(30), looked));
+    let deadline = picture.next_deadline().unwrap();
+    assert!(deadline >= looked.answered + Duration::from_secs(30));
+    assert_eq!(picture.due(deadline - Duration::from_millis(10)), []);
+    assert_eq!(picture.due(deadline), [key()]);
+    assert_eq!(picture.due(deadline), []);
+    // It was renewed.
+    picture.put(Shelf::Board, &key(), known_at(for_a_while(60), looked));
+    assert!(picture.next_deadline() > Some(deadline));
+    picture.put(Shelf::Board, &key(), known(held("ada", 1)));
+    assert_eq!(picture.next_deadline(), None);
+}

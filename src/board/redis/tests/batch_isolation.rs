@@ -1,0 +1,297 @@
+//! Batches with one bad job: each job succeeds or fails alone.
+
+use super::{unnamed_claims::jobs, *};
+use crate::{
+    board::{
+        Settled,
+        redis::testing::{Mood, Proxy, redis_url},
+    },
+    job::Claimed,
+};
+
+/// Foreign or malformed sidecars.
+const UNREADABLE: [&str; 27] = [
+    "",
+    "x",
+    "5",
+    "null",
+    "[]",
+    "{}",
+    "{\"v\":1",
+    r#"{"v":3}"#,
+    r#"{"v":3,"attempts":{"of":"others"}}"#,
+    r#"{"v":"1"}"#,
+    r#"{"v":null}"#,
+    r#"{"attempts":"x"}"#,
+    r#"{"v":1,"attempts":"x"}"#,
+    r#"{"v":1,"attempts":-1}"#,
+    r#"{"v":1,"attempts":1.5}"#,
+    r#"{"v":1,"attempts":4294967296}"#,
+    r#"{"v":1,"attempts":null}"#,
+    r#"{"v":1,"postponed":[1]}"#,
+    r#"{"v":1,"not_before":5}"#,
+    r#"{"v":1,"not_before":"xx"}"#,
+    r#"{"v":1,"not_before":"2026-02-30T00:00:00Z"}"#,
+    r#"{"v":1,"not_before":"2026-01-01T00:00:00+02:00"}"#,
+    r#"{"v":1,"owner":{"name":"ada"}}"#,
+    r#"{"v":1,"ahead":1}"#,
+    r#"{"v":1,"failures":5}"#,
+    r#"{"v":1,"failures":[{"reason":5}]}"#,
+    r#"{"v":1,"failures":[{"reason":"r","stdout":null,"stderr":"","conductor":"c",
+        "time":"2020-02-29T23:59:59Z"}]}"#,
+];
+
+const READABLE: [&str; 9] = [
+    r#"{"v":1,"of_others":[1e999,{"a":-1e999}]}"#,
+    r#"{"v":1}"#,
+    r#"{"v":1,"attempts":4294967295,"postponed":4294967295}"#,
+    r#"{"v":1,"not_before":"2020-02-29T23:59:59.123456Z","owner":null,"fence":null}"#,
+    r#"{"v":1,"not_before":"2020-02-29T23:59:59Z","not_before_of":[null,{"a":1}]}"#,
+    r#"{"v":1,"ahead":true,"session":10000,"claimed_on":null}"#,
+    r#"{"v":1,"failures":[]}"#,
+    r#"{"v":1,"failures":[{"reason":"r","stdout":"","stderr":"","conductor":"c",
+        "time":"2020-02-29T23:59:59Z"}]}"#,
+    r#"{"v":1,"failures":[{"exit_code":1,"signal":null,"reason":"r","stderr":"","conductor":"c",
+        "time":"2020-02-29T23:59:59.123456789Z"}]}"#,
+];
+
+fn side(key: &JobKey) -> String {
+    format!("taskflow:{key}.jobboard")
+}
+
+async fn three(board: &Subject) -> Vec<JobKey> {
+    let mut keys = Vec::new();
+    for name in ["first", "second", "third"] {
+        keys.push(post_one(board, name).await);
+    }
+    keys
+}
+
+async fn claim_all(board: &Subject, keys: &[JobKey], rules: ClaimRules) -> Vec<Result<Claimed>> {
+    let by = claimant("ada", Term::Kept(LONG));
+    board.claim(keys, &by, keys.len(), rules).await.unwrap()
+}
+
+#[tokio::test]
+async fn unreadable_sidecar_does_not_block_its_batch() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    for text in UNREADABLE {
+        let keys = three(&board).await;
+        server.run::<()>(&["SET", &side(&keys[1]), text]);
+        let answers = claim_all(&board, &keys, ATTEMPT).await;
+        assert!(
+            matches!(&answers[..], [Ok(_), Err(BoardError::Unfit { .. }), Ok(_)]),
+            "{text}: {answers:?}"
+        );
+        let listed = jobs(&board).await;
+        let odd = listed.iter().find(|job| job.key == keys[1]).unwrap();
+        assert!(odd.is_unfit && odd.problem.is_some(), "{text}: {odd:?}");
+        let left: String = server.run(&["GET", &side(&keys[1])]);
+        assert_eq!(left, text, "it is left alone");
+        // A claim by name succeeds, and so does its settlement.
+        claim_one(&board, &keys[1], &ada()).await.unwrap();
+        let settlements: Vec<_> = keys
+            .iter()
+            .map(|key| Settlement::of(key.clone(), Outcome::Consume, by_name("ada")))
+            .collect();
+        let settled = board.settle(&settlements).await.unwrap();
+        assert!(settled.iter().all(Result::is_ok), "{text}: {settled:?}");
+    }
+}
+
+#[tokio::test]
+async fn scripts_read_every_sidecar_that_the_program_reads() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    for text in READABLE {
+        let key = post_one(&board, "resize").await;
+        server.run::<()>(&["SET", &side(&key), text]);
+        let listed = jobs(&board).await.remove(0);
+        assert_eq!(listed.problem, None, "{text}");
+        let answers = claim_all(&board, from_ref(&key), ATTEMPT).await;
+        assert!(matches!(answers[..], [Ok(_)]), "{text}: {answers:?}");
+        let again = jobs(&board).await.remove(0);
+        assert_eq!(again.problem, None, "{text}");
+        server.run::<()>(&["FLUSHALL"]);
+    }
+}
+
+#[tokio::test]
+async fn sidecar_of_another_type_does_not_block_its_batch() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    for put in [&["LPUSH"][..], &["SADD"], &["HSET", "field"], &["APPEND"]] {
+        let keys = three(&board).await;
+        for name in ["jobboard", "last_modified"] {
+            let key = format!("taskflow:{}.{name}", keys[1]);
+            let words = [&put[..1], &[key.as_str()], &put[1..], &["\u{1}[9,"]].concat();
+            server.run::<redis::Value>(&words);
+        }
+        let listed = jobs(&board).await;
+        let odd = listed.iter().find(|job| job.key == keys[1]).unwrap();
+        assert!(odd.is_unfit, "{put:?}: {odd:?}");
+        let answers = claim_all(&board, &keys, ATTEMPT).await;
+        assert!(
+            matches!(&answers[..], [Ok(_), Err(BoardError::Unfit { .. }), Ok(_)]),
+            "{put:?}: {answers:?}"
+        );
+        server.run::<()>(&["FLUSHALL"]);
+    }
+}
+
+#[tokio::test]
+async fn trash_of_another_type_does_not_block_other_ends() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let keys = three(&board).await;
+    let claimed = claim_all(&board, &keys, ATTEMPT).await;
+    server.run::<()>(&["SET", "taskflow:trash", "x"]);
+    let outcomes = [Outcome::Consume, Outcome::Trash(None), Outcome::Consume];
+    let settlements: Vec<_> = claimed
+        .into_iter()
+        .zip(outcomes)
+        .map(|(claimed, outcome)| {
+            let claimed = claimed.unwrap();
+            let authority = Authority::Claim(ada().owner, claimed.fence);
+            Settlement::of(claimed.job.key, outcome, authority)
+        })
+        .collect();
+    let settled: Vec<Result<Settled>> = board.settle(&settlements).await.unwrap();
+    assert!(
+        matches!(&settled[..], [Ok(_), Err(BoardError::Failed { .. }), Ok(_)]),
+        "{settled:?}"
+    );
+    let left = jobs(&board).await;
+    assert_eq!(left.len(), 1);
+    // Nothing of it was done.
+    assert!(left[0].holding.as_ref().unwrap().fence.is_some());
+}
+
+#[tokio::test]
+async fn read_only_server_refuses_all_without_effect() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let keys = three(&board).await;
+    let held = claim_all(&board, &keys[..2], ATTEMPT).await;
+    let fences: Vec<_> = held.into_iter().map(|held| held.unwrap().fence).collect();
+    let trashed = post_one(&board, "trashed").await;
+    let trash = (
+        Outcome::Trash(None),
+        Authority::Override(Witness::Unclaimed),
+    );
+    board.settle_one(&trashed, trash.0, trash.1).await.unwrap();
+    let claims: Vec<_> = (keys.iter().zip(&fences))
+        .map(|(key, fence)| Claim {
+            key: key.clone(),
+            owner: ada().owner,
+            fence: Some(fence.clone()),
+            term: LONG,
+        })
+        .collect();
+    let settlements: Vec<_> = (claims.iter())
+        .map(|claim| Settlement::of(claim.key.clone(), Outcome::Consume, by_name("ada")))
+        .collect();
+    let before = everything(&server);
+    let by = claimant("bob", Term::Kept(LONG));
+    for (begin, end) in [
+        (["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]),
+        (
+            ["CONFIG SET", "min-replicas-to-write", "1"],
+            ["CONFIG SET", "min-replicas-to-write", "0"],
+        ),
+    ] {
+        let run = |words: [&str; 3]| {
+            let words: Vec<_> = words.iter().flat_map(|word| word.split(' ')).collect();
+            server.run::<()>(&words);
+        };
+        run(begin);
+        let answers = [
+            board.claim(&keys[2..], &by, 1, ATTEMPT).await.map(drop),
+            board.renew(&claims).await.map(drop),
+            board.settle(&settlements).await.map(drop),
+            board
+                .restore(&[crate::job::Restore::from_trash(trashed.clone(), None)])
+                .await
+                .map(drop),
+            board.purge(&[Purge::of(trashed.clone())]).await.map(drop),
+        ];
+        let is_refused = |answer: &Result<()>| {
+            let source = answer.as_ref().err().and_then(std::error::Error::source);
+            source.is_some_and(|it| {
+                ["take", "accept", "replica"]
+                    .iter()
+                    .any(|word| it.to_string().contains(word))
+            })
+        };
+        assert!(answers.iter().all(is_refused), "{begin:?}: {answers:?}");
+        run(end);
+        assert_eq!(everything(&server), before, "{begin:?}");
+    }
+    let renewed = board.renew(&claims).await.unwrap();
+    assert!(renewed.iter().all(Result::is_ok), "{renewed:?}");
+}
+
+#[tokio::test]
+async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    // From here on the server knows the scripts.
+    let key = post_one(&board, "resize").await;
+    let fence = claim_one(&board, &key, &ada()).await.unwrap().fence;
+    let by_claim = Authority::Claim(ada().owner, fence);
+    board.settle_one(&key, release(), by_claim).await.unwrap();
+    let bad = JobKey::new("bad");
+    server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
+    let by_hand = claimant("ada", Term::Indefinite);
+    let unread = claim_one(&board, &bad, &by_hand).await;
+    assert!(
+        matches!(unread, Err(BoardError::Malformed { .. })),
+        "{unread:?}"
+    );
+    assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]), 0);
+
+    let proxy = Proxy::start(server.port());
+    let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
+    let afar: Subject = Arc::new(Redis::new(
+        &url,
+        None,
+        PATIENCE,
+        Limit::USUAL,
+        crate::job::HISTORY,
+    ));
+    proxy.set_at("EVALSHA", Mood::Stall);
+    let claiming = tokio::spawn({
+        let bad = bad.clone();
+        async move { claim_one(&afar, &bad, &by_hand).await }
+    });
+    let start = Instant::now();
+    while server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]) == 0 {
+        assert!(start.elapsed() < PATIENCE, "it is not claimed");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+    proxy.set(Mood::PassOn);
+    let unknown = claiming.await.unwrap();
+    assert!(
+        matches!(unknown, Err(BoardError::Unknown { .. })),
+        "{unknown:?}"
+    );
+    assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]), 1);
+}
+
+#[tokio::test]
+async fn conductors_are_listed_despite_foreign_entries() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    server.run::<redis::Value>(&["LPUSH", "taskflow:conductor.odd", "x"]);
+    server.run::<redis::Value>(&["SET", "taskflow:conductor.text", "x"]);
+    assert_eq!(board.conductors().await.unwrap(), []);
+}

@@ -1,0 +1,92 @@
+//! The history of a Redis board, and the rights that it needs.
+
+use super::*;
+use crate::board::conformance::{
+    list,
+    past::{self, forgotten},
+};
+
+#[tokio::test]
+async fn old_history_entries_are_deleted() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let url = server.url("");
+    let board: Subject = Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL, past::FEW));
+    past::history_is_limited_to_the_configured_length(&board).await;
+}
+
+#[tokio::test]
+async fn denied_history_does_not_block_settling() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let keys = [
+        "~taskflow:listings",
+        "~taskflow:sequence",
+        "~taskflow:trash",
+        "~taskflow:fence",
+        "~taskflow:*.*",
+    ];
+    for rights in [&["allkeys", "-xadd"][..], &keys] {
+        let mut user = vec![
+            "ACL",
+            "SETUSER",
+            "eve",
+            "reset",
+            "on",
+            "nopass",
+            "+@all",
+            "allchannels",
+        ];
+        user.extend(rights);
+        server.run::<()>(&user);
+        let board = board_of(&server, Some("eve"));
+        let tried = board.try_past().await;
+        assert!(matches!(tried, Err(BoardError::Denied { .. })), "{tried:?}");
+        for why in forgotten(&board).await {
+            assert!(why.as_ref().unwrap().contains("can't"), "{why:?}");
+        }
+    }
+    board.try_past().await.unwrap();
+    assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:past"]), 0);
+    assert_eq!(forgotten(&board).await, [None, None]);
+}
+
+#[tokio::test]
+async fn history_key_of_another_type_blocks_nothing() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    server.run::<()>(&["SET", "taskflow:past", "x"]);
+    assert!(board.try_past().await.is_err());
+    for why in forgotten(&board).await {
+        assert!(why.as_ref().unwrap().contains("WRONGTYPE"), "{why:?}");
+    }
+    server.run::<()>(&["DEL", "taskflow:past"]);
+    assert_eq!(forgotten(&board).await, [None, None]);
+}
+
+#[tokio::test]
+async fn history_truncates_long_texts() {
+    let Some((board, _server)) = open() else {
+        return;
+    };
+    past::history_truncates_long_texts(&board).await;
+}
+
+#[tokio::test]
+async fn oversized_sidecar_makes_no_oversized_history_entry() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let key = post_one(&board, "resize").await;
+    claim_one(&board, &key, &ada()).await.unwrap();
+    let name = format!("taskflow:{key}.jobboard");
+    server.run::<u32>(&["SETRANGE", &name, "1000000", "x"]);
+    past::end(&board, &key, Outcome::Consume, None).await;
+    let remembered = list(&board, past::PAST).await;
+    assert_eq!((remembered.len(), &*remembered[0].name), (1, "resize"));
+    let room = server.run::<u32>(&["MEMORY", "USAGE", "taskflow:past"]);
+    assert!(room < 10_000, "{room}");
+}

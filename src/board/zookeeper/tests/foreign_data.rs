@@ -1,0 +1,179 @@
+//! Malformed nodes, and how to fix them.
+
+use super::*;
+use crate::board::ClaimRules;
+
+#[tokio::test]
+async fn unowned_lock_can_be_forced() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    for lock in [
+        "",
+        "{",
+        "{}",
+        r#"{"owner": 5}"#,
+        r#"{"owner": ""}"#,
+        "\u{1}",
+        r#"{"owner": null}"#,
+    ] {
+        for outcome in [release(), Outcome::Consume, trash()] {
+            let key = post_one(&board, "odd").await;
+            nodes.put(&site.paths.lock(&key), lock).await;
+            let job = on_board(&board, &key).await;
+            assert!(job.problem.is_some(), "{lock}");
+            assert!(
+                job.holding
+                    .as_ref()
+                    .is_none_or(|holding| holding.owner.is_none())
+            );
+            let refused = claim_one(&board, &key, &bob()).await;
+            assert!(
+                matches!(refused, Err(BoardError::AlreadyClaimed { owner: None })),
+                "{lock}"
+            );
+            let refused = settle(&board, &key, by_name("bob"), outcome.clone()).await;
+            assert!(refused.is_err(), "{lock}");
+            let seen = Witness::of(&Entry::Job(Box::new(job)));
+            settle(&board, &key, Authority::Override(seen), outcome.clone())
+                .await
+                .unwrap();
+            assert!(!nodes.has(&site.paths.lock(&key)).await);
+            if matches!(outcome, Outcome::Abandon(_)) {
+                claim_one(&board, &key, &bob()).await.unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn unreadable_sidecar_does_not_block_its_batch() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    for text in ["", "[]", r#"{"v":3}"#, r#"{"v":1,"attempts":"x"}"#] {
+        let mut keys = Vec::new();
+        for name in ["first", "second", "third"] {
+            keys.push(post_one(&board, name).await);
+        }
+        nodes.put(&site.paths.side(&keys[1]), text).await;
+        let odd = on_board(&board, &keys[1]).await;
+        assert!(odd.is_unfit && odd.problem.is_some(), "{text}: {odd:?}");
+        let by = claimant("ada", Term::Kept(LONG));
+        let answers = board.claim(&keys, &by, 3, ATTEMPT).await.unwrap();
+        assert!(
+            matches!(&answers[..], [Ok(_), Err(BoardError::Unfit { .. }), Ok(_)]),
+            "{text}: {answers:?}"
+        );
+        claim_one(&board, &keys[1], &ada()).await.unwrap();
+        settle(&board, &keys[1], by_name("ada"), Outcome::Consume)
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn foreign_child_of_a_job_is_reported_and_kept() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    let key = post_one(&board, "parent").await;
+    let child = format!("{}/child", site.job(&key));
+    nodes.put(&child, "precious").await;
+    claim_one(&board, &key, &ada()).await.unwrap();
+    for outcome in [Outcome::Consume, trash()] {
+        let refused = settle(&board, &key, by_name("ada"), outcome).await;
+        match refused {
+            Err(BoardError::Occupied { node, below, .. }) => {
+                assert_eq!((node, below.as_str()), (site.job(&key), "child"));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    settle(&board, &key, by_name("ada"), release())
+        .await
+        .unwrap();
+    assert!(nodes.has(&child).await);
+}
+
+#[tokio::test]
+async fn invalid_job_names_are_not_found() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let board = site.board();
+    let good = post_one(&board, "good").await;
+    let long = format!("job{}", "9".repeat(5000));
+    for name in [
+        "",
+        "job/../x",
+        "job/x",
+        "..",
+        "job\0",
+        "job\u{1}",
+        "job\u{e000}",
+        &long,
+        "job.lock",
+    ] {
+        let key = JobKey::new(name);
+        let refused = claim_one(&board, &key, &ada()).await;
+        assert!(
+            matches!(refused, Err(BoardError::NoSuchJob)),
+            "{name:?}: {refused:?}"
+        );
+        let refused = settle(&board, &key, by_name("ada"), Outcome::Consume).await;
+        assert!(
+            matches!(refused, Err(BoardError::NoSuchJob)),
+            "{name:?}: {refused:?}"
+        );
+        for refused in [restore(&board, &key).await, purge(&board, &key).await] {
+            assert!(
+                matches!(refused, Err(BoardError::NoSuchJob)),
+                "{name:?}: {refused:?}"
+            );
+        }
+        let answers = board
+            .claim(&[key, good.clone()], &ada(), 1, BY_HAND)
+            .await
+            .unwrap();
+        assert!(answers[1].is_ok());
+        settle(&board, &good, by_name("ada"), release())
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn unknown_sidecar_members_survive_every_operation() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    let key = post_one(&board, "resize").await;
+    let beside = site.paths.side(&key);
+    nodes
+        .put(
+            &beside,
+            r#"{"v":1,"attempts":4294967295,"colour":{"of":"it"}}"#,
+        )
+        .await;
+    let kept = async || {
+        let (data, _) = nodes.get(&beside).await.unwrap();
+        let side: serde_json::Value = serde_json::from_slice(&data).unwrap();
+        assert_eq!(side["colour"], json!({"of": "it"}), "{side}");
+        side["attempts"].clone()
+    };
+    let rules = ClaimRules {
+        is_attempt: true,
+        ..BY_HAND
+    };
+    board.claim_one(&key, &ada(), rules).await.unwrap();
+    assert_eq!(kept().await, json!(u32::MAX));
+    settle(&board, &key, by_name("ada"), trash()).await.unwrap();
+    assert_eq!(kept().await, json!(u32::MAX));
+    restore(&board, &key).await.unwrap();
+    assert_eq!(kept().await, json!(null));
+}

@@ -1,0 +1,250 @@
+//! What signals have a conductor do while it works.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal};
+use serde_json::{Value, json};
+
+use super::{Stage, on_every_board, stage::set_mode};
+use crate::support::{
+    env::{Invocation, Running, stays, wait_until},
+    manager::Manager,
+    process::is_alive,
+    proxy::Mood,
+    servers::Host,
+};
+
+on_every_board!(
+    quiet_conductor_takes_no_more_jobs_and_stays,
+    timer_and_limit_signals_end_a_conductor_cleanly,
+    jobs_continue_during_a_reload,
+);
+
+/// A job that runs until the file `go` is there.
+const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
+
+fn course(stage: &Stage) -> Value {
+    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    listed[0]["course"].clone()
+}
+
+fn quiet_conductor_takes_no_more_jobs_and_stays(stage: &Stage) {
+    stage.post("first", WAITS);
+    let conductor = stage.start(&["--name", "w1", "-j2", "--idle-exit", "1s"]);
+    stage.logged(1);
+    conductor.signal(Signal::USR1);
+    wait_until("it is told", || course(stage) == "quiet");
+    let second = stage.post("second", "echo ran >> log");
+    let why = stage
+        .env
+        .jobboard(&["explain", &second, "-o", "table"])
+        .run();
+    assert!(why.stdout.contains("quiet"), "{why}");
+    let listed = stage.env.jobboard(&["conductors", "-o", "table"]).run();
+    assert!(listed.succeeded().contains("quiet: first"), "{listed}");
+    fs::write(stage.env.file("go"), "").unwrap();
+    stays("left alone", Duration::from_secs(2), || {
+        stage.env.state(&second) == "UNCLAIMED"
+    });
+    conductor.signal(Signal::USR1);
+    stage.logged(2);
+    conductor.ended().succeeded();
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
+#[test]
+fn conductor_that_has_not_read_the_board_is_not_idle() {
+    let Some(stage) = Stage::redis() else { return };
+    stage.post("a", "echo ran >> log");
+    let (board, proxy) = stage.through_proxy();
+    proxy.set_at("HSCAN", Mood::Stall);
+    let conductor = stage.start(&["--board", &board, "--idle-exit", "200ms"]);
+    wait_until("it looks", || proxy.has_sprung());
+    let pid = Pid::from_raw(i32::try_from(conductor.pid()).unwrap()).unwrap();
+    stays("at work", Duration::from_secs(2), || is_alive(pid));
+    proxy.set(Mood::PassOn);
+    conductor.ended().succeeded();
+    assert_eq!(stage.log(), ["ran"]);
+}
+
+fn timer_and_limit_signals_end_a_conductor_cleanly(stage: &Stage) {
+    for signal in [Signal::ALARM, Signal::XCPU, Signal::POWER, Signal::QUIT] {
+        stage.post("a", "echo began >> log; sleep 0.2; echo ended >> log");
+        let before = stage.log().len();
+        let conductor = stage.start(&[]);
+        stage.logged(before + 1);
+        conductor.signal(signal);
+        conductor.ended().succeeded();
+        assert_eq!(stage.log().len(), before + 2, "{signal:?}");
+    }
+}
+
+fn jobs_continue_during_a_reload(stage: &Stage) {
+    let mut jobs = stage.post_many(60, "echo $JOBBOARD_JOB >> log; sleep 0.02");
+    let manager = Manager::start(&stage.env);
+    let conduct = stage.conduct(&["-j3", "--drain"]).in_session();
+    let start = Instant::now();
+    let conductor = manager.over(conduct).spawn();
+    for reloads in 1..=3 {
+        stage.logged(reloads * 10);
+        conductor.signal(Signal::HUP);
+        wait_until("it is ready again", || {
+            manager.count("READY=1") == reloads + 1
+        });
+    }
+    let run = conductor.ended();
+    run.succeeded();
+    assert_eq!(run.stderr.matches("=reloaded\n").count(), 3, "{run}");
+    let mut ran = stage.log();
+    ran.sort();
+    jobs.sort();
+    assert_eq!(ran, jobs);
+    let heard = manager.heard();
+    let is_status = |line: &&String| line.starts_with("STATUS=");
+    let told = heard.iter().filter(is_status).count() as u64;
+    assert!(told <= start.elapsed().as_secs() + 8, "{heard:?}");
+    let reloading = heard.iter().position(|line| line == "RELOADING=1").unwrap();
+    assert!(
+        heard[reloading + 1].starts_with("MONOTONIC_USEC="),
+        "{heard:?}"
+    );
+    assert!(
+        heard[..reloading].contains(&"READY=1".to_owned()),
+        "{heard:?}"
+    );
+}
+
+/// Prepares a conductor that runs what its configuration says.
+fn configured(stage: &Stage, table: &str) -> Invocation {
+    configure(stage, table);
+    stage
+        .env
+        .jobboard(&["conduct", "--name", "w1"])
+        .in_session()
+}
+
+fn configure(stage: &Stage, table: &str) {
+    let url = stage.redis_server().unwrap().board();
+    stage.env.configure(&format!(
+        "default = \"a\"\n[board.a]\nurl = \"{url}\"\n{table}\n"
+    ));
+}
+
+/// Has it read again, and waits until it has told what came of that.
+fn reads_again(conductor: &Running, told: &str) {
+    let before = conductor.stderr().matches(told).count();
+    conductor.signal(Signal::HUP);
+    wait_until(told, || conductor.stderr().matches(told).count() > before);
+}
+
+#[test]
+fn reload_applies_the_current_policy() {
+    let Some(stage) = Stage::redis() else { return };
+    let manager = Manager::start(&stage.env);
+    let sh = "conduct = { allow = [\"/bin/sh\", \"/usr/bin/sh\"] }";
+    let conductor = manager.over(configured(&stage, sh)).spawn();
+    stage.post("shell", "echo shell >> log");
+    stage.logged(1);
+    let env = ["post", "other", "--", "env", "true"];
+    stage.env.jobboard(&env).run().succeeded();
+    stage.says(&conductor, "example=other");
+    // What is wrong changes nothing, and jobs go on.
+    for (wrong, told) in [
+        ("conduct = { allow = [\"sh\"] }", "is not an absolute path"),
+        (
+            "conduct = { allow = [\"/*\"], allow_any = true }",
+            "use either",
+        ),
+        ("conduct = { allw = [] }", "unknown key `allw`"),
+        ("conduct = { handlers = \"nowhere\" }", "no directory"),
+        ("", "could run any program here"),
+        ("url", "config.toml, line 4"),
+    ] {
+        configure(&stage, wrong);
+        reads_again(&conductor, "not_reloaded");
+        stage.says(&conductor, told);
+        manager.shows(", not reloaded: ");
+        // What is right by now is not known before it is read.
+        configure(&stage, sh);
+        let before = stage.log().len();
+        stage.post("shell", "echo shell >> log");
+        stage.logged(before + 1);
+    }
+    let ran = stage.log().len();
+    configure(
+        &stage,
+        "who = \"ada\"\nconduct = { allow = [\"/usr/bin/env\", \"/bin/env\"] }",
+    );
+    reads_again(&conductor, r#"reloaded needs_restart="[\"who\"]""#);
+    wait_until("it is run", || stage.env.names().is_empty());
+    manager.shows("no runnable jobs");
+    assert!(
+        !manager.status().contains("reloaded"),
+        "{}",
+        manager.status()
+    );
+    wait_until("it is told", || {
+        let told = stage.env.jobboard(&["conductors", "--json"]).run().json();
+        told[0]["accepts"]["programs"] == json!(["/usr/bin/env", "/bin/env"])
+    });
+    stage.post("shell", "echo shell >> log");
+    stage.says(&conductor, "example=shell");
+    assert_eq!(stage.log().len(), ran);
+    let elsewhere = "[board.b]\nurl = \"sqlite:b.db\"\n";
+    stage
+        .env
+        .configure(&format!("default = \"b\"\n{elsewhere}"));
+    reads_again(&conductor, "not_reloaded");
+    stage.says(&conductor, "restart");
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
+}
+
+#[test]
+fn new_handler_runs_after_a_reload() {
+    let Some(stage) = Stage::redis() else { return };
+    let folder = stage.env.root().join("config/jobboard/handlers");
+    fs::create_dir_all(&folder).unwrap();
+    set_mode(&folder, 0o755);
+    let conductor = configured(&stage, "conduct = { handlers = \"handlers\" }").spawn();
+    stage.env.post("resize");
+    stage.says(&conductor, "example=resize");
+    fs::write(folder.join("resize"), "#!/bin/sh\necho resized >> log\n").unwrap();
+    set_mode(&folder.join("resize"), 0o755);
+    reads_again(&conductor, "reloaded");
+    stage.logged(1);
+    let config = stage.env.jobboard(&["config"]).run();
+    let told = config
+        .succeeded()
+        .lines()
+        .find(|line| line.starts_with("conduct"));
+    assert!(
+        told.is_some_and(|line| line.contains("config/jobboard/handlers")),
+        "{config}"
+    );
+    // The command line has the last word.
+    let refused = stage.env.jobboard(&["conduct", "--allow-env", "A"]).run();
+    assert!(
+        refused.failed(8).contains("set an execution policy"),
+        "{refused}"
+    );
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
+}
+
+#[test]
+fn conductor_releases_its_jobs_when_the_terminal_hangs_up() {
+    let stage = Stage::embedded().unwrap();
+    let job = stage.post("a", WAITS);
+    let conduct = stage.conduct(&["--grace", "100ms", "--name", "w1"]);
+    let terminal = conduct.at_terminal(80).spawn();
+    stage.logged(1);
+    terminal.kill();
+    wait_until("it has ended", || stage.env.state(&job) == "UNCLAIMED");
+    let job = stage.env.show(&job);
+    assert_eq!(job["attempts"], 0, "{job}");
+    wait_until("it is gone", || course(&stage) == Value::Null);
+}

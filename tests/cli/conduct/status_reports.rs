@@ -1,0 +1,183 @@
+//! What a conductor tells of itself: to the registry, and to its log when it is asked.
+
+use std::{fs, time::Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{Stage, on_every_board, stage::set_mode};
+use crate::support::env::wait_until;
+
+on_every_board!(
+    registry_shows_running_jobs_and_results,
+    registry_shows_skipped_jobs_with_reasons,
+    dead_conductor_is_listed_as_silent,
+    signal_makes_the_conductor_print_its_state,
+);
+
+/// A job that runs until the file `go` is there.
+const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
+
+/// Returns the only conductor of the board.
+fn conductor(stage: &Stage) -> Value {
+    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    listed[0].clone()
+}
+
+fn registry_shows_running_jobs_and_results(stage: &Stage) {
+    let running = stage.start(&["--name", "w1", "-j2", "--max-attempts", "1"]);
+    let told = conductor(stage);
+    let at_first = ["version", "slots", "running", "silent", "course", "done"];
+    let at_first: Vec<_> = at_first.map(|key| told[key].clone()).into();
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        json!(at_first),
+        json!([version, 2, 0, false, "working", 0]),
+        "{told}"
+    );
+    let job = stage.post("waits", WAITS);
+    wait_until("it is told", || conductor(stage)["running"] == 1);
+    let told = conductor(stage);
+    let run = &told["runs"][0];
+    assert_eq!(
+        (&run["uuid"], &run["name"], &run["attempt"]),
+        (&json!(job), &json!("waits"), &json!(1)),
+        "{told}"
+    );
+    assert!(told["last_seen"].is_string(), "{told}");
+    let table = stage.env.jobboard(&["conductors", "-o", "table"]).run();
+    let row = table.succeeded().lines().nth(1).unwrap().to_owned();
+    assert!(row.contains(" waits "), "{row}");
+    let page = stage
+        .env
+        .jobboard(&["conductors", "w", "-o", "table"])
+        .run();
+    assert!(page.succeeded().contains("1 of 2 slots"), "{page}");
+    fs::write(stage.env.file("go"), "").unwrap();
+    stage.post("fails", "false");
+    wait_until("both are counted", || {
+        let told = conductor(stage);
+        told["done"] == 1 && told["failed"] == 1 && told["running"] == 0
+    });
+    running.signal(Signal::TERM);
+    running.ended().succeeded();
+    let gone = stage.env.jobboard(&["conductors", "w1"]).run();
+    assert!(gone.failed(3).contains("w1"), "{gone}");
+}
+
+fn registry_shows_skipped_jobs_with_reasons(stage: &Stage) {
+    let post = ["post", "flow", "flow_uuid=x"];
+    let flow = stage.env.jobboard(&post).run().posted();
+    let running = stage.start(&["--filter", "name!=z", "--name", "w1"]);
+    wait_until("it is told", || conductor(stage)["skipped"] != json!([]));
+    let told = conductor(stage);
+    assert_eq!(
+        told["skipped"],
+        json!([{"reason": "the job has no command", "jobs": 1, "example": "flow", "job": flow}])
+    );
+    assert_eq!(told["accepts"]["filters"], json!(["name!=z"]));
+    assert_eq!(told["accepts"]["programs"], Value::Null);
+    running.signal(Signal::TERM);
+    running.ended().succeeded();
+}
+
+fn dead_conductor_is_listed_as_silent(stage: &Stage) {
+    let running = stage.start(&["--name", "w1"]);
+    running.kill();
+    let told = conductor(stage);
+    assert_eq!(told["silent"], true, "{told}");
+    let table = stage.env.jobboard(&["conductors", "-o", "table"]).run();
+    assert!(table.succeeded().contains("silent "), "{table}");
+}
+
+fn signal_makes_the_conductor_print_its_state(stage: &Stage) {
+    stage
+        .env
+        .jobboard(&["post", "flow", "flow_uuid=x"])
+        .run()
+        .posted();
+    stage.post("waits", WAITS);
+    let running = stage.start(&[]);
+    stage.logged(1);
+    stage.says(&running, "skipped");
+    for times in 1..=2 {
+        running.signal(Signal::USR2);
+        wait_until("it is told", || {
+            running.stderr().matches("=state running=1 ").count() == times
+        });
+    }
+    stage.says(&running, "=running uuid=");
+    wait_until("the reasons are told again", || {
+        running
+            .stderr()
+            .matches("skipped jobs=1 example=flow")
+            .count()
+            == 3
+    });
+    fs::write(stage.env.file("go"), "").unwrap();
+    running.signal(Signal::TERM);
+    let ended = running.ended();
+    ended.succeeded();
+    assert!(ended.stderr.contains("event=job_consumed uuid="), "{ended}");
+}
+
+#[test]
+fn skip_reasons_do_not_hide_each_other() {
+    let Some(stage) = Stage::redis() else { return };
+    let folder = stage.env.file("handlers");
+    fs::create_dir(&folder).unwrap();
+    for (name, mode) in [("fine", 0o755), ("resize", 0o775)] {
+        fs::write(folder.join(name), "#!/bin/sh\n").unwrap();
+        set_mode(&folder.join(name), mode);
+    }
+    set_mode(&folder, 0o755);
+    for name in ["other", "resize"] {
+        stage.env.post(name);
+    }
+    let conduct = ["conduct", "--handlers", "handlers", "--name", "w1"];
+    let running = stage.env.jobboard(&conduct).spawn();
+    stage.says(&running, "resize is writable by other users");
+    stage.says(&running, "example=other");
+    stage.env.post("another");
+    stage.says(&running, "example=another");
+    let handlers = &conductor(&stage)["accepts"]["handlers"];
+    assert_eq!(handlers["fine"], Value::Null);
+    let refused = handlers["resize"].as_str().unwrap();
+    assert!(refused.contains("is writable by other users"), "{handlers}");
+    running.signal(Signal::TERM);
+    let ended = running.ended();
+    let summary = ended.stderr.lines().last().unwrap();
+    for reason in [
+        "no handler matches its name",
+        "resize is writable by other users",
+    ] {
+        assert!(summary.contains(reason), "{ended}");
+    }
+}
+
+#[test]
+fn registry_is_updated_at_most_once_a_second_and_only_on_change() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    // Of all scripts only the registry's is sent whole each time.
+    let asked = || {
+        let stats = server.run(&["INFO", "commandstats"]);
+        let calls = stats.split("cmdstat_eval:calls=").nth(1);
+        let calls = calls.and_then(|rest| rest.split(',').next());
+        calls.map_or(0, |calls| calls.parse::<u64>().unwrap())
+    };
+    stage.post_many(300, "true");
+    let (before, start) = (asked(), Instant::now());
+    let running = stage.start(&["--name", "w1", "-j4"]);
+    wait_until("all is done", || conductor(&stage)["done"] == 300);
+    // The other scripts are sent once, when the server does not know them yet.
+    let most = start.elapsed().as_secs() + 6;
+    assert!(asked() - before <= most, "{} in {most}s", asked() - before);
+    let (before, start) = (asked(), Instant::now());
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let refreshes = start.elapsed().as_secs() / 10 + 1;
+    assert!(asked() - before <= refreshes, "{}", asked() - before);
+    running.signal(Signal::TERM);
+    running.ended().succeeded();
+}

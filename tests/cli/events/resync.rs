@@ -1,0 +1,219 @@
+//! After whatever broke: a resync, and then nothing but the truth.
+
+use std::{
+    collections::BTreeMap,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{Told, count, listed, watch, whole};
+use crate::{
+    interop::shared::Shared,
+    support::{
+        env::{Env, Running, SOON, comes_true, wait_until},
+        servers::{Peer, Server, ZooKeeper},
+    },
+};
+
+/// Somebody who watches a board on which something breaks.
+struct Witness<H> {
+    env: Env,
+    server: H,
+    watching: Running,
+}
+
+/// Breaks something.
+type Fault<H> = fn(&mut Witness<H>);
+
+/// Makes the owner of each job on the board what it is after an event.
+fn follow(board: &mut BTreeMap<String, Value>, event: &Value) {
+    let Some(uuid) = event["uuid"].as_str() else {
+        return;
+    };
+    match event["event"].as_str().unwrap() {
+        "posted" | "restored" | "abandoned" | "expired" => {
+            board.insert(uuid.to_owned(), Value::Null);
+        }
+        "claimed" | "extended" => {
+            board.insert(uuid.to_owned(), event["owner"].clone());
+        }
+        "consumed" | "trashed" => {
+            board.remove(uuid);
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// Follows the lines of a stream from one on, which may say again what is known.
+fn followed(board: &BTreeMap<String, Value>, stream: &str, from: usize) -> BTreeMap<String, Value> {
+    let mut board = board.clone();
+    for line in whole(stream).lines().skip(from) {
+        let event: Value = serde_json::from_str(line).unwrap();
+        if event["event"] != "resync" {
+            follow(&mut board, &event);
+        }
+    }
+    board
+}
+
+/// Does this and that, by both if there are two.
+fn something_happens(env: &Env, peer: Option<&mut Peer>, name: &str) {
+    let ours = env.post(name);
+    let Some(peer) = peer else {
+        let other = env.post(name);
+        env.claim(&ours, "bob");
+        env.claim(&other, "ada");
+        let consume = ["consume", &other, "--who", "ada"];
+        env.jobboard(&consume).run().succeeded();
+        return;
+    };
+    let post = json!({"do": "post", "name": name});
+    let theirs = peer.request(&post).as_str().unwrap().to_owned();
+    env.claim(&theirs, "ada");
+    peer.request(&json!({"do": "claim", "uuid": ours, "who": "bob"}));
+    peer.request(&json!({"do": "consume", "uuid": theirs, "who": "ada"}));
+}
+
+#[test]
+fn fault_is_followed_by_a_resync_and_the_current_state_on_redis() {
+    let faults: [(&str, Fault<Server>); 4] = [
+        ("restart", |it| {
+            it.server.kill();
+            it.server.start_again();
+        }),
+        ("kill", |it| {
+            it.server.run(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+        }),
+        ("flushall", |it| {
+            it.server.run(&["FLUSHALL"]);
+        }),
+        ("flushdb", |it| {
+            it.server.run(&["FLUSHDB"]);
+        }),
+    ];
+    thread::scope(|scope| {
+        for (fault, break_it) in faults {
+            scope.spawn(move || truth_after(fault, "", break_it));
+        }
+    });
+}
+
+#[test]
+fn fault_is_followed_by_a_resync_and_the_current_state_on_zookeeper() {
+    let faults: [(&str, &str, Fault<ZooKeeper>); 4] = [
+        ("restart", "", |it| it.server.process().start_again()),
+        // One that a busy machine does not end by itself.
+        ("outage", "?session=4s", |it| {
+            it.server.process().stop();
+            // The session cannot outlive that, whoever counts.
+            thread::sleep(Duration::from_secs(6));
+            it.server.process().start_again();
+        }),
+        ("stop", "?session=4s", |it| {
+            it.watching.signal(Signal::STOP);
+            wait_until("the session has expired", || !it.server.is_watched());
+            it.env.post("meanwhile");
+            it.watching.signal(Signal::CONT);
+        }),
+        ("meddling", "", |it| {
+            let mut peer = Peer::on(&it.server).unwrap();
+            let node = format!("{}/job0000000000", it.server.path());
+            let posting = json!({"uuid": "00000000-0000-4000-8000-000000000000", "name": "new"});
+            let write = json!({"do": "write", "path": node, "data": posting.to_string()});
+            peer.request(&write);
+        }),
+    ];
+    thread::scope(|scope| {
+        for (fault, tail, break_it) in faults {
+            scope.spawn(move || truth_after(fault, tail, break_it));
+        }
+    });
+}
+
+fn truth_after<H: Told>(fault: &str, tail: &str, break_it: Fault<H>) {
+    let Some(Shared {
+        env,
+        mut peer,
+        server,
+    }) = H::alone().and_then(Shared::on)
+    else {
+        return;
+    };
+    env.post_many(20);
+    let board = format!("{}{tail}", server.board());
+    let watching = watch(&env, &["--board", &board]);
+    something_happens(&env, Some(&mut peer), "before");
+    // It would take its time to come back.
+    drop(peer);
+    let mut witness = Witness {
+        env,
+        server,
+        watching,
+    };
+    witness.expect_current_state_after(fault, break_it, |server| Peer::on(server));
+}
+
+impl<H> Witness<H> {
+    fn expect_current_state_after(
+        &mut self,
+        fault: &str,
+        break_it: Fault<H>,
+        peer: impl FnOnce(&H) -> Option<Peer>,
+    ) {
+        wait_until("all before it is told", || {
+            self.watching.stdout().contains("\"consumed\"")
+        });
+        let start = Instant::now();
+        break_it(self);
+        let stream = || self.watching.stdout();
+        wait_until("a resync is told", || stream().contains("\"resync\""));
+        eprintln!(
+            "faults: after {fault}, a resync came within {:.1?}",
+            start.elapsed()
+        );
+        // From the moment in which the resync was told on, the stream and the board must agree. What
+        // happens while the board is listed is in the stream; to be told it twice does no harm.
+        let from = stream().lines().count();
+        let known = listed(&self.env);
+        let mut peer = peer(&self.server);
+        for round in 0..3 {
+            something_happens(&self.env, peer.as_mut(), &format!("after-{round}"));
+        }
+        let last = self.env.post("last");
+        wait_until("the last post is told", || stream().contains(&last));
+        // The claims of the peer that was dropped may lapse at any time until its session has ended.
+        let (mut told, mut board) = (known, BTreeMap::new());
+        let agree = comes_true(SOON, || {
+            told = followed(&told, &stream(), from);
+            board = listed(&self.env);
+            told == board || count(&stream(), "resync") > 1
+        });
+        assert!(agree, "{fault}: {told:?} is not {board:?}: {}", stream());
+        assert_eq!(count(&stream(), "resync"), 1, "{fault}: {}", stream());
+    }
+}
+
+#[test]
+fn slow_watcher_of_a_file_gets_a_resync_and_the_current_state() {
+    let env = Env::new();
+    env.post_many(20);
+    let watching = watch(&env, &[]);
+    something_happens(&env, None, "before");
+    let mut witness = Witness {
+        env,
+        server: (),
+        watching,
+    };
+    let falls_behind: Fault<()> = |it| {
+        it.watching.signal(Signal::STOP);
+        // More than is kept to be told.
+        it.env.post_many(11_000);
+        let trash = ["trash", "--filter", "name=job-*", "--yes", "--force"];
+        it.env.jobboard(&trash).run().succeeded();
+        it.watching.signal(Signal::CONT);
+    };
+    witness.expect_current_state_after("a long pause", falls_behind, |()| None);
+}

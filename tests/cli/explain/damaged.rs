@@ -1,0 +1,185 @@
+//! Records, locks and rights that are not as they should be.
+
+use serde_json::json;
+
+use super::{Stage, explain, is};
+use crate::support::{env::wait_until, servers::Peer};
+
+#[test]
+fn unreadable_record_on_an_embedded_board_is_explained() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    stage.env.post("resize");
+    let ruin = "PRAGMA ignore_check_constraints = on;
+                UPDATE job SET details = 'nonsense'";
+    stage.env.database().execute_batch(ruin).unwrap();
+    let told = is(&stage, "@1", "unreadable-record");
+    assert_eq!(told.codes().len(), 1, "{}", told.run);
+    let remedy = told.remedy();
+    stage
+        .env
+        .jobboard(&[&remedy[..], &["--yes"]].concat())
+        .run()
+        .succeeded();
+}
+
+#[test]
+fn record_that_peers_delete_is_explained_on_redis() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    server.run_with(&["HSET", "taskflow:listings", "bad"], b"\xc1");
+    let told = is(&stage, "key:bad", "unreadable-record");
+    assert!(told.text().contains("Python"), "{}", told.run);
+    let job = stage.env.post("resize");
+    let told = explain(&stage, &job);
+    assert!(!told.codes().contains("breaks-peers"), "{}", told.run);
+    // Something else stands where the owner should.
+    server.run(&["LPUSH", &format!("taskflow:{job}.owned"), "x"]);
+    let told = is(&stage, &job, "broken-lock");
+    let remedy = told.remedy();
+    stage
+        .env
+        .jobboard(&[&remedy[..], &["--yes"]].concat())
+        .run()
+        .succeeded();
+    is(&stage, &job, "no-conductor");
+}
+
+#[test]
+fn blocking_node_and_unreadable_lock_are_explained_on_zookeeper() {
+    let Some(mut stage) = Stage::zookeeper() else {
+        return;
+    };
+    let job = stage.env.post("resize");
+    let server = stage.zookeeper_server().unwrap();
+    let Some(mut peer) = Peer::on(&*server) else {
+        return;
+    };
+    server.create(&mut peer, "jobx", "{}");
+    server.create(&mut peer, "job0000000000.lock", "nonsense");
+    let told = is(&stage, "key:jobx", "unreadable-record");
+    assert!(told.text().contains("Python"), "{}", told.run);
+    let told = is(&stage, &job, "broken-lock");
+    let remedy = told.remedy();
+    stage
+        .env
+        .jobboard(&[&remedy[..], &["--yes"]].concat())
+        .run()
+        .succeeded();
+    is(&stage, &job, "no-conductor");
+}
+
+#[test]
+fn unrenewed_claim_is_explained_and_a_single_delay_is_not() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    let job = stage.post("long", "touch log; sleep 600");
+    let conductor = stage.start(&["--name", "night"]);
+    wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
+    let short = || server.run(&["PEXPIRE", &format!("taskflow:{job}.owned"), "9000"]);
+    conductor.signal(rustix::process::Signal::STOP);
+    short();
+    let told = is(&stage, &job, "claim-not-renewed");
+    assert_eq!(told.value["will_run"], false);
+    conductor.signal(rustix::process::Signal::CONT);
+    wait_until("it is renewed", || {
+        explain(&stage, &job).verdict() == "running"
+    });
+}
+
+#[test]
+fn unrenewed_claim_is_explained_on_an_embedded_board() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let job = stage.post("long", "touch log; sleep 600");
+    let conductor = stage.start(&["--name", "night"]);
+    wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
+    conductor.signal(rustix::process::Signal::STOP);
+    let sooner = "UPDATE job SET expires_boot = expires_boot - 21000";
+    stage.env.database().execute_batch(sooner).unwrap();
+    is(&stage, &job, "claim-not-renewed");
+    conductor.signal(rustix::process::Signal::CONT);
+    wait_until("it is renewed", || {
+        explain(&stage, &job).verdict() == "running"
+    });
+}
+
+#[test]
+fn clock_skew_is_explained() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let job = stage.env.post("resize");
+    assert!(!explain(&stage, &job).codes().contains("clock-skew"));
+    let ahead = "UPDATE job SET created_on = created_on + 60000000";
+    stage.env.database().execute_batch(ahead).unwrap();
+    let told = is(&stage, &job, "no-conductor");
+    assert!(told.codes().contains("clock-skew"), "{}", told.run);
+}
+
+#[test]
+fn denied_facts_are_named_and_visible_ones_explained() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    let job = stage.env.post("resize");
+    let claimed = stage.env.post("claimed");
+    stage.env.claim(&claimed, "ada");
+    let allowed = "on nopass ~* &* +@all -scan -xrevrange -xrange -info";
+    let user = [
+        &["ACL", "SETUSER", "eve"],
+        &allowed.split(' ').collect::<Vec<_>>()[..],
+    ]
+    .concat();
+    server.run(&user);
+    let board = format!("redis://eve@{}", server.host());
+    let told = |job: &str| {
+        let words = ["explain", job, "--json", "--board", &board];
+        let run = stage.env.jobboard(&words).run();
+        let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert!(
+            told["unseen"].to_string().contains("the conductors"),
+            "{run}"
+        );
+        told["verdict"].clone()
+    };
+    assert_eq!(told(&job), json!("unavailable"));
+    assert_eq!(told(&claimed), json!("claim-never-expires"));
+}
+
+#[test]
+fn flows_may_have_unregistered_conductors() {
+    for stage in [Stage::redis(), Stage::embedded(), Stage::zookeeper()] {
+        let Some(stage) = stage else { continue };
+        let line = json!({"name": "flow", "book": {"name": "b", "uuid": "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b"}, "details": {}});
+        let post = stage.env.jobboard(&["post", "--from", "-"]);
+        let job = post.stdin(format!("{line}\n")).run().posted();
+        // Where they would be seen, or are none, there is none.
+        let expected = match stage.redis_server() {
+            Some(_) => "unavailable",
+            None => "no-conductor",
+        };
+        is(&stage, &job, expected);
+    }
+}
+
+#[test]
+fn explain_changes_nothing() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    let job = stage.env.post("resize");
+    stage.env.claim(&stage.env.post("claimed"), "ada");
+    let writes = || server.run(&["INFO", "persistence"]);
+    let writes = || {
+        let info = writes();
+        let line = info
+            .lines()
+            .find(|it| it.starts_with("rdb_changes_since_last_save"));
+        line.unwrap().to_owned()
+    };
+    let before = (writes(), server.everything());
+    explain(&stage, &job);
+    assert_eq!(stage.env.jobboard(&["explain"]).run().code, 0);
+    assert_eq!((writes(), server.everything()), before);
+}

@@ -1,0 +1,80 @@
+//! How an explanation reads, in each form of the output.
+
+use crate::support::env::Env;
+
+#[test]
+fn table_output_begins_with_the_verdict() {
+    let env = Env::new();
+    let job = env.post("resize");
+    env.claim(&job, "ada");
+    let words = ["explain", &job[..8], "-o", "table", "--color", "never"];
+    let run = env.jobboard(&words).run();
+    let shown = run.stdout.clone();
+    let lines: Vec<_> = shown.lines().map(str::trim_end).collect();
+    assert_eq!(
+        lines[0],
+        format!("resize {}  claim-never-expires", &job[..8]),
+        "{run}"
+    );
+    assert!((4..=8).contains(&lines.len()), "{run}");
+    assert!(
+        lines.last().unwrap().contains("jobboard abandon --force"),
+        "{run}"
+    );
+    let fields = env.jobboard(&["explain", &job, "-o", "tsv"]).run();
+    let line: Vec<_> = fields.stdout.trim_end().split('\t').collect();
+    assert_eq!(
+        line[..3],
+        [job.as_str(), "claim-never-expires", "warning"],
+        "{fields}"
+    );
+    assert!(line[4].starts_with("jobboard abandon --force "), "{fields}");
+}
+
+#[test]
+fn json_has_a_fixed_set_of_keys() {
+    let env = Env::new();
+    let job = env.post("resize");
+    let run = env.jobboard(&["explain", &job, "--json"]).run();
+    assert_eq!(run.code, 4, "{run}");
+    let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let keys = |value: &serde_json::Value| {
+        let object = value.as_object().unwrap();
+        object.keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(keys(&told), "job name verdict will_run findings unseen");
+    let finding = &told["findings"][0];
+    assert_eq!(
+        keys(finding),
+        "code severity summary jobs since examples impact evidence fix"
+    );
+    assert_eq!(keys(&finding["evidence"][0]), "what value at");
+    assert_eq!(keys(&finding["fix"]), "risk text command");
+}
+
+#[test]
+fn each_code_has_a_section() {
+    let help = Env::new().jobboard(&["help", "troubleshooting"]).run();
+    let codes = "ready backing-off retries-exhausted no-conductor no-matching-conductor invalid-command conductor-refuses \
+                 waiting running unsettled-job claim-never-expires owner-dead claim-expires-soon claim-not-renewed broken-lock unreadable-record unreadable-sidecar \
+                 breaks-peers uuid-mismatch trashed ended unknown-job unfinished-move blocks-posters flow-without-claim \
+                 clock-skew unavailable";
+    for code in codes.split(' ') {
+        assert!(help.stdout.lines().any(|line| line == code), "{code}");
+    }
+}
+
+#[test]
+fn foreign_names_are_escaped_and_several_jobs_are_separated() {
+    let env = Env::new();
+    let job = env.post("resize");
+    let evil = "UPDATE job SET name = 'evil' || char(27) || '[31m'";
+    env.database().execute(evil, []).unwrap();
+    let unknown = "00000000-0000-4000-8000-000000000000";
+    let run = env
+        .jobboard(&["explain", &job, unknown, "-o", "table"])
+        .run();
+    assert_eq!(run.code, 4, "{run}");
+    assert!(!run.stdout.contains('\u{1b}'), "{run}");
+    assert!(run.stdout.contains("unknown-job"), "{run}");
+}

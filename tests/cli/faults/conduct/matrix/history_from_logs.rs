@@ -1,0 +1,168 @@
+//! What was done in a run, from what commands and conductors wrote down of it.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    judge::{self, Noted},
+    worker::{Life, Way, Worker},
+};
+use crate::support::{
+    env::Env,
+    history::{Act, Answer, By, History, How, Sight, What},
+};
+
+/// By how much a time is cut off where a conductor tells it.
+const CUT_OFF: Duration = Duration::from_millis(1);
+
+/// How a job ended by which attempt of a process: how, and when that was told.
+type Told = HashMap<(String, u64), (How, f64)>;
+
+/// Writes down what was done by those who run commands: each claim, that its command lived, and how
+/// it ended.
+pub(super) fn write_down(history: &History, env: &Env, workers: &[Worker], lease: Duration) {
+    let lives: Vec<_> = workers.iter().flat_map(Worker::lives).collect();
+    let lives: HashMap<String, (Life, Told)> = lives
+        .into_iter()
+        .map(|life| (life.pid.to_string(), (notes_of(&life), life)))
+        .map(|(pid, (told, life))| (pid, (life, told)))
+        .collect();
+    let log = judge::log(env);
+    let mut writer = Writer {
+        history,
+        lease,
+        free_since: HashMap::new(),
+    };
+    for (at, noted) in log.iter().enumerate() {
+        match noted.what.as_str() {
+            "start" => {
+                let is_its = |it: &&Noted| {
+                    it.what == "end" && it.job == noted.job && it.fence == noted.fence
+                };
+                let end = log[at..].iter().find(is_its);
+                let pid = noted.owner.rsplit(':').nth(1).unwrap_or_default();
+                writer.attempt(noted, end, lives.get(pid));
+            }
+            // Who holds the lock lives; if it was killed at that moment it did so until then.
+            "double" => writer.runs(noted, noted.other.unwrap_or_default()),
+            _ => {}
+        }
+    }
+}
+
+struct Writer<'a> {
+    history: &'a History,
+    lease: Duration,
+    /// Since when an owner of claims can have claimed a job again.
+    free_since: HashMap<(String, String), Duration>,
+}
+
+impl Writer<'_> {
+    fn attempt(&mut self, start: &Noted, end: Option<&Noted>, by: Option<&(Life, Told)>) {
+        let (history, fence) = (self.history, start.fence);
+        let since = (start.owner.clone(), start.job.clone());
+        let life = by.map(|(life, _)| life);
+        let begun = self.free_since.get(&since).copied();
+        let owner: Arc<str> = start.owner.as_str().into();
+        let claim = What::Claim {
+            owner,
+            fence: Some(fence),
+            term: Some(self.lease),
+        };
+        let started = history.at_wall(start.at);
+        let begun = begun.or(life.map(|life| life.begun)).unwrap_or_default();
+        self.add(start, claim, Answer::Done, (begun, started));
+        self.runs(start, fence);
+        let mut since_end = started;
+        if let Some(end) = end {
+            self.runs(end, fence);
+            since_end = history.at_wall(end.at);
+        }
+        let told = by.and_then(|(life, told)| match life.way {
+            Way::Conduct => told
+                .get(&(start.job.clone(), fence))
+                .map(|(how, at)| (*how, history.at_wall(*at) + CUT_OFF)),
+            // It ends as its command does, once the board has been told.
+            Way::Claim | Way::Run(_) => (life.code == 0).then_some((How::Consume, life.ended)),
+        });
+        if let Some((how, at)) = told {
+            let end = What::End(By::Claim(fence), how);
+            self.free_since.insert(since, at);
+            self.add(start, end, Answer::Done, (since_end, at));
+        } else {
+            let end = What::End(By::Claim(fence), How::Any);
+            self.add(start, end, Answer::Unknown, (since_end, since_end));
+        }
+    }
+
+    /// Writes down that the command of a claim lived as something was noted.
+    fn runs(&self, noted: &Noted, fence: u64) {
+        let at = self.history.at_wall(noted.at);
+        self.add(noted, What::Runs(fence), Answer::Done, (at, at));
+    }
+
+    fn add(&self, noted: &Noted, what: What, answer: Answer, (begun, ended): (Duration, Duration)) {
+        self.history.add(Act {
+            job: noted.job.as_str().into(),
+            who: noted.owner.as_str().into(),
+            what,
+            answer,
+            begun: begun.min(ended),
+            ended,
+        });
+    }
+}
+
+/// Reads from what a conductor told how its attempts ended.
+fn notes_of(life: &Life) -> Told {
+    let mut told = Told::new();
+    let mut running: HashMap<String, u64> = HashMap::new();
+    for note in life.said.lines() {
+        let Ok(note) = serde_json::from_str::<Value>(note) else {
+            continue;
+        };
+        let text = |key: &str| note[key].as_str().unwrap_or_default().to_owned();
+        let job = text("uuid");
+        let how = match text("event").as_str() {
+            "running_start" => {
+                running.insert(job, text("fence").parse().unwrap());
+                continue;
+            }
+            "job_consumed" => How::Consume,
+            "job_abandoned" | "job_postponed" => How::Abandon,
+            "job_trashed" => How::Trash,
+            _ => continue,
+        };
+        let time = chrono::DateTime::parse_from_rfc3339(&text("time")).unwrap();
+        let at = time.timestamp_micros() as f64 / 1e6;
+        if let Some(fence) = running.remove(&job) {
+            told.insert((job, fence), (how, at));
+        }
+    }
+    told
+}
+
+/// Writes down where jobs are in the end; whoever could change that has to be gone.
+pub(super) fn look(history: &History, env: &Env, jobs: impl IntoIterator<Item = String>) {
+    let begun = history.now();
+    let [board, trash] = env.everything();
+    let has = |listed: &Value, job: &str| {
+        let mut listed = listed.as_array().unwrap().iter();
+        listed.any(|it| it["uuid"] == *job)
+    };
+    for job in jobs {
+        let on_board = match has(&board, &job) {
+            true => Sight::OnBoard,
+            false => Sight::Gone,
+        };
+        let in_trash = match has(&trash, &job) {
+            true => Sight::InTrash,
+            false => Sight::NotInTrash,
+        };
+        for sight in [on_board, in_trash] {
+            let who = ("in the end", job.as_str());
+            history.note(who, What::Seen(sight), begun, Some(Answer::Done));
+        }
+    }
+}

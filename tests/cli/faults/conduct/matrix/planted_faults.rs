@@ -1,0 +1,255 @@
+//! The judge of histories finds what is wrong in them, and nothing in those that are right.
+
+use std::time::Duration;
+
+use super::{
+    actors::{Crew, Hand},
+    chance::Dice,
+    strike::Other,
+};
+use crate::{
+    conduct::Stage,
+    faults::{random, size},
+    support::history::{Act, Answer, By, History, How, Sight, What},
+};
+
+/// An act of a job, from and until these milliseconds.
+fn act(who: &str, what: What, answer: Answer, (begun, ended): (u64, u64)) -> Act {
+    Act {
+        job: "job".into(),
+        who: who.into(),
+        what,
+        answer,
+        begun: Duration::from_millis(begun),
+        ended: Duration::from_millis(ended),
+    }
+}
+
+fn done(who: &str, what: What, span: (u64, u64)) -> Act {
+    act(who, what, Answer::Done, span)
+}
+
+/// A claim for a second.
+fn claim(owner: &str, fence: u64) -> What {
+    What::Claim {
+        owner: owner.into(),
+        fence: Some(fence),
+        term: Some(Duration::from_secs(1)),
+    }
+}
+
+fn end(owner: &str, how: How) -> What {
+    What::End(By::Name(owner.into()), how)
+}
+
+/// What the judge says of a history.
+fn judged(acts: impl IntoIterator<Item = Act>) -> String {
+    let history = History::new();
+    acts.into_iter().for_each(|act| history.add(act));
+    history.wrong().iter().map(ToString::to_string).collect()
+}
+
+/// A job that is posted and claimed by ada.
+fn claimed() -> Vec<Act> {
+    vec![
+        done("eve", What::Post, (0, 10)),
+        done("ada", claim("ada", 1), (20, 30)),
+    ]
+}
+
+fn after(first: Vec<Act>, more: impl IntoIterator<Item = Act>) -> String {
+    judged(first.into_iter().chain(more))
+}
+
+#[test]
+fn lost_job_is_detected() {
+    let posted = [done("eve", What::Post, (0, 10))];
+    let gone = done("bob", What::Seen(Sight::Gone), (20, 30));
+    let told = judged(posted.iter().chain([&gone]).cloned());
+    insta::assert_snapshot!(told, @"
+    job: no order of what was done to it can be true
+         0.000s ->    0.010s eve posts it: done
+      so it is free from 0.000s on, and then none of these can be next:
+         0.020s ->    0.030s bob sees that it is not on the board: done
+    ");
+    // Whoever may have consumed it explains that.
+    let unknown = act("ada", end("ada", How::Consume), Answer::Unknown, (15, 15));
+    let won = done("ada", claim("ada", 1), (11, 12));
+    assert_eq!(judged([&posted[..], &[won, unknown, gone]].concat()), "");
+}
+
+#[test]
+fn double_claim_is_detected() {
+    let second = |at| done("bob", claim("bob", 2), (at, at + 10));
+    let told = after(claimed(), [second(500)]);
+    assert!(
+        told.contains("bob claims it as bob for 1s, fence 2: done"),
+        "{told}"
+    );
+    assert!(
+        told.contains("claimed by ada with fence 1, until 1.015s at least"),
+        "{told}"
+    );
+    // By then it may have lapsed, and before ada has it he may have had it and given it back.
+    assert_eq!(after(claimed(), [second(1100)]), "");
+    let back = done("bob", end("bob", How::Abandon), (0, 25));
+    let early = done("bob", claim("bob", 0), (0, 24));
+    assert_ne!(
+        after(claimed(), [early, back]),
+        "",
+        "no fence is as small as that"
+    );
+}
+
+#[test]
+fn accepted_end_of_a_lost_claim_is_detected() {
+    let lost = done("bob", claim("bob", 2), (1100, 1110));
+    for what in [
+        What::End(By::Claim(1), How::Consume),
+        end("ada", How::Trash),
+        end("ada", How::Abandon),
+    ] {
+        let late = done("ada", what.clone(), (1200, 1210));
+        let told = after(claimed(), [lost.clone(), late]);
+        assert!(told.contains("claimed by bob with fence 2"), "{told}");
+    }
+    let early = |how| done("ada", end("ada", how), (900, 1105));
+    assert_ne!(
+        after(claimed(), [lost.clone(), early(How::Consume)]),
+        "",
+        "what does bob claim?"
+    );
+    assert_eq!(after(claimed(), [lost, early(How::Abandon)]), "");
+}
+
+#[test]
+fn double_consumption_is_detected() {
+    let consume = |at| done("ada", end("ada", How::Consume), (at, at + 10));
+    assert_eq!(after(claimed(), [consume(40)]), "");
+    let told = after(claimed(), [consume(40), consume(60)]);
+    assert!(told.contains("so it is not on the board"), "{told}");
+    assert_ne!(after(claimed(), [consume(40), consume(45)]), "");
+    // Of two of which nothing was heard one is enough.
+    let unheard = |at| act("ada", end("ada", How::Consume), Answer::Unknown, (at, at));
+    let gone = done("bob", What::Seen(Sight::Gone), (90, 91));
+    assert_eq!(after(claimed(), [unheard(40), unheard(60), gone]), "");
+}
+
+#[test]
+fn command_that_outlives_its_claim_is_detected() {
+    let runs = |fence, at| done("sh", What::Runs(fence), (at, at));
+    let second = done("bob", claim("bob", 2), (1500, 1510));
+    assert_eq!(
+        after(claimed(), [runs(1, 1400), second.clone(), runs(2, 1600)]),
+        ""
+    );
+    let told = after(claimed(), [second.clone(), runs(1, 1600)]);
+    assert!(
+        told.contains("sh runs it under the claim with fence 1: done"),
+        "{told}"
+    );
+    // Unless an operator took it away: that command learns of it a while later.
+    let force = done("eve", What::End(By::Force, How::Abandon), (1300, 1310));
+    assert_eq!(after(claimed(), [force, second, runs(1, 1600)]), "");
+}
+
+/// Makes a history of one job that is right: acts one after another, each of which may have been
+/// begun a while earlier and answered a while later.
+fn made_up(count: usize, dice: &mut Dice) -> Vec<Act> {
+    let (mut acts, mut now, mut fence) = (Vec::new(), 100, 0);
+    let (mut is_there, mut in_trash, mut holder) = (false, false, None::<String>);
+    while acts.len() < count {
+        now += 1 + dice.below(9);
+        let who = format!("actor-{}", dice.below(5));
+        let how = [How::Abandon, How::Consume, How::Trash][dice.below(3) as usize];
+        let (what, is_done) = match dice.below(6) {
+            0 if !is_there && in_trash => (What::Restore, true),
+            0 | 1 if !is_there => (What::Post, true),
+            2 if in_trash => (What::Purge, true),
+            2 | 3 if is_there && holder.is_none() => {
+                fence += 1;
+                let owner = who.as_str().into();
+                let (fence, term) = (Some(fence), None);
+                (What::Claim { owner, fence, term }, true)
+            }
+            // He has to wait for what he is about before he does the next.
+            4 if holder.is_some() => (end(holder.as_deref().unwrap(), how), true),
+            5 if is_there => (What::Seen(Sight::OnBoard), true),
+            _ => (end("nobody", how), false),
+        };
+        match (&what, is_done) {
+            (What::Restore, _) => (is_there, in_trash) = (true, false),
+            (What::Post, _) => is_there = true,
+            (What::Purge, _) => in_trash = false,
+            (What::Claim { .. }, _) => holder = Some(who.clone()),
+            (What::End(..), true) => {
+                holder = None;
+                is_there = how == How::Abandon;
+                in_trash |= how == How::Trash;
+            }
+            _ => {}
+        }
+        let answer = match is_done {
+            true if dice.below(12) == 0 => Answer::Unknown,
+            true => Answer::Done,
+            false if is_there => Answer::NotTheirs,
+            false => Answer::NoSuchJob,
+        };
+        let span = (now - dice.below(20), now + dice.below(20));
+        acts.push(act(&who, what, answer, span));
+    }
+    acts
+}
+
+#[test]
+fn consistent_history_differs_from_an_inconsistent_one() {
+    for _ in 0..size(200, 5) {
+        let seed = random(1 << 32);
+        let dice = &mut Dice::of(seed);
+        let mut acts = made_up(1000, dice);
+        assert_eq!(judged(acts.clone()), "", "seed {seed}");
+        let last = acts.iter().map(|act| act.ended).max().unwrap().as_millis() as u64;
+        let at = dice.below(last);
+        // Nobody has won that many claims.
+        acts.push(done("bob", What::Runs(1 << 40), (at, at + 30)));
+        let told = judged(acts);
+        assert!(told.contains("bob runs it"), "seed {seed}: {told}");
+        assert!(told.lines().count() < 20, "{told}");
+    }
+}
+
+#[test]
+fn forgetful_redis_is_detected() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    let (history, other) = (History::new(), Other::default());
+    let crew = Crew::new(&stage.env, &history, "job");
+    let hand = |name: &str| Hand::new(&crew, name, &other);
+    let (ada, bob) = (hand("shell-ada"), hand("shell-bob"));
+    ada.post(true);
+    let job = crew.jobs().remove(0);
+    let claim = |hand: &Hand<'_>| hand.claim(&job, Some(Duration::from_secs(3600)));
+    assert_eq!(claim(&ada).code, 0);
+    assert_eq!(claim(&bob).code, 4);
+    assert_eq!(history.wrong().len(), 0);
+    // As after a failover in which they were lost.
+    for key in server.run(&["--scan", "--pattern", "*"]).lines() {
+        if key.contains(&job) {
+            server.run(&["DEL", key]);
+        }
+    }
+    assert_eq!(claim(&bob).code, 0);
+    let told = history.wrong().remove(0).to_string();
+    assert!(
+        told.contains("shell-bob claims it as shell-bob for 3600s"),
+        "{told}"
+    );
+    assert!(told.contains("claimed by shell-ada with fence"), "{told}");
+
+    bob.post(false);
+    let lost = crew.jobs().remove(1);
+    server.run(&["HDEL", "taskflow:listings", &lost]);
+    bob.look(&lost);
+    let told: String = history.wrong().iter().map(ToString::to_string).collect();
+    assert!(told.contains("sees that it is not on the board"), "{told}");
+}

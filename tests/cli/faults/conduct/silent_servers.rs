@@ -1,0 +1,90 @@
+//! Networks that are silent for a while, and lose nothing: whose jobs they are then.
+
+use std::{fs, thread, time::Duration};
+
+use rustix::process::Signal;
+
+use super::{alone, finishes, lost_replies::start_afar, runs};
+use crate::{
+    conduct::Stage,
+    faults::{random, size},
+    support::{
+        env::{Running, SOON, comes_true},
+        proxy::Mood,
+    },
+};
+
+const LEASE: Duration = Duration::from_secs(3);
+
+/// For how long nothing goes either way, in parts of the lease.
+///
+/// The longest ones of them end the claims in the eyes of whoever holds them, and perhaps not in
+/// those of the server.
+const SILENCES: [f64; 5] = [0.83, 0.63, 0.4, 1.1, 1.5];
+
+/// Has the network fall silent once while three jobs run, as often as there are silences.
+///
+/// Each job has to be run to its end by the same conductor, whoever the server takes for its owner.
+fn no_job_stays_claimed_without_a_runner(stage: &Stage, words: &[&str]) {
+    let lease = format!("{}s", LEASE.as_secs());
+    for silence in SILENCES.iter().cycle().take(size(40, 2)) {
+        let script = alone("until [ -e may-end ]; do sleep 0.05; done");
+        let jobs = stage.post_many(3, &script);
+        let words = [&["-j3", "--lease", &lease], words].concat();
+        let (mut conductor, proxy) = start_afar(stage, &words);
+        stage.logged(3);
+        // Renewals are under way at other times in each round.
+        thread::sleep(Duration::from_millis(random(2_000)));
+        proxy.set(Mood::Halt);
+        thread::sleep(LEASE.mul_f64(*silence));
+        proxy.set(Mood::PassOn);
+        let left_behind = |conductor: &Running| {
+            let listed = stage.env.jobboard(&["list"]).run().stdout;
+            let told = conductor.stderr();
+            format!("left behind after {silence} of a lease: {listed}{told}")
+        };
+        let all_run = comes_true(SOON, || {
+            times(&conductor, "running_start") >= 3 + times(&conductor, "claim_lost")
+        });
+        assert!(all_run, "{}", left_behind(&conductor));
+        fs::write(stage.env.file("may-end"), "").unwrap();
+        let all_end = comes_true(SOON, || stage.env.names().is_empty());
+        assert!(all_end, "{}", left_behind(&conductor));
+        if !words.contains(&"--drain") {
+            conductor.signal(Signal::TERM);
+        }
+        finishes(&mut conductor, SOON);
+        let run = conductor.ended();
+        run.succeeded();
+        let runs = runs(stage);
+        assert!(jobs.iter().all(|job| runs[job].ends >= 1), "{runs:?}");
+        fs::remove_file(stage.env.file("may-end")).unwrap();
+        fs::remove_file(stage.env.file("log")).unwrap();
+    }
+}
+
+/// Returns how often a conductor has told of something.
+fn times(conductor: &Running, event: &str) -> usize {
+    conductor.stderr().matches(event).count()
+}
+
+macro_rules! on_servers {
+    ($($server:ident),*) => {$(
+        mod $server {
+            #[test]
+            fn no_job_stays_claimed_without_a_runner() {
+                if let Some(stage) = super::Stage::$server() {
+                    super::no_job_stays_claimed_without_a_runner(&stage, &[]);
+                }
+            }
+
+            #[test]
+            fn drain_of_a_silent_board_ends() {
+                if let Some(stage) = super::Stage::$server() {
+                    super::no_job_stays_claimed_without_a_runner(&stage, &["--drain"]);
+                }
+            }
+        }
+    )*};
+}
+on_servers!(redis, zookeeper);

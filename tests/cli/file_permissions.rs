@@ -1,0 +1,148 @@
+//! Files and folders that the user may not touch, or only read.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::support::env::{Env, Outcome, names};
+
+/// A board that nobody but its owner may touch in some way, for runs as somebody else.
+struct Guarded {
+    env: Env,
+    program: PathBuf,
+    board: PathBuf,
+}
+
+impl Guarded {
+    /// Makes a board with one claimed job, and gives its folder and its files these modes.
+    fn new(folder: u32, files: u32) -> Self {
+        let env = Env::new();
+        let board = env.root().join("shared/board.db");
+        let url = format!("sqlite:{}", board.display());
+        env.jobboard(&["post", "resize", "--create", "--board", &url])
+            .run()
+            .succeeded();
+        // Others may have no way to where we build.
+        let program = env.root().join("jobboard");
+        // By another process: a file that ours has open for writing cannot be run.
+        let mut copy = Command::new("cp");
+        copy.arg(env!("CARGO_BIN_EXE_jobboard")).arg(&program);
+        assert!(copy.status().unwrap().success());
+        set_mode(env.root(), 0o755);
+        for file in fs::read_dir(env.root().join("shared")).unwrap() {
+            set_mode(&file.unwrap().path(), files);
+        }
+        set_mode(&env.root().join("shared"), folder);
+        Self {
+            env,
+            program,
+            board,
+        }
+    }
+
+    fn run(&self, call: &[&str]) -> Outcome {
+        let url = format!("sqlite:{}", self.board.display());
+        let words = [call, &["--board", &url, "--json", "-q"]].concat();
+        let run = self.env.program(&self.program, &words);
+        run.cwd(Path::new("/")).unprivileged().run()
+    }
+
+    fn is_denied(&self, call: &[&str]) {
+        let run = self.run(call);
+        assert_eq!(run.code, 5, "{run}");
+        assert_eq!(run.error()["kind"], "denied", "{run}");
+    }
+
+    /// Requires that the board is as it was, for those who may see it.
+    fn is_unchanged(&self) {
+        set_mode(&self.env.root().join("shared"), 0o755);
+        for file in fs::read_dir(self.env.root().join("shared")).unwrap() {
+            set_mode(&file.unwrap().path(), 0o644);
+        }
+        let url = format!("sqlite:{}", self.board.display());
+        let listed = self
+            .env
+            .jobboard(&["list", "--json", "--board", &url])
+            .run();
+        assert_eq!(names(&listed), ["resize"]);
+        assert_eq!(listed.json()[0]["state"], "UNCLAIMED");
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+const CHANGES: [&[&str]; 3] = [
+    &["post", "grow"],
+    &["claim", "--next"],
+    &["consume", "@1", "--force", "--yes"],
+];
+
+#[test]
+fn read_only_file_is_not_changed() {
+    let guarded = Guarded::new(0o555, 0o444);
+    for change in CHANGES {
+        guarded.is_denied(change);
+    }
+    guarded.is_unchanged();
+}
+
+#[test]
+fn read_only_file_can_be_listed() {
+    let guarded = Guarded::new(0o555, 0o444);
+    assert_eq!(names(&guarded.run(&["list"])), ["resize"]);
+    let told = guarded.run(&["ping"]).json()["history_problem"].to_string();
+    assert!(told.contains("the board file is not writable"), "{told}");
+    guarded.is_unchanged();
+}
+
+#[test]
+fn unreadable_file_is_denied() {
+    let guarded = Guarded::new(0o755, 0o000);
+    guarded.is_denied(&["list"]);
+    guarded.is_denied(&["status"]);
+    guarded.is_denied(&["report"]);
+    guarded.is_denied(&["dump"]);
+    guarded.is_denied(&["ping"]);
+    for change in CHANGES {
+        guarded.is_denied(change);
+    }
+    guarded.is_unchanged();
+}
+
+#[test]
+fn unreadable_board_is_no_empty_list() {
+    let run = Guarded::new(0o755, 0o000).run(&["list"]);
+    run.failed(5);
+}
+
+#[test]
+fn inaccessible_directory_is_no_empty_board() {
+    let guarded = Guarded::new(0o000, 0o600);
+    for call in [
+        &["list"][..],
+        &["ping"],
+        &["show", "@1"],
+        &["claim", "--next"],
+        &["wait", "--empty"],
+    ] {
+        guarded.is_denied(call);
+    }
+    guarded.is_unchanged();
+}
+
+#[test]
+fn board_is_not_created_in_an_unwritable_directory() {
+    let mut guarded = Guarded::new(0o555, 0o644);
+    let shared = guarded.board.clone();
+    guarded.board = guarded.env.root().join("shared/other.db");
+    guarded.is_denied(&["post", "grow"]);
+    guarded.board = guarded.env.root().join("shared/deep/other.db");
+    guarded.is_denied(&["post", "grow", "--create"]);
+    guarded.board = shared;
+    guarded.is_unchanged();
+}

@@ -1,0 +1,66 @@
+//! A past that unreadable.
+
+use super::*;
+
+#[test]
+fn corrupt_history_entries_have_their_own_columns() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    stage.env.post("resize");
+    let server = stage.redis_server().unwrap();
+    server.run(&["EVAL", SPOIL_THE_PAST, "0"]);
+    let listed = run(&stage, &["list", "--history"]);
+    let columns: Vec<_> = listed.succeeded().trim_end().split('\t').collect();
+    assert_eq!(columns.len(), 8, "{columns:?}");
+    assert_eq!((columns[1], columns[2]), ("", "MALFORMED"));
+    assert!(columns[7].contains("is unreadable"), "{columns:?}");
+}
+
+#[test]
+fn unreadable_history_hides_no_job() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let job = stage.env.post("resize");
+    let server = stage.redis_server().unwrap();
+    let taken = server.run(&["EVAL", TAKE_THE_PAST, "0"]);
+    assert_eq!(taken.trim(), "1");
+    let gone = "00000000-0000-4000-8000-000000000001";
+    let shown = run(&stage, &["show", &job, gone]);
+    assert_eq!(shown.code, 7, "{shown:?}");
+    assert!(shown.stdout.contains("resize"), "{shown:?}");
+    run(&stage, &["show", gone]).failed(3);
+    run(&stage, &["wait", gone, "--gone-ok"]).succeeded();
+    assert_ne!(run(&stage, &["list", "--history"]).code, 0);
+    let ping = run(&stage, &["ping", "--json"]);
+    let problem = "stores a value of the wrong type under taskflow:past";
+    assert!(ping.stderr.contains(problem), "{ping:?}");
+    let told = ping.json()["history_problem"].clone();
+    assert!(told.as_str().unwrap().contains(problem), "{told}");
+    // The job is done all the same, and it is said that nothing is remembered of it.
+    let consumed = run(&stage, &["consume", "--force", "--yes", &job]);
+    consumed.succeeded();
+    let warning = "warning: the history is not recorded: WRONGTYPE";
+    assert!(consumed.stderr.contains(warning), "{consumed:?}");
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    let said_once = |told: Outcome| {
+        told.succeeded();
+        assert_eq!(told.stderr.matches(warning).count(), 1, "{told:?}");
+    };
+    said_once(run(&stage, &["run", "one", "--", "true"]));
+    for name in ["two", "three", "four"] {
+        stage.env.post(name);
+    }
+    said_once(run(&stage, &["claim", "--next", "--", "true"]));
+    run(&stage, &["trash", "--force", "--yes", "--name", "*"]).succeeded();
+    said_once(run(&stage, &["purge", "--yes", "--all"]));
+}
+
+/// Has the only board remember what nobody can read.
+const SPOIL_THE_PAST: &str = "local listings = redis.call('KEYS', '*listings'); \
+    redis.call('XADD', (listings[1]:gsub('listings$', 'past')), '5-1', 'job', 'x')";
+
+/// Puts something else where the past of the only board is kept.
+const TAKE_THE_PAST: &str = "local listings = redis.call('KEYS', '*listings'); \
+    redis.call('SET', (listings[1]:gsub('listings$', 'past')), 'x'); return #listings";

@@ -1,0 +1,61 @@
+//! What happened before somebody watches.
+
+use super::*;
+
+on_every_board!(watch_can_begin_with_past_events,);
+
+fn watch_can_begin_with_past_events(stage: &Stage) {
+    let done = stage.env.post("done");
+    let failed = stage.env.post("failed");
+    let purged = stage.env.post("purged");
+    run(stage, &["claim", &done, "--", "true"]).succeeded();
+    let words = ["--on-failure", "consume", "--", "false"];
+    run(stage, &[&["claim", failed.as_str()], &words[..]].concat()).failed(1);
+    run(stage, &["trash", "--force", "--yes", &purged]).succeeded();
+    run(stage, &["purge", "--yes", &purged, "--reason", "too old"]).succeeded();
+    stage.env.post("waiting");
+    let watch = ["watch", "--since", "1h", "--json"];
+    let watching = stage.env.jobboard(&watch).spawn();
+    let told = |lines: Vec<String>| -> Vec<Value> {
+        let lines = lines.iter();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let before = told(watching.prints(9));
+    let of = |name: &str| -> Vec<(&str, &Value)> {
+        let of_it = before.iter().filter(|event| event["name"] == name);
+        of_it
+            .map(|event| (event["event"].as_str().unwrap(), &event["outcome"]))
+            .collect()
+    };
+    let none = &Value::Null;
+    let (consumed, given_up, gone) = (&json!("consumed"), &json!("failed"), &json!("purged"));
+    let course = |end| vec![("posted", none), ("claimed", none), end];
+    assert_eq!(of("done"), course(("consumed", consumed)));
+    assert_eq!(of("failed"), course(("consumed", given_up)));
+    assert_eq!(of("purged"), [("posted", none), ("purged", gone)]);
+    assert_eq!(of("waiting"), [("posted", none)]);
+    let times: Vec<_> = before.iter().map(|event| event["time"].as_str()).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    let purge = before.iter().find(|event| event["event"] == "purged");
+    assert_eq!(purge.unwrap()["reason"], "too old");
+    // What happens from now on is told once, and as it happens.
+    stage.env.post("later");
+    let live = &told(watching.prints(10))[9];
+    assert_eq!(
+        (&live["event"], &live["name"]),
+        (&json!("posted"), &json!("later"))
+    );
+    // Who wants only some of it gets only that.
+    let words = [
+        "--filter",
+        "outcome=failed",
+        "--event",
+        "consumed",
+        "--count",
+        "1",
+    ];
+    let only = run(stage, &[&watch[..], &words[..]].concat());
+    assert_eq!(only.json()["name"], "failed");
+}

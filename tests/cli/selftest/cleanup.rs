@@ -1,0 +1,215 @@
+//! Where boards are tested: what is made there and goes again, and what is somebody else's and stays.
+
+use std::{fs, os::unix::fs::symlink};
+
+use serde_json::json;
+
+use super::{SURE, Scene, grades, selftest, selftest_whole};
+use crate::support::{
+    env::{Env, wait_until},
+    servers::{Authority, Server},
+};
+
+/// The name of a scratch board that is old.
+const OLD: &str = "selftest-20200101T000000Z-0123abcd";
+
+impl Scene {
+    /// Returns the URL of a board where nobody has one: as deep as nodes and folders can be made.
+    fn unused(&self) -> String {
+        if let Some(server) = self.stage.redis_server() {
+            return server.url("?namespace=nobody");
+        }
+        match self.stage.zookeeper_board() {
+            Some(server) => {
+                let (port, top) = (server.port(), server.top());
+                format!("zk://127.0.0.1:{port}{top}/as/deep/jobs")
+            }
+            None => format!(
+                "sqlite:{}",
+                self.env().board().with_file_name("b.db").display()
+            ),
+        }
+    }
+
+    /// Returns the URL of a user's own board that is called like a scratch board beside the one in use.
+    fn alike(&self) -> String {
+        if let Some(server) = self.stage.redis_server() {
+            return server.url(&format!("?namespace=taskflow:{OLD}"));
+        }
+        match self.stage.zookeeper_board() {
+            Some(server) => {
+                let (port, top) = (server.port(), server.top());
+                format!("zk://127.0.0.1:{port}{top}/.{OLD}/of-0123abcd")
+            }
+            None => format!("sqlite:{}.{OLD}", self.env().board().display()),
+        }
+    }
+}
+
+#[test]
+fn test_board_is_removed_completely() {
+    for mut scene in Scene::each() {
+        let (stored, url) = (scene.stored(), scene.unused());
+        let run = selftest(scene.env(), &["--for", "2s", "--board", &url]);
+        assert_eq!(run.values().pop().unwrap()["left"], json!(null), "{run}");
+        assert_eq!(scene.stored(), stored);
+        // Whoever is killed has nobody to clean up but the next one.
+        let words = ["selftest", "--yes", "--for", "10m", "--board", &url];
+        let run = scene.env().jobboard(&words).spawn();
+        wait_until("it is at work", || scene.is_posted_to());
+        run.kill();
+        let told = selftest(scene.env(), &["--clean", "--board", &url]).json();
+        assert_eq!(told["removed"].as_array().unwrap().len(), 1, "{told}");
+        assert_eq!(scene.stored(), stored);
+    }
+}
+
+#[test]
+fn existing_directories_stay_and_new_ones_are_removed() {
+    let env = Env::new();
+    let state = env.root().join("state");
+    let run = selftest(&env, &["--for", "2s"]);
+    assert_eq!(run.values().len(), 1, "{run}");
+    assert_eq!(fs::read_dir(&state).unwrap().count(), 0);
+    fs::create_dir(state.join("jobboard")).unwrap();
+    let run = selftest(&env, &["--for", "2s"]);
+    assert_eq!(run.values().len(), 1, "{run}");
+    assert_eq!(fs::read_dir(state.join("jobboard")).unwrap().count(), 0);
+    // Also those that are in folders that were made.
+    fs::remove_dir_all(&state).unwrap();
+    let run = selftest(&env, &["--for", "2s"]);
+    assert_eq!(run.values().len(), 1, "{run}");
+    assert!(!state.exists());
+}
+
+#[test]
+fn user_board_is_kept_whatever_its_name() {
+    for mut scene in Scene::each() {
+        let url = scene.alike();
+        let post = ["post", "mine", "--board", &url];
+        scene.env().jobboard(&post).run().succeeded();
+        let stored = scene.stored();
+        let shown = selftest(scene.env(), &["--dry-run"]).json();
+        assert_eq!(shown["left"], json!([]), "{shown}");
+        let told = selftest(scene.env(), &["--clean"]).json();
+        assert_eq!(told["removed"], json!([]), "{told}");
+        selftest(scene.env(), &["--for", "2s"]).values();
+        assert_eq!(scene.stored(), stored);
+        let list = scene.env().jobboard(&["list", "--json", "--board", &url]);
+        assert_eq!(list.run().json()[0]["name"], "mine");
+    }
+}
+
+#[test]
+fn linked_board_is_tested_next_to_its_file() {
+    let env = Env::new();
+    env.post("resize");
+    let (link, file) = (env.file("link.db"), env.board());
+    symlink(&file, &link).unwrap();
+    let url = format!("sqlite:{}", link.display());
+    let shown = selftest(&env, &["--dry-run", "--board", &url]).json();
+    let place = shown["place"].as_str().unwrap();
+    let beside = format!(
+        "sqlite:{}.selftest-",
+        file.canonicalize().unwrap().display()
+    );
+    assert!(place.starts_with(&beside), "{shown}");
+}
+
+#[test]
+fn too_long_name_for_a_test_board_is_an_error() {
+    let env = Env::new();
+    let file = env.file(&"x".repeat(240));
+    let url = format!("sqlite:{}", file.display());
+    let post = ["post", "resize", "--board", &url];
+    env.jobboard(&post).run().succeeded();
+    for words in [&[][..], &["--dry-run"]] {
+        let run = selftest(&env, &[words, &["--board", &url]].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run}");
+        let told = run.error();
+        assert_eq!(told["kind"], "usage", "{run}");
+        let message = told["message"].as_str().unwrap();
+        assert!(message.contains("28 characters too long"), "{run}");
+    }
+    let told = selftest(&env, &["--clean", "--board", &url]).json();
+    assert_eq!(told["removed"], json!([]), "{told}");
+}
+
+#[test]
+fn tls_board_is_tested_with_the_same_certificates() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    let theirs = authority.issue("IP:127.0.0.1", 2);
+    let Some(server) = Server::start_tls(&theirs, &authority) else {
+        return;
+    };
+    let (ours, ca) = (authority.issue("DNS:us", 2), authority.ca());
+    let (ca, cert, key) = (ca.display(), ours.cert.display(), ours.key.display());
+    let url = format!("rediss://{}?ca={ca}&cert={cert}&key={key}", server.host());
+    let env = Env::new();
+    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    is_sound(&env, &server);
+    let command = &persists(&env);
+    assert!(
+        command.contains(&format!(
+            "--cacert {ca} --cert {cert} --key {key} CONFIG SET"
+        )),
+        "{command}"
+    );
+    in_shell(&env, command);
+    assert_eq!(
+        server.run(&["CONFIG", "GET", "appendonly"]),
+        "appendonly\nyes"
+    );
+}
+
+#[test]
+fn sentinel_board_is_tested_at_the_master() {
+    let Some(master) = Server::start() else {
+        return;
+    };
+    let sentinel = Server::start_sentinel(&master).unwrap();
+    let env = Env::new();
+    let url = format!("redis-sentinel://{}/mymaster", sentinel.host());
+    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    is_sound(&env, &master);
+    let command = persists(&env);
+    in_shell(&env, &command);
+    assert_eq!(
+        master.run(&["CONFIG", "GET", "appendonly"]),
+        "appendonly\nyes"
+    );
+}
+
+/// Tests a board with a user's job on it, of which nothing is broken but that its server keeps nothing.
+fn is_sound(env: &Env, server: &Server) {
+    // A busy machine may be too slow to connect.
+    wait_until("it is posted", || {
+        env.jobboard(&["post", "resize"]).run().code == 0
+    });
+    let stored = server.everything();
+    let told = selftest_whole(env).json();
+    let grades = grades(&told);
+    for promise in SURE {
+        assert_eq!(grades[promise], "ok", "{told:#}");
+    }
+    assert_eq!(told["left"], json!(null));
+    assert_eq!(server.everything(), stored);
+}
+
+/// Returns the command that has the server keep what it acknowledges.
+fn persists(env: &Env) -> String {
+    let told = env.jobboard(&["doctor", "--json"]).run();
+    let told = told.values().pop().unwrap();
+    let problems = told["problems"].as_array().unwrap().iter();
+    let mut found = problems.filter(|it| it["code"] == "not-persistent");
+    let words = found.next().unwrap()["fix"]["command"].as_array().unwrap();
+    let words: Vec<_> = words.iter().map(|word| word.as_str().unwrap()).collect();
+    words.join(" ")
+}
+
+fn in_shell(env: &Env, command: &str) {
+    let run = env.program("sh".as_ref(), &["-c", command]).run();
+    assert!(run.succeeded().contains("OK"), "{run}");
+}

@@ -1,0 +1,344 @@
+//! Servers that cannot be trusted, and what is said of them.
+
+use std::{
+    cell::RefCell,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+use super::{SURE, grades, promises, selftest, selftest_whole, with_time};
+use crate::{
+    conduct::Stage,
+    support::{
+        env::{Env, Running, wait_until},
+        proxy::{Mood, Proxy},
+        servers::{Host, Server},
+    },
+};
+
+fn redis(arguments: &[&str]) -> Option<(Env, Server)> {
+    let server = Server::start_with(arguments)?;
+    let env = Env::new();
+    server.serves(&env, "");
+    env.post("resize");
+    Some((env, server))
+}
+
+/// Starts one, and waits until it has posted jobs.
+fn at_work(env: &Env, server: &Server, long: &str) -> Running {
+    let words = ["selftest", "--yes", "--json", "--for", long];
+    let run = env.jobboard(&words).spawn();
+    wait_until("it is at work", || {
+        let jobs = ["--scan", "--pattern", "*selftest-*:listings"];
+        !server.run(&jobs).is_empty()
+    });
+    run
+}
+
+/// The user's keys alone.
+fn is_clean(server: &Server) {
+    assert_eq!(server.run(&["--scan", "--pattern", "*selftest-*"]), "");
+}
+
+#[test]
+fn lost_claims_and_jobs_are_detected() {
+    for suffix in [".owned", ":listings"] {
+        let Some((env, server)) = redis(&[]) else {
+            return;
+        };
+        let script = format!(
+            "for _, key in ipairs(redis.call('KEYS', '*selftest-*{suffix}')) do redis.call('DEL', key) end"
+        );
+        let is_over = AtomicBool::new(false);
+        let run = thread::scope(|scope| {
+            // As one that evicts would do, all the while.
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    server.run(&["EVAL", &script, "0"]);
+                }
+            });
+            let run = selftest_whole(&env);
+            is_over.store(true, Ordering::SeqCst);
+            run
+        });
+        assert_eq!(run.code, 7, "{run}");
+        let told = run.values().pop().unwrap();
+        assert_eq!(told["verdict"], "broken", "{told:#}");
+        let renewal = &promises(&told)["renewal"];
+        let is_busy = renewal["why"].as_str().unwrap().contains("too busy");
+        assert!(renewal["grade"] == "broken" || is_busy, "{told:#}");
+        assert_eq!(env.names(), ["resize"]);
+        is_clean(&server);
+    }
+}
+
+#[test]
+fn eviction_is_detected_and_explained() {
+    for limit in ["100mb", "2mb"] {
+        let limits = ["--maxmemory", limit, "--maxmemory-policy", "allkeys-random"];
+        let Some(server) = Server::start_with(&limits) else {
+            return;
+        };
+        let env = Env::new();
+        server.serves(&env, "");
+        let run = selftest(&env, &["--for", "5s"]);
+        assert_eq!(run.code, 7, "{run}");
+        let told = run.values().pop().unwrap();
+        let durable = &promises(&told)["durable"];
+        assert_eq!(durable["grade"], "broken", "{told:#}");
+        let command = durable["command"].as_array().unwrap();
+        assert!(
+            command
+                .ends_with(&["CONFIG", "SET", "maxmemory-policy", "noeviction"].map(Value::from)),
+            "{told:#}"
+        );
+        is_clean(&server);
+    }
+}
+
+#[test]
+fn missing_right_costs_one_check() {
+    let Some((env, server)) = redis(&["--appendonly", "yes"]) else {
+        return;
+    };
+    server.run(&["ACL", "SETUSER", "default", "-subscribe"]);
+    let told = selftest_whole(&env).json();
+    let promises = promises(&told);
+    assert_eq!(promises["events"]["grade"], "weak", "{told:#}");
+    assert_eq!(promises["rights"]["grade"], "weak", "{told:#}");
+    assert_eq!(promises["one-winner"]["grade"], "ok", "{told:#}");
+    is_clean(&server);
+    server.run(&["ACL", "SETUSER", "default", "-del"]);
+    let told = selftest_whole(&env).json();
+    assert_ne!(told["verdict"], "broken", "{told:#}");
+    server.run(&["FLUSHALL"]);
+    server.run(&["ACL", "SETUSER", "default", "+del", "-eval", "-evalsha"]);
+    let before = server.everything();
+    let run = selftest(&env, &[]);
+    assert_eq!(run.code, 5, "{run}");
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(told["verdict"], "unknown", "{told:#}");
+    let grades = grades(&told);
+    assert_eq!(grades["one-winner"], "untried", "{told:#}");
+    assert_eq!(
+        (&grades["durable"][..], &grades["rights"][..]),
+        ("weak", "weak")
+    );
+    assert_eq!(server.everything(), before);
+}
+
+#[test]
+fn rights_of_watchers_are_checked() {
+    let Some((env, server)) = redis(&["--appendonly", "yes"]) else {
+        return;
+    };
+    for right in ["multi", "exec"] {
+        server.run(&["ACL", "SETUSER", "default", &format!("-{right}")]);
+        let told = selftest(&env, &["--read-only"]).json();
+        let rights = &promises(&told)["rights"];
+        assert_eq!(rights["grade"], "weak", "{told:#}");
+        let why = rights["why"].as_str().unwrap();
+        assert!(
+            why.contains(&format!("has no right to use {right}")),
+            "{told:#}"
+        );
+        server.run(&["ACL", "SETUSER", "default", &format!("+{right}")]);
+    }
+    // Where it is the keys that one may not use, the commands are no remedy.
+    server.run(&[
+        "ACL",
+        "SETUSER",
+        "default",
+        "resetkeys",
+        "~other:*",
+        "resetchannels",
+    ]);
+    let told = selftest(&env, &["--read-only"]).json();
+    let rights = &promises(&told)["rights"];
+    let command = rights["command"].as_array().unwrap().iter();
+    let grant = command.map(|word| word.as_str().unwrap());
+    let grant: Vec<_> = grant
+        .skip_while(|word| *word != "SETUSER")
+        .skip(1)
+        .collect();
+    assert_eq!(
+        grant,
+        ["default", "~taskflow:*", "&taskflow:events"],
+        "{told:#}"
+    );
+    server.run(&[&["ACL", "SETUSER"], &grant[..]].concat());
+    let told = selftest(&env, &["--read-only"]).json();
+    assert_eq!(grades(&told)["rights"], "ok", "{told:#}");
+}
+
+#[test]
+fn denied_scan_leaves_nothing_and_names_unremovable_boards() {
+    let Some((env, server)) = redis(&["--appendonly", "yes"]) else {
+        return;
+    };
+    at_work(&env, &server, "10m").kill();
+    server.run(&["ACL", "SETUSER", "default", "-scan"]);
+    let killed = server.run(&["HKEYS", "taskflow:selftest-boards"]);
+    let told = selftest(&env, &["--for", "5s"]).json();
+    assert_eq!(told["left"], json!(null), "{told:#}");
+    let unseen = told["unseen"][0].as_str().unwrap();
+    assert!(unseen.contains("scan"), "{told:#}");
+    assert_eq!(server.run(&["HKEYS", "taskflow:selftest-boards"]), killed);
+    let others = server.run(&["KEYS", "*selftest-2*"]);
+    let mut others = others.lines().filter(|key| !key.contains(&killed));
+    assert_eq!(others.next(), None);
+    let run = selftest(&env, &["--clean"]);
+    let said = &run.stderr;
+    let is_told = said.contains("cannot check whether selftest-2") && said.contains("scan");
+    assert!(run.code == 7 && is_told, "{run}");
+    server.run(&["ACL", "SETUSER", "default", "+scan"]);
+    wait_until("it is removed", || {
+        let told = selftest(&env, &["--clean"]).json();
+        told["removed"] == json!([killed])
+    });
+    is_clean(&server);
+}
+
+#[test]
+fn foreign_job_on_the_board_is_detected() {
+    let Some((env, server)) = redis(&["--appendonly", "yes"]) else {
+        return;
+    };
+    let run = with_time(|long| {
+        let run = at_work(&env, &server, long);
+        let stray = "for _, key in ipairs(redis.call('KEYS', '*selftest-*:listings')) do \
+                     redis.call('HSET', key, 'stray', 'x') end";
+        server.run(&["EVAL", stray, "0"]);
+        run.ended()
+    });
+    assert_eq!(run.code, 7, "{run}");
+    let told = run.values().pop().unwrap();
+    let keeps = &promises(&told)["keeps"];
+    assert_eq!(keeps["grade"], "broken", "{told:#}");
+    let why = keeps["why"].as_str().unwrap();
+    assert!(why.contains("17 are on the board"), "{told:#}");
+    is_clean(&server);
+}
+
+#[test]
+fn server_restart_is_waited_for() {
+    let Some((env, server)) = redis(&["--appendonly", "yes", "--appendfsync", "always"]) else {
+        return;
+    };
+    let server = RefCell::new(server);
+    let run = with_time(|long| {
+        let run = at_work(&env, &server.borrow(), long);
+        server.borrow_mut().kill();
+        server.borrow_mut().start_again();
+        run.ended()
+    });
+    let told = run.values().pop().unwrap();
+    let grades = grades(&told);
+    for (promise, grade) in &grades {
+        assert_ne!(grade, "broken", "{promise}: {told:#}");
+    }
+    for promise in SURE {
+        assert_eq!(grades[promise], "ok", "{told:#}");
+    }
+    assert_eq!(run.code, 0, "{run}");
+    is_clean(&server.borrow());
+}
+
+#[test]
+fn slow_connection_passes_within_the_time_limit() {
+    let Some((env, server)) = redis(&["--appendonly", "yes"]) else {
+        return;
+    };
+    let proxy = Proxy::start(server.port());
+    let url = format!("redis://127.0.0.1:{}", proxy.port);
+    proxy.set(Mood::Slow);
+    let told = selftest(&env, &["--for", "4s", "--board", &url]).json();
+    for (promise, grade) in grades(&told) {
+        assert_ne!(grade, "broken", "{promise}: {told:#}");
+    }
+    assert_eq!(told["verdict"], "unknown", "{told:#}");
+    let why = promises(&told)["interrupted"]["why"].clone();
+    assert!(why.as_str().unwrap().contains("out of time"), "{told:#}");
+    // Before cleaning up, and whatever else this machine is busy with.
+    assert!(told["seconds"].as_f64().unwrap() < 6.0, "{told:#}");
+    is_clean(&server);
+}
+
+#[test]
+fn short_claims_are_inconclusive() {
+    let Some(stage) = Stage::zookeeper() else {
+        return;
+    };
+    let url = format!("{}?session=5s", stage.zookeeper_board().unwrap().board());
+    let told = selftest(&stage.env, &["--for", "2s", "--board", &url]).json();
+    let renewal = &promises(&told)["renewal"];
+    assert_eq!(renewal["grade"], "untried", "{told:#}");
+}
+
+#[test]
+fn unstartable_processes_fail_no_check() {
+    let env = Env::new();
+    env.post("resize");
+    // Without it, nobody finds this program.
+    let without = "mount -t tmpfs none /proc && exec \"$@\"";
+    let run = with_time(|long| {
+        let words = ["selftest", "--yes", "--json", "--for", long];
+        let run = env.jobboard(&words).in_shell(without);
+        run.in_namespace().run()
+    });
+    if run.stderr.contains("mount") || run.stderr.contains("unshare") {
+        eprintln!("skipped: we may mount nothing");
+        return;
+    }
+    let told = run.json();
+    for promise in ["one-winner", "interrupted"] {
+        let seen = &promises(&told)[promise];
+        assert_eq!(seen["grade"], "untried", "{told:#}");
+        let why = seen["why"].as_str().unwrap();
+        assert!(why.contains("cannot start another process"), "{told:#}");
+    }
+}
+
+#[test]
+fn swallowed_replies_are_reported_and_leftovers_can_be_removed() {
+    for mood in [Mood::Silent, Mood::Stall] {
+        let Some((env, server)) = redis(&[]) else {
+            return;
+        };
+        let proxy = Proxy::start(server.port());
+        let url = format!("redis://127.0.0.1:{}", proxy.port);
+        proxy.set_at("keeper:", mood);
+        let run = selftest(&env, &["--for", "5s", "--board", &url]);
+        assert_eq!(run.code, 7, "{run}");
+        let told = run.values().pop().unwrap();
+        // The others can do nothing for it.
+        let broken = grades(&told).into_iter();
+        let broken: Vec<_> = broken.filter(|(_, grade)| grade == "broken").collect();
+        assert_eq!(broken.len(), 1, "{told:#}");
+        assert_eq!(broken[0].0, "answers", "{told:#}");
+        assert!(run.stderr.contains("was not removed"), "{run}");
+        let command = told["left"]["command"].as_array().unwrap().iter();
+        let words: Vec<_> = command.map(|word| word.as_str().unwrap()).collect();
+        assert!(run.stderr.contains(&words.join(" ")), "{run}");
+        proxy.set(Mood::PassOn);
+        let run = env.jobboard(&words[1..]).run();
+        assert!(run.succeeded().starts_with("removed\tselftest-"), "{run}");
+        is_clean(&server);
+    }
+}
+
+#[test]
+fn server_death_is_reported() {
+    let Some((env, mut server)) = redis(&[]) else {
+        return;
+    };
+    let run = at_work(&env, &server, "20s");
+    server.kill();
+    let run = run.ended();
+    assert_eq!(run.code, 7, "{run}");
+    let told = run.values().pop().unwrap();
+    assert_eq!(grades(&told)["answers"], "broken", "{told:#}");
+    assert_ne!(told["left"], json!(null), "{told:#}");
+}

@@ -1,0 +1,257 @@
+//! `claim --next -- COMMAND` and `run` in the loops of scripts and of cron: how attempts are judged.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::env::{Env, Outcome, wait_until},
+};
+
+on_every_board!(
+    cron_loop_gets_past_a_failing_job,
+    shell_loop_continues_after_a_failed_job,
+    postponing_command_costs_no_attempt,
+    exhausted_job_is_not_retried,
+);
+
+/// What a command does that can process every job but one.
+const PROCESS: &str = "echo $JOBBOARD_NAME >> log; test $JOBBOARD_NAME != poison";
+
+/// So that what fails is tried again soon.
+const SOON: [&str; 4] = ["--retry-delay", "10ms", "--retry-max", "40ms"];
+
+/// How long a loop over many jobs may take, on a machine that has much else to do.
+const LONG: Duration = Duration::from_secs(180);
+
+/// Claims the next job for a shell that runs this.
+fn next(stage: &Stage, words: &[&str], script: &str) -> Outcome {
+    let command = ["--", "sh", "-c", script];
+    let claim = [&["claim", "--next"], words, &command].concat();
+    stage.env.jobboard(&claim).run()
+}
+
+/// Runs a loop around claims of the next job again and again, as cron does, until nothing is left.
+fn run_until_empty(stage: &Stage, words: &[&str], script: &str) {
+    let command = ["--", "sh", "-c", PROCESS];
+    let claim = [&["-q", "claim", "--next"], words, &SOON, &command].concat();
+    let start = Instant::now();
+    while !stage.env.names().is_empty() {
+        let mut running = stage.env.jobboard(&claim).in_shell(script).spawn();
+        while !running.has_ended() {
+            assert!(start.elapsed() < LONG, "{}", running.stderr());
+            thread::sleep(Duration::from_millis(5));
+        }
+        running.ended().succeeded();
+    }
+}
+
+/// A poison job and so many good ones end in the trash and consumed, each good one done once.
+fn all_is_done(stage: &Stage, good: usize) {
+    let mut log = stage.log();
+    log.sort();
+    let mut wanted: Vec<_> = (0..good).map(|number| format!("job-{number}")).collect();
+    wanted.extend(["poison"; 5].map(str::to_owned));
+    wanted.sort();
+    assert_eq!(log, wanted);
+    let [board, trash] = stage.env.everything();
+    assert_eq!((board, trash[1].clone()), (json!([]), Value::Null));
+    assert_eq!(
+        (&trash[0]["name"], &trash[0]["attempts"]),
+        (&json!("poison"), &json!(5))
+    );
+    let reason = "the command ended with code 1";
+    assert_eq!(trash[0]["last_failure"]["reason"], reason);
+}
+
+fn cron_loop_gets_past_a_failing_job(stage: &Stage) {
+    stage.env.post("poison");
+    stage.env.post_many(50);
+    run_until_empty(stage, &[], "while \"$@\"; do :; done");
+    all_is_done(stage, 50);
+}
+
+fn shell_loop_continues_after_a_failed_job(stage: &Stage) {
+    stage.env.post("poison");
+    stage.env.post_many(10);
+    // Five failures by one loop: it waits for what is tried again.
+    let words = ["--if-none", "200", "--wait", "2s"];
+    run_until_empty(stage, &words, "while \"$@\" || [ $? -lt 125 ]; do :; done");
+    all_is_done(stage, 10);
+}
+
+fn postponing_command_costs_no_attempt(stage: &Stage) {
+    stage.env.post("later");
+    let words = [
+        "--max-attempts",
+        "1",
+        "--retry-delay",
+        "1h",
+        "--retry-max",
+        "1h",
+    ];
+    let run = next(stage, &words, "exit 75");
+    assert_eq!(run.code, 75, "{run:?}");
+    let note = "later is back on the board; retry in ";
+    assert!(run.stderr.starts_with(note), "{run:?}");
+    let listed = stage.env.everything()[0][0].clone();
+    assert_eq!(
+        (
+            &listed["state"],
+            &listed["attempts"],
+            &listed["last_failure"]
+        ),
+        (&json!("UNCLAIMED"), &json!(0), &Value::Null)
+    );
+    assert!(listed["not_before"].is_string(), "{listed}");
+    next(stage, &words, "echo ran >> log").failed(6);
+    // Who asks for this very job gets it.
+    let job = listed["uuid"].as_str().unwrap();
+    let again = ["claim", job, "--", "true"];
+    stage.env.jobboard(&again).run().succeeded();
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
+fn exhausted_job_is_not_retried(stage: &Stage) {
+    stage.env.post("poison");
+    let once = ["--max-attempts", "1", "--lease", "1s"];
+    assert_eq!(next(stage, &once, "kill -9 $PPID").code, 137);
+    // The claim lapses; the job goes to the trash, and the next one is waited for.
+    let command = ["--", "sh", "-c", PROCESS];
+    let wait = [&["claim", "--next", "--wait", "5m"], &once[..], &command].concat();
+    let waiting = stage.env.jobboard(&wait).spawn();
+    waiting.says("poison is in the trash: attempted once: the conductor died or lost the claim");
+    stage.env.post("good");
+    waiting.ended().succeeded();
+    assert_eq!(stage.log(), ["good"]);
+    let [board, trash] = stage.env.everything();
+    assert_eq!((board, &trash[0]["attempts"]), (json!([]), &json!(1)));
+}
+
+#[test]
+fn job_can_set_its_retry_limit() {
+    let stage = Stage::embedded().unwrap();
+    let env = &stage.env;
+    let post = ["post", "poison", "max_attempts:=1"];
+    env.jobboard(&post).run().succeeded();
+    let run = ["run", "poison", "max_attempts:=1", "--", "false"];
+    for run in [next(&stage, &[], "exit 3"), env.jobboard(&run).run()] {
+        assert!(
+            run.stderr.starts_with("poison is in the trash: "),
+            "{run:?}"
+        );
+    }
+    let asked_too_much = ["post", "poison", "max_attempts:=9"];
+    env.jobboard(&asked_too_much).run().succeeded();
+    assert_eq!(next(&stage, &["--max-attempts-max", "1"], "exit 3").code, 3);
+    assert!(env.names().is_empty());
+}
+
+#[test]
+fn failure_can_be_final() {
+    let stage = Stage::embedded().unwrap();
+    stage.env.post_many(2);
+    let of = |fate| next(&stage, &["--on-failure", fate], "exit 3");
+    let consumed = of("consume");
+    let note = "job-0 is consumed as failed: exit 3\n";
+    assert_eq!((consumed.code, consumed.stderr.as_str()), (3, note));
+    assert_eq!(of("trash").code, 3);
+    let [board, trash] = stage.env.everything();
+    assert_eq!((board, &trash[0]["name"]), (json!([]), &json!("job-1")));
+}
+
+#[test]
+fn exhausted_unique_job_can_be_posted_again() {
+    let stage = Stage::embedded().unwrap();
+    let run = |script| {
+        let words = ["run", "nightly", "--unique", "n", "--max-attempts", "1"];
+        let command = ["--lease", "1s", "--", "sh", "-c", script];
+        stage.env.jobboard(&[&words[..], &command].concat()).run()
+    };
+    assert_eq!(run("kill -9 $PPID").code, 137);
+    wait_until("another is run", || {
+        run("echo $JOBBOARD_ATTEMPT >> log").succeeded();
+        !stage.log().is_empty()
+    });
+    assert_eq!(stage.log(), ["1"]);
+    let [board, trash] = stage.env.everything();
+    assert_eq!((board, &trash[0]["name"]), (json!([]), &json!("nightly")));
+}
+
+#[test]
+fn interrupted_or_unexecutable_command_costs_no_attempt() {
+    let stage = Stage::embedded().unwrap();
+    let job = stage.env.post("a");
+    let once = ["--max-attempts", "1"];
+    assert_eq!(next(&stage, &once, "kill -INT $$").code, 130);
+    let garbage = stage.env.file("garbage");
+    std::fs::write(&garbage, "echo a shell has run this\n").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&garbage, executable).unwrap();
+    let garbage = garbage.to_str().unwrap();
+    let claim = ["claim", "--next", "--max-attempts", "1", "--", garbage];
+    assert_eq!(stage.env.jobboard(&claim).run().code, 126);
+    let job = stage.env.show(&job);
+    assert_eq!(
+        (&job["state"], &job["attempts"], &job["not_before"]),
+        (&json!("UNCLAIMED"), &json!(0), &Value::Null)
+    );
+}
+
+#[test]
+fn if_none_sets_the_exit_code_without_a_job() {
+    let env = Env::new();
+    let claim = |words: &[&str]| env.jobboard(&[&["claim", "--next"], words].concat()).run();
+    insta::assert_snapshot!(claim(&["--if-none", "0", "--", "true"]), @r"
+    exit code 0
+    --- stdout
+    --- stderr
+    no job is claimable
+    ");
+    let quiet = claim(&["-q", "--json", "--if-none", "200"]);
+    assert_eq!((quiet.code, quiet.stderr.as_str()), (200, ""), "{quiet:?}");
+    let waited = claim(&["--if-none", "200", "--wait", "50ms", "--", "true"]);
+    assert_eq!(waited.code, 200, "{waited:?}");
+    env.post("a");
+    assert_eq!(claim(&["--if-none", "200", "--", "false"]).code, 1);
+    let away = claim(&[
+        "--if-none",
+        "0",
+        "--board",
+        "redis://127.0.0.1:1",
+        "--",
+        "true",
+    ]);
+    assert_eq!(away.code, 125, "{away:?}");
+}
+
+#[test]
+fn failure_options_need_a_command() {
+    let env = Env::new();
+    env.post("a");
+    for words in [["--max-attempts", "2"], ["--on-failure", "trash"]] {
+        let run = env.jobboard(&[&["claim", "@1"], &words[..]].concat()).run();
+        run.failed(2);
+    }
+    env.jobboard(&["claim", "@1", "--if-none", "3"])
+        .run()
+        .failed(2);
+    env.jobboard(&["claim", "@1", "--hold", "--retry-max", "3s"])
+        .run()
+        .failed(2);
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+}
+
+#[test]
+fn command_receives_any_possible_job_name() {
+    let env = Env::new();
+    env.post("a");
+    let peer = "UPDATE job SET name = 'a' || char(0) || 'b'";
+    env.database().execute(peer, []).unwrap();
+    let claim = ["claim", "--next", "--", "sh", "-c", "echo $JOBBOARD_NAME"];
+    assert_eq!(env.jobboard(&claim).run().succeeded(), "a b\n");
+}
