@@ -23,6 +23,7 @@ mod known;
 mod pages;
 mod redis;
 mod registration;
+mod rules;
 mod wire;
 mod zookeeper;
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 pub(crate) use super::embedded::scratch::{HELD, WORD as HOLDER, hold};
 use super::{
     Result,
-    embedded::{Durability, Embedded, Options},
+    embedded::{Durability, Embedded, FileOptions},
     redis::Redis,
     scratch::Testable,
     url::BoardUrl,
@@ -35,7 +35,7 @@ pub(crate) fn open(
         details: usize::try_from(bounds.max_details).unwrap_or(usize::MAX),
     };
     match url {
-        BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(Options {
+        BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(FileOptions {
             path: url.path.clone(),
             makes_folder: url.makes_folder,
             durability: if url.sync_full {

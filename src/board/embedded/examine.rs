@@ -10,10 +10,13 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, Error, ErrorCode};
+use rusqlite::{Error, ErrorCode};
 use rustix::process::geteuid;
 
-use super::{Embedded, store::disk::with_suffix};
+use super::{
+    Embedded,
+    store::{disk::with_suffix, transaction::View},
+};
 use crate::{
     board::{
         BoardError, Result,
@@ -112,7 +115,7 @@ impl Embedded {
     }
 
     async fn damage(&self, seen: &mut Examined) -> Result<()> {
-        let found = self.file.read(|transaction, _| check(transaction));
+        let found = self.file.read(check);
         let problems = match found.await {
             Ok(Some(None)) => {
                 seen.unseen(
@@ -147,9 +150,9 @@ impl Embedded {
 }
 
 /// Runs SQLite's check of the file and its indexes; `None` after the time limit.
-fn check(file: &Connection) -> rusqlite::Result<Option<Vec<String>>> {
-    let mut check = file.prepare("PRAGMA integrity_check(1000)")?;
-    let interrupt = file.get_interrupt_handle();
+fn check(view: &View<'_>) -> rusqlite::Result<Option<Vec<String>>> {
+    let mut check = view.prepare("PRAGMA integrity_check(1000)")?;
+    let interrupt = view.interrupt_handle();
     let (end, ended) = mpsc::channel::<()>();
     let timer = thread::spawn(move || {
         if ended.recv_timeout(LONGEST_CHECK) == Err(RecvTimeoutError::Timeout) {

@@ -3,8 +3,8 @@
 mod departed;
 mod events;
 mod examine;
+mod history;
 mod moves;
-mod past;
 mod pauses;
 mod read;
 mod registry;
@@ -19,13 +19,12 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::{stream, stream::BoxStream};
-use rusqlite::Transaction;
 
-pub(crate) use self::store::{Durability, file::Options};
+pub(crate) use self::store::{Durability, FileOptions};
 use self::{
-    registry::Entrant,
-    store::{clock::Moment, file::File, view::View},
-    write::change::{Step, each},
+    registry::ConductorRow,
+    store::{file::BoardFile, transaction::Change},
+    write::{StepResult, answer},
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, Posted, Query,
@@ -41,36 +40,34 @@ use crate::job::{
 };
 
 pub(crate) struct Embedded {
-    file: Arc<File>,
+    file: Arc<BoardFile>,
     registration: Registration,
 }
 
 impl Embedded {
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: FileOptions) -> Self {
         Self {
-            file: Arc::new(File::new(options)),
+            file: Arc::new(BoardFile::new(options)),
             registration: Registration::default(),
         }
     }
 
-    async fn past(&self) -> Result<Vec<Entry>> {
-        let history = self.file.options.history;
-        let past = self
-            .file
-            .read(|transaction, view| past::entries(transaction, view, history));
-        Ok(past.await?.unwrap_or_default())
+    async fn history(&self) -> Result<Vec<Entry>> {
+        let entries = self.file.read(|view| history::entries(view, view.history));
+        Ok(entries.await?.unwrap_or_default())
     }
 
     async fn each<T: Sync, A>(
         &self,
         all: &[T],
         key: impl Fn(&T) -> &JobKey,
-        change: impl Fn(&Transaction<'_>, Moment, &T) -> Step<A>,
+        step: impl Fn(&Change<'_>, &T) -> StepResult<A>,
     ) -> Result<Vec<Result<A>>> {
-        let changed = self.file.write(|transaction, now| {
-            each(transaction, all, &key, |one| change(transaction, now, one))
-        });
-        Ok(changed.await?.unwrap_or_else(|| no_such_jobs(all.len())))
+        let changed = self
+            .file
+            .write(|change| change.each(all, &key, &step))
+            .await?;
+        Ok(changed.unwrap_or_else(|| no_such_jobs(all.len())))
     }
 }
 
@@ -92,39 +89,27 @@ impl Board for Embedded {
         drafts: &[Draft],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>> {
-        self.file
-            .write_new(|transaction, now| {
-                drafts
-                    .iter()
-                    .map(|draft| match draft.with_former() {
-                        None => write::change::post(transaction, now, draft, claimant),
-                        Some((draft, former)) => {
-                            write::load::load(transaction, now, (draft, former), claimant)
-                        }
-                    })
-                    .collect()
-            })
-            .await
+        let post = |change: &Change<'_>| {
+            let posted = drafts
+                .iter()
+                .map(|draft| answer(change.post(draft, claimant)));
+            posted.collect()
+        };
+        self.file.write_new(post).await
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
         if query.shelf == Shelf::Past {
-            return pages::flatten(stream::once(self.past()));
+            return pages::flatten(stream::once(self.history()));
         }
         let pages = stream::try_unfold(
-            read::look::Cursor::new(query),
+            read::look::PageCursor::new(query),
             move |mut cursor| async move {
                 if cursor.is_at_end() {
                     return Ok(None);
                 }
-                let page = self
-                    .file
-                    .read(|transaction, view| {
-                        let view = view.reading(self.file.options.limit);
-                        read::look::page(transaction, &view, &mut cursor)
-                    })
-                    .await?;
-                Ok(page.map(|page| (page, cursor)))
+                let page = self.file.read(|view| read::look::page(view, &mut cursor));
+                Ok(page.await?.map(|page| (page, cursor)))
             },
         );
         pages::flatten(pages)
@@ -134,17 +119,15 @@ impl Board for Embedded {
         if shelf == Shelf::Past {
             return find_past(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
-        let found = self
-            .file
-            .read(|transaction, view| {
-                let view = view.reading(self.file.options.limit);
-                wanted
-                    .iter()
-                    .map(|wanted| read::look::find(transaction, &view, shelf, wanted))
-                    .collect()
-            })
-            .await?;
-        Ok(found.unwrap_or_else(|| vec![Vec::new(); wanted.len()]))
+        let found = self.file.read(|view| {
+            let found = wanted
+                .iter()
+                .map(|wanted| read::look::find(view, shelf, wanted));
+            found.collect()
+        });
+        Ok(found
+            .await?
+            .unwrap_or_else(|| vec![Vec::new(); wanted.len()]))
     }
 
     async fn claim(
@@ -156,12 +139,8 @@ impl Board for Embedded {
     ) -> Result<Vec<Result<Claimed>>> {
         let claimed = self
             .file
-            .write(|transaction, now| {
-                let view = View::of_this_boot(now).reading(self.file.options.limit);
-                write::change::claim(transaction, &view, keys, by, most, rules)
-            })
-            .await?;
-        Ok(claimed.unwrap_or_else(|| no_such_jobs(keys.len())))
+            .write(|change| change.claim(keys, by, most, rules));
+        Ok(claimed.await?.unwrap_or_else(|| no_such_jobs(keys.len())))
     }
 
     async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
@@ -169,33 +148,23 @@ impl Board for Embedded {
     }
 
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
-        self.each(claims, |claim| &claim.key, write::change::renew)
+        self.each(claims, |claim| &claim.key, |change, it| change.renew(it))
             .await
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
-        let history = self.file.options.history;
-        let settle = |transaction: &Transaction<'_>, now, settlement: &Settlement| {
-            write::settle::settle(transaction, now, settlement, history)
-        };
-        self.each(settlements, |settlement| &settlement.key, settle)
+        self.each(settlements, |one| &one.key, |change, it| change.settle(it))
             .await
     }
 
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
-        let limit = self.file.options.limit;
-        let restore = |transaction: &Transaction<'_>, now, job: &Restore| {
-            write::settle::restore(transaction, now, job, limit)
-        };
-        self.each(jobs, |job| &job.key, restore).await
+        self.each(jobs, |job| &job.key, |change, it| change.restore(it))
+            .await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
-        let history = self.file.options.history;
-        let purge = |transaction: &Transaction<'_>, now, purge: &Purge| {
-            write::settle::purge(transaction, now, purge, history)
-        };
-        self.each(purges, |purge| &purge.key, purge).await
+        self.each(purges, |purge| &purge.key, |change, it| change.purge(it))
+            .await
     }
 
     async fn events(&self) -> Result<Events<'_>> {
@@ -205,8 +174,8 @@ impl Board for Embedded {
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let file = Arc::clone(&self.file);
-        let entrant = Entrant::enter(file, conductor.clone()).await?;
-        self.registration.begin(entrant);
+        let row = ConductorRow::enter(file, conductor.clone()).await?;
+        self.registration.begin(row);
         Ok(())
     }
 
@@ -220,40 +189,29 @@ impl Board for Embedded {
     }
 
     async fn pause(&self, pause: &Pause) -> Result<()> {
-        self.file
-            .write_new(|transaction, now| pauses::pause(transaction, now, pause))
-            .await
+        self.file.write_new(|change| change.pause(pause)).await
     }
 
     async fn resume(&self, names: &str, remark: &Remark) -> Result<bool> {
-        let resumed = self
-            .file
-            .write(|transaction, now| pauses::resume(transaction, now, names, remark));
+        let resumed = self.file.write(|change| change.resume(names, remark));
         Ok(resumed.await?.unwrap_or_default())
     }
 
     async fn pauses(&self) -> Result<Vec<Pause>> {
-        let pauses = self.file.read(|transaction, _| pauses::pauses(transaction));
-        Ok(pauses.await?.unwrap_or_default())
+        Ok(self.file.read(pauses::pauses).await?.unwrap_or_default())
     }
 
     async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
-        let kept = self
-            .file
-            .write_new(|transaction, _| moves::keep(transaction, record));
-        kept.await
+        self.file.write_new(|change| change.put_move(record)).await
     }
 
     async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        let records = self.file.read(|transaction, _| moves::records(transaction));
-        Ok(records.await?.unwrap_or_default())
+        Ok(self.file.read(moves::moves).await?.unwrap_or_default())
     }
 
     async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {
-        let delete = self
-            .file
-            .write(|transaction, _| moves::delete(transaction, records));
-        delete.await.map(drop)
+        let deleted = self.file.write(|change| change.delete_moves(records));
+        deleted.await.map(drop)
     }
 
     async fn health(&self) -> Result<Health> {
@@ -274,9 +232,7 @@ impl Board for Embedded {
     }
 
     async fn try_past(&self) -> Result<()> {
-        let read = self
-            .file
-            .read(|transaction, view| past::entries(transaction, view, 1));
+        let read = self.file.read(|view| history::entries(view, 1));
         match read.await? {
             Some(_) => self.file.is_writable(),
             None => Ok(()),

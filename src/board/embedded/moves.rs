@@ -1,54 +1,41 @@
 //! Move records, in a table that the first move creates: boards without one keep the layout of 0.2.0.
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::params;
 
+use super::store::transaction::{Change, View};
 use crate::job::{MOST_RECORDS, MoveRecord};
 
-/// Stores a record; replaces an older one of the same key.
-pub(super) fn keep(transaction: &Transaction<'_>, record: &MoveRecord) -> rusqlite::Result<()> {
-    transaction.execute_batch(
-        "CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
-    )?;
-    transaction
-        .prepare_cached("INSERT OR REPLACE INTO moves (key, value) VALUES (?1, ?2)")?
-        .execute(params![record.key(), record.value()])?;
-    Ok(())
+impl Change<'_> {
+    /// Stores a record; replaces an older one of the same key.
+    pub(super) fn put_move(&self, record: &MoveRecord) -> rusqlite::Result<()> {
+        self.make_table(
+            "CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+        )?;
+        let sql = "INSERT OR REPLACE INTO moves (key, value) VALUES (?1, ?2)";
+        self.run(sql, params![record.key(), record.value()])
+            .map(drop)
+    }
+
+    pub(super) fn delete_moves(&self, records: &[MoveRecord]) -> rusqlite::Result<()> {
+        if self.has_table("moves")? {
+            for record in records {
+                self.run("DELETE FROM moves WHERE key = ?1", [record.key()])?;
+            }
+        }
+        Ok(())
+    }
 }
 
-pub(super) fn records(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<MoveRecord>> {
-    if !exist(transaction)? {
+pub(super) fn moves(view: &View<'_>) -> rusqlite::Result<Vec<MoveRecord>> {
+    if !view.has_table("moves")? {
         return Ok(Vec::new());
     }
-    let mut select = transaction.prepare_cached("SELECT key, value FROM moves LIMIT ?1")?;
     let limit = i64::try_from(MOST_RECORDS).unwrap_or(i64::MAX);
-    let texts = select.query_map(params![limit], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    let records: Vec<_> = view.all("SELECT key, value FROM moves LIMIT ?1", [limit], |row| {
+        Ok(MoveRecord::read(
+            &row.get::<_, String>(0)?,
+            &row.get::<_, String>(1)?,
+        ))
     })?;
-    let texts: Vec<_> = texts.collect::<rusqlite::Result<_>>()?;
-    let read = texts
-        .iter()
-        .map(|(key, value)| MoveRecord::read(key, value));
-    Ok(read.flatten().collect())
-}
-
-pub(super) fn delete(
-    transaction: &Transaction<'_>,
-    records: &[MoveRecord],
-) -> rusqlite::Result<()> {
-    if !exist(transaction)? {
-        return Ok(());
-    }
-    let mut delete = transaction.prepare_cached("DELETE FROM moves WHERE key = ?1")?;
-    for record in records {
-        delete.execute(params![record.key()])?;
-    }
-    Ok(())
-}
-
-fn exist(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
-    let found = transaction
-        .prepare_cached("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'moves'")?
-        .query_row([], |_| Ok(()))
-        .optional()?;
-    Ok(found.is_some())
+    Ok(records.into_iter().flatten().collect())
 }

@@ -1,48 +1,32 @@
 //! Pauses: a row for each glob.
 
-use rusqlite::{Transaction, params};
+use rusqlite::params;
 
-use super::{
-    events::journal::{self, About},
-    store::clock::Moment,
-};
+use super::store::transaction::{Change, View};
 use crate::{
     board::{EventKind, wire::as_json},
     job::{Pause, Remark},
 };
 
-pub(super) fn pause(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    pause: &Pause,
-) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached("INSERT OR REPLACE INTO pause (names, pause) VALUES (?1, ?2)")?
-        .execute(params![pause.names, as_json(pause)])?;
-    let about = About::Names(&pause.names, &pause.remark);
-    journal::write(transaction, now, EventKind::Paused, about)
-}
-
-pub(super) fn resume(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    names: &str,
-    remark: &Remark,
-) -> rusqlite::Result<bool> {
-    let removed = transaction
-        .prepare_cached("DELETE FROM pause WHERE names = ?1")?
-        .execute(params![names])?;
-    if removed > 0 {
-        let about = About::Names(names, remark);
-        journal::write(transaction, now, EventKind::Resumed, about)?;
+impl Change<'_> {
+    pub(super) fn pause(&self, pause: &Pause) -> rusqlite::Result<()> {
+        let sql = "INSERT OR REPLACE INTO pause (names, pause) VALUES (?1, ?2)";
+        self.run(sql, params![pause.names, as_json(pause)])?;
+        self.log_names(EventKind::Paused, &pause.names, &pause.remark)
     }
-    Ok(removed > 0)
+
+    pub(super) fn resume(&self, names: &str, remark: &Remark) -> rusqlite::Result<bool> {
+        let is_removed = self.run("DELETE FROM pause WHERE names = ?1", [names])? > 0;
+        if is_removed {
+            self.log_names(EventKind::Resumed, names, remark)?;
+        }
+        Ok(is_removed)
+    }
 }
 
-pub(super) fn pauses(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<Pause>> {
-    let mut select = transaction.prepare_cached("SELECT pause FROM pause ORDER BY names")?;
-    let texts = select.query_map([], |row| row.get::<_, String>(0))?;
-    let texts: Vec<_> = texts.collect::<rusqlite::Result<_>>()?;
-    let read = texts.iter().map(|text| serde_json::from_str(text));
-    Ok(read.filter_map(std::result::Result::ok).collect())
+pub(super) fn pauses(view: &View<'_>) -> rusqlite::Result<Vec<Pause>> {
+    let read: Vec<_> = view.all("SELECT pause FROM pause ORDER BY names", [], |row| {
+        Ok(serde_json::from_str(&row.get::<_, String>(0)?).ok())
+    })?;
+    Ok(read.into_iter().flatten().collect())
 }

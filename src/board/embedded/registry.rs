@@ -4,16 +4,15 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{Row, params};
 use uuid::Uuid;
 
 use super::{
-    departed,
-    events::journal::{self, About},
+    departed::departed,
     store::{
-        clock::{Moment, from_micros},
-        file::File,
-        view::View,
+        clock::from_micros,
+        file::BoardFile,
+        transaction::{Change, View},
     },
 };
 use crate::{
@@ -25,22 +24,20 @@ use crate::{
     job::{Conductor, Owner, Told},
 };
 
-pub(super) struct Entrant {
-    file: Arc<File>,
+/// The row of this process.
+pub(super) struct ConductorRow {
+    file: Arc<BoardFile>,
     conductor: Mutex<Conductor>,
     token: String,
 }
 
-impl Entrant {
-    pub(super) async fn enter(file: Arc<File>, conductor: Conductor) -> Result<Self> {
+impl ConductorRow {
+    pub(super) async fn enter(file: Arc<BoardFile>, conductor: Conductor) -> Result<Self> {
         let token = Uuid::new_v4().to_string();
-        let is_entered = file
-            .write_new(|transaction, now| enter(transaction, now, &conductor, &token))
-            .await?;
-        if !is_entered {
-            return Err(BoardError::NameTaken {
-                name: conductor.name,
-            });
+        let entered = file.write_new(|change| change.put_conductor(&conductor, &token));
+        if !entered.await? {
+            let name = conductor.name;
+            return Err(BoardError::NameTaken { name });
         }
         Ok(Self {
             file,
@@ -51,7 +48,7 @@ impl Entrant {
 }
 
 #[async_trait]
-impl Registered for Entrant {
+impl Registered for ConductorRow {
     fn set_told(&self, told: &Told) {
         self.conductor.lock().told = told.clone();
     }
@@ -60,7 +57,7 @@ impl Registered for Entrant {
         let conductor = self.conductor.lock().clone();
         let kept = self
             .file
-            .write(|transaction, now| enter(transaction, now, &conductor, &self.token));
+            .write(|change| change.put_conductor(&conductor, &self.token));
         kept.await.map(drop)
     }
 
@@ -68,86 +65,60 @@ impl Registered for Entrant {
         let name = self.conductor.lock().name.clone();
         let removed = self
             .file
-            .write(|transaction, now| leave(transaction, now, &name, &self.token));
+            .write(|change| change.delete_conductor(&name, &self.token));
         removed.await.map(drop)
     }
 }
 
-fn enter(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    conductor: &Conductor,
-    token: &str,
-) -> rusqlite::Result<bool> {
-    // Expired entries are already gone: every transaction begins by removing them.
-    let present: Option<String> = transaction
-        .prepare_cached("SELECT token FROM conductor WHERE name = ?1")?
-        .query_row(params![conductor.name], |row| row.get(0))
-        .optional()?;
-    match present {
-        Some(other) if other != token => return Ok(false),
-        Some(_) => {}
-        None => {
-            departed::forget(transaction, &conductor.name, None)?;
-            let about = About::Conductor(&conductor.name);
-            journal::write(transaction, now, EventKind::ConductorJoined, about)?;
+impl Change<'_> {
+    /// Writes the row of a conductor; false if another process has the name.
+    fn put_conductor(&self, conductor: &Conductor, token: &str) -> rusqlite::Result<bool> {
+        // Expired entries are already gone: every transaction begins by removing them.
+        let sql = "SELECT token FROM conductor WHERE name = ?1";
+        match self.first(sql, [&conductor.name], |row| row.get::<_, String>(0))? {
+            Some(other) if other != token => return Ok(false),
+            Some(_) => {}
+            None => {
+                self.delete_departed(&conductor.name, None)?;
+                self.log_conductor(EventKind::ConductorJoined, &conductor.name)?;
+            }
         }
-    }
-    transaction
-        .prepare_cached(
+        self.run(
             "INSERT OR REPLACE INTO conductor
              (name, host, pid, since, owner, token, alive_boot, unsettled)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        )?
-        .execute(params![
-            conductor.name,
-            conductor.host,
-            conductor.pid,
-            conductor.since.timestamp_micros(),
-            conductor.owner.as_bytes(),
-            token,
-            now.after(LIFE).0,
-            as_json(&conductor.told),
-        ])?;
-    Ok(true)
-}
-
-fn leave(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    name: &str,
-    token: &str,
-) -> rusqlite::Result<()> {
-    let removed = transaction
-        .prepare_cached("DELETE FROM conductor WHERE name = ?1 AND token = ?2")?
-        .execute(params![name, token])?;
-    if removed > 0 {
-        let about = About::Conductor(name);
-        journal::write(transaction, now, EventKind::ConductorLeft, about)?;
+            params![
+                conductor.name,
+                conductor.host,
+                conductor.pid,
+                conductor.since.timestamp_micros(),
+                conductor.owner.as_bytes(),
+                token,
+                self.now.after(LIFE).0,
+                as_json(&conductor.told),
+            ],
+        )?;
+        Ok(true)
     }
-    departed::forget(transaction, name, Some(token))
+
+    fn delete_conductor(&self, name: &str, token: &str) -> rusqlite::Result<()> {
+        let sql = "DELETE FROM conductor WHERE name = ?1 AND token = ?2";
+        if self.run(sql, [name, token])? > 0 {
+            self.log_conductor(EventKind::ConductorLeft, name)?;
+        }
+        self.delete_departed(name, Some(token))
+    }
 }
 
-pub(super) fn conductors(
-    transaction: &Transaction<'_>,
-    view: &View,
-) -> rusqlite::Result<Vec<Conductor>> {
+pub(super) fn conductors(view: &View<'_>) -> rusqlite::Result<Vec<Conductor>> {
     // No conductor survives a reboot: its last heartbeat came before this boot.
     let alive = view.boot_time().map_or("0", |_| "alive_boot");
-    let registered = transaction
-        .prepare_cached(&format!(
-            "SELECT name, host, pid, since, owner, unsettled, {alive} - ?1 FROM conductor"
-        ))?
-        .query_map(params![view.now.boot], |row| conductor(row, |_| LIFE))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    let mut conductors = BTreeMap::new();
+    let sql =
+        format!("SELECT name, host, pid, since, owner, unsettled, {alive} - ?1 FROM conductor");
+    let registered: Vec<_> = view.all(&sql, [view.now.boot], |row| conductor(row, |_| LIFE))?;
     // A registered conductor replaces a departed one of its name.
-    for it in departed::read(transaction, view)?
-        .into_iter()
-        .chain(registered)
-    {
-        conductors.insert(it.name.clone(), it);
-    }
+    let all = departed(view)?.into_iter().chain(registered);
+    let conductors: BTreeMap<_, _> = all.map(|it| (it.name.clone(), it)).collect();
     let listed = conductors.into_values();
     Ok(listed
         .filter(|it| it.silence < Some(kept(&it.told)))

@@ -127,7 +127,7 @@ impl Testable for Embedded {
             remove_folders(&folder, folders);
         }
         made.map_err(|error| self.file.explain("write to", error))?;
-        self.file.write_new(|_, _| Ok(())).await
+        self.file.write_new(|_| Ok(())).await
     }
 
     async fn scratches(&self) -> Result<Vec<String>> {

@@ -3,31 +3,24 @@
 pub(super) mod clock;
 pub(super) mod disk;
 mod error;
+mod expiry;
 pub(super) mod file;
-pub(super) mod lapse;
 mod name;
-pub(super) mod view;
+pub(super) mod transaction;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf, time::Duration};
 
-use rusqlite::{
-    Connection, ErrorCode, Transaction, TransactionBehavior, config::DbConfig, ffi, params,
-};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, config::DbConfig, ffi, params};
 
+pub(super) use self::error::{OpenError, is_busy};
 use self::{
-    clock::{Moment, boot_id},
+    clock::boot_id,
     disk::{
-        Identity, Manner, is_mounted_read_only, open_file, refuse_network_file_system, with_suffix,
+        FileIdentity, Manner, is_mounted_read_only, open_file, refuse_network_file_system,
+        with_suffix,
     },
     error::SCHEMA_VERSION,
-    lapse::lapse,
-};
-pub(super) use self::{
-    error::{OpenError, is_busy},
-    view::View,
+    transaction::{Change, View},
 };
 use super::events::signal::ChangeSignal;
 use crate::board::wire::posting::Limit;
@@ -49,18 +42,30 @@ pub(crate) enum Durability {
     Power,
 }
 
+#[derive(Debug, Clone)]
+pub(crate) struct FileOptions {
+    pub(crate) path: PathBuf,
+    /// Whether to create the directory with the file.
+    pub(crate) makes_folder: bool,
+    pub(crate) durability: Durability,
+    pub(crate) patience: Duration,
+    pub(crate) limit: Limit,
+    pub(crate) history: u32,
+}
+
 #[derive(Debug)]
 pub(super) struct Store {
     connection: Connection,
-    path: PathBuf,
+    options: FileOptions,
     boot: String,
     signal: ChangeSignal,
-    pub(super) identity: Identity,
+    pub(super) identity: FileIdentity,
 }
 
 impl Store {
     /// Returns `None` if the file has no board.
-    pub(super) fn open(path: &Path, durability: Durability) -> Result<Option<Self>, OpenError> {
+    pub(super) fn open(options: &FileOptions) -> Result<Option<Self>, OpenError> {
+        let path = &options.path;
         let is_there = path
             .try_exists()
             .map_err(|source| OpenError::Inaccessible {
@@ -72,7 +77,7 @@ impl Store {
         }
         let open = |manner| {
             name::take(path)?;
-            let mut store = Self::connect(path, durability, manner)?;
+            let mut store = Self::connect(options, manner)?;
             Ok(store.has_schema()?.then_some(store))
         };
         match open(Manner::Shared) {
@@ -85,7 +90,7 @@ impl Store {
     }
 
     pub(super) fn is_current(&self) -> bool {
-        match Identity::of(&self.path) {
+        match FileIdentity::of(&self.options.path) {
             Ok(now) => now.is_same_file(&self.identity),
             // An inaccessible path may still exist.
             Err(OpenError::Inaccessible { source, .. }) => {
@@ -96,11 +101,12 @@ impl Store {
     }
 
     /// Opens an existing file and makes it a board if necessary.
-    pub(super) fn create(path: &Path, durability: Durability) -> Result<Self, OpenError> {
-        if let Some(store) = Self::open(path, durability)? {
+    pub(super) fn create(options: &FileOptions) -> Result<Self, OpenError> {
+        if let Some(store) = Self::open(options)? {
             return Ok(store);
         }
-        let mut store = Self::connect(path, durability, Manner::Shared)?;
+        let path = &options.path;
+        let mut store = Self::connect(options, Manner::Shared)?;
         if !store.has_schema()? {
             store
                 .connection
@@ -126,16 +132,17 @@ impl Store {
         Ok(store)
     }
 
-    fn connect(path: &Path, durability: Durability, manner: Manner) -> Result<Self, OpenError> {
-        let identity = Identity::of(path)?;
+    fn connect(options: &FileOptions, manner: Manner) -> Result<Self, OpenError> {
+        let path = &options.path;
+        let identity = FileIdentity::of(path)?;
         refuse_network_file_system(path)?;
         let connection = open_file(path, manner)?;
-        if !Identity::of(path)?.is_same_file(&identity) {
+        if !FileIdentity::of(path)?.is_same_file(&identity) {
             // Another file has just taken its place.
             return Err(OpenError::Replaced);
         }
         // Callers wait instead, so that the rest of the program continues.
-        connection.busy_timeout(std::time::Duration::ZERO)?;
+        connection.busy_timeout(Duration::ZERO)?;
         // Otherwise the last process to exit waits for the disk, and nearly every process is the last. `finish` keeps
         // the log short.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -145,14 +152,14 @@ impl Store {
         connection.pragma_update(
             None,
             "synchronous",
-            match durability {
+            match options.durability {
                 Durability::Process => "normal",
                 Durability::Power => "full",
             },
         )?;
         Ok(Self {
             connection,
-            path: path.to_owned(),
+            options: options.clone(),
             boot: boot_id(),
             signal: ChangeSignal::of(path),
             identity,
@@ -171,7 +178,7 @@ impl Store {
             (APPLICATION_ID, _) if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),
             (APPLICATION_ID, _) if found > 0 => {
                 drop(snapshot);
-                name::confirm(&self.path, &self.connection)?;
+                name::confirm(&self.options.path, &self.connection)?;
                 if found < SCHEMA_VERSION {
                     self.upgrade()?;
                 }
@@ -210,32 +217,30 @@ impl Store {
     /// Reads from one snapshot.
     pub(super) fn read<T>(
         &mut self,
-        look: &mut impl FnMut(&Transaction<'_>, &View) -> rusqlite::Result<T>,
+        look: &mut impl FnMut(&View<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         let snapshot = self.connection.transaction()?;
         let boot: String = snapshot
             .prepare_cached("SELECT boot FROM board")?
             .query_row([], |row| row.get(0))?;
-        let view = View {
-            now: Moment::now(),
+        look(&View {
             is_same_boot: boot == self.boot,
-            limit: Limit::USUAL,
-        };
-        look(&snapshot, &view)
+            ..View::new(&snapshot, &self.options)
+        })
     }
 
     /// Changes the board in one transaction, after releasing expired claims.
     pub(super) fn write<T>(
         &mut self,
-        change: &mut impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
+        change: &mut impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Read the clock after taking the lock, so that waiting does not shorten the lease.
-        let now = Moment::now();
-        lapse(&transaction, now, &self.boot)?;
-        let answer = change(&transaction, now)?;
+        let begun = Change(View::new(&transaction, &self.options));
+        begun.expire(&self.boot)?;
+        let answer = change(&begun)?;
         transaction.commit()?;
         self.signal.ring();
         Ok(answer)
@@ -243,7 +248,7 @@ impl Store {
 
     /// Leaves the file quick to open.
     pub(super) fn finish(&mut self) {
-        let log = with_suffix(&self.path, "-wal");
+        let log = with_suffix(&self.options.path, "-wal");
         // If another file has replaced ours, the log belongs to that one.
         if self.is_current() && fs::metadata(log).is_ok_and(|log| log.len() > LARGEST_LOG_LEFT) {
             // Other processes may still read the log; the last of them truncates it.

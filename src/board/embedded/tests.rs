@@ -5,7 +5,7 @@ use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 use futures_util::TryStreamExt;
 use rusqlite::Connection;
 
-use super::{Durability, Embedded, Options};
+use super::{Durability, Embedded, FileOptions};
 use crate::{
     board::{
         BoardError, BoardExt, EventKind,
@@ -22,14 +22,21 @@ fn board_in(folder: &tempfile::TempDir) -> Subject {
     remembering(folder, HISTORY)
 }
 
-fn remembering(folder: &tempfile::TempDir, history: u32) -> Subject {
-    Arc::new(Embedded::new(Options {
+pub(super) fn options(folder: &tempfile::TempDir) -> FileOptions {
+    FileOptions {
         path: folder.path().join("board.db"),
         makes_folder: false,
         durability: Durability::Process,
         patience: Duration::from_secs(5),
         limit: Limit::USUAL,
+        history: HISTORY,
+    }
+}
+
+fn remembering(folder: &tempfile::TempDir, history: u32) -> Subject {
+    Arc::new(Embedded::new(FileOptions {
         history,
+        ..options(folder)
     }))
 }
 
@@ -247,14 +254,9 @@ async fn database_of_another_program_is_refused() {
 #[tokio::test]
 async fn locked_file_is_waited_for_up_to_the_timeout() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("board.db");
-    let board: Subject = Arc::new(Embedded::new(Options {
-        path,
-        makes_folder: false,
-        durability: Durability::Process,
+    let board: Subject = Arc::new(Embedded::new(FileOptions {
         patience: Duration::from_millis(100),
-        limit: Limit::USUAL,
-        history: crate::job::HISTORY,
+        ..options(&folder)
     }));
     let key = post_one(&board, "resize").await;
     let other = sqlite(&folder);
@@ -327,7 +329,7 @@ async fn claim_keeps_its_deadline_after_a_reboot() {
 
 /// Ends all registrations, as if the last heartbeat were half a minute old.
 fn expire_registrations(folder: &tempfile::TempDir) {
-    let now = super::store::clock::Moment::now();
+    let now = super::store::clock::BoardClock::now();
     sqlite(folder)
         .execute("UPDATE conductor SET alive_boot = ?1", [now.boot])
         .unwrap();
@@ -360,7 +362,7 @@ async fn killed_conductor_is_listed_until_its_lease_ends_even_after_a_reboot() {
     assert_eq!(listed().await, [true]);
     post_one(&board, "any change").await;
     assert_eq!(listed().await, [true]);
-    let now = super::store::clock::Moment::now();
+    let now = super::store::clock::BoardClock::now();
     sqlite(&folder)
         .execute("UPDATE conductor_seen SET kept_boot = ?1", [now.boot])
         .unwrap();

@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 
 use super::as_json;
 use crate::job::{
-    Aftermath, Failure, Fence, Former, History, LONGEST_RECORD, Remark, Restore, Shelf, from_json,
-    shortened,
+    Failure, Fence, Former, History, LONGEST_RECORD, Remark, Shelf, from_json, shortened,
 };
 
 const VERSION: u32 = 1;
@@ -38,7 +37,7 @@ const MEMBERS: [&str; 14] = [
 #[serde(default)]
 pub(crate) struct Sidecar {
     #[serde(default)]
-    v: u32,
+    pub(in crate::board) v: u32,
     /// The owner whose claim the other claim members describe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
@@ -55,11 +54,11 @@ pub(crate) struct Sidecar {
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) ahead: bool,
     #[serde(skip_serializing_if = "is_zero")]
-    postponed: u32,
+    pub(crate) postponed: u32,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
     pub(crate) not_before: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    failures: Vec<Failure>,
+    pub(crate) failures: Vec<Failure>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
     pub(crate) trashed_on: Option<DateTime<Utc>>,
     /// The posting time, if a move makes the server lose it.
@@ -186,61 +185,6 @@ impl Sidecar {
     pub(crate) fn history_at_the_end(mut self) -> History {
         self.count_ahead();
         self.history()
-    }
-
-    pub(crate) fn note(&mut self, aftermath: &Aftermath) {
-        match aftermath {
-            Aftermath::None => {}
-            Aftermath::Failed {
-                failure,
-                not_before,
-            } => {
-                self.not_before = not_before.or(self.not_before);
-                self.note_failure(failure);
-            }
-            Aftermath::Postponed { not_before } => {
-                self.not_before = Some(*not_before);
-                self.uncount();
-                self.postponed = self.postponed.saturating_add(1);
-            }
-            Aftermath::Interrupted => self.uncount(),
-        }
-    }
-
-    /// Counts the attempt of a claim made ahead of its turn.
-    pub(crate) fn count_ahead(&mut self) {
-        let attempt = u32::from(std::mem::take(&mut self.ahead));
-        self.attempts = self.attempts.saturating_add(attempt);
-    }
-
-    /// Records a failure and drops the oldest beyond the limit.
-    pub(crate) fn note_failure(&mut self, failure: &Failure) {
-        self.count_ahead();
-        failure.clone().add_to(&mut self.failures);
-    }
-
-    /// Takes back the attempt of a claim.
-    pub(crate) fn uncount(&mut self) {
-        self.count_ahead();
-        self.attempts = self.attempts.saturating_sub(1);
-    }
-
-    /// Returns the record of a restored or retried job: attempts start from zero unless they are to be kept.
-    pub(crate) fn restored(self, restore: &Restore) -> Self {
-        let before = match restore.keeps_attempts {
-            true => self.clone(),
-            false => Self::default(),
-        };
-        Self {
-            attempts: before.attempts,
-            ahead: before.ahead,
-            postponed: before.postponed,
-            first_claimed_on: before.first_claimed_on,
-            failures: self.failures,
-            created_on: self.created_on,
-            remark: restore.remark.clone(),
-            ..Self::default()
-        }
     }
 }
 

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Row, Transaction, params};
+use rusqlite::{Params, Row, params, types::Null};
 
 use crate::{
     board::{
         Event, EventKind,
         embedded::{
             read::record::{RowJob, priority_at, remark_of},
-            store::clock::{Moment, from_micros},
+            store::{
+                clock::from_micros,
+                transaction::{Change, View},
+            },
         },
         event::Subject,
         wire::as_json,
@@ -26,35 +29,21 @@ const DROP_EVERY: i64 = 256;
 /// Maximum number of events per read.
 const PAGE: i64 = 1000;
 
-pub(crate) enum About<'a> {
-    Job(&'a RowJob, How<'a>),
-    Conductor(&'a str),
-    /// The glob whose pause changed, and the audit entry.
-    Names(&'a str, &'a Remark),
-}
+impl Change<'_> {
+    pub(crate) fn log_job(&self, kind: EventKind, job: &RowJob) -> rusqlite::Result<()> {
+        self.log_exit(kind, job, None, None)
+    }
 
-/// The parts of an event besides its job.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct How<'a> {
-    pub(crate) departure: Option<Departure>,
-    pub(crate) remark: Option<&'a Remark>,
-}
-
-pub(crate) fn write(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    kind: EventKind,
-    about: About<'_>,
-) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare_cached(
-        "INSERT INTO event (at, kind, posted, sequence, uuid, name, priority, not_before, owner,
-                            fence, outcome, remark)
-         VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job'),
-                 ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    )?;
-    match about {
-        About::Job(job, how) => insert.execute(params![
-            now.wall,
+    /// Also logs how the job ended and the audit entry, if there are any.
+    pub(crate) fn log_exit(
+        &self,
+        kind: EventKind,
+        job: &RowJob,
+        departure: Option<Departure>,
+        remark: Option<&Remark>,
+    ) -> rusqlite::Result<()> {
+        self.log(params![
+            self.now.wall,
             kind.name(),
             job.sequence,
             job.uuid,
@@ -63,38 +52,45 @@ pub(crate) fn write(
             job.not_before,
             job.owner,
             job.fence,
-            how.departure.map(Departure::name),
-            how.remark.map(as_json),
-        ])?,
-        About::Conductor(_) | About::Names(..) => {
-            let (names, owner, remark) = match about {
-                About::Names(names, remark) => (Some(names), None, Some(as_json(remark))),
-                About::Conductor(name) => (None, Some(name.as_bytes()), None),
-                About::Job(..) => (None, None, None),
-            };
-            let nothing = None::<i64>;
-            insert.execute(params![
-                now.wall,
-                kind.name(),
-                nothing,
-                nothing,
-                names,
-                nothing,
-                nothing,
-                owner,
-                nothing,
-                nothing,
-                remark
-            ])?
-        }
-    };
-    let last = transaction.last_insert_rowid();
-    if last % DROP_EVERY == 0 {
-        transaction
-            .prepare_cached("DELETE FROM event WHERE id <= ?1")?
-            .execute(params![last - KEPT])?;
+            departure.map(Departure::name),
+            remark.map(as_json),
+        ])
     }
-    Ok(())
+
+    pub(crate) fn log_conductor(&self, kind: EventKind, name: &str) -> rusqlite::Result<()> {
+        let (wall, kind, owner, none) = (self.now.wall, kind.name(), name.as_bytes(), Null);
+        self.log(params![
+            wall, kind, none, none, none, none, none, owner, none, none, none
+        ])
+    }
+
+    pub(crate) fn log_names(
+        &self,
+        kind: EventKind,
+        names: &str,
+        remark: &Remark,
+    ) -> rusqlite::Result<()> {
+        let (wall, kind, remark, none) = (self.now.wall, kind.name(), as_json(remark), Null);
+        self.log(params![
+            wall, kind, none, none, names, none, none, none, none, none, remark
+        ])
+    }
+
+    fn log(&self, values: impl Params) -> rusqlite::Result<()> {
+        self.run(
+            "INSERT INTO event (at, kind, posted, sequence, uuid, name, priority, not_before,
+                                owner, fence, outcome, remark)
+             VALUES (?1, ?2,
+                     (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job'),
+                     ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            values,
+        )?;
+        let last = self.last_id();
+        if last % DROP_EVERY == 0 {
+            self.run("DELETE FROM event WHERE id <= ?1", [last - KEPT])?;
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,14 +105,9 @@ impl Position {
         sequence: 0,
     };
 
-    pub(crate) fn end(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
-        let last = |table: &str| {
-            transaction
-                .prepare_cached(
-                    "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?1",
-                )?
-                .query_row(params![table], |row| row.get(0))
-        };
+    pub(crate) fn end(view: &View<'_>) -> rusqlite::Result<Self> {
+        let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?1";
+        let last = |table: &str| view.one(sql, [table], |row| row.get(0));
         Ok(Self {
             event: last("event")?,
             sequence: last("job")?,
@@ -125,21 +116,16 @@ impl Position {
 }
 
 /// A journal row, and its order relative to the posts.
-struct Line {
+struct JournalRow {
     event: Event,
     sequence: Option<i64>,
     posted: i64,
 }
 
 /// Returns the events after a position in order, and advances it.
-pub(crate) fn read(
-    transaction: &Transaction<'_>,
-    position: &mut Position,
-) -> rusqlite::Result<Vec<Event>> {
-    let end = Position::end(transaction)?;
-    let first: Option<i64> = transaction
-        .prepare_cached("SELECT min(id) FROM event")?
-        .query_row([], |row| row.get(0))?;
+pub(crate) fn read(view: &View<'_>, position: &mut Position) -> rusqlite::Result<Vec<Event>> {
+    let end = Position::end(view)?;
+    let first: Option<i64> = view.one("SELECT min(id) FROM event", [], |row| row.get(0))?;
     let is_cut = first.is_some_and(|first| {
         first.saturating_sub(1) > position.event && end.event > position.event
     });
@@ -148,7 +134,7 @@ pub(crate) fn read(
         *position = end;
         return Ok(vec![Event::resync()]);
     }
-    let lines = lines_behind(transaction, position.event)?;
+    let lines = lines_after(view, position.event)?;
     // With a full page, later posts wait for their turn.
     let (until, last_event) = match lines.last() {
         Some(line) if lines.len() as i64 == PAGE => {
@@ -156,7 +142,7 @@ pub(crate) fn read(
         }
         _ => (end.sequence, end.event),
     };
-    let mut posts = posts_between(transaction, position.sequence, until)?;
+    let mut posts = posts_between(view, position.sequence, until)?;
     for line in &lines {
         if let (Some(sequence), Some(subject)) = (line.sequence, &line.event.subject) {
             // The job may be gone again: its event proves that it was posted.
@@ -174,7 +160,7 @@ pub(crate) fn read(
     Ok(in_order(lines, posts))
 }
 
-fn in_order(lines: Vec<Line>, mut posts: BTreeMap<i64, Event>) -> Vec<Event> {
+fn in_order(lines: Vec<JournalRow>, mut posts: BTreeMap<i64, Event>) -> Vec<Event> {
     let mut events = Vec::with_capacity(lines.len() + posts.len());
     for line in lines {
         let later = posts.split_off(&line.posted.saturating_add(1));
@@ -185,34 +171,28 @@ fn in_order(lines: Vec<Line>, mut posts: BTreeMap<i64, Event>) -> Vec<Event> {
     events
 }
 
-fn lines_behind(transaction: &Transaction<'_>, event: i64) -> rusqlite::Result<Vec<Line>> {
-    transaction
-        .prepare_cached(
-            "SELECT at, kind, posted, sequence, uuid, name, priority, not_before, owner, fence,
-                    outcome, remark
-             FROM event WHERE id > ?1 ORDER BY id LIMIT ?2",
-        )?
-        .query_map(params![event, PAGE], line)?
-        .collect()
+fn lines_after(view: &View<'_>, event: i64) -> rusqlite::Result<Vec<JournalRow>> {
+    view.all(
+        "SELECT at, kind, posted, sequence, uuid, name, priority, not_before, owner, fence,
+                outcome, remark
+         FROM event WHERE id > ?1 ORDER BY id LIMIT ?2",
+        [event, PAGE],
+        line,
+    )
 }
 
-fn line(row: &Row<'_>) -> rusqlite::Result<Line> {
+fn line(row: &Row<'_>) -> rusqlite::Result<JournalRow> {
     let sequence: Option<i64> = row.get(3)?;
     let subject = match (sequence, row.get::<_, Option<String>>(4)?) {
-        (Some(sequence), Some(uuid)) => Some(Subject {
-            key: JobKey::new(uuid.clone()),
-            uuid,
-            sequence: Some(sequence),
-            name: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
-            rank: Rank::new(
-                priority_at(row.get::<_, Option<i64>>(6)?.unwrap_or_default()),
-                Some(sequence),
-            ),
-            not_before: row.get::<_, Option<i64>>(7)?.map(from_micros),
-        }),
+        (Some(sequence), Some(uuid)) => Some(subject(
+            (sequence, uuid),
+            row.get::<_, Option<_>>(5)?.unwrap_or_default(),
+            row.get::<_, Option<_>>(6)?.unwrap_or_default(),
+            row.get(7)?,
+        )),
         _ => None,
     };
-    Ok(Line {
+    Ok(JournalRow {
         event: Event {
             // This release cannot report a kind that a later release added.
             kind: row
@@ -240,28 +220,38 @@ fn line(row: &Row<'_>) -> rusqlite::Result<Line> {
 }
 
 fn posts_between(
-    transaction: &Transaction<'_>,
+    view: &View<'_>,
     after: i64,
     until: i64,
 ) -> rusqlite::Result<BTreeMap<i64, Event>> {
-    transaction
-        .prepare_cached(
-            "SELECT sequence, uuid, name, priority, not_before, created_on FROM job
-             WHERE sequence > ?1 AND sequence <= ?2",
-        )?
-        .query_map(params![after, until], |row| {
-            let (sequence, uuid): (i64, String) = (row.get(0)?, row.get(1)?);
-            let subject = Subject {
-                key: JobKey::new(uuid.clone()),
-                uuid,
-                sequence: Some(sequence),
-                name: row.get(2)?,
-                rank: Rank::new(priority_at(row.get(3)?), Some(sequence)),
-                not_before: row.get::<_, Option<i64>>(4)?.map(from_micros),
-            };
+    view.all(
+        "SELECT sequence, uuid, name, priority, not_before, created_on FROM job
+         WHERE sequence > ?1 AND sequence <= ?2",
+        [after, until],
+        |row| {
+            let sequence = row.get(0)?;
+            let key = (sequence, row.get(1)?);
+            let subject = subject(key, row.get(2)?, row.get(3)?, row.get(4)?);
             Ok((sequence, posted(subject, from_micros(row.get(5)?))))
-        })?
-        .collect()
+        },
+    )
+}
+
+/// Returns the job of an event from the stored values.
+pub(crate) fn subject(
+    (sequence, uuid): (i64, String),
+    name: String,
+    priority: i64,
+    not_before: Option<i64>,
+) -> Subject {
+    Subject {
+        key: JobKey::new(uuid.clone()),
+        uuid,
+        sequence: Some(sequence),
+        name,
+        rank: Rank::new(priority_at(priority), Some(sequence)),
+        not_before: not_before.map(from_micros),
+    }
 }
 
 fn posted(subject: Subject, time: chrono::DateTime<chrono::Utc>) -> Event {
@@ -303,9 +293,10 @@ mod tests {
                 number(6)
             ],
         )?;
+        let view = View::of(&transaction);
         let mut position = Position::START;
-        let mut events = read(&transaction, &mut position)?;
-        events.extend(read(&transaction, &mut position)?);
+        let mut events = read(&view, &mut position)?;
+        events.extend(read(&view, &mut position)?);
         Ok(events)
     }
 

@@ -6,12 +6,11 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream, stream::BoxStream};
-use rusqlite::{Transaction, params};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::time;
 
 use super::{
-    journal::{self, Position},
+    journal::{self, Position, subject},
     signal::signal_path,
 };
 use crate::{
@@ -19,11 +18,9 @@ use crate::{
         Event, EventKind, Result,
         embedded::{
             read::record::RowJob,
-            store::{clock::Moment, file::File, view::View},
+            store::{clock::BoardClock, file::BoardFile, transaction::View},
         },
-        event::Subject,
     },
-    job::{JobKey, Rank},
     ready::Ready,
 };
 
@@ -33,20 +30,20 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 /// How often to look for the file of a board that does not exist yet.
 const LOOK_FOR_FILE: Duration = Duration::from_millis(100);
 
-pub(crate) async fn events(file: &File) -> Result<BoxStream<'_, Result<Event>>> {
+pub(crate) async fn events(file: &BoardFile) -> Result<BoxStream<'_, Result<Event>>> {
     let losses = file.losses();
     // Listen for signals before reading the position, so that no event falls in between.
     let wakeup = Wakeup::new(file);
     let start = file
-        .read(|transaction, view| {
+        .read(|view| {
             let mut announced = HashSet::new();
             // Earlier readers already know about earlier expiries.
-            lapsed(transaction, view, &mut announced)?;
-            Ok((Position::end(transaction)?, announced))
+            expired_claims(view, &mut announced)?;
+            Ok((Position::end(view)?, announced))
         })
         .await?;
     let (position, announced) = start.unwrap_or((Position::START, HashSet::new()));
-    let listener = Listener {
+    let reader = JournalReader {
         file,
         wakeup,
         position,
@@ -55,14 +52,14 @@ pub(crate) async fn events(file: &File) -> Result<BoxStream<'_, Result<Event>>> 
         losses,
         pending: VecDeque::new(),
     };
-    Ok(stream::try_unfold(listener, |mut listener| async {
-        Ok(Some((listener.next().await?, listener)))
+    Ok(stream::try_unfold(reader, |mut reader| async {
+        Ok(Some((reader.next().await?, reader)))
     })
     .boxed())
 }
 
-struct Listener<'a> {
-    file: &'a File,
+struct JournalReader<'a> {
+    file: &'a BoardFile,
     wakeup: Option<Wakeup>,
     position: Position,
     /// When the next claim expires, on the boot clock.
@@ -74,7 +71,7 @@ struct Listener<'a> {
     pending: VecDeque<Event>,
 }
 
-impl Listener<'_> {
+impl JournalReader<'_> {
     async fn next(&mut self) -> Result<Event> {
         loop {
             if let Some(event) = self.pending.pop_front() {
@@ -91,14 +88,14 @@ impl Listener<'_> {
         let (mut position, mut announced) = (self.position, HashSet::new());
         let news = self
             .file
-            .read(|transaction, view| {
+            .read(|view| {
                 // A blocked attempt starts over.
                 position = self.position;
                 announced.clone_from(&self.announced);
-                let mut events = journal::read(transaction, &mut position)?;
+                let mut events = journal::read(view, &mut position)?;
                 events.retain(|event| !is_announced(event, &mut announced));
-                events.extend(lapsed(transaction, view, &mut announced)?);
-                Ok((events, next_deadline(transaction, view)?))
+                events.extend(expired_claims(view, &mut announced)?);
+                Ok((events, next_deadline(view)?))
             })
             .await?;
         // Another task may have noticed it first.
@@ -125,7 +122,7 @@ impl Listener<'_> {
         let until_deadline = self.next_deadline.map_or(longest, |deadline| {
             Duration::from_millis(
                 deadline
-                    .saturating_sub(Moment::now().boot)
+                    .saturating_sub(BoardClock::now().boot)
                     .max(1)
                     .unsigned_abs(),
             )
@@ -153,65 +150,42 @@ fn is_announced(event: &Event, announced: &mut HashSet<(i64, Option<i64>)>) -> b
 }
 
 /// Returns the expired claims that no writer has released yet, each once.
-fn lapsed(
-    transaction: &Transaction<'_>,
-    view: &View,
+fn expired_claims(
+    view: &View<'_>,
     announced: &mut HashSet<(i64, Option<i64>)>,
 ) -> rusqlite::Result<Vec<Event>> {
-    let expires = view.expires_column();
-    let rows = transaction
-        .prepare_cached(&format!(
-            "SELECT {} FROM job WHERE {expires} <= ?1 ORDER BY {expires}",
-            RowJob::COLUMNS
-        ))?
-        .query_map(params![view.deadline()], RowJob::read)?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(rows
-        .into_iter()
-        .filter(|job| announced.insert((job.sequence, job.fence)))
-        .map(|job| expired(&job))
-        .collect())
+    let (columns, expires) = (RowJob::COLUMNS, view.expires_column());
+    let sql = format!("SELECT {columns} FROM job WHERE {expires} <= ?1 ORDER BY {expires}");
+    let rows: Vec<_> = view.all(&sql, [view.deadline()], RowJob::read)?;
+    let news = rows.into_iter();
+    let news = news.filter(|job| announced.insert((job.sequence, job.fence)));
+    Ok(news.map(expired).collect())
 }
 
-fn expired(job: &RowJob) -> Event {
+fn expired(job: RowJob) -> Event {
     Event {
-        time: Moment::now().time(),
-        subject: Some(Subject::from(job)),
         owner: job.owner(),
         fence: job.fence(),
+        subject: Some(subject(
+            (job.sequence, job.uuid),
+            job.name,
+            job.priority,
+            job.not_before,
+        )),
         ..Event::now(EventKind::Expired)
     }
 }
 
-fn next_deadline(transaction: &Transaction<'_>, view: &View) -> rusqlite::Result<Option<i64>> {
-    transaction
-        .prepare_cached("SELECT min(expires_boot) FROM job WHERE expires_boot > ?1")?
-        .query_row(params![view.boot_time()], |row| row.get(0))
-}
-
-impl From<&RowJob> for Subject {
-    fn from(job: &RowJob) -> Self {
-        Self {
-            key: JobKey::new(job.uuid.clone()),
-            uuid: job.uuid.clone(),
-            name: job.name.clone(),
-            sequence: Some(job.sequence),
-            rank: Rank::new(
-                crate::board::embedded::read::record::priority_at(job.priority),
-                Some(job.sequence),
-            ),
-            not_before: job
-                .not_before
-                .map(crate::board::embedded::store::clock::from_micros),
-        }
-    }
+fn next_deadline(view: &View<'_>) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT min(expires_boot) FROM job WHERE expires_boot > ?1";
+    view.one(sql, [view.boot_time()], |row| row.get(0))
 }
 
 struct Wakeup(Ready);
 
 impl Wakeup {
     /// `None` without a signal file; the board itself is then polled.
-    fn new(file: &File) -> Option<Self> {
+    fn new(file: &BoardFile) -> Option<Self> {
         let path = &file.options.path;
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
         inotify::add_watch(&watch, signal_path(path), WatchFlags::MODIFY).ok()?;

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Params, Transaction, params};
+use rusqlite::{Params, params};
 
 use super::record::{columns, entry, malformed, shelf_number};
 use crate::{
-    board::{Detail, JobRef, Order, Query, Which, embedded::store::view::View},
+    board::{Detail, JobRef, Order, Query, Which, embedded::store::transaction::View},
     job::{Entry, Shelf},
 };
 
@@ -22,7 +22,7 @@ const PAGE_BYTES: u64 = 512 * 1024;
 const CANDIDATES: i64 = 10;
 
 #[derive(Debug)]
-pub(crate) struct Cursor {
+pub(crate) struct PageCursor {
     query: Query,
     /// The stored priority and sequence of the last record returned.
     last: (i64, i64),
@@ -30,7 +30,7 @@ pub(crate) struct Cursor {
     is_at_end: bool,
 }
 
-impl Cursor {
+impl PageCursor {
     pub(crate) fn new(query: Query) -> Self {
         Self {
             query,
@@ -45,15 +45,11 @@ impl Cursor {
     }
 }
 
-pub(crate) fn page(
-    transaction: &Transaction<'_>,
-    view: &View,
-    cursor: &mut Cursor,
-) -> rusqlite::Result<Vec<Entry>> {
+pub(crate) fn page(view: &View<'_>, cursor: &mut PageCursor) -> rusqlite::Result<Vec<Entry>> {
     let query = cursor.query;
-    let sql = page_sql(transaction, view, query)?;
-    let mut statement = transaction.prepare_cached(&sql)?;
-    let unreadable = unreadable(transaction)?;
+    let mut statement = view.prepare(&page_sql(view, query)?)?;
+    let sql = "SELECT sequence FROM job WHERE NOT json_valid(details)";
+    let unreadable: HashSet<i64> = view.all(sql, [], |row| row.get(0))?;
     let mut rows = statement.query(params![cursor.last.0, cursor.last.1, cursor.page])?;
     let (mut entries, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
@@ -78,11 +74,8 @@ pub(crate) fn page(
 }
 
 /// Returns the query for records after a priority and sequence.
-fn page_sql(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite::Result<String> {
-    let (columns, source) = (
-        columns(view, query.detail),
-        source(transaction, view, query)?,
-    );
+fn page_sql(view: &View<'_>, query: Query) -> rusqlite::Result<String> {
+    let (columns, source) = (columns(view, query.detail), source(view, query)?);
     let from = format!("SELECT {columns} FROM job {source}");
     Ok(match query.order {
         // With one condition on the pair, SQLite would walk over all earlier records of the priority.
@@ -97,14 +90,7 @@ fn page_sql(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlit
     })
 }
 
-fn unreadable(transaction: &Transaction<'_>) -> rusqlite::Result<HashSet<i64>> {
-    transaction
-        .prepare_cached("SELECT sequence FROM job WHERE NOT json_valid(details)")?
-        .query_map([], |row| row.get(0))?
-        .collect()
-}
-
-fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite::Result<String> {
+fn source(view: &View<'_>, query: Query) -> rusqlite::Result<String> {
     let shelf = shelf_number(query.shelf);
     let index = match query.order {
         Order::Rank => "INDEXED BY job_ranked",
@@ -115,12 +101,9 @@ fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite:
         return Ok(whole);
     }
     let (expires, deadline) = (view.expires_column(), view.deadline());
-    let is_any_lapsed: bool = transaction.query_row(
-        &format!("SELECT EXISTS (SELECT 1 FROM job WHERE {expires} <= ?1)"),
-        params![deadline],
-        |row| row.get(0),
-    )?;
-    Ok(match (is_any_lapsed, query.order) {
+    let sql = format!("SELECT EXISTS (SELECT 1 FROM job WHERE {expires} <= ?1)");
+    let is_any_expired: bool = view.one(&sql, [deadline], |row| row.get(0))?;
+    Ok(match (is_any_expired, query.order) {
         // The index knows released claims, but not those that expired since.
         (true, _) => format!("{whole} AND (owner IS NULL OR {expires} <= {deadline})"),
         (false, Order::Rank) => {
@@ -130,30 +113,16 @@ fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite:
     })
 }
 
-pub(crate) fn find(
-    transaction: &Transaction<'_>,
-    view: &View,
-    shelf: Shelf,
-    wanted: &JobRef,
-) -> rusqlite::Result<Vec<Entry>> {
+pub(crate) fn find(view: &View<'_>, shelf: Shelf, wanted: &JobRef) -> rusqlite::Result<Vec<Entry>> {
     let shelf = shelf_number(shelf);
     match wanted {
-        JobRef::Sequence(number) => select(
-            transaction,
-            view,
-            "sequence = ?1 AND shelf = ?2",
-            params![number, shelf],
-        ),
-        JobRef::Key(key) => select(
-            transaction,
-            view,
-            "uuid = ?1 AND shelf = ?2",
-            params![key.text(), shelf],
-        ),
+        JobRef::Sequence(number) => {
+            select(view, "sequence = ?1 AND shelf = ?2", params![number, shelf])
+        }
+        JobRef::Key(key) => select(view, "uuid = ?1 AND shelf = ?2", params![key.text(), shelf]),
         // `g` sorts after every uuid character. The plus keeps SQLite from walking the whole location by the index
         // that begins with it.
         JobRef::Uuid(prefix) => select(
-            transaction,
             view,
             "uuid >= ?1 AND uuid < ?1 || 'g' AND +shelf = ?2 ORDER BY uuid",
             params![prefix, shelf],
@@ -161,36 +130,21 @@ pub(crate) fn find(
     }
 }
 
-fn select(
-    transaction: &Transaction<'_>,
-    view: &View,
-    condition: &str,
-    values: impl Params,
-) -> rusqlite::Result<Vec<Entry>> {
+fn select(view: &View<'_>, condition: &str, values: impl Params) -> rusqlite::Result<Vec<Entry>> {
     let columns = columns(view, Detail::Whole);
-    transaction
-        .prepare_cached(&format!(
-            "SELECT {columns} FROM job WHERE {condition} LIMIT {CANDIDATES}"
-        ))?
-        .query_map(values, |row| entry(row, view, Detail::Whole))?
-        .collect()
+    let sql = format!("SELECT {columns} FROM job WHERE {condition} LIMIT {CANDIDATES}");
+    view.all(&sql, values, |row| entry(row, view, Detail::Whole))
 }
 
 /// Counts the jobs on the board and in the trash, and returns whether there ever were any.
-pub(crate) fn counts(
-    transaction: &Transaction<'_>,
-    _: &View,
-) -> rusqlite::Result<(u64, u64, bool)> {
-    transaction.query_row(
+pub(crate) fn counts(view: &View<'_>) -> rusqlite::Result<(u64, u64, bool)> {
+    view.one(
         "SELECT (SELECT count(*) FROM job WHERE shelf = 0), (SELECT count(*) FROM job WHERE shelf = 1),
                 EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'job')",
         [],
         |row| {
-            Ok((
-                row.get::<_, i64>(0)?.unsigned_abs(),
-                row.get::<_, i64>(1)?.unsigned_abs(),
-                row.get(2)?,
-            ))
+            let count = |at| row.get::<_, i64>(at).map(i64::unsigned_abs);
+            Ok((count(0)?, count(1)?, row.get(2)?))
         },
     )
 }
@@ -200,16 +154,14 @@ mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
-    use crate::board::embedded::store::{Durability, Store, disk::make_file};
+    use crate::board::embedded::{
+        store::{Store, disk::make_file},
+        tests::options,
+    };
 
     /// Returns how many steps SQLite takes to find the next hundred records.
-    fn steps(
-        transaction: &Transaction<'_>,
-        view: &View,
-        query: Query,
-        place: (i64, i64),
-    ) -> rusqlite::Result<i32> {
-        let mut statement = transaction.prepare(&page_sql(transaction, view, query)?)?;
+    fn steps(view: &View<'_>, query: Query, place: (i64, i64)) -> rusqlite::Result<i32> {
+        let mut statement = view.prepare(&page_sql(view, query)?)?;
         let mut rows = statement.query(params![place.0, place.1, 100])?;
         let mut count = 0;
         while rows.next()?.is_some() {
@@ -217,21 +169,19 @@ mod tests {
         }
         drop(rows);
         assert_eq!(count, 100);
-        Ok(statement.get_status(StatementStatus::VmStep))
+        Ok(statement.reset_status(StatementStatus::VmStep))
     }
 
     #[test]
     fn page_cost_does_not_depend_on_its_position() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("board.db");
-        make_file(&path, false).unwrap();
-        let mut store = Store::create(&path, Durability::Process).unwrap();
+        let options = options(&folder);
+        make_file(&options.path, false).unwrap();
+        let mut store = Store::create(&options).unwrap();
         let fill = "WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number \
                     WHERE n < 5000) INSERT INTO job (uuid, name, priority, created_on, details) \
                     SELECT n, 'resize', 2 + n / 3000, 0, '{}' FROM number";
-        store
-            .write(&mut |transaction, _| transaction.execute(fill, []))
-            .unwrap();
+        store.write(&mut |change| change.run(fill, [])).unwrap();
         let queries = [Order::Rank, Order::Any].into_iter().flat_map(|order| {
             [Which::All, Which::Unclaimed].map(|which| Query {
                 shelf: Shelf::Board,
@@ -242,9 +192,7 @@ mod tests {
         });
         for query in queries {
             let mut cost = |place| {
-                let mut look = |transaction: &Transaction<'_>, view: &View| {
-                    steps(transaction, view, query, place)
-                };
+                let mut look = |view: &View<'_>| steps(view, query, place);
                 store.read(&mut look).unwrap()
             };
             let first = cost((i64::MIN, i64::MIN));

@@ -8,10 +8,11 @@ use serde::de::IgnoredAny;
 use crate::{
     board::{
         Detail,
-        embedded::store::{clock::from_micros, view::View},
+        embedded::store::{clock::from_micros, transaction::View},
         wire::{
             json,
             posting::{Limit, together},
+            sidecar::Sidecar,
         },
     },
     job::{
@@ -51,25 +52,38 @@ pub(crate) struct RowJob {
     pub(crate) not_before: Option<i64>,
     pub(crate) owner: Option<Vec<u8>>,
     pub(crate) fence: Option<i64>,
-    pub(crate) is_ahead: bool,
+    /// The counts. The failures and the audit entry are not read.
+    pub(crate) side: Sidecar,
 }
 
 impl RowJob {
     /// The columns that [`read`](Self::read) expects.
-    pub(crate) const COLUMNS: &'static str =
-        "sequence, uuid, name, priority, not_before, owner, fence, ahead";
+    pub(crate) const COLUMNS: &'static str = "sequence, uuid, name, priority, not_before, owner, \
+                                              fence, ahead, attempts, postponed, first_claimed_on";
 
     pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        // An odd value must not prevent this or other settlements.
+        let count = |at| {
+            let number = row.get::<_, i64>(at)?.clamp(0, u32::MAX.into());
+            Ok::<_, rusqlite::Error>(u32::try_from(number).unwrap_or_default())
+        };
+        let not_before: Option<i64> = row.get(4)?;
         Ok(Self {
             sequence: row.get(0)?,
-            // A value that is no text must not prevent this or other settlements.
             uuid: text_of(row, 1)?,
             name: text_of(row, 2)?,
             priority: row.get(3)?,
-            not_before: row.get(4)?,
+            not_before,
             owner: row.get(5)?,
             fence: row.get(6)?,
-            is_ahead: row.get(7)?,
+            side: Sidecar {
+                not_before: not_before.map(from_micros),
+                ahead: row.get(7)?,
+                attempts: count(8)?,
+                postponed: count(9)?,
+                first_claimed_on: row.get::<_, Option<_>>(10)?.map(from_micros),
+                ..Sidecar::default()
+            },
         })
     }
 
@@ -80,9 +94,21 @@ impl RowJob {
     pub(crate) fn fence(&self) -> Option<Fence> {
         self.fence.map(|number| Fence(number.to_string()))
     }
+
+    /// Returns the claim without its lease.
+    pub(crate) fn holding(&self) -> Option<Holding> {
+        Some(Holding {
+            owner: Some(self.owner()?),
+            fence: self.fence(),
+            lease: Lease::None,
+            expires_in: None,
+            outlives: None,
+            claimed_on: None,
+        })
+    }
 }
 
-pub(crate) fn columns(view: &View, detail: Detail) -> String {
+pub(crate) fn columns(view: &View<'_>, detail: Detail) -> String {
     let most = view.limit.details;
     // Only the beginning of an oversized value is read.
     let details = match detail {
@@ -103,7 +129,7 @@ pub(crate) fn columns(view: &View, detail: Detail) -> String {
     )
 }
 
-pub(crate) fn entry(row: &Row<'_>, view: &View, detail: Detail) -> rusqlite::Result<Entry> {
+pub(crate) fn entry(row: &Row<'_>, view: &View<'_>, detail: Detail) -> rusqlite::Result<Entry> {
     match job(row, view, detail) {
         Ok(job) => Ok(Entry::Job(Box::new(job))),
         Err(problem) => malformed(row, (view, detail), &problem.to_string()),
@@ -112,7 +138,7 @@ pub(crate) fn entry(row: &Row<'_>, view: &View, detail: Detail) -> rusqlite::Res
 
 pub(crate) fn malformed(
     row: &Row<'_>,
-    (view, detail): (&View, Detail),
+    (view, detail): (&View<'_>, Detail),
     problem: &str,
 ) -> rusqlite::Result<Entry> {
     let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();
@@ -129,7 +155,7 @@ pub(crate) fn malformed(
 
 type Problem = Box<dyn std::error::Error + Send + Sync>;
 
-fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
+fn job(row: &Row<'_>, view: &View<'_>, detail: Detail) -> Result<Job, Problem> {
     let uuid: String = row.get(1)?;
     let time =
         |at: usize| -> rusqlite::Result<_> { Ok(row.get::<_, Option<i64>>(at)?.map(from_micros)) };
@@ -235,7 +261,7 @@ pub(crate) fn remark_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Rem
     })
 }
 
-fn holding(row: &Row<'_>, view: &View) -> rusqlite::Result<Option<Holding>> {
+fn holding(row: &Row<'_>, view: &View<'_>) -> rusqlite::Result<Option<Holding>> {
     let Some(owner) = row.get::<_, Option<Vec<u8>>>(9)? else {
         return Ok(None);
     };

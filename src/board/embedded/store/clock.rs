@@ -9,14 +9,14 @@ use chrono::{DateTime, Utc};
 use rustix::time::{ClockId, clock_gettime};
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
+pub(crate) struct BoardClock {
     /// Milliseconds since the machine was started.
     pub(crate) boot: i64,
     /// Microseconds since 1970.
     pub(crate) wall: i64,
 }
 
-impl Moment {
+impl BoardClock {
     pub(crate) fn now() -> Self {
         let boot = clock_gettime(ClockId::Boottime);
         Self {

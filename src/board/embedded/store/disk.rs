@@ -17,14 +17,14 @@ use super::error::OpenError;
 
 /// The identity of a file, and who can write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,
     owner: u32,
     mode: u32,
 }
 
-impl Identity {
+impl FileIdentity {
     pub(crate) fn of(path: &Path) -> Result<Self, OpenError> {
         let found = fs::metadata(path).map_err(|source| OpenError::Inaccessible {
             path: path.to_owned(),

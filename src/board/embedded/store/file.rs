@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -11,42 +11,31 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use rusqlite::Transaction;
 
 use super::{
-    Durability, OpenError, Store, View,
-    clock::Moment,
-    disk::{Identity, beside, make_file, require_folder, with_suffix},
+    FileOptions, OpenError, Store,
+    clock::BoardClock,
+    disk::{FileIdentity, beside, make_file, require_folder, with_suffix},
     error::limit_behind,
     is_busy, is_denied,
+    transaction::{Change, View},
 };
-use crate::board::{BoardError, Result, net::problem::Kind, wire::posting::Limit};
+use crate::board::{BoardError, Result, net::problem::Kind};
 use crate::suggest::Hint;
 
-#[derive(Debug, Clone)]
-pub(crate) struct Options {
-    pub(crate) path: PathBuf,
-    /// Whether to create the directory with the file.
-    pub(crate) makes_folder: bool,
-    pub(crate) durability: Durability,
-    pub(crate) patience: Duration,
-    pub(crate) limit: Limit,
-    pub(crate) history: u32,
-}
-
 /// Opened on the first use, and created by the first post.
-pub(crate) struct File {
+pub(crate) struct BoardFile {
     pub(crate) name: String,
-    pub(crate) options: Options,
+    pub(crate) options: FileOptions,
     store: Mutex<Option<Store>>,
     /// The first file that this process opened.
-    first: OnceLock<Identity>,
+    first: OnceLock<FileIdentity>,
     /// How often the file was found replaced or missing.
     losses: AtomicU64,
 }
 
-impl File {
-    pub(crate) fn new(options: Options) -> Self {
+impl BoardFile {
+    pub(crate) fn new(options: FileOptions) -> Self {
         Self {
             name: format!("sqlite:{}", options.path.display()),
             options,
@@ -76,7 +65,7 @@ impl File {
     /// write is not opened: the conductor excluded those at its start.
     fn opened(
         &self,
-        open: impl FnOnce(&Path, Durability) -> Result<Option<Store>, OpenError>,
+        open: impl FnOnce(&FileOptions) -> Result<Option<Store>, OpenError>,
     ) -> Result<MutexGuard<'_, Option<Store>>, OpenError> {
         let mut store = self.store.lock();
         if store.as_ref().is_some_and(|store| !store.is_current()) {
@@ -87,7 +76,7 @@ impl File {
         if store.is_some() {
             return Ok(store);
         }
-        match open(&self.options.path, self.options.durability)? {
+        match open(&self.options)? {
             Some(opened) => {
                 let identity = opened.identity;
                 if identity.is_looser_than(self.first.get_or_init(|| identity)) {
@@ -106,7 +95,7 @@ impl File {
     /// `None` if the board does not exist yet.
     pub(crate) async fn read<T>(
         &self,
-        mut look: impl FnMut(&Transaction<'_>, &View) -> rusqlite::Result<T>,
+        mut look: impl FnMut(&View<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
         self.patiently("read", || {
             let mut store = self.opened(Store::open)?;
@@ -119,7 +108,7 @@ impl File {
     /// Changes the board in one transaction; `None` if it does not exist yet.
     pub(crate) async fn write<T>(
         &self,
-        mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
+        mut change: impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
         self.patiently("write to", || {
             let mut store = self.opened(Store::open)?;
@@ -132,12 +121,12 @@ impl File {
     /// Changes the board in one transaction, and creates it if necessary.
     pub(crate) async fn write_new<T>(
         &self,
-        mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
+        mut change: impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
     ) -> Result<T> {
         self.patiently("write to", || {
-            let create = |path: &_, durability| {
-                make_file(path, self.options.makes_folder)?;
-                Store::create(path, durability).map(Some)
+            let create = |options: &FileOptions| {
+                make_file(&options.path, options.makes_folder)?;
+                Store::create(options).map(Some)
             };
             let mut store = self.opened(create)?;
             // Filled just above; the loop is left only through `?`.
@@ -252,6 +241,6 @@ impl File {
 
 /// Returns how long to leave the file to other processes: 0.2 to 2 ms, different for each process.
 fn pause() -> Duration {
-    let noise = Moment::now().wall.unsigned_abs() ^ u64::from(std::process::id());
+    let noise = BoardClock::now().wall.unsigned_abs() ^ u64::from(std::process::id());
     Duration::from_micros(200 + noise.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1800)
 }

@@ -32,7 +32,7 @@ type Id = [u64; 2];
 
 /// A name of a file. Its path alone may mean another file in another container.
 #[derive(Debug, PartialEq, Eq)]
-struct Name {
+struct FileName {
     /// A copy may have the attribute of the original.
     file: Id,
     folder: Id,
@@ -65,7 +65,7 @@ pub(super) fn take(path: &Path) -> Result<(), OpenError> {
 }
 
 /// Returns this name and the stored one; fails if the log of that one may hold more changes.
-fn other(path: &Path) -> Result<Option<(Name, PathBuf)>, OpenError> {
+fn other(path: &Path) -> Result<Option<(FileName, PathBuf)>, OpenError> {
     let (name, kept) = look(path)?;
     match kept.filter(|kept| !kept.is_same(&name)) {
         Some(kept) if kept.file == name.file && kept.may_have_more(&name) => {
@@ -90,19 +90,19 @@ pub(super) fn confirm(path: &Path, file: &Connection) -> Result<(), OpenError> {
 }
 
 /// Returns this name and the stored one.
-fn look(path: &Path) -> Result<(Name, Option<Name>), OpenError> {
-    let name = Name::of(path).map_err(|source| OpenError::Inaccessible {
+fn look(path: &Path) -> Result<(FileName, Option<FileName>), OpenError> {
+    let name = FileName::of(path).map_err(|source| OpenError::Inaccessible {
         path: path.to_owned(),
         source,
     })?;
     let mut buffer = [0; LONGEST];
     // Boards on file systems without extended attributes are not protected.
     let length = getxattr(&name.path, ATTRIBUTE, &mut buffer).unwrap_or_default();
-    let kept = Name::read(&buffer[..length]);
+    let kept = FileName::read(&buffer[..length]);
     Ok((name, kept))
 }
 
-impl Name {
+impl FileName {
     fn of(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         Ok(Self {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    job::JobKey,
+    job::{Aftermath, Authority, JobKey, Outcome, Restore, Settlement, Witness},
     untrusted::{Answer, Bounds, Corpus, refused, same},
 };
 
@@ -95,7 +95,7 @@ fn failures_of_earlier_versions_are_read() {
         ..side.failures[0].clone()
     };
     for _ in 0..5 {
-        side.note_failure(&longest);
+        side.add_failure(&longest);
     }
     let written = side.write();
     assert!(written.len() < LONGEST / 2);
@@ -107,7 +107,9 @@ fn counters_saturate() {
     let mut side = eventful();
     side.attempts = 0;
     let not_before = Utc::now();
-    side.note(&Aftermath::Postponed { not_before });
+    let postponed = Outcome::Abandon(Aftermath::Postponed { not_before });
+    let authority = Authority::Override(Witness::Unclaimed);
+    side.settle(&Settlement::of(JobKey::new("1"), postponed, authority));
     assert_eq!((side.attempts, side.postponed), (0, u32::MAX));
 }
 

@@ -17,7 +17,7 @@ use crate::{
             paths::{is_numbered, number_of},
         },
     },
-    job::{Entry, Fence, Holding, Job, JobKey, Lease, Malformed, Origin, Owner, Shelf},
+    job::{Entry, Fence, Holding, Job, JobKey, Lease, Malformed, Origin, Shelf},
 };
 
 #[derive(Debug, Clone)]
@@ -64,21 +64,6 @@ impl Record {
 
     pub(crate) fn holding(&self) -> (Option<Holding>, Option<String>) {
         self.lock.as_ref().map_or((None, None), holding)
-    }
-
-    /// Returns why the owner may not act on this claim, if so.
-    pub(crate) fn is_claimed_by(&self, owner: &Owner, claim: Option<&Fence>) -> Result<()> {
-        let holding = self.holding().0.ok_or(BoardError::NotClaimed)?;
-        if holding.owner.as_ref() != Some(owner) {
-            return Err(BoardError::NotOwner {
-                owner: holding.owner,
-                wanted: owner.clone(),
-            });
-        }
-        if claim.is_some() && holding.fence.as_ref() != claim {
-            return Err(BoardError::Changed);
-        }
-        Ok(())
     }
 
     /// Rejects a record that is no job, or one that TaskFlow cannot handle.

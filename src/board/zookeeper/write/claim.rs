@@ -6,8 +6,9 @@ use zookeeper_client::{CreateMode, Error, SessionId};
 
 use crate::{
     board::{
-        BoardError, ClaimRules, Detail, NOT_AHEAD, Result,
+        BoardError, ClaimRules, Detail, Result,
         net::failure::Failure,
+        rules::{Bid, permit_owner},
         wire::{json, sidecar::Sidecar},
         zookeeper::{
             AT_ONCE, TRIES,
@@ -25,13 +26,6 @@ use crate::{
     },
     job::{Claim, Claimant, Claimed, Entry, JobKey, Origin, Shelf, Term},
 };
-
-#[derive(Debug, Clone, Copy)]
-struct Bid<'a> {
-    by: &'a Claimant,
-    rules: ClaimRules,
-    is_ahead: bool,
-}
 
 enum Attempt {
     Won(Box<Claimed>),
@@ -82,16 +76,7 @@ impl Target<'_> {
             // other way round.
             let wave = open.by_ref().take((most - won).min(AT_ONCE)).zip(won..);
             let tries = wave.map(|((key, found), place)| {
-                let is_ahead = rules.is_attempt && place >= rules.at_once;
-                self.claim_one(
-                    key,
-                    found,
-                    Bid {
-                        by,
-                        rules,
-                        is_ahead,
-                    },
-                )
+                self.claim_one(key, found, Bid::after(place, by, rules))
             });
             let tried = join_all(tries).await;
             if tried.is_empty() {
@@ -144,8 +129,7 @@ impl Target<'_> {
             side.session = session_of(bid.by.term, self.session);
             side.first_claimed_on = side.first_claimed_on.or_else(|| Some(Utc::now()));
             side.ahead = bid.is_ahead;
-            let attempt = u32::from(bid.rules.is_attempt && !bid.is_ahead);
-            side.attempts = side.attempts.saturating_add(attempt);
+            side.attempts = side.attempts.saturating_add(u32::from(bid.is_counted()));
             side
         });
         transaction.put(
@@ -220,7 +204,11 @@ impl Target<'_> {
                 origin: Origin::Here,
             };
             self.require(Some(&record))?;
-            record.is_claimed_by(&claim.owner, claim.fence.as_ref())?;
+            permit_owner(
+                record.holding().0.as_ref(),
+                &claim.owner,
+                claim.fence.as_ref(),
+            )?;
             let session = record.lock.map(|lock| SessionId(lock.stat.ephemeral_owner));
             // Kept by a session that is none of ours any more, it may end any moment.
             if session == Some(self.session.id()) {
@@ -240,27 +228,14 @@ fn permit(record: &Record, bid: Bid<'_>) -> Result<Option<Sidecar>> {
         return Err(BoardError::AlreadyClaimed { owner });
     }
     let posting = record.require_job()?;
-    let needs_all = bid.rules.need_record(bid.by.term);
-    if posting.is_oversized && needs_all {
+    if posting.is_oversized && bid.needs_record() {
         return Err(BoardError::Unfit {
             problem: posting.problem.unwrap_or_default(),
         });
     }
-    let side = match record.readable_side() {
-        Ok(side) => Some(side),
-        Err(problem) if needs_all => {
-            return Err(BoardError::Unfit { problem });
-        }
-        Err(_) => None,
-    };
-    let not_before = side.as_ref().and_then(|side| side.not_before);
-    let now = Utc::now();
-    if let Some(until) = not_before.filter(|until| bid.rules.respects_not_before && *until > now) {
-        return Err(BoardError::Postponed { until });
+    match record.readable_side() {
+        Ok(side) => bid.permit(&side, Utc::now()).map(|()| Some(side)),
+        Err(problem) if bid.needs_record() => Err(BoardError::Unfit { problem }),
+        Err(_) => Ok(None),
     }
-    if bid.is_ahead && side.as_ref().is_some_and(|side| side.ahead) {
-        let until = now + NOT_AHEAD;
-        return Err(BoardError::Postponed { until });
-    }
-    Ok(side)
 }

@@ -9,7 +9,8 @@ use crate::{
     board::{
         BoardError, Result, Settled,
         net::failure::not_done,
-        wire::{past::PastJob, sidecar::Sidecar},
+        rules::permit_settlement,
+        wire::past::PastJob,
         zookeeper::{
             AT_ONCE, TRIES,
             link::{
@@ -151,47 +152,31 @@ impl<'t> Target<'t> {
     /// Updates the sidecar, and ensures that no other client changed it.
     fn note(self, transaction: &mut Transaction<'_>, record: &Record, settlement: &Settlement) {
         let path = self.paths.side(&record.key);
-        let trashed = |mut side: Sidecar| {
-            side.trashed_on = Some(Utc::now());
-            side.created_on = record.created_on();
-            side
-        };
-        let side = match &settlement.outcome {
-            Outcome::Consume | Outcome::GiveUp(_) => {
-                match &record.side {
-                    Some(node) => transaction.delete(Step::Sidecar, path, node.stat.version),
-                    None => transaction.assert_absent(Step::Sidecar, path),
+        let outcome = &settlement.outcome;
+        let is_unchanged =
+            *outcome == Outcome::Abandon(Aftermath::None) && settlement.remark.is_none();
+        if !outcome.is_end() && !is_unchanged {
+            let side = record.side().map(|mut side| {
+                side.settle(settlement);
+                if outcome.is_trash() {
+                    side.trashed_on = Some(Utc::now());
+                    side.created_on = record.created_on();
                 }
-                let past = PastJob::of(settlement, Utc::now());
-                return self.remember(transaction, record, past);
-            }
-            Outcome::Abandon(Aftermath::None) if settlement.remark.is_none() => {
-                return match &record.side {
-                    Some(node) => transaction.check(Step::Sidecar, path, node.stat.version),
-                    None => transaction.assert_absent(Step::Sidecar, path),
-                };
-            }
-            Outcome::Abandon(aftermath) => record.side().map(|mut side| {
-                side.note(aftermath);
                 side
-            }),
-            Outcome::Trash(failure) => record.side().map(|mut side| {
-                failure
-                    .iter()
-                    .for_each(|failure| side.note_failure(failure));
-                trashed(side)
-            }),
-            Outcome::Spent(failure) => record.side().map(|mut side| {
-                side.note_failure(failure);
-                side.uncount();
-                trashed(side)
-            }),
-        };
-        let side = side.map(|mut side| {
-            side.remark = settlement.remark.clone().or(side.remark);
-            side
-        });
-        transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
+            });
+            return transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
+        }
+        match &record.side {
+            Some(node) if outcome.is_end() => {
+                transaction.delete(Step::Sidecar, path, node.stat.version);
+            }
+            Some(node) => transaction.check(Step::Sidecar, path, node.stat.version),
+            None => transaction.assert_absent(Step::Sidecar, path),
+        }
+        if outcome.is_end() {
+            let past = PastJob::of(settlement, Utc::now());
+            self.remember(transaction, record, past);
+        }
     }
 
     /// Prepares another attempt after a refusal; fails if a retry cannot help.
@@ -241,23 +226,9 @@ fn permit(record: &Record, settlement: &Settlement) -> Result<()> {
                 .to_owned(),
         });
     }
-    match &settlement.authority {
-        Authority::Owner(owner) => record.is_claimed_by(owner, None),
-        Authority::Claim(owner, fence) => record.is_claimed_by(owner, Some(fence)),
-        Authority::Override(Witness::Unclaimed) => match (record.holding().0, &record.lock) {
-            (Some(_), _) => Err(BoardError::Changed),
-            (None, None) if matches!(settlement.outcome, Outcome::Abandon(_)) => {
-                Err(BoardError::NotClaimed)
-            }
-            (None, _) => Ok(()),
-        },
-        Authority::Override(Witness::Claimed { owner, fence }) => {
-            let holding = record.holding().0.ok_or(BoardError::Changed)?;
-            let is_other_claim = fence.is_some() && holding.fence != *fence;
-            if holding.owner != *owner || is_other_claim {
-                return Err(BoardError::Changed);
-            }
-            Ok(())
-        }
+    match (&settlement.authority, record.holding().0) {
+        // A lock without an owner is no claim, but can be removed like one.
+        (Authority::Override(Witness::Unclaimed), None) if record.lock.is_some() => Ok(()),
+        (_, held) => permit_settlement(held.as_ref(), settlement),
     }
 }

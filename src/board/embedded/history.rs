@@ -1,0 +1,102 @@
+//! The history of an embedded board.
+
+use std::collections::HashMap;
+
+use rusqlite::{Row, params};
+
+use super::{
+    read::record::{entry, malformed, text_of},
+    store::{
+        clock::from_micros,
+        transaction::{Change, View},
+    },
+};
+use crate::{
+    board::{Detail, wire::as_json},
+    job::{Departure, End, Entry, Failure, Owner, Remark, shortened},
+};
+
+/// How many old entries are dropped together.
+const AT_ONCE: i64 = 64;
+
+/// How a job leaves the board.
+pub(super) struct Exit<'a> {
+    pub(super) departure: Departure,
+    pub(super) has_succeeded: bool,
+    /// All its failures, if the last one is not stored yet.
+    pub(super) failures: Option<&'a Vec<Failure>>,
+    pub(super) remark: Option<&'a Remark>,
+}
+
+impl Change<'_> {
+    /// Adds a job to the history and drops old entries.
+    pub(super) fn put_past(&self, sequence: i64, exit: &Exit<'_>) -> rusqlite::Result<()> {
+        if self.history == 0 {
+            return Ok(());
+        }
+        self.run(
+            "INSERT INTO past (ended_on, outcome, succeeded, sequence, uuid, name, priority,
+                               created_on, book_name, book_uuid, claimed_on, attempts, postponed,
+                               failures, first_claimed_on, remark)
+             SELECT ?2, ?3, ?4, sequence, uuid, name, priority, created_on, book_name, book_uuid,
+                    claimed_on, min(attempts + ahead, 4294967295), postponed,
+                    coalesce(?5, failures), first_claimed_on, coalesce(?6, remark)
+             FROM job WHERE sequence = ?1",
+            params![
+                sequence,
+                self.now.wall,
+                exit.departure.name(),
+                exit.has_succeeded,
+                exit.failures.map(as_json),
+                exit.remark.map(as_json),
+            ],
+        )?;
+        let last = self.last_id();
+        if last % AT_ONCE == 0 {
+            self.run(
+                "DELETE FROM past WHERE id <= ?1",
+                [last - i64::from(self.history)],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns this many entries of the history, latest end first.
+pub(super) fn entries(view: &View<'_>, most: u32) -> rusqlite::Result<Vec<Entry>> {
+    // The journal still knows the owners of recently ended jobs.
+    let owners: HashMap<i64, Owner> = view.all(
+        "SELECT sequence, owner FROM event
+         WHERE kind = 'consumed' AND sequence IS NOT NULL AND owner IS NOT NULL",
+        [],
+        |row| Ok((row.get(0)?, Owner::from_stored(row.get::<_, Vec<u8>>(1)?))),
+    )?;
+    // First the columns of an unclaimed record.
+    view.all(
+        "SELECT sequence, uuid, 2, name, priority, created_on, NULL, book_name, book_uuid, NULL,
+                NULL, NULL, NULL, attempts, postponed, NULL, failures, NULL, 0, NULL, 0, 0,
+                first_claimed_on, remark, ended_on, outcome, succeeded, claimed_on
+         FROM past ORDER BY id DESC LIMIT ?1",
+        [most],
+        |row| read(row, view, &owners),
+    )
+}
+
+fn read(row: &Row<'_>, view: &View<'_>, owners: &HashMap<i64, Owner>) -> rusqlite::Result<Entry> {
+    let outcome = text_of(row, 25)?;
+    let Ok(departure) = outcome.parse() else {
+        let problem = format!("the job has the unknown outcome {:?}", shortened(&outcome));
+        return malformed(row, (view, Detail::Brief), &problem);
+    };
+    let mut entry = entry(row, view, Detail::Brief)?;
+    if let Entry::Job(job) = &mut entry {
+        job.ended = Some(End {
+            on: from_micros(row.get(24)?),
+            departure,
+            owner: owners.get(&row.get(0)?).cloned(),
+            claimed_on: row.get::<_, Option<i64>>(27)?.map(from_micros),
+            has_succeeded: row.get(26)?,
+        });
+    }
+    Ok(entry)
+}

@@ -1,0 +1,57 @@
+//! Expiry of claims and of registry entries.
+
+use rusqlite::params;
+
+use super::transaction::Change;
+use crate::board::{
+    EventKind,
+    embedded::{read::record::RowJob, registry::read_told},
+};
+
+impl Change<'_> {
+    /// Releases expired claims and deletes expired registry entries.
+    pub(super) fn expire(&self, boot: &str) -> rusqlite::Result<()> {
+        self.follow_reboot(boot)?;
+        let columns = RowJob::COLUMNS;
+        let sql =
+            format!("SELECT {columns} FROM job WHERE expires_boot <= ?1 ORDER BY expires_boot");
+        for job in self.all::<_, Vec<_>>(&sql, [self.now.boot], RowJob::read)? {
+            self.run(
+                "UPDATE job SET owner = NULL, fence = NULL, claimed_on = NULL,
+                                expires_boot = NULL, expires_wall = NULL
+                 WHERE sequence = ?1",
+                [job.sequence],
+            )?;
+            self.log_job(EventKind::Expired, &job)?;
+        }
+        self.expire_conductors()
+    }
+
+    /// Converts deadlines of an earlier boot to the clock of this one.
+    fn follow_reboot(&self, boot: &str) -> rusqlite::Result<()> {
+        let is_new_boot = self.run("UPDATE board SET boot = ?1 WHERE boot <> ?1", [boot])? > 0;
+        if is_new_boot {
+            self.run(
+                "UPDATE job
+                 SET expires_boot = ?1 + min(max(0, expires_wall - ?2), 1000000000000000)
+                 WHERE expires_boot IS NOT NULL",
+                params![self.now.boot, self.now.wall / 1000],
+            )?;
+            self.run("UPDATE conductor SET alive_boot = 0", [])?;
+            self.convert_departed()?;
+        }
+        Ok(())
+    }
+
+    fn expire_conductors(&self) -> rusqlite::Result<()> {
+        let sql = "SELECT name, alive_boot, unsettled FROM conductor WHERE alive_boot <= ?1";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, read_told(row.get(2)?)));
+        let gone: Vec<(String, i64, _)> = self.all(sql, [self.now.boot], read)?;
+        for (name, alive, told) in gone {
+            self.keep_departed(&name, &told, alive)?;
+            self.run("DELETE FROM conductor WHERE name = ?1", [&name])?;
+            self.log_conductor(EventKind::ConductorLeft, &name)?;
+        }
+        Ok(())
+    }
+}

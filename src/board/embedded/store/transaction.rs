@@ -1,0 +1,130 @@
+//! One transaction on the board file: a consistent view, or a change.
+
+use std::ops::Deref;
+
+use rusqlite::{CachedStatement, InterruptHandle, OptionalExtension, Params, Row, Transaction};
+
+use super::{FileOptions, clock::BoardClock};
+use crate::board::wire::posting::Limit;
+
+/// The tables at one moment.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(super) transaction: &'a Transaction<'a>,
+    pub(crate) now: BoardClock,
+    pub(super) is_same_boot: bool,
+    /// The largest postings to read.
+    pub(crate) limit: Limit,
+    /// Maximum number of history entries.
+    pub(crate) history: u32,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(transaction: &'a Transaction<'a>, options: &FileOptions) -> Self {
+        Self {
+            transaction,
+            now: BoardClock::now(),
+            is_same_boot: true,
+            limit: options.limit,
+            history: options.history,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(transaction: &'a Transaction<'a>) -> Self {
+        Self {
+            transaction,
+            now: BoardClock::now(),
+            is_same_boot: true,
+            limit: Limit::USUAL,
+            history: 0,
+        }
+    }
+
+    pub(crate) fn prepare(&self, sql: &str) -> rusqlite::Result<CachedStatement<'a>> {
+        self.transaction.prepare_cached(sql)
+    }
+
+    pub(crate) fn all<T, C: FromIterator<T>>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<C> {
+        self.prepare(sql)?.query_map(values, read)?.collect()
+    }
+
+    pub(crate) fn one<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        self.prepare(sql)?.query_row(values, read)
+    }
+
+    pub(crate) fn first<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Option<T>> {
+        self.one(sql, values, read).optional()
+    }
+
+    pub(crate) fn has_table(&self, name: &str) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1";
+        Ok(self.first(sql, [name], |_| Ok(()))?.is_some())
+    }
+
+    pub(crate) fn interrupt_handle(&self) -> InterruptHandle {
+        self.transaction.get_interrupt_handle()
+    }
+
+    /// Returns the time on the boot clock, unless the stored times belong to another boot.
+    pub(crate) fn boot_time(&self) -> Option<i64> {
+        self.is_same_boot.then_some(self.now.boot)
+    }
+
+    /// Returns the column to compare with [`deadline`](Self::deadline).
+    pub(crate) fn expires_column(&self) -> &'static str {
+        match self.is_same_boot {
+            true => "expires_boot",
+            false => "expires_wall",
+        }
+    }
+
+    /// Returns the time, on the clock of that column, by which a claim has expired.
+    pub(crate) fn deadline(&self) -> i64 {
+        match self.is_same_boot {
+            true => self.now.boot,
+            false => self.now.wall / 1000,
+        }
+    }
+}
+
+/// A change of the board. Its deadlines are on the clock of this boot, and expired claims are already released.
+pub(crate) struct Change<'a>(pub(super) View<'a>);
+
+impl Change<'_> {
+    pub(crate) fn run(&self, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
+        self.prepare(sql)?.execute(values)
+    }
+
+    /// Creates a table that boards have only once they need it.
+    pub(crate) fn make_table(&self, sql: &str) -> rusqlite::Result<()> {
+        self.transaction.execute_batch(sql)
+    }
+
+    pub(crate) fn last_id(&self) -> i64 {
+        self.transaction.last_insert_rowid()
+    }
+}
+
+impl<'a> Deref for Change<'a> {
+    type Target = View<'a>;
+
+    fn deref(&self) -> &View<'a> {
+        &self.0
+    }
+}

@@ -1,0 +1,118 @@
+//! Claiming jobs, and renewing the claims.
+
+use rusqlite::params;
+
+use super::StepResult;
+use crate::{
+    board::{
+        BoardError, ClaimRules, EventKind, JobRef, Result,
+        embedded::{
+            read::{look, record::RowJob},
+            store::transaction::Change,
+        },
+        rules::{Bid, permit_owner},
+    },
+    job::{Claim, Claimant, Claimed, Entry, Fence, JobKey, Shelf, Term},
+};
+
+impl Change<'_> {
+    /// Claims the first `most` unclaimed jobs.
+    pub(crate) fn claim(
+        &self,
+        keys: &[JobKey],
+        by: &Claimant,
+        most: usize,
+        rules: ClaimRules,
+    ) -> rusqlite::Result<Vec<Result<Claimed>>> {
+        let mut answers = Vec::new();
+        let mut won = 0;
+        for key in keys {
+            if won == most {
+                break;
+            }
+            let answer = self.alone(key, || self.claim_one(key, Bid::after(won, by, rules)))?;
+            won += usize::from(answer.is_ok());
+            answers.push(answer);
+        }
+        Ok(answers)
+    }
+
+    fn claim_one(&self, key: &JobKey, bid: Bid<'_>) -> StepResult<Claimed> {
+        let job = self.require(Shelf::Board, key)?;
+        if let Some(owner) = job.owner() {
+            let owner = Some(owner);
+            return Err(BoardError::AlreadyClaimed { owner }.into());
+        }
+        bid.permit(&job.side, self.now.time())?;
+        let sequence = job.sequence;
+        let fence = self.take(job, bid)?;
+        // Read back, so that the answer is what any other reader sees.
+        let found = look::find(self, Shelf::Board, &JobRef::Sequence(sequence))?;
+        match found.into_iter().next() {
+            Some(Entry::Job(job)) if job.is_unfit && bid.needs_record() => Err(BoardError::Unfit {
+                problem: job.problem.unwrap_or_default(),
+            }
+            .into()),
+            Some(Entry::Job(job)) => Ok(Claimed {
+                is_first: job.is_claimed_first(),
+                job: *job,
+                fence,
+            }),
+            Some(Entry::Malformed(record)) => {
+                let (key, problem) = (record.key, record.problem);
+                Err(BoardError::Malformed { key, problem }.into())
+            }
+            None => Err(BoardError::NoSuchJob.into()),
+        }
+    }
+
+    pub(super) fn take(&self, job: RowJob, bid: Bid<'_>) -> rusqlite::Result<Fence> {
+        let sql = "UPDATE board SET fence = fence + 1 RETURNING fence";
+        let fence: i64 = self.one(sql, [], |row| row.get(0))?;
+        let (expires_boot, expires_wall) = match bid.by.term {
+            Term::Indefinite => None,
+            Term::For(term) | Term::Kept(term) => Some(self.now.after(term)),
+        }
+        .unzip();
+        self.run(
+            "UPDATE job SET owner = ?2, fence = ?3, claimed_on = ?4, modified_on = ?4,
+                            expires_boot = ?5, expires_wall = ?6,
+                            attempts = attempts + (?7 AND attempts < 4294967295), ahead = ?8,
+                            first_claimed_on = coalesce(first_claimed_on, ?4)
+             WHERE sequence = ?1",
+            params![
+                job.sequence,
+                bid.by.owner.as_bytes(),
+                fence,
+                self.now.wall,
+                expires_boot,
+                expires_wall,
+                bid.is_counted(),
+                bid.is_ahead,
+            ],
+        )?;
+        let job = RowJob {
+            owner: Some(bid.by.owner.as_bytes().to_vec()),
+            fence: Some(fence),
+            ..job
+        };
+        self.log_job(EventKind::Claimed, &job)?;
+        Ok(Fence(fence.to_string()))
+    }
+
+    /// Restarts the claim's term now.
+    pub(crate) fn renew(&self, claim: &Claim) -> StepResult<()> {
+        let job = self.require(Shelf::Board, &claim.key)?;
+        permit_owner(job.holding().as_ref(), &claim.owner, claim.fence.as_ref())?;
+        let (expires_boot, expires_wall) = self.now.after(claim.term);
+        self.run(
+            "UPDATE job SET expires_boot = ?2, expires_wall = ?3 WHERE sequence = ?1",
+            [job.sequence, expires_boot, expires_wall],
+        )?;
+        // Renewing a kept lease is routine; prolonging a claim by hand is news.
+        if claim.fence.is_none() {
+            self.log_job(EventKind::Extended, &job)?;
+        }
+        Ok(())
+    }
+}

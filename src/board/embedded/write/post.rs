@@ -1,0 +1,162 @@
+//! Posting jobs: new ones, and those of another board with their state.
+
+use chrono::{DateTime, Utc};
+use rusqlite::params;
+
+use super::StepResult;
+use crate::{
+    board::{
+        BoardError, ClaimRules, EventKind, Posted,
+        embedded::{
+            read::record::{priority_number, shelf_number},
+            store::transaction::Change,
+        },
+        rules::Bid,
+        wire::as_json,
+    },
+    job::{Claimant, Draft, Former, JobKey, Shelf},
+};
+
+impl Change<'_> {
+    pub(crate) fn post(&self, draft: &Draft, claimant: Option<&Claimant>) -> StepResult<Posted> {
+        if let Some((draft, former)) = draft.with_former() {
+            return self.load(draft, former, claimant);
+        }
+        let book = draft.book.as_ref();
+        let uuid = draft.uuid.to_string();
+        let inserted = self.run(
+            "INSERT INTO job (uuid, name, priority, created_on, book_name, book_uuid, details)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+            params![
+                uuid,
+                draft.name,
+                priority_number(draft.priority),
+                self.now.wall,
+                book.map(|book| &book.name),
+                book.map(|book| &book.uuid),
+                draft.details.value().to_string(),
+            ],
+        )?;
+        if inserted == 0 {
+            let place = "board";
+            return Err(BoardError::Exists { uuid, place }.into());
+        }
+        let rules = ClaimRules {
+            is_attempt: true,
+            ..ClaimRules::BY_HAND
+        };
+        self.posted(draft, claimant, rules)
+    }
+
+    /// With a claimant, the same step claims the job without counting an attempt.
+    fn load(
+        &self,
+        draft: &Draft,
+        former: &Former,
+        claimant: Option<&Claimant>,
+    ) -> StepResult<Posted> {
+        if former.malformed.is_some() {
+            return Err(BoardError::Unsupported {
+                board: "an embedded board",
+                operation: "store an unreadable record",
+                hint: None,
+            }
+            .into());
+        }
+        let uuid = draft.uuid.to_string();
+        let sql = "SELECT shelf FROM job WHERE uuid = ?1";
+        if let Some(shelf) = self.first(sql, [&uuid], |row| row.get::<_, i64>(0))? {
+            let place = if shelf == 0 { "board" } else { "trash" };
+            return Err(BoardError::Exists { uuid, place }.into());
+        }
+        self.insert(draft, former)?;
+        let posted = self.posted(draft, claimant, ClaimRules::BY_HAND)?;
+        if claimant.is_some() {
+            // The transfer is not the first claim of the job.
+            let first = former.history.first_claimed_on;
+            self.run(
+                "UPDATE job SET first_claimed_on = ?2 WHERE sequence = ?1",
+                params![posted.sequence, first.as_ref().map(micros)],
+            )?;
+        }
+        if former.shelf == Shelf::Trash {
+            let job = self.require(Shelf::Trash, &posted.key)?;
+            self.log_job(EventKind::Trashed, &job)?;
+        }
+        Ok(posted)
+    }
+
+    /// Claims the job that was just inserted, if there is a claimant.
+    fn posted(
+        &self,
+        draft: &Draft,
+        claimant: Option<&Claimant>,
+        rules: ClaimRules,
+    ) -> StepResult<Posted> {
+        let (key, sequence) = (JobKey::new(draft.uuid.to_string()), self.last_id());
+        let fence = match claimant {
+            Some(by) => {
+                let job = self.require(draft.shelf(), &key)?;
+                Some(self.take(job, Bid::after(0, by, rules))?)
+            }
+            None => None,
+        };
+        Ok(Posted {
+            key,
+            sequence,
+            fence,
+        })
+    }
+
+    fn insert(&self, draft: &Draft, former: &Former) -> rusqlite::Result<()> {
+        let book = draft.book.as_ref();
+        let details = match std::str::from_utf8(&former.raw) {
+            Ok(raw) if !raw.is_empty() => raw.to_owned(),
+            _ => draft.details.value().to_string(),
+        };
+        let history = &former.history;
+        let failures = (!history.failures.is_empty()).then(|| as_json(&history.failures));
+        let trashed_on = former.trashed_on.as_ref().map(micros);
+        self.run(
+            "INSERT INTO job (sequence, uuid, shelf, name, priority, created_on, book_name, book_uuid,
+                              details, attempts, postponed, not_before, failures, trashed_on,
+                              first_claimed_on, remark)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+            params![
+                self.number(former)?,
+                draft.uuid.to_string(),
+                shelf_number(former.shelf),
+                draft.name,
+                priority_number(draft.priority),
+                former.created_on.as_ref().map_or(self.now.wall, micros),
+                book.map(|book| &book.name),
+                book.map(|book| &book.uuid),
+                details,
+                history.attempts,
+                history.postponed,
+                history.not_before.as_ref().map(micros),
+                failures,
+                trashed_on.filter(|_| former.shelf == Shelf::Trash),
+                history.first_claimed_on.as_ref().map(micros),
+                history.remark.as_ref().map(as_json),
+            ],
+        )
+        .map(drop)
+    }
+
+    /// `None` if it gets the next number: subscribers detect a new job by a number greater than all before.
+    fn number(&self, former: &Former) -> rusqlite::Result<Option<i64>> {
+        let free = match former.shelf {
+            Shelf::Trash => "SELECT ?1 WHERE ?1 NOT IN (SELECT sequence FROM job)",
+            Shelf::Board | Shelf::Past => {
+                "SELECT ?1 WHERE ?1 > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job')"
+            }
+        };
+        let number = self.first(free, [former.sequence], |row| row.get(0))?;
+        Ok(number.flatten())
+    }
+}
+
+fn micros(time: &DateTime<Utc>) -> i64 {
+    time.timestamp_micros()
+}

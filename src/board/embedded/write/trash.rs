@@ -1,0 +1,115 @@
+//! Restoring, retrying, editing and purging jobs.
+
+use rusqlite::params;
+use serde_json::Value;
+
+use super::StepResult;
+use crate::{
+    board::{
+        BoardError, EventKind, Result, Settled,
+        embedded::{
+            history::Exit,
+            read::record::{RowJob, priority_number, text_of},
+            store::transaction::Change,
+        },
+        wire::as_json,
+    },
+    job::{Departure, Edit, JobKey, Purge, Remark, Restore, Shelf},
+};
+
+impl Change<'_> {
+    /// Restores a trashed job, or retries a delayed one now.
+    pub(crate) fn restore(&self, restore: &Restore) -> StepResult<()> {
+        let job = self.require(restore.shelf, &restore.key)?;
+        let is_trashed = restore.shelf == Shelf::Trash;
+        if is_trashed && self.row(Shelf::Board, &restore.key)?.is_some() {
+            let (uuid, place) = (job.uuid, "board");
+            return Err(BoardError::Exists { uuid, place }.into());
+        }
+        if let Some(owner) = job.owner() {
+            let owner = Some(owner);
+            return Err(BoardError::AlreadyClaimed { owner }.into());
+        }
+        let (sequence, remark) = (job.sequence, restore.remark.as_ref());
+        let job = match &restore.edit {
+            Some(edit) => {
+                self.edit(&job, edit)?;
+                self.require(Shelf::Board, &restore.key)?
+            }
+            None => {
+                let history = job.side.clone().history();
+                if !is_trashed && !history.is_in_the_way(self.now.time(), restore.keeps_attempts) {
+                    return Err(BoardError::NotHeldBack.into());
+                }
+                let side = job.side.clone().restored(restore);
+                self.put_unclaimed(sequence, Shelf::Board, &side)?;
+                let not_before = None;
+                RowJob { not_before, ..job }
+            }
+        };
+        if remark.is_none() || restore.edit.is_some() {
+            self.note(sequence, remark)?;
+        }
+        Ok(self.log_exit(EventKind::Restored, &job, None, remark)?)
+    }
+
+    fn edit(&self, job: &RowJob, edit: &Edit) -> StepResult<()> {
+        let now: Option<Value> = match edit.edits_members() {
+            true => {
+                let sql = "SELECT details FROM job WHERE sequence = ?1";
+                let text = self.one(sql, [job.sequence], |row| text_of(row, 0))?;
+                serde_json::from_str(&text).ok()
+            }
+            false => None,
+        };
+        let details = self.edited(edit, now.as_ref()).map_err(|problem| {
+            let key = JobKey::new(job.uuid.clone());
+            BoardError::Malformed { key, problem }
+        })?;
+        self.run(
+            "UPDATE job SET name = coalesce(?2, name), priority = coalesce(?3, priority),
+                            details = coalesce(?4, details), modified_on = ?5
+             WHERE sequence = ?1",
+            params![
+                job.sequence,
+                edit.name,
+                edit.priority.map(priority_number),
+                details,
+                self.now.wall,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Returns the new details, or `None` if they stay; an error explains why an edit is impossible.
+    fn edited(&self, edit: &Edit, now: Option<&Value>) -> Result<Option<String>, String> {
+        let details = edit.details(now).map_err(str::to_owned)?;
+        let details = details.map(|details| details.to_string());
+        let length = details.as_ref().map_or(0, String::len);
+        match self.limit.is_exceeded(length, 0) {
+            true => Err(self.limit.problem(length)),
+            false => Ok(details),
+        }
+    }
+
+    pub(crate) fn purge(&self, purge: &Purge) -> StepResult<Settled> {
+        let job = self.require(Shelf::Trash, &purge.key)?;
+        let exit = Exit {
+            departure: Departure::Purged,
+            has_succeeded: false,
+            failures: None,
+            remark: purge.remark.as_ref(),
+        };
+        self.put_past(job.sequence, &exit)?;
+        self.delete(job.sequence)?;
+        self.log_exit(EventKind::Purged, &job, Some(exit.departure), exit.remark)?;
+        Ok(Settled::default())
+    }
+
+    /// Replaces the audit entry.
+    fn note(&self, sequence: i64, remark: Option<&Remark>) -> rusqlite::Result<()> {
+        let sql = "UPDATE job SET remark = ?2 WHERE sequence = ?1";
+        self.run(sql, params![sequence, remark.map(as_json)])
+            .map(drop)
+    }
+}

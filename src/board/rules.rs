@@ -1,0 +1,157 @@
+//! Who may claim and settle a job, and how that changes its counts: the rules of ZooKeeper and embedded boards. On
+//! Redis, the scripts apply the same rules.
+
+use chrono::{DateTime, Utc};
+
+use super::{BoardError, ClaimRules, NOT_AHEAD, Result, wire::sidecar::Sidecar};
+use crate::job::{
+    Aftermath, Authority, Claimant, Failure, Fence, Holding, Outcome, Owner, Restore, Settlement,
+    Witness,
+};
+
+/// A claim of one job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bid<'a> {
+    pub(super) by: &'a Claimant,
+    pub(super) rules: ClaimRules,
+    /// Whether the job waits for its turn after the claim.
+    pub(super) is_ahead: bool,
+}
+
+impl<'a> Bid<'a> {
+    /// Bids after this many jobs have been won.
+    pub(super) fn after(won: usize, by: &'a Claimant, rules: ClaimRules) -> Self {
+        let is_ahead = rules.is_attempt && won >= rules.at_once;
+        Self {
+            by,
+            rules,
+            is_ahead,
+        }
+    }
+
+    /// Whether the claim counts as an attempt immediately.
+    pub(super) fn is_counted(self) -> bool {
+        self.rules.is_attempt && !self.is_ahead
+    }
+
+    /// Whether the job lacks what this claim needs if its sidecar is unreadable.
+    pub(super) fn needs_record(self) -> bool {
+        self.rules.need_record(self.by.term)
+    }
+
+    pub(super) fn permit(self, side: &Sidecar, now: DateTime<Utc>) -> Result<()> {
+        let delay = side.not_before;
+        if let Some(until) = delay.filter(|until| self.rules.respects_not_before && *until > now) {
+            return Err(BoardError::Postponed { until });
+        }
+        if self.is_ahead && side.ahead {
+            let until = now + NOT_AHEAD;
+            return Err(BoardError::Postponed { until });
+        }
+        Ok(())
+    }
+}
+
+/// Rejects a change by anyone but the owner; with a fence, also after another claim of that owner.
+pub(super) fn permit_owner(
+    held: Option<&Holding>,
+    wanted: &Owner,
+    fence: Option<&Fence>,
+) -> Result<()> {
+    let held = held.ok_or(BoardError::NotClaimed)?;
+    if held.owner.as_ref() != Some(wanted) {
+        return Err(BoardError::NotOwner {
+            owner: held.owner.clone(),
+            wanted: wanted.clone(),
+        });
+    }
+    match fence.is_some() && held.fence.as_ref() != fence {
+        true => Err(BoardError::Changed),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn permit_settlement(held: Option<&Holding>, settlement: &Settlement) -> Result<()> {
+    match &settlement.authority {
+        Authority::Owner(owner) => permit_owner(held, owner, None),
+        Authority::Claim(owner, fence) => permit_owner(held, owner, Some(fence)),
+        Authority::Override(Witness::Unclaimed) => match (held, &settlement.outcome) {
+            (Some(_), _) => Err(BoardError::Changed),
+            (None, Outcome::Abandon(_)) => Err(BoardError::NotClaimed),
+            (None, _) => Ok(()),
+        },
+        Authority::Override(Witness::Claimed { owner, fence }) => {
+            let is_seen =
+                |held: &&Holding| held.owner == *owner && (fence.is_none() || held.fence == *fence);
+            held.filter(is_seen).ok_or(BoardError::Changed).map(drop)
+        }
+    }
+}
+
+impl Sidecar {
+    /// Applies a settlement to the counts, failures and audit entry of the job.
+    pub(super) fn settle(&mut self, settlement: &Settlement) {
+        match &settlement.outcome {
+            Outcome::Abandon(Aftermath::None) | Outcome::Consume => {}
+            Outcome::Abandon(Aftermath::Failed {
+                failure,
+                not_before,
+            }) => {
+                self.not_before = not_before.or(self.not_before);
+                self.add_failure(failure);
+            }
+            Outcome::Abandon(Aftermath::Postponed { not_before }) => {
+                self.not_before = Some(*not_before);
+                self.uncount();
+                self.postponed = self.postponed.saturating_add(1);
+            }
+            Outcome::Abandon(Aftermath::Interrupted) => self.uncount(),
+            Outcome::Trash(failure) => {
+                failure.iter().for_each(|failure| self.add_failure(failure));
+            }
+            Outcome::Spent(failure) => {
+                self.add_failure(failure);
+                self.uncount();
+            }
+            Outcome::GiveUp(failure) => self.add_failure(failure),
+        }
+        if settlement.remark.is_some() {
+            self.remark.clone_from(&settlement.remark);
+        }
+    }
+
+    /// Returns the record of a restored or retried job: attempts start from zero unless they are to be kept.
+    pub(super) fn restored(self, restore: &Restore) -> Self {
+        let before = match restore.keeps_attempts {
+            true => self.clone(),
+            false => Self::default(),
+        };
+        Self {
+            attempts: before.attempts,
+            ahead: before.ahead,
+            postponed: before.postponed,
+            first_claimed_on: before.first_claimed_on,
+            failures: self.failures,
+            created_on: self.created_on,
+            remark: restore.remark.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Counts the attempt of a claim made ahead of its turn.
+    pub(super) fn count_ahead(&mut self) {
+        let attempt = u32::from(std::mem::take(&mut self.ahead));
+        self.attempts = self.attempts.saturating_add(attempt);
+    }
+
+    pub(super) fn add_failure(&mut self, failure: &Failure) {
+        self.count_ahead();
+        failure.clone().add_to(&mut self.failures);
+    }
+
+    /// Takes back the attempt of a claim.
+    fn uncount(&mut self) {
+        self.count_ahead();
+        self.attempts = self.attempts.saturating_sub(1);
+    }
+}
