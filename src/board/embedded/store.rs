@@ -120,7 +120,6 @@ impl Store {
             // Another process may have been first.
             if version(&change)? == 0 {
                 change.execute_batch(include_str!("store/schema.sql"))?;
-                change.execute_batch(include_str!("store/layout4.sql"))?;
                 change.execute("UPDATE board SET boot = ?1", params![store.boot])?;
                 change.pragma_update(None, "application_id", APPLICATION_ID)?;
                 change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
@@ -176,42 +175,15 @@ impl Store {
             snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         match (mark, tables) {
             (APPLICATION_ID, _) if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),
-            (APPLICATION_ID, _) if found > 0 => {
+            (APPLICATION_ID, _) if found == SCHEMA_VERSION => {
                 drop(snapshot);
                 name::confirm(&self.options.path, &self.connection)?;
-                if found < SCHEMA_VERSION {
-                    self.upgrade()?;
-                }
                 Ok(true)
             }
+            (APPLICATION_ID, _) if found > 0 => Err(OpenError::Older { found }),
             (APPLICATION_ID, _) | (0, 0) => Ok(false),
             _ => Err(OpenError::Foreign),
         }
-    }
-
-    fn upgrade(&mut self) -> Result<(), OpenError> {
-        let change = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have been first.
-        let found = version(&change)?;
-        if found < 2 {
-            change.execute_batch("ALTER TABLE job ADD COLUMN ahead INTEGER NOT NULL DEFAULT 0")?;
-        }
-        if found < 3 {
-            change.execute_batch("ALTER TABLE conductor ADD COLUMN unsettled TEXT")?;
-        }
-        if found < 4 {
-            change.execute_batch(
-                "ALTER TABLE job ADD COLUMN first_claimed_on INTEGER;
-                 ALTER TABLE job ADD COLUMN remark TEXT;
-                 ALTER TABLE event ADD COLUMN outcome TEXT;
-                 ALTER TABLE event ADD COLUMN remark TEXT;",
-            )?;
-            change.execute_batch(include_str!("store/layout4.sql"))?;
-            change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-        }
-        Ok(change.commit()?)
     }
 
     /// Reads from one snapshot.

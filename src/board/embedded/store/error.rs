@@ -16,6 +16,11 @@ pub(crate) enum OpenError {
          {SCHEMA_VERSION}"
     )]
     Newer { found: i32 },
+    #[error(
+        "the file has layout {found}, from before jobboard 0.2.0; list it once with jobboard 0.2.0 \
+         to convert it"
+    )]
+    Older { found: i32 },
     #[error("the file is a database of another program")]
     Foreign,
     #[error("the path is a directory")]

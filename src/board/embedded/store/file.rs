@@ -207,6 +207,7 @@ impl BoardFile {
             }
             OpenError::Nowhere(_) => Kind::Misdirected,
             OpenError::Newer { .. }
+            | OpenError::Older { .. }
             | OpenError::Foreign
             | OpenError::Folder
             | OpenError::NoFile
