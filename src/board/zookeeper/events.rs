@@ -17,14 +17,10 @@ use self::{
     observation::Observations,
     watches::{Heard, Watches},
 };
-use super::{
-    ZooKeeper,
-    link::{nodes::READING, session::Session},
-    read::look::Reader,
-};
+use super::{ZooKeeper, board_session::BoardSession, link::nodes::READING, read::look::Reader};
 use crate::{
     board::{
-        Board, BoardError, Detail, Event, Query, Result,
+        BoardError, Detail, Event, Query, Result,
         known::{Known, Looked},
     },
     job::Shelf,
@@ -40,10 +36,10 @@ const GRACE: Duration = Duration::from_secs(1);
 
 pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Event>>> {
     let session = board.root.client.another(READING).await?;
-    let watches = Watches::set(&session, &board.root.paths).await?;
+    let board = board.root.with(session);
+    let watches = Watches::set(&board).await?;
     let mut watcher = Watcher {
         board,
-        session,
         watches,
         picture: Picture::default(),
         is_reconnected: false,
@@ -60,8 +56,7 @@ pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Eve
 }
 
 struct Watcher<'a> {
-    board: &'a ZooKeeper,
-    session: Session,
+    board: BoardSession<'a>,
     watches: Watches,
     picture: Picture,
     /// Whether the watches belong to a lost connection.
@@ -78,7 +73,7 @@ impl Watcher<'_> {
         for shelf in [Shelf::Board, Shelf::Trash] {
             let mut reader = Reader::new(Query::all(shelf, Detail::Brief));
             let mut asked = Instant::now();
-            while let Some(page) = reader.next(&self.session, &self.board.root.paths).await? {
+            while let Some(page) = reader.next(&self.board).await? {
                 let answered = Instant::now();
                 for entry in page {
                     let known = Known::of(&entry, Looked { asked, answered });
@@ -116,12 +111,12 @@ impl Watcher<'_> {
     }
 
     async fn listen(&mut self) -> Result<()> {
-        let heard = self.watches.next(&self.board.root.paths);
+        let heard = self.watches.next(&self.board.paths);
         let heard = match self.lost_since {
             None => heard.await,
             Some(since) => time::timeout_at(since + GRACE, heard)
                 .await
-                .map_err(|_| unreachable(self.board, "the connection was lost"))?,
+                .map_err(|_| unreachable(&self.board, "the connection was lost"))?,
         };
         self.hear(heard)
     }
@@ -136,8 +131,7 @@ impl Watcher<'_> {
                 return Ok(None);
             }
             let end = self.changes.end();
-            let mut observations =
-                Observations::look(&self.session, &self.board.root.paths, &self.changes).await?;
+            let mut observations = Observations::look(&self.board, &self.changes).await?;
             // All watches of those changes have arrived by now and may explain them.
             self.hear_all()?;
             if self.has_lost_track() {
@@ -156,7 +150,7 @@ impl Watcher<'_> {
     }
 
     fn hear_all(&mut self) -> Result<()> {
-        while let Some(heard) = self.watches.next(&self.board.root.paths).now_or_never() {
+        while let Some(heard) = self.watches.next(&self.board.paths).now_or_never() {
             self.hear(heard)?;
         }
         Ok(())
@@ -167,7 +161,7 @@ impl Watcher<'_> {
             Heard::Change(change) => self.changes.push(change),
             Heard::Disconnected => self.lost_since = Some(Instant::now()),
             Heard::Reconnected => (self.is_reconnected, self.lost_since) = (true, None),
-            Heard::Ended => return Err(unreachable(self.board, "the session has ended")),
+            Heard::Ended => return Err(unreachable(&self.board, "the session has ended")),
             Heard::Noise => {}
         }
         Ok(())
@@ -177,7 +171,7 @@ impl Watcher<'_> {
         if std::mem::take(&mut self.is_reconnected) {
             // Drop the old watches after setting new ones: the server ends a watch when the last watcher of a node
             // leaves.
-            self.watches = Watches::set(&self.session, &self.board.root.paths).await?;
+            self.watches = Watches::set(&self.board).await?;
         }
         self.changes.clear();
         self.look().await?;
@@ -189,9 +183,9 @@ impl Watcher<'_> {
     }
 }
 
-fn unreachable(board: &ZooKeeper, why: &'static str) -> BoardError {
+fn unreachable(board: &BoardSession<'_>, why: &'static str) -> BoardError {
     BoardError::Unreachable {
-        board: board.name().to_owned(),
+        board: board.client.name().to_owned(),
         source: why.into(),
     }
 }

@@ -1,21 +1,16 @@
 //! Problems of a board on ZooKeeper: unreachable servers, missing rights, stray nodes.
 
-use std::collections::HashSet;
-
 use zookeeper_client::{Acl, Error, Permission};
 
 use super::{
-    link::nodes::{self, READING},
-    paths::locked_by,
-    target::Target,
-    write::marker::Whereabouts,
+    board_session::BoardSession,
+    link::nodes::{Node, READING, Room},
 };
 use crate::{
     board::{
         BoardError, Result,
         examine::{Examined, Part},
     },
-    job::{JobKey, Shelf},
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
@@ -38,8 +33,8 @@ const LETTERS: [(Permission, char); 5] = [
 /// Maximum number of strays in one command.
 const NAMED: usize = 5;
 
-impl Target<'_> {
-    pub(super) async fn look_at(self, part: Part) -> Result<Examined> {
+impl BoardSession<'_> {
+    pub(super) async fn look_at(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
             Part::Connection => {
@@ -55,12 +50,12 @@ impl Target<'_> {
                 "the settings of the servers, which ZooKeeper does not report",
                 None,
             ),
-            Part::Keys { .. } => self.strays(&mut seen).await?,
+            Part::Keys { .. } => self.stray_nodes(&mut seen).await?,
         }
         Ok(seen)
     }
 
-    async fn acls(self, seen: &mut Examined) -> Option<Vec<Acl>> {
+    async fn acls(&self, seen: &mut Examined) -> Option<Vec<Acl>> {
         let asked = self.session.client().get_acl(self.paths.board());
         match self.session.ask(READING, asked).await {
             Ok(Ok((acls, _))) => return Some(acls),
@@ -71,7 +66,7 @@ impl Target<'_> {
         None
     }
 
-    async fn rights(self, seen: &mut Examined) {
+    async fn rights(&self, seen: &mut Examined) {
         let Some(acls) = self.acls(seen).await else {
             return;
         };
@@ -128,50 +123,15 @@ impl Target<'_> {
         }
     }
 
-    async fn strays(self, seen: &mut Examined) -> Result<()> {
-        let read = async |folder: &str| nodes::children(self.session, folder).await;
-        let (sides, markers) = (self.paths.sides(), self.paths.markers());
-        // Read before the jobs, so that sidecars of later jobs are not included.
-        let recorded = read(&sides).await?;
-        let marked: Vec<_> = read(&markers).await?;
-        let marked: Vec<_> = marked
-            .iter()
-            .map(|name| format!("{markers}/{name}"))
-            .collect();
-        let brief = |_: &str, node: Option<nodes::Node>| node.map(nodes::Node::brief);
-        let marks =
-            nodes::read_as(self.session, &marked, &mut nodes::Room::default(), brief).await?;
-        let locked = read(self.paths.board()).await?;
-        let mut known = HashSet::new();
-        for shelf in [Shelf::Board, Shelf::Trash] {
-            let children = read(&self.paths.folder(shelf)).await?;
-            let keys = children
-                .iter()
-                .filter_map(|child| self.paths.key_of(shelf, child));
-            known.extend(keys);
-        }
-        let locks = locked.iter().filter_map(|child| locked_by(child));
-        let locks = locks
-            .filter(|key| !known.contains(key))
-            .map(|key| self.paths.lock(&key));
-        let records = recorded
-            .iter()
-            .filter(|name| !known.contains(&JobKey::new(name.as_str())));
-        let records = records.map(|name| format!("{sides}/{name}"));
-        let void = marked.iter().zip(&marks).filter(|(_, node)| {
-            let node = node.as_ref().filter(|node| !node.is_denied());
-            node.is_some_and(|node| Whereabouts::read(node).is_void(&known))
-        });
-        let void = void.map(|(path, _)| path.clone());
-        let strays: Vec<_> = locks.chain(records).chain(void).collect();
+    async fn stray_nodes(&self, seen: &mut Examined) -> Result<()> {
+        let found = self.strays().await?;
+        let records = found.records.into_iter().map(|(path, _)| path);
+        let strays: Vec<_> = found.locks.into_iter().chain(records).collect();
         // Sidecars of ended jobs are gone by now.
-        let found =
-            nodes::read_as(self.session, &strays, &mut nodes::Room::default(), brief).await?;
-        let strays = strays
-            .into_iter()
-            .zip(found)
-            .filter(|(_, node)| node.is_some());
-        let mut strays: Vec<_> = strays.map(|(path, _)| path).collect();
+        let is_there = |path: &str, node: Option<Node>| node.map(|_| path.to_owned());
+        let room = &mut Room::default();
+        let strays = self.session.read_as(&strays, room, is_there).await?;
+        let mut strays: Vec<_> = strays.into_iter().flatten().collect();
         strays.sort_unstable();
         if let Some(first) = strays.first() {
             let each = r#"for node do zkCli.sh -server "$0" delete "$node"; done"#;

@@ -1,18 +1,18 @@
 //! The ZooKeeper board: the live board that Python TaskFlow uses.
 
+mod board_session;
 mod events;
 mod examine;
+mod history;
 mod link;
-mod moves;
 mod origin;
-mod past;
 mod paths;
 mod pauses;
 mod read;
 mod registration;
 mod registry;
 mod scratch;
-mod target;
+mod strays;
 mod write;
 
 #[cfg(test)]
@@ -27,12 +27,12 @@ use futures_util::{Stream, future::join, stream, stream::BoxStream};
 use parking_lot::Mutex;
 
 use self::{
-    link::{Client, nodes::READING, session::Session, transaction::WRITING},
-    past::Forgetting,
+    board_session::{BoardSession, Root},
+    history::HistoryTrimmer,
+    link::{Client, nodes::READING, transaction::WRITING},
     paths::Paths,
     read::look::Reader,
     registration::{Registration, SWEEP},
-    target::Root,
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, PeerOrder, Posted,
@@ -59,7 +59,7 @@ const AT_ONCE: usize = 256;
 pub(crate) struct ZooKeeper {
     root: Root,
     registration: Mutex<Option<Registration>>,
-    forgetting: Forgetting,
+    trimmer: HistoryTrimmer,
 }
 
 impl ZooKeeper {
@@ -77,7 +77,7 @@ impl ZooKeeper {
                 history,
             },
             registration: Mutex::default(),
-            forgetting: Forgetting::default(),
+            trimmer: HistoryTrimmer::default(),
         }
     }
 }
@@ -100,18 +100,16 @@ impl Board for ZooKeeper {
         drafts: &[Draft],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>> {
-        let session = self.session_for(claimant).await?;
-        self.root.target(&session).post(drafts, claimant).await
+        self.board_for(claimant).await?.post(drafts, claimant).await
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
         if query.shelf == Shelf::Past {
-            return pages::flatten(self.past());
+            return pages::flatten(self.history());
         }
         let reader = Reader::new(query);
         let pages = stream::try_unfold(reader, async move |mut reader| {
-            let session = self.root.client.session(READING).await?;
-            let page = reader.next(&session, &self.root.paths).await?;
+            let page = reader.next(&self.root.reading().await?).await?;
             Ok(page.map(|page| (page, reader)))
         });
         pages::flatten(pages)
@@ -122,11 +120,10 @@ impl Board for ZooKeeper {
             return find_past(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
         // Another client may have learned of the job from another server.
-        let session = self.root.client.session(READING).await?;
-        let caught_up = self.catch_up(&session);
+        let board = self.root.reading().await?;
+        let caught_up = board.catch_up();
         // The sync is on its way and the server keeps the order, so the read comes after it.
-        let found = read::find::find(&session, &self.root.paths, shelf, wanted);
-        let (caught_up, found) = join(caught_up, found).await;
+        let (caught_up, found) = join(caught_up, read::find::find(&board, shelf, wanted)).await;
         caught_up?;
         found
     }
@@ -138,52 +135,40 @@ impl Board for ZooKeeper {
         most: usize,
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>> {
-        let session = self.session_for(Some(by)).await?;
-        self.root
-            .target(&session)
-            .claim(keys, by, most, rules)
-            .await
+        let board = self.board_for(Some(by)).await?;
+        board.claim(keys, by, most, rules).await
     }
 
     async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
-        Ok(self
-            .root
-            .client
-            .bearing(READING, Some(wanted))
-            .await?
-            .timeout())
+        let session = self.root.client.bearing(READING, Some(wanted));
+        Ok(session.await?.timeout())
     }
 
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
-        let session = self.root.client.session(READING).await?;
-        self.root.target(&session).renew(claims).await
+        self.root.reading().await?.renew(claims).await
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
-        let session = self.root.client.session(WRITING).await?;
-        let settled = self.root.target(&session).settle(settlements).await;
+        let settled = self.root.writing().await?.settle(settlements).await;
         let ends = settlements.iter().filter(|one| one.outcome.is_end());
-        self.forgetting.now_and_then(&self.root, ends.count());
+        self.trimmer.now_and_then(&self.root, ends.count());
         settled
     }
 
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
-        let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).restore(jobs).await
+        self.root.writing().await?.restore(jobs).await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
-        let session = self.root.client.session(WRITING).await?;
-        let purged = self.root.target(&session).purge(purges).await;
-        self.forgetting.now_and_then(&self.root, purges.len());
+        let purged = self.root.writing().await?.purge(purges).await;
+        self.trimmer.now_and_then(&self.root, purges.len());
         purged
     }
 
     async fn events(&self) -> Result<Events<'_>> {
         let stream = events::events(self).await?;
         // Events come through another session; this one must catch up with it.
-        let session = self.root.client.session(READING).await?;
-        self.catch_up(&session).await?;
+        self.root.reading().await?.catch_up().await?;
         Ok(Events { stream, lack: None })
     }
 
@@ -208,58 +193,49 @@ impl Board for ZooKeeper {
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
-        let session = self.root.client.session(READING).await?;
-        self.root.target(&session).conductors().await
+        self.root.reading().await?.conductors().await
     }
 
     async fn pause(&self, pause: &Pause) -> Result<()> {
-        let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).pause(pause).await
+        self.root.writing().await?.pause(pause).await
     }
 
     async fn resume(&self, names: &str, _: &Remark) -> Result<bool> {
-        let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).resume(names).await
+        self.root.writing().await?.resume(names).await
     }
 
     async fn pauses(&self) -> Result<Vec<Pause>> {
-        let session = self.root.client.session(READING).await?;
-        self.root.target(&session).pauses().await
+        self.root.reading().await?.pauses().await
     }
 
     async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
-        let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).begin_move(record).await
+        self.root.writing().await?.begin_move(record).await
     }
 
     async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        let session = self.root.client.session(READING).await?;
-        self.catch_up(&session).await?;
-        self.root.target(&session).moves().await
+        let board = self.root.reading().await?;
+        board.catch_up().await?;
+        board.moves().await
     }
 
     async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {
-        let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).end_moves(records).await
+        self.root.writing().await?.end_moves(records).await
     }
 
     async fn health(&self) -> Result<Health> {
-        let session = self.root.client.session(READING).await?;
-        let jobs = async {
-            let children = link::nodes::children(&session, self.root.paths.board()).await?;
-            let jobs = children.iter();
-            let jobs = jobs.filter_map(|child| self.root.paths.key_of(Shelf::Board, child));
-            Ok::<_, BoardError>(jobs.count() as u64)
-        };
-        let stat = session.client().check_stat(self.root.paths.board());
-        let stat = async { Ok(session.ask(READING, stat).await?) };
-        let trash = origin::count(&session, &self.root.paths);
-        let (stat, jobs, (trashed, trashed_beside)) = tokio::try_join!(stat, jobs, trash)?;
-        let stat = stat.map_err(|error| session.refusal(READING, &error))?;
+        let board = self.root.reading().await?;
+        let path = board.paths.board();
+        let (stat, children, (trashed, trashed_beside)) = tokio::try_join!(
+            board.session.stat(path),
+            board.session.children(path),
+            board.count_trashed(),
+        )?;
+        let jobs = children.iter();
+        let jobs = jobs.filter_map(|child| board.paths.key_of(Shelf::Board, child));
         Ok(Health {
             // Its version needs four-letter commands, which operators rightly forbid.
             server: "ZooKeeper".to_owned(),
-            jobs,
+            jobs: jobs.count() as u64,
             trashed,
             trashed_beside,
             // The trash proves nothing: sibling boards share it.
@@ -269,55 +245,44 @@ impl Board for ZooKeeper {
     }
 
     async fn examine(&self, part: Part) -> Result<Examined> {
-        let session = self.root.client.session(READING).await?;
-        self.root.target(&session).look_at(part).await
+        self.root.reading().await?.look_at(part).await
     }
 
     async fn try_past(&self) -> Result<()> {
-        let session = self.root.client.session(READING).await?;
-        self.root.target(&session).try_past().await
+        self.root.reading().await?.try_past().await
     }
 
     async fn close(&self) {
         self.registration.lock().take();
-        self.forgetting.finish().await;
+        self.trimmer.finish().await;
         self.root.client.close().await;
     }
 }
 
 impl ZooKeeper {
-    fn past(&self) -> impl Stream<Item = Result<Vec<Entry>>> + Send + '_ {
+    fn history(&self) -> impl Stream<Item = Result<Vec<Entry>>> + Send + '_ {
         stream::try_unfold(None, async move |left| {
-            let session = self.root.client.session(READING).await?;
-            let target = self.root.target(&session);
+            let board = self.root.reading().await?;
             let mut left = match left {
                 Some(left) => left,
                 None => {
-                    self.catch_up(&session).await?;
-                    target.lately().await?
+                    board.catch_up().await?;
+                    board.latest_ends().await?
                 }
             };
-            let page = target.past(&mut left).await?;
+            let page = board.past(&mut left).await?;
             Ok((!page.is_empty() || !left.is_empty()).then_some((page, Some(left))))
         })
     }
 
-    /// Brings our server up to the state that any server had at the time of the call.
-    fn catch_up(&self, session: &Session) -> impl Future<Output = Result<()>> {
-        let sync = session.client().sync(self.root.paths.board());
-        async move {
-            let caught_up = session.ask(READING, sync).await?;
-            caught_up.map_err(|error| session.refusal(READING, &error))
-        }
-    }
-
     /// Returns the session for a claim; a lease lasts as long as its session.
-    async fn session_for(&self, claimant: Option<&Claimant>) -> Result<Session> {
+    async fn board_for(&self, claimant: Option<&Claimant>) -> Result<BoardSession<'_>> {
         match claimant.map(|by| by.term) {
-            Some(Term::Kept(term)) => Ok(self.root.client.bearing(WRITING, Some(term)).await?),
-            Some(Term::Indefinite | Term::For(_)) | None => {
-                Ok(self.root.client.session(WRITING).await?)
+            Some(Term::Kept(term)) => {
+                let session = self.root.client.bearing(WRITING, Some(term));
+                Ok(self.root.with(session.await?))
             }
+            Some(Term::Indefinite | Term::For(_)) | None => self.root.writing().await,
         }
     }
 }

@@ -1,54 +1,51 @@
-//! Pauses: a node for each glob.
+//! Pauses and move records: a node each.
 
-use zookeeper_client::{CreateMode, Error};
+use futures_util::future::try_join_all;
 
-use super::{
-    link::{nodes, transaction::WRITING},
-    target::Target,
-};
+use super::{board_session::BoardSession, link::nodes::Node, paths::unescape};
 use crate::{
     board::{Result, wire::as_json},
-    job::{MOST_PAUSES, Pause, from_json},
+    job::{MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, from_json},
 };
 
-impl Target<'_> {
-    pub(super) async fn pause(self, pause: &Pause) -> Result<()> {
+impl BoardSession<'_> {
+    pub(super) async fn pause(&self, pause: &Pause) -> Result<()> {
         self.make_folder(&self.paths.pauses()).await?;
-        let (path, data) = (self.paths.pause(&pause.names), as_json(pause));
-        let options = CreateMode::Persistent.with_acls(self.client.acls());
-        let created = self
-            .session
-            .client()
-            .create(&path, data.as_bytes(), &options);
-        match self.session.ask(WRITING, created).await? {
-            Ok(_) => return Ok(()),
-            Err(Error::NodeExists) => {}
-            Err(error) => return Err(self.session.refusal(WRITING, &error)),
-        }
-        let set = self.session.client().set_data(&path, data.as_bytes(), None);
-        let set = self.session.ask(WRITING, set).await?;
-        set.map(drop)
-            .map_err(|error| self.session.refusal(WRITING, &error))
+        let path = self.paths.pause(&pause.names);
+        self.put(&path, as_json(pause).as_bytes()).await
     }
 
-    pub(super) async fn resume(self, names: &str) -> Result<bool> {
-        let path = self.paths.pause(names);
-        let delete = self.session.client().delete(&path, None);
-        match self.session.ask(WRITING, delete).await? {
-            Ok(()) => Ok(true),
-            Err(Error::NoNode) => Ok(false),
-            Err(error) => Err(self.session.refusal(WRITING, &error)),
-        }
+    pub(super) async fn resume(&self, names: &str) -> Result<bool> {
+        self.delete(&self.paths.pause(names)).await
     }
 
-    pub(super) async fn pauses(self) -> Result<Vec<Pause>> {
-        let folder = self.paths.pauses();
-        let children = nodes::children(self.session, &folder).await?;
-        let first = children.iter().take(MOST_PAUSES);
-        let paths: Vec<_> = first.map(|child| format!("{folder}/{child}")).collect();
-        let read = |_: &str, node: Option<nodes::Node>| from_json(&node?.data).ok();
-        let found = nodes::read_as(self.session, &paths, &mut nodes::Room::default(), read).await?;
-        let found = found.into_iter().flatten().collect();
-        Ok(Pause::bounded(found, children.len()))
+    pub(super) async fn pauses(&self) -> Result<Vec<Pause>> {
+        let (folder, read) = (self.paths.pauses(), |_: &str, node: Node| {
+            from_json(&node.data).ok()
+        });
+        let (found, all) = self.session.read_below(&folder, MOST_PAUSES, read).await?;
+        Ok(Pause::bounded(found, all))
+    }
+
+    pub(super) async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
+        self.make_folder(&self.paths.moves()).await?;
+        let path = self.paths.move_record(&record.key());
+        self.put(&path, record.value().as_bytes()).await
+    }
+
+    pub(super) async fn moves(&self) -> Result<Vec<MoveRecord>> {
+        let (folder, read) = (self.paths.moves(), |child: &str, node: Node| {
+            MoveRecord::read(&unescape(child), &String::from_utf8_lossy(&node.data))
+        });
+        let found = self.session.read_below(&folder, MOST_RECORDS, read).await?;
+        Ok(found.0)
+    }
+
+    pub(super) async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {
+        let deleted = records.iter().map(async |record| {
+            let path = self.paths.move_record(&record.key());
+            self.delete(&path).await
+        });
+        try_join_all(deleted).await.map(drop)
     }
 }

@@ -7,8 +7,8 @@ use tokio::{task::JoinSet, time};
 use zookeeper_client::StateWatcher;
 
 use super::{
-    link::{nodes::READING, session::Session, transaction::WRITING},
-    target::Root,
+    board_session::{BoardSession, Root},
+    link::transaction::WRITING,
 };
 use crate::{
     board::{BoardError, Result},
@@ -58,34 +58,31 @@ impl Entrant {
     /// Stores the conductor's status and heartbeat.
     pub(super) async fn tell(&self, told: &Told) -> Result<()> {
         *self.told.lock() = told.clone();
-        let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).tell(self.name(), told).await
+        let board = self.root.writing().await?;
+        board.publish(self.name(), told).await
     }
 
     async fn enter(&self) -> Result<StateWatcher> {
-        let session = self.root.client.bearing(WRITING, None).await?;
+        let board = self
+            .root
+            .with(self.root.client.bearing(WRITING, None).await?);
         // Watch before creating the entry, so that no session end is missed.
-        let states = session.client().state_watcher();
+        let states = board.session.client().state_watcher();
         let conductor = Conductor {
             told: self.told.lock().clone(),
             ..self.conductor.clone()
         };
-        match self.root.target(&session).register(&conductor).await {
+        match board.register(&conductor).await {
             // An entry whose creation got no reply is still ours.
-            Err(error @ BoardError::NameTaken { .. }) if !self.is_ours(&session).await? => {
-                Err(error)
-            }
+            Err(error @ BoardError::NameTaken { .. }) if !self.is_ours(&board).await? => Err(error),
             Ok(()) | Err(BoardError::NameTaken { .. }) => Ok(states),
             Err(error) => Err(error),
         }
     }
 
-    async fn is_ours(&self, session: &Session) -> Result<bool> {
-        let name = self.root.paths.name(&self.conductor.name);
-        let found = session.client().check_stat(&name);
-        let found = session.ask(READING, found).await?;
-        let stat = found.map_err(|error| session.refusal(READING, &error))?;
-        Ok(stat.is_some_and(|stat| stat.ephemeral_owner == session.id().0))
+    async fn is_ours(&self, board: &BoardSession<'_>) -> Result<bool> {
+        let stat = board.session.stat(&board.paths.name(self.name())).await?;
+        Ok(stat.is_some_and(|stat| stat.ephemeral_owner == board.session.id().0))
     }
 
     async fn stay(self: Arc<Self>, mut states: StateWatcher, sweep: Duration) {
@@ -110,8 +107,8 @@ impl Entrant {
 
     async fn sweep(&self) {
         // A later sweep deletes the rest.
-        if let Ok(session) = self.root.client.session(WRITING).await {
-            let _ = self.root.target(&session).sweep().await;
+        if let Ok(board) = self.root.writing().await {
+            let _ = board.sweep().await;
         }
     }
 }
@@ -165,7 +162,7 @@ mod tests {
         let soon = Duration::from_millis(20);
         let entered = Registration::enter(root.clone(), conductor("night"), soon);
         let _entered = entered.await.unwrap();
-        let session = root.client.session(READING).await.unwrap();
+        let session = root.reading().await.unwrap().session;
         let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
         let stray = paths.side(&JobKey::new("job0000000042"));
         session.client().mkdir(&stray, &options).await.unwrap();

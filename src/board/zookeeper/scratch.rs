@@ -2,16 +2,13 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{StreamExt as _, TryStreamExt as _, future::ready, stream};
 use zookeeper_client::{CreateMode, Error, MultiWriteError};
 
 use super::{
     AT_ONCE, TRIES, ZooKeeper,
-    link::{
-        nodes::{self, READING},
-        session::Session,
-        transaction::WRITING,
-    },
+    board_session::BoardSession,
+    link::{nodes::READING, transaction::WRITING},
 };
 use crate::board::{
     BoardError, Result,
@@ -22,16 +19,6 @@ use crate::board::{
 const MARK: &[u8] = b"made by jobboard selftest";
 
 impl ZooKeeper {
-    async fn delete(&self, session: &Session, path: &str) -> Result<()> {
-        match session
-            .ask(WRITING, session.client().delete(path, None))
-            .await?
-        {
-            Ok(()) | Err(Error::NoNode) => Ok(()),
-            Err(error) => Err(session.refusal(WRITING, &error)),
-        }
-    }
-
     /// Returns the root node of a scratch board; fails for any other board.
     fn scratch(&self) -> Result<&str> {
         let top = self.root.paths.parent();
@@ -39,16 +26,18 @@ impl ZooKeeper {
         require_scratch(name.strip_prefix('.').unwrap_or_default())?;
         Ok(top)
     }
+}
 
+impl BoardSession<'_> {
     /// Creates a node and its parents in one transaction; false after a conflict.
-    async fn make_marked(&self, session: &Session, path: &str) -> Result<bool> {
-        let (client, path) = session.on_server(path);
+    async fn make_marked(&self, path: &str) -> Result<bool> {
+        let (session, (client, path)) = (&self.session, self.session.on_server(path));
         let refusal = |error: &Error| session.refusal(WRITING, error);
-        let options = CreateMode::Persistent.with_acls(self.root.client.acls());
+        let options = CreateMode::Persistent.with_acls(self.client.acls());
         let mut writer = client.new_multi_writer();
         for path in above(&path).rev().chain([&*path]) {
-            let found = session.ask(READING, client.check_stat(path)).await?;
-            if found.map_err(|error| refusal(&error))?.is_none() {
+            let found = session.get(READING, client.check_stat(path)).await?;
+            if found.is_none() {
                 let added = writer.add_create(path, MARK, &options);
                 added.map_err(|error| refusal(&error))?;
             }
@@ -67,8 +56,8 @@ impl ZooKeeper {
     }
 
     /// Deletes the empty parent nodes created for a test.
-    async fn delete_above(&self, session: &Session, path: &str) -> Result<()> {
-        let (client, path) = session.on_server(path);
+    async fn delete_above(&self, path: &str) -> Result<()> {
+        let (session, (client, path)) = (&self.session, self.session.on_server(path));
         for path in above(&path) {
             let found = session.ask(READING, client.get_data(path)).await;
             let version = match found.map_err(BoardError::from) {
@@ -98,24 +87,24 @@ fn above(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 #[async_trait]
 impl Testable for ZooKeeper {
     async fn make_scratch(&self) -> Result<()> {
-        let (top, session) = (self.scratch()?, self.root.client.session(WRITING).await?);
+        let (top, board) = (self.scratch()?, self.root.writing().await?);
         for _ in 0..TRIES {
-            if self.make_marked(&session, top).await? {
+            if board.make_marked(top).await? {
                 return Ok(());
             }
         }
-        Err(session.refusal(WRITING, &Error::NodeExists))
+        Err(board.session.refusal(WRITING, &Error::NodeExists))
     }
 
     async fn scratches(&self) -> Result<Vec<String>> {
-        let session = self.root.client.session(READING).await?;
+        let session = self.root.reading().await?.session;
         let parent = self.root.paths.parent();
-        let beside = nodes::children(&session, parent).await?;
+        let beside = session.children(parent).await?;
         let names = beside.iter().filter_map(|name| name.strip_prefix('.'));
         let names: Vec<_> = names.filter(|name| made_on(name).is_some()).collect();
         let parent = parent.trim_end_matches('/');
         let paths: Vec<_> = names.iter().map(|it| format!("{parent}/.{it}")).collect();
-        let marks = nodes::read(&session, &paths).await?;
+        let marks = session.read(&paths).await?;
         let marked = names.iter().zip(marks);
         let marked = marked.filter(|(_, mark)| mark.as_ref().is_some_and(|it| it.data == MARK));
         Ok(marked.map(|(name, _)| (*name).to_owned()).collect())
@@ -123,11 +112,11 @@ impl Testable for ZooKeeper {
 
     async fn erase(&self) -> Result<()> {
         let top = self.scratch()?;
-        let session = &self.root.client.session(WRITING).await?;
+        let board = &self.root.writing().await?;
         let mut levels = vec![vec![top.to_owned()]];
         while let Some(level) = levels.last().filter(|it| !it.is_empty()) {
             let below = stream::iter(level.clone()).map(async |path: String| {
-                let names = nodes::children(session, &path).await?;
+                let names = board.session.children(&path).await?;
                 let paths = names.iter().map(|name| format!("{path}/{name}"));
                 Ok::<Vec<_>, BoardError>(paths.collect())
             });
@@ -136,10 +125,11 @@ impl Testable for ZooKeeper {
         }
         for level in levels.into_iter().rev() {
             let gone = stream::iter(level);
-            let gone = gone.map(async |path: String| self.delete(session, &path).await);
-            gone.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+            let gone = gone.map(async |path: String| board.delete(&path).await);
+            let gone = gone.buffer_unordered(AT_ONCE);
+            gone.try_for_each(|_| ready(Ok(()))).await?;
         }
-        self.delete_above(session, top).await
+        board.delete_above(top).await
     }
 
     async fn cut(&self) -> Result<()> {
@@ -153,14 +143,11 @@ impl Testable for ZooKeeper {
 
     async fn clock(&self) -> Result<Option<DateTime<Utc>>> {
         let path = format!("{}/clock", self.scratch()?);
-        let session = self.root.client.session(WRITING).await?;
-        self.delete(&session, &path).await?;
+        let board = self.root.writing().await?;
+        board.delete(&path).await?;
         let options = CreateMode::Ephemeral.with_acls(self.root.client.acls());
-        let made = session.client().create(&path, b"", &options);
-        let (stat, _) = session
-            .ask(WRITING, made)
-            .await?
-            .map_err(|error| session.refusal(WRITING, &error))?;
+        let made = board.session.client().create(&path, b"", &options);
+        let (stat, _) = board.session.get(WRITING, made).await?;
         Ok(DateTime::from_timestamp_millis(stat.ctime))
     }
 }

@@ -10,10 +10,8 @@ use crate::{
         Detail, Result,
         known::{Known, Looked},
         zookeeper::{
-            link::{
-                nodes::{self, Node},
-                session::Session,
-            },
+            board_session::BoardSession,
+            link::nodes::Node,
             paths::Paths,
             read::{
                 look,
@@ -75,20 +73,17 @@ impl Observations {
     }
 
     /// Once this returns, the watches have reported all earlier changes, even if there was nothing to read.
-    pub(crate) async fn look(session: &Session, paths: &Paths, changes: &Changes) -> Result<Self> {
+    pub(crate) async fn look(board: &BoardSession<'_>, changes: &Changes) -> Result<Self> {
         let wanted: Vec<_> = wanted(changes).into_iter().collect();
         let (mut observations, mut count, mut rest) =
             (Self::default(), look::PAGE.0, wanted.as_slice());
         loop {
             let (page, more) = rest.split_at(count.min(rest.len()));
             let asked = Instant::now();
-            let nodes: Vec<_> = std::iter::once(paths.board().to_owned())
-                .chain(
-                    page.iter()
-                        .flat_map(|(key, wanted)| wanted.nodes(paths, key)),
-                )
-                .collect();
-            let found = nodes::read(session, &nodes).await?;
+            let (paths, jobs) = (&board.paths, page.iter());
+            let nodes = jobs.flat_map(|(key, wanted)| wanted.nodes(paths, key));
+            let nodes = std::iter::once(paths.board().to_owned()).chain(nodes);
+            let found = board.session.read(&nodes.collect::<Vec<_>>()).await?;
             let looked = Looked {
                 asked,
                 answered: Instant::now(),

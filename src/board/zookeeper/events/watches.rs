@@ -1,13 +1,14 @@
 //! The watches on a board's nodes.
 
-use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState, WatchedEvent};
+use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState};
 
 use super::changes::{Change, Step};
 use crate::{
     board::{
-        Event, EventKind, Result,
+        BoardError, Event, EventKind, Result,
         zookeeper::{
-            link::{nodes::READING, session::Session},
+            board_session::BoardSession,
+            link::nodes::READING,
             paths::{Paths, entered, locked_by, unescape},
         },
     },
@@ -49,16 +50,16 @@ enum Place {
 
 impl Watches {
     /// Sets the watches, whether the parent nodes exist yet or not.
-    pub(crate) async fn set(session: &Session, paths: &Paths) -> Result<Self> {
+    pub(crate) async fn set(board: &BoardSession<'_>) -> Result<Self> {
         let set = async |place: Place| {
-            let folder = place.folder(paths);
+            let folder = place.folder(&board.paths);
             let mode = AddWatchMode::PersistentRecursive;
-            let watcher = session.client().watch(&folder, mode);
-            let watcher = session.ask(READING, watcher).await?;
-            Ok::<_, crate::board::BoardError>(Watch {
+            let watcher = board.session.client().watch(&folder, mode);
+            let watcher = board.session.get(READING, watcher).await?;
+            Ok::<_, BoardError>(Watch {
                 place,
-                watcher: watcher.map_err(|error| session.refusal(READING, &error))?,
                 folder,
+                watcher,
             })
         };
         Ok(Self {
@@ -89,34 +90,7 @@ impl Place {
             Self::Pauses => paths.pauses(),
         }
     }
-}
 
-impl Watch {
-    async fn next(&mut self, paths: &Paths) -> Heard {
-        let event = self.watcher.changed().await;
-        self.mean(&event, paths)
-    }
-
-    fn mean(&self, event: &WatchedEvent, paths: &Paths) -> Heard {
-        if event.event_type == EventType::Session {
-            return match event.session_state {
-                // Each watch reports this, and the library does not set persistent watches again.
-                SessionState::SyncConnected if self.place == Place::Board => Heard::Reconnected,
-                SessionState::Disconnected if self.place == Place::Board => Heard::Disconnected,
-                state if state.is_terminated() => Heard::Ended,
-                _ => Heard::Noise,
-            };
-        }
-        // A watch also covers the parent node, and all nodes below its children.
-        let child = event.path.strip_prefix(&self.folder);
-        let child = child.and_then(|child| child.strip_prefix('/'));
-        let child = child.filter(|child| !child.contains('/'));
-        let change = child.and_then(|child| self.place.change(event.event_type, child, paths));
-        change.map_or(Heard::Noise, Heard::Change)
-    }
-}
-
-impl Place {
     fn change(self, kind: EventType, child: &str, paths: &Paths) -> Option<Change> {
         match self {
             Self::Entities => {
@@ -150,6 +124,27 @@ impl Place {
                 Some(Change::OfJob(step, key))
             }
         }
+    }
+}
+
+impl Watch {
+    async fn next(&mut self, paths: &Paths) -> Heard {
+        let event = self.watcher.changed().await;
+        if event.event_type == EventType::Session {
+            return match event.session_state {
+                // Each watch reports this, and the library does not set persistent watches again.
+                SessionState::SyncConnected if self.place == Place::Board => Heard::Reconnected,
+                SessionState::Disconnected if self.place == Place::Board => Heard::Disconnected,
+                state if state.is_terminated() => Heard::Ended,
+                _ => Heard::Noise,
+            };
+        }
+        // A watch also covers the parent node, and all nodes below its children.
+        let child = event.path.strip_prefix(&self.folder);
+        let child = child.and_then(|child| child.strip_prefix('/'));
+        let child = child.filter(|child| !child.contains('/'));
+        let change = child.and_then(|child| self.place.change(event.event_type, child, paths));
+        change.map_or(Heard::Noise, Heard::Change)
     }
 }
 

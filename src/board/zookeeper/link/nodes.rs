@@ -92,36 +92,100 @@ impl Default for Room {
 /// Minimum number of nodes to read: those of one job.
 const LEAST: usize = 3;
 
-/// Missing nodes are `None`. The server reads in this order, and one denied node does not fail the others.
-pub(crate) async fn read(session: &Session, paths: &[String]) -> Result<Vec<Option<Node>>> {
-    let room = &mut Room::default();
-    read_as(session, paths, room, |_, node| node).await
-}
-
-/// Reads as many nodes as fit into `room`. Servers do not report sizes in advance, so earlier replies determine the
-/// size of each request.
-pub(crate) async fn read_as<T>(
-    session: &Session,
-    paths: &[String],
-    room: &mut Room,
-    mut of: impl FnMut(&str, Option<Node>) -> T,
-) -> Result<Vec<T>> {
-    let mut read = Vec::with_capacity(paths.len());
-    let mut left = room.bytes;
-    while read.len() < paths.len() && (left > 0 || read.len() < LEAST) {
-        let rest = &paths[read.len()..];
-        let some = &rest[..room.at_once.min(rest.len())];
-        let exchanges = exchanges(some, session.depth()).into_iter();
-        let nodes = try_join_all(exchanges.map(|paths| read_at_once(session, paths))).await?;
-        let sizes = nodes.iter().flatten().flatten().map(|node| node.data.len());
-        let bytes: usize = sizes.sum();
-        let most = 8 * room.at_once.max(FIRST);
-        room.at_once = next_page(some.len(), bytes, MOST).clamp(LEAST, most);
-        left = left.saturating_sub(bytes);
-        let nodes = some.iter().zip(nodes.into_iter().flatten());
-        read.extend(nodes.map(|(path, node)| of(path, node)));
+impl Session {
+    /// Missing nodes are `None`. The server reads in this order, and one denied node does not fail the others.
+    pub(crate) async fn read(&self, paths: &[String]) -> Result<Vec<Option<Node>>> {
+        let room = &mut Room::default();
+        self.read_as(paths, room, |_, node| node).await
     }
-    Ok(read)
+
+    pub(crate) async fn read_one(&self, path: &String) -> Result<Option<Node>> {
+        let found = self.read(std::slice::from_ref(path)).await?;
+        Ok(found.into_iter().flatten().next())
+    }
+
+    /// Reads as many nodes as fit into `room`. Servers do not report sizes in advance, so earlier replies determine
+    /// the size of each request.
+    pub(crate) async fn read_as<T>(
+        &self,
+        paths: &[String],
+        room: &mut Room,
+        mut of: impl FnMut(&str, Option<Node>) -> T,
+    ) -> Result<Vec<T>> {
+        let mut read = Vec::with_capacity(paths.len());
+        let mut left = room.bytes;
+        while read.len() < paths.len() && (left > 0 || read.len() < LEAST) {
+            let rest = &paths[read.len()..];
+            let some = &rest[..room.at_once.min(rest.len())];
+            let exchanges = exchanges(some, self.depth()).into_iter();
+            let nodes = try_join_all(exchanges.map(|paths| self.read_at_once(paths))).await?;
+            let sizes = nodes.iter().flatten().flatten().map(|node| node.data.len());
+            let bytes: usize = sizes.sum();
+            let most = 8 * room.at_once.max(FIRST);
+            room.at_once = next_page(some.len(), bytes, MOST).clamp(LEAST, most);
+            left = left.saturating_sub(bytes);
+            let nodes = some.iter().zip(nodes.into_iter().flatten());
+            read.extend(nodes.map(|(path, node)| of(path, node)));
+        }
+        Ok(read)
+    }
+
+    async fn read_at_once(&self, paths: &[String]) -> Result<Vec<Option<Node>>> {
+        let mut reader = self.client().new_multi_reader();
+        for path in paths {
+            if let Err(error) = reader.add_get_data(path) {
+                return Err(self.refusal(READING, &error));
+            }
+        }
+        let read = self.get(READING, reader.commit()).await?;
+        let nodes = read.into_iter().map(|read| match read {
+            MultiReadResult::Data { data, stat } => Ok(Some(Node { data, stat })),
+            MultiReadResult::Error { err: Error::NoNode } => Ok(None),
+            MultiReadResult::Error { err: Error::NoAuth } => Ok(Some(Node::denied())),
+            MultiReadResult::Error { err } => Err(self.refusal(READING, &err)),
+            // Data was requested.
+            _ => Ok(None),
+        });
+        nodes.collect()
+    }
+
+    /// Returns the names of a node's children; empty if the node is missing.
+    pub(crate) async fn children(&self, path: &str) -> Result<Vec<String>> {
+        let children = self.client().list_children(path);
+        match self.ask(READING, children).await? {
+            Ok(children) => Ok(children),
+            Err(Error::NoNode) => Ok(Vec::new()),
+            Err(error) => Err(self.refusal(READING, &error)),
+        }
+    }
+
+    /// Reads the children of a node, at most this many, by name and node. Also returns how many there are.
+    pub(crate) async fn read_below<T>(
+        &self,
+        folder: &str,
+        most: usize,
+        mut of: impl FnMut(&str, Node) -> Option<T>,
+    ) -> Result<(Vec<T>, usize)> {
+        let children = self.children(folder).await?;
+        let first = children.iter().take(most);
+        let paths: Vec<_> = first.map(|child| format!("{folder}/{child}")).collect();
+        let read = |path: &str, node: Option<Node>| of(path.rsplit('/').next()?, node?);
+        let found = self.read_as(&paths, &mut Room::default(), read).await?;
+        Ok((found.into_iter().flatten().collect(), children.len()))
+    }
+
+    /// Returns a node's metadata, or `None` if the node is missing.
+    pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        let stat = self.client().check_stat(path);
+        Ok(self.get(READING, stat).await?)
+    }
+
+    /// Brings our server up to the state that any server had at the time of the call.
+    pub(crate) fn catch_up(&self, path: &str) -> impl Future<Output = Result<()>> {
+        // Sent now, so that reads sent later come after it.
+        let sync = self.client().sync(path);
+        async move { Ok(self.get(READING, sync).await?) }
+    }
 }
 
 fn exchanges(paths: &[String], depth: usize) -> Vec<&[String]> {
@@ -138,38 +202,6 @@ fn exchanges(paths: &[String], depth: usize) -> Vec<&[String]> {
         rest = others;
     }
     exchanges
-}
-
-async fn read_at_once(session: &Session, paths: &[String]) -> Result<Vec<Option<Node>>> {
-    let mut reader = session.client().new_multi_reader();
-    for path in paths {
-        if let Err(error) = reader.add_get_data(path) {
-            return Err(session.refusal(READING, &error));
-        }
-    }
-    let read = session.ask(READING, reader.commit()).await?;
-    let read = read.map_err(|error| session.refusal(READING, &error))?;
-    let nodes = paths.iter().zip(read).map(|(_, read)| match read {
-        MultiReadResult::Data { data, stat } => Ok(Some(Node { data, stat })),
-        MultiReadResult::Error { err: Error::NoNode } => Ok(None),
-        MultiReadResult::Error { err: Error::NoAuth } => Ok(Some(Node::denied())),
-        MultiReadResult::Error { err } => Err(session.refusal(READING, &err)),
-        // Data was requested.
-        _ => Ok(None),
-    });
-    nodes.collect()
-}
-
-/// Returns the names of a node's children; empty if the node is missing.
-pub(crate) async fn children(session: &Session, path: &str) -> Result<Vec<String>> {
-    match session
-        .ask(READING, session.client().list_children(path))
-        .await?
-    {
-        Ok(children) => Ok(children),
-        Err(Error::NoNode) => Ok(Vec::new()),
-        Err(error) => Err(session.refusal(READING, &error)),
-    }
 }
 
 #[cfg(test)]

@@ -116,6 +116,16 @@ impl Session {
         }
     }
 
+    /// Like [`ask`](Self::ask), for a caller to whom every refusal is an error.
+    pub(crate) async fn get<T>(
+        &self,
+        doing: &'static str,
+        operation: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Failure> {
+        let answer = self.ask(doing, operation).await?;
+        answer.map_err(|error| Failure::NotSent(self.refusal(doing, &error)))
+    }
+
     /// Converts a server error that has no special meaning for the caller.
     pub(crate) fn refusal(&self, doing: &'static str, error: &Error) -> BoardError {
         let cause = match error {
@@ -169,8 +179,7 @@ impl Session {
             return Ok(());
         };
         let options = CreateMode::Persistent.with_acls(self.about.acls);
-        let made = self.ask(doing, self.root.mkdir(chroot, &options)).await?;
-        made.map_err(|error| Failure::NotSent(self.refusal(doing, &error)))
+        self.get(doing, self.root.mkdir(chroot, &options)).await
     }
 
     pub(crate) fn state(&self) -> SessionState {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    look::{PAGE, Shelved, records},
+    look::{PAGE, Shelved},
     record::decode,
 };
 use crate::{
@@ -11,12 +11,9 @@ use crate::{
         Detail, JobRef, Result,
         pages::next_page,
         zookeeper::{
-            link::{
-                nodes::{self, Node},
-                session::Session,
-            },
-            origin,
-            paths::{Paths, is_job, number_of, numbered},
+            board_session::BoardSession,
+            link::nodes::{Node, Room},
+            paths::{is_job, number_of, numbered},
         },
     },
     job::{Entry, JobKey, Shelf},
@@ -27,15 +24,14 @@ const CANDIDATES: usize = 10;
 
 /// Returns the records that each reference could mean; one scan serves all that need one.
 pub(crate) async fn find(
-    session: &Session,
-    paths: &Paths,
+    board: &BoardSession<'_>,
     shelf: Shelf,
     wanted: &[JobRef],
 ) -> Result<Vec<Vec<Entry>>> {
     let direct: Vec<_> = wanted.iter().map(named).collect();
     let keys: Vec<_> = direct.iter().flatten().cloned().collect();
-    let mut records = records(session, paths, shelf, &keys).await?;
-    origin::judge(session, paths, records.iter_mut().flatten()).await?;
+    let mut records = board.records(shelf, &keys).await?;
+    board.find_origins(records.iter_mut().flatten()).await?;
     let mut records = records.into_iter();
     let mut found: Vec<Vec<Entry>> = direct
         .iter()
@@ -53,33 +49,33 @@ pub(crate) async fn find(
             || matches!(wanted, JobRef::Sequence(_)) && found.is_empty()
     };
     if wanted.iter().zip(&found).any(needs_scan) {
-        scan(session, paths, (shelf, wanted), &mut found).await?;
+        scan(board, (shelf, wanted), &mut found).await?;
     }
     Ok(found)
 }
 
 async fn scan(
-    session: &Session,
-    paths: &Paths,
+    board: &BoardSession<'_>,
     (shelf, wanted): (Shelf, &[JobRef]),
     found: &mut [Vec<Entry>],
 ) -> Result<()> {
-    let mut shelved = Shelved::look(session, paths, shelf).await?;
+    let mut shelved = Shelved::look(board, shelf).await?;
     let meanings = Meanings::of(wanted);
-    let (mut count, mut room) = (PAGE.0, nodes::Room::default());
+    let (mut count, mut room) = (PAGE.0, Room::default());
     loop {
         let page = shelved.take(count);
         if page.is_empty() {
             return Ok(());
         }
-        let paths_of: Vec<_> = page.iter().map(|key| paths.job(shelf, key)).collect();
+        let paths = page.iter().map(|key| board.paths.job(shelf, key));
+        let paths: Vec<_> = paths.collect();
         let (mut of, mut bytes) = (page.iter(), 0);
         let meant = |_: &str, node: Option<Node>| {
             let (key, node) = (of.next()?, node?);
             bytes += node.data.len();
             Some(meanings.of_job(key, &node))
         };
-        let meant = nodes::read_as(session, &paths_of, &mut room, meant).await?;
+        let meant = board.session.read_as(&paths, &mut room, meant).await?;
         count = next_page(page.len(), bytes, PAGE.1);
         let (mut hits, mut keys) = (HashMap::new(), Vec::new());
         for (key, meant) in page.into_iter().zip(meant) {
@@ -93,8 +89,8 @@ async fn scan(
                 hits.insert(key, meant);
             }
         }
-        let mut records = shelved.read(session, paths, keys).await?;
-        origin::judge(session, paths, &mut records).await?;
+        let mut records = shelved.read(board, keys).await?;
+        board.find_origins(&mut records).await?;
         for record in records {
             let entry = record.read(Detail::Whole);
             for &at in hits.get(&record.key).into_iter().flatten() {

@@ -11,12 +11,9 @@ use crate::{
         pages::next_page,
         wire::json,
         zookeeper::{
-            link::{
-                nodes::{self, Node, Room},
-                session::Session,
-            },
-            origin,
-            paths::{Paths, locked_by, number_of},
+            board_session::BoardSession,
+            link::nodes::{self, Node, Room},
+            paths::{locked_by, number_of},
         },
     },
     job::{Entry, JobKey, Origin, Rank, Shelf},
@@ -43,15 +40,15 @@ pub(crate) struct Shelved {
 }
 
 impl Shelved {
-    pub(crate) async fn look(session: &Session, paths: &Paths, shelf: Shelf) -> Result<Self> {
-        let (folder, sides) = (paths.folder(shelf), paths.sides());
+    pub(crate) async fn look(board: &BoardSession<'_>, shelf: Shelf) -> Result<Self> {
+        let (folder, sides) = (board.paths.folder(shelf), board.paths.sides());
         let (children, sides) = tokio::try_join!(
-            nodes::children(session, &folder),
-            nodes::children(session, &sides),
+            board.session.children(&folder),
+            board.session.children(&sides),
         )?;
         let mut keys: Vec<_> = children
             .iter()
-            .filter_map(|child| paths.key_of(shelf, child))
+            .filter_map(|child| board.paths.key_of(shelf, child))
             .collect();
         keys.sort_by_cached_key(|key| (number_of(key).is_none(), number_of(key), key.clone()));
         let locks = children.iter().filter_map(|child| locked_by(child));
@@ -73,24 +70,26 @@ impl Shelved {
     /// Reads the nodes of some jobs. Skips deleted jobs; puts back those that do not fit.
     pub(crate) async fn read(
         &mut self,
-        session: &Session,
-        paths: &Paths,
+        board: &BoardSession<'_>,
         mut keys: Vec<JobKey>,
     ) -> Result<Vec<Record>> {
         let (mut wanted, mut ends) = (Vec::with_capacity(keys.len() * 2), Vec::new());
         for key in &keys {
             if !self.kept.contains_key(key) {
-                wanted.push(paths.job(self.shelf, key));
+                wanted.push(board.paths.job(self.shelf, key));
             }
             if self.locked.contains(key) {
-                wanted.push(paths.lock(key));
+                wanted.push(board.paths.lock(key));
             }
             if self.recorded.contains(key) {
-                wanted.push(paths.side(key));
+                wanted.push(board.paths.side(key));
             }
             ends.push(wanted.len());
         }
-        let found = nodes::read_as(session, &wanted, &mut self.room, |_, node| node).await?;
+        let found = board
+            .session
+            .read_as(&wanted, &mut self.room, |_, node| node)
+            .await?;
         let whole = ends.partition_point(|end| *end <= found.len());
         let later = keys.drain(whole..).rev();
         later.for_each(|key| self.keys.push_front(key));
@@ -133,20 +132,16 @@ impl Reader {
         }
     }
 
-    pub(crate) async fn next(
-        &mut self,
-        session: &Session,
-        paths: &Paths,
-    ) -> Result<Option<Vec<Entry>>> {
+    pub(crate) async fn next(&mut self, board: &BoardSession<'_>) -> Result<Option<Vec<Entry>>> {
         let shelved = match &mut self.shelved {
             Some(shelved) => shelved,
             None => {
-                let mut shelved = Shelved::look(session, paths, self.query.shelf).await?;
+                let mut shelved = Shelved::look(board, self.query.shelf).await?;
                 if self.query.which == Which::Unclaimed {
-                    leave_out_claimed(session, paths, &mut shelved).await?;
+                    leave_out_claimed(board, &mut shelved).await?;
                 }
                 if self.query.order == Order::Rank {
-                    rank(session, paths, &mut shelved).await?;
+                    rank(board, &mut shelved).await?;
                 }
                 self.shelved.insert(shelved)
             }
@@ -155,8 +150,8 @@ impl Reader {
         if keys.is_empty() {
             return Ok(None);
         }
-        let mut records = shelved.read(session, paths, keys).await?;
-        origin::judge(session, paths, &mut records).await?;
+        let mut records = shelved.read(board, keys).await?;
+        board.find_origins(&mut records).await?;
         self.count = next_count(records.iter().map(|record| &record.posting), records.len());
         let entries = records.iter().map(|record| record.read(self.query.detail));
         let is_wanted = |entry: &Entry| {
@@ -180,14 +175,17 @@ pub(crate) fn next_count<'a>(read: impl Iterator<Item = &'a Node>, count: usize)
 }
 
 /// Removes the claimed jobs, reading only their locks.
-async fn leave_out_claimed(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result<()> {
+async fn leave_out_claimed(board: &BoardSession<'_>, shelved: &mut Shelved) -> Result<()> {
     let is_locked = |key: &&JobKey| shelved.locked.contains(*key);
     let locked = shelved.keys.iter().filter(is_locked);
-    let locks: Vec<_> = locked.clone().map(|key| paths.lock(key)).collect();
+    let locks: Vec<_> = locked.clone().map(|key| board.paths.lock(key)).collect();
     let is_held = |_: &str, lock: Option<Node>| {
         lock.is_some_and(|lock| !matches!(json::read_lock(&lock.data), json::Lock::Vacant(_)))
     };
-    let found = nodes::read_as(session, &locks, &mut Room::default(), is_held).await?;
+    let found = board
+        .session
+        .read_as(&locks, &mut Room::default(), is_held)
+        .await?;
     let held: HashSet<JobKey> = locked
         .zip(&found)
         .filter(|(_, is_held)| **is_held)
@@ -198,7 +196,7 @@ async fn leave_out_claimed(session: &Session, paths: &Paths, shelved: &mut Shelv
 }
 
 /// Sorts the jobs by rank; malformed ones come last.
-async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result<()> {
+async fn rank(board: &BoardSession<'_>, shelved: &mut Shelved) -> Result<()> {
     let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(shelved.keys.len());
     let (mut count, mut budget, mut room) = (PAGE.0, KEPT_BYTES, Room::default());
     loop {
@@ -208,7 +206,7 @@ async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result
         }
         let wanted: Vec<_> = page
             .iter()
-            .map(|key| paths.job(shelved.shelf, key))
+            .map(|key| board.paths.job(shelved.shelf, key))
             .collect();
         let (mut keys, mut bytes) = (page.iter(), 0);
         let read = |_: &str, node: Option<Node>| {
@@ -227,7 +225,7 @@ async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result
                 shelved.kept.insert(key.clone(), node);
             }
         };
-        nodes::read_as(session, &wanted, &mut room, read).await?;
+        board.session.read_as(&wanted, &mut room, read).await?;
         count = next_page(page.len(), bytes, PAGE.1);
     }
     ranked.sort_by(|(one, key), (other, other_key)| {
@@ -237,34 +235,35 @@ async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result
     Ok(())
 }
 
-/// The sidecar is read before the lock. A later claim also changes the sidecar, so an old lock never comes with a
-/// newer sidecar.
-pub(crate) async fn records(
-    session: &Session,
-    paths: &Paths,
-    shelf: Shelf,
-    keys: &[JobKey],
-) -> Result<Vec<Option<Record>>> {
-    let known: Vec<_> = keys
-        .iter()
-        .filter(|key| paths.key_of(Shelf::Board, &key.text()).is_some())
-        .collect();
-    let wanted: Vec<_> = known
-        .iter()
-        .flat_map(|key| [paths.side(key), paths.job(shelf, key), paths.lock(key)])
-        .collect();
-    let mut found = nodes::read(session, &wanted).await?.into_iter();
-    let records = keys.iter().map(|key| {
-        paths.key_of(Shelf::Board, &key.text())?;
-        let (side, posting, lock) = (found.next()?, found.next()?, found.next()?);
-        Some(Record {
-            shelf,
-            key: key.clone(),
-            posting: posting?,
-            lock: lock.filter(|_| shelf == Shelf::Board),
-            side,
-            origin: Origin::Here,
-        })
-    });
-    Ok(records.collect())
+impl BoardSession<'_> {
+    /// The sidecar is read before the lock. A later claim also changes the sidecar, so an old lock never comes with a
+    /// newer sidecar.
+    pub(crate) async fn records(
+        &self,
+        shelf: Shelf,
+        keys: &[JobKey],
+    ) -> Result<Vec<Option<Record>>> {
+        let paths = &self.paths;
+        let is_known = |key: &JobKey| paths.key_of(Shelf::Board, &key.text()).is_some();
+        let known = keys.iter().filter(|key| is_known(key));
+        let wanted =
+            known.flat_map(|key| [paths.side(key), paths.job(shelf, key), paths.lock(key)]);
+        let found = self.session.read(&wanted.collect::<Vec<_>>()).await?;
+        let mut found = found.into_iter();
+        let records = keys.iter().map(|key| {
+            if !is_known(key) {
+                return None;
+            }
+            let (side, posting, lock) = (found.next()?, found.next()?, found.next()?);
+            Some(Record {
+                shelf,
+                key: key.clone(),
+                posting: posting?,
+                lock: lock.filter(|_| shelf == Shelf::Board),
+                side,
+                origin: Origin::Here,
+            })
+        });
+        Ok(records.collect())
+    }
 }

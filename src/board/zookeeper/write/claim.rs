@@ -12,16 +12,13 @@ use crate::{
         wire::{json, sidecar::Sidecar},
         zookeeper::{
             AT_ONCE, TRIES,
+            board_session::BoardSession,
             link::{
-                nodes::{self, Node, READING},
+                nodes::{Node, READING},
                 session::Session,
                 transaction::{Refused, Step},
             },
-            read::{
-                look::records,
-                record::{Record, fence},
-            },
-            target::Target,
+            read::record::{Record, fence},
         },
     },
     job::{Claim, Claimant, Claimed, Entry, JobKey, Origin, Shelf, Term},
@@ -58,16 +55,16 @@ fn no_expiry() -> BoardError {
     }
 }
 
-impl Target<'_> {
+impl BoardSession<'_> {
     pub(crate) async fn claim(
-        self,
+        &self,
         keys: &[JobKey],
         by: &Claimant,
         most: usize,
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>> {
         mode(by.term)?;
-        let found = records(self.session, self.paths, Shelf::Board, keys).await?;
+        let found = self.records(Shelf::Board, keys).await?;
         let mut open = keys.iter().zip(found);
         let (mut answers, mut won) = (Vec::with_capacity(keys.len()), 0);
         while won < most {
@@ -93,7 +90,7 @@ impl Target<'_> {
     }
 
     async fn claim_one(
-        self,
+        &self,
         key: &JobKey,
         mut found: Option<Record>,
         bid: Bid<'_>,
@@ -103,7 +100,7 @@ impl Target<'_> {
             let side = permit(record, bid)?;
             match self.attempt(record, side, bid).await? {
                 Attempt::Won(claimed) => return Ok(*claimed),
-                Attempt::Overtaken(refused) => self.make_way(refused).await?,
+                Attempt::Overtaken(refused) => self.make_way(&refused).await?,
             }
             found = self.record(Shelf::Board, key).await?;
         }
@@ -111,7 +108,7 @@ impl Target<'_> {
     }
 
     async fn attempt(
-        self,
+        &self,
         record: &Record,
         side: Option<Sidecar>,
         bid: Bid<'_>,
@@ -126,7 +123,7 @@ impl Target<'_> {
         // learns that there was another one, even if their locks are alike.
         let is_first = (side.as_ref()).is_some_and(|side| side.first_claimed_on.is_none());
         let side = side.map(|mut side| {
-            side.session = session_of(bid.by.term, self.session);
+            side.session = session_of(bid.by.term, &self.session);
             side.first_claimed_on = side.first_claimed_on.or_else(|| Some(Utc::now()));
             side.ahead = bid.is_ahead;
             side.attempts = side.attempts.saturating_add(u32::from(bid.is_counted()));
@@ -173,7 +170,7 @@ impl Target<'_> {
         }
     }
 
-    pub(crate) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
         if claims.iter().any(|claim| claim.fence.is_none()) {
             return Ok(claims.iter().map(|_| Err(no_expiry())).collect());
         }
@@ -184,14 +181,9 @@ impl Target<'_> {
                 [job, self.paths.lock(&claim.key)]
             })
             .collect();
-        // A server that lags behind would still show a lock that is gone: it has to catch up first.
-        let sync = self.session.client().sync(self.paths.board());
-        let (synced, found) = join(
-            self.session.ask(READING, sync),
-            nodes::read(self.session, &wanted),
-        )
-        .await;
-        synced?.map_err(|error| self.session.refusal(READING, &error))?;
+        // A server that lags behind would still show a deleted lock, so it must catch up first.
+        let (caught_up, found) = join(self.catch_up(), self.session.read(&wanted)).await;
+        caught_up?;
         let mut found = found?.into_iter();
         let answers = claims.iter().map(|claim| {
             let (posting, lock) = (found.next().flatten(), found.next().flatten());

@@ -11,13 +11,13 @@ use crate::{
         Detail, Result,
         wire::{as_json, json, posting::Limit},
         zookeeper::{
+            board_session::BoardSession,
             link::{
-                nodes::{self, Node, READING},
+                nodes::{Node, READING},
                 transaction::{Step, Transaction},
             },
             paths::{Paths, is_job},
             read::record::Record,
-            target::Target,
         },
     },
     job::{JobKey, Shelf},
@@ -131,15 +131,14 @@ pub(crate) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> 
     .write()
 }
 
-impl Target<'_> {
-    pub(crate) async fn mark_of(self, record: &Record) -> Result<Option<Mark>> {
+impl BoardSession<'_> {
+    pub(crate) async fn mark_of(&self, record: &Record) -> Result<Option<Mark>> {
         // A peer's uuid may be any text; only real uuids have markers.
         let Some(uuid) = uuid_of(&record.posting) else {
             return Ok(None);
         };
         let path = self.paths.marker(&uuid.to_string());
-        let found = nodes::read(self.session, std::slice::from_ref(&path)).await?;
-        let Some(node) = found.into_iter().flatten().next() else {
+        let Some(node) = self.session.read_one(&path).await? else {
             return Ok(None);
         };
         if node.is_denied() {
@@ -163,7 +162,7 @@ impl Target<'_> {
     }
 
     /// Sibling boards share the trash and use the same numbers, so the key may be another job's.
-    async fn bears(self, shelf: Shelf, key: &JobKey, uuid: Uuid) -> Result<Option<Namesake>> {
+    async fn bears(&self, shelf: Shelf, key: &JobKey, uuid: Uuid) -> Result<Option<Namesake>> {
         let found = self.record(shelf, key).await?;
         let found = found.filter(|found| uuid_of(&found.posting) == Some(uuid));
         Ok(found.map(|found| Namesake {

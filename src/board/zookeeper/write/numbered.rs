@@ -24,13 +24,13 @@ use crate::{
         net::failure::Failure,
         wire::{json, sidecar::Sidecar},
         zookeeper::{
+            board_session::BoardSession,
             link::{
-                nodes::{self, Node, READING},
+                nodes::{Node, READING},
                 transaction::{Step, Transaction},
             },
             paths::{number_of, numbered},
             read::record::fence,
-            target::Target,
         },
     },
     job::{Claimant, Draft, Former, JobKey, Shelf},
@@ -47,9 +47,9 @@ enum Use {
     Taken,
 }
 
-impl<'t> Target<'t> {
+impl BoardSession<'_> {
     pub(crate) async fn post_numbered(
-        self,
+        &self,
         batch: &[Encoded<'_>],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>, Failure> {
@@ -73,20 +73,22 @@ impl<'t> Target<'t> {
             // A recreated board may have old sidecars under these numbers.
             let has_sides = claimant.is_some() || batch.iter().any(|(it, _)| it.former.is_some());
             let sides = match has_sides {
-                true => nodes::read(self.session, &sides).await?,
+                true => self.session.read(&sides).await?,
                 false => Vec::new(),
             };
             let commit = self.posting((batch, &uses), &keys, claimant, sides)?;
             let commit = commit.commit();
             // Send after the transaction and before its reply: reads the locks as created.
-            let read = nodes::read(self.session, if claimant.is_some() { &locks } else { &[] });
+            let read = self
+                .session
+                .read(if claimant.is_some() { &locks } else { &[] });
             let (done, locks) = join(commit, read).await;
             match done? {
                 Ok(_) => return Ok(answers(batch, keys, locks.unwrap_or_default())),
                 Err(refused) if refused.step == Step::Job && refused.error == Error::NoNode => {
                     self.make_board().await?;
                 }
-                Err(refused) => self.make_way(refused).await?,
+                Err(refused) => self.make_way(&refused).await?,
             }
             // Keeps competing clients from colliding again.
             let most = Duration::from_millis(u64::from(attempt));
@@ -95,12 +97,12 @@ impl<'t> Target<'t> {
         Err(BoardError::Changed.into())
     }
 
-    async fn uses(self, batch: &[Encoded<'_>]) -> Result<Vec<Use>> {
+    async fn uses(&self, batch: &[Encoded<'_>]) -> Result<Vec<Use>> {
         let chosen = batch.iter().filter(|(draft, _)| draft.chosen);
         let paths: Vec<_> = (chosen.clone())
             .map(|(draft, _)| self.paths.marker(&draft.uuid.to_string()))
             .collect();
-        let mut markers = nodes::read(self.session, &paths).await?;
+        let mut markers = self.session.read(&paths).await?;
         let named = chosen.zip(&markers).map(|((draft, _), marker)| {
             let known = marker.as_ref().map(Whereabouts::read).unwrap_or_default();
             let shelves = match draft.former {
@@ -115,7 +117,7 @@ impl<'t> Target<'t> {
                 .collect::<Vec<_>>()
         });
         let named: Vec<_> = named.collect();
-        let jobs = nodes::read(self.session, &named.concat()).await?;
+        let jobs = self.session.read(&named.concat()).await?;
         let denied = |nodes: &[Option<Node>]| nodes.iter().flatten().any(Node::is_denied);
         if denied(&markers) || denied(&jobs) {
             return Err(self.session.refusal(READING, &Error::NoAuth));
@@ -146,21 +148,18 @@ impl<'t> Target<'t> {
     }
 
     /// Returns the number of the next job; `None` if the board does not exist yet.
-    async fn next_number(self) -> Result<Option<i64>> {
-        let path = self.paths.board();
-        let stat = self.session.client().check_stat(path);
-        let stat = self.session.ask(READING, stat).await?;
-        let stat = stat.map_err(|error| self.session.refusal(READING, &error))?;
+    async fn next_number(&self) -> Result<Option<i64>> {
+        let stat = self.session.stat(self.paths.board()).await?;
         Ok(stat.map(|stat| children_ever(stat.cversion, stat.num_children)))
     }
 
     fn posting(
-        self,
+        &self,
         (batch, uses): (&[Encoded<'_>], &[Use]),
         keys: &[Option<JobKey>],
         claimant: Option<&Claimant>,
         sides: Vec<Option<Node>>,
-    ) -> Result<Transaction<'t>> {
+    ) -> Result<Transaction<'_>> {
         let mut transaction = self.transaction();
         let mut sides = sides.into_iter();
         for (((draft, posting), known), key) in batch.iter().zip(uses).zip(keys) {
@@ -185,7 +184,7 @@ impl<'t> Target<'t> {
                 transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
                 side = side.or_else(|| {
                     let mut first = Sidecar::first_attempt(Utc::now());
-                    first.session = session_of(by.term, self.session);
+                    first.session = session_of(by.term, &self.session);
                     Some(first)
                 });
             }
@@ -205,11 +204,11 @@ impl<'t> Target<'t> {
     }
 
     fn mark(
-        self,
+        &self,
         draft: &Draft,
         key: &JobKey,
         marker: Option<&Node>,
-        transaction: &mut Transaction<'t>,
+        transaction: &mut Transaction<'_>,
     ) {
         let path = self.paths.marker(&draft.uuid.to_string());
         let (job, trashed) = match draft.shelf() {

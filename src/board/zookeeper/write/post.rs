@@ -9,13 +9,11 @@ use crate::{
         net::failure::{Failure, not_done, perhaps_posted},
         wire::json,
         zookeeper::{
-            link::{
-                nodes::READING,
-                transaction::{Step, WRITING},
-            },
+            TRIES,
+            board_session::BoardSession,
+            link::transaction::{Step, WRITING},
             paths::number_of,
             read::find::find,
-            target::Target,
         },
     },
     job::{Claimant, Draft, Entry, JobKey, Shelf},
@@ -32,9 +30,9 @@ const OVERHEAD: usize = 400;
 
 pub(crate) type Encoded<'a> = (&'a Draft, Vec<u8>);
 
-impl Target<'_> {
+impl BoardSession<'_> {
     pub(crate) async fn post(
-        self,
+        &self,
         drafts: &[Draft],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>> {
@@ -93,8 +91,11 @@ impl Target<'_> {
         Ok(answers)
     }
 
-    async fn post_in_sequence(self, batch: &[Encoded<'_>]) -> Result<Vec<Result<Posted>>, Failure> {
-        for _ in 0..crate::board::zookeeper::TRIES {
+    async fn post_in_sequence(
+        &self,
+        batch: &[Encoded<'_>],
+    ) -> Result<Vec<Result<Posted>>, Failure> {
+        for _ in 0..TRIES {
             let mut transaction = self.transaction();
             for (_, posting) in batch {
                 let path = self.paths.new_job();
@@ -103,13 +104,13 @@ impl Target<'_> {
             match transaction.commit().await? {
                 Ok(created) => return Ok(created.iter().map(|one| Ok(self.posted(one))).collect()),
                 Err(refused) if refused.error == Error::NoNode => self.make_board().await?,
-                Err(refused) => return Err(self.refusal(refused).into()),
+                Err(refused) => return Err(self.refusal(&refused).into()),
             }
         }
         Err(BoardError::Changed.into())
     }
 
-    fn posted(self, created: &MultiWriteResult) -> Posted {
+    fn posted(&self, created: &MultiWriteResult) -> Posted {
         let path = match created {
             MultiWriteResult::Create { path, .. } => path.as_str(),
             _ => "",
@@ -125,7 +126,7 @@ impl Target<'_> {
 
     /// A job posted with a claim is found only if the claim is.
     async fn look_up(
-        self,
+        &self,
         batch: &[Encoded<'_>],
         claimant: Option<&Claimant>,
         error: &BoardError,
@@ -135,8 +136,9 @@ impl Target<'_> {
             .map(|(draft, _)| JobRef::Uuid(draft.uuid.to_string()))
             .collect();
         let found = async {
-            let session = self.client.session(READING).await?;
-            find(&session, self.paths, Shelf::Board, &wanted).await
+            // The session may have ended.
+            let board = self.root.reading().await?;
+            find(&board, Shelf::Board, &wanted).await
         };
         let found = found
             .await
@@ -162,7 +164,7 @@ impl Target<'_> {
         answers.collect()
     }
 
-    fn size(self, (draft, posting): &Encoded<'_>, overhead: usize) -> usize {
+    fn size(&self, (draft, posting): &Encoded<'_>, overhead: usize) -> usize {
         let former = draft
             .former
             .as_deref()
@@ -171,7 +173,7 @@ impl Target<'_> {
         posting.len() + overhead + former
     }
 
-    pub(crate) fn too_large(self, size: usize) -> BoardError {
+    pub(crate) fn too_large(&self, size: usize) -> BoardError {
         let source =
             format!("the posting has {size} bytes, but a ZooKeeper node holds less than 1 MB");
         BoardError::Failed {

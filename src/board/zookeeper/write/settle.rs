@@ -13,25 +13,21 @@ use crate::{
         wire::past::PastJob,
         zookeeper::{
             AT_ONCE, TRIES,
-            link::{
-                nodes,
-                transaction::{Refused, Step, Transaction},
-            },
+            board_session::BoardSession,
+            link::transaction::{Refused, Step, Transaction},
             paths::number_of,
-            read::{look::records, record::Record},
-            target::Target,
+            read::record::Record,
         },
     },
     job::{Aftermath, Authority, Outcome, Settlement, Shelf, Witness},
 };
 
-impl<'t> Target<'t> {
-    pub(crate) async fn settle(self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
+impl BoardSession<'_> {
+    pub(crate) async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         let mut answers = Vec::with_capacity(settlements.len());
         for settlements in settlements.chunks(AT_ONCE) {
             let keys: Vec<_> = settlements.iter().map(|one| one.key.clone()).collect();
-            let found = records(self.session, self.paths, Shelf::Board, &keys).await;
-            let found = match found {
+            let found = match self.records(Shelf::Board, &keys).await {
                 Ok(found) => found,
                 Err(error) if answers.is_empty() => return Err(error),
                 Err(error) => {
@@ -50,11 +46,12 @@ impl<'t> Target<'t> {
     }
 
     async fn settle_one(
-        mut self,
+        &self,
         settlement: &Settlement,
         mut found: Option<Record>,
     ) -> Result<Settled> {
         let seen = claim_of(found.as_ref());
+        // Why the history lacks the job.
         let mut forgotten = None;
         for _ in 0..TRIES {
             let mut record = self.permitted(settlement, found.as_ref(), &seen)?;
@@ -66,22 +63,22 @@ impl<'t> Target<'t> {
                 found = self.record(Shelf::Board, &settlement.key).await?;
                 record = self.permitted(settlement, found.as_ref(), &seen)?;
             }
-            let transaction = self.settling(record, settlement, mark.as_ref());
-            match transaction
-                .commit()
-                .await
-                .map_err(|failure| self.unknown(failure))?
-            {
-                Ok(_) => {
+            let mut transaction = self.settling(record, settlement, mark.as_ref());
+            if settlement.outcome.is_end() && forgotten.is_none() {
+                let past = PastJob::of(settlement, Utc::now());
+                self.remember(&mut transaction, record, past);
+            }
+            match self.commit(transaction).await? {
+                Ok(()) => {
                     return Ok(Settled {
                         replaced_namesake: mark.is_some_and(|mark| mark.has_namesake()),
                         forgotten,
                     });
                 }
                 Err(refused) if refused.step == Step::Past => {
-                    forgotten = self.make_way_for_past(refused).await?;
+                    forgotten = self.make_way_for_past(&refused).await?;
                 }
-                Err(refused) => self.make_way(refused).await?,
+                Err(refused) => self.make_way(&refused).await?,
             }
             found = self.record(Shelf::Board, &settlement.key).await?;
         }
@@ -89,12 +86,12 @@ impl<'t> Target<'t> {
     }
 
     /// Returns the job if this settlement is allowed and the claim is still the one seen first.
-    fn permitted<'a>(
-        self,
+    fn permitted<'r>(
+        &self,
         settlement: &Settlement,
-        found: Option<&'a Record>,
+        found: Option<&'r Record>,
         seen: &Option<(i64, Vec<u8>)>,
-    ) -> Result<&'a Record> {
+    ) -> Result<&'r Record> {
         let record = self.require(found)?;
         permit(record, settlement)?;
         // Another claim of the same name is not the one that was to be settled.
@@ -106,16 +103,16 @@ impl<'t> Target<'t> {
 
     /// Adds the steps of an outcome, on the condition that nothing has changed.
     fn settling(
-        self,
+        &self,
         record: &Record,
         settlement: &Settlement,
         mark: Option<&Mark>,
-    ) -> Transaction<'t> {
+    ) -> Transaction<'_> {
         let outcome = &settlement.outcome;
         let mut transaction = self.transaction();
         if outcome.is_trash() {
             if let Some(mark) = mark {
-                mark.move_to_trash(&mut transaction, self.paths, &record.key);
+                mark.move_to_trash(&mut transaction, &self.paths, &record.key);
             }
             let path = self.paths.job(Shelf::Trash, &record.key);
             let posting = &record.posting.data;
@@ -150,7 +147,7 @@ impl<'t> Target<'t> {
     }
 
     /// Updates the sidecar, and ensures that no other client changed it.
-    fn note(self, transaction: &mut Transaction<'_>, record: &Record, settlement: &Settlement) {
+    fn note(&self, transaction: &mut Transaction<'_>, record: &Record, settlement: &Settlement) {
         let path = self.paths.side(&record.key);
         let outcome = &settlement.outcome;
         let is_unchanged =
@@ -173,17 +170,14 @@ impl<'t> Target<'t> {
             Some(node) => transaction.check(Step::Sidecar, path, node.stat.version),
             None => transaction.assert_absent(Step::Sidecar, path),
         }
-        if outcome.is_end() {
-            let past = PastJob::of(settlement, Utc::now());
-            self.remember(transaction, record, past);
-        }
     }
 
     /// Prepares another attempt after a refusal; fails if a retry cannot help.
-    pub(crate) async fn make_way(self, refused: Refused) -> Result<()> {
+    pub(crate) async fn make_way(&self, refused: &Refused) -> Result<()> {
         match (refused.step, &refused.error) {
             (Step::Trashed, Error::NodeExists) => {
-                Err(BoardError::TrashTaken { node: refused.path })
+                let node = refused.path.clone();
+                Err(BoardError::TrashTaken { node })
             }
             // The parent node is missing.
             (Step::Trashed, Error::NoNode) => {
@@ -193,7 +187,7 @@ impl<'t> Target<'t> {
             (Step::Move, Error::NoNode) => self.make_folder(&self.paths.moves()).await,
             (Step::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
             (_, Error::NotEmpty) => {
-                let below = nodes::children(self.session, &refused.path).await?;
+                let below = self.session.children(&refused.path).await?;
                 match below.is_empty() {
                     // They went meanwhile.
                     true => Ok(()),
@@ -202,10 +196,7 @@ impl<'t> Target<'t> {
             }
             // Another client was faster; the current state decides.
             (_, Error::NoNode | Error::NodeExists | Error::BadVersion) => Ok(()),
-            (_, _) => Err(self.session.refusal(
-                crate::board::zookeeper::link::transaction::WRITING,
-                &refused.error,
-            )),
+            _ => Err(self.refusal(refused)),
         }
     }
 }

@@ -11,20 +11,17 @@ use crate::{
         wire::{json, past::PastJob, posting::Limit},
         zookeeper::{
             AT_ONCE, TRIES,
-            link::{
-                nodes,
-                transaction::{Refused, Step},
-            },
+            board_session::BoardSession,
+            link::transaction::{Refused, Step},
             paths::is_numbered,
             read::record::Record,
-            target::Target,
         },
     },
     job::{Edit, JobKey, Purge, Restore, Shelf},
 };
 
-impl Target<'_> {
-    pub(crate) async fn restore(self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
+impl BoardSession<'_> {
+    pub(crate) async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
         let mut answers = Vec::with_capacity(jobs.len());
         for jobs in jobs.chunks(AT_ONCE) {
             answers.extend(join_all(jobs.iter().map(|one| self.restore_one(one))).await);
@@ -32,7 +29,7 @@ impl Target<'_> {
         Ok(answers)
     }
 
-    pub(crate) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
+    pub(crate) async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         let mut answers = Vec::with_capacity(purges.len());
         for purges in purges.chunks(AT_ONCE) {
             answers.extend(join_all(purges.iter().map(|one| self.purge_one(one))).await);
@@ -40,7 +37,7 @@ impl Target<'_> {
         Ok(answers)
     }
 
-    async fn restore_one(self, restore: &Restore) -> Result<()> {
+    async fn restore_one(&self, restore: &Restore) -> Result<()> {
         let is_trashed = restore.shelf == Shelf::Trash;
         for _ in 0..TRIES {
             let found = self.record(restore.shelf, &restore.key).await?;
@@ -58,13 +55,13 @@ impl Target<'_> {
             if is_trashed && refused.step == Step::Job && refused.error == Error::NodeExists {
                 return Err(self.taken(record).await?);
             }
-            self.make_way(refused).await?;
+            self.make_way(&refused).await?;
         }
         Err(BoardError::Changed)
     }
 
     async fn try_to_restore(
-        self,
+        &self,
         record: &Record,
         restore: &Restore,
     ) -> Result<Result<(), Refused>> {
@@ -73,7 +70,7 @@ impl Target<'_> {
             return Err(exists(record));
         }
         let lock = self.paths.lock(&record.key);
-        let stray = nodes::read(self.session, std::slice::from_ref(&lock)).await?;
+        let stray = self.session.read_one(&lock).await?;
         let mut transaction = self.transaction();
         // Delete before creating: followers of the nodes can then distinguish it from a new job.
         let version = record.posting.stat.version;
@@ -83,7 +80,7 @@ impl Target<'_> {
             version,
         );
         // A lock left by an earlier life of the job would claim it.
-        if let Some(node) = stray.into_iter().flatten().next() {
+        if let Some(node) = stray {
             transaction.delete(Step::Lock, lock, node.stat.version);
         }
         let path = self.paths.job(Shelf::Board, &record.key);
@@ -97,12 +94,11 @@ impl Target<'_> {
         if let Some(mark) = &mark {
             mark.move_to_board(&mut transaction, &record.key);
         }
-        let done = transaction.commit().await;
-        Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
+        self.commit(transaction).await
     }
 
     async fn try_to_hasten(
-        self,
+        &self,
         record: &Record,
         restore: &Restore,
     ) -> Result<Result<(), Refused>> {
@@ -140,11 +136,10 @@ impl Target<'_> {
         transaction.delete(Step::Lock, lock, 0);
         let path = self.paths.side(&record.key);
         transaction.put(Step::Sidecar, path, &record.side, Some(&side));
-        let done = transaction.commit().await;
-        Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
+        self.commit(transaction).await
     }
 
-    fn edited(self, record: &Record, edit: &Edit) -> Result<Vec<u8>> {
+    fn edited(&self, record: &Record, edit: &Edit) -> Result<Vec<u8>> {
         let edited = json::edited(&record.posting.data, edit, Limit::USUAL);
         let edited = edited.map_err(|problem| BoardError::Malformed {
             key: record.key.clone(),
@@ -157,7 +152,7 @@ impl Target<'_> {
     }
 
     /// Returns the job that already occupies the location on the board.
-    async fn taken(self, record: &Record) -> Result<BoardError> {
+    async fn taken(&self, record: &Record) -> Result<BoardError> {
         let there = self.record(Shelf::Board, &record.key).await?;
         let is_it = |there: &Record| {
             let uuid = uuid_of(&there.posting);
@@ -171,7 +166,7 @@ impl Target<'_> {
         })
     }
 
-    async fn purge_one(mut self, purge: &Purge) -> Result<Settled> {
+    async fn purge_one(&self, purge: &Purge) -> Result<Settled> {
         let key = &purge.key;
         let mut settled = Settled::default();
         for _ in 0..TRIES {
@@ -185,28 +180,28 @@ impl Target<'_> {
             {
                 transaction.delete(Step::Sidecar, self.paths.side(key), node.stat.version);
             }
-            let past = PastJob::purged(purge, Utc::now());
-            self.remember(&mut transaction, record, past);
-            let done = transaction.commit().await;
-            match done.map_err(|failure| self.unknown(failure))? {
-                Ok(_) => return Ok(settled),
+            if settled.forgotten.is_none() {
+                let past = PastJob::purged(purge, Utc::now());
+                self.remember(&mut transaction, record, past);
+            }
+            match self.commit(transaction).await? {
+                Ok(()) => return Ok(settled),
                 // It went meanwhile; the next read shows it.
                 Err(refused) if refused.step == Step::Trashed && refused.error == Error::NoNode => {
                 }
                 Err(refused) if refused.step == Step::Past => {
-                    settled.forgotten = self.make_way_for_past(refused).await?;
+                    settled.forgotten = self.make_way_for_past(&refused).await?;
                 }
-                Err(refused) => self.make_way(refused).await?,
+                Err(refused) => self.make_way(&refused).await?,
             }
         }
         Err(BoardError::Changed)
     }
 
     /// Whether this job is on the board. Where boards share a trash, a job of the same key is another one.
-    async fn is_on_board(self, key: &JobKey) -> Result<bool> {
+    async fn is_on_board(&self, key: &JobKey) -> Result<bool> {
         let job = self.paths.job(Shelf::Board, key);
-        let found = nodes::read(self.session, &[job]).await?;
-        Ok(found.into_iter().flatten().next().is_some())
+        Ok(self.session.read_one(&job).await?.is_some())
     }
 }
 

@@ -2,26 +2,23 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::{task::JoinSet, time};
 use zookeeper_client::{CreateMode, Error};
 
 use super::{
-    AT_ONCE,
+    board_session::{BoardSession, Root},
     link::{
-        nodes::{self, Node},
-        transaction::{Refused, Step, Transaction, WRITING},
+        nodes::{MOST, Node, Room},
+        transaction::{Refused, Step, Transaction},
     },
     read::record::Record,
-    target::{Root, Target},
 };
 use crate::{
     backoff::chance,
     board::{
         Result,
-        net::failure::Failure,
         wire::{
             as_json,
             past::{PastJob, entry},
@@ -38,16 +35,16 @@ const RARELY: f64 = 512.0;
 const LONGEST: Duration = Duration::from_secs(1);
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct HistoryNode {
     key: String,
     job: PastJob,
     #[serde(default)]
     side: Sidecar,
 }
 
-impl Target<'_> {
+impl BoardSession<'_> {
     pub(super) fn remember(
-        self,
+        &self,
         transaction: &mut Transaction<'_>,
         record: &Record,
         past: Option<PastJob>,
@@ -59,7 +56,7 @@ impl Target<'_> {
         // On this kind of board only the lock names the owner, and the lock goes.
         let owner = record.holding().0.and_then(|holding| holding.owner);
         side.owner = owner.map(|owner| shortened(&owner.text()));
-        let stored = Stored {
+        let stored = HistoryNode {
             key: record.key.to_string(),
             job,
             side,
@@ -75,8 +72,8 @@ impl Target<'_> {
     }
 
     /// Prepares another attempt after the history write was refused, which must not fail the operation. Returns why
-    /// the history is skipped from here on, if it is.
-    pub(super) async fn make_way_for_past(&mut self, refused: Refused) -> Result<Option<String>> {
+    /// the next attempt must skip the history, if so.
+    pub(super) async fn make_way_for_past(&self, refused: &Refused) -> Result<Option<String>> {
         let refusal = match refused.error {
             Error::NoNode => match self.make_folder(&self.paths.past()).await {
                 Ok(()) => return Ok(None),
@@ -85,29 +82,30 @@ impl Target<'_> {
             },
             _ => self.refusal(refused),
         };
-        self.history = 0;
         let why = std::error::Error::source(&refusal).map(ToString::to_string);
         Ok(why.or_else(|| Some(refusal.to_string())))
     }
 
     /// Returns the history nodes, latest end first.
-    pub(super) async fn lately(self) -> Result<Vec<String>> {
-        let paths = self.remembered().await?.into_iter().rev();
+    pub(super) async fn latest_ends(&self) -> Result<Vec<String>> {
+        let paths = self.history_nodes().await?.into_iter().rev();
         Ok(paths.take(self.history as usize).collect())
     }
 
-    pub(super) async fn past(self, paths: &mut Vec<String>) -> Result<Vec<Entry>> {
+    pub(super) async fn past(&self, paths: &mut Vec<String>) -> Result<Vec<Entry>> {
         let read = |path: &str, node: Option<Node>| Some(read(path, &node?.data));
-        let first = &paths[..paths.len().min(nodes::MOST)];
-        let entries =
-            nodes::read_as(self.session, first, &mut nodes::Room::PAGE.clone(), read).await?;
+        let first = &paths[..paths.len().min(MOST)];
+        let entries = self
+            .session
+            .read_as(first, &mut Room::PAGE.clone(), read)
+            .await?;
         paths.drain(..entries.len());
         Ok(entries.into_iter().flatten().collect())
     }
 
     /// Fails if reading or writing the history would.
-    pub(super) async fn try_past(self) -> Result<()> {
-        self.remembered().await?;
+    pub(super) async fn try_past(&self) -> Result<()> {
+        self.history_nodes().await?;
         let mut transaction = self.transaction();
         let mode = CreateMode::PersistentSequential;
         transaction.create(Step::Past, self.paths.new_past(), b"", mode);
@@ -115,37 +113,29 @@ impl Target<'_> {
         transaction.check(Step::Job, self.paths.past(), i32::MAX);
         match transaction.commit().await? {
             Err(refused) if refused.step == Step::Past && refused.error != Error::NoNode => {
-                Err(self.refusal(refused))
+                Err(self.refusal(&refused))
             }
             // Before the first entry its parent does not exist.
             Ok(_) | Err(_) => Ok(()),
         }
     }
 
-    pub(super) async fn forget(self) -> Result<()> {
+    pub(super) async fn trim_history(&self) -> Result<()> {
         // A client that keeps no history must not trim that of other clients.
         if self.history == 0 {
             return Ok(());
         }
-        let mut paths = self.remembered().await?;
+        let mut paths = self.history_nodes().await?;
         let surplus = paths.len().saturating_sub(self.history as usize);
         paths.truncate(surplus);
-        for paths in paths.chunks(AT_ONCE) {
-            let gone = paths.iter().map(|path| {
-                let delete = self.session.client().delete(path, None);
-                self.session.ask(WRITING, delete)
-            });
-            // Other clients may be deleting it too.
-            let gone: Result<Vec<_>, Failure> = join_all(gone).await.into_iter().collect();
-            gone?;
-        }
-        Ok(())
+        let paths = paths.into_iter().map(|path| (path, None));
+        self.delete_unused(&paths.collect::<Vec<_>>()).await
     }
 
     /// Returns the history nodes, the first end first.
-    async fn remembered(self) -> Result<Vec<String>> {
+    async fn history_nodes(&self) -> Result<Vec<String>> {
         let folder = self.paths.past();
-        let mut names = nodes::children(self.session, &folder).await?;
+        let mut names = self.session.children(&folder).await?;
         names.sort_unstable();
         let paths = names.iter().map(|name| format!("{folder}/{name}"));
         Ok(paths.collect())
@@ -154,9 +144,9 @@ impl Target<'_> {
 
 /// Background removal of old history.
 #[derive(Default)]
-pub(super) struct Forgetting(Mutex<JoinSet<()>>);
+pub(super) struct HistoryTrimmer(Mutex<JoinSet<()>>);
 
-impl Forgetting {
+impl HistoryTrimmer {
     /// Starts the removal after one of many ends.
     pub(super) fn now_and_then(&self, root: &Root, ends: usize) {
         if ends as f64 <= RARELY * chance() {
@@ -170,8 +160,8 @@ impl Forgetting {
         let root = root.clone();
         task.spawn(async move {
             // A later removal deletes the rest.
-            if let Ok(session) = root.client.session(WRITING).await {
-                let _ = root.target(&session).forget().await;
+            if let Ok(board) = root.writing().await {
+                let _ = board.trim_history().await;
             }
         });
     }
@@ -184,8 +174,8 @@ impl Forgetting {
 }
 
 fn read(path: &str, data: &[u8]) -> Entry {
-    match from_json::<Stored>(data) {
-        Ok(Stored { key, job, side }) => match entry(&key, Ok(job), side, None) {
+    match from_json::<HistoryNode>(data) {
+        Ok(HistoryNode { key, job, side }) => match entry(&key, Ok(job), side, None) {
             Entry::Job(mut job) => {
                 job.key = JobKey::new(key);
                 Entry::Job(job)

@@ -1,0 +1,164 @@
+//! A board and the session that sends its requests.
+
+use std::{ops::Deref, slice::from_ref, sync::Arc};
+
+use futures_util::future::join_all;
+use zookeeper_client::{CreateMode, Error};
+
+use super::{
+    AT_ONCE,
+    link::{
+        Client,
+        nodes::READING,
+        session::Session,
+        transaction::{Refused, Transaction, WRITING},
+    },
+    paths::Paths,
+    read::record::Record,
+};
+use crate::{
+    board::{
+        BoardError, Result,
+        net::failure::{self, Failure},
+    },
+    job::{JobKey, Shelf},
+};
+
+#[derive(Clone)]
+pub(super) struct Root {
+    pub(super) client: Arc<Client>,
+    pub(super) paths: Paths,
+    /// How many jobs the history keeps.
+    pub(super) history: u32,
+}
+
+impl Root {
+    pub(super) async fn reading(&self) -> Result<BoardSession<'_>> {
+        Ok(self.with(self.client.session(READING).await?))
+    }
+
+    pub(super) async fn writing(&self) -> Result<BoardSession<'_>> {
+        Ok(self.with(self.client.session(WRITING).await?))
+    }
+
+    pub(super) fn with(&self, session: Session) -> BoardSession<'_> {
+        BoardSession {
+            root: self,
+            session,
+        }
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct BoardSession<'a> {
+    pub(super) root: &'a Root,
+    pub(super) session: Session,
+}
+
+impl Deref for BoardSession<'_> {
+    type Target = Root;
+
+    fn deref(&self) -> &Root {
+        self.root
+    }
+}
+
+impl BoardSession<'_> {
+    pub(super) fn transaction(&self) -> Transaction<'_> {
+        Transaction::new(&self.session, self.client.acls())
+    }
+
+    /// Commits a transaction. The inner error names the step that the server refused.
+    pub(super) async fn commit(
+        &self,
+        transaction: Transaction<'_>,
+    ) -> Result<std::result::Result<(), Refused>> {
+        let done = transaction.commit().await;
+        Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
+    }
+
+    pub(super) async fn record(&self, shelf: Shelf, key: &JobKey) -> Result<Option<Record>> {
+        let found = self.records(shelf, from_ref(key)).await?;
+        Ok(found.into_iter().flatten().next())
+    }
+
+    /// Returns an existing job if all nodes that matter are readable.
+    pub(super) fn require<'r>(&self, found: Option<&'r Record>) -> Result<&'r Record> {
+        let record = found.ok_or(BoardError::NoSuchJob)?;
+        if !record.is_readable() {
+            return Err(self.session.refusal(READING, &Error::NoAuth));
+        }
+        Ok(record)
+    }
+
+    /// Creates the board as TaskFlow does, for its readers.
+    pub(super) async fn make_board(&self) -> Result<()> {
+        self.session.ensure_chroot(WRITING).await?;
+        self.make_folder(self.paths.board()).await?;
+        self.make_folder(&self.paths.folder(Shelf::Trash)).await
+    }
+
+    pub(super) async fn make_folder(&self, path: &str) -> Result<()> {
+        let options = CreateMode::Persistent.with_acls(self.client.acls());
+        let made = self.session.client().mkdir(path, &options);
+        match self.session.ask(WRITING, made).await? {
+            Ok(()) | Err(Error::NodeExists) => Ok(()),
+            Err(error) => Err(self.session.refusal(WRITING, &error)),
+        }
+    }
+
+    /// Creates a node, or replaces its data.
+    pub(super) async fn put(&self, path: &str, data: &[u8]) -> Result<()> {
+        let options = CreateMode::Persistent.with_acls(self.client.acls());
+        let created = self.session.client().create(path, data, &options);
+        match self.session.ask(WRITING, created).await? {
+            Ok(_) => Ok(()),
+            Err(Error::NodeExists) => {
+                let set = self.session.client().set_data(path, data, None);
+                Ok(self.session.get(WRITING, set).await.map(drop)?)
+            }
+            Err(error) => Err(self.session.refusal(WRITING, &error)),
+        }
+    }
+
+    /// Deletes a node; false if it was missing.
+    pub(super) async fn delete(&self, path: &str) -> Result<bool> {
+        let deleted = self.session.client().delete(path, None);
+        match self.session.ask(WRITING, deleted).await? {
+            Ok(()) => Ok(true),
+            Err(Error::NoNode) => Ok(false),
+            Err(error) => Err(self.session.refusal(WRITING, &error)),
+        }
+    }
+
+    /// Deletes nodes that nobody needs. A node in use again has another version and stays.
+    pub(super) async fn delete_unused(&self, nodes: &[(String, Option<i32>)]) -> Result<()> {
+        for nodes in nodes.chunks(AT_ONCE) {
+            let gone = nodes.iter().map(|(path, version)| {
+                let delete = self.session.client().delete(path, *version);
+                self.session.ask(WRITING, delete)
+            });
+            // One refusal must not stop the others: another client may be deleting the node too.
+            let gone: Result<Vec<_>, Failure> = join_all(gone).await.into_iter().collect();
+            gone?;
+        }
+        Ok(())
+    }
+
+    /// Brings our server up to the state that any server had at the time of the call.
+    pub(super) fn catch_up(&self) -> impl Future<Output = Result<()>> {
+        self.session.catch_up(self.paths.board())
+    }
+
+    /// Converts a failure into an error that states whether the request may have taken effect.
+    pub(super) fn unknown(&self, failure: Failure) -> BoardError {
+        match failure {
+            Failure::NotSent(error) => error,
+            Failure::Lost(error) => failure::unknown(self.client.name(), error),
+        }
+    }
+
+    pub(super) fn refusal(&self, refused: &Refused) -> BoardError {
+        self.session.refusal(WRITING, &refused.error)
+    }
+}

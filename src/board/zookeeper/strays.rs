@@ -1,0 +1,60 @@
+//! Nodes that belong to no job.
+
+use std::collections::HashSet;
+
+use super::{
+    board_session::BoardSession,
+    link::nodes::Node,
+    paths::locked_by,
+    write::marker::Whereabouts,
+};
+use crate::{
+    board::Result,
+    job::{JobKey, Shelf},
+};
+
+/// The stray nodes of a board.
+pub(super) struct Strays {
+    pub(super) locks: Vec<String>,
+    /// Sidecars and markers, as read before the jobs.
+    pub(super) records: Vec<(String, Node)>,
+}
+
+impl BoardSession<'_> {
+    pub(super) async fn strays(&self) -> Result<Strays> {
+        let (sides, markers) = (self.paths.sides(), self.paths.markers());
+        // Read the versions first: a later move or claim changes them, and a later job is not included.
+        let read = |child: &str, node: Node| Some((child.to_owned(), node.brief()));
+        let (recorded, _) = self.session.read_below(&sides, usize::MAX, read).await?;
+        let (marked, _) = self.session.read_below(&markers, usize::MAX, read).await?;
+        let (mut known, mut locks) = (HashSet::new(), Vec::new());
+        for shelf in [Shelf::Board, Shelf::Trash] {
+            let children = self.session.children(&self.paths.folder(shelf)).await?;
+            let keys = children.iter();
+            known.extend(keys.filter_map(|child| self.paths.key_of(shelf, child)));
+            if shelf == Shelf::Board {
+                locks.extend(children.iter().filter_map(|child| locked_by(child)));
+            }
+        }
+        let locks = locks.iter().filter(|key| !known.contains(*key));
+        let is_stray = |name: &String| !known.contains(&JobKey::new(name.as_str()));
+        let recorded = recorded.into_iter().filter(|(name, _)| is_stray(name));
+        let recorded = recorded.map(|(name, node)| (format!("{sides}/{name}"), node));
+        let is_void = |node: &Node| !node.is_denied() && Whereabouts::read(node).is_void(&known);
+        let marked = marked.into_iter().filter(|(_, node)| is_void(node));
+        let marked = marked.map(|(name, node)| (format!("{markers}/{name}"), node));
+        Ok(Strays {
+            locks: locks.map(|key| self.paths.lock(key)).collect(),
+            records: recorded.chain(marked).collect(),
+        })
+    }
+
+    /// Deletes stray sidecars and markers, and old history.
+    pub(super) async fn sweep(&self) -> Result<()> {
+        let strays = self.strays().await?.records.into_iter();
+        let readable = strays.filter(|(_, node)| !node.is_denied());
+        let doomed = readable.map(|(path, node)| (path, Some(node.stat.version)));
+        self.delete_unused(&doomed.collect::<Vec<_>>()).await?;
+        self.trim_history().await
+    }
+}
