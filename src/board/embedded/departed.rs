@@ -8,7 +8,7 @@ use super::{
     registry,
     store::{
         clock::BoardClock,
-        transaction::{Change, View},
+        transaction::{BoardView, Change},
     },
 };
 use crate::{
@@ -78,7 +78,7 @@ impl Change<'_> {
     }
 }
 
-pub(super) fn departed(view: &View<'_>) -> rusqlite::Result<Vec<Conductor>> {
+pub(super) fn departed(view: &BoardView<'_>) -> rusqlite::Result<Vec<Conductor>> {
     if !view.has_table("conductor_seen")? {
         return Ok(Vec::new());
     }

@@ -15,7 +15,7 @@ use rustix::process::geteuid;
 
 use super::{
     Embedded,
-    store::{disk::with_suffix, transaction::View},
+    store::{disk::with_suffix, transaction::BoardView},
 };
 use crate::{
     board::{
@@ -150,7 +150,7 @@ impl Embedded {
 }
 
 /// Runs SQLite's check of the file and its indexes; `None` after the time limit.
-fn check(view: &View<'_>) -> rusqlite::Result<Option<Vec<String>>> {
+fn check(view: &BoardView<'_>) -> rusqlite::Result<Option<Vec<String>>> {
     let mut check = view.prepare("PRAGMA integrity_check(1000)")?;
     let interrupt = view.interrupt_handle();
     let (end, ended) = mpsc::channel::<()>();

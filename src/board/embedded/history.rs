@@ -8,7 +8,7 @@ use super::{
     read::record::{entry, malformed, text_of},
     store::{
         clock::from_micros,
-        transaction::{Change, View},
+        transaction::{BoardView, Change},
     },
 };
 use crate::{
@@ -63,7 +63,7 @@ impl Change<'_> {
 }
 
 /// Returns this many entries of the history, latest end first.
-pub(super) fn entries(view: &View<'_>, most: u32) -> rusqlite::Result<Vec<Entry>> {
+pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<Entry>> {
     // The journal still knows the owners of recently ended jobs.
     let owners: HashMap<i64, Owner> = view.all(
         "SELECT sequence, owner FROM event
@@ -82,7 +82,11 @@ pub(super) fn entries(view: &View<'_>, most: u32) -> rusqlite::Result<Vec<Entry>
     )
 }
 
-fn read(row: &Row<'_>, view: &View<'_>, owners: &HashMap<i64, Owner>) -> rusqlite::Result<Entry> {
+fn read(
+    row: &Row<'_>,
+    view: &BoardView<'_>,
+    owners: &HashMap<i64, Owner>,
+) -> rusqlite::Result<Entry> {
     let outcome = text_of(row, 25)?;
     let Ok(departure) = outcome.parse() else {
         let problem = format!("the job has the unknown outcome {:?}", shortened(&outcome));

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::store::transaction::{Change, View};
+use super::store::transaction::{BoardView, Change};
 use crate::job::{MOST_RECORDS, MoveRecord};
 
 impl Change<'_> {
@@ -26,7 +26,7 @@ impl Change<'_> {
     }
 }
 
-pub(super) fn moves(view: &View<'_>) -> rusqlite::Result<Vec<MoveRecord>> {
+pub(super) fn moves(view: &BoardView<'_>) -> rusqlite::Result<Vec<MoveRecord>> {
     if !view.has_table("moves")? {
         return Ok(Vec::new());
     }

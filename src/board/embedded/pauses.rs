@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::store::transaction::{Change, View};
+use super::store::transaction::{BoardView, Change};
 use crate::{
     board::{EventKind, wire::as_json},
     job::{Pause, Remark},
@@ -24,7 +24,7 @@ impl Change<'_> {
     }
 }
 
-pub(super) fn pauses(view: &View<'_>) -> rusqlite::Result<Vec<Pause>> {
+pub(super) fn pauses(view: &BoardView<'_>) -> rusqlite::Result<Vec<Pause>> {
     let read: Vec<_> = view.all("SELECT pause FROM pause ORDER BY names", [], |row| {
         Ok(serde_json::from_str(&row.get::<_, String>(0)?).ok())
     })?;

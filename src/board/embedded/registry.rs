@@ -12,7 +12,7 @@ use super::{
     store::{
         clock::from_micros,
         file::BoardFile,
-        transaction::{Change, View},
+        transaction::{BoardView, Change},
     },
 };
 use crate::{
@@ -110,7 +110,7 @@ impl Change<'_> {
     }
 }
 
-pub(super) fn conductors(view: &View<'_>) -> rusqlite::Result<Vec<Conductor>> {
+pub(super) fn conductors(view: &BoardView<'_>) -> rusqlite::Result<Vec<Conductor>> {
     // No conductor survives a reboot: its last heartbeat came before this boot.
     let alive = view.boot_time().map_or("0", |_| "alive_boot");
     let sql =

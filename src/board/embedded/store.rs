@@ -20,7 +20,7 @@ use self::{
         with_suffix,
     },
     error::SCHEMA_VERSION,
-    transaction::{Change, View},
+    transaction::{BoardView, Change},
 };
 use super::events::signal::ChangeSignal;
 use crate::board::wire::posting::Limit;
@@ -189,15 +189,15 @@ impl Store {
     /// Reads from one snapshot.
     pub(super) fn read<T>(
         &mut self,
-        look: &mut impl FnMut(&View<'_>) -> rusqlite::Result<T>,
+        look: &mut impl FnMut(&BoardView<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         let snapshot = self.connection.transaction()?;
         let boot: String = snapshot
             .prepare_cached("SELECT boot FROM board")?
             .query_row([], |row| row.get(0))?;
-        look(&View {
+        look(&BoardView {
             is_same_boot: boot == self.boot,
-            ..View::new(&snapshot, &self.options)
+            ..BoardView::new(&snapshot, &self.options)
         })
     }
 
@@ -210,7 +210,7 @@ impl Store {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Read the clock after taking the lock, so that waiting does not shorten the lease.
-        let begun = Change(View::new(&transaction, &self.options));
+        let begun = Change(BoardView::new(&transaction, &self.options));
         begun.expire(&self.boot)?;
         let answer = change(&begun)?;
         transaction.commit()?;

@@ -11,10 +11,10 @@ use super::{
         Client,
         nodes::READING,
         session::Session,
-        transaction::{Refused, Transaction, WRITING},
+        transaction::{RefusedStep, Transaction, WRITING},
     },
     paths::Paths,
-    read::record::Record,
+    read::record::JobNodes,
 };
 use crate::{
     board::{
@@ -72,18 +72,18 @@ impl BoardSession<'_> {
     pub(super) async fn commit(
         &self,
         transaction: Transaction<'_>,
-    ) -> Result<std::result::Result<(), Refused>> {
+    ) -> Result<std::result::Result<(), RefusedStep>> {
         let done = transaction.commit().await;
         Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
     }
 
-    pub(super) async fn record(&self, shelf: Shelf, key: &JobKey) -> Result<Option<Record>> {
+    pub(super) async fn record(&self, shelf: Shelf, key: &JobKey) -> Result<Option<JobNodes>> {
         let found = self.records(shelf, from_ref(key)).await?;
         Ok(found.into_iter().flatten().next())
     }
 
     /// Returns an existing job if all nodes that matter are readable.
-    pub(super) fn require<'r>(&self, found: Option<&'r Record>) -> Result<&'r Record> {
+    pub(super) fn require<'r>(&self, found: Option<&'r JobNodes>) -> Result<&'r JobNodes> {
         let record = found.ok_or(BoardError::NoSuchJob)?;
         if !record.is_readable() {
             return Err(self.session.refusal(READING, &Error::NoAuth));
@@ -158,7 +158,7 @@ impl BoardSession<'_> {
         }
     }
 
-    pub(super) fn refusal(&self, refused: &Refused) -> BoardError {
+    pub(super) fn refusal(&self, refused: &RefusedStep) -> BoardError {
         self.session.refusal(WRITING, &refused.error)
     }
 }

@@ -13,11 +13,11 @@ use futures_util::{FutureExt, StreamExt, stream, stream::BoxStream};
 use tokio::time::{self, Instant};
 
 use self::{
-    changes::{Changes, Picture},
+    changes::NodePicture,
     observation::Observations,
-    watches::{Heard, Watches},
+    watches::{WatchReport, Watches},
 };
-use super::{ZooKeeper, board_session::BoardSession, link::nodes::READING, read::look::Reader};
+use super::{ZooKeeper, board_session::BoardSession, link::nodes::READING, read::look::PageReader};
 use crate::{
     board::{
         BoardError, Detail, Event, Query, Result,
@@ -38,13 +38,12 @@ pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Eve
     let session = board.root.client.another(READING).await?;
     let board = board.root.with(session);
     let watches = Watches::set(&board).await?;
-    let mut watcher = Watcher {
+    let mut watcher = NodeWatcher {
         board,
         watches,
-        picture: Picture::default(),
+        picture: NodePicture::default(),
         is_reconnected: false,
         lost_since: None,
-        changes: Changes::default(),
         pending: VecDeque::new(),
     };
     // Read after setting the watches: a change during the read also fires a watch.
@@ -55,23 +54,22 @@ pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Eve
     .boxed())
 }
 
-struct Watcher<'a> {
+struct NodeWatcher<'a> {
     board: BoardSession<'a>,
     watches: Watches,
-    picture: Picture,
+    picture: NodePicture,
     /// Whether the watches belong to a lost connection.
     is_reconnected: bool,
     lost_since: Option<Instant>,
-    changes: Changes,
     pending: VecDeque<Event>,
 }
 
-impl Watcher<'_> {
+impl NodeWatcher<'_> {
     async fn look(&mut self) -> Result<()> {
         // Free the old picture first; memory may not fit both.
-        self.picture = Picture::default();
+        self.picture = NodePicture::default();
         for shelf in [Shelf::Board, Shelf::Trash] {
-            let mut reader = Reader::new(Query::all(shelf, Detail::Brief));
+            let mut reader = PageReader::new(Query::all(shelf, Detail::Brief));
             let mut asked = Instant::now();
             while let Some(page) = reader.next(&self.board).await? {
                 let answered = Instant::now();
@@ -96,14 +94,14 @@ impl Watcher<'_> {
             if let Some(event) = self.pending.pop_front() {
                 return Ok(event);
             }
-            if self.changes.is_empty() && !self.is_reconnected {
+            if self.picture.changes.is_empty() && !self.is_reconnected {
                 self.listen().await?;
                 continue;
             }
-            match self.see().await? {
+            match self.read_changes().await? {
                 Some((end, observations)) => {
-                    let told = self.picture.tell(&mut self.changes, end, &observations);
-                    self.pending.extend(told);
+                    self.pending
+                        .extend(self.picture.events_before(end, &observations));
                 }
                 None => self.start_over().await?,
             }
@@ -118,51 +116,51 @@ impl Watcher<'_> {
                 .await
                 .map_err(|_| unreachable(&self.board, "the connection was lost"))?,
         };
-        self.hear(heard)
+        self.receive(heard)
     }
 
     /// Reads the changed nodes, and returns before which number changes are explained. `None` means that everything
     /// must be read again.
-    async fn see(&mut self) -> Result<Option<(u64, Observations)>> {
+    async fn read_changes(&mut self) -> Result<Option<(u64, Observations)>> {
         let mut tries = TRIES;
         loop {
-            self.hear_all()?;
-            if self.has_lost_track() {
+            self.receive_all()?;
+            if self.must_start_over() {
                 return Ok(None);
             }
-            let end = self.changes.end();
-            let mut observations = Observations::look(&self.board, &self.changes).await?;
+            let end = self.picture.changes.end();
+            let mut observations = Observations::look(&self.board, &self.picture.changes).await?;
             // All watches of those changes have arrived by now and may explain them.
-            self.hear_all()?;
-            if self.has_lost_track() {
+            self.receive_all()?;
+            if self.must_start_over() {
                 return Ok(None);
             }
             tries -= 1;
             // After a further change the owner of the observed lock is uncertain.
-            if !observations.forget_locks(self.changes.since(end)) || tries == 0 {
+            if !observations.forget_locks(self.picture.changes.since(end)) || tries == 0 {
                 return Ok(Some((end, observations)));
             }
         }
     }
 
-    fn has_lost_track(&self) -> bool {
-        self.is_reconnected || self.changes.len() > MOST
+    fn must_start_over(&self) -> bool {
+        self.is_reconnected || self.picture.changes.len() > MOST
     }
 
-    fn hear_all(&mut self) -> Result<()> {
+    fn receive_all(&mut self) -> Result<()> {
         while let Some(heard) = self.watches.next(&self.board.paths).now_or_never() {
-            self.hear(heard)?;
+            self.receive(heard)?;
         }
         Ok(())
     }
 
-    fn hear(&mut self, heard: Heard) -> Result<()> {
+    fn receive(&mut self, heard: WatchReport) -> Result<()> {
         match heard {
-            Heard::Change(change) => self.changes.push(change),
-            Heard::Disconnected => self.lost_since = Some(Instant::now()),
-            Heard::Reconnected => (self.is_reconnected, self.lost_since) = (true, None),
-            Heard::Ended => return Err(unreachable(&self.board, "the session has ended")),
-            Heard::Noise => {}
+            WatchReport::Change(change) => self.picture.changes.push(change),
+            WatchReport::Disconnected => self.lost_since = Some(Instant::now()),
+            WatchReport::Reconnected => (self.is_reconnected, self.lost_since) = (true, None),
+            WatchReport::Ended => return Err(unreachable(&self.board, "the session has ended")),
+            WatchReport::Noise => {}
         }
         Ok(())
     }
@@ -173,7 +171,6 @@ impl Watcher<'_> {
             // leaves.
             self.watches = Watches::set(&self.board).await?;
         }
-        self.changes.clear();
         self.look().await?;
         let resync = Event::resync();
         if !resync.repeats(self.pending.back()) {

@@ -11,9 +11,9 @@ use super::{
     board_session::{BoardSession, Root},
     link::{
         nodes::{MOST, Node, Room},
-        transaction::{Refused, Step, Transaction},
+        transaction::{RefusedStep, StepKind, Transaction},
     },
-    read::record::Record,
+    read::record::JobNodes,
 };
 use crate::{
     backoff::chance,
@@ -43,10 +43,10 @@ struct HistoryNode {
 }
 
 impl BoardSession<'_> {
-    pub(super) fn remember(
+    pub(super) fn add_to_history(
         &self,
         transaction: &mut Transaction<'_>,
-        record: &Record,
+        record: &JobNodes,
         past: Option<PastJob>,
     ) {
         let Some(job) = past.filter(|_| self.history > 0) else {
@@ -64,7 +64,7 @@ impl BoardSession<'_> {
         let data = as_json(&stored);
         let path = self.paths.new_past();
         transaction.create(
-            Step::Past,
+            StepKind::Past,
             path,
             data.as_bytes(),
             CreateMode::PersistentSequential,
@@ -73,7 +73,10 @@ impl BoardSession<'_> {
 
     /// Prepares another attempt after the history write was refused, which must not fail the operation. Returns why
     /// the next attempt must skip the history, if so.
-    pub(super) async fn make_way_for_past(&self, refused: &Refused) -> Result<Option<String>> {
+    pub(super) async fn prepare_history_retry(
+        &self,
+        refused: &RefusedStep,
+    ) -> Result<Option<String>> {
         let refusal = match refused.error {
             Error::NoNode => match self.make_folder(&self.paths.past()).await {
                 Ok(()) => return Ok(None),
@@ -108,11 +111,11 @@ impl BoardSession<'_> {
         self.history_nodes().await?;
         let mut transaction = self.transaction();
         let mode = CreateMode::PersistentSequential;
-        transaction.create(Step::Past, self.paths.new_past(), b"", mode);
+        transaction.create(StepKind::Past, self.paths.new_past(), b"", mode);
         // The version check never matches, so the attempt changes nothing.
-        transaction.check(Step::Job, self.paths.past(), i32::MAX);
+        transaction.check(StepKind::Job, self.paths.past(), i32::MAX);
         match transaction.commit().await? {
-            Err(refused) if refused.step == Step::Past && refused.error != Error::NoNode => {
+            Err(refused) if refused.step == StepKind::Past && refused.error != Error::NoNode => {
                 Err(self.refusal(&refused))
             }
             // Before the first entry its parent does not exist.
@@ -148,7 +151,7 @@ pub(super) struct HistoryTrimmer(Mutex<JoinSet<()>>);
 
 impl HistoryTrimmer {
     /// Starts the removal after one of many ends.
-    pub(super) fn now_and_then(&self, root: &Root, ends: usize) {
+    pub(super) fn trim_sometimes(&self, root: &Root, ends: usize) {
         if ends as f64 <= RARELY * chance() {
             return;
         }

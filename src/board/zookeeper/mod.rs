@@ -31,8 +31,8 @@ use self::{
     history::HistoryTrimmer,
     link::{Client, nodes::READING, transaction::WRITING},
     paths::Paths,
-    read::look::Reader,
-    registration::{Registration, SWEEP},
+    read::look::PageReader,
+    registration::{SWEEP, StayingRegistration},
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, PeerOrder, Posted,
@@ -58,7 +58,7 @@ const AT_ONCE: usize = 256;
 
 pub(crate) struct ZooKeeper {
     root: Root,
-    registration: Mutex<Option<Registration>>,
+    registration: Mutex<Option<StayingRegistration>>,
     trimmer: HistoryTrimmer,
 }
 
@@ -107,7 +107,7 @@ impl Board for ZooKeeper {
         if query.shelf == Shelf::Past {
             return pages::flatten(self.history());
         }
-        let reader = Reader::new(query);
+        let reader = PageReader::new(query);
         let pages = stream::try_unfold(reader, async move |mut reader| {
             let page = reader.next(&self.root.reading().await?).await?;
             Ok(page.map(|page| (page, reader)))
@@ -151,7 +151,7 @@ impl Board for ZooKeeper {
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         let settled = self.root.writing().await?.settle(settlements).await;
         let ends = settlements.iter().filter(|one| one.outcome.is_end());
-        self.trimmer.now_and_then(&self.root, ends.count());
+        self.trimmer.trim_sometimes(&self.root, ends.count());
         settled
     }
 
@@ -161,7 +161,7 @@ impl Board for ZooKeeper {
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         let purged = self.root.writing().await?.purge(purges).await;
-        self.trimmer.now_and_then(&self.root, purges.len());
+        self.trimmer.trim_sometimes(&self.root, purges.len());
         purged
     }
 
@@ -179,13 +179,18 @@ impl Board for ZooKeeper {
         {
             return Err(BoardError::NameTaken { name: name.clone() });
         }
-        let entered = Registration::enter(self.root.clone(), conductor.clone(), SWEEP).await?;
+        let entered =
+            StayingRegistration::enter(self.root.clone(), conductor.clone(), SWEEP).await?;
         *self.registration.lock() = Some(entered);
         Ok(())
     }
 
     async fn tell(&self, told: &Told) -> Result<()> {
-        let entered = self.registration.lock().as_ref().map(Registration::entrant);
+        let entered = self
+            .registration
+            .lock()
+            .as_ref()
+            .map(StayingRegistration::entrant);
         match entered {
             Some(entered) => entered.tell(told).await,
             None => Ok(()),

@@ -10,7 +10,7 @@ use super::{
     board_session::BoardSession,
     link::nodes::{Node, Room},
     paths::Paths,
-    read::record::Record,
+    read::record::JobNodes,
 };
 use crate::{
     board::{BoardError, Result},
@@ -24,7 +24,7 @@ impl BoardSession<'_> {
     /// Finds out the origin of trashed jobs.
     pub(super) async fn find_origins(
         &self,
-        records: impl IntoIterator<Item = &mut Record>,
+        records: impl IntoIterator<Item = &mut JobNodes>,
     ) -> Result<()> {
         let records = records.into_iter();
         let records: Vec<_> = records
@@ -119,10 +119,8 @@ impl BoardSession<'_> {
             let boards = children.iter().filter_map(|child| self.paths.beside(child));
             Ok(Some(boards.collect::<Vec<_>>()))
         };
-        let (nodes, known) = tokio::try_join!(
-            sharing(self.paths.parent()),
-            sharing(self.paths.all_of_ours())
-        )?;
+        let (nodes, known) =
+            tokio::try_join!(sharing(self.paths.parent()), sharing(self.paths.our_root()))?;
         let is_alone =
             nodes.is_some_and(|it| it.is_empty()) && known.as_ref().is_some_and(Vec::is_empty);
         Ok((!is_alone).then(|| known.unwrap_or_default()))

@@ -40,7 +40,7 @@ impl Paths {
     }
 
     /// The root of our nodes for this board and its sibling boards.
-    pub(super) fn all_of_ours(&self) -> &str {
+    pub(super) fn our_root(&self) -> &str {
         self.ours.rsplit_once('/').unwrap_or_default().0
     }
 
@@ -241,7 +241,7 @@ pub(super) fn conductor_of(entity: &str) -> &str {
     entity.rsplit_once('@').map_or(entity, |(name, _)| name)
 }
 
-pub(super) fn entered(child: &str) -> Owner {
+pub(super) fn owner_of_entity(child: &str) -> Owner {
     Owner::from_stored(conductor_of(&unescape(child)))
 }
 
@@ -257,7 +257,7 @@ mod tests {
         for name in ["c1", "a@b", "50%/%41", "..", "\u{85}ü\u{1}"] {
             let node = paths.entity(&format!("{name}@host:1"));
             let (_, child) = node.rsplit_once('/').unwrap();
-            assert_eq!(entered(child).text(), name, "{node}");
+            assert_eq!(owner_of_entity(child).text(), name, "{node}");
         }
     }
 

@@ -22,14 +22,14 @@ pub(super) const SWEEP: Duration = Duration::from_secs(3600);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The entry of this process. Once dropped, it ends with its session.
-pub(super) struct Registration {
-    entrant: Arc<Entrant>,
+pub(super) struct StayingRegistration {
+    entrant: Arc<ConductorEntry>,
     _stay: JoinSet<()>,
 }
 
-impl Registration {
+impl StayingRegistration {
     pub(super) async fn enter(root: Root, conductor: Conductor, sweep: Duration) -> Result<Self> {
-        let entrant = Arc::new(Entrant {
+        let entrant = Arc::new(ConductorEntry {
             root,
             told: Mutex::new(conductor.told.clone()),
             conductor,
@@ -39,18 +39,18 @@ impl Registration {
         Ok(Self { entrant, _stay })
     }
 
-    pub(super) fn entrant(&self) -> Arc<Entrant> {
+    pub(super) fn entrant(&self) -> Arc<ConductorEntry> {
         Arc::clone(&self.entrant)
     }
 }
 
-pub(super) struct Entrant {
+pub(super) struct ConductorEntry {
     root: Root,
     conductor: Conductor,
     told: Mutex<Told>,
 }
 
-impl Entrant {
+impl ConductorEntry {
     pub(super) fn name(&self) -> &str {
         &self.conductor.name
     }
@@ -160,7 +160,7 @@ mod tests {
         let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
         let root = root(server, &paths);
         let soon = Duration::from_millis(20);
-        let entered = Registration::enter(root.clone(), conductor("night"), soon);
+        let entered = StayingRegistration::enter(root.clone(), conductor("night"), soon);
         let _entered = entered.await.unwrap();
         let session = root.reading().await.unwrap().session;
         let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
@@ -179,7 +179,8 @@ mod tests {
             return;
         };
         let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
-        let enter = |root: &Root| Registration::enter(root.clone(), conductor("night"), SWEEP);
+        let enter =
+            |root: &Root| StayingRegistration::enter(root.clone(), conductor("night"), SWEEP);
         let ours = root(server, &paths);
         drop(enter(&ours).await.unwrap());
         let _entered = enter(&ours).await.unwrap();

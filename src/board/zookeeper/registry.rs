@@ -7,7 +7,7 @@ use super::{
     board_session::BoardSession,
     link::{
         nodes::{Node, Room},
-        transaction::{Step, WRITING},
+        transaction::{StepKind, WRITING},
     },
     paths::conductor_of,
 };
@@ -44,9 +44,14 @@ impl BoardSession<'_> {
         // Two processes of the same name may come at the same time.
         let name = self.paths.name(&conductor.name);
         let told = as_json(&conductor.told);
-        transaction.create(Step::Name, name, told.as_bytes(), CreateMode::Ephemeral);
+        transaction.create(StepKind::Name, name, told.as_bytes(), CreateMode::Ephemeral);
         let path = self.paths.entity(&entity.name);
-        transaction.create(Step::Entity, path, &entity.encode(), CreateMode::Ephemeral);
+        transaction.create(
+            StepKind::Entity,
+            path,
+            &entity.encode(),
+            CreateMode::Ephemeral,
+        );
         match self.commit(transaction).await? {
             Ok(()) => {
                 // The entry exists even if the cleanup fails.

@@ -3,10 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    board_session::BoardSession,
-    link::nodes::Node,
-    paths::locked_by,
-    write::marker::Whereabouts,
+    board_session::BoardSession, link::nodes::Node, paths::locked_by, write::marker::Whereabouts,
 };
 use crate::{
     board::Result,

@@ -11,7 +11,7 @@ use crate::{
             read::record::{RowJob, priority_at, remark_of},
             store::{
                 clock::from_micros,
-                transaction::{Change, View},
+                transaction::{BoardView, Change},
             },
         },
         event::Subject,
@@ -105,7 +105,7 @@ impl Position {
         sequence: 0,
     };
 
-    pub(crate) fn end(view: &View<'_>) -> rusqlite::Result<Self> {
+    pub(crate) fn end(view: &BoardView<'_>) -> rusqlite::Result<Self> {
         let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?1";
         let last = |table: &str| view.one(sql, [table], |row| row.get(0));
         Ok(Self {
@@ -123,7 +123,7 @@ struct JournalRow {
 }
 
 /// Returns the events after a position in order, and advances it.
-pub(crate) fn read(view: &View<'_>, position: &mut Position) -> rusqlite::Result<Vec<Event>> {
+pub(crate) fn read(view: &BoardView<'_>, position: &mut Position) -> rusqlite::Result<Vec<Event>> {
     let end = Position::end(view)?;
     let first: Option<i64> = view.one("SELECT min(id) FROM event", [], |row| row.get(0))?;
     let is_cut = first.is_some_and(|first| {
@@ -171,7 +171,7 @@ fn in_order(lines: Vec<JournalRow>, mut posts: BTreeMap<i64, Event>) -> Vec<Even
     events
 }
 
-fn lines_after(view: &View<'_>, event: i64) -> rusqlite::Result<Vec<JournalRow>> {
+fn lines_after(view: &BoardView<'_>, event: i64) -> rusqlite::Result<Vec<JournalRow>> {
     view.all(
         "SELECT at, kind, posted, sequence, uuid, name, priority, not_before, owner, fence,
                 outcome, remark
@@ -220,7 +220,7 @@ fn line(row: &Row<'_>) -> rusqlite::Result<JournalRow> {
 }
 
 fn posts_between(
-    view: &View<'_>,
+    view: &BoardView<'_>,
     after: i64,
     until: i64,
 ) -> rusqlite::Result<BTreeMap<i64, Event>> {
@@ -293,7 +293,7 @@ mod tests {
                 number(6)
             ],
         )?;
-        let view = View::of(&transaction);
+        let view = BoardView::of(&transaction);
         let mut position = Position::START;
         let mut events = read(&view, &mut position)?;
         events.extend(read(&view, &mut position)?);

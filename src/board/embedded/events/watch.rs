@@ -18,7 +18,7 @@ use crate::{
         Event, EventKind, Result,
         embedded::{
             read::record::RowJob,
-            store::{clock::BoardClock, file::BoardFile, transaction::View},
+            store::{clock::BoardClock, file::BoardFile, transaction::BoardView},
         },
     },
     ready::Ready,
@@ -151,7 +151,7 @@ fn is_announced(event: &Event, announced: &mut HashSet<(i64, Option<i64>)>) -> b
 
 /// Returns the expired claims that no writer has released yet, each once.
 fn expired_claims(
-    view: &View<'_>,
+    view: &BoardView<'_>,
     announced: &mut HashSet<(i64, Option<i64>)>,
 ) -> rusqlite::Result<Vec<Event>> {
     let (columns, expires) = (RowJob::COLUMNS, view.expires_column());
@@ -176,7 +176,7 @@ fn expired(job: RowJob) -> Event {
     }
 }
 
-fn next_deadline(view: &View<'_>) -> rusqlite::Result<Option<i64>> {
+fn next_deadline(view: &BoardView<'_>) -> rusqlite::Result<Option<i64>> {
     let sql = "SELECT min(expires_boot) FROM job WHERE expires_boot > ?1";
     view.one(sql, [view.boot_time()], |row| row.get(0))
 }

@@ -6,7 +6,7 @@ use rusqlite::{Params, params};
 
 use super::record::{columns, entry, malformed, shelf_number};
 use crate::{
-    board::{Detail, JobRef, Order, Query, Which, embedded::store::transaction::View},
+    board::{Detail, JobRef, Order, Query, Which, embedded::store::transaction::BoardView},
     job::{Entry, Shelf},
 };
 
@@ -45,7 +45,7 @@ impl PageCursor {
     }
 }
 
-pub(crate) fn page(view: &View<'_>, cursor: &mut PageCursor) -> rusqlite::Result<Vec<Entry>> {
+pub(crate) fn page(view: &BoardView<'_>, cursor: &mut PageCursor) -> rusqlite::Result<Vec<Entry>> {
     let query = cursor.query;
     let mut statement = view.prepare(&page_sql(view, query)?)?;
     let sql = "SELECT sequence FROM job WHERE NOT json_valid(details)";
@@ -74,7 +74,7 @@ pub(crate) fn page(view: &View<'_>, cursor: &mut PageCursor) -> rusqlite::Result
 }
 
 /// Returns the query for records after a priority and sequence.
-fn page_sql(view: &View<'_>, query: Query) -> rusqlite::Result<String> {
+fn page_sql(view: &BoardView<'_>, query: Query) -> rusqlite::Result<String> {
     let (columns, source) = (columns(view, query.detail), source(view, query)?);
     let from = format!("SELECT {columns} FROM job {source}");
     Ok(match query.order {
@@ -90,7 +90,7 @@ fn page_sql(view: &View<'_>, query: Query) -> rusqlite::Result<String> {
     })
 }
 
-fn source(view: &View<'_>, query: Query) -> rusqlite::Result<String> {
+fn source(view: &BoardView<'_>, query: Query) -> rusqlite::Result<String> {
     let shelf = shelf_number(query.shelf);
     let index = match query.order {
         Order::Rank => "INDEXED BY job_ranked",
@@ -113,7 +113,11 @@ fn source(view: &View<'_>, query: Query) -> rusqlite::Result<String> {
     })
 }
 
-pub(crate) fn find(view: &View<'_>, shelf: Shelf, wanted: &JobRef) -> rusqlite::Result<Vec<Entry>> {
+pub(crate) fn find(
+    view: &BoardView<'_>,
+    shelf: Shelf,
+    wanted: &JobRef,
+) -> rusqlite::Result<Vec<Entry>> {
     let shelf = shelf_number(shelf);
     match wanted {
         JobRef::Sequence(number) => {
@@ -130,14 +134,18 @@ pub(crate) fn find(view: &View<'_>, shelf: Shelf, wanted: &JobRef) -> rusqlite::
     }
 }
 
-fn select(view: &View<'_>, condition: &str, values: impl Params) -> rusqlite::Result<Vec<Entry>> {
+fn select(
+    view: &BoardView<'_>,
+    condition: &str,
+    values: impl Params,
+) -> rusqlite::Result<Vec<Entry>> {
     let columns = columns(view, Detail::Whole);
     let sql = format!("SELECT {columns} FROM job WHERE {condition} LIMIT {CANDIDATES}");
     view.all(&sql, values, |row| entry(row, view, Detail::Whole))
 }
 
 /// Counts the jobs on the board and in the trash, and returns whether there ever were any.
-pub(crate) fn counts(view: &View<'_>) -> rusqlite::Result<(u64, u64, bool)> {
+pub(crate) fn counts(view: &BoardView<'_>) -> rusqlite::Result<(u64, u64, bool)> {
     view.one(
         "SELECT (SELECT count(*) FROM job WHERE shelf = 0), (SELECT count(*) FROM job WHERE shelf = 1),
                 EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'job')",
@@ -160,7 +168,7 @@ mod tests {
     };
 
     /// Returns how many steps SQLite takes to find the next hundred records.
-    fn steps(view: &View<'_>, query: Query, place: (i64, i64)) -> rusqlite::Result<i32> {
+    fn steps(view: &BoardView<'_>, query: Query, place: (i64, i64)) -> rusqlite::Result<i32> {
         let mut statement = view.prepare(&page_sql(view, query)?)?;
         let mut rows = statement.query(params![place.0, place.1, 100])?;
         let mut count = 0;
@@ -192,7 +200,7 @@ mod tests {
         });
         for query in queries {
             let mut cost = |place| {
-                let mut look = |view: &View<'_>| steps(view, query, place);
+                let mut look = |view: &BoardView<'_>| steps(view, query, place);
                 store.read(&mut look).unwrap()
             };
             let first = cost((i64::MIN, i64::MIN));

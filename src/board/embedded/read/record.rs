@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use crate::{
     board::{
         Detail,
-        embedded::store::{clock::from_micros, transaction::View},
+        embedded::store::{clock::from_micros, transaction::BoardView},
         wire::{
             json,
             posting::{Limit, together},
@@ -108,7 +108,7 @@ impl RowJob {
     }
 }
 
-pub(crate) fn columns(view: &View<'_>, detail: Detail) -> String {
+pub(crate) fn columns(view: &BoardView<'_>, detail: Detail) -> String {
     let most = view.limit.details;
     // Only the beginning of an oversized value is read.
     let details = match detail {
@@ -129,7 +129,11 @@ pub(crate) fn columns(view: &View<'_>, detail: Detail) -> String {
     )
 }
 
-pub(crate) fn entry(row: &Row<'_>, view: &View<'_>, detail: Detail) -> rusqlite::Result<Entry> {
+pub(crate) fn entry(
+    row: &Row<'_>,
+    view: &BoardView<'_>,
+    detail: Detail,
+) -> rusqlite::Result<Entry> {
     match job(row, view, detail) {
         Ok(job) => Ok(Entry::Job(Box::new(job))),
         Err(problem) => malformed(row, (view, detail), &problem.to_string()),
@@ -138,7 +142,7 @@ pub(crate) fn entry(row: &Row<'_>, view: &View<'_>, detail: Detail) -> rusqlite:
 
 pub(crate) fn malformed(
     row: &Row<'_>,
-    (view, detail): (&View<'_>, Detail),
+    (view, detail): (&BoardView<'_>, Detail),
     problem: &str,
 ) -> rusqlite::Result<Entry> {
     let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();
@@ -153,9 +157,9 @@ pub(crate) fn malformed(
     }))
 }
 
-type Problem = Box<dyn std::error::Error + Send + Sync>;
+type RowProblem = Box<dyn std::error::Error + Send + Sync>;
 
-fn job(row: &Row<'_>, view: &View<'_>, detail: Detail) -> Result<Job, Problem> {
+fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowProblem> {
     let uuid: String = row.get(1)?;
     let time =
         |at: usize| -> rusqlite::Result<_> { Ok(row.get::<_, Option<i64>>(at)?.map(from_micros)) };
@@ -213,7 +217,7 @@ fn job(row: &Row<'_>, view: &View<'_>, detail: Detail) -> Result<Job, Problem> {
 }
 
 /// Reads the details if requested and readable; also returns whether they are too large.
-fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<String>), Problem> {
+fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Details>, Option<String>), RowProblem> {
     let length = usize::try_from(row.get::<_, i64>(21)?)?;
     if limit.is_exceeded(length, 0) {
         return Ok((None, Some(limit.problem(length))));
@@ -261,7 +265,7 @@ pub(crate) fn remark_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Rem
     })
 }
 
-fn holding(row: &Row<'_>, view: &View<'_>) -> rusqlite::Result<Option<Holding>> {
+fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holding>> {
     let Some(owner) = row.get::<_, Option<Vec<u8>>>(9)? else {
         return Ok(None);
     };

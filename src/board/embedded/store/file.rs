@@ -18,7 +18,7 @@ use super::{
     disk::{FileIdentity, beside, make_file, require_folder, with_suffix},
     error::limit_behind,
     is_busy, is_denied,
-    transaction::{Change, View},
+    transaction::{BoardView, Change},
 };
 use crate::board::{BoardError, Result, net::problem::Kind};
 use crate::suggest::Hint;
@@ -95,7 +95,7 @@ impl BoardFile {
     /// `None` if the board does not exist yet.
     pub(crate) async fn read<T>(
         &self,
-        mut look: impl FnMut(&View<'_>) -> rusqlite::Result<T>,
+        mut look: impl FnMut(&BoardView<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
         self.patiently("read", || {
             let mut store = self.opened(Store::open)?;

@@ -9,7 +9,7 @@ use crate::board::wire::posting::Limit;
 
 /// The tables at one moment.
 #[derive(Clone, Copy)]
-pub(crate) struct View<'a> {
+pub(crate) struct BoardView<'a> {
     pub(super) transaction: &'a Transaction<'a>,
     pub(crate) now: BoardClock,
     pub(super) is_same_boot: bool,
@@ -19,7 +19,7 @@ pub(crate) struct View<'a> {
     pub(crate) history: u32,
 }
 
-impl<'a> View<'a> {
+impl<'a> BoardView<'a> {
     pub(super) fn new(transaction: &'a Transaction<'a>, options: &FileOptions) -> Self {
         Self {
             transaction,
@@ -104,7 +104,7 @@ impl<'a> View<'a> {
 }
 
 /// A change of the board. Its deadlines are on the clock of this boot, and expired claims are already released.
-pub(crate) struct Change<'a>(pub(super) View<'a>);
+pub(crate) struct Change<'a>(pub(super) BoardView<'a>);
 
 impl Change<'_> {
     pub(crate) fn run(&self, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
@@ -122,9 +122,9 @@ impl Change<'_> {
 }
 
 impl<'a> Deref for Change<'a> {
-    type Target = View<'a>;
+    type Target = BoardView<'a>;
 
-    fn deref(&self) -> &View<'a> {
+    fn deref(&self) -> &BoardView<'a> {
         &self.0
     }
 }

@@ -11,22 +11,24 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::Utc;
 
-pub(crate) use self::queue::{Change, Changes, Step};
-use super::observation::{Observations, Seen, SeenLock};
+pub(crate) use self::queue::{NodeChange, NodeChanges, NodeEvent};
+use super::observation::{Observations, SeenLock, SeenNodes};
 use crate::{
     board::{Event, EventKind, known::Known},
     job::JobKey,
 };
 
 #[derive(Debug, Default)]
-pub(crate) struct Picture {
+pub(crate) struct NodePicture {
     board: HashMap<JobKey, Known>,
     trash: HashMap<JobKey, Known>,
     /// Unclaimed jobs that cannot be claimed.
     blocked: HashSet<JobKey>,
+    /// Changes that are not reported yet.
+    pub(crate) changes: NodeChanges,
 }
 
-impl Picture {
+impl NodePicture {
     pub(crate) fn add_to_board(&mut self, key: JobKey, known: Known, is_blocked: bool) {
         if is_blocked {
             self.blocked.insert(key.clone());
@@ -39,17 +41,16 @@ impl Picture {
     }
 
     /// Turns the changes before this number into events; later ones only help to explain them.
-    ///
-    /// Observations that an event has used are removed.
-    pub(crate) fn tell(
-        &mut self,
-        changes: &mut Changes,
-        end: u64,
-        observations: &Observations,
-    ) -> Vec<Event> {
+    pub(crate) fn events_before(&mut self, end: u64, observations: &Observations) -> Vec<Event> {
         let mut events: Vec<Event> = Vec::new();
-        while let Some(change) = changes.pop_before(end) {
-            let event = self.tell_one(change, changes, observations);
+        while let Some(change) = self.changes.pop_before(end) {
+            let event = match change {
+                NodeChange::OfJob(kind, key) => {
+                    let seen = observations.of(&key);
+                    self.event_of(kind, key, seen)
+                }
+                NodeChange::Event(event) => Some(*event),
+            };
             events.extend(event.filter(|event| !event.repeats(events.last())));
         }
         // One read saw them all; their order is known only within one parent node.
@@ -60,55 +61,45 @@ impl Picture {
         events
     }
 
-    fn tell_one(
-        &mut self,
-        change: Change,
-        ahead: &mut Changes,
-        observations: &Observations,
-    ) -> Option<Event> {
-        let (step, key) = match change {
-            Change::OfJob(step, key) => (step, key),
-            Change::Event(event) => return Some(*event),
-        };
-        match step {
-            Step::JobCame => self.job_came(key, ahead, observations),
-            Step::JobWent => self.job_went(key, ahead, observations),
-            Step::LockCame => self.lock_came(key, ahead, observations),
-            Step::LockWent => self.lock_went(&key, ahead, observations),
-            Step::TrashCame => {
-                if ahead.of(&key).any(|step| step == Step::JobWent) {
+    fn event_of(&mut self, kind: NodeEvent, key: JobKey, seen: SeenNodes) -> Option<Event> {
+        match kind {
+            NodeEvent::JobCame => {
+                let is_restored =
+                    self.is_trashed(&key, &seen) && self.changes.take(NodeEvent::TrashWent, &key);
+                self.came(key, seen, is_restored)
+            }
+            NodeEvent::JobWent => self.job_went(key, seen),
+            NodeEvent::LockCame => self.lock_came(key, seen),
+            NodeEvent::LockWent => self.lock_went(&key, seen),
+            NodeEvent::TrashCame => {
+                if self.changes.of(&key).any(|kind| kind == NodeEvent::JobWent) {
                     // It belongs to the job that leaves the board for the trash; wait for that.
-                    ahead.push(Change::OfJob(step, key));
-                } else if let Some(known) = observations.of(&key).trashed {
+                    self.changes.push(NodeChange::OfJob(kind, key));
+                } else if let Some(known) = seen.trashed {
                     // Sibling boards share the trash.
                     self.trash.insert(key, known);
                 }
                 None
             }
-            Step::TrashWent => self.trash_went(key, ahead, observations),
-            Step::Meddled => self.meddled(key, observations),
+            NodeEvent::TrashWent => {
+                if self.is_trashed(&key, &seen) && self.changes.take(NodeEvent::JobCame, &key) {
+                    return self.came(key, seen, true);
+                }
+                let known = self.trash.remove(&key)?;
+                Some(event(EventKind::Purged, &key, &known))
+            }
+            NodeEvent::Rewritten => self.rewritten(key, seen),
         }
     }
 
-    fn job_came(
-        &mut self,
-        key: JobKey,
-        ahead: &mut Changes,
-        observations: &Observations,
-    ) -> Option<Event> {
-        let seen = observations.of(&key);
-        let is_restored = self.is_trashed(&key, &seen) && ahead.take(Step::TrashWent, &key);
-        self.came(key, seen, is_restored)
-    }
-
-    fn is_trashed(&self, key: &JobKey, seen: &Seen) -> bool {
+    fn is_trashed(&self, key: &JobKey, seen: &SeenNodes) -> bool {
         match (self.trash.get(key), &seen.job) {
             (Some(trashed), Some(job)) => is_same(key, trashed, job),
             _ => true,
         }
     }
 
-    fn came(&mut self, key: JobKey, seen: Seen, is_restored: bool) -> Option<Event> {
+    fn came(&mut self, key: JobKey, seen: SeenNodes, is_restored: bool) -> Option<Event> {
         if self.board.contains_key(&key) {
             return None;
         }
@@ -133,20 +124,15 @@ impl Picture {
         Some(event)
     }
 
-    fn job_went(
-        &mut self,
-        key: JobKey,
-        ahead: &mut Changes,
-        observations: &Observations,
-    ) -> Option<Event> {
+    fn job_went(&mut self, key: JobKey, seen: SeenNodes) -> Option<Event> {
         self.blocked.remove(&key);
         let Some(mut known) = self.board.remove(&key) else {
             // Its earlier state is unknown; its move to the trash is still reported.
             return None;
         };
-        let trashed = observations.of(&key).trashed;
+        let trashed = seen.trashed;
         let is_ours = |trashed: &Known| is_same(&key, &known, trashed);
-        if trashed.as_ref().is_none_or(is_ours) && ahead.take(Step::TrashCame, &key) {
+        if trashed.as_ref().is_none_or(is_ours) && self.changes.take(NodeEvent::TrashCame, &key) {
             let event = Event {
                 remark: trashed.and_then(|trashed| known.remark_since(&trashed)),
                 ..event(EventKind::Trashed, &key, &known)
@@ -158,14 +144,11 @@ impl Picture {
         Some(event(EventKind::Consumed, &key, &known))
     }
 
-    fn lock_came(
-        &mut self,
-        key: JobKey,
-        ahead: &mut Changes,
-        observations: &Observations,
-    ) -> Option<Event> {
+    fn lock_came(&mut self, key: JobKey, seen: SeenNodes) -> Option<Event> {
         let known = self.board.get_mut(&key)?;
-        if let Some(job) = hastened(&key, ahead, observations) {
+        if let Some(job) = seen.job
+            && is_retry(&key, &mut self.changes)
+        {
             *known = job;
             let remark = known.remark().cloned();
             return Some(Event {
@@ -173,19 +156,19 @@ impl Picture {
                 ..event(EventKind::Restored, &key, known)
             });
         }
-        let next = next_on_board(ahead, &key);
+        let next = self.changes.next_on_board(&key);
         // The observed lock is the last one that came, if it still exists.
-        let seen = match next {
-            None => observations.of(&key).lock,
+        let lock = match next {
+            None => seen.lock,
             Some(_) => SeenLock::Gone,
         };
-        let claim = match seen {
+        let claim = match lock {
             SeenLock::Vacant => {
                 self.blocked.insert(key);
                 return None;
             }
             // The lock only proved that the job was unclaimed.
-            SeenLock::Gone if next == Some(Step::JobWent) => return None,
+            SeenLock::Gone if next == Some(NodeEvent::JobWent) => return None,
             // Two locks never coexist: this one was known before its event.
             SeenLock::Gone if known.claim().is_some() => return None,
             SeenLock::Gone => (None, None),
@@ -198,13 +181,8 @@ impl Picture {
         Some(event(EventKind::Claimed, &key, known))
     }
 
-    fn lock_went(
-        &mut self,
-        key: &JobKey,
-        ahead: &Changes,
-        observations: &Observations,
-    ) -> Option<Event> {
-        if next_on_board(ahead, key) == Some(Step::JobWent) {
+    fn lock_went(&mut self, key: &JobKey, seen: SeenNodes) -> Option<Event> {
+        if self.changes.next_on_board(key) == Some(NodeEvent::JobWent) {
             return None;
         }
         let was_blocked = self.blocked.remove(key);
@@ -218,7 +196,7 @@ impl Picture {
         });
         let mut remark = None;
         // The abandoning client may have postponed the job.
-        if let Some(job) = observations.of(key).job {
+        if let Some(job) = seen.job {
             remark = known.remark_since(&job);
             *known = job;
         }
@@ -231,22 +209,7 @@ impl Picture {
         })
     }
 
-    fn trash_went(
-        &mut self,
-        key: JobKey,
-        ahead: &mut Changes,
-        observations: &Observations,
-    ) -> Option<Event> {
-        let seen = observations.of(&key);
-        if self.is_trashed(&key, &seen) && ahead.take(Step::JobCame, &key) {
-            return self.came(key, seen, true);
-        }
-        let known = self.trash.remove(&key)?;
-        Some(event(EventKind::Purged, &key, &known))
-    }
-
-    fn meddled(&mut self, key: JobKey, observations: &Observations) -> Option<Event> {
-        let seen = observations.of(&key);
+    fn rewritten(&mut self, key: JobKey, seen: SeenNodes) -> Option<Event> {
         if let (Some(known), Some(mut job)) = (self.board.get_mut(&key), seen.job) {
             self.blocked.remove(&key);
             match seen.lock {
@@ -260,22 +223,12 @@ impl Picture {
     }
 }
 
-/// Returns the delayed job if the new lock only retries it now. Such a lock goes again with only a write to the job
-/// in between.
-fn hastened(key: &JobKey, ahead: &mut Changes, observations: &Observations) -> Option<Known> {
-    let job = observations.of(key).job?;
-    let steps = [Step::Meddled, Step::LockWent];
-    if !ahead.of(key).take(2).eq(steps) {
-        return None;
-    }
-    for step in steps {
-        ahead.take(step, key);
-    }
-    Some(job)
-}
-
-fn next_on_board(ahead: &Changes, key: &JobKey) -> Option<Step> {
-    ahead.of(key).find(Step::is_on_board)
+/// Whether a new lock only retries the delayed job now. Such a lock goes again with only a write to the job in
+/// between. Removes these changes.
+fn is_retry(key: &JobKey, ahead: &mut NodeChanges) -> bool {
+    let kinds = [NodeEvent::Rewritten, NodeEvent::LockWent];
+    let is_retry = ahead.of(key).take(2).eq(kinds);
+    is_retry && kinds.iter().all(|kind| ahead.take(*kind, key))
 }
 
 /// Whether both are one job: sibling boards use the same numbers.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use tokio::time::Instant;
 
-use super::changes::{Change, Changes, Step};
+use super::changes::{NodeChange, NodeChanges, NodeEvent};
 use crate::{
     board::{
         Detail, Result,
@@ -15,7 +15,7 @@ use crate::{
             paths::Paths,
             read::{
                 look,
-                record::{self, Record},
+                record::{self, JobNodes},
             },
         },
     },
@@ -23,11 +23,11 @@ use crate::{
 };
 
 #[derive(Debug, Default)]
-pub(crate) struct Observations(HashMap<JobKey, Seen>);
+pub(crate) struct Observations(HashMap<JobKey, SeenNodes>);
 
 /// The observed nodes of one job; it may be gone, and some nodes were not read.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenNodes {
     /// The job on the board, without its claim.
     pub(crate) job: Option<Known>,
     pub(crate) lock: SeenLock,
@@ -44,26 +44,26 @@ pub(crate) enum SeenLock {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Wanted {
+struct WantedNodes {
     job: bool,
     lock: bool,
     trashed: bool,
 }
 
 impl Observations {
-    pub(crate) fn of(&self, key: &JobKey) -> Seen {
+    pub(crate) fn of(&self, key: &JobKey) -> SeenNodes {
         self.0.get(key).cloned().unwrap_or_default()
     }
 
     #[cfg(test)]
-    pub(crate) fn add(&mut self, key: JobKey, seen: Seen) {
+    pub(crate) fn add(&mut self, key: JobKey, seen: SeenNodes) {
         self.0.insert(key, seen);
     }
 
     /// Drops the locks of jobs with further changes; returns whether there were any.
-    pub(crate) fn forget_locks<'a>(&mut self, more: impl Iterator<Item = &'a Change>) -> bool {
+    pub(crate) fn forget_locks<'a>(&mut self, more: impl Iterator<Item = &'a NodeChange>) -> bool {
         let mut is_any = false;
-        for key in more.filter_map(Change::job) {
+        for key in more.filter_map(NodeChange::job) {
             if let Some(seen) = self.0.get_mut(key) {
                 seen.lock = SeenLock::Gone;
                 is_any = true;
@@ -73,7 +73,7 @@ impl Observations {
     }
 
     /// Once this returns, the watches have reported all earlier changes, even if there was nothing to read.
-    pub(crate) async fn look(board: &BoardSession<'_>, changes: &Changes) -> Result<Self> {
+    pub(crate) async fn look(board: &BoardSession<'_>, changes: &NodeChanges) -> Result<Self> {
         let wanted: Vec<_> = wanted(changes).into_iter().collect();
         let (mut observations, mut count, mut rest) =
             (Self::default(), look::PAGE.0, wanted.as_slice());
@@ -92,7 +92,7 @@ impl Observations {
             count = look::next_count(found.iter().flatten(), page.len()).min(look::PAGE.1 / 5);
             let mut found = found.into_iter().skip(1);
             for (key, wanted) in page {
-                let seen = wanted.see(key, &mut found, looked);
+                let seen = wanted.take(key, &mut found, looked);
                 observations.0.insert(key.clone(), seen);
             }
             if more.is_empty() {
@@ -103,25 +103,25 @@ impl Observations {
     }
 }
 
-fn wanted(changes: &Changes) -> BTreeMap<JobKey, Wanted> {
-    let mut all: BTreeMap<JobKey, Wanted> = BTreeMap::new();
+fn wanted(changes: &NodeChanges) -> BTreeMap<JobKey, WantedNodes> {
+    let mut all: BTreeMap<JobKey, WantedNodes> = BTreeMap::new();
     for change in changes.since(0) {
-        let Change::OfJob(step, key) = change else {
+        let NodeChange::OfJob(step, key) = change else {
             continue;
         };
         let wanted = all.entry(key.clone()).or_default();
         match step {
-            Step::JobCame | Step::LockWent => wanted.job = true,
-            Step::LockCame => wanted.lock = true,
-            Step::TrashCame => wanted.trashed = true,
-            Step::Meddled => (wanted.job, wanted.lock) = (true, true),
-            Step::JobWent | Step::TrashWent => {}
+            NodeEvent::JobCame | NodeEvent::LockWent => wanted.job = true,
+            NodeEvent::LockCame => wanted.lock = true,
+            NodeEvent::TrashCame => wanted.trashed = true,
+            NodeEvent::Rewritten => (wanted.job, wanted.lock) = (true, true),
+            NodeEvent::JobWent | NodeEvent::TrashWent => {}
         }
     }
     all
 }
 
-impl Wanted {
+impl WantedNodes {
     fn nodes(self, paths: &Paths, key: &JobKey) -> impl Iterator<Item = String> {
         [
             self.job.then(|| paths.job(Shelf::Board, key)),
@@ -134,17 +134,17 @@ impl Wanted {
         .flatten()
     }
 
-    fn see(
+    fn take(
         self,
         key: &JobKey,
         found: &mut impl Iterator<Item = Option<Node>>,
         looked: Looked,
-    ) -> Seen {
+    ) -> SeenNodes {
         let mut next = |is_wanted: bool| is_wanted.then(|| found.next().flatten()).flatten();
         let (job, side) = (next(self.job), next(self.job));
         let lock = next(self.lock);
         let (trashed, side_of_trashed) = (next(self.trashed), next(self.trashed));
-        Seen {
+        SeenNodes {
             job: known((Shelf::Board, key), job, side, looked),
             lock: seen_lock(lock),
             trashed: known((Shelf::Trash, key), trashed, side_of_trashed, looked),
@@ -158,7 +158,7 @@ fn known(
     side: Option<Node>,
     looked: Looked,
 ) -> Option<Known> {
-    let record = Record {
+    let record = JobNodes {
         shelf,
         key: key.clone(),
         posting: posting?,

@@ -2,22 +2,22 @@
 
 use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState};
 
-use super::changes::{Change, Step};
+use super::changes::{NodeChange, NodeEvent};
 use crate::{
     board::{
         BoardError, Event, EventKind, Result,
         zookeeper::{
             board_session::BoardSession,
             link::nodes::READING,
-            paths::{Paths, entered, locked_by, unescape},
+            paths::{Paths, locked_by, owner_of_entity, unescape},
         },
     },
     job::Shelf,
 };
 
 #[derive(Debug)]
-pub(crate) enum Heard {
-    Change(Change),
+pub(crate) enum WatchReport {
+    Change(NodeChange),
     /// The connection is gone; the library reconnects in its own time.
     Disconnected,
     /// Connected again; changes in between were not reported.
@@ -28,20 +28,20 @@ pub(crate) enum Heard {
 }
 
 pub(crate) struct Watches {
-    board: Watch,
-    trash: Watch,
-    entities: Watch,
-    pauses: Watch,
+    board: FolderWatch,
+    trash: FolderWatch,
+    entities: FolderWatch,
+    pauses: FolderWatch,
 }
 
-struct Watch {
-    place: Place,
+struct FolderWatch {
+    place: WatchedFolder,
     folder: String,
     watcher: PersistentWatcher,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WatchedFolder {
     Board,
     Trash,
     Entities,
@@ -51,26 +51,26 @@ enum Place {
 impl Watches {
     /// Sets the watches, whether the parent nodes exist yet or not.
     pub(crate) async fn set(board: &BoardSession<'_>) -> Result<Self> {
-        let set = async |place: Place| {
+        let set = async |place: WatchedFolder| {
             let folder = place.folder(&board.paths);
             let mode = AddWatchMode::PersistentRecursive;
             let watcher = board.session.client().watch(&folder, mode);
             let watcher = board.session.get(READING, watcher).await?;
-            Ok::<_, BoardError>(Watch {
+            Ok::<_, BoardError>(FolderWatch {
                 place,
                 folder,
                 watcher,
             })
         };
         Ok(Self {
-            board: set(Place::Board).await?,
-            trash: set(Place::Trash).await?,
-            entities: set(Place::Entities).await?,
-            pauses: set(Place::Pauses).await?,
+            board: set(WatchedFolder::Board).await?,
+            trash: set(WatchedFolder::Trash).await?,
+            entities: set(WatchedFolder::Entities).await?,
+            pauses: set(WatchedFolder::Pauses).await?,
         })
     }
 
-    pub(crate) async fn next(&mut self, paths: &Paths) -> Heard {
+    pub(crate) async fn next(&mut self, paths: &Paths) -> WatchReport {
         tokio::select! {
             biased;
             heard = self.board.next(paths) => heard,
@@ -81,7 +81,7 @@ impl Watches {
     }
 }
 
-impl Place {
+impl WatchedFolder {
     fn folder(self, paths: &Paths) -> String {
         match self {
             Self::Board => paths.folder(Shelf::Board),
@@ -91,52 +91,56 @@ impl Place {
         }
     }
 
-    fn change(self, kind: EventType, child: &str, paths: &Paths) -> Option<Change> {
+    fn change(self, kind: EventType, child: &str, paths: &Paths) -> Option<NodeChange> {
         match self {
             Self::Entities => {
                 let kind = pick(kind, EventKind::ConductorJoined, EventKind::ConductorLeft)?;
                 let mut event = Event::now(kind);
-                event.owner = Some(entered(child));
-                Some(Change::Event(Box::new(event)))
+                event.owner = Some(owner_of_entity(child));
+                Some(NodeChange::Event(Box::new(event)))
             }
             Self::Pauses => {
                 // A changed node means a changed pause.
                 let kind = pick(kind, EventKind::Paused, EventKind::Resumed);
                 let mut event = Event::now(kind.unwrap_or(EventKind::Paused));
                 event.names = Some(unescape(child));
-                Some(Change::Event(Box::new(event)))
+                Some(NodeChange::Event(Box::new(event)))
             }
             Self::Trash => {
                 let key = paths.key_of(Shelf::Trash, child)?;
-                let step = pick(kind, Step::TrashCame, Step::TrashWent)?;
-                Some(Change::OfJob(step, key))
+                let step = pick(kind, NodeEvent::TrashCame, NodeEvent::TrashWent)?;
+                Some(NodeChange::OfJob(step, key))
             }
             Self::Board => {
                 let (key, came, went) = match paths.key_of(Shelf::Board, child) {
-                    Some(key) => (key, Step::JobCame, Step::JobWent),
-                    None => (locked_by(child)?, Step::LockCame, Step::LockWent),
+                    Some(key) => (key, NodeEvent::JobCame, NodeEvent::JobWent),
+                    None => (locked_by(child)?, NodeEvent::LockCame, NodeEvent::LockWent),
                 };
                 let step = match kind {
                     // No client changes a job or a lock in place; after an operator's edit, read it again.
-                    EventType::NodeDataChanged => Step::Meddled,
+                    EventType::NodeDataChanged => NodeEvent::Rewritten,
                     kind => pick(kind, came, went)?,
                 };
-                Some(Change::OfJob(step, key))
+                Some(NodeChange::OfJob(step, key))
             }
         }
     }
 }
 
-impl Watch {
-    async fn next(&mut self, paths: &Paths) -> Heard {
+impl FolderWatch {
+    async fn next(&mut self, paths: &Paths) -> WatchReport {
         let event = self.watcher.changed().await;
         if event.event_type == EventType::Session {
             return match event.session_state {
                 // Each watch reports this, and the library does not set persistent watches again.
-                SessionState::SyncConnected if self.place == Place::Board => Heard::Reconnected,
-                SessionState::Disconnected if self.place == Place::Board => Heard::Disconnected,
-                state if state.is_terminated() => Heard::Ended,
-                _ => Heard::Noise,
+                SessionState::SyncConnected if self.place == WatchedFolder::Board => {
+                    WatchReport::Reconnected
+                }
+                SessionState::Disconnected if self.place == WatchedFolder::Board => {
+                    WatchReport::Disconnected
+                }
+                state if state.is_terminated() => WatchReport::Ended,
+                _ => WatchReport::Noise,
             };
         }
         // A watch also covers the parent node, and all nodes below its children.
@@ -144,7 +148,7 @@ impl Watch {
         let child = child.and_then(|child| child.strip_prefix('/'));
         let child = child.filter(|child| !child.contains('/'));
         let change = child.and_then(|child| self.place.change(event.event_type, child, paths));
-        change.map_or(Heard::Noise, Heard::Change)
+        change.map_or(WatchReport::Noise, WatchReport::Change)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::board::{net::failure::Failure, wire::sidecar::Sidecar};
 pub(crate) const WRITING: &str = "write to";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum StepKind {
     Job,
     Lock,
     Sidecar,
@@ -26,8 +26,8 @@ pub(crate) enum Step {
 }
 
 #[derive(Debug)]
-pub(crate) struct Refused {
-    pub(crate) step: Step,
+pub(crate) struct RefusedStep {
+    pub(crate) step: StepKind,
     pub(crate) path: String,
     pub(crate) error: Error,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Transaction<'a> {
     session: &'a Session,
     acls: Acls<'a>,
     writer: MultiWriter<'a>,
-    steps: Vec<(Step, String)>,
+    steps: Vec<(StepKind, String)>,
     /// A step that could not be encoded.
     broken: Option<Error>,
 }
@@ -52,23 +52,23 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    pub(crate) fn create(&mut self, step: Step, path: String, data: &[u8], mode: CreateMode) {
+    pub(crate) fn create(&mut self, step: StepKind, path: String, data: &[u8], mode: CreateMode) {
         let options = mode.with_acls(self.acls);
         let added = self.writer.add_create(&path, data, &options);
         self.added(step, path, added);
     }
 
-    pub(crate) fn set(&mut self, step: Step, path: String, data: &[u8], version: i32) {
+    pub(crate) fn set(&mut self, step: StepKind, path: String, data: &[u8], version: i32) {
         let added = self.writer.add_set_data(&path, data, Some(version));
         self.added(step, path, added);
     }
 
-    pub(crate) fn delete(&mut self, step: Step, path: String, version: i32) {
+    pub(crate) fn delete(&mut self, step: StepKind, path: String, version: i32) {
         let added = self.writer.add_delete(&path, Some(version));
         self.added(step, path, added);
     }
 
-    pub(crate) fn check(&mut self, step: Step, path: String, version: i32) {
+    pub(crate) fn check(&mut self, step: StepKind, path: String, version: i32) {
         let added = self.writer.add_check_version(&path, version);
         self.added(step, path, added);
     }
@@ -76,7 +76,7 @@ impl<'a> Transaction<'a> {
     /// Writes a node if it is unchanged since the read; an unreadable one stays.
     pub(crate) fn put(
         &mut self,
-        step: Step,
+        step: StepKind,
         path: String,
         seen: &Option<Node>,
         wanted: Option<&Sidecar>,
@@ -92,12 +92,12 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    pub(crate) fn assert_absent(&mut self, step: Step, path: String) {
+    pub(crate) fn assert_absent(&mut self, step: StepKind, path: String) {
         self.create(step, path.clone(), b"", CreateMode::Persistent);
         self.delete(step, path, 0);
     }
 
-    fn added(&mut self, step: Step, path: String, added: Result<(), Error>) {
+    fn added(&mut self, step: StepKind, path: String, added: Result<(), Error>) {
         if let Err(error) = added {
             self.broken.get_or_insert(error);
         }
@@ -106,20 +106,23 @@ impl<'a> Transaction<'a> {
 
     pub(crate) fn commit(
         mut self,
-    ) -> impl Future<Output = Result<Result<Vec<MultiWriteResult>, Refused>, Failure>> + Send + 'a
+    ) -> impl Future<Output = Result<Result<Vec<MultiWriteResult>, RefusedStep>, Failure>> + Send + 'a
     {
         let (session, steps, broken) = (self.session, self.steps, self.broken);
         let commit = broken.is_none().then(|| self.writer.commit());
         async move {
             let refused = |at: usize, error| {
-                let (step, path) = steps.get(at).cloned().unwrap_or((Step::Job, String::new()));
-                Refused { step, path, error }
+                let (step, path) = steps
+                    .get(at)
+                    .cloned()
+                    .unwrap_or((StepKind::Job, String::new()));
+                RefusedStep { step, path, error }
             };
             let Some(commit) = commit else {
                 return Ok(Err(refused(0, broken.unwrap_or(Error::ClientClosed))));
             };
             // The caller also decides about a denied history write.
-            let is_past = |at: usize| matches!(steps.get(at), Some((Step::Past, _)));
+            let is_past = |at: usize| matches!(steps.get(at), Some((StepKind::Past, _)));
             let commit = async {
                 match commit.await {
                     Ok(results) => Ok(Ok(results)),

@@ -2,14 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{
-    look::{PAGE, Shelved},
-    record::decode,
-};
+use super::{look::ShelfReader, record::decode};
 use crate::{
     board::{
         Detail, JobRef, Result,
-        pages::next_page,
         zookeeper::{
             board_session::BoardSession,
             link::nodes::{Node, Room},
@@ -59,27 +55,13 @@ async fn scan(
     (shelf, wanted): (Shelf, &[JobRef]),
     found: &mut [Vec<Entry>],
 ) -> Result<()> {
-    let mut shelved = Shelved::look(board, shelf).await?;
+    let mut shelved = ShelfReader::look(board, shelf).await?;
     let meanings = Meanings::of(wanted);
-    let (mut count, mut room) = (PAGE.0, Room::default());
-    loop {
-        let page = shelved.take(count);
-        if page.is_empty() {
-            return Ok(());
-        }
-        let paths = page.iter().map(|key| board.paths.job(shelf, key));
-        let paths: Vec<_> = paths.collect();
-        let (mut of, mut bytes) = (page.iter(), 0);
-        let meant = |_: &str, node: Option<Node>| {
-            let (key, node) = (of.next()?, node?);
-            bytes += node.data.len();
-            Some(meanings.of_job(key, &node))
-        };
-        let meant = board.session.read_as(&paths, &mut room, meant).await?;
-        count = next_page(page.len(), bytes, PAGE.1);
+    let mut room = Room::default();
+    let mut meant = |key: &JobKey, node: Node| meanings.of_job(key, &node);
+    while let Some(page) = shelved.next_postings(board, &mut room, &mut meant).await? {
         let (mut hits, mut keys) = (HashMap::new(), Vec::new());
-        for (key, meant) in page.into_iter().zip(meant) {
-            let Some(mut meant) = meant else { continue };
+        for (key, mut meant) in page {
             // Drop candidates that were also found directly.
             meant.retain(|at| {
                 found[*at].len() < CANDIDATES && found[*at].iter().all(|one| *one.key() != key)
@@ -98,6 +80,7 @@ async fn scan(
             }
         }
     }
+    Ok(())
 }
 
 /// References indexed by meaning: there may be as many as jobs.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use uuid::Uuid;
 
-use super::record::{self, Record};
+use super::record::{self, JobNodes};
 use crate::{
     board::{
         Detail, Order, Query, Result, Which,
@@ -29,7 +29,7 @@ const LARGEST_KEPT: usize = 16 * 1024;
 
 /// The jobs of a location, and which of their nodes to read.
 #[derive(Debug)]
-pub(crate) struct Shelved {
+pub(crate) struct ShelfReader {
     shelf: Shelf,
     /// Ordered by number.
     keys: VecDeque<JobKey>,
@@ -37,9 +37,11 @@ pub(crate) struct Shelved {
     recorded: HashSet<JobKey>,
     kept: HashMap<JobKey, Node>,
     room: Room,
+    /// Size of the next page of postings.
+    count: usize,
 }
 
-impl Shelved {
+impl ShelfReader {
     pub(crate) async fn look(board: &BoardSession<'_>, shelf: Shelf) -> Result<Self> {
         let (folder, sides) = (board.paths.folder(shelf), board.paths.sides());
         let (children, sides) = tokio::try_join!(
@@ -60,6 +62,7 @@ impl Shelved {
             recorded: sides.into_iter().map(JobKey::new).collect(),
             kept: HashMap::new(),
             room: Room::PAGE,
+            count: PAGE.0,
         })
     }
 
@@ -67,12 +70,38 @@ impl Shelved {
         self.keys.drain(..count.min(self.keys.len())).collect()
     }
 
+    /// Reads only the postings of the next jobs; `None` at the end.
+    pub(crate) async fn next_postings<T>(
+        &mut self,
+        board: &BoardSession<'_>,
+        room: &mut Room,
+        mut of: impl FnMut(&JobKey, Node) -> T,
+    ) -> Result<Option<Vec<(JobKey, T)>>> {
+        let page = self.take(self.count);
+        if page.is_empty() {
+            return Ok(None);
+        }
+        let paths = page.iter().map(|key| board.paths.job(self.shelf, key));
+        let paths: Vec<_> = paths.collect();
+        let (mut keys, mut bytes) = (page.iter(), 0);
+        let read = |_: &str, node: Option<Node>| {
+            let (key, node) = (keys.next()?, node?);
+            bytes += node.data.len();
+            Some(of(key, node))
+        };
+        let found = board.session.read_as(&paths, room, read).await?;
+        self.count = next_page(page.len(), bytes, PAGE.1);
+        let found = page.into_iter().zip(found);
+        let found = found.filter_map(|(key, found)| Some((key, found?)));
+        Ok(Some(found.collect()))
+    }
+
     /// Reads the nodes of some jobs. Skips deleted jobs; puts back those that do not fit.
     pub(crate) async fn read(
         &mut self,
         board: &BoardSession<'_>,
         mut keys: Vec<JobKey>,
-    ) -> Result<Vec<Record>> {
+    ) -> Result<Vec<JobNodes>> {
         let (mut wanted, mut ends) = (Vec::with_capacity(keys.len() * 2), Vec::new());
         for key in &keys {
             if !self.kept.contains_key(key) {
@@ -100,7 +129,7 @@ impl Shelved {
             let posting = next(kept.is_none()).or(kept);
             let lock = next(self.locked.contains(&key));
             let side = next(self.recorded.contains(&key));
-            Some(Record {
+            Some(JobNodes {
                 shelf: self.shelf,
                 posting: posting?,
                 lock,
@@ -114,15 +143,15 @@ impl Shelved {
 }
 
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct PageReader {
     query: Query,
-    shelved: Option<Shelved>,
+    shelved: Option<ShelfReader>,
     count: usize,
     /// The uuids of the jobs that were read: 16 bytes for each.
     uuids: HashSet<Uuid>,
 }
 
-impl Reader {
+impl PageReader {
     pub(crate) fn new(query: Query) -> Self {
         Self {
             query,
@@ -136,9 +165,9 @@ impl Reader {
         let shelved = match &mut self.shelved {
             Some(shelved) => shelved,
             None => {
-                let mut shelved = Shelved::look(board, self.query.shelf).await?;
+                let mut shelved = ShelfReader::look(board, self.query.shelf).await?;
                 if self.query.which == Which::Unclaimed {
-                    leave_out_claimed(board, &mut shelved).await?;
+                    drop_claimed(board, &mut shelved).await?;
                 }
                 if self.query.order == Order::Rank {
                     rank(board, &mut shelved).await?;
@@ -175,7 +204,7 @@ pub(crate) fn next_count<'a>(read: impl Iterator<Item = &'a Node>, count: usize)
 }
 
 /// Removes the claimed jobs, reading only their locks.
-async fn leave_out_claimed(board: &BoardSession<'_>, shelved: &mut Shelved) -> Result<()> {
+async fn drop_claimed(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Result<()> {
     let is_locked = |key: &&JobKey| shelved.locked.contains(*key);
     let locked = shelved.keys.iter().filter(is_locked);
     let locks: Vec<_> = locked.clone().map(|key| board.paths.lock(key)).collect();
@@ -196,38 +225,24 @@ async fn leave_out_claimed(board: &BoardSession<'_>, shelved: &mut Shelved) -> R
 }
 
 /// Sorts the jobs by rank; malformed ones come last.
-async fn rank(board: &BoardSession<'_>, shelved: &mut Shelved) -> Result<()> {
+async fn rank(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Result<()> {
     let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(shelved.keys.len());
-    let (mut count, mut budget, mut room) = (PAGE.0, KEPT_BYTES, Room::default());
-    loop {
-        let page = shelved.take(count);
-        if page.is_empty() {
-            break;
+    let (mut kept, mut budget, mut room) = (HashMap::new(), KEPT_BYTES, Room::default());
+    let mut read = |key: &JobKey, node: Node| {
+        let posting = record::decode(key, &node, Detail::Brief).ok();
+        let rank = posting.map(|posting| Rank::new(posting.priority, number_of(key)));
+        let is_small = node.data.len() <= LARGEST_KEPT;
+        let rest = budget.checked_sub(node.data.len() + size_of::<Node>());
+        if let Some(rest) = rest.filter(|_| is_small) {
+            budget = rest;
+            kept.insert(key.clone(), node);
         }
-        let wanted: Vec<_> = page
-            .iter()
-            .map(|key| board.paths.job(shelved.shelf, key))
-            .collect();
-        let (mut keys, mut bytes) = (page.iter(), 0);
-        let read = |_: &str, node: Option<Node>| {
-            let (Some(key), Some(node)) = (keys.next(), node) else {
-                return;
-            };
-            let rank = record::decode(key, &node, Detail::Brief)
-                .ok()
-                .map(|posting| Rank::new(posting.priority, number_of(key)));
-            ranked.push((rank, key.clone()));
-            bytes += node.data.len();
-            let is_small = node.data.len() <= LARGEST_KEPT;
-            let rest = budget.checked_sub(node.data.len() + size_of::<Node>());
-            if let Some(rest) = rest.filter(|_| is_small) {
-                budget = rest;
-                shelved.kept.insert(key.clone(), node);
-            }
-        };
-        board.session.read_as(&wanted, &mut room, read).await?;
-        count = next_page(page.len(), bytes, PAGE.1);
+        rank
+    };
+    while let Some(page) = shelved.next_postings(board, &mut room, &mut read).await? {
+        ranked.extend(page.into_iter().map(|(key, rank)| (rank, key)));
     }
+    shelved.kept = kept;
     ranked.sort_by(|(one, key), (other, other_key)| {
         (one.is_none(), one, key).cmp(&(other.is_none(), other, other_key))
     });
@@ -242,7 +257,7 @@ impl BoardSession<'_> {
         &self,
         shelf: Shelf,
         keys: &[JobKey],
-    ) -> Result<Vec<Option<Record>>> {
+    ) -> Result<Vec<Option<JobNodes>>> {
         let paths = &self.paths;
         let is_known = |key: &JobKey| paths.key_of(Shelf::Board, &key.text()).is_some();
         let known = keys.iter().filter(|key| is_known(key));
@@ -255,7 +270,7 @@ impl BoardSession<'_> {
                 return None;
             }
             let (side, posting, lock) = (found.next()?, found.next()?, found.next()?);
-            Some(Record {
+            Some(JobNodes {
                 shelf,
                 key: key.clone(),
                 posting: posting?,

@@ -21,7 +21,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone)]
-pub(crate) struct Record {
+pub(crate) struct JobNodes {
     pub(crate) shelf: Shelf,
     pub(crate) key: JobKey,
     pub(crate) posting: Node,
@@ -30,7 +30,7 @@ pub(crate) struct Record {
     pub(crate) origin: Origin,
 }
 
-impl Record {
+impl JobNodes {
     pub(crate) fn read(&self, detail: Detail) -> Entry {
         let (mut holding, lock_problem) = self.holding();
         if let Some(holding) = &mut holding {
@@ -265,7 +265,7 @@ mod tests {
                 return refused("there is none");
             };
             let shelves = [Shelf::Board, Shelf::Trash];
-            let record = Record {
+            let record = JobNodes {
                 shelf: shelves[input.len() % 2],
                 key: JobKey::new("job0000000042"),
                 posting,

@@ -16,18 +16,18 @@ use crate::{
             link::{
                 nodes::{Node, READING},
                 session::Session,
-                transaction::{Refused, Step},
+                transaction::{RefusedStep, StepKind},
             },
-            read::record::{Record, fence},
+            read::record::{JobNodes, fence},
         },
     },
     job::{Claim, Claimant, Claimed, Entry, JobKey, Origin, Shelf, Term},
 };
 
-enum Attempt {
+enum ClaimAttempt {
     Won(Box<Claimed>),
     /// A node changed after it was read.
-    Overtaken(Refused),
+    Overtaken(RefusedStep),
 }
 
 pub(crate) fn mode(term: Term) -> Result<CreateMode> {
@@ -92,15 +92,15 @@ impl BoardSession<'_> {
     async fn claim_one(
         &self,
         key: &JobKey,
-        mut found: Option<Record>,
+        mut found: Option<JobNodes>,
         bid: Bid<'_>,
     ) -> Result<Claimed> {
         for _ in 0..TRIES {
             let record = self.require(found.as_ref())?;
             let side = permit(record, bid)?;
             match self.attempt(record, side, bid).await? {
-                Attempt::Won(claimed) => return Ok(*claimed),
-                Attempt::Overtaken(refused) => self.make_way(&refused).await?,
+                ClaimAttempt::Won(claimed) => return Ok(*claimed),
+                ClaimAttempt::Overtaken(refused) => self.prepare_retry(&refused).await?,
             }
             found = self.record(Shelf::Board, key).await?;
         }
@@ -109,16 +109,16 @@ impl BoardSession<'_> {
 
     async fn attempt(
         &self,
-        record: &Record,
+        record: &JobNodes,
         side: Option<Sidecar>,
         bid: Bid<'_>,
-    ) -> Result<Attempt> {
+    ) -> Result<ClaimAttempt> {
         let (key, lock) = (&record.key, self.paths.lock(&record.key));
         let mut transaction = self.transaction();
         let job = self.paths.job(Shelf::Board, key);
-        transaction.check(Step::Job, job, record.posting.stat.version);
+        transaction.check(StepKind::Job, job, record.posting.stat.version);
         let owner = json::lock(&bid.by.owner);
-        transaction.create(Step::Lock, lock.clone(), &owner, mode(bid.by.term)?);
+        transaction.create(StepKind::Lock, lock.clone(), &owner, mode(bid.by.term)?);
         // Every claim of ours changes this node: by its version, who settles the claim before
         // learns that there was another one, even if their locks are alike.
         let is_first = (side.as_ref()).is_some_and(|side| side.first_claimed_on.is_none());
@@ -130,7 +130,7 @@ impl BoardSession<'_> {
             side
         });
         transaction.put(
-            Step::Sidecar,
+            StepKind::Sidecar,
             self.paths.side(key),
             &record.side,
             side.as_ref(),
@@ -140,7 +140,7 @@ impl BoardSession<'_> {
         let read = self.session.client().get_data(&lock);
         let (done, read) = join(commit, self.session.ask(READING, read)).await;
         if let Err(refused) = done.map_err(|failure| self.unknown(failure))? {
-            return Ok(Attempt::Overtaken(refused));
+            return Ok(ClaimAttempt::Overtaken(refused));
         }
         // It is done, whatever keeps us from knowing under which fence.
         let read = read.map_err(|failure| self.unknown(Failure::Lost(failure.into())))?;
@@ -158,7 +158,7 @@ impl BoardSession<'_> {
         });
         record.lock = Some(claim);
         match record.read(Detail::Whole) {
-            Entry::Job(job) => Ok(Attempt::Won(Box::new(Claimed {
+            Entry::Job(job) => Ok(ClaimAttempt::Won(Box::new(Claimed {
                 job: *job,
                 fence,
                 is_first,
@@ -187,7 +187,7 @@ impl BoardSession<'_> {
         let mut found = found?.into_iter();
         let answers = claims.iter().map(|claim| {
             let (posting, lock) = (found.next().flatten(), found.next().flatten());
-            let record = Record {
+            let record = JobNodes {
                 shelf: Shelf::Board,
                 key: claim.key.clone(),
                 posting: posting.ok_or(BoardError::NoSuchJob)?,
@@ -214,7 +214,7 @@ impl BoardSession<'_> {
 }
 
 /// Returns the sidecar of a claimable job; `None` if it is unreadable.
-fn permit(record: &Record, bid: Bid<'_>) -> Result<Option<Sidecar>> {
+fn permit(record: &JobNodes, bid: Bid<'_>) -> Result<Option<Sidecar>> {
     if record.lock.is_some() {
         let owner = record.holding().0.and_then(|holding| holding.owner);
         return Err(BoardError::AlreadyClaimed { owner });

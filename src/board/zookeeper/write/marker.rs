@@ -14,10 +14,10 @@ use crate::{
             board_session::BoardSession,
             link::{
                 nodes::{Node, READING},
-                transaction::{Step, Transaction},
+                transaction::{StepKind, Transaction},
             },
             paths::{Paths, is_job},
-            read::record::Record,
+            read::record::JobNodes,
         },
     },
     job::{JobKey, Shelf},
@@ -98,9 +98,9 @@ impl Mark {
     ) {
         if let Some(namesake) = &self.in_trash {
             let path = paths.job(Shelf::Trash, &namesake.key);
-            transaction.delete(Step::Namesake, path, namesake.version);
+            transaction.delete(StepKind::Namesake, path, namesake.version);
             if let Some(version) = namesake.side {
-                transaction.delete(Step::Namesake, paths.side(&namesake.key), version);
+                transaction.delete(StepKind::Namesake, paths.side(&namesake.key), version);
             }
         }
         self.set(transaction, (self.on_board.as_ref(), Some(key)));
@@ -113,7 +113,7 @@ impl Mark {
 
     fn set(&self, transaction: &mut Transaction<'_>, places: (Option<&JobKey>, Option<&JobKey>)) {
         let record = record(places.0, places.1);
-        transaction.set(Step::Marker, self.path.clone(), &record, self.version);
+        transaction.set(StepKind::Marker, self.path.clone(), &record, self.version);
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> 
 }
 
 impl BoardSession<'_> {
-    pub(crate) async fn mark_of(&self, record: &Record) -> Result<Option<Mark>> {
+    pub(crate) async fn mark_of(&self, record: &JobNodes) -> Result<Option<Mark>> {
         // A peer's uuid may be any text; only real uuids have markers.
         let Some(uuid) = uuid_of(&record.posting) else {
             return Ok(None);
@@ -151,18 +151,30 @@ impl BoardSession<'_> {
             path,
             version: node.stat.version,
             on_board: match on_board {
-                Some(key) if self.bears(Shelf::Board, &key, uuid).await?.is_some() => Some(key),
+                Some(key)
+                    if self
+                        .job_with_uuid(Shelf::Board, &key, uuid)
+                        .await?
+                        .is_some() =>
+                {
+                    Some(key)
+                }
                 Some(_) | None => None,
             },
             in_trash: match in_trash {
-                Some(key) => self.bears(Shelf::Trash, &key, uuid).await?,
+                Some(key) => self.job_with_uuid(Shelf::Trash, &key, uuid).await?,
                 None => None,
             },
         }))
     }
 
     /// Sibling boards share the trash and use the same numbers, so the key may be another job's.
-    async fn bears(&self, shelf: Shelf, key: &JobKey, uuid: Uuid) -> Result<Option<Namesake>> {
+    async fn job_with_uuid(
+        &self,
+        shelf: Shelf,
+        key: &JobKey,
+        uuid: Uuid,
+    ) -> Result<Option<Namesake>> {
         let found = self.record(shelf, key).await?;
         let found = found.filter(|found| uuid_of(&found.posting) == Some(uuid));
         Ok(found.map(|found| Namesake {

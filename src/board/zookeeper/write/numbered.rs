@@ -27,7 +27,7 @@ use crate::{
             board_session::BoardSession,
             link::{
                 nodes::{Node, READING},
-                transaction::{Step, Transaction},
+                transaction::{StepKind, Transaction},
             },
             paths::{number_of, numbered},
             read::record::fence,
@@ -39,7 +39,7 @@ use crate::{
 /// Attempts to win a number.
 const TRIES: u32 = 64;
 
-enum Use {
+enum UuidUse {
     /// No other client can have chosen it.
     Free,
     /// It may be taken if its marker is unchanged.
@@ -54,12 +54,12 @@ impl BoardSession<'_> {
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>, Failure> {
         for attempt in 0..TRIES {
-            let uses = self.uses(batch).await?;
+            let uuid_uses = self.uuid_uses(batch).await?;
             let Some(next) = self.next_number().await? else {
                 self.make_board().await?;
                 continue;
             };
-            let keys = number(&uses, next, claimant);
+            let keys = number(&uuid_uses, next, claimant);
             let locks: Vec<_> = keys
                 .iter()
                 .flatten()
@@ -76,7 +76,7 @@ impl BoardSession<'_> {
                 true => self.session.read(&sides).await?,
                 false => Vec::new(),
             };
-            let commit = self.posting((batch, &uses), &keys, claimant, sides)?;
+            let commit = self.posting((batch, &uuid_uses), &keys, claimant, sides)?;
             let commit = commit.commit();
             // Send after the transaction and before its reply: reads the locks as created.
             let read = self
@@ -85,10 +85,10 @@ impl BoardSession<'_> {
             let (done, locks) = join(commit, read).await;
             match done? {
                 Ok(_) => return Ok(answers(batch, keys, locks.unwrap_or_default())),
-                Err(refused) if refused.step == Step::Job && refused.error == Error::NoNode => {
+                Err(refused) if refused.step == StepKind::Job && refused.error == Error::NoNode => {
                     self.make_board().await?;
                 }
-                Err(refused) => self.make_way(&refused).await?,
+                Err(refused) => self.prepare_retry(&refused).await?,
             }
             // Keeps competing clients from colliding again.
             let most = Duration::from_millis(u64::from(attempt));
@@ -97,7 +97,7 @@ impl BoardSession<'_> {
         Err(BoardError::Changed.into())
     }
 
-    async fn uses(&self, batch: &[Encoded<'_>]) -> Result<Vec<Use>> {
+    async fn uuid_uses(&self, batch: &[Encoded<'_>]) -> Result<Vec<UuidUse>> {
         let chosen = batch.iter().filter(|(draft, _)| draft.chosen);
         let paths: Vec<_> = (chosen.clone())
             .map(|(draft, _)| self.paths.marker(&draft.uuid.to_string()))
@@ -125,9 +125,9 @@ impl BoardSession<'_> {
         let (mut jobs, mut named) = (jobs.into_iter(), named.into_iter());
         let mut markers = markers.drain(..);
         let mut seen = HashSet::new();
-        let uses = batch.iter().map(|(draft, _)| {
+        let uuid_uses = batch.iter().map(|(draft, _)| {
             if !draft.chosen {
-                return Use::Free;
+                return UuidUse::Free;
             }
             let marker = markers.next().flatten();
             let count = named.next().map_or(0, |places| places.len());
@@ -140,11 +140,11 @@ impl BoardSession<'_> {
             // Recreated boards restart their numbers, so this may be another job.
             let is_there = found.any(|job| uuid_of(&job) == Some(draft.uuid));
             if is_there || !seen.insert(draft.uuid) {
-                return Use::Taken;
+                return UuidUse::Taken;
             }
-            Use::Marked(marker)
+            UuidUse::Marked(marker)
         });
-        Ok(uses.collect())
+        Ok(uuid_uses.collect())
     }
 
     /// Returns the number of the next job; `None` if the board does not exist yet.
@@ -155,33 +155,33 @@ impl BoardSession<'_> {
 
     fn posting(
         &self,
-        (batch, uses): (&[Encoded<'_>], &[Use]),
+        (batch, uuid_uses): (&[Encoded<'_>], &[UuidUse]),
         keys: &[Option<JobKey>],
         claimant: Option<&Claimant>,
         sides: Vec<Option<Node>>,
     ) -> Result<Transaction<'_>> {
         let mut transaction = self.transaction();
         let mut sides = sides.into_iter();
-        for (((draft, posting), known), key) in batch.iter().zip(uses).zip(keys) {
+        for (((draft, posting), known), key) in batch.iter().zip(uuid_uses).zip(keys) {
             let Some(key) = key else { continue };
             let path = self.paths.job(Shelf::Board, key);
             let there = sides.next().flatten();
             match draft.shelf() {
                 Shelf::Board | Shelf::Past => {
-                    transaction.create(Step::Job, path, posting, CreateMode::Persistent);
+                    transaction.create(StepKind::Job, path, posting, CreateMode::Persistent);
                 }
                 // Only a number assigned on the board can return there.
                 Shelf::Trash => {
-                    transaction.create(Step::Job, path.clone(), b"", CreateMode::Persistent);
-                    transaction.delete(Step::Job, path, 0);
+                    transaction.create(StepKind::Job, path.clone(), b"", CreateMode::Persistent);
+                    transaction.delete(StepKind::Job, path, 0);
                     let path = self.paths.job(Shelf::Trash, key);
-                    transaction.create(Step::Trashed, path, posting, CreateMode::Persistent);
+                    transaction.create(StepKind::Trashed, path, posting, CreateMode::Persistent);
                 }
             }
             let mut side = draft.former.as_deref().map(side_of);
             if let Some(by) = claimant {
                 let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
-                transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
+                transaction.create(StepKind::Lock, lock, &owner, mode(by.term)?);
                 side = side.or_else(|| {
                     let mut first = Sidecar::first_attempt(Utc::now());
                     first.session = session_of(by.term, &self.session);
@@ -192,11 +192,15 @@ impl BoardSession<'_> {
                 let path = self.paths.side(key);
                 // The existing record is another job's; discard all of it.
                 match there {
-                    None => transaction.create(Step::Sidecar, path, &side, CreateMode::Persistent),
-                    Some(node) => transaction.set(Step::Sidecar, path, &side, node.stat.version),
+                    None => {
+                        transaction.create(StepKind::Sidecar, path, &side, CreateMode::Persistent)
+                    }
+                    Some(node) => {
+                        transaction.set(StepKind::Sidecar, path, &side, node.stat.version)
+                    }
                 }
             }
-            if let Use::Marked(marker) = known {
+            if let UuidUse::Marked(marker) = known {
                 self.mark(draft, key, marker.as_ref(), &mut transaction);
             }
         }
@@ -218,13 +222,13 @@ impl BoardSession<'_> {
         match marker {
             None => {
                 let record = marker::record(job, trashed);
-                transaction.create(Step::Marker, path, &record, CreateMode::Persistent);
+                transaction.create(StepKind::Marker, path, &record, CreateMode::Persistent);
             }
             Some(node) => {
                 // The marker keeps a namesake in the trash.
                 let namesake = Whereabouts::read(node).on(Shelf::Trash);
                 let record = marker::record(job, trashed.or(namesake.as_ref()));
-                transaction.set(Step::Marker, path, &record, node.stat.version);
+                transaction.set(StepKind::Marker, path, &record, node.stat.version);
             }
         }
     }
@@ -237,13 +241,13 @@ pub(crate) fn side_of(former: &Former) -> Sidecar {
     side
 }
 
-fn number(uses: &[Use], next: i64, claimant: Option<&Claimant>) -> Vec<Option<JobKey>> {
-    // A lock is a child as well and uses up a number.
+fn number(uuid_uses: &[UuidUse], next: i64, claimant: Option<&Claimant>) -> Vec<Option<JobKey>> {
+    // A lock is a child as well and uuid_uses up a number.
     let step = if claimant.is_some() { 2 } else { 1 };
     let mut numbers = (next..).step_by(step);
-    let keys = uses.iter().map(|known| match known {
-        Use::Taken => None,
-        Use::Free | Use::Marked(_) => numbers.next().map(numbered),
+    let keys = uuid_uses.iter().map(|known| match known {
+        UuidUse::Taken => None,
+        UuidUse::Free | UuidUse::Marked(_) => numbers.next().map(numbered),
     });
     keys.collect()
 }

@@ -11,7 +11,7 @@ use crate::{
         zookeeper::{
             TRIES,
             board_session::BoardSession,
-            link::transaction::{Step, WRITING},
+            link::transaction::{StepKind, WRITING},
             paths::number_of,
             read::find::find,
         },
@@ -99,7 +99,12 @@ impl BoardSession<'_> {
             let mut transaction = self.transaction();
             for (_, posting) in batch {
                 let path = self.paths.new_job();
-                transaction.create(Step::Job, path, posting, CreateMode::PersistentSequential);
+                transaction.create(
+                    StepKind::Job,
+                    path,
+                    posting,
+                    CreateMode::PersistentSequential,
+                );
             }
             match transaction.commit().await? {
                 Ok(created) => return Ok(created.iter().map(|one| Ok(self.posted(one))).collect()),

@@ -14,9 +14,9 @@ use crate::{
         zookeeper::{
             AT_ONCE, TRIES,
             board_session::BoardSession,
-            link::transaction::{Refused, Step, Transaction},
+            link::transaction::{RefusedStep, StepKind, Transaction},
             paths::number_of,
-            read::record::Record,
+            read::record::JobNodes,
         },
     },
     job::{Aftermath, Authority, Outcome, Settlement, Shelf, Witness},
@@ -48,7 +48,7 @@ impl BoardSession<'_> {
     async fn settle_one(
         &self,
         settlement: &Settlement,
-        mut found: Option<Record>,
+        mut found: Option<JobNodes>,
     ) -> Result<Settled> {
         let seen = claim_of(found.as_ref());
         // Why the history lacks the job.
@@ -66,7 +66,7 @@ impl BoardSession<'_> {
             let mut transaction = self.settling(record, settlement, mark.as_ref());
             if settlement.outcome.is_end() && forgotten.is_none() {
                 let past = PastJob::of(settlement, Utc::now());
-                self.remember(&mut transaction, record, past);
+                self.add_to_history(&mut transaction, record, past);
             }
             match self.commit(transaction).await? {
                 Ok(()) => {
@@ -75,10 +75,10 @@ impl BoardSession<'_> {
                         forgotten,
                     });
                 }
-                Err(refused) if refused.step == Step::Past => {
-                    forgotten = self.make_way_for_past(&refused).await?;
+                Err(refused) if refused.step == StepKind::Past => {
+                    forgotten = self.prepare_history_retry(&refused).await?;
                 }
-                Err(refused) => self.make_way(&refused).await?,
+                Err(refused) => self.prepare_retry(&refused).await?,
             }
             found = self.record(Shelf::Board, &settlement.key).await?;
         }
@@ -89,9 +89,9 @@ impl BoardSession<'_> {
     fn permitted<'r>(
         &self,
         settlement: &Settlement,
-        found: Option<&'r Record>,
+        found: Option<&'r JobNodes>,
         seen: &Option<(i64, Vec<u8>)>,
-    ) -> Result<&'r Record> {
+    ) -> Result<&'r JobNodes> {
         let record = self.require(found)?;
         permit(record, settlement)?;
         // Another claim of the same name is not the one that was to be settled.
@@ -104,7 +104,7 @@ impl BoardSession<'_> {
     /// Adds the steps of an outcome, on the condition that nothing has changed.
     fn settling(
         &self,
-        record: &Record,
+        record: &JobNodes,
         settlement: &Settlement,
         mark: Option<&Mark>,
     ) -> Transaction<'_> {
@@ -116,38 +116,38 @@ impl BoardSession<'_> {
             }
             let path = self.paths.job(Shelf::Trash, &record.key);
             let posting = &record.posting.data;
-            transaction.create(Step::Trashed, path, posting, CreateMode::Persistent);
+            transaction.create(StepKind::Trashed, path, posting, CreateMode::Persistent);
         }
         let lock = self.paths.lock(&record.key);
         // That nobody holds it is proven by holding it. Whoever follows the nodes can tell this
         // from a claim, because the job goes in between.
         match &record.lock {
-            Some(node) => transaction.delete(Step::Lock, lock.clone(), node.stat.version),
-            None => transaction.create(Step::Lock, lock.clone(), b"{}", CreateMode::Persistent),
+            Some(node) => transaction.delete(StepKind::Lock, lock.clone(), node.stat.version),
+            None => transaction.create(StepKind::Lock, lock.clone(), b"{}", CreateMode::Persistent),
         }
         let (job, version) = (
             self.paths.job(Shelf::Board, &record.key),
             record.posting.stat.version,
         );
         match outcome {
-            Outcome::Abandon(_) => transaction.check(Step::Job, job, version),
+            Outcome::Abandon(_) => transaction.check(StepKind::Job, job, version),
             Outcome::Consume | Outcome::GiveUp(_) | Outcome::Trash(_) | Outcome::Spent(_) => {
-                transaction.delete(Step::Job, job, version)
+                transaction.delete(StepKind::Job, job, version)
             }
         }
         if record.lock.is_none() {
-            transaction.delete(Step::Lock, lock, 0);
+            transaction.delete(StepKind::Lock, lock, 0);
         }
         if let Some(commit) = &settlement.commit {
             let path = self.paths.move_record(&commit.key());
-            transaction.create(Step::Move, path, b"", CreateMode::Persistent);
+            transaction.create(StepKind::Move, path, b"", CreateMode::Persistent);
         }
         self.note(&mut transaction, record, settlement);
         transaction
     }
 
     /// Updates the sidecar, and ensures that no other client changed it.
-    fn note(&self, transaction: &mut Transaction<'_>, record: &Record, settlement: &Settlement) {
+    fn note(&self, transaction: &mut Transaction<'_>, record: &JobNodes, settlement: &Settlement) {
         let path = self.paths.side(&record.key);
         let outcome = &settlement.outcome;
         let is_unchanged =
@@ -161,31 +161,31 @@ impl BoardSession<'_> {
                 }
                 side
             });
-            return transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
+            return transaction.put(StepKind::Sidecar, path, &record.side, side.as_ref());
         }
         match &record.side {
             Some(node) if outcome.is_end() => {
-                transaction.delete(Step::Sidecar, path, node.stat.version);
+                transaction.delete(StepKind::Sidecar, path, node.stat.version);
             }
-            Some(node) => transaction.check(Step::Sidecar, path, node.stat.version),
-            None => transaction.assert_absent(Step::Sidecar, path),
+            Some(node) => transaction.check(StepKind::Sidecar, path, node.stat.version),
+            None => transaction.assert_absent(StepKind::Sidecar, path),
         }
     }
 
     /// Prepares another attempt after a refusal; fails if a retry cannot help.
-    pub(crate) async fn make_way(&self, refused: &Refused) -> Result<()> {
+    pub(crate) async fn prepare_retry(&self, refused: &RefusedStep) -> Result<()> {
         match (refused.step, &refused.error) {
-            (Step::Trashed, Error::NodeExists) => {
+            (StepKind::Trashed, Error::NodeExists) => {
                 let node = refused.path.clone();
                 Err(BoardError::TrashTaken { node })
             }
             // The parent node is missing.
-            (Step::Trashed, Error::NoNode) => {
+            (StepKind::Trashed, Error::NoNode) => {
                 self.make_folder(&self.paths.folder(Shelf::Trash)).await
             }
-            (Step::Sidecar, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
-            (Step::Move, Error::NoNode) => self.make_folder(&self.paths.moves()).await,
-            (Step::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
+            (StepKind::Sidecar, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
+            (StepKind::Move, Error::NoNode) => self.make_folder(&self.paths.moves()).await,
+            (StepKind::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
             (_, Error::NotEmpty) => {
                 let below = self.session.children(&refused.path).await?;
                 match below.is_empty() {
@@ -202,12 +202,12 @@ impl BoardSession<'_> {
 }
 
 /// Returns the identity of a claim as read; `None` if the job is unclaimed.
-fn claim_of(found: Option<&Record>) -> Option<(i64, Vec<u8>)> {
+fn claim_of(found: Option<&JobNodes>) -> Option<(i64, Vec<u8>)> {
     let lock = found?.lock.as_ref()?;
     Some((lock.stat.czxid, lock.data.clone()))
 }
 
-fn permit(record: &Record, settlement: &Settlement) -> Result<()> {
+fn permit(record: &JobNodes, settlement: &Settlement) -> Result<()> {
     // If a path ends one node too early, a whole board looks like a malformed record.
     if number_of(&record.key).is_none() && record.posting.data.is_empty() {
         return Err(BoardError::Malformed {

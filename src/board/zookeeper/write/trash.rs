@@ -12,9 +12,9 @@ use crate::{
         zookeeper::{
             AT_ONCE, TRIES,
             board_session::BoardSession,
-            link::transaction::{Refused, Step},
+            link::transaction::{RefusedStep, StepKind},
             paths::is_numbered,
-            read::record::Record,
+            read::record::JobNodes,
         },
     },
     job::{Edit, JobKey, Purge, Restore, Shelf},
@@ -47,24 +47,24 @@ impl BoardSession<'_> {
             }
             let tried = match is_trashed {
                 true => self.try_to_restore(record, restore).await?,
-                false => self.try_to_hasten(record, restore).await?,
+                false => self.try_to_retry_now(record, restore).await?,
             };
             let Err(refused) = tried else {
                 return Ok(());
             };
-            if is_trashed && refused.step == Step::Job && refused.error == Error::NodeExists {
+            if is_trashed && refused.step == StepKind::Job && refused.error == Error::NodeExists {
                 return Err(self.taken(record).await?);
             }
-            self.make_way(&refused).await?;
+            self.prepare_retry(&refused).await?;
         }
         Err(BoardError::Changed)
     }
 
     async fn try_to_restore(
         &self,
-        record: &Record,
+        record: &JobNodes,
         restore: &Restore,
-    ) -> Result<Result<(), Refused>> {
+    ) -> Result<Result<(), RefusedStep>> {
         let mark = self.mark_of(record).await?;
         if mark.as_ref().is_some_and(|mark| mark.on_board.is_some()) {
             return Err(exists(record));
@@ -75,21 +75,21 @@ impl BoardSession<'_> {
         // Delete before creating: followers of the nodes can then distinguish it from a new job.
         let version = record.posting.stat.version;
         transaction.delete(
-            Step::Trashed,
+            StepKind::Trashed,
             self.paths.job(Shelf::Trash, &record.key),
             version,
         );
         // A lock left by an earlier life of the job would claim it.
         if let Some(node) = stray {
-            transaction.delete(Step::Lock, lock, node.stat.version);
+            transaction.delete(StepKind::Lock, lock, node.stat.version);
         }
         let path = self.paths.job(Shelf::Board, &record.key);
         let posting = &record.posting.data;
-        transaction.create(Step::Job, path, posting, CreateMode::Persistent);
+        transaction.create(StepKind::Job, path, posting, CreateMode::Persistent);
         if record.side.is_some() || restore.remark.is_some() {
             let path = self.paths.side(&record.key);
             let side = record.side().map(|side| side.restored(restore));
-            transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
+            transaction.put(StepKind::Sidecar, path, &record.side, side.as_ref());
         }
         if let Some(mark) = &mark {
             mark.move_to_board(&mut transaction, &record.key);
@@ -97,11 +97,11 @@ impl BoardSession<'_> {
         self.commit(transaction).await
     }
 
-    async fn try_to_hasten(
+    async fn try_to_retry_now(
         &self,
-        record: &Record,
+        record: &JobNodes,
         restore: &Restore,
-    ) -> Result<Result<(), Refused>> {
+    ) -> Result<Result<(), RefusedStep>> {
         if record.lock.is_some() {
             let owner = record.holding().0.and_then(|holding| holding.owner);
             return Err(BoardError::AlreadyClaimed { owner });
@@ -131,15 +131,15 @@ impl BoardSession<'_> {
         let mut transaction = self.transaction();
         // Holding the lock proves that the job is unclaimed. Followers of the nodes learn the event from the writes
         // in between, not from the sidecar.
-        transaction.create(Step::Lock, lock.clone(), b"{}", CreateMode::Persistent);
-        transaction.set(Step::Job, job, &posting, version);
-        transaction.delete(Step::Lock, lock, 0);
+        transaction.create(StepKind::Lock, lock.clone(), b"{}", CreateMode::Persistent);
+        transaction.set(StepKind::Job, job, &posting, version);
+        transaction.delete(StepKind::Lock, lock, 0);
         let path = self.paths.side(&record.key);
-        transaction.put(Step::Sidecar, path, &record.side, Some(&side));
+        transaction.put(StepKind::Sidecar, path, &record.side, Some(&side));
         self.commit(transaction).await
     }
 
-    fn edited(&self, record: &Record, edit: &Edit) -> Result<Vec<u8>> {
+    fn edited(&self, record: &JobNodes, edit: &Edit) -> Result<Vec<u8>> {
         let edited = json::edited(&record.posting.data, edit, Limit::USUAL);
         let edited = edited.map_err(|problem| BoardError::Malformed {
             key: record.key.clone(),
@@ -152,9 +152,9 @@ impl BoardSession<'_> {
     }
 
     /// Returns the job that already occupies the location on the board.
-    async fn taken(&self, record: &Record) -> Result<BoardError> {
+    async fn taken(&self, record: &JobNodes) -> Result<BoardError> {
         let there = self.record(Shelf::Board, &record.key).await?;
-        let is_it = |there: &Record| {
+        let is_it = |there: &JobNodes| {
             let uuid = uuid_of(&there.posting);
             uuid.is_some() && uuid == uuid_of(&record.posting)
         };
@@ -174,25 +174,25 @@ impl BoardSession<'_> {
             let record = self.require(found.as_ref())?;
             let mut transaction = self.transaction();
             let path = self.paths.job(Shelf::Trash, key);
-            transaction.delete(Step::Trashed, path, record.posting.stat.version);
+            transaction.delete(StepKind::Trashed, path, record.posting.stat.version);
             if let Some(node) = &record.side
                 && !self.is_on_board(key).await?
             {
-                transaction.delete(Step::Sidecar, self.paths.side(key), node.stat.version);
+                transaction.delete(StepKind::Sidecar, self.paths.side(key), node.stat.version);
             }
             if settled.forgotten.is_none() {
                 let past = PastJob::purged(purge, Utc::now());
-                self.remember(&mut transaction, record, past);
+                self.add_to_history(&mut transaction, record, past);
             }
             match self.commit(transaction).await? {
                 Ok(()) => return Ok(settled),
                 // It went meanwhile; the next read shows it.
-                Err(refused) if refused.step == Step::Trashed && refused.error == Error::NoNode => {
+                Err(refused)
+                    if refused.step == StepKind::Trashed && refused.error == Error::NoNode => {}
+                Err(refused) if refused.step == StepKind::Past => {
+                    settled.forgotten = self.prepare_history_retry(&refused).await?;
                 }
-                Err(refused) if refused.step == Step::Past => {
-                    settled.forgotten = self.make_way_for_past(&refused).await?;
-                }
-                Err(refused) => self.make_way(&refused).await?,
+                Err(refused) => self.prepare_retry(&refused).await?,
             }
         }
         Err(BoardError::Changed)
@@ -205,7 +205,7 @@ impl BoardSession<'_> {
     }
 }
 
-fn exists(record: &Record) -> BoardError {
+fn exists(record: &JobNodes) -> BoardError {
     let uuid =
         json::decode(&record.posting.data, Detail::Brief, Limit::USUAL).map(|posting| posting.uuid);
     BoardError::Exists {

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use crate::{board::Event, job::JobKey};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Change {
-    OfJob(Step, JobKey),
+pub(crate) enum NodeChange {
+    OfJob(NodeEvent, JobKey),
     /// A complete event.
     Event(Box<Event>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum NodeEvent {
     JobCame,
     JobWent,
     LockCame,
@@ -20,10 +20,10 @@ pub(crate) enum Step {
     TrashCame,
     TrashWent,
     /// A node of this job was overwritten, which no client does.
-    Meddled,
+    Rewritten,
 }
 
-impl Change {
+impl NodeChange {
     pub(crate) fn job(&self) -> Option<&JobKey> {
         match self {
             Self::OfJob(_, key) => Some(key),
@@ -32,28 +32,18 @@ impl Change {
     }
 }
 
-impl Step {
-    /// Whether it concerns the board, whose changes arrive in order.
-    pub(super) fn is_on_board(&self) -> bool {
-        matches!(
-            self,
-            Self::JobCame | Self::JobWent | Self::LockCame | Self::LockWent
-        )
-    }
-}
-
 /// Ordered. The cost of a change does not depend on the length, so that a slow subscriber can catch up.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct NodeChanges {
     /// By number; numbers are never reused.
-    all: BTreeMap<u64, Change>,
+    all: BTreeMap<u64, NodeChange>,
     /// The numbers of each job's changes, in order.
     of_job: HashMap<JobKey, VecDeque<u64>>,
     end: u64,
 }
 
-impl Changes {
-    pub(crate) fn push(&mut self, change: Change) {
+impl NodeChanges {
+    pub(crate) fn push(&mut self, change: NodeChange) {
         if let Some(key) = change.job() {
             let numbers = self.of_job.entry(key.clone()).or_default();
             numbers.push_back(self.end);
@@ -74,38 +64,40 @@ impl Changes {
         self.all.len()
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.all.clear();
-        self.of_job.clear();
-    }
-
-    pub(crate) fn since(&self, number: u64) -> impl Iterator<Item = &Change> {
+    pub(crate) fn since(&self, number: u64) -> impl Iterator<Item = &NodeChange> {
         self.all.range(number..).map(|(_, change)| change)
     }
 
-    pub(super) fn pop_before(&mut self, number: u64) -> Option<Change> {
+    pub(super) fn pop_before(&mut self, number: u64) -> Option<NodeChange> {
         let (&first, _) = self.all.first_key_value()?;
         (first < number).then(|| self.remove(first)).flatten()
     }
 
-    pub(super) fn of(&self, key: &JobKey) -> impl Iterator<Item = Step> {
+    pub(super) fn of(&self, key: &JobKey) -> impl Iterator<Item = NodeEvent> {
         self.numbered(key).map(|(_, step)| step)
     }
 
-    pub(super) fn take(&mut self, wanted: Step, key: &JobKey) -> bool {
+    /// Returns the next change of a job's nodes on the board, which arrive in order.
+    pub(super) fn next_on_board(&self, key: &JobKey) -> Option<NodeEvent> {
+        use NodeEvent::{JobCame, JobWent, LockCame, LockWent};
+        self.of(key)
+            .find(|kind| matches!(kind, JobCame | JobWent | LockCame | LockWent))
+    }
+
+    pub(super) fn take(&mut self, wanted: NodeEvent, key: &JobKey) -> bool {
         let found = self.numbered(key).find(|(_, step)| *step == wanted);
         found.is_some_and(|(at, _)| self.remove(at).is_some())
     }
 
-    fn numbered(&self, key: &JobKey) -> impl Iterator<Item = (u64, Step)> {
+    fn numbered(&self, key: &JobKey) -> impl Iterator<Item = (u64, NodeEvent)> {
         let numbers = self.of_job.get(key).into_iter().flatten();
         numbers.filter_map(|number| match self.all.get(number)? {
-            Change::OfJob(step, _) => Some((*number, *step)),
-            Change::Event(_) => None,
+            NodeChange::OfJob(step, _) => Some((*number, *step)),
+            NodeChange::Event(_) => None,
         })
     }
 
-    fn remove(&mut self, number: u64) -> Option<Change> {
+    fn remove(&mut self, number: u64) -> Option<NodeChange> {
         let change = self.all.remove(&number)?;
         if let Some(key) = change.job()
             && let Some(numbers) = self.of_job.get_mut(key)

@@ -46,64 +46,69 @@ fn lock_of(owner: &str) -> SeenLock {
     SeenLock::Held(owner, fence)
 }
 
-fn locked(lock: SeenLock) -> Seen {
-    Seen {
+fn locked(lock: SeenLock) -> SeenNodes {
+    SeenNodes {
         lock,
-        ..Seen::default()
+        ..SeenNodes::default()
     }
 }
 
-fn there() -> Seen {
-    Seen {
+fn there() -> SeenNodes {
+    SeenNodes {
         job: Some(known(None)),
-        ..Seen::default()
+        ..SeenNodes::default()
     }
 }
 
-fn gone() -> Seen {
-    Seen::default()
+fn gone() -> SeenNodes {
+    SeenNodes::default()
 }
 
 const NAME: &str = "job0000000001";
 
-fn job_came() -> Change {
-    Change::OfJob(Step::JobCame, key())
+fn job_came() -> NodeChange {
+    NodeChange::OfJob(NodeEvent::JobCame, key())
 }
 
-fn job_went() -> Change {
-    Change::OfJob(Step::JobWent, key())
+fn job_went() -> NodeChange {
+    NodeChange::OfJob(NodeEvent::JobWent, key())
 }
 
-fn lock_came() -> Change {
-    Change::OfJob(Step::LockCame, key())
+fn lock_came() -> NodeChange {
+    NodeChange::OfJob(NodeEvent::LockCame, key())
 }
 
-fn lock_went() -> Change {
-    Change::OfJob(Step::LockWent, key())
+fn lock_went() -> NodeChange {
+    NodeChange::OfJob(NodeEvent::LockWent, key())
 }
 
-fn trash_came() -> Change {
-    Change::OfJob(Step::TrashCame, key())
+fn trash_came() -> NodeChange {
+    NodeChange::OfJob(NodeEvent::TrashCame, key())
 }
 
-fn trash_went() -> Change {
-    Change::OfJob(Step::TrashWent, key())
+fn trash_went() -> NodeChange {
+    NodeChange::OfJob(NodeEvent::TrashWent, key())
 }
 
 type Told = Vec<(EventKind, String)>;
 
-fn queue(changes: &[Change]) -> Changes {
-    let mut queue = Changes::default();
+fn queue(changes: &[NodeChange]) -> NodeChanges {
+    let mut queue = NodeChanges::default();
     changes.iter().for_each(|change| queue.push(change.clone()));
     queue
 }
 
 /// Reports the first changes, using the later ones as context.
-fn events_of(picture: &mut Picture, changes: &[Change], count: u64, seen: Seen) -> Told {
-    let mut changes = queue(changes);
+fn events_of(
+    picture: &mut NodePicture,
+    changes: &[NodeChange],
+    count: u64,
+    seen: SeenNodes,
+) -> Told {
+    picture.changes = queue(changes);
     let mut observations = Observations::default();
     observations.add(JobKey::new(NAME), seen);
-    let events = picture.tell(&mut changes, count, &observations);
+    let events = picture.events_before(count, &observations);
     let owner = |event: Event| event.owner.map_or(String::new(), |owner| owner.to_string());
     events
         .into_iter()
@@ -111,20 +116,20 @@ fn events_of(picture: &mut Picture, changes: &[Change], count: u64, seen: Seen) 
         .collect()
 }
 
-fn board(owner: Option<&str>) -> Picture {
-    let mut picture = Picture::default();
+fn board(owner: Option<&str>) -> NodePicture {
+    let mut picture = NodePicture::default();
     picture.add_to_board(key(), known(owner), false);
     picture
 }
 
-fn trash() -> Picture {
-    let mut picture = Picture::default();
+fn trash() -> NodePicture {
+    let mut picture = NodePicture::default();
     picture.add_to_trash(key(), known(None));
     picture
 }
 
 /// Reports changes of a board with one job.
-fn events_on_a_board(owner: Option<&str>, changes: &[Change], seen: Seen) -> Told {
+fn events_on_a_board(owner: Option<&str>, changes: &[NodeChange], seen: SeenNodes) -> Told {
     let all = changes.len() as u64;
     events_of(&mut board(owner), changes, all, seen)
 }
@@ -138,8 +143,8 @@ fn change_is_interpreted_by_the_changes_that_follow() {
     use EventKind::{Abandoned, Claimed, Consumed, Trashed};
     type Case<'a> = (
         Option<&'a str>,
-        &'a [Change],
-        Seen,
+        &'a [NodeChange],
+        SeenNodes,
         &'a [(EventKind, String)],
     );
     let ada = Some("ada");
@@ -180,7 +185,7 @@ fn change_is_interpreted_by_the_changes_that_follow() {
         (
             ada,
             &[lock_went(), lock_came()],
-            Seen {
+            SeenNodes {
                 job: Some(known(None)),
                 ..locked(lock_of("bob"))
             },
@@ -222,19 +227,22 @@ fn unobserved_claim_is_reported_without_an_owner() {
 #[test]
 fn unobserved_job_is_a_resync() {
     let came_and_went = [job_came(), lock_came(), lock_went(), job_went()];
-    let mut picture = Picture::default();
+    let mut picture = NodePicture::default();
     assert_eq!(
         events_of(&mut picture, &came_and_went, 4, gone()),
         [by(EventKind::Resync, "")]
     );
     // Each job is named once.
-    let mut changes = queue(&[came_and_went.clone(), came_and_went.clone()].concat());
-    let events = Picture::default().tell(&mut changes, 8, &Observations::default());
+    let mut twice = NodePicture {
+        changes: queue(&[came_and_went.clone(), came_and_went.clone()].concat()),
+        ..NodePicture::default()
+    };
+    let events = twice.events_before(8, &Observations::default());
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].subject.as_ref().unwrap().key, key());
     // Unless it is found in the trash.
     let trashed = [&came_and_went[..], &[trash_came()]].concat();
-    let seen = Seen {
+    let seen = SeenNodes {
         trashed: Some(known(None)),
         ..gone()
     };
@@ -248,7 +256,7 @@ fn unobserved_job_is_a_resync() {
 #[test]
 fn known_state_is_not_reported_again() {
     let ada = Some("ada");
-    let seen = Seen {
+    let seen = SeenNodes {
         job: Some(known(None)),
         ..locked(lock_of("ada"))
     };
@@ -261,7 +269,7 @@ fn known_state_is_not_reported_again() {
         [by(EventKind::Abandoned, "ada")]
     );
     // A lock of another job, or of none.
-    let mut picture = Picture::default();
+    let mut picture = NodePicture::default();
     assert_eq!(events_of(&mut picture, &ended, 2, gone()), []);
     assert_eq!(events_of(&mut picture, &[job_went()], 1, gone()), []);
 }
@@ -281,13 +289,13 @@ fn vacant_lock_is_no_claim_but_its_end_frees_the_job() {
 #[test]
 fn foreign_write_to_a_node_is_a_resync() {
     let mut picture = board(Some("ada"));
-    let seen = Seen {
+    let seen = SeenNodes {
         job: Some(known(None)),
         ..locked(lock_of("bob"))
     };
-    let meddled = [Change::OfJob(Step::Meddled, key())];
+    let rewritten = [NodeChange::OfJob(NodeEvent::Rewritten, key())];
     assert_eq!(
-        events_of(&mut picture, &meddled, 1, seen),
+        events_of(&mut picture, &rewritten, 1, seen),
         [by(EventKind::Resync, "")]
     );
     let abandoned = [by(EventKind::Abandoned, "bob")];
@@ -302,7 +310,7 @@ fn write_under_a_short_lock_is_a_retry() {
     use EventKind::{Abandoned, Claimed, Restored};
     let retried = [
         lock_came(),
-        Change::OfJob(Step::Meddled, key()),
+        NodeChange::OfJob(NodeEvent::Rewritten, key()),
         lock_went(),
     ];
     for end in 1..=3 {
@@ -328,7 +336,7 @@ fn job_leaving_the_trash_is_restored_or_purged() {
         [by(Purged, "")]
     );
     assert_eq!(
-        events_of(&mut Picture::default(), &[job_came()], 1, there()),
+        events_of(&mut NodePicture::default(), &[job_came()], 1, there()),
         [by(Posted, "")]
     );
 }
@@ -343,7 +351,7 @@ fn trash_changes_of_another_board_are_ignored() {
         };
         Known::told(&subject)
     };
-    let trashed = || Seen {
+    let trashed = || SeenNodes {
         trashed: Some(theirs()),
         ..gone()
     };
@@ -353,7 +361,7 @@ fn trash_changes_of_another_board_are_ignored() {
         [by(Consumed, "ada")]
     );
     // A restore or purge on this board still finds it.
-    let mut picture = Picture::default();
+    let mut picture = NodePicture::default();
     assert_eq!(events_of(&mut picture, &[trash_came()], 1, trashed()), []);
     let both = [trash_went(), job_came()];
     assert_eq!(
@@ -366,15 +374,12 @@ fn trash_changes_of_another_board_are_ignored() {
 fn partly_read_changes_are_reported_later() {
     use EventKind::{Abandoned, Claimed, Consumed};
     let mut picture = board(Some("ada"));
-    let mut changes = queue(&[lock_went(), lock_came(), lock_went(), job_went()]);
+    picture.changes = queue(&[lock_went(), lock_came(), lock_went(), job_went()]);
     let kinds = |events: Vec<Event>| -> Vec<_> { events.iter().map(|event| event.kind).collect() };
     let observations = Observations::default();
-    let first = picture.tell(&mut changes, 2, &observations);
+    let first = picture.events_before(2, &observations);
     assert!(first.iter().all(|event| event.time == first[0].time));
     assert_eq!(kinds(first), [Abandoned, Claimed]);
-    assert_eq!(
-        kinds(picture.tell(&mut changes, 4, &observations)),
-        [Consumed]
-    );
-    assert!(changes.is_empty());
+    assert_eq!(kinds(picture.events_before(4, &observations)), [Consumed]);
+    assert!(picture.changes.is_empty());
 }
