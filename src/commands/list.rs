@@ -17,7 +17,7 @@ use super::{
 use crate::{
     board::{
         Board, BoardError, BoardExt as _, Detail, Order, Query, Which,
-        filter::{Field, Filter, Filters},
+        filter::{FieldPath, Filter, Filters},
     },
     context::Context,
     diagnosis::{ProblemSelector, Snapshot, signature, surroundings},
@@ -135,9 +135,9 @@ pub(crate) struct ListArgs {
         value_name = "FIELD",
         value_delimiter = ',',
         requires = "count",
-        value_parser = Words { all: Field::names, read: Field::read }
+        value_parser = Words { all: FieldPath::names, read: FieldPath::read }
     )]
-    by: Vec<Field>,
+    by: Vec<FieldPath>,
 }
 
 impl ListArgs {
@@ -304,7 +304,7 @@ fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
     let is_of_octavia = ctx.config.board.value.is_of_octavia();
     let titles = is_of_octavia && ctx.out.format() == Format::Table;
     let shows_details = (ctx.out.is_json() || titles) && !args.count;
-    let needs_details = args.sort.needs_details() || args.by.iter().any(Field::needs_details);
+    let needs_details = args.sort.needs_details() || args.by.iter().any(FieldPath::needs_details);
     Query {
         shelf: args.shelf(),
         which: if args.unclaimed || args.state == Some(State::Unclaimed) {

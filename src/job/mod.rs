@@ -4,6 +4,7 @@ mod claim;
 mod conductor;
 mod details;
 mod edit;
+mod fields;
 mod former;
 mod history;
 mod key;
@@ -32,6 +33,7 @@ pub(crate) use self::{
     },
     details::Details,
     edit::Edit,
+    fields::{FieldKind, FieldSource, FieldValue, JobField},
     former::Former,
     history::{Failure, History, LONGEST, Said, shortened},
     key::{JobKey, usual},
@@ -231,6 +233,13 @@ impl Entry {
         match self {
             Self::Job(job) => job.state(),
             Self::Malformed(_) => State::Malformed,
+        }
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Self::Job(job) => job.size,
+            Self::Malformed(record) => record.size,
         }
     }
 

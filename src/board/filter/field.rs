@@ -1,108 +1,53 @@
 //! The fields of a filter, and the operators of each.
 
-use std::{fmt::Display, str::FromStr};
+use std::{borrow::Cow, fmt::Display, str::FromStr, time::Duration};
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
 use strsim::levenshtein;
 
 use super::{
-    details::{self, Path},
     error::Fault,
-    number,
     operator::{self, Comparison, Operator, Relation},
-    reading::{Value, read, searched},
-    text::Pattern,
+    values::{DetailsCheck, Path, Pattern, size, whole},
 };
 use crate::{
     duration,
-    job::{Departure, Entry, Priority, State},
-    names::named,
+    job::{Departure, Entry, FieldKind, FieldSource, FieldValue, Job, JobField, Priority, State},
 };
 
-named! {
-    /// All fields but the details.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-    pub(crate) enum FieldName ("field", str::eq) {
-        Name => "name",
-        State => "state",
-        Owner => "owner",
-        Priority => "priority",
-        Sequence => "sequence",
-        Age => "age",
-        Held => "held",
-        Expires => "expires",
-        Attempts => "attempts",
-        Size => "size",
-        Trashed => "trashed",
-        Ended => "ended",
-        Outcome => "outcome",
-        By => "by",
-        Action => "action",
-        Reason => "reason",
-        Waited => "waited",
-        Took => "took",
-        ExitCode => "exit_code",
-        LoadBalancer => "lb",
-        Amphora => "amphora",
-    }
-}
-
 /// The field that has subfields.
-pub(super) const DETAILS: &str = "details";
+const DETAILS: &str = "details";
 
 /// The value of a missing field; the glob `[n]one` matches that text.
 const NONE: &str = "none";
 
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    FieldName::ALL.iter().map(|it| it.name()).chain([DETAILS])
-}
-
-/// The type of a field, which determines its operators.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Text,
-    State,
-    Departure,
-    /// Greater is more urgent.
-    Priority,
-    Number,
-    Size,
-    /// A growing duration, so equality would never match.
-    Span,
-    /// The duration since an event.
-    Since,
-    /// Any JSON value.
-    Details,
-}
-
-impl Kind {
-    /// Lists the operators of the type.
+impl FieldKind {
     fn operators(self) -> &'static str {
         match self {
             Self::Text | Self::Details => "= != ~ !~ < <= > >=",
-            Self::State | Self::Departure => "= != ~ !~",
+            Self::State | Self::Outcome => "= != ~ !~",
             Self::Priority | Self::Number | Self::Size => "= != < <= > >=",
             Self::Span | Self::Since => "< <= > >=, or = and != with `none`",
         }
     }
 }
 
+/// A field of a job, or a path into its details.
 #[derive(Debug, Clone)]
-pub(crate) enum Field {
-    Named(FieldName),
+pub(crate) enum FieldPath {
+    Named(JobField),
     Details(Path),
 }
 
-impl Field {
+impl FieldPath {
     /// Finds a field by its name, such as `owner` or `details.a.0.b`.
     pub(super) fn named(text: &str) -> Result<Self, Fault> {
         match text.split_once('.') {
             Some((DETAILS, path)) => Ok(Self::Details(Path::read(path)?)),
             None if text == DETAILS => Ok(Self::Details(Path::WHOLE)),
-            _ => match text.parse() {
-                Ok(name) => Ok(Self::Named(name)),
-                Err(_) => Err(Fault::UnknownField {
+            _ => match JobField::ALL.iter().find(|it| it.name() == text) {
+                Some(field) => Ok(Self::Named(*field)),
+                None => Err(Fault::UnknownField {
                     name: text.to_owned(),
                     perhaps: perhaps(text),
                     fields: fields(),
@@ -111,26 +56,41 @@ impl Field {
         }
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        Self::named(text).map_err(|fault| fault.to_string())
+    }
+
+    pub(crate) fn names() -> Vec<&'static str> {
+        let fields = JobField::ALL.iter().map(|it| it.name());
+        fields.chain([DETAILS]).collect()
+    }
+
+    pub(crate) fn name(&self) -> String {
         match self {
-            Self::Details(_) => Kind::Details,
-            Self::Named(name) => match name {
-                FieldName::Name
-                | FieldName::Owner
-                | FieldName::LoadBalancer
-                | FieldName::Amphora => Kind::Text,
-                FieldName::By | FieldName::Action | FieldName::Reason => Kind::Text,
-                FieldName::State => Kind::State,
-                FieldName::Outcome => Kind::Departure,
-                FieldName::Priority => Kind::Priority,
-                FieldName::Sequence | FieldName::Attempts | FieldName::ExitCode => Kind::Number,
-                FieldName::Size => Kind::Size,
-                FieldName::Expires | FieldName::Waited | FieldName::Took => Kind::Span,
-                FieldName::Age | FieldName::Held | FieldName::Trashed | FieldName::Ended => {
-                    Kind::Since
-                }
-            },
+            Self::Details(path) => path.name(DETAILS),
+            Self::Named(field) => field.name().to_owned(),
         }
+    }
+
+    pub(super) fn kind(&self) -> FieldKind {
+        match self {
+            Self::Details(_) => FieldKind::Details,
+            Self::Named(field) => field.kind(),
+        }
+    }
+
+    /// Returns the value in a record; `None` matches `none`.
+    pub(super) fn value<'a>(&self, entry: &'a Entry) -> Option<FieldValue<'a>> {
+        let path = match self {
+            Self::Named(field) => return field.read(entry),
+            Self::Details(path) => path,
+        };
+        // Details that were not fetched are missing like any others.
+        let value = match entry.job()?.details()? {
+            Cow::Borrowed(details) => path.find(details).map(Cow::Borrowed),
+            Cow::Owned(details) => path.find(&details).cloned().map(Cow::Owned),
+        };
+        value.map(FieldValue::Json)
     }
 
     /// Returns its operators, the most common first.
@@ -139,7 +99,7 @@ impl Field {
         let mut operators: Vec<_> = words.filter(|it| it.starts_with(operator::CHARS)).collect();
         // Users usually look for long durations.
         let usual = operators.iter().position(|it| *it == ">=");
-        if let (Kind::Span | Kind::Since, Some(usual)) = (self.kind(), usual) {
+        if let (FieldKind::Span | FieldKind::Since, Some(usual)) = (self.kind(), usual) {
             operators.rotate_left(usual);
         }
         operators
@@ -151,20 +111,14 @@ impl Field {
     }
 
     pub(crate) fn needs_details(&self) -> bool {
-        let is_inside = matches!(
-            self,
-            Self::Named(FieldName::LoadBalancer | FieldName::Amphora)
-        );
-        is_inside || self.has_fields()
+        self.source() == FieldSource::Details
     }
 
-    /// Whether events carry the value, so that the job need not be read.
-    pub(super) fn is_told_by_events(&self) -> bool {
-        use FieldName::{Owner, Priority, Sequence, State};
-        matches!(
-            self,
-            Self::Named(FieldName::Name | State | Owner | Priority | Sequence)
-        )
+    fn source(&self) -> FieldSource {
+        match self {
+            Self::Details(_) => FieldSource::Details,
+            Self::Named(field) => field.source(),
+        }
     }
 
     /// Fails if the type of the field does not allow the operator or the value.
@@ -173,99 +127,123 @@ impl Field {
         let is_same = matches!(relation, Relation::Is);
         let kind = self.kind();
         // For other fields an empty value is a mistake.
-        let knows_empty = matches!(kind, Kind::Text | Kind::Details);
-        if value.is_empty() && !(is_same && knows_empty) {
+        let allows_empty = matches!(kind, FieldKind::Text | FieldKind::Details);
+        if value.is_empty() && !(is_same && allows_empty) {
             return Err(Fault::NoValue(name));
         }
-        if value == NONE && is_same && kind != Kind::State {
-            return Ok(Test::new(self, Check::Nothing));
+        if value == NONE && is_same && kind != FieldKind::State {
+            return Ok(Test::new(self, Predicate::Missing));
         }
         let unfit = Fault::Unfit {
             operator: name,
             field: match &self {
-                Self::Named(name) => name.name(),
+                Self::Named(field) => field.name(),
                 Self::Details(_) => DETAILS,
             },
             fitting: kind.operators(),
         };
-        let check = match (kind, relation) {
-            (Kind::Text, relation) => Check::Text(Pattern::new(relation, value)?),
-            (Kind::State, Relation::Is) => Check::Text(known::<State>(value)?),
-            (Kind::Departure, Relation::Is) => Check::Text(known::<Departure>(value)?),
-            (Kind::State | Kind::Departure, Relation::Like) => {
-                Check::Text(Pattern::caseless(value)?)
+        let predicate = match (kind, relation) {
+            (FieldKind::Text, relation) => Predicate::Text(Pattern::new(relation, value)?),
+            (FieldKind::State, Relation::Is) => Predicate::Text(literal::<State>(value)?),
+            (FieldKind::Outcome, Relation::Is) => Predicate::Text(literal::<Departure>(value)?),
+            (FieldKind::State | FieldKind::Outcome, Relation::Like) => {
+                Predicate::Text(Pattern::caseless(value)?)
             }
-            (Kind::State | Kind::Departure, Relation::Order(_)) => return Err(unfit),
-            (Kind::Priority, relation) => {
+            (FieldKind::State | FieldKind::Outcome, Relation::Order(_)) => return Err(unfit),
+            (FieldKind::Priority, relation) => {
                 let order = relation.order().ok_or(unfit)?;
-                Check::Priority(Comparison::new(order, value.parse()?))
+                Predicate::Priority(Comparison::new(order, value.parse()?))
             }
-            (Kind::Number | Kind::Size, relation) => {
+            (FieldKind::Number | FieldKind::Size, relation) => {
                 let order = relation.order().ok_or(unfit)?;
                 let number = match kind {
-                    Kind::Size => number::size(value)?,
-                    _ => number::whole(value)?,
+                    FieldKind::Size => size(value)?,
+                    _ => whole(value)?,
                 };
-                Check::Number(Comparison::new(order, number))
+                Predicate::Number(Comparison::new(order, number))
             }
-            (Kind::Span | Kind::Since, relation) => {
+            (FieldKind::Span | FieldKind::Since, relation) => {
                 let order = relation.strict_order().ok_or(unfit)?;
-                Check::Span(Comparison::new(order, duration::parse(value)?))
+                Predicate::Span(Comparison::new(order, duration::parse(value)?))
             }
-            (Kind::Details, relation) => Check::Json(details::Check::new(relation, value)?),
+            (FieldKind::Details, relation) => Predicate::Json(DetailsCheck::new(relation, value)?),
         };
-        Ok(Test::new(self, check))
+        Ok(Test::new(self, predicate))
     }
 }
 
 /// A condition on an entry.
 #[derive(Debug, Clone)]
 pub(super) struct Test {
-    field: Field,
-    check: Check,
+    field: FieldPath,
+    predicate: Predicate,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Check {
-    /// The field is missing.
-    Nothing,
+pub(super) enum Predicate {
+    Missing,
     Text(Pattern),
     Priority(Comparison<Priority>),
     Number(Comparison<i128>),
-    Span(Comparison<std::time::Duration>),
-    Json(details::Check),
-    /// The text occurs in a searchable field.
+    Span(Comparison<Duration>),
+    Json(DetailsCheck),
     Search(Pattern),
 }
 
 impl Test {
-    pub(super) fn new(field: Field, check: Check) -> Self {
-        Self { field, check }
+    pub(super) fn new(field: FieldPath, predicate: Predicate) -> Self {
+        Self { field, predicate }
     }
 
     /// Whether the condition holds; false if the value is missing.
     pub(super) fn holds(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
-        if let Check::Search(pattern) = &self.check {
+        if let Predicate::Search(pattern) = &self.predicate {
             return searched(entry).any(|text| pattern.fits(&text));
         }
-        match (&self.check, read(&self.field, entry, now)) {
-            (Check::Nothing, value) => value.is_none(),
-            (Check::Text(pattern), Some(Value::Text(text))) => pattern.fits(&text),
-            (Check::Priority(comparison), Some(Value::Priority(it))) => comparison.fits(&it),
-            (Check::Number(comparison), Some(Value::Number(it))) => comparison.fits(&it),
-            (Check::Span(comparison), Some(Value::Span(it))) => comparison.fits(&it),
-            (Check::Json(check), Some(Value::Json(value))) => check.fits(&value),
+        match (&self.predicate, self.field.value(entry)) {
+            (Predicate::Missing, value) => value.is_none(),
+            (Predicate::Text(pattern), Some(FieldValue::Text(text))) => pattern.fits(&text),
+            (Predicate::Priority(comparison), Some(FieldValue::Priority(it))) => {
+                comparison.fits(&it)
+            }
+            (Predicate::Number(comparison), Some(FieldValue::Number(it))) => comparison.fits(&it),
+            (Predicate::Span(comparison), Some(value)) => {
+                value.span(now).is_some_and(|it| comparison.fits(&it))
+            }
+            (Predicate::Json(predicate), Some(FieldValue::Json(value))) => predicate.fits(&value),
             _ => false,
         }
     }
 
+    /// Returns the least data that decides it.
+    pub(super) fn source(&self) -> FieldSource {
+        match self.predicate {
+            Predicate::Search(_) => FieldSource::Record,
+            _ => self.field.source(),
+        }
+    }
+
     pub(super) fn changes_with_time(&self) -> bool {
-        matches!(self.check, Check::Span(_))
+        matches!(self.predicate, Predicate::Span(_))
     }
 }
 
-/// Matches a known name literally.
-fn known<T>(name: &str) -> Result<Pattern, Fault>
+fn searched(entry: &Entry) -> impl Iterator<Item = Cow<'_, str>> {
+    let job = entry.job();
+    let failure = job.and_then(|job| job.history.failures.last());
+    let texts = [
+        job.map(|job| job.name.as_str().into()),
+        Some(entry.reference()),
+        job.and_then(Job::owner).map(|owner| owner.text()),
+        job.and_then(|job| job.history.reason()),
+        failure.map(|failure| failure.reason.as_str().into()),
+        failure.map(|failure| failure.stderr.as_str().into()),
+    ];
+    texts.into_iter().flatten()
+}
+
+/// Matches a name of a closed list literally.
+fn literal<T>(name: &str) -> Result<Pattern, Fault>
 where
     T: FromStr + Display,
     Fault: From<T::Err>,
@@ -274,8 +252,7 @@ where
 }
 
 pub(super) fn fields() -> String {
-    let names: Vec<_> = names().collect();
-    format!("{}.PATH", names.join(" "))
+    format!("{}.PATH", FieldPath::names().join(" "))
 }
 
 /// Suggests the field that was probably meant; empty if none is close.
@@ -284,7 +261,8 @@ fn perhaps(wrong: &str) -> String {
     const SLIPS: usize = 2;
 
     let wrong = wrong.to_ascii_lowercase();
-    names()
+    let names = FieldPath::names().into_iter();
+    names
         .map(|name| (levenshtein(&wrong, name), name))
         .min()
         .filter(|(distance, _)| *distance <= SLIPS && 2 * distance <= wrong.len())

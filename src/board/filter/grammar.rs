@@ -8,14 +8,14 @@ const AND: &str = "and";
 
 /// A `FIELD OP VALUE` that is not checked yet.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Part<'a> {
+pub(super) struct Clause<'a> {
     pub(super) field: &'a str,
     pub(super) operator: &'a str,
     pub(super) value: Cow<'a, str>,
 }
 
 /// Splits an expression. Surplus text is an error, never part of a value.
-pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>, Fault> {
+pub(super) fn parts(text: &str) -> Result<Vec<Clause<'_>>, Fault> {
     let mut parts = Vec::new();
     let mut rest = text;
     loop {
@@ -36,7 +36,7 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>, Fault> {
 ///
 /// An operator takes all operator characters, so that habits of other languages (`==`, `=~`) are detected. A value
 /// that begins with one needs a space before it.
-fn part(text: &str) -> Result<(Part<'_>, &str), Fault> {
+fn part(text: &str) -> Result<(Clause<'_>, &str), Fault> {
     let start = text
         .find(operator::CHARS)
         .ok_or_else(|| Fault::NoOperator {
@@ -48,7 +48,7 @@ fn part(text: &str) -> Result<(Part<'_>, &str), Fault> {
     let (value, behind) = value(rest.trim_start())?;
     let field = field.trim();
     Ok((
-        Part {
+        Clause {
             field,
             operator,
             value,

@@ -1,17 +1,14 @@
 //! The grammar for choosing jobs: `FIELD OP VALUE`, as in `held>10m` or `name=backup-*`.
 //!
-//! `grammar` parses expressions, `field` and `operator` define their parts, and `order` sorts by fields. `reading`
-//! takes values from an entry. `text`, `number` and `details` parse values and compare them.
+//! `grammar` parses expressions, `field` and `operator` define their parts, `values` parses values and compares them,
+//! and `order` sorts by fields.
 
-mod details;
 mod error;
 mod field;
 mod grammar;
-mod number;
 mod operator;
 mod order;
-mod reading;
-mod text;
+mod values;
 
 #[cfg(test)]
 mod tests;
@@ -22,20 +19,20 @@ use chrono::{DateTime, Utc};
 
 use self::{
     error::Fault,
-    field::{Check, FieldName, Test},
-    grammar::Part,
+    field::{Predicate, Test},
+    grammar::Clause,
     operator::{Operator, Relation},
-    text::Pattern,
+    values::Pattern,
 };
 pub(crate) use self::{
     error::InvalidFilter,
-    field::Field,
+    field::FieldPath,
     operator::CHARS as OPERATOR_CHARS,
     order::{FieldOrder, compare_values},
 };
 use crate::{
     board::Detail,
-    job::{Entry, State, octavia},
+    job::{Entry, FieldSource, JobField, State, octavia},
 };
 
 /// One expression.
@@ -44,7 +41,6 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     text: String,
-    /// All must hold.
     conditions: Vec<Condition>,
 }
 
@@ -52,8 +48,6 @@ pub(crate) struct Filter {
 struct Condition {
     test: Test,
     is_negated: bool,
-    needs_details: bool,
-    is_answered_by_events: bool,
     /// Also matches Octavia jobs with these flows, whose details lack the resource.
     flows: HashSet<String>,
 }
@@ -68,7 +62,9 @@ impl Filter {
     }
 
     pub(crate) fn needs_details(&self) -> bool {
-        self.conditions.iter().any(|it| it.needs_details)
+        self.conditions
+            .iter()
+            .any(|it| it.test.source() == FieldSource::Details)
     }
 
     /// Matches a name, literally or by glob; `none` is an ordinary name here.
@@ -77,7 +73,7 @@ impl Filter {
         let pattern = pattern.map_err(|fault| InvalidFilter::new(glob, fault))?;
         Ok(Self::of(
             format!("name={glob}"),
-            Test::new(Field::Named(FieldName::Name), Check::Text(pattern)),
+            Test::new(FieldPath::Named(JobField::Name), Predicate::Text(pattern)),
         ))
     }
 
@@ -93,26 +89,27 @@ impl Filter {
         let pattern = Pattern::Exact(state.to_string());
         Self::of(
             format!("state={state}"),
-            Test::new(Field::Named(FieldName::State), Check::Text(pattern)),
+            Test::new(FieldPath::Named(JobField::State), Predicate::Text(pattern)),
         )
     }
 
     fn of(text: String, test: Test) -> Self {
-        let condition = Condition {
-            test,
-            is_negated: false,
-            needs_details: false,
-            is_answered_by_events: true,
-            flows: HashSet::new(),
-        };
         Self {
             text,
-            conditions: vec![condition],
+            conditions: vec![Condition::of(test)],
         }
     }
 }
 
 impl Condition {
+    fn of(test: Test) -> Self {
+        Self {
+            test,
+            is_negated: false,
+            flows: HashSet::new(),
+        }
+    }
+
     fn holds(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
         let flow = || octavia::flow_uuid(&entry.job()?.name);
         let is_known = !self.flows.is_empty() && flow().is_some_and(|it| self.flows.contains(it));
@@ -121,17 +118,12 @@ impl Condition {
 
     /// Searches the name, the uuid, the owner and the reason.
     fn search(text: &str) -> Result<Self, Fault> {
-        let check = Check::Search(Pattern::caseless(&regex::escape(text))?);
-        Ok(Self {
-            test: Test::new(Field::Named(FieldName::Name), check),
-            is_negated: false,
-            needs_details: false,
-            is_answered_by_events: false,
-            flows: HashSet::new(),
-        })
+        let predicate = Predicate::Search(Pattern::caseless(&regex::escape(text))?);
+        let field = FieldPath::Named(JobField::Name);
+        Ok(Self::of(Test::new(field, predicate)))
     }
 
-    fn compile(part: &Part<'_>) -> Result<Self, Fault> {
+    fn compile(part: &Clause<'_>) -> Result<Self, Fault> {
         if part.field.is_empty() {
             let operator = part.operator.to_owned();
             return Err(Fault::NoField {
@@ -139,14 +131,11 @@ impl Condition {
                 fields: field::fields(),
             });
         }
-        let field = Field::named(part.field)?;
+        let field = FieldPath::named(part.field)?;
         let operator = Operator::named(part.operator)?;
         Ok(Self {
-            needs_details: field.needs_details(),
-            is_answered_by_events: field.is_told_by_events(),
-            test: field.test(operator, &part.value)?,
             is_negated: operator.is_negated,
-            flows: HashSet::new(),
+            ..Self::of(field.test(operator, &part.value)?)
         })
     }
 }
@@ -160,7 +149,7 @@ fn is_search(text: &str) -> bool {
         && text
             .chars()
             .all(|it| it.is_alphanumeric() || "-_.:/@".contains(it))
-        && Field::named(text).is_err()
+        && FieldPath::named(text).is_err()
         && !text.starts_with("details.")
 }
 
@@ -226,7 +215,8 @@ impl Filters {
 
     /// Whether events carry every value that the filters need.
     pub(crate) fn are_answered_by_events(&self) -> bool {
-        self.conditions().all(|it| it.is_answered_by_events)
+        self.conditions()
+            .all(|it| it.test.source() == FieldSource::Event)
     }
 
     /// Whether a filter may start to match by the passing of time alone.

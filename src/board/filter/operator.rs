@@ -12,20 +12,19 @@ pub(crate) const CHARS: [char; 5] = ['=', '!', '~', '<', '>'];
 /// All operators; each negated one follows its opposite.
 const OPERATORS: [Operator; 8] = [
     Operator::new("=", Relation::Is),
-    Operator::not("!=", Relation::Is),
+    Operator::new("!=", Relation::Is),
     Operator::new("~", Relation::Like),
-    Operator::not("!~", Relation::Like),
-    Operator::new("<", Relation::Order(Order(&[Less]))),
-    Operator::new("<=", Relation::Order(Order(&[Less, Equal]))),
-    Operator::new(">", Relation::Order(Order(&[Greater]))),
-    Operator::new(">=", Relation::Order(Order(&[Greater, Equal]))),
+    Operator::new("!~", Relation::Like),
+    Operator::new("<", Relation::Order(Orderings(&[Less]))),
+    Operator::new("<=", Relation::Order(Orderings(&[Less, Equal]))),
+    Operator::new(">", Relation::Order(Orderings(&[Greater]))),
+    Operator::new(">=", Relation::Order(Orderings(&[Greater, Equal]))),
 ];
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operator {
     pub(super) name: &'static str,
     pub(super) relation: Relation,
-    /// Whether the relation must not hold.
     pub(super) is_negated: bool,
 }
 
@@ -36,8 +35,7 @@ pub(super) enum Relation {
     Is,
     /// Matching a regular expression.
     Like,
-    /// Less, greater or equal.
-    Order(Order),
+    Order(Orderings),
 }
 
 impl Operator {
@@ -45,15 +43,7 @@ impl Operator {
         Self {
             name,
             relation,
-            is_negated: false,
-        }
-    }
-
-    const fn not(name: &'static str, relation: Relation) -> Self {
-        Self {
-            name,
-            relation,
-            is_negated: true,
+            is_negated: name.as_bytes()[0] == b'!',
         }
     }
 
@@ -70,16 +60,16 @@ impl Operator {
 
 impl Relation {
     /// Returns the accepted outcomes of a comparison, if the operator compares.
-    pub(super) fn order(self) -> Option<Order> {
+    pub(super) fn order(self) -> Option<Orderings> {
         match self {
-            Self::Is => Some(Order(&[Equal])),
+            Self::Is => Some(Orderings(&[Equal])),
             Self::Like => None,
             Self::Order(order) => Some(order),
         }
     }
 
     /// Like [`Self::order`] without equality.
-    pub(super) fn strict_order(self) -> Option<Order> {
+    pub(super) fn strict_order(self) -> Option<Orderings> {
         match self {
             Self::Is | Self::Like => None,
             Self::Order(order) => Some(order),
@@ -92,16 +82,16 @@ pub(super) fn names() -> String {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Order(&'static [Ordering]);
+pub(super) struct Orderings(&'static [Ordering]);
 
 #[derive(Debug, Clone)]
 pub(super) struct Comparison<T> {
-    order: Order,
+    order: Orderings,
     operand: T,
 }
 
 impl<T> Comparison<T> {
-    pub(super) fn new(order: Order, operand: T) -> Self {
+    pub(super) fn new(order: Orderings, operand: T) -> Self {
         Self { order, operand }
     }
 

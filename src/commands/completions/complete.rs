@@ -18,7 +18,7 @@ use super::{
 use crate::{
     board::{
         EventKind,
-        filter::{Field, OPERATOR_CHARS},
+        filter::{FieldPath, OPERATOR_CHARS},
     },
     commands::{
         Cli,
@@ -143,7 +143,7 @@ fn of_filter(typed: &str) -> Vec<CompletionCandidate> {
     let operator = &rest[..rest.len() - value.len()];
     let before = |text: &str| &typed[..typed.len() - text.len()];
     if operator.is_empty() {
-        let (field, names) = (field.trim_start(), Field::names().into_iter());
+        let (field, names) = (field.trim_start(), FieldPath::names().into_iter());
         let fields: Vec<_> = names.filter(|name| name.starts_with(field)).collect();
         let most = if fields.len() == 1 { usize::MAX } else { 1 };
         let comparisons = fields.into_iter().flat_map(|name| {
@@ -169,7 +169,7 @@ fn of_filter(typed: &str) -> Vec<CompletionCandidate> {
 
 /// Returns the operators of a field, the usual one first.
 fn operators(field: &str) -> Vec<&'static str> {
-    match Field::read(field) {
+    match FieldPath::read(field) {
         Ok(known) if known.has_fields() => vec!["."],
         Ok(known) => known.operators(),
         Err(_) => Vec::new(),

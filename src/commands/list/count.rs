@@ -11,7 +11,7 @@ use super::{ListArgs, Wanted, query, trying};
 use crate::{
     board::{
         Board,
-        filter::{Field, compare_values},
+        filter::{FieldPath, compare_values},
     },
     context::Context,
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Row, Tone},
@@ -36,7 +36,7 @@ impl Report for Count {
 
 #[derive(Debug)]
 struct Group<'a> {
-    fields: &'a [Field],
+    fields: &'a [FieldPath],
     values: Vec<Value>,
     count: u64,
 }
@@ -83,7 +83,7 @@ pub(super) async fn count(
     let mut counts = HashMap::<Vec<Value>, u64>::new();
     while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
         if wanted.admits(&entry) {
-            let value = |field: &Field| match field.value(&entry, wanted.now) {
+            let value = |field: &FieldPath| match field.group(&entry, wanted.now) {
                 value if hides => covered_member(&field.name(), value),
                 value => value,
             };
@@ -103,7 +103,7 @@ pub(super) async fn count(
 /// Prints the counts, the most frequent first.
 fn tell(
     ctx: &mut Context,
-    fields: &[Field],
+    fields: &[FieldPath],
     counts: HashMap<Vec<Value>, u64>,
 ) -> anyhow::Result<()> {
     let mut counts: Vec<_> = counts.into_iter().collect();

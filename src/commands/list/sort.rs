@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     board::{
         PeerOrder,
-        filter::{Field, FieldOrder},
+        filter::{FieldOrder, FieldPath},
     },
     job::{Entry, Job},
 };
@@ -27,7 +27,7 @@ impl Sort {
     /// Returns the names of all orders, without paths into the details.
     pub(super) fn names() -> Vec<&'static str> {
         let own = ["rank", "taskflow", "none"];
-        own.into_iter().chain(Field::names()).collect()
+        own.into_iter().chain(FieldPath::names()).collect()
     }
 
     pub(super) fn read(text: &str) -> Result<Self, String> {

@@ -2,12 +2,12 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use chrono::TimeDelta;
+use chrono::{DateTime, Utc};
 
-use super::{JobView, note::note};
+use super::JobView;
 use crate::{
     duration,
-    job::{Departure, Job, Lease, Malformed, State, octavia},
+    job::{Departure, Entry, FieldValue, Job, JobField, Lease, State, octavia},
     output::{Cell, Column, Fit, NOTHING, Tone},
 };
 
@@ -16,137 +16,113 @@ pub(super) struct JobColumn {
     pub(super) name: &'static str,
     /// The table column; its title may be shorter than its name.
     pub(super) shape: Column,
-    read: Read,
+    content: ColumnContent,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum ColumnContent {
+    Reference,
+    Key,
+    Note,
+    Field(JobField),
 }
 
 pub(super) static COLUMNS: [JobColumn; 22] = [
-    column("uuid", Fit::Id, None, |_, job| {
-        Fact::Marked(Tone::Strong, job.reference())
-    }),
-    column("name", Fit::Shrinks, None, |_, job| {
-        let name = (&job.name).into();
-        match octavia::title(job) {
-            Some(title) => Fact::Both(Cell::vital(Tone::Plain, title), name),
-            None => Fact::Text(name),
-        }
-    }),
-    column("state", Fit::Whole, Some(9), |_, job| state(job.state())),
-    column("priority", Fit::Whole, Some(1), |_, job| {
-        Fact::Text(job.priority.name().into())
-    }),
-    column("age", Fit::Number, Some(2), |view, job| {
-        Fact::span(job.created_on.map(|time| view.since(time)))
-    }),
-    column("owner", Fit::KeepsEnds, Some(6), |_, job| {
-        match (&job.holding, job.owner()) {
-            (_, Some(owner)) => Fact::Text(owner.text()),
-            (Some(_), None) => Fact::Aside(Cell::toned(Tone::Bad, "?")),
-            (None, None) => Fact::Nothing,
-        }
-    }),
-    column("held", Fit::Number, Some(5), |view, job| {
-        Fact::span(job.held_since().map(|time| view.since(time)))
-    }),
-    column("expires", Fit::Number, Some(0), |_, job| {
-        match job.holding.as_ref().map(|it| (it.lease, it.expires_in)) {
-            Some((Lease::Timed, left)) => Fact::span(left),
-            Some((Lease::Session, _)) => Fact::Text("session".into()),
-            Some((Lease::None, _)) => Fact::Text("never".into()),
-            None => Fact::Nothing,
-        }
-    }),
-    titled("attempts", "tries", Fit::Number, Some(4), |_, job| {
-        Fact::Number(job.history.attempts.into())
-    }),
-    column("note", Fit::Shrinks, Some(8), |view, job| {
-        note(view, job).map_or(Fact::Nothing, |note| match job.problem {
-            Some(_) => Fact::Marked(Tone::Bad, note.into()),
-            None => Fact::Text(note.into()),
-        })
-    }),
-    column("key", Fit::KeepsEnds, Some(3), |_, job| {
-        Fact::Text(job.key.text())
-    }),
-    column("sequence", Fit::Number, Some(3), |_, job| {
-        job.sequence
-            .map_or(Fact::Nothing, |it| Fact::Number(it.into()))
-    }),
-    column("size", Fit::Number, Some(3), |_, job| {
-        Fact::Number(job.size.into())
-    }),
-    column("trashed", Fit::Number, Some(5), |view, job| {
-        Fact::span(job.trashed_on.map(|time| view.since(time)))
-    }),
-    column("outcome", Fit::Whole, Some(9), |_, job| {
-        match job.ended.as_ref().map(|ended| ended.departure) {
-            Some(Departure::Failed) => Fact::Marked(Tone::Bad, Departure::Failed.name().into()),
-            Some(ending) => Fact::Text(ending.name().into()),
-            None => Fact::Nothing,
-        }
-    }),
-    column("ended", Fit::Number, Some(7), |view, job| {
-        Fact::span(job.ended.as_ref().map(|ended| view.since(ended.on)))
-    }),
-    column("waited", Fit::Number, Some(2), |_, job| {
-        Fact::span(job.waited().and_then(positive))
-    }),
-    column("took", Fit::Number, Some(4), |_, job| {
-        Fact::span(job.took().and_then(positive))
-    }),
-    column("by", Fit::KeepsEnds, Some(6), |_, job| {
-        let remark = job.history.remark.as_ref();
-        remark.map_or(Fact::Nothing, |remark| Fact::Text((&remark.by).into()))
-    }),
-    column("action", Fit::Whole, Some(7), |_, job| {
-        let action = job
-            .history
-            .remark
-            .as_ref()
-            .and_then(|it| it.action.as_ref());
-        action.map_or(Fact::Nothing, |action| Fact::Text(action.into()))
-    }),
-    column("reason", Fit::Shrinks, Some(8), |_, job| reason(job)),
-    column("exit_code", Fit::Number, Some(3), |_, job| {
-        let code = job.last_exit().and_then(|(code, _)| code);
-        code.map_or(Fact::Nothing, |code| Fact::Number(code.into()))
-    }),
+    column("uuid", "uuid", Fit::Id, None, ColumnContent::Reference),
+    field(JobField::Name, Fit::Shrinks, None),
+    field(JobField::State, Fit::Whole, Some(9)),
+    field(JobField::Priority, Fit::Whole, Some(1)),
+    field(JobField::Age, Fit::Number, Some(2)),
+    field(JobField::Owner, Fit::KeepsEnds, Some(6)),
+    field(JobField::Held, Fit::Number, Some(5)),
+    field(JobField::Expires, Fit::Number, Some(0)),
+    titled("tries", JobField::Attempts, Fit::Number, Some(4)),
+    column("note", "note", Fit::Shrinks, Some(8), ColumnContent::Note),
+    column("key", "key", Fit::KeepsEnds, Some(3), ColumnContent::Key),
+    field(JobField::Sequence, Fit::Number, Some(3)),
+    field(JobField::Size, Fit::Number, Some(3)),
+    field(JobField::Trashed, Fit::Number, Some(5)),
+    field(JobField::Outcome, Fit::Whole, Some(9)),
+    field(JobField::Ended, Fit::Number, Some(7)),
+    field(JobField::Waited, Fit::Number, Some(2)),
+    field(JobField::Took, Fit::Number, Some(4)),
+    field(JobField::By, Fit::KeepsEnds, Some(6)),
+    field(JobField::Action, Fit::Whole, Some(7)),
+    field(JobField::Reason, Fit::Shrinks, Some(8)),
+    field(JobField::ExitCode, Fit::Number, Some(3)),
 ];
 
-type Read = for<'a> fn(JobView<'a>, &'a Job) -> Fact<'a>;
-
-const fn column(name: &'static str, fit: Fit, falls: Option<u8>, read: Read) -> JobColumn {
-    titled(name, name, fit, falls, read)
+const fn field(field: JobField, fit: Fit, falls: Option<u8>) -> JobColumn {
+    titled(field.name(), field, fit, falls)
 }
 
-const fn titled(
+const fn titled(title: &'static str, field: JobField, fit: Fit, falls: Option<u8>) -> JobColumn {
+    column(field.name(), title, fit, falls, ColumnContent::Field(field))
+}
+
+const fn column(
     name: &'static str,
     title: &'static str,
     fit: Fit,
     falls: Option<u8>,
-    read: Read,
+    content: ColumnContent,
 ) -> JobColumn {
     JobColumn {
         name,
         shape: Column::new(title, fit).falling(falls),
-        read,
+        content,
     }
 }
 
 impl JobColumn {
-    pub(super) fn of<'a>(&self, view: JobView<'a>, job: &'a Job) -> Fact<'a> {
-        (self.read)(view, job)
-    }
-
-    pub(super) fn of_malformed<'a>(&self, record: &'a Malformed) -> Fact<'a> {
-        match self.name {
+    pub(super) fn of<'a>(&self, view: JobView<'a>) -> Fact<'a> {
+        use ColumnContent::{Field, Key, Note, Reference};
+        match (self.content, view.entry) {
+            (Reference, Entry::Job(job)) => Fact::Marked(Tone::Strong, job.reference()),
             // In a table, the name column shows the key.
-            "uuid" => Fact::Both(Fact::Nothing.cell(), format!("key:{}", record.key).into()),
-            "name" => Fact::Aside(Cell::vital(Tone::Bad, format!("key:{}", record.key))),
-            "state" | "outcome" => state(State::Malformed),
-            "key" => Fact::Text(record.key.text()),
-            "size" => Fact::Number(record.size.into()),
-            "note" | "reason" => Fact::Marked(Tone::Bad, (&record.problem).into()),
-            _ => Fact::Nothing,
+            (Reference, entry) => Fact::Both(Fact::Nothing.cell(view.now), entry.reference()),
+            (Field(JobField::Name), Entry::Malformed(_)) => {
+                Fact::Aside(Cell::vital(Tone::Bad, view.entry.reference()))
+            }
+            (Field(JobField::Name), Entry::Job(job)) => {
+                let title = octavia::title(job).map(|title| Cell::vital(Tone::Plain, title));
+                let name = Cow::Borrowed(&*job.name);
+                title.map_or(Fact::text(&job.name), |title| Fact::Both(title, name))
+            }
+            (Field(JobField::State), entry)
+            | (Field(JobField::Outcome), entry @ Entry::Malformed(_)) => {
+                let state = entry.state();
+                Fact::Marked(Tone::of(state), state.name().into())
+            }
+            (Key, entry) => Fact::text(entry.key().text()),
+            (Note | Field(JobField::Reason), Entry::Malformed(record)) => {
+                Fact::Marked(Tone::Bad, (&record.problem).into())
+            }
+            (Note, Entry::Job(job)) => note(view, job),
+            (Field(JobField::Held), Entry::Job(job)) => job
+                .held_since()
+                .map_or(Fact::Nothing, |since| Fact::Plain(FieldValue::Since(since))),
+            (Field(JobField::Expires), Entry::Job(job)) => {
+                match job.holding.as_ref().map(|it| (it.lease, it.expires_in)) {
+                    Some((Lease::Timed, Some(left))) => Fact::Plain(FieldValue::Span(left)),
+                    Some((Lease::Session, _)) => Fact::text("session"),
+                    Some((Lease::None, _)) => Fact::text("never"),
+                    Some((Lease::Timed, None)) | None => Fact::Nothing,
+                }
+            }
+            (Field(JobField::Reason), Entry::Job(job)) => reason(job),
+            (Field(field), entry) => match (field, field.read(entry)) {
+                (JobField::Owner, Some(FieldValue::Unknown)) => {
+                    Fact::Aside(Cell::toned(Tone::Bad, "?"))
+                }
+                (_, None | Some(FieldValue::Unknown)) => Fact::Nothing,
+                (JobField::Outcome, Some(FieldValue::Text(text)))
+                    if text == Departure::Failed.name() =>
+                {
+                    Fact::Marked(Tone::Bad, text)
+                }
+                (_, Some(value)) => Fact::Plain(value),
+            },
         }
     }
 }
@@ -155,49 +131,76 @@ impl JobColumn {
 #[derive(Debug)]
 pub(super) enum Fact<'a> {
     Nothing,
-    Text(Cow<'a, str>),
+    Plain(FieldValue<'a>),
     Marked(Tone, Cow<'a, str>),
-    Number(i128),
-    Span(Duration),
     /// For people, and for programs.
     Both(Cell, Cow<'a, str>),
     /// Only for people.
     Aside(Cell),
 }
 
-impl Fact<'_> {
-    fn span(span: Option<Duration>) -> Self {
-        span.map_or(Self::Nothing, Self::Span)
+impl<'a> Fact<'a> {
+    fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Plain(FieldValue::Text(text.into()))
     }
 
-    pub(super) fn cell(self) -> Cell {
+    pub(super) fn cell(self, now: DateTime<Utc>) -> Cell {
         match self {
             Self::Nothing => Cell::toned(Tone::Faint, NOTHING),
-            Self::Text(text) => Cell::new(text),
+            Self::Plain(value) => Cell::new(formatted(value, now, duration::brief)),
             Self::Marked(tone, text) => Cell::toned(tone, text),
-            Self::Number(number) => Cell::new(number.to_string()),
-            Self::Span(span) => Cell::new(duration::brief(span)),
             Self::Both(cell, _) | Self::Aside(cell) => cell,
         }
     }
 
     /// Formats it for programs: durations in seconds.
-    pub(super) fn field(self) -> String {
+    pub(super) fn field(self, now: DateTime<Utc>) -> String {
+        let seconds = |span: Duration| span.as_secs().to_string();
         match self {
             Self::Nothing | Self::Aside(_) => String::new(),
-            Self::Text(text) | Self::Marked(_, text) | Self::Both(_, text) => text.into_owned(),
-            Self::Number(number) => number.to_string(),
-            Self::Span(span) => span.as_secs().to_string(),
+            Self::Plain(value) => formatted(value, now, seconds).into_owned(),
+            Self::Marked(_, text) | Self::Both(_, text) => text.into_owned(),
         }
     }
 }
 
-fn state(state: State) -> Fact<'static> {
-    Fact::Marked(Tone::of(state), state.name().into())
+fn formatted(
+    value: FieldValue<'_>,
+    now: DateTime<Utc>,
+    span: impl Fn(Duration) -> String,
+) -> Cow<'_, str> {
+    match value {
+        FieldValue::Text(text) => text,
+        FieldValue::Priority(priority) => priority.name().into(),
+        FieldValue::Number(number) => number.to_string().into(),
+        value => value.span(now).map(span).unwrap_or_default().into(),
+    }
 }
 
-fn positive(span: TimeDelta) -> Option<Duration> {
-    span.to_std().ok()
+/// Explains why a job is unusual or stuck; the worst reason comes first.
+fn note<'a>(view: JobView<'_>, job: &Job) -> Fact<'a> {
+    let state = job.state();
+    let left = |until: DateTime<Utc>| (until - view.now).to_std().ok();
+    let paused = view.pause.map(|pause| {
+        let left = pause.until.and_then(left).map(duration::brief);
+        left.map_or("paused".to_owned(), |left| format!("paused {left}"))
+    });
+    let lease = job.holding.as_ref().map(|holding| holding.lease);
+    let is_endless = state == State::Claimed && lease == Some(Lease::None);
+    let delay = job.history.not_before.and_then(left);
+    let delay = delay.filter(|left| state == State::Unclaimed && !left.is_zero());
+    let notes = [
+        job.problem.clone(),
+        paused,
+        is_endless.then(|| "never expires".to_owned()),
+        delay.map(|left| format!("retry in {}", duration::brief(left))),
+    ];
+    let notes: Vec<_> = notes.into_iter().flatten().collect();
+    match (notes.is_empty(), &job.problem) {
+        (true, _) => Fact::Nothing,
+        (false, Some(_)) => Fact::Marked(Tone::Bad, notes.join("; ").into()),
+        (false, None) => Fact::text(notes.join("; ")),
+    }
 }
 
 /// Returns the reason of the last action; people see the action too, unless it ended or trashed the job. Without a
@@ -208,13 +211,13 @@ fn reason(job: &Job) -> Fact<'_> {
             Some(action) if job.sent_by().is_none() => {
                 Fact::Both(Cell::new(format!("{action}: {reason}")), reason)
             }
-            _ => Fact::Text(reason),
+            _ => Fact::text(reason),
         };
     }
     let has_failed = job.ended.as_ref().map(|ended| ended.departure) != Some(Departure::Consumed);
     let failure = job.history.failures.last().filter(|_| has_failed);
     match (failure, &job.problem) {
-        (Some(failure), _) => Fact::Text(failure.headline().into()),
+        (Some(failure), _) => Fact::text(failure.headline()),
         (None, Some(problem)) => Fact::Marked(Tone::Bad, problem.into()),
         (None, None) => Fact::Nothing,
     }

@@ -1,15 +1,16 @@
-//! The full description of a job for people.
+//! The full description of a job and of its failed attempts.
 
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::{JobView, rfc3339};
 use crate::{
     duration,
     job::{Entry, Failure, Holding, Job, Lease, Malformed},
-    output::{Page, Report, Tone},
+    output::{Page, Record, Report, Tone},
     secret::{covered, covered_text},
 };
 
@@ -67,7 +68,6 @@ impl JobView<'_> {
         page.fact(name, format!("{} ({ago} ago)", rfc3339(time)));
     }
 
-    /// Prints how the job ended, and who intervened.
     fn end(&self, page: &mut Page, job: &Job) {
         if let Some(ended) = &job.ended {
             self.moment(page, "ended", Some(ended.on));
@@ -144,7 +144,6 @@ impl JobView<'_> {
         }
     }
 
-    /// Adds the kept output of an attempt.
     pub(super) fn said(&self, page: &mut Page, failure: &Failure) {
         for (stream, said) in failure.said() {
             page.block(&format!("{stream}:"));
@@ -191,6 +190,77 @@ impl JobView<'_> {
         } else {
             // Secrets in an unreadable posting cannot be found.
             page.fact("raw", "hidden; use --reveal");
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct FailedAttempt<'a> {
+    view: JobView<'a>,
+    /// `None` after `retry`, which counts from zero again.
+    number: Option<u32>,
+    failure: &'a Failure,
+}
+
+impl<'a> JobView<'a> {
+    /// Returns the last failed attempts, the oldest first.
+    pub(crate) fn attempts(self) -> impl Iterator<Item = FailedAttempt<'a>> {
+        self.entry.job().into_iter().flat_map(move |job| {
+            let failures = &job.history.failures;
+            let later = (0..failures.len() as u32).rev();
+            failures
+                .iter()
+                .zip(later)
+                .map(move |(failure, later)| FailedAttempt {
+                    view: self,
+                    number: (job.failed_attempts().checked_sub(later)).filter(|number| *number > 0),
+                    failure,
+                })
+        })
+    }
+}
+
+impl Serialize for FailedAttempt<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.failure.serialize(serializer)
+    }
+}
+
+impl Record for FailedAttempt<'_> {
+    fn fields(&self) -> Vec<String> {
+        let Failure { stdout, stderr, .. } = self.failure;
+        let number = self.number.map(|number| number.to_string());
+        let said = [stdout, stderr].map(|text| self.view.masked(text).into_owned());
+        let facts = [
+            self.view.entry.reference().into_owned(),
+            number.unwrap_or_default(),
+            self.failure.headline(),
+            rfc3339(self.failure.time),
+            self.failure.conductor.clone(),
+        ];
+        facts.into_iter().chain(said).collect()
+    }
+
+    fn reference(&self) -> Option<Cow<'_, str>> {
+        Some(self.view.entry.reference())
+    }
+}
+
+impl Report for FailedAttempt<'_> {
+    const IS_TEXT: bool = true;
+
+    fn human(&self, page: &mut Page) {
+        let number = self.number.map(|number| format!(" {number}"));
+        let ago = duration::brief(self.view.since(self.failure.time));
+        let (time, conductor) = (rfc3339(self.failure.time), &self.failure.conductor);
+        page.sentence(2)
+            .add(Tone::Strong, self.view.entry.name())
+            .plain(format!("  attempt{}  ", number.unwrap_or_default()))
+            .add(Tone::Bad, self.failure.headline())
+            .plain(format!("  {time} ({ago} ago) on {conductor}"));
+        self.view.said(page, self.failure);
+        if self.failure.said().next().is_none() {
+            page.block("no output was kept");
         }
     }
 }

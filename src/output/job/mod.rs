@@ -1,10 +1,8 @@
 //! A job, printed for people and for programs.
 
-mod attempt;
 mod columns;
 mod detail;
 mod json;
-mod note;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -25,7 +23,6 @@ pub(crate) struct JobView<'a> {
     pub(crate) is_revealed: bool,
     /// Whether secrets are hidden from programs too, unless people see them.
     pub(crate) is_covered: bool,
-    /// The pause that keeps it from being claimed.
     pub(crate) pause: Option<&'a Pause>,
 }
 
@@ -41,7 +38,6 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// Hides the same secrets from programs as from people, if set.
     pub(crate) fn covered(self, is_covered: bool) -> Self {
         Self { is_covered, ..self }
     }

@@ -9,7 +9,7 @@ use super::{
     columns::{COLUMNS, Fact, JobColumn},
 };
 use crate::{
-    job::{Entry, Shelf},
+    job::Shelf,
     output::{Cell, Column, Record, Row},
 };
 
@@ -112,14 +112,8 @@ pub(crate) struct JobRow<'a> {
 
 impl<'a> JobRow<'a> {
     fn facts(&self) -> impl Iterator<Item = Fact<'a>> {
-        let view = self.view;
-        self.columns
-            .0
-            .iter()
-            .map(move |(column, _)| match view.entry {
-                Entry::Job(job) => column.of(view, job),
-                Entry::Malformed(record) => column.of_malformed(record),
-            })
+        let (view, columns) = (self.view, self.columns);
+        columns.0.iter().map(move |(column, _)| column.of(view))
     }
 }
 
@@ -131,7 +125,7 @@ impl Serialize for JobRow<'_> {
 
 impl Record for JobRow<'_> {
     fn fields(&self) -> Vec<String> {
-        self.facts().map(Fact::field).collect()
+        self.facts().map(|fact| fact.field(self.view.now)).collect()
     }
 
     fn reference(&self) -> Option<Cow<'_, str>> {
@@ -141,6 +135,6 @@ impl Record for JobRow<'_> {
 
 impl Row for JobRow<'_> {
     fn cells(&self) -> Vec<Cell> {
-        self.facts().map(Fact::cell).collect()
+        self.facts().map(|fact| fact.cell(self.view.now)).collect()
     }
 }

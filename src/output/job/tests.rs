@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
 
 use super::*;
 use crate::{
     job::{
-        Departure, End, Failure, History, Holding, Job, JobKey, Lease, Malformed, Origin, Owner,
-        Remark, Shelf,
+        Departure, End, Failure, History, Holding, Job, JobField, JobKey, Lease, Malformed, Origin,
+        Owner, Remark, Shelf,
     },
     output::{Row, Text, table::Layout},
 };
@@ -159,6 +160,127 @@ fn changed(changes: &[&str]) -> JobColumns {
     JobColumns::usual(Shelf::Board).but(&changes)
 }
 
+fn trashed(name: &str, remark: Option<Remark>, failures: Vec<Failure>) -> Entry {
+    Entry::Job(Box::new(Job {
+        shelf: Shelf::Trash,
+        trashed_on: ago(60),
+        history: History {
+            remark,
+            failures,
+            ..History::default()
+        },
+        ..job("1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", name)
+    }))
+}
+
+fn ended(departure: Departure, failures: Vec<Failure>) -> Entry {
+    let ended = End {
+        on: now(),
+        departure,
+        owner: None,
+        claimed_on: ago(90),
+        has_succeeded: false,
+    };
+    let first_claimed_on = ago(90);
+    Entry::Job(Box::new(Job {
+        shelf: Shelf::Past,
+        ended: Some(ended),
+        history: History {
+            failures,
+            first_claimed_on,
+            ..History::default()
+        },
+        ..job("1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", "resize")
+    }))
+}
+
+/// A record in each state.
+fn states() -> Vec<Entry> {
+    let mut entries = night();
+    entries.swap_remove(0);
+    entries.retain(|it| it.job().is_none_or(|job| job.problem.is_none()));
+    entries.push(trashed(
+        "told",
+        Some(remark(Some("no such volume"))),
+        vec![failure()],
+    ));
+    entries.push(ended(Departure::Failed, vec![failure()]));
+    entries
+}
+
+#[test]
+fn every_state_has_all_keys_in_json() {
+    let json = |it: &Entry| serde_json::to_string(&JobView::of(it, now())).unwrap();
+    let json = states().iter().map(json).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(json, @r#"
+    {"uuid":null,"key":"job0000000012-abcdef","name":null,"state":"MALFORMED","priority":null,"sequence":null,"created_on":null,"last_modified":null,"owner":null,"lease":null,"expires_in":null,"claimed_on":null,"fence":null,"trashed_on":null,"ended_on":null,"outcome":null,"by":null,"action":null,"action_on":null,"reason":null,"waited":null,"took":null,"exit_code":null,"signal":null,"book":null,"details":null,"attempts":null,"postponed":null,"not_before":null,"last_failure":null,"failures":null,"problem":"its posting is no map","size":7,"raw":""}
+    {"uuid":"1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b","key":"1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b","name":"resize","state":"CLAIMED","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":"ada","lease":"timed","expires_in":12.0,"claimed_on":"2027-01-15T07:55:00Z","fence":null,"trashed_on":null,"ended_on":null,"outcome":null,"by":null,"action":null,"action_on":null,"reason":null,"waited":null,"took":null,"exit_code":null,"signal":null,"book":null,"details":null,"attempts":0,"postponed":0,"not_before":null,"last_failure":null,"failures":[],"problem":null}
+    {"uuid":"b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11","key":"b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11","name":"backup","state":"UNCLAIMED","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":null,"lease":null,"expires_in":null,"claimed_on":null,"fence":null,"trashed_on":null,"ended_on":null,"outcome":null,"by":null,"action":null,"action_on":null,"reason":null,"waited":null,"took":null,"exit_code":null,"signal":null,"book":null,"details":null,"attempts":2,"postponed":0,"not_before":"2027-01-15T08:00:28Z","last_failure":null,"failures":[],"problem":null}
+    {"uuid":"c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11","key":"c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11","name":"backup","state":"CLAIMED","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":"bob","lease":"session","expires_in":null,"claimed_on":"2027-01-15T07:55:00Z","fence":null,"trashed_on":null,"ended_on":null,"outcome":null,"by":null,"action":null,"action_on":null,"reason":null,"waited":null,"took":null,"exit_code":null,"signal":null,"book":null,"details":null,"attempts":2,"postponed":0,"not_before":"2027-01-15T08:00:28Z","last_failure":null,"failures":[],"problem":null}
+    {"uuid":"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b","key":"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b","name":"told","state":"TRASHED","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":null,"lease":null,"expires_in":null,"claimed_on":null,"fence":null,"trashed_on":"2027-01-15T07:59:00Z","ended_on":null,"outcome":null,"by":"olga@desk-4","action":"trashed","action_on":"2027-01-15T07:59:00Z","reason":"no such volume","waited":null,"took":null,"exit_code":3,"signal":null,"book":null,"details":null,"attempts":0,"postponed":0,"not_before":null,"last_failure":{"exit_code":3,"signal":null,"reason":"the command ended with code 3","stdout":"","stderr":"","conductor":"c1","time":"2027-01-15T08:00:00Z"},"failures":[{"exit_code":3,"signal":null,"reason":"the command ended with code 3","stdout":"","stderr":"","conductor":"c1","time":"2027-01-15T08:00:00Z"}],"problem":null}
+    {"uuid":"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b","key":"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b","name":"resize","state":"COMPLETE","priority":"NORMAL","sequence":1,"created_on":"2027-01-15T07:48:00Z","last_modified":null,"owner":null,"lease":null,"expires_in":null,"claimed_on":null,"fence":null,"trashed_on":null,"ended_on":"2027-01-15T08:00:00Z","outcome":"failed","by":null,"action":null,"action_on":null,"reason":null,"waited":630.0,"took":90.0,"exit_code":3,"signal":null,"book":null,"details":null,"attempts":0,"postponed":0,"not_before":null,"last_failure":{"exit_code":3,"signal":null,"reason":"the command ended with code 3","stdout":"","stderr":"","conductor":"c1","time":"2027-01-15T08:00:00Z"},"failures":[{"exit_code":3,"signal":null,"reason":"the command ended with code 3","stdout":"","stderr":"","conductor":"c1","time":"2027-01-15T08:00:00Z"}],"problem":null}
+    "#);
+}
+
+#[test]
+fn every_state_has_all_columns() {
+    let columns = JobColumns::of(&ColumnChange::names().join(" "));
+    let fields = |it| columns.row(JobView::of(it, now())).fields().join("|");
+    let fields = states().iter().map(fields).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(fields, @"
+    key:job0000000012-abcdef||MALFORMED|||||||its posting is no map|job0000000012-abcdef||7||MALFORMED||||||its posting is no map|
+    1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b|resize|CLAIMED|NORMAL|720|ada|300|12|0||1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b|1|300|||||||||
+    b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|backup|UNCLAIMED|NORMAL|720||||2|retry in 28s|b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|1|300|||||||||
+    c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|backup|CLAIMED|NORMAL|720|bob|300|session|2||c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|1|300|||||||||
+    1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|told|TRASHED|NORMAL|720||||0||1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|1|300|60|||||olga@desk-4|trashed|no such volume|3
+    1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|resize|COMPLETE|NORMAL|720||||0||1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|1|300||failed|0|630|90|||exit 3|3
+    ");
+}
+
+#[test]
+fn documents_list_every_field() {
+    let page = include_str!("../../../docs/filters.md");
+    let (_, fields) = page.split_once("## The fields").unwrap();
+    let names = fields.lines().filter_map(|line| {
+        let names = line.strip_prefix("| ")?.split(" | ").next()?;
+        (names != "field").then(|| names.split(", "))
+    });
+    let mut names: Vec<_> = names.flatten().collect();
+    let mut expected: Vec<_> = JobField::ALL.iter().map(|it| it.name()).collect();
+    expected.push("details.PATH");
+    names.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+
+    let page = include_str!("../../../docs/output.md");
+    for (options, shelf) in [
+        ("", Shelf::Board),
+        (" --trash", Shelf::Trash),
+        (" --history", Shelf::Past),
+    ] {
+        let columns = JobColumns::usual(shelf).names().join(" ");
+        let row = format!("| `list{options}` | {columns} |");
+        assert!(page.contains(&row), "{row}");
+    }
+}
+
+#[test]
+fn schema_lists_every_key() {
+    let schema: Value = serde_json::from_str(include_str!("../../../schemas/job.json")).unwrap();
+    let job = serde_json::to_value(JobView::of(&malformed(), now())).unwrap();
+    let keys: Vec<_> = job.as_object().unwrap().keys().collect();
+    let properties: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(properties, keys);
+    let required = schema["required"].as_array().unwrap().iter();
+    let required: Vec<_> = required.map(|it| it.as_str().unwrap()).collect();
+    let optional = ["size", "raw"];
+    let expected: Vec<_> = keys
+        .into_iter()
+        .filter(|it| !optional.contains(&it.as_str()))
+        .collect();
+    assert_eq!(required, expected);
+}
+
 #[test]
 fn wide_terminal_shows_every_column() {
     insta::assert_snapshot!(on(Shelf::Board, &night(), None), @r#"
@@ -209,18 +331,6 @@ fn narrow_terminal_shows_names_and_states() {
 
 #[test]
 fn trash_shows_actor_and_reason() {
-    let trashed = |name: &str, remark, failures| {
-        Entry::Job(Box::new(Job {
-            shelf: Shelf::Trash,
-            trashed_on: ago(60),
-            history: History {
-                remark,
-                failures,
-                ..History::default()
-            },
-            ..job("1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", name)
-        }))
-    };
     let entries = [
         trashed(
             "told",
@@ -246,26 +356,6 @@ fn trash_shows_actor_and_reason() {
 
 #[test]
 fn history_shows_outcome_and_duration() {
-    let ended = |ending, failures| {
-        let ended = End {
-            on: now(),
-            departure: ending,
-            owner: None,
-            claimed_on: ago(90),
-            has_succeeded: false,
-        };
-        let first_claimed_on = ago(90);
-        Entry::Job(Box::new(Job {
-            shelf: Shelf::Past,
-            ended: Some(ended),
-            history: History {
-                failures,
-                first_claimed_on,
-                ..History::default()
-            },
-            ..job("1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", "resize")
-        }))
-    };
     let entries = [
         ended(Departure::Failed, vec![failure()]),
         // It failed first and succeeded later.

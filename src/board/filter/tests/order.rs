@@ -12,7 +12,7 @@ fn order(field: &str, entries: &[Entry]) -> Vec<usize> {
 }
 
 fn value(field: &str, entry: &Entry) -> Value {
-    Field::read(field).unwrap().value(entry, now())
+    FieldPath::read(field).unwrap().group(entry, now())
 }
 
 #[test]
@@ -119,11 +119,14 @@ fn values_have_readable_labels() {
         ("details.x", json!({"a": 1}), Some("{\"a\":1}")),
         ("owner", json!(null), None),
     ] {
-        let field = Field::read(field).unwrap();
+        let field = FieldPath::read(field).unwrap();
         assert_eq!(field.in_words(&value).as_deref(), words);
     }
-    assert_eq!(Field::read("details.a.0").unwrap().name(), "details.a.0");
-    assert_eq!(Field::read("details").unwrap().name(), "details");
+    assert_eq!(
+        FieldPath::read("details.a.0").unwrap().name(),
+        "details.a.0"
+    );
+    assert_eq!(FieldPath::read("details").unwrap().name(), "details");
 }
 
 #[test]

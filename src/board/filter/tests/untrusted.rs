@@ -59,7 +59,7 @@ fn untrusted_filters_are_printed_with_the_same_meaning() {
 #[test]
 fn untrusted_fields_are_printed_as_they_were_read() {
     let names = ["name", "details", "details.a.0.b", "exit_code"];
-    Corpus::of(Bounds::TYPED, names).hold_for_text(|text| match Field::read(text) {
+    Corpus::of(Bounds::TYPED, names).hold_for_text(|text| match FieldPath::read(text) {
         Ok(field) => same("read again", &text, &&*field.name()).and(Ok(Answer::Read)),
         Err(fault) => refused(&fault),
     });
