@@ -7,16 +7,19 @@ use std::cell::Cell;
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
-use futures_util::{FutureExt as _, TryStreamExt};
+use futures_util::{
+    FutureExt as _, StreamExt as _, TryStreamExt,
+    stream::{self, LocalBoxStream},
+};
 
-use self::sort::Sort;
+use self::sort::ListOrder;
 use super::{
     bulk::shared_trash::SharedArgs,
     parts::{octavia::AboutArgs, peers, unused, words::Words},
 };
 use crate::{
     board::{
-        Board, BoardError, BoardExt as _, Detail, Order, Query, Which,
+        self, Board, BoardError, BoardExt as _, Detail, Order, Query, Which,
         filter::{FieldPath, Filter, Filters},
     },
     context::Context,
@@ -93,9 +96,9 @@ pub(crate) struct ListArgs {
         value_name = "FIELD",
         allow_hyphen_values = true,
         default_value = "rank",
-        value_parser = Words { all: Sort::names, read: Sort::read }
+        value_parser = Words { all: ListOrder::names, read: ListOrder::read }
     )]
-    sort: Sort,
+    sort: ListOrder,
 
     /// Reverse the order
     #[arg(long)]
@@ -208,25 +211,23 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         return Err(CommandError::usage(misfit).into());
     }
     let board = ctx.board()?;
-    if matches!(args.sort, Sort::Taskflow) && board.capabilities().peer_order.is_none() {
+    if matches!(args.sort, ListOrder::Taskflow) && board.capabilities().peer_order.is_none() {
         return Err(no_peers()).with_context(|| ctx.trying("list", "jobs in that order"));
     }
     let problem = match &args.problem {
         Some(problem) => Some((problem.clone(), surroundings(ctx, &*board).await?)),
         None => None,
     };
-    let wanted = Wanted::new(&args, args.about.filters(ctx).await?, problem);
+    let filter = ListFilter::new(&args, args.about.filters(ctx).await?, problem);
     let seen = if args.count {
-        count::count(ctx, &*board, &args, &wanted).await?
-    } else if args.sort.is_native() && !args.reverse && !args.failed {
-        stream(ctx, &*board, &args, &wanted).await?
+        count::count(ctx, &*board, &args, &filter).await?
     } else {
-        sorted(ctx, &*board, &args, &wanted).await?
+        print(ctx, &*board, &args, &filter).await?
     };
-    if wanted.beside.get() > 0 {
-        let beside = wanted.beside.get();
+    if filter.hidden.get() > 0 {
+        let hidden = filter.hidden.get();
         ctx.out.note(format!(
-            "{beside} more of other boards not shown (--shared)"
+            "{hidden} more of other boards not shown (--shared)"
         ));
     }
     if args.shelf() == Shelf::Past {
@@ -246,45 +247,39 @@ fn no_peers() -> BoardError {
     }
 }
 
-struct Wanted {
+struct ListFilter {
     filters: Filters,
     state: Option<State>,
     has_failed: bool,
     problem: Option<(ProblemSelector, Snapshot)>,
     shared: SharedArgs,
     /// Number of jobs left out because they belong to another board.
-    beside: Cell<u64>,
+    hidden: Cell<u64>,
     now: DateTime<Utc>,
 }
 
-impl Wanted {
+impl ListFilter {
     fn new(
         args: &ListArgs,
         about: Vec<Filter>,
         problem: Option<(ProblemSelector, Snapshot)>,
     ) -> Self {
+        let by_name = args.name.iter().chain(&args.named);
+        let filters = args.filter.iter().chain(by_name).cloned().chain(about);
         Self {
-            filters: Filters::new(
-                args.filter
-                    .iter()
-                    .cloned()
-                    .chain(args.name.clone())
-                    .chain(args.named.clone())
-                    .chain(about)
-                    .collect(),
-            ),
+            filters: Filters::new(filters.collect()),
             state: args.state.filter(|state| *state != State::Trashed),
             has_failed: args.failed,
             problem,
             shared: args.shared,
-            beside: Cell::default(),
+            hidden: Cell::default(),
             now: Utc::now(),
         }
     }
 
     fn admits(&self, entry: &Entry) -> bool {
         if !self.shared.admits(entry) {
-            self.beside.update(|count| count + 1);
+            self.hidden.update(|count| count + 1);
             return false;
         }
         let failed = |entry: &Entry| {
@@ -299,7 +294,7 @@ impl Wanted {
     }
 }
 
-fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
+fn query(ctx: &Context, args: &ListArgs, filter: &ListFilter) -> Query {
     // People know an Octavia job by its subject, which only the details name.
     let is_of_octavia = ctx.config.board.value.is_of_octavia();
     let titles = is_of_octavia && ctx.out.format() == Format::Table;
@@ -313,23 +308,60 @@ fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
             Which::All
         },
         order: match args.sort {
-            Sort::Rank if !args.count && !args.reverse => Order::Rank,
+            ListOrder::Rank if !args.count && !args.reverse => Order::Rank,
             _ => Order::Any,
         },
         detail: match shows_details || needs_details || args.problem.is_some() {
             true => Detail::Whole,
-            false => wanted.filters.detail(),
+            false => filter.filters.detail(),
         },
     }
 }
 
-async fn stream(
+/// Returns the matching entries in the order of the board, or sorted.
+async fn entries<'a>(
+    ctx: &Context,
+    board: &'a dyn Board,
+    args: &ListArgs,
+    filter: &'a ListFilter,
+) -> anyhow::Result<LocalBoxStream<'a, board::Result<Entry>>> {
+    let query = query(ctx, args, filter);
+    let matching = |shelf| {
+        let entries = board.entries(Query { shelf, ..query });
+        entries.try_filter(|entry| std::future::ready(filter.admits(entry)))
+    };
+    if args.sort.is_native() && !args.reverse && !args.failed {
+        return Ok(matching(query.shelf).boxed_local());
+    }
+    let mut found: Vec<Entry> = Vec::new();
+    for shelf in args.shelves() {
+        let entries: Vec<_> = (matching(shelf).try_collect().await).with_context(|| trying(ctx))?;
+        found.extend(entries);
+    }
+    let peers = board.capabilities().peer_order;
+    let is_by_end = args.shelf() == Shelf::Past && args.sort.is_native();
+    if !matches!(args.sort, ListOrder::None) && !is_by_end {
+        found = args.sort.sort(found, filter.now, peers);
+    }
+    if args.failed {
+        found.sort_by_cached_key(|entry| {
+            let failure = entry.job().and_then(|job| job.history.failures.last());
+            failure.map(signature)
+        });
+    }
+    if args.reverse {
+        found.reverse();
+    }
+    Ok(stream::iter(found.into_iter().map(Ok)).boxed_local())
+}
+
+async fn print(
     ctx: &mut Context,
     board: &dyn Board,
     args: &ListArgs,
-    wanted: &Wanted,
+    filter: &ListFilter,
 ) -> anyhow::Result<u64> {
-    let mut entries = board.entries(query(ctx, args, wanted));
+    let mut entries = entries(ctx, board, args, filter).await?;
     let tried = trying(ctx);
     let limit = args.limit.map_or(u64::MAX, |limit| limit as u64);
     let pauses = pauses(ctx, board, args.shelf()).await;
@@ -339,7 +371,7 @@ async fn stream(
     if args.header {
         rows.titles(&columns.names())?;
     }
-    let (mut seen, now) = (0, wanted.now);
+    let (mut seen, now) = (0, filter.now);
     loop {
         let next = match entries.try_next().now_or_never() {
             Some(next) => next,
@@ -357,9 +389,6 @@ async fn stream(
                 return Err(error).context(tried);
             }
         };
-        if !wanted.admits(&entry) {
-            continue;
-        }
         seen += 1;
         if seen <= limit {
             let view = JobView::of(&entry, now).under(&pauses).covered(hides);
@@ -367,55 +396,11 @@ async fn stream(
         }
     }
     rows.finish()?;
-    say_left_out(ctx, seen.saturating_sub(limit));
+    if seen > limit {
+        ctx.out
+            .note(format!("{} more not shown (--limit)", seen - limit));
+    }
     Ok(seen)
-}
-
-async fn sorted(
-    ctx: &mut Context,
-    board: &dyn Board,
-    args: &ListArgs,
-    wanted: &Wanted,
-) -> anyhow::Result<u64> {
-    let mut found = Vec::new();
-    for shelf in args.shelves() {
-        let query = query(ctx, args, wanted);
-        let mut entries = board.entries(Query { shelf, ..query });
-        while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
-            if wanted.admits(&entry) {
-                found.push(entry);
-            }
-        }
-    }
-    let peers = board.capabilities().peer_order;
-    // The history arrives in the order of endings.
-    if !matches!(args.sort, Sort::None) && (args.shelf() != Shelf::Past || !args.sort.is_native()) {
-        found = args.sort.sort(found, wanted.now, peers);
-    }
-    if args.failed {
-        found.sort_by_cached_key(|entry| {
-            let failure = entry.job().and_then(|job| job.history.failures.last());
-            failure.map(signature)
-        });
-    }
-    if args.reverse {
-        found.reverse();
-    }
-    let limit = args.limit.unwrap_or(usize::MAX);
-    let pauses = pauses(ctx, board, args.shelf()).await;
-    let columns = args.columns();
-    let hides = ctx.hides_secrets();
-    let mut rows = ctx.out.rows(&columns.shapes());
-    if args.header {
-        rows.titles(&columns.names())?;
-    }
-    for entry in found.iter().take(limit) {
-        let view = JobView::of(entry, wanted.now).under(&pauses);
-        rows.push(&columns.row(view.covered(hides)))?;
-    }
-    rows.finish()?;
-    say_left_out(ctx, found.len().saturating_sub(limit) as u64);
-    Ok(found.len() as u64)
 }
 
 /// Reads the pauses for people; a failure to read them does not stop the listing.
@@ -430,10 +415,4 @@ async fn pauses(ctx: &Context, board: &dyn Board, shelf: Shelf) -> Pauses {
 
 fn trying(ctx: &Context) -> Trying {
     ctx.trying("list", "the jobs")
-}
-
-fn say_left_out(ctx: &Context, left_out: u64) {
-    if left_out > 0 {
-        ctx.out.note(format!("{left_out} more not shown (--limit)"));
-    }
 }

@@ -7,7 +7,7 @@ use futures_util::TryStreamExt;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use super::{ListArgs, Wanted, query, trying};
+use super::{ListArgs, ListFilter, query, trying};
 use crate::{
     board::{
         Board,
@@ -20,28 +20,28 @@ use crate::{
 
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-struct Count(u64);
+struct JobCount(u64);
 
-impl Record for Count {
+impl Record for JobCount {
     fn fields(&self) -> Vec<String> {
         vec![self.0.to_string()]
     }
 }
 
-impl Report for Count {
+impl Report for JobCount {
     fn human(&self, page: &mut Page) {
         page.line().plain(self.0.to_string());
     }
 }
 
 #[derive(Debug)]
-struct Group<'a> {
+struct GroupCount<'a> {
     fields: &'a [FieldPath],
     values: Vec<Value>,
     count: u64,
 }
 
-impl Serialize for Group<'_> {
+impl Serialize for GroupCount<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (field, value) in self.fields.iter().zip(&self.values) {
@@ -52,7 +52,7 @@ impl Serialize for Group<'_> {
     }
 }
 
-impl Record for Group<'_> {
+impl Record for GroupCount<'_> {
     fn fields(&self) -> Vec<String> {
         let texts = self.values.iter().map(|value| match value {
             Value::Null => String::new(),
@@ -63,7 +63,7 @@ impl Record for Group<'_> {
     }
 }
 
-impl Row for Group<'_> {
+impl Row for GroupCount<'_> {
     fn cells(&self) -> Vec<Cell> {
         let none = || Cell::toned(Tone::Faint, NOTHING);
         let cells = self.fields.iter().zip(&self.values);
@@ -76,14 +76,14 @@ pub(super) async fn count(
     ctx: &mut Context,
     board: &dyn Board,
     args: &ListArgs,
-    wanted: &Wanted,
+    filter: &ListFilter,
 ) -> anyhow::Result<u64> {
-    let mut entries = board.entries(query(ctx, args, wanted));
+    let mut entries = board.entries(query(ctx, args, filter));
     let hides = ctx.hides_secrets();
     let mut counts = HashMap::<Vec<Value>, u64>::new();
     while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
-        if wanted.admits(&entry) {
-            let value = |field: &FieldPath| match field.group(&entry, wanted.now) {
+        if filter.admits(&entry) {
+            let value = |field: &FieldPath| match field.group(&entry, filter.now) {
                 value if hides => covered_member(&field.name(), value),
                 value => value,
             };
@@ -93,15 +93,15 @@ pub(super) async fn count(
     }
     let count = counts.values().sum();
     if args.by.is_empty() {
-        ctx.out.report(&Count(count))?;
+        ctx.out.report(&JobCount(count))?;
     } else {
-        tell(ctx, &args.by, counts)?;
+        print_groups(ctx, &args.by, counts)?;
     }
     Ok(count)
 }
 
 /// Prints the counts, the most frequent first.
-fn tell(
+fn print_groups(
     ctx: &mut Context,
     fields: &[FieldPath],
     counts: HashMap<Vec<Value>, u64>,
@@ -120,7 +120,7 @@ fn tell(
     let columns: Vec<_> = titles.chain([Column::new("count", Fit::Number)]).collect();
     let mut rows = ctx.out.rows(&columns);
     for (values, count) in counts {
-        rows.push(&Group {
+        rows.push(&GroupCount {
             fields,
             values,
             count,

@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone)]
-pub(super) enum Sort {
+pub(super) enum ListOrder {
     /// The order of claiming.
     Rank,
     /// The order in which TaskFlow reads this kind of board.
@@ -23,7 +23,7 @@ pub(super) enum Sort {
     Field(FieldOrder),
 }
 
-impl Sort {
+impl ListOrder {
     /// Returns the names of all orders, without paths into the details.
     pub(super) fn names() -> Vec<&'static str> {
         let own = ["rank", "taskflow", "none"];
