@@ -61,11 +61,11 @@ pub(super) struct Dialog {
     /// The note about chosen jobs that the operation does not fit.
     pub(super) left_out: Option<String>,
     pub(super) typed: String,
-    pub(super) stage: Stage,
+    pub(super) stage: TaskStage,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum TaskStage {
     /// The lookup is running; keys confirm nothing.
     Looking,
     Asking,
@@ -83,7 +83,7 @@ impl Dialog {
             names: Vec::new(),
             left_out: None,
             typed: String::new(),
-            stage: Stage::Looking,
+            stage: TaskStage::Looking,
         }
     }
 
@@ -97,12 +97,12 @@ impl Dialog {
         };
         self.names = names.into_iter().collect();
         self.jobs = jobs.into_iter().map(|entry| (entry, false)).collect();
-        self.stage = Stage::Asking;
+        self.stage = TaskStage::Asking;
     }
 
     pub(super) fn question(&self) -> String {
         let jobs = match self.stage {
-            Stage::Looking => self.places.len(),
+            TaskStage::Looking => self.places.len(),
             _ => self.jobs.len(),
         };
         let (jobs, names) = (count_jobs(jobs as u64), self.names.join(", "));
@@ -119,7 +119,7 @@ impl Dialog {
 
     pub(super) fn gone(&self) -> usize {
         match self.stage {
-            Stage::Looking => 0,
+            TaskStage::Looking => 0,
             _ => self.places.len().saturating_sub(self.jobs.len()),
         }
     }
@@ -135,8 +135,8 @@ impl Dialog {
         })
     }
 
-    pub(super) fn end(&mut self, mut stage: Stage) {
-        if let Stage::Done(_, problems) = &mut stage {
+    pub(super) fn end(&mut self, mut stage: TaskStage) {
+        if let TaskStage::Done(_, problems) = &mut stage {
             let changed = self.jobs.iter().filter(|(_, has_changed)| *has_changed);
             let told = |(entry, _): &_| problem(entry, &chain(&BoardError::Changed));
             problems.extend(changed.map(told));
@@ -146,7 +146,7 @@ impl Dialog {
 
     pub(super) fn note_change(&mut self, key: &JobKey) {
         let is_of_names = matches!(self.operation, Operation::Pause | Operation::Resume);
-        if self.stage == Stage::Asking && !is_of_names {
+        if self.stage == TaskStage::Asking && !is_of_names {
             let jobs = self.jobs.iter_mut();
             for (_, has_changed) in jobs.filter(|(entry, _)| entry.key() == key) {
                 *has_changed = true;
@@ -163,7 +163,7 @@ pub(super) struct Task {
 }
 
 /// Acts on each unchanged job; returns the result.
-pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> Stage {
+pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> TaskStage {
     let (_, past) = task.operation.words();
     let remark = Remark::now(past, &who.text(), None);
     let done = match task.operation {
@@ -177,9 +177,9 @@ pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> Stag
         Ok(done) => {
             let jobs = count_jobs(done.iter().filter(|it| it.is_ok()).count() as u64);
             let notes = done.into_iter().filter_map(|it| it.unwrap_or_else(Some));
-            Stage::Done(format!("{past} {jobs}"), notes.collect())
+            TaskStage::Done(format!("{past} {jobs}"), notes.collect())
         }
-        Err(error) => Stage::Done(
+        Err(error) => TaskStage::Done(
             "the outcome is unknown; check the jobs".to_owned(),
             vec![chain(&error)],
         ),
@@ -229,7 +229,7 @@ async fn retry(board: &dyn Board, jobs: &[Entry], remark: &Remark) -> board::Res
     Ok(answers.collect())
 }
 
-async fn pause(board: &dyn Board, task: &Task, remark: Remark) -> Stage {
+async fn pause(board: &dyn Board, task: &Task, remark: Remark) -> TaskStage {
     let (_, past) = task.operation.words();
     let (mut done, mut notes) = (Vec::new(), Vec::new());
     for names in &task.names {
@@ -250,7 +250,7 @@ async fn pause(board: &dyn Board, task: &Task, remark: Remark) -> Stage {
         }
     }
     if done.is_empty() {
-        return Stage::Done(format!("nothing {past}"), notes);
+        return TaskStage::Done(format!("nothing {past}"), notes);
     }
     if task.operation == Operation::Pause {
         notes.push("press P or run `jobboard resume` to resume".to_owned());
@@ -258,7 +258,7 @@ async fn pause(board: &dyn Board, task: &Task, remark: Remark) -> Stage {
             notes.push("Python services ignore pauses".to_owned());
         }
     }
-    Stage::Done(format!("{past} {}", done.join(", ")), notes)
+    TaskStage::Done(format!("{past} {}", done.join(", ")), notes)
 }
 
 fn problem(entry: &Entry, what: &str) -> String {

@@ -3,7 +3,7 @@
 use crossterm::event::KeyEvent;
 
 use super::{
-    act::{Operation, Stage, Task},
+    act::{Operation, Task, TaskStage},
     row::Place,
 };
 use crate::{
@@ -37,7 +37,7 @@ pub(super) enum Input {
     Explained(JobRef, Result<Explanation, String>),
     /// The current jobs at these locations, for the confirmation.
     Prepared(Operation, Vec<Place>, Result<Vec<Entry>, String>),
-    Performed(Stage),
+    Performed(TaskStage),
 }
 
 #[derive(Debug, Clone)]

@@ -2,35 +2,23 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use serde::Serialize;
+
 use super::row::{Place, Row};
-use crate::job::Shelf;
+use crate::{job::Shelf, names::named};
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Sort {
-    /// The order of claiming; in the trash, the latest first.
-    #[default]
-    Rank,
-    Age,
-    Name,
-    Owner,
-    Held,
-    Expires,
-    Tries,
-}
-
-impl Sort {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Rank,
-        Self::Age,
-        Self::Name,
-        Self::Owner,
-        Self::Held,
-        Self::Expires,
-        Self::Tries,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        ["rank", "age", "name", "owner", "held", "expires", "tries"][self as usize]
+named! {
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+    pub(crate) enum RowOrder ("order", str::eq) {
+        /// The order of claiming; in the trash, the latest first.
+        #[default]
+        Rank => "rank",
+        Age => "age",
+        Name => "name",
+        Owner => "owner",
+        Held => "held",
+        Expires => "expires",
+        Tries => "tries",
     }
 }
 
@@ -45,7 +33,7 @@ pub(super) enum Which {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listing {
     pub(super) which: Which,
-    pub(super) sort: Sort,
+    pub(super) sort: RowOrder,
     pub(super) is_reversed: bool,
 }
 
@@ -77,29 +65,21 @@ impl Listing {
 fn compare(
     (place, one): (&Place, &Row),
     (other_place, other): (&Place, &Row),
-    sort: Sort,
+    sort: RowOrder,
 ) -> Ordering {
-    fn known<T: Ord>(one: Option<T>, other: Option<T>) -> Ordering {
-        (one.is_none(), one).cmp(&(other.is_none(), other))
+    fn by<'a, T: Ord>(rows: [&'a Row; 2], value: impl Fn(&'a Row) -> Option<T>) -> Ordering {
+        let [one, other] = rows.map(value).map(|it| (it.is_none(), it));
+        one.cmp(&other)
     }
-    let (claim, others) = (one.claim.as_ref(), other.claim.as_ref());
+    let rows = [one, other];
     let by = match sort {
-        Sort::Rank => Ordering::Equal,
-        Sort::Age => known(one.created_on, other.created_on),
-        Sort::Name => one.name.cmp(&other.name),
-        Sort::Owner => known(
-            claim.and_then(|it| it.owner.as_ref()),
-            others.and_then(|it| it.owner.as_ref()),
-        ),
-        Sort::Held => known(
-            claim.and_then(|it| it.since),
-            others.and_then(|it| it.since),
-        ),
-        Sort::Expires => known(
-            claim.and_then(|it| it.lapses_on),
-            others.and_then(|it| it.lapses_on),
-        ),
-        Sort::Tries => other.attempts.cmp(&one.attempts),
+        RowOrder::Rank => Ordering::Equal,
+        RowOrder::Age => by(rows, |row| row.created_on),
+        RowOrder::Name => one.name.cmp(&other.name),
+        RowOrder::Owner => by(rows, |row| row.claim.as_ref()?.owner.as_ref()),
+        RowOrder::Held => by(rows, |row| row.claim.as_ref()?.since),
+        RowOrder::Expires => by(rows, |row| row.claim.as_ref()?.lapses_on),
+        RowOrder::Tries => other.attempts.cmp(&one.attempts),
     };
     let rank = |shelf: Shelf, row: &Row| {
         (

@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 
 use super::{
-    listing::{Listing, Sort, Which},
+    listing::{Listing, RowOrder, Which},
     row::{Interner, Place, Row},
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The time of the last failure before the lookup, if known.
-type Former = Option<Option<DateTime<Utc>>>;
+type LastFailure = Option<Option<DateTime<Utc>>>;
 
 /// Memory is committed on use only; growing out of a smaller buffer would leave a hole of its size.
 const ROOM: usize = 100_000;
@@ -51,9 +51,9 @@ pub(super) struct Picture {
     /// The jobs with events since the read began.
     touched: HashSet<Place>,
     is_being_read: bool,
-    wanted: HashMap<Place, Former>,
+    wanted: HashMap<Place, LastFailure>,
     /// The pending lookups without an event since.
-    asked: HashMap<Place, Former>,
+    asked: HashMap<Place, LastFailure>,
     /// The number of changes, and its value at the last sweep.
     pub(super) version: u64,
     swept: u64,
@@ -67,7 +67,7 @@ impl Picture {
             filters,
             listing: Listing {
                 which: Which::On(Shelf::Board),
-                sort: Sort::Rank,
+                sort: RowOrder::Rank,
                 is_reversed: false,
             },
             order: Vec::new(),

@@ -4,11 +4,11 @@ use clap::ValueEnum as _;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    act::{Dialog, Operation, Stage},
+    act::{Dialog, Operation, TaskStage},
     effect::Effect,
     field::Field,
     keys::{Action, action},
-    listing::{Sort, Which},
+    listing::{RowOrder, Which},
     row::Place,
     state::{Anchor, Cursor, Opened, Overlay, State},
     view::View,
@@ -30,7 +30,7 @@ pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
         return [effects, press(state, key)].concat();
     }
     let wanted = action(key, state.may_act);
-    let is_acting = matches!(&state.overlay, Overlay::Dialog(it) if it.stage == Stage::Acting);
+    let is_acting = matches!(&state.overlay, Overlay::Dialog(it) if it.stage == TaskStage::Acting);
     let is_signal = key.modifiers.contains(KeyModifiers::CONTROL);
     if let (Some(action @ (Action::Quit | Action::Suspend | Action::Redraw)), true) =
         (wanted, is_signal)
@@ -223,7 +223,7 @@ fn sort(state: &mut State, is_reverse: bool) {
     let mut listing = state.picture.listing().clone();
     match is_reverse {
         true => listing.is_reversed = !listing.is_reversed,
-        false => listing.sort = Sort::ALL[(listing.sort as usize + 1) % Sort::ALL.len()],
+        false => listing.sort = RowOrder::ALL[(listing.sort as usize + 1) % RowOrder::ALL.len()],
     }
     state.picture.list(listing);
 }
@@ -314,11 +314,11 @@ fn answer(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     };
     let is_escape = key.code == KeyCode::Esc;
     match (&dialog.stage, &state.protected) {
-        (Stage::Acting, _) => return Vec::new(),
-        (Stage::Done(..), _) => state.overlay = Overlay::None,
-        (Stage::Looking | Stage::Asking, _) if is_escape => state.overlay = Overlay::None,
-        (Stage::Looking, _) => return Vec::new(),
-        (Stage::Asking, Some(name)) => match key.code {
+        (TaskStage::Acting, _) => return Vec::new(),
+        (TaskStage::Done(..), _) => state.overlay = Overlay::None,
+        (TaskStage::Looking | TaskStage::Asking, _) if is_escape => state.overlay = Overlay::None,
+        (TaskStage::Looking, _) => return Vec::new(),
+        (TaskStage::Asking, Some(name)) => match key.code {
             KeyCode::Char(char) => dialog.typed.push(char),
             KeyCode::Backspace => _ = dialog.typed.pop(),
             KeyCode::Enter if dialog.typed == *name => return agree(state),
@@ -329,8 +329,8 @@ fn answer(state: &mut State, key: KeyEvent) -> Vec<Effect> {
             _ => {}
         },
         // Not `y`, which copies: typed too early or too late, it must do no harm.
-        (Stage::Asking, None) if key.code == KeyCode::Enter => return agree(state),
-        (Stage::Asking, None) => state.overlay = Overlay::None,
+        (TaskStage::Asking, None) if key.code == KeyCode::Enter => return agree(state),
+        (TaskStage::Asking, None) => state.overlay = Overlay::None,
     }
     Vec::new()
 }
@@ -340,7 +340,7 @@ fn agree(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     };
     if let Some(task) = dialog.task() {
-        dialog.stage = Stage::Acting;
+        dialog.stage = TaskStage::Acting;
         return vec![Effect::Perform(task)];
     }
     state.overlay = Overlay::None;

@@ -24,7 +24,7 @@ pub(super) struct Row {
     pub(super) name: CompactString,
     pub(super) sequence: Option<i64>,
     pub(super) created_on: Option<DateTime<Utc>>,
-    pub(super) claim: Option<Box<Claim>>,
+    pub(super) claim: Option<Box<RowClaim>>,
     extras: Option<Box<Extras>>,
     pub(super) attempts: u32,
     /// The reading of the board that saw it last.
@@ -37,7 +37,7 @@ pub(super) struct Row {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Claim {
+pub(super) struct RowClaim {
     pub(super) owner: Option<Arc<Owner>>,
     lease: Lease,
     pub(super) since: Option<DateTime<Utc>>,
@@ -86,7 +86,7 @@ fn interned<T: Clone + Eq + Hash>(known: &mut HashSet<Arc<T>>, value: &T) -> Arc
 impl Row {
     pub(super) fn of(entry: &Entry, interner: &mut Interner, now: DateTime<Utc>) -> Self {
         let claim = entry.holding().map(|holding| {
-            Box::new(Claim {
+            Box::new(RowClaim {
                 owner: (holding.owner.as_ref()).map(|it| interned(&mut interner.owners, it)),
                 lease: holding.lease,
                 since: match entry.job() {
@@ -202,7 +202,7 @@ impl Row {
     }
 }
 
-impl Claim {
+impl RowClaim {
     fn holding(&self, now: DateTime<Utc>) -> Holding {
         let left = self.lapses_on.map(|on| (on - now).to_std());
         Holding {

@@ -5,7 +5,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    act::{Operation, Stage},
+    act::{Operation, TaskStage},
     effect::{Effect, Input},
     picture::Stale,
     press::{press, read},
@@ -113,7 +113,7 @@ fn answered(state: &mut State, answer: Input) -> Vec<Effect> {
         Input::Prepared(operation, places, found) => ask(state, operation, &places, found),
         Input::Performed(stage) => {
             if let Overlay::Dialog(dialog) = &mut state.overlay
-                && dialog.stage == Stage::Acting
+                && dialog.stage == TaskStage::Acting
             {
                 dialog.end(stage);
                 state.marks.clear();
@@ -170,7 +170,10 @@ fn ask(
     let Overlay::Dialog(dialog) = &mut state.overlay else {
         return;
     };
-    if dialog.stage != Stage::Looking || dialog.operation != operation || dialog.places != places {
+    if dialog.stage != TaskStage::Looking
+        || dialog.operation != operation
+        || dialog.places != places
+    {
         return;
     }
     let problem = match found {

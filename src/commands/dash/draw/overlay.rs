@@ -5,7 +5,7 @@ use crate::{
     commands::{
         bulk::select,
         dash::{
-            act::{Dialog, Stage},
+            act::{Dialog, TaskStage},
             field::Field,
             keys::{KEYS, acts},
             state::{Overlay, State},
@@ -115,7 +115,7 @@ fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
         .clamp(1, SAMPLE.0);
     let more = |all: usize| format!("… and {} more", all - sample);
     let mut told = Vec::new();
-    if let Stage::Done(done, problems) = &dialog.stage {
+    if let TaskStage::Done(done, problems) = &dialog.stage {
         told.push((Tone::Strong, done.clone()));
         let problem = |problem: &String| (Tone::Bad, problem.clone());
         told.extend(problems.iter().take(sample).map(problem));
@@ -144,8 +144,8 @@ fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
             told.push((Tone::Busy, format!("{} no longer there", dialog.gone())));
         }
         told.push(match (&dialog.stage, &state.protected) {
-            (Stage::Looking, _) => (Tone::Busy, "reading the jobs…".to_owned()),
-            (Stage::Acting, _) => (Tone::Busy, "…".to_owned()),
+            (TaskStage::Looking, _) => (Tone::Busy, "reading the jobs…".to_owned()),
+            (TaskStage::Acting, _) => (Tone::Busy, "…".to_owned()),
             (_, Some(_)) => {
                 let ask = "This board is protected; type its name and press Enter:";
                 (Tone::Strong, format!("{ask} {}", dialog.typed))

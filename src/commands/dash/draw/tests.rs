@@ -11,7 +11,7 @@ use ratatui::{
 use super::{Look, draw, fit};
 use crate::{
     commands::dash::{
-        act::{Dialog, Operation, Stage},
+        act::{Dialog, Operation, TaskStage},
         effect::{Effect, Input},
         rates::{Rate, Rates},
         state::{Overlay, State},
@@ -135,7 +135,7 @@ fn confirmation_and_result() {
     state.protected = Some("prod".to_owned());
     insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
     let problems = vec!["1f0c9a58 resize: the job has changed meanwhile".to_owned()];
-    let done = Stage::Done("trashed 6 jobs".to_owned(), problems);
+    let done = TaskStage::Done("trashed 6 jobs".to_owned(), problems);
     if let Overlay::Dialog(dialog) = &mut state.overlay {
         dialog.stage = done;
     }
@@ -185,7 +185,7 @@ fn hostile_names_are_harmless() {
         let found = Input::Prepared(operation, vec![place.clone()], Ok(vec![evil.clone()]));
         update(&mut state, found, now());
         is_inert(&mut state);
-        let done = Stage::Done("\u{1b}[2J".to_owned(), vec!["\u{202e}\n".repeat(90)]);
+        let done = TaskStage::Done("\u{1b}[2J".to_owned(), vec!["\u{202e}\n".repeat(90)]);
         press(&mut state, "\n");
         update(&mut state, Input::Performed(done), now());
         is_inert(&mut state);

@@ -4,7 +4,7 @@ use super::{apply, entries, held, job, now, press, state, trashed};
 use crate::{
     board::EventKind,
     commands::dash::{
-        act::{Operation, Stage},
+        act::{Operation, TaskStage},
         effect::{Effect, Input},
         state::{Overlay, State},
         update::update,
@@ -47,7 +47,7 @@ fn marked_jobs_are_changed_after_confirmation() {
     assert!(press(&mut state, "yq\n").is_empty());
     update(
         &mut state,
-        Input::Performed(Stage::Done(String::new(), Vec::new())),
+        Input::Performed(TaskStage::Done(String::new(), Vec::new())),
         now(),
     );
     press(&mut state, "q");
