@@ -38,17 +38,17 @@ pub(crate) fn run(out: &mut Output, args: &CompletionsArgs) -> anyhow::Result<()
 }
 
 const SHELLS: Shells<'static> = Shells(&[
-    &Scripted("bash", include_str!("../../completions/jobboard.bash")),
-    &Scripted("zsh", include_str!("../../completions/_jobboard")),
-    &Scripted("fish", include_str!("../../completions/jobboard.fish")),
+    &ScriptedShell("bash", include_str!("../../completions/jobboard.bash")),
+    &ScriptedShell("zsh", include_str!("../../completions/_jobboard")),
+    &ScriptedShell("fish", include_str!("../../completions/jobboard.fish")),
     &Elvish,
     &Powershell,
 ]);
 
 /// The name of a shell, and its script, which passes the words before the cursor.
-struct Scripted(&'static str, &'static str);
+struct ScriptedShell(&'static str, &'static str);
 
-impl EnvCompleter for Scripted {
+impl EnvCompleter for ScriptedShell {
     fn name(&self) -> &'static str {
         self.0
     }

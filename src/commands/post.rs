@@ -190,7 +190,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
             sequence: Some(posted.sequence),
             created_on: None,
         },
-        None => wait::already_there(&*board, &report.uuid, began)
+        None => wait::awaited_by_uuid(&*board, &report.uuid, began)
             .await
             .with_context(|| ctx.trying("wait for", name))?,
     };

@@ -1,6 +1,6 @@
 //! `jobboard wait`.
 
-mod ended;
+mod outcomes;
 
 use std::{collections::HashSet, time::Duration};
 
@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::json;
 
-use self::ended::{InVain, learn};
+use self::outcomes::{BadEnds, outcomes};
 use super::{
     bulk::{references::references, report::Done},
     parts::unused,
@@ -94,10 +94,10 @@ pub(super) async fn waiter<'a>(
     board: &'a dyn Board,
 ) -> board::Result<Waiter<'a>> {
     let waiter = Waiter::begin(board).await?;
-    Ok(waiter.telling(|news| say(ctx, board, news)))
+    Ok(waiter.telling(|news| print_news(ctx, board, news)))
 }
 
-pub(super) fn say(ctx: &Context, board: &dyn Board, news: &News) {
+pub(super) fn print_news(ctx: &Context, board: &dyn Board, news: &News) {
     match news {
         News::Lost(error) => ctx.out.note(format!("{}; retrying", chain(error))),
         News::Back(lack) => {
@@ -136,17 +136,17 @@ pub(crate) async fn for_posted(
 ) -> anyhow::Result<()> {
     let jobs = std::slice::from_ref(&job);
     let endings = finished(ctx, (board, waiter), jobs, timeout).await?;
-    let mut in_vain = InVain::default();
+    let mut bad_ends = BadEnds::default();
     if let Some(Some(ending)) = endings.first() {
-        learn(ctx, board, &[(name, &job, *ending)], &mut in_vain)
+        outcomes(ctx, board, &[(name, &job, *ending)], &mut bad_ends)
             .await
             .with_context(|| ctx.trying("wait for", name))?;
     }
-    in_vain.end()
+    bad_ends.end()
 }
 
 /// Finds a job by the uuid that it had on the board at a given time.
-pub(crate) async fn already_there(
+pub(crate) async fn awaited_by_uuid(
     board: &dyn Board,
     uuid: &str,
     at: DateTime<Utc>,
@@ -175,16 +175,16 @@ async fn finished(
         [job] => (job.key.text(), "the job to finish"),
         _ => ("the jobs".into(), "the jobs to finish"),
     };
-    let mut waiter = waiter.telling(|news| say(ctx, board, news));
+    let mut waiter = waiter.telling(|news| print_news(ctx, board, news));
     within(timeout, what, waiter.until_finished(awaited))
         .await
         .with_context(|| ctx.trying("wait for", &whom))
 }
 
-enum Found {
-    There(Entry),
+enum AwaitedJob {
+    Existing(Entry),
     /// No job has this uuid, which is acceptable.
-    Unknown(String),
+    Unrecorded(String),
     Missing(anyhow::Error),
 }
 
@@ -204,9 +204,9 @@ async fn for_named(
     let mut missing = Vec::new();
     for job in found {
         match job {
-            Found::There(entry) => there.push(entry),
-            Found::Unknown(uuid) => ctx.out.report(&Done::unnamed("complete", &uuid))?,
-            Found::Missing(error) => missing.push(error),
+            AwaitedJob::Existing(entry) => there.push(entry),
+            AwaitedJob::Unrecorded(uuid) => ctx.out.report(&Done::unnamed("complete", &uuid))?,
+            AwaitedJob::Missing(error) => missing.push(error),
         }
     }
     for entry in &there {
@@ -214,7 +214,7 @@ async fn for_named(
     }
     let waited = match there.as_slice() {
         [] => Ok(()),
-        there => for_those_there(ctx, (board, waiter), there, args.timeout).await,
+        there => for_existing(ctx, (board, waiter), there, args.timeout).await,
     };
     let worst = match waited {
         Ok(()) => missing.pop().map_or(Ok(()), Err),
@@ -224,7 +224,7 @@ async fn for_named(
     worst
 }
 
-async fn for_those_there(
+async fn for_existing(
     ctx: &mut Context,
     (board, waiter): (&dyn Board, Waiter<'_>),
     entries: &[Entry],
@@ -242,8 +242,8 @@ async fn for_those_there(
     let named: Vec<_> = named
         .map(|(name, (_, job, ending))| (&**name, *job, *ending))
         .collect();
-    let mut in_vain = InVain::default();
-    let ends = learn(ctx, board, &named, &mut in_vain)
+    let mut bad_ends = BadEnds::default();
+    let ends = outcomes(ctx, board, &named, &mut bad_ends)
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
     for ((entry, ..), end) in ended.into_iter().zip(ends) {
@@ -253,7 +253,7 @@ async fn for_those_there(
             failure => done.with("last_failure", json!(failure)),
         })?;
     }
-    in_vain.end()
+    bad_ends.end()
 }
 
 /// Finds the jobs, also in the trash; a full uuid may be long gone.
@@ -262,7 +262,7 @@ async fn look_up(
     board: &dyn Board,
     wanted: &[JobRef],
     gone_ok: bool,
-) -> anyhow::Result<Vec<Found>> {
+) -> anyhow::Result<Vec<AwaitedJob>> {
     let name = board.name();
     let found = show::look_everywhere(board, wanted)
         .await
@@ -277,14 +277,14 @@ async fn look_up(
     for (wanted, found) in wanted.iter().zip(found) {
         let error = match (found, wanted) {
             (Ok(entry), _) => {
-                jobs.push(Found::There(entry));
+                jobs.push(AwaitedJob::Existing(entry));
                 continue;
             }
             (Err(BoardError::NoSuchJob), JobRef::Uuid(uuid)) if wanted.is_exact() && gone_ok => {
                 ctx.out.note(format!(
                     "no record of {uuid} on {name}; counting the job as complete"
                 ));
-                jobs.push(Found::Unknown(uuid.clone()));
+                jobs.push(AwaitedJob::Unrecorded(uuid.clone()));
                 continue;
             }
             (Err(BoardError::NoSuchJob), JobRef::Uuid(_)) if wanted.is_exact() => {
@@ -300,7 +300,7 @@ async fn look_up(
                 "cannot wait for {wanted}; waiting for the other jobs"
             ));
         }
-        jobs.push(Found::Missing(error));
+        jobs.push(AwaitedJob::Missing(error));
     }
     Ok(jobs)
 }

@@ -29,8 +29,8 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const MOST: usize = 50;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Wish {
-    Job(Fitting),
+pub(super) enum BoardValue {
+    Job(JobRange),
     Name,
     Owner,
     Conductor,
@@ -38,13 +38,13 @@ pub(super) enum Wish {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fitting {
+pub(super) struct JobRange {
     shelves: &'static [Shelf],
     which: Which,
     is_fit: fn(&Entry) -> bool,
 }
 
-impl Fitting {
+impl JobRange {
     /// With --force some commands accept more jobs.
     pub(super) fn of(command: &str) -> Self {
         let claimed: fn(&Entry) -> bool = |entry| entry.holding().is_some();
@@ -70,12 +70,12 @@ impl Fitting {
 }
 
 /// Returns the matches that arrived in time.
-pub(super) fn ask(wish: Wish, typed: &str) -> Vec<CompletionCandidate> {
+pub(super) fn ask(wanted: BoardValue, typed: &str) -> Vec<CompletionCandidate> {
     let end = Instant::now() + PATIENCE;
     let (sender, found) = mpsc::channel();
-    let named = match wish {
+    let named = match wanted {
         // A job on the command line is not offered twice.
-        Wish::Job(_) => typed::words().into_iter().rev().skip(1).collect(),
+        BoardValue::Job(_) => typed::words().into_iter().rev().skip(1).collect(),
         _ => HashSet::new(),
     };
     let offer = Offer {
@@ -84,11 +84,11 @@ pub(super) fn ask(wish: Wish, typed: &str) -> Vec<CompletionCandidate> {
         sender,
     };
     // A thread that blocks on a name or a file ends with this process.
-    let _ = thread::Builder::new().spawn(move || look(wish, offer));
+    let _ = thread::Builder::new().spawn(move || look(wanted, offer));
     let rest = || end.saturating_duration_since(Instant::now());
     let found = std::iter::from_fn(|| found.recv_timeout(rest()).ok());
     let mut found: Vec<_> = found.collect();
-    if !matches!(wish, Wish::Job(_)) {
+    if !matches!(wanted, BoardValue::Job(_)) {
         found.sort();
     }
     let candidate = |(text, help): (String, String)| {
@@ -98,7 +98,7 @@ pub(super) fn ask(wish: Wish, typed: &str) -> Vec<CompletionCandidate> {
     found.into_iter().map(candidate).collect()
 }
 
-fn look(wish: Wish, mut offer: Offer) -> anyhow::Result<()> {
+fn look(wanted: BoardValue, mut offer: Offer) -> anyhow::Result<()> {
     let config = Config::load(typed::flags(), &Environment::of_process())?;
     let bounds = Bounds {
         max_details: config.max_details.value,
@@ -110,23 +110,23 @@ fn look(wish: Wish, mut offer: Offer) -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let gathered = tokio::time::timeout(PATIENCE, gather(wish, &*board, &mut offer)).await;
+        let gathered = tokio::time::timeout(PATIENCE, gather(wanted, &*board, &mut offer)).await;
         board.close().await;
         Ok(gathered??)
     })
 }
 
-async fn gather(wish: Wish, board: &dyn Board, offer: &mut Offer) -> board::Result<()> {
-    let (jobs, order) = match wish {
-        Wish::Job(fitting) => (fitting, Order::Rank),
-        Wish::Name | Wish::Owner => (Fitting::of(""), Order::Any),
-        Wish::Conductor => {
+async fn gather(wanted: BoardValue, board: &dyn Board, offer: &mut Offer) -> board::Result<()> {
+    let (jobs, order) = match wanted {
+        BoardValue::Job(fitting) => (fitting, Order::Rank),
+        BoardValue::Name | BoardValue::Owner => (JobRange::of(""), Order::Any),
+        BoardValue::Conductor => {
             for conductor in board.conductors().await? {
                 offer.add(&conductor.name, &format!("on {}", conductor.host));
             }
             return Ok(());
         }
-        Wish::Pause => {
+        BoardValue::Pause => {
             for pause in board.pauses().await? {
                 offer.add(&pause.names, &pause.to_string());
             }
@@ -144,10 +144,10 @@ async fn gather(wish: Wish, board: &dyn Board, offer: &mut Offer) -> board::Resu
             && offer.seen.len() < MOST
         {
             let owner = entry.holding().and_then(|holding| holding.owner.as_ref());
-            match (wish, &entry, owner) {
-                (Wish::Job(_), Entry::Job(job), _) if (jobs.is_fit)(&entry) => offer.job(job),
-                (Wish::Name, ..) => offer.add(&entry.name(), ""),
-                (Wish::Owner, _, Some(owner)) => offer.add(&owner.text(), ""),
+            match (wanted, &entry, owner) {
+                (BoardValue::Job(_), Entry::Job(job), _) if (jobs.is_fit)(&entry) => offer.job(job),
+                (BoardValue::Name, ..) => offer.add(&entry.name(), ""),
+                (BoardValue::Owner, _, Some(owner)) => offer.add(&owner.text(), ""),
                 _ => {}
             }
         }

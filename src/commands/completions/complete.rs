@@ -12,7 +12,7 @@ use clap_complete::{
 
 use super::{
     SHELLS,
-    ask::{Fitting, Wish, ask, is_harmless},
+    ask::{BoardValue, JobRange, ask, is_harmless},
     typed,
 };
 use crate::{
@@ -49,12 +49,12 @@ fn grammar() -> Command {
 }
 
 #[derive(Debug, Clone)]
-enum Value {
+enum ArgumentValue {
     /// One of these words, with an optional one of these prefixes.
     Word(Vec<String>, &'static [char]),
     Filter,
     Board,
-    Known(Wish),
+    OnBoard(BoardValue),
 }
 
 /// Sets the completer of an argument, by the name of its value.
@@ -62,28 +62,30 @@ fn completed(command: &str, arg: Arg) -> Arg {
     let id = arg.get_id().as_str();
     let names = arg.get_value_names().unwrap_or_default();
     let value = match (command, names.first().map_or(id, |name| name.as_str()), id) {
-        (_, "EXPR", _) => Value::Filter,
-        (_, "STATE", _) => Value::of_field("state"),
-        (_, "PRIORITY", _) => Value::of_field("priority"),
-        ("watch", _, "event") => Value::words(EventKind::ALL.iter().map(|it| it.name())),
-        ("schema", _, "name") => Value::words(SCHEMAS.iter().map(|it| it.0)),
+        (_, "EXPR", _) => ArgumentValue::Filter,
+        (_, "STATE", _) => ArgumentValue::of_field("state"),
+        (_, "PRIORITY", _) => ArgumentValue::of_field("priority"),
+        ("watch", _, "event") => ArgumentValue::words(EventKind::ALL.iter().map(|it| it.name())),
+        ("schema", _, "name") => ArgumentValue::words(SCHEMAS.iter().map(|it| it.0)),
         ("help", _, "about") => {
             let topics = TOPICS.iter().map(|topic| -> &str { topic.name });
             let program = Cli::command();
             let commands = program.get_subcommands().map(Command::get_name);
-            Value::words(commands.chain(topics).chain([OPTIONS]))
+            ArgumentValue::words(commands.chain(topics).chain([OPTIONS]))
         }
-        (_, "URL|NAME", _) => Value::Board,
-        (_, "JOB" | "job", _) => Value::Known(Wish::Job(Fitting::of(command))),
-        (_, "NAME", "who" | "owner") => Value::Known(Wish::Owner),
-        ("conductors", _, "name") => Value::Known(Wish::Conductor),
-        (_, "GLOB", "name" | "with_name") | ("pause", "NAME-GLOB", _) => Value::Known(Wish::Name),
-        ("resume", "NAME-GLOB", _) => Value::Known(Wish::Pause),
+        (_, "URL|NAME", _) => ArgumentValue::Board,
+        (_, "JOB" | "job", _) => ArgumentValue::OnBoard(BoardValue::Job(JobRange::of(command))),
+        (_, "NAME", "who" | "owner") => ArgumentValue::OnBoard(BoardValue::Owner),
+        ("conductors", _, "name") => ArgumentValue::OnBoard(BoardValue::Conductor),
+        (_, "GLOB", "name" | "with_name") | ("pause", "NAME-GLOB", _) => {
+            ArgumentValue::OnBoard(BoardValue::Name)
+        }
+        ("resume", "NAME-GLOB", _) => ArgumentValue::OnBoard(BoardValue::Pause),
         (_, "FILE" | "FILE|-", _) => return arg.value_hint(ValueHint::AnyPath),
         _ if arg.is_allow_hyphen_values_set() => {
             let words = arg.get_possible_values().into_iter();
             let words = words.map(|word| word.get_name().to_owned()).collect();
-            Value::Word(words, &['+', '-'])
+            ArgumentValue::Word(words, &['+', '-'])
         }
         _ => return arg,
     };
@@ -91,7 +93,7 @@ fn completed(command: &str, arg: Arg) -> Arg {
     arg.add(ArgValueCompleter::new(complete))
 }
 
-impl Value {
+impl ArgumentValue {
     fn words<'a>(words: impl Iterator<Item = &'a str>) -> Self {
         Self::Word(words.map(str::to_owned).collect(), &[])
     }
@@ -101,8 +103,8 @@ impl Value {
             "state" => Self::words(State::ALL.iter().map(|it| it.name())),
             "priority" => Self::words(Priority::ALL.iter().map(|it| it.name())),
             "outcome" => Self::words(Departure::ALL.iter().map(|it| it.name())),
-            "name" => Self::Known(Wish::Name),
-            "owner" => Self::Known(Wish::Owner),
+            "name" => Self::OnBoard(BoardValue::Name),
+            "owner" => Self::OnBoard(BoardValue::Owner),
             _ => Self::words([].into_iter()),
         }
     }
@@ -128,7 +130,7 @@ impl Value {
                     .map(CompletionCandidate::new)
                     .collect()
             }
-            Self::Known(wish) => ask(*wish, typed),
+            Self::OnBoard(wanted) => ask(*wanted, typed),
         }
     }
 }
@@ -161,7 +163,9 @@ fn of_filter(typed: &str) -> Vec<CompletionCandidate> {
     }
     if operators.contains(&operator) {
         let value = value.trim_start();
-        let values = Value::of_field(field.trim()).complete(value).into_iter();
+        let values = ArgumentValue::of_field(field.trim())
+            .complete(value)
+            .into_iter();
         found.extend(values.map(|it| it.add_prefix(before(value))));
     }
     found

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     board::{JobRef, filter::Filters},
-    commands::watch::Happening,
+    commands::watch::PrintedEvent,
     diagnosis::Explanation,
     job::{Conductor, Entry, JobKey, Pauses, Shelf},
     output::{Text, Tone},
@@ -121,7 +121,7 @@ pub(super) struct State {
     pub(super) conductors_read: DateTime<Utc>,
     pub(super) pauses: Pauses,
     /// The latest first, each with its number.
-    pub(super) events: VecDeque<(u64, Happening)>,
+    pub(super) events: VecDeque<(u64, PrintedEvent)>,
     pub(super) view: View,
     /// The group with visible jobs; `None` shows the groups.
     pub(super) within: Option<Which>,
@@ -135,7 +135,7 @@ pub(super) struct State {
     pub(super) message: Option<(Tone, Text)>,
     /// Whether the view is frozen; and the events since then, the latest first.
     pub(super) is_paused: bool,
-    pub(super) missed: VecDeque<Happening>,
+    pub(super) missed: VecDeque<PrintedEvent>,
 }
 
 impl State {
@@ -318,7 +318,7 @@ impl State {
     }
 
     /// Keeps an event; a frozen view shows it later.
-    pub(super) fn keep(&mut self, happening: Happening) {
+    pub(super) fn keep(&mut self, happening: PrintedEvent) {
         if self.is_paused {
             self.missed.push_front(happening);
             self.missed.truncate(EVENTS);

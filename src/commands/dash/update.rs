@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     board::{Event, EventKind},
-    commands::watch::Happening,
+    commands::watch::PrintedEvent,
     job::{Departure, Entry},
     output::Tone,
 };
@@ -199,7 +199,7 @@ fn hear(state: &mut State, event: &Event) -> Vec<Effect> {
     if let Some(rate) = rate {
         state.rates.count(rate, 1, state.now);
     }
-    state.keep(Happening::of(event));
+    state.keep(PrintedEvent::of(event));
     if state.is_paused {
         return Vec::new();
     }

@@ -17,7 +17,7 @@ use crate::{
             task::Task,
         },
         show::look_everywhere,
-        wait::{say, within},
+        wait::{print_news, within},
     },
     context::Context,
     diagnosis::{is_silent, signature},
@@ -83,7 +83,7 @@ impl CanaryArgs {
             .with_context(|| ctx.trying("wait for", "the canaries"))?;
         let mut signals = Signals::ending()?;
         first_task.carry_out(ctx, board).await?;
-        let mut waiter = waiter.telling(|news| say(ctx, board, news));
+        let mut waiter = waiter.telling(|news| print_news(ctx, board, news));
         let outcome = waiter.until_known(&trial.uuids, async |board| trial.outcome(board).await);
         let failures = tokio::select! {
             failures = within(self.timeout, "the outcome of the canaries", outcome) => {

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, ffi::OsString, time::Duration};
 
-use super::happening::Happening;
+use super::printed_event::PrintedEvent;
 use crate::{
     commands::parts::under_claim,
     context::Context,
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Handler {
     command: Command,
-    waiting: VecDeque<Happening>,
+    waiting: VecDeque<PrintedEvent>,
     /// Whether the last entry of the queue is the resync for the events beyond the limit.
     has_overflown: bool,
     running: Option<Process>,
@@ -59,14 +59,14 @@ impl Handler {
     /// Queues an event.
     ///
     /// Returns `false` if a queued resync already stands for it.
-    pub(super) fn take(&mut self, happening: Happening) -> bool {
+    pub(super) fn take(&mut self, event: PrintedEvent) -> bool {
         if self.has_overflown {
             return false;
         }
         self.has_overflown = self.waiting.len() >= WAITING;
         self.waiting.push_back(match self.has_overflown {
-            true => Happening::resync(),
-            false => happening,
+            true => PrintedEvent::resync(),
+            false => event,
         });
         true
     }
@@ -84,12 +84,12 @@ impl Handler {
             self.judge(wrong.as_deref());
             return Ok(());
         }
-        if let Some(happening) = self.waiting.pop_front() {
+        if let Some(event) = self.waiting.pop_front() {
             // The resync is the last entry.
             self.has_overflown &= !self.waiting.is_empty();
-            let mut event = serde_json::to_vec(&happening)?;
-            event.push(b'\n');
-            self.command.input = Input::Text(event);
+            let mut line = serde_json::to_vec(&event)?;
+            line.push(b'\n');
+            self.command.input = Input::Text(line);
             match Process::start(&self.command, None) {
                 Ok(process) => self.running = Some(process),
                 Err(error) => self.judge(Some(&chain(&error))),
@@ -137,10 +137,10 @@ mod tests {
     #[test]
     fn queue_is_bounded_and_ends_with_a_resync() {
         let mut handler = handler("true");
-        let posted = || Happening::of(&Event::now(EventKind::Posted));
+        let posted = || PrintedEvent::of(&Event::now(EventKind::Posted));
         let taken = (0..WAITING + 5000).filter(|_| handler.take(posted()));
         assert_eq!(taken.count(), WAITING + 1);
-        let kinds: Vec<_> = handler.waiting.iter().map(Happening::kind).collect();
+        let kinds: Vec<_> = handler.waiting.iter().map(PrintedEvent::kind).collect();
         assert!(
             kinds[..WAITING]
                 .iter()
@@ -152,14 +152,14 @@ mod tests {
     #[tokio::test]
     async fn events_are_queued_again_after_a_resync() {
         let mut handler = handler("true");
-        while handler.take(Happening::resync()) {}
+        while handler.take(PrintedEvent::resync()) {}
         handler.waiting.drain(1..WAITING);
-        assert!(!handler.take(Happening::resync()));
+        assert!(!handler.take(PrintedEvent::resync()));
         for _ in 0..4 {
             handler.step().await.unwrap();
         }
         assert_eq!((handler.handled, handler.failed), (2, 0));
-        assert!(handler.take(Happening::resync()));
+        assert!(handler.take(PrintedEvent::resync()));
     }
 
     #[tokio::test]
@@ -172,8 +172,8 @@ mod tests {
         };
         write();
         let mut handler = handler(script.to_str().unwrap());
-        handler.take(Happening::resync());
-        handler.take(Happening::resync());
+        handler.take(PrintedEvent::resync());
+        handler.take(PrintedEvent::resync());
         fs::remove_file(&script).unwrap();
         handler.step().await.unwrap();
         assert_eq!((handler.handled, handler.failed), (1, 1));

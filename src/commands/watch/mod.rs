@@ -1,9 +1,9 @@
 //! `jobboard watch`.
 
-mod choice;
+mod event_filter;
 mod handler;
-mod happening;
-mod since;
+mod printed_event;
+mod replay;
 
 use std::{collections::VecDeque, io, time::Duration};
 
@@ -12,11 +12,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{StreamExt, stream::BoxStream};
 use tokio::time::{self, Instant};
 
-pub(super) use self::happening::Happening;
+pub(super) use self::printed_event::PrintedEvent;
 use self::{
-    choice::{Admission, Choice},
+    event_filter::{Admission, EventFilter},
     handler::Handler,
-    since::{Told, happened},
+    replay::{ReplayedEvents, past_events},
 };
 use super::{
     parts::{octavia::AboutArgs, under_claim, unused},
@@ -104,13 +104,13 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
     let about = args.about.filters(ctx).await?;
     let filters = args.filter.into_iter().chain(about);
     let filters = Filters::new(filters.collect());
-    let watch = Watch {
+    let watch = WatchSession {
         board: &*board,
         news: follow(&*board, Start::Whenever),
-        choice: Choice::new(args.event, filters),
+        filter: EventFilter::new(args.event, filters),
         since: args.since.map(ago),
         before: VecDeque::new(),
-        told: Told::default(),
+        replayed: ReplayedEvents::default(),
         left: count,
     };
     let reader = ctx.out.reader();
@@ -122,13 +122,11 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
             ctx.out.remark("");
             Err(under_claim::code(128 + signal.as_raw()))
         }
-        () = until(limit) => Err(out_of_time(count, timeout)),
+        () = until(limit) => match count {
+            Some(count) => Err(out_of_time(count, timeout)),
+            None => Ok(()),
+        },
         () = gone(reader) => Ok(()),
-    };
-    // With nothing counted, nothing was missed.
-    let ended = match ended {
-        Err(error) if count.is_none() && is_timeout(&error) => Ok(()),
-        ended => ended,
     };
     match handler {
         None => ended,
@@ -142,15 +140,10 @@ fn ago(since: Duration) -> DateTime<Utc> {
     then.unwrap_or(DateTime::<Utc>::MIN_UTC)
 }
 
-fn out_of_time(count: Option<u64>, timeout: Option<Duration>) -> anyhow::Error {
+fn out_of_time(count: u64, timeout: Option<Duration>) -> anyhow::Error {
     let waited = duration::exact(timeout.unwrap_or_default());
-    let count = count.unwrap_or_default();
     let message = format!("watched for {waited} without reaching --count {count}");
     CommandError::TimedOut(message).into()
-}
-
-fn is_timeout(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(CommandError::TimedOut(_)))
 }
 
 async fn until(limit: Option<Instant>) {
@@ -168,20 +161,20 @@ async fn gone(reader: Option<io::Result<Ready>>) {
     }
 }
 
-struct Watch<'a> {
+struct WatchSession<'a> {
     board: &'a dyn Board,
     news: BoxStream<'a, board::Result<News>>,
-    choice: Choice,
+    filter: EventFilter,
     /// Events since this time come first; `None` once they are printed.
     since: Option<DateTime<Utc>>,
     /// Events of that time that are not printed yet.
     before: VecDeque<Event>,
-    told: Told,
+    replayed: ReplayedEvents,
     /// Number of events still to print before the command ends.
     left: Option<u64>,
 }
 
-impl Watch<'_> {
+impl WatchSession<'_> {
     async fn run(
         mut self,
         ctx: &mut Context,
@@ -190,7 +183,7 @@ impl Watch<'_> {
         while self.left != Some(0) || handler.as_ref().is_some_and(|it| it.is_at_work()) {
             let is_at_work = handler.as_ref().is_some_and(|it| it.is_at_work());
             if !is_at_work && let Some(event) = self.before.pop_front() {
-                self.hand(ctx, handler.as_deref_mut(), Happening::of(&event))
+                self.deliver(ctx, handler.as_deref_mut(), PrintedEvent::of(&event))
                     .await?;
                 continue;
             }
@@ -207,14 +200,14 @@ impl Watch<'_> {
             };
             let Some(news) = news else { break };
             match news.with_context(|| ctx.trying("watch", "the jobs"))? {
-                News::Event(event) => self.tell(ctx, handler.as_deref_mut(), event).await?,
+                News::Event(event) => self.print(ctx, handler.as_deref_mut(), event).await?,
                 news => {
-                    wait::say(ctx, self.board, &news);
+                    wait::print_news(ctx, self.board, &news);
                     if matches!(news, News::Listening(_)) {
-                        self.introduce(ctx).await?;
+                        self.print_start(ctx).await?;
                     }
                     if matches!(news, News::Listening(_) | News::Back(_)) {
-                        self.look_back(ctx).await?;
+                        self.replay(ctx).await?;
                     }
                 }
             }
@@ -223,7 +216,7 @@ impl Watch<'_> {
     }
 
     /// Prints the start of the stream, before any event.
-    async fn introduce(&self, ctx: &Context) -> anyhow::Result<()> {
+    async fn print_start(&self, ctx: &Context) -> anyhow::Result<()> {
         match self.board.health().await {
             Ok(health) => {
                 ctx.out.note(format!(
@@ -242,13 +235,13 @@ impl Watch<'_> {
     }
 
     /// Prints the events before the subscription, if `--since` asks for them.
-    async fn look_back(&mut self, ctx: &Context) -> anyhow::Result<()> {
+    async fn replay(&mut self, ctx: &Context) -> anyhow::Result<()> {
         let Some(since) = self.since else {
             return Ok(());
         };
-        match happened(ctx, self.board, &mut self.choice, since).await {
-            Ok((events, told)) => {
-                (self.before, self.told) = (events.into(), told);
+        match past_events(ctx, self.board, &mut self.filter, since).await {
+            Ok((events, printed)) => {
+                (self.before, self.replayed) = (events.into(), printed);
                 self.since = None;
                 Ok(())
             }
@@ -258,36 +251,36 @@ impl Watch<'_> {
         }
     }
 
-    async fn tell(
+    async fn print(
         &mut self,
         ctx: &mut Context,
         handler: Option<&mut Handler>,
         event: Event,
     ) -> anyhow::Result<()> {
-        if self.left == Some(0) || self.told.has(&event) {
+        if self.left == Some(0) || self.replayed.has(&event) {
             return Ok(());
         }
-        let happening = match self.choice.judge(self.board, &event).await {
-            Admission::Told => Happening::of(&event),
-            Admission::Untold => return Ok(()),
-            Admission::Unknown => Happening::resync(),
+        let event = match self.filter.judge(self.board, &event).await {
+            Admission::Print => PrintedEvent::of(&event),
+            Admission::Skip => return Ok(()),
+            Admission::Unknown => PrintedEvent::resync(),
         };
-        self.hand(ctx, handler, happening).await
+        self.deliver(ctx, handler, event).await
     }
 
-    async fn hand(
+    async fn deliver(
         &mut self,
         ctx: &mut Context,
         handler: Option<&mut Handler>,
-        happening: Happening,
+        event: PrintedEvent,
     ) -> anyhow::Result<()> {
         if self.left == Some(0) {
             return Ok(());
         }
         let counts = match handler {
-            Some(handler) => handler.take(happening),
+            Some(handler) => handler.take(event),
             None => {
-                ctx.out.report_aside(&happening).await?;
+                ctx.out.report_aside(&event).await?;
                 true
             }
         };

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 use tokio::time::Instant;
 
-use super::choice::Choice;
+use super::event_filter::EventFilter;
 use crate::{
     board::{Board, Event, EventKind, Query, Result, event::Subject},
     context::Context,
@@ -20,12 +20,12 @@ const SLACK: TimeDelta = TimeDelta::seconds(5);
 const LATE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ReplayedEvents {
     events: HashMap<JobKey, Vec<Event>>,
     read: Option<Instant>,
 }
 
-impl Told {
+impl ReplayedEvents {
     fn new(events: &[Event]) -> Self {
         let mut by_job: HashMap<_, Vec<_>> = HashMap::new();
         for event in events {
@@ -49,17 +49,21 @@ impl Told {
         let Some(subject) = &event.subject else {
             return false;
         };
-        let told = self.events.get(&subject.key).map_or(&[][..], Vec::as_slice);
+        let printed = self.events.get(&subject.key).map_or(&[][..], Vec::as_slice);
         let sequence = |event: &Event| event.subject.as_ref().and_then(|it| it.sequence);
-        let mut of_it = told.iter().filter(|told| sequence(told) == sequence(event));
-        let is_over = of_it.clone().any(|told| told.departure.is_some());
-        of_it.any(|told| {
-            told.kind == event.kind
+        let mut same_job = printed
+            .iter()
+            .filter(|printed| sequence(printed) == sequence(event));
+        let is_over = same_job.clone().any(|printed| printed.departure.is_some());
+        same_job.any(|printed| {
+            printed.kind == event.kind
                 && match event.kind {
-                    EventKind::Claimed => is_over || told.fence == event.fence,
-                    EventKind::Abandoned if told.remark.is_some() => told.remark == event.remark,
+                    EventKind::Claimed => is_over || printed.fence == event.fence,
+                    EventKind::Abandoned if printed.remark.is_some() => {
+                        printed.remark == event.remark
+                    }
                     EventKind::Abandoned => {
-                        told.owner == event.owner && (told.time - event.time).abs() <= SLACK
+                        printed.owner == event.owner && (printed.time - event.time).abs() <= SLACK
                     }
                     _ => true,
                 }
@@ -70,16 +74,16 @@ impl Told {
 /// Returns the events since then in order, and those that may arrive again.
 ///
 /// Requires a running subscription.
-pub(super) async fn happened(
+pub(super) async fn past_events(
     ctx: &Context,
     board: &dyn Board,
-    choice: &mut Choice,
+    filter: &mut EventFilter,
     since: DateTime<Utc>,
-) -> Result<(Vec<Event>, Told)> {
+) -> Result<(Vec<Event>, ReplayedEvents)> {
     let mut jobs = HashMap::new();
     // In the order in which jobs move; the subscription reports jobs that come back. The last read counts.
     for shelf in [Shelf::Board, Shelf::Trash, Shelf::Past] {
-        match read(board, shelf, choice, since, &mut jobs).await {
+        match read(board, shelf, filter, since, &mut jobs).await {
             Err(error) if shelf == Shelf::Past && !error.is_retryable() => {
                 ctx.out.note(format!("cannot read the history: {error}"));
             }
@@ -88,27 +92,27 @@ pub(super) async fn happened(
     }
     let mut events: Vec<_> = jobs.into_values().flatten().collect();
     events.sort_by_key(|event| event.time);
-    let told = Told::new(&events);
-    Ok((events, told))
+    let printed = ReplayedEvents::new(&events);
+    Ok((events, printed))
 }
 
 /// Adds the events that the matching records of a shelf prove.
 async fn read(
     board: &dyn Board,
     shelf: Shelf,
-    choice: &mut Choice,
+    filter: &mut EventFilter,
     since: DateTime<Utc>,
     jobs: &mut HashMap<(JobKey, Option<i64>), Vec<Event>>,
 ) -> Result<()> {
-    let mut entries = board.entries(Query::all(shelf, choice.detail()));
+    let mut entries = board.entries(Query::all(shelf, filter.detail()));
     while let Some(entry) = entries.try_next().await? {
-        if !choice.follows(&entry) {
+        if !filter.follows(&entry) {
             continue;
         }
         if let Entry::Job(job) = entry {
-            let events = proved(&job).into_iter();
+            let events = events_of(&job).into_iter();
             let events: Vec<_> = events
-                .filter(|event| event.time >= since && choice.asks_for(event.kind))
+                .filter(|event| event.time >= since && filter.asks_for(event.kind))
                 .collect();
             if !events.is_empty() {
                 jobs.insert((job.key, job.sequence), events);
@@ -119,7 +123,7 @@ async fn read(
 }
 
 /// Returns the provable events of a job in order, which may not be all.
-fn proved(job: &Job) -> Vec<Event> {
+fn events_of(job: &Job) -> Vec<Event> {
     let at = |kind: EventKind, time: Option<DateTime<Utc>>| {
         time.map(|time| Event {
             time,
@@ -140,7 +144,7 @@ fn proved(job: &Job) -> Vec<Event> {
         fence: job.holding.as_ref().and_then(|it| it.fence.clone()),
         ..event
     });
-    let failed = survived(job).iter().filter_map(|failure| {
+    let failed = returning_failures(job).iter().filter_map(|failure| {
         let owner = Some(Owner::from_stored(failure.conductor.as_str()));
         let event = at(EventKind::Abandoned, Some(failure.time))?;
         Some(Event { owner, ..event })
@@ -191,7 +195,7 @@ fn kind_of(remark: &Remark) -> Option<EventKind> {
 }
 
 /// Returns the failures that returned the job to the board.
-fn survived(job: &Job) -> &[Failure] {
+fn returning_failures(job: &Job) -> &[Failure] {
     let failures = &job.history.failures[..];
     let has_ended_it = failures.last().is_some_and(|last| match &job.ended {
         Some(end) => end.departure != Departure::Consumed,
@@ -223,7 +227,7 @@ mod tests {
     }
 
     fn kinds(job: &Job) -> Vec<EventKind> {
-        proved(job).iter().map(|event| event.kind).collect()
+        events_of(job).iter().map(|event| event.kind).collect()
     }
 
     #[test]
@@ -249,10 +253,10 @@ mod tests {
         let mut job = failed_twice();
         job.history.failures.clear();
         job.history.remark = Some(Remark::now("abandoned", "olga", Some("ada is ill")));
-        let events = proved(&job);
+        let events = events_of(&job);
         assert_eq!(kinds(&job), [Posted, Abandoned]);
         assert_eq!(events[1].remark, job.history.remark);
-        assert!(Told::new(&events).has(&events[1]));
+        assert!(ReplayedEvents::new(&events).has(&events[1]));
         job.history.remark = Some(Remark::now("retried", "olga", None));
         assert_eq!(kinds(&job), [Posted, Restored]);
     }
@@ -260,20 +264,20 @@ mod tests {
     #[test]
     fn known_events_are_not_repeated() {
         let job = failed_twice();
-        let mut told = Told::new(&proved(&job));
-        let heard = |kind| Event {
+        let mut printed = ReplayedEvents::new(&events_of(&job));
+        let event_now = |kind| Event {
             subject: Some(Subject::of(&job)),
             ..Event::now(kind)
         };
-        assert!(told.has(&heard(EventKind::Posted)));
-        assert!(!told.has(&heard(EventKind::Consumed)));
-        assert!(!told.has(&heard(EventKind::Abandoned)));
+        assert!(printed.has(&event_now(EventKind::Posted)));
+        assert!(!printed.has(&event_now(EventKind::Consumed)));
+        assert!(!printed.has(&event_now(EventKind::Abandoned)));
         let claimed = |fence: &str| Event {
             fence: Some(Fence(fence.to_owned())),
-            ..heard(EventKind::Claimed)
+            ..event_now(EventKind::Claimed)
         };
-        let mut told = Told::new(&[claimed("7")]);
-        assert!(told.has(&claimed("7")));
-        assert!(!told.has(&claimed("8")));
+        let mut printed = ReplayedEvents::new(&[claimed("7")]);
+        assert!(printed.has(&claimed("7")));
+        assert!(!printed.has(&claimed("8")));
     }
 }

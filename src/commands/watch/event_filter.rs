@@ -11,21 +11,21 @@ use crate::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    Told,
-    Untold,
+    Print,
+    Skip,
     /// The board cannot show the job, so an event may be missing.
     Unknown,
 }
 
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(super) struct EventFilter {
     kinds: Vec<EventKind>,
     filters: Filters,
     /// The jobs that matched at the last lookup and still exist.
     admitted: HashSet<JobKey>,
 }
 
-impl Choice {
+impl EventFilter {
     pub(super) fn new(kinds: Vec<EventKind>, filters: Filters) -> Self {
         Self {
             kinds,
@@ -58,16 +58,16 @@ impl Choice {
         // Events that are not printed also keep the job current.
         let is_meant = match self.filters.is_empty() {
             true => Ok(true),
-            false => self.is_of_such_a_job(board, event).await,
+            false => self.matches_job(board, event).await,
         };
         match (is_asked_for, is_meant) {
-            (true, Ok(true)) => Admission::Told,
+            (true, Ok(true)) => Admission::Print,
             (true, Err(_)) => Admission::Unknown,
-            (false, _) | (_, Ok(false)) => Admission::Untold,
+            (false, _) | (_, Ok(false)) => Admission::Skip,
         }
     }
 
-    async fn is_of_such_a_job(&mut self, board: &dyn Board, event: &Event) -> Result<bool> {
+    async fn matches_job(&mut self, board: &dyn Board, event: &Event) -> Result<bool> {
         if event.kind == EventKind::Resync {
             return Ok(true);
         }
@@ -75,7 +75,7 @@ impl Choice {
             return Ok(false);
         };
         let (found, is_gone) = self.look(board, event, subject).await?;
-        let entry = as_left_by(event, subject, found);
+        let entry = job_after(event, subject, found);
         let holds = self.filters.matches(&entry, Utc::now());
         Ok(match (is_gone, holds) {
             (false, true) => {
@@ -132,8 +132,8 @@ async fn look_up(board: &dyn Board, subject: &Subject, shelves: [Shelf; 2]) -> R
 }
 
 /// Returns the job as it was right after the event, as far as known.
-fn as_left_by(event: &Event, subject: &Subject, found: Option<Job>) -> Entry {
-    let mut job = found.unwrap_or_else(|| only(subject));
+fn job_after(event: &Event, subject: &Subject, found: Option<Job>) -> Entry {
+    let mut job = found.unwrap_or_else(|| job_of(subject));
     job.shelf = match event.kind {
         EventKind::Trashed | EventKind::Purged => Shelf::Trash,
         _ => Shelf::Board,
@@ -141,19 +141,19 @@ fn as_left_by(event: &Event, subject: &Subject, found: Option<Job>) -> Entry {
     let is_of_this_claim = job.owner() == event.owner.as_ref();
     match event.kind {
         EventKind::Claimed | EventKind::Extended if !is_of_this_claim => {
-            job.holding = Some(held(event));
+            job.holding = Some(claim_of(event));
         }
         EventKind::Claimed | EventKind::Extended => {}
         // Filters by owner mean the last owner.
         EventKind::Consumed | EventKind::Trashed => {
-            job.holding = event.owner.is_some().then(|| held(event))
+            job.holding = event.owner.is_some().then(|| claim_of(event))
         }
         _ => job.holding = None,
     }
     Entry::Job(Box::new(job))
 }
 
-fn held(event: &Event) -> Holding {
+fn claim_of(event: &Event) -> Holding {
     Holding {
         owner: event.owner.clone(),
         lease: Lease::None,
@@ -165,7 +165,7 @@ fn held(event: &Event) -> Holding {
 }
 
 /// Returns a job with only the fields of its event.
-fn only(subject: &Subject) -> Job {
+fn job_of(subject: &Subject) -> Job {
     let (key, uuid, name) = (&subject.key, &subject.uuid, &subject.name);
     Job {
         priority: subject.rank.priority(),
@@ -183,46 +183,46 @@ mod tests {
     use super::*;
     use crate::board::testing::scripted::{Scripted, event};
 
-    fn choice(kinds: &[EventKind], filter: &str) -> Choice {
-        Choice::new(kinds.to_vec(), Filters::new(vec![filter.parse().unwrap()]))
+    fn event_filter(kinds: &[EventKind], filter: &str) -> EventFilter {
+        EventFilter::new(kinds.to_vec(), Filters::new(vec![filter.parse().unwrap()]))
     }
 
     #[tokio::test]
     async fn failed_lookup_is_reported_as_missed() {
         let board = Scripted::new();
         let job = board.post("large", Some(3));
-        let mut choice = choice(&[], "details.size>2");
+        let mut filter = event_filter(&[], "details.size>2");
         let posted = event(EventKind::Posted, &job);
-        assert_eq!(choice.judge(&board, &posted).await, Admission::Told);
+        assert_eq!(filter.judge(&board, &posted).await, Admission::Print);
         board.fails_next(&[]);
         let claimed = event(EventKind::Claimed, &job);
-        assert_eq!(choice.judge(&board, &claimed).await, Admission::Unknown);
+        assert_eq!(filter.judge(&board, &claimed).await, Admission::Unknown);
         let consumed = event(EventKind::Consumed, &job);
-        assert_eq!(choice.judge(&board, &consumed).await, Admission::Told);
+        assert_eq!(filter.judge(&board, &consumed).await, Admission::Print);
     }
 
     #[tokio::test]
     async fn unwanted_event_is_not_reported_as_missed() {
         let board = Scripted::new();
         let job = board.post("large", Some(3));
-        let mut choice = choice(&[EventKind::Consumed], "details.size>2");
+        let mut filter = event_filter(&[EventKind::Consumed], "details.size>2");
         board.fails_next(&[]);
         let posted = event(EventKind::Posted, &job);
-        assert_eq!(choice.judge(&board, &posted).await, Admission::Untold);
+        assert_eq!(filter.judge(&board, &posted).await, Admission::Skip);
     }
 
     #[tokio::test]
     async fn event_with_enough_data_needs_no_lookup() {
         let board = Scripted::new();
         let job = board.post("large", None);
-        for (filter, expected) in [
-            ("name=large", Admission::Told),
-            ("state=claimed", Admission::Untold),
-            ("priority=normal", Admission::Told),
+        for (text, expected) in [
+            ("name=large", Admission::Print),
+            ("state=claimed", Admission::Skip),
+            ("priority=normal", Admission::Print),
         ] {
-            let mut choice = choice(&[], filter);
+            let mut filter = event_filter(&[], text);
             let posted = event(EventKind::Posted, &job);
-            assert_eq!(choice.judge(&board, &posted).await, expected, "{filter}");
+            assert_eq!(filter.judge(&board, &posted).await, expected, "{text}");
         }
         assert_eq!(board.finds(), 0);
     }

@@ -13,7 +13,7 @@ use crate::{
 
 /// An event; unknown fields are null.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Happening {
+pub(crate) struct PrintedEvent {
     #[serde(serialize_with = "as_text")]
     time: DateTime<Utc>,
     event: EventKind,
@@ -32,7 +32,7 @@ fn as_text<S: serde::Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<
     serializer.serialize_str(&rfc3339(*time))
 }
 
-impl Happening {
+impl PrintedEvent {
     pub(crate) fn of(event: &Event) -> Self {
         let subject = event.subject.as_ref();
         // A malformed record has neither.
@@ -87,7 +87,7 @@ impl Happening {
     }
 }
 
-impl Record for Happening {
+impl Record for PrintedEvent {
     fn fields(&self) -> Vec<String> {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         vec![
@@ -111,7 +111,7 @@ impl Record for Happening {
     }
 }
 
-impl Report for Happening {
+impl Report for PrintedEvent {
     fn human(&self, page: &mut Page) {
         // Adds the date on another day.
         let form = match self.time.date_naive() == Utc::now().date_naive() {
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn unknown_values_are_null_and_all_keys_exist() {
-        let json = serde_json::to_value(Happening::resync()).unwrap();
+        let json = serde_json::to_value(PrintedEvent::resync()).unwrap();
         let keys: Vec<_> = json.as_object().unwrap().keys().collect();
         let expected = [
             "time", "event", "uuid", "key", "name", "sequence", "owner", "fence", "outcome", "by",

@@ -15,7 +15,7 @@ use crate::{
 
 /// The awaited jobs that failed, were trashed or were purged.
 #[derive(Default)]
-pub(super) struct InVain {
+pub(super) struct BadEnds {
     names: BTreeMap<&'static str, Vec<String>>,
     /// The last failure reasons, if known.
     reasons: Vec<String>,
@@ -23,7 +23,7 @@ pub(super) struct InVain {
     remarks: Vec<String>,
 }
 
-impl InVain {
+impl BadEnds {
     /// Adds a job, and prints the last output of its command.
     fn add(&mut self, ctx: &Context, how: &'static str, name: &str, job: Option<&Job>) {
         let failure = job.and_then(|job| job.history.failures.last());
@@ -66,7 +66,7 @@ impl InVain {
     }
 }
 
-pub(super) struct End {
+pub(super) struct AwaitedEnd {
     pub(super) word: &'static str,
     pub(super) outcome: Option<Departure>,
     pub(super) failure: Option<Failure>,
@@ -76,14 +76,14 @@ pub(super) struct End {
 ///
 /// An unknown result is no failure, unless the board does not answer a question about it. A job that vanished is a
 /// failure.
-pub(super) async fn learn(
+pub(super) async fn outcomes(
     ctx: &Context,
     board: &dyn Board,
     jobs: &[(&str, &Awaited, Ending)],
-    in_vain: &mut InVain,
-) -> board::Result<Vec<End>> {
-    let past = found(ctx, board, Shelf::Past, jobs).await?;
-    let trash = found(ctx, board, Shelf::Trash, jobs).await?;
+    bad_ends: &mut BadEnds,
+) -> board::Result<Vec<AwaitedEnd>> {
+    let past = ended_entries(ctx, board, Shelf::Past, jobs).await?;
+    let trash = ended_entries(ctx, board, Shelf::Trash, jobs).await?;
     let (mut ends, mut unknown) = (Vec::new(), Vec::new());
     for (name, job, ending) in jobs {
         let mut entries = past.iter().chain(&trash).filter_map(Entry::job);
@@ -108,9 +108,9 @@ pub(super) async fn learn(
         let failure = found.and_then(|job| job.history.failures.last());
         let failure = failure.filter(|_| how.is_some());
         if let Some(how) = how {
-            in_vain.add(ctx, how, name, found);
+            bad_ends.add(ctx, how, name, found);
         }
-        ends.push(End {
+        ends.push(AwaitedEnd {
             word,
             outcome,
             failure: failure.cloned(),
@@ -134,17 +134,17 @@ fn note_unknown(ctx: &Context, board: &dyn Board, names: &[&str]) {
 }
 
 /// Looks up all jobs with this end in one request.
-async fn found(
+async fn ended_entries(
     ctx: &Context,
     board: &dyn Board,
     shelf: Shelf,
     jobs: &[(&str, &Awaited, Ending)],
 ) -> board::Result<Vec<Entry>> {
     let is_trash = shelf == Shelf::Trash;
-    let such = jobs
+    let meant = jobs
         .iter()
         .filter(|(_, _, ending)| (*ending == Ending::Trashed) == is_trash);
-    let (names, keys): (Vec<_>, Vec<_>) = such
+    let (names, keys): (Vec<_>, Vec<_>) = meant
         .map(|(name, job, _)| (*name, JobRef::Key(job.key.clone())))
         .unzip();
     if keys.is_empty() {
