@@ -52,7 +52,6 @@ fn shown<S: Serializer>(told: &Told, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Conductor {
-    /// Whether a heartbeat is overdue.
     pub(crate) fn is_overdue(&self) -> bool {
         self.silence.is_some_and(|silence| silence > OVERDUE)
     }
@@ -121,7 +120,6 @@ pub(crate) struct Run {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Takes {
-    /// A job must match all of them.
     pub(crate) filters: Vec<String>,
     /// Patterns of the programs that jobs may name; `None` for any.
     pub(crate) programs: Option<Vec<String>>,

@@ -4,8 +4,6 @@ use std::{borrow::Cow, ptr::fn_addr_eq, sync::Arc};
 
 use serde_json::Value;
 
-/// The details of a job.
-///
 /// A megabyte of short values takes many times as much memory once it is decoded, and most commands need no member,
 /// or one. So details that were read stay encoded.
 #[derive(Debug, Clone)]

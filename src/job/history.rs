@@ -17,7 +17,6 @@ pub(crate) struct Failure {
     /// The end of the command's standard output. Earlier versions did not store it.
     #[serde(default)]
     pub(crate) stdout: String,
-    /// The end of the command's standard error.
     pub(crate) stderr: String,
     pub(crate) conductor: String,
     pub(crate) time: DateTime<Utc>,
@@ -117,7 +116,6 @@ pub(crate) struct History {
     /// The last few failures, oldest first.
     pub(crate) failures: Vec<Failure>,
     pub(crate) first_claimed_on: Option<DateTime<Utc>>,
-    /// The last audit entry.
     pub(crate) remark: Option<Remark>,
 }
 

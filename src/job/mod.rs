@@ -3,9 +3,8 @@
 mod claim;
 mod conductor;
 mod details;
-mod edit;
+mod draft;
 mod fields;
-mod former;
 mod history;
 mod key;
 mod moves;
@@ -15,15 +14,12 @@ mod pause;
 mod record;
 mod settlement;
 mod state;
-#[cfg(test)]
-mod testing;
 
 use std::{borrow::Cow, cmp::Reverse};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use uuid::Uuid;
 
 pub(crate) use self::{
     claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
@@ -32,9 +28,8 @@ pub(crate) use self::{
         Unsettled,
     },
     details::Details,
-    edit::Edit,
+    draft::{Draft, Edit, Former},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
-    former::Former,
     history::{Failure, History, LONGEST, Said, shortened},
     key::{JobKey, usual},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
@@ -104,7 +99,6 @@ pub(crate) struct Job {
     /// `None` if the query did not ask for it.
     pub(crate) details: Option<Details>,
     pub(crate) history: History,
-    /// Size of the posting in bytes.
     pub(crate) size: u64,
     /// A problem with a record that is still readable.
     pub(crate) problem: Option<String>,
@@ -166,7 +160,6 @@ impl Job {
         self.holding.as_ref()?.owner.as_ref()
     }
 
-    /// Returns the start of the claim, if known.
     pub(crate) fn held_since(&self) -> Option<DateTime<Utc>> {
         self.holding.as_ref()?.claimed_on.or(self.last_modified)
     }
@@ -286,16 +279,10 @@ impl Entry {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Draft {
-    pub(crate) uuid: Uuid,
-    /// Whether the poster chose the uuid: another job may use it, so every location must be checked.
-    pub(crate) chosen: bool,
-    pub(crate) name: String,
-    pub(crate) priority: Priority,
-    pub(crate) book: Option<Book>,
-    /// A JSON object. A moved job keeps its details, even of another type.
-    pub(crate) details: Details,
-    /// The state on the source board of a move; `None` for a new job.
-    pub(crate) former: Option<Box<Former>>,
+#[cfg(test)]
+impl Job {
+    /// Makes a job where only the name matters.
+    pub(crate) fn named(name: &str) -> Self {
+        Self::new(JobKey::new("k"), "u".to_owned(), name.to_owned())
+    }
 }

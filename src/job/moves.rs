@@ -35,7 +35,6 @@ impl MoveRecord {
         Self { owner, stage }
     }
 
-    /// Returns the unique name of the record.
     pub(crate) fn key(&self) -> String {
         match &self.stage {
             Stage::Begun { .. } => self.owner.to_string(),

@@ -71,10 +71,8 @@ pub(crate) struct Remark {
 }
 
 impl Remark {
-    /// The action of a move on the source board.
     pub(crate) const MOVED: &str = "moved";
 
-    /// The action of a move on the target board.
     pub(crate) const RECEIVED: &str = "received";
 
     pub(crate) fn now(action: &str, by: &str, reason: Option<&str>) -> Self {
@@ -106,11 +104,9 @@ named! {
 pub(crate) struct End {
     pub(crate) on: DateTime<Utc>,
     pub(crate) departure: Departure,
-    /// The last owner, where recorded.
     pub(crate) owner: Option<Owner>,
     /// The last claim.
     pub(crate) claimed_on: Option<DateTime<Utc>>,
-    /// Whether its command succeeded.
     pub(crate) has_succeeded: bool,
 }
 
@@ -153,7 +149,6 @@ impl Job {
         from.filter(|from| from.len() <= 1000)
     }
 
-    /// The prefix of that entry's reason.
     pub(crate) const MOVED_FROM: &str = "moved from ";
 
     /// Returns the exit code and the signal of the last attempt with a known end.
@@ -171,7 +166,6 @@ impl Job {
         Some(waited.max(TimeDelta::zero()))
     }
 
-    /// Returns the duration from the last claim to the end.
     pub(crate) fn took(&self) -> Option<TimeDelta> {
         let ended = self.ended.as_ref()?;
         let took = ended.on - ended.claimed_on?;

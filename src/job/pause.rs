@@ -11,11 +11,8 @@ use crate::glob::translate;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pause {
-    /// A glob for the names.
     pub(crate) names: String,
-    /// When it ends automatically.
     pub(crate) until: Option<DateTime<Utc>>,
-    /// Who paused the names, when and why.
     #[serde(flatten)]
     pub(crate) remark: Remark,
 }
@@ -70,7 +67,6 @@ pub(crate) struct Pauses {
     lasting: Vec<Pause>,
     /// Their globs, in the same order.
     globs: RegexSet,
-    /// Why they cannot be read.
     unseen: Option<String>,
 }
 

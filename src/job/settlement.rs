@@ -11,7 +11,6 @@ use super::{
 pub(crate) enum Aftermath {
     /// Nothing: a person released the job.
     None,
-    /// The attempt failed and counts.
     Failed {
         failure: Failure,
         not_before: Option<DateTime<Utc>>,
@@ -109,7 +108,6 @@ pub(crate) struct Restore {
 }
 
 impl Restore {
-    /// Restores a job from the trash with no attempts.
     pub(crate) fn from_trash(key: JobKey, remark: Option<Remark>) -> Self {
         Self {
             key,

@@ -1,0 +1,112 @@
+//! New and moved jobs, and changes of posted ones.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{Book, Details, History, Job, JobKey, Priority, Shelf};
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Draft {
+    pub(crate) uuid: Uuid,
+    /// Whether the poster chose the uuid: another job may use it, so every location must be checked.
+    pub(crate) chosen: bool,
+    pub(crate) name: String,
+    pub(crate) priority: Priority,
+    pub(crate) book: Option<Book>,
+    /// A JSON object. A moved job keeps its details, even of another type.
+    pub(crate) details: Details,
+    /// The state on the source board of a move; `None` for a new job.
+    pub(crate) former: Option<Box<Former>>,
+}
+
+/// The state on the source board, which the job keeps.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Former {
+    /// Where it belongs: on the board, or in the trash.
+    pub(crate) shelf: Shelf,
+    /// Its posting in the target board's format; empty to write a new one.
+    pub(crate) raw: Vec<u8>,
+    /// The key of an unreadable record, which has no known uuid.
+    pub(crate) malformed: Option<JobKey>,
+    /// Its number, which it keeps unless the target board has used a greater one.
+    pub(crate) sequence: Option<i64>,
+    pub(crate) created_on: Option<DateTime<Utc>>,
+    pub(crate) trashed_on: Option<DateTime<Utc>>,
+    pub(crate) history: History,
+}
+
+impl Draft {
+    pub(crate) fn shelf(&self) -> Shelf {
+        self.former
+            .as_ref()
+            .map_or(Shelf::Board, |former| former.shelf)
+    }
+
+    /// Returns it with its earlier state; `None` for a new job.
+    pub(crate) fn with_former(&self) -> Option<(&Self, &Former)> {
+        Some((self, self.former.as_deref()?))
+    }
+}
+
+impl Former {
+    /// Numbers from here on are not kept: a board continues after its greatest number.
+    const GREATEST: i64 = 1 << 40;
+
+    pub(crate) fn of(job: &Job, raw: Vec<u8>) -> Self {
+        Self {
+            shelf: job.shelf,
+            raw,
+            malformed: None,
+            sequence: job
+                .sequence
+                .filter(|number| (0..Self::GREATEST).contains(number)),
+            created_on: job.created_on,
+            trashed_on: job.trashed_on,
+            history: job.history.clone(),
+        }
+    }
+
+    /// Resets the attempts; earlier failures stay visible.
+    pub(crate) fn begin_anew(&mut self) {
+        self.history = History {
+            failures: std::mem::take(&mut self.history.failures),
+            remark: self.history.remark.take(),
+            ..History::default()
+        };
+    }
+}
+
+/// The changed parts of a posting; the rest stays as stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Edit {
+    pub(crate) name: Option<String>,
+    pub(crate) priority: Option<Priority>,
+    pub(crate) details: Option<Value>,
+    pub(crate) set: Vec<(String, Value)>,
+    /// Members to remove from the details, after that.
+    pub(crate) unset: Vec<String>,
+}
+
+impl Edit {
+    /// Returns the new details, `None` if unchanged, or an error if the details are no object for the facts.
+    pub(crate) fn details(&self, now: Option<&Value>) -> Result<Option<Value>, &'static str> {
+        if !self.edits_members() {
+            return Ok(self.details.clone());
+        }
+        let Some(Value::Object(members)) = self.details.as_ref().or(now) else {
+            return Err("the details are not an object, or too large to read");
+        };
+        let mut members: Map<String, Value> = members.clone();
+        members.extend(self.set.iter().cloned());
+        for name in &self.unset {
+            members.shift_remove(name);
+        }
+        Ok(Some(members.into()))
+    }
+
+    pub(crate) fn edits_members(&self) -> bool {
+        !self.set.is_empty() || !self.unset.is_empty()
+    }
+}
