@@ -6,6 +6,7 @@
 
 mod backoff;
 mod board;
+mod bounded_read;
 mod commands;
 mod conductor;
 mod config;
@@ -22,8 +23,6 @@ mod output;
 mod printable;
 mod problem;
 mod process;
-mod reading;
-mod ready;
 mod retry;
 mod secret;
 mod suggest;
@@ -31,6 +30,7 @@ mod trace;
 mod trust;
 #[cfg(test)]
 mod untrusted;
+mod watched_fd;
 
 use std::{path::Path, process::ExitCode, time::Instant};
 

@@ -5,7 +5,7 @@ mod cover;
 use std::{fmt, io, path::Path, time::Duration};
 
 pub(crate) use self::cover::{covered, covered_member, covered_text, has_cover};
-use crate::reading;
+use crate::bounded_read;
 
 /// Our variables that may hold a password; no child process may inherit them.
 pub(crate) const SECRET_VARIABLES: [&str; 3] =
@@ -24,7 +24,7 @@ impl Secret {
     ///
     /// An empty one is an error: it would look like a password that was never set.
     pub(crate) fn read(from: impl io::Read) -> io::Result<Self> {
-        Self::of(reading::to_end(from)?)
+        Self::of(bounded_read::to_end(from)?)
     }
 
     fn of(bytes: Vec<u8>) -> io::Result<Self> {
@@ -39,7 +39,11 @@ impl Secret {
 
     /// Reads a secret from a file, with any permissions, or from a pipe within this time.
     pub(crate) fn from_file(path: &Path, patience: Duration) -> io::Result<Self> {
-        Self::of(reading::file_or_pipe(path, reading::LARGEST, patience)?)
+        Self::of(bounded_read::file_or_pipe(
+            path,
+            bounded_read::LARGEST,
+            patience,
+        )?)
     }
 
     /// Returns the text, for the one place that sends it.

@@ -15,8 +15,8 @@ use toml::Value;
 
 use super::{Source, Sourced, environment::Environment, limit};
 use crate::{
+    bounded_read::file_or_pipe,
     duration,
-    reading::file_or_pipe,
     trust::{Others, Trust, Untrusted, Way, check},
 };
 

@@ -18,8 +18,8 @@ use super::{
     file::{BoardTable, FoundTable, Program},
 };
 use crate::{
+    bounded_read::{wait_for, within},
     process::{group::Group, service_manager},
-    reading::{wait_for, within},
     secret::{SECRET_VARIABLES, Secret},
 };
 

@@ -46,7 +46,7 @@ pub(crate) use self::{
     text::{Text, ends},
 };
 
-use crate::ready::Ready;
+use crate::watched_fd::WatchedFd;
 
 /// Output waits in at most this much buffer for the next flush: the capacity of a pipe.
 const BUFFER: usize = 64 << 10;
@@ -267,10 +267,10 @@ impl Output {
     }
 
     /// Returns a handle that becomes ready when the reader closes the output, if that can be detected.
-    pub(crate) fn reader(&self) -> Option<io::Result<Ready>> {
+    pub(crate) fn reader(&self) -> Option<io::Result<WatchedFd>> {
         let fd = io::stdout().as_fd().try_clone_to_owned().ok()?;
         let kind = FileType::from_raw_mode(fstat(&fd).ok()?.st_mode);
-        matches!(kind, FileType::Fifo | FileType::Socket).then(|| Ready::of_writer(fd))
+        matches!(kind, FileType::Fifo | FileType::Socket).then(|| WatchedFd::of_writer(fd))
     }
 
     pub(crate) fn flush(&mut self) -> anyhow::Result<()> {

@@ -10,7 +10,7 @@ use super::{
     leash::Answer,
     spawn::{Bonds, Pipes, Spawned, Spawner},
 };
-use crate::ready::Ready;
+use crate::watched_fd::WatchedFd;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, pidfd_open, waitid,
 };
@@ -56,7 +56,7 @@ pub(crate) struct Process {
     /// Reports whether the program starts.
     answer: Option<Answer>,
     /// Becomes readable when the leader of the group ends.
-    end: Ready,
+    end: WatchedFd,
     is_reaped: bool,
 }
 
@@ -98,9 +98,9 @@ impl Process {
     }
 
     /// Opens a process that cannot be reaped meanwhile, so its pid is safe to use.
-    fn watched(leader: Pid) -> io::Result<(Group, Ready)> {
+    fn watched(leader: Pid) -> io::Result<(Group, WatchedFd)> {
         let group = Group::led_by(leader).ok_or(io::ErrorKind::InvalidInput)?;
-        let end = Ready::new(pidfd_open(leader, PidfdFlags::empty())?)?;
+        let end = WatchedFd::new(pidfd_open(leader, PidfdFlags::empty())?)?;
         Ok((group, end))
     }
 
@@ -324,6 +324,6 @@ mod tests {
         let leader = process.group().leader();
         let end = pidfd_open(leader, PidfdFlags::empty()).unwrap();
         drop(process);
-        Ready::new(end).unwrap().wait().await;
+        WatchedFd::new(end).unwrap().wait().await;
     }
 }

@@ -15,7 +15,7 @@ use rustix::{
 };
 use tokio::time;
 
-use crate::ready::Ready;
+use crate::watched_fd::WatchedFd;
 
 /// On CLOCK_BOOTTIME, which all processes of a machine share. Unlike tokio's clock it continues during a suspension,
 /// when leases expire too.
@@ -114,10 +114,10 @@ pub(crate) async fn sleep_until(when: Boottime) {
     }
 }
 
-fn armed(when: Boottime) -> std::io::Result<Ready> {
+fn armed(when: Boottime) -> std::io::Result<WatchedFd> {
     let timer = Timer::new()?;
     timer.set(Some(when))?;
-    Ready::new(timer.0)
+    WatchedFd::new(timer.0)
 }
 
 #[cfg(test)]

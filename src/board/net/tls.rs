@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     board::url::{Identity, Server, TlsFiles},
-    reading::regular_file,
+    bounded_read::regular_file,
 };
 
 /// How long a TLS server may take to show itself.

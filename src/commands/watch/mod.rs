@@ -33,7 +33,7 @@ use crate::{
     exit::CommandError,
     output::count_jobs,
     process::signal::Signals,
-    ready::Ready,
+    watched_fd::WatchedFd,
 };
 
 /// Stream board events
@@ -154,7 +154,7 @@ async fn until(limit: Option<Instant>) {
 }
 
 /// Waits until the reader of standard output is gone.
-async fn gone(reader: Option<io::Result<Ready>>) {
+async fn gone(reader: Option<io::Result<WatchedFd>>) {
     match reader {
         Some(Ok(reader)) => reader.failed().await,
         _ => std::future::pending().await,

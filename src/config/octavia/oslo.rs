@@ -13,8 +13,8 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 
 use crate::{
+    bounded_read::file_or_pipe,
     config::{Environment, limit},
-    reading::file_or_pipe,
 };
 
 /// The deepest nesting of references. A deeper reference stays unexpanded.

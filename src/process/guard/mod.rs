@@ -44,7 +44,7 @@ pub(crate) use self::{
     line::{Limits, Ward},
 };
 use super::{group::Group, label::Label};
-use crate::ready::Ready;
+use crate::watched_fd::WatchedFd;
 
 pub(crate) const WORD: &str = "__guard";
 
@@ -105,7 +105,7 @@ struct State {
 struct Helper {
     child: Child,
     line: File,
-    end: Arc<Ready>,
+    end: Arc<WatchedFd>,
 }
 
 impl State {
@@ -306,7 +306,7 @@ impl Helper {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let end = Ready::new(pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?)?;
+        let end = WatchedFd::new(pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?)?;
         Ok(Self {
             end: Arc::new(end),
             child,

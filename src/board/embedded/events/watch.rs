@@ -21,7 +21,7 @@ use crate::{
             store::{clock::BoardClock, file::BoardFile, transaction::BoardView},
         },
     },
-    ready::Ready,
+    watched_fd::WatchedFd,
 };
 
 /// How often to look without a signal: other programs may write to the file as well.
@@ -181,7 +181,7 @@ fn next_deadline(view: &BoardView<'_>) -> rusqlite::Result<Option<i64>> {
     view.one(sql, [view.boot_time()], |row| row.get(0))
 }
 
-struct Wakeup(Ready);
+struct Wakeup(WatchedFd);
 
 impl Wakeup {
     /// `None` without a signal file; the board itself is then polled.
@@ -189,7 +189,7 @@ impl Wakeup {
         let path = &file.options.path;
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
         inotify::add_watch(&watch, signal_path(path), WatchFlags::MODIFY).ok()?;
-        Ready::new(watch).ok().map(Self)
+        WatchedFd::new(watch).ok().map(Self)
     }
 
     async fn wait(&self) {

@@ -15,7 +15,7 @@ use crate::{
         net::{connect::Deadline, failure::reason, problem::Obstacle},
         url::{Server, redis::Sentinel},
     },
-    reading::regular_file,
+    bounded_read::regular_file,
     secret::Secret,
 };
 

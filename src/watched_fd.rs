@@ -6,24 +6,24 @@ use tokio::io::{Interest, unix::AsyncFd};
 
 /// A file descriptor that only signals readiness.
 #[derive(Debug)]
-pub(crate) struct Ready(AsyncFd<OwnedFd>);
+pub(crate) struct WatchedFd(AsyncFd<OwnedFd>);
 
-impl Ready {
+impl WatchedFd {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
-        #[expect(
-            deprecated,
-            reason = "its successor is unsafe to call, for types that do not own their descriptor"
-        )]
-        AsyncFd::new(fd).map(Self)
+        Self::for_interest(fd, Interest::READABLE)
     }
 
     /// Takes a descriptor to detect when its reader is gone.
     pub(crate) fn of_writer(fd: OwnedFd) -> io::Result<Self> {
+        Self::for_interest(fd, Interest::ERROR)
+    }
+
+    fn for_interest(fd: OwnedFd, interest: Interest) -> io::Result<Self> {
         #[expect(
             deprecated,
             reason = "its successor is unsafe to call, for types that do not own their descriptor"
         )]
-        AsyncFd::with_interest(fd, Interest::ERROR).map(Self)
+        AsyncFd::with_interest(fd, interest).map(Self)
     }
 
     /// Waits until the reader is gone.
