@@ -73,17 +73,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         true => board.lasting_pauses(now).await.unwrap_or_default(),
         false => Pauses::default(),
     };
-    let views: Vec<_> = entries
-        .iter()
-        .map(|entry| JobView {
-            entry,
-            now,
-            is_revealed: args.reveal,
-            is_covered: ctx.hides_secrets(),
-            pause: None,
-        })
-        .map(|view| view.under(&pauses))
-        .collect();
+    let view = |entry| JobView {
+        is_revealed: args.reveal,
+        is_covered: ctx.hides_secrets(),
+        ..JobView::of(entry, now).under(&pauses)
+    };
+    let views: Vec<_> = entries.iter().map(view).collect();
     match args.output {
         true => output(ctx, &views)?,
         false => views.iter().try_for_each(|view| ctx.out.say(view))?,

@@ -149,7 +149,6 @@ impl FieldPath {
             (FieldKind::State | FieldKind::Outcome, Relation::Like) => {
                 Predicate::Text(Pattern::caseless(value)?)
             }
-            (FieldKind::State | FieldKind::Outcome, Relation::Order(_)) => return Err(unfit),
             (FieldKind::Priority, relation) => {
                 let order = relation.order().ok_or(unfit)?;
                 Predicate::Priority(Comparison::new(order, value.parse()?))
@@ -162,10 +161,11 @@ impl FieldPath {
                 };
                 Predicate::Number(Comparison::new(order, number))
             }
-            (FieldKind::Span | FieldKind::Since, relation) => {
-                let order = relation.strict_order().ok_or(unfit)?;
+            (FieldKind::Span | FieldKind::Since, Relation::Order(order)) => {
                 Predicate::Span(Comparison::new(order, duration::parse(value)?))
             }
+            (FieldKind::Span | FieldKind::Since, Relation::Is | Relation::Like)
+            | (FieldKind::State | FieldKind::Outcome, Relation::Order(_)) => return Err(unfit),
             (FieldKind::Details, relation) => Predicate::Json(DetailsCheck::new(relation, value)?),
         };
         Ok(Test::new(self, predicate))

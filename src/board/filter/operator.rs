@@ -67,14 +67,6 @@ impl Relation {
             Self::Order(order) => Some(order),
         }
     }
-
-    /// Like [`Self::order`] without equality.
-    pub(super) fn strict_order(self) -> Option<Orderings> {
-        match self {
-            Self::Is | Self::Like => None,
-            Self::Order(order) => Some(order),
-        }
-    }
 }
 
 pub(super) fn names() -> String {
