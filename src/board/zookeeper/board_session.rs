@@ -65,7 +65,7 @@ impl Deref for BoardSession<'_> {
 
 impl BoardSession<'_> {
     pub(super) fn transaction(&self) -> Transaction<'_> {
-        Transaction::new(&self.session, self.client.acls())
+        Transaction::new(&self.session, self.client.acls(), &self.paths)
     }
 
     /// Commits a transaction. The inner error names the step that the server refused.

@@ -11,8 +11,9 @@ use super::{
     board_session::{BoardSession, Root},
     link::{
         nodes::{MOST, Node, Room},
-        transaction::{RefusedStep, StepKind, Transaction},
+        transaction::{RefusedStep, Transaction},
     },
+    paths::{JOB, NodeKind},
     read::record::JobNodes,
 };
 use crate::{
@@ -54,21 +55,14 @@ impl BoardSession<'_> {
         };
         let mut side = record.side().unwrap_or_default();
         // On this kind of board only the lock names the owner, and the lock goes.
-        let owner = record.holding().0.and_then(|holding| holding.owner);
-        side.owner = owner.map(|owner| shortened(&owner.text()));
+        side.owner = record.owner().map(|owner| shortened(&owner.text()));
         let stored = HistoryNode {
             key: record.key.to_string(),
             job,
             side,
         };
-        let data = as_json(&stored);
-        let path = self.paths.new_past();
-        transaction.create(
-            StepKind::Past,
-            path,
-            data.as_bytes(),
-            CreateMode::PersistentSequential,
-        );
+        let (data, mode) = (as_json(&stored), CreateMode::PersistentSequential);
+        transaction.create_as(NodeKind::Past, "", data.as_bytes(), mode);
     }
 
     /// Prepares another attempt after the history write was refused, which must not fail the operation. Returns why
@@ -78,7 +72,7 @@ impl BoardSession<'_> {
         refused: &RefusedStep,
     ) -> Result<Option<String>> {
         let refusal = match refused.error {
-            Error::NoNode => match self.make_folder(&self.paths.past()).await {
+            Error::NoNode => match self.make_folder(&self.paths.folder(NodeKind::Past)).await {
                 Ok(()) => return Ok(None),
                 Err(error) if error.is_retryable() => return Err(error),
                 Err(error) => error,
@@ -111,11 +105,11 @@ impl BoardSession<'_> {
         self.history_nodes().await?;
         let mut transaction = self.transaction();
         let mode = CreateMode::PersistentSequential;
-        transaction.create(StepKind::Past, self.paths.new_past(), b"", mode);
+        transaction.create_as(NodeKind::Past, "", b"", mode);
         // The version check never matches, so the attempt changes nothing.
-        transaction.check(StepKind::Job, self.paths.past(), i32::MAX);
+        transaction.check(NodeKind::Job, JOB, i32::MAX);
         match transaction.commit().await? {
-            Err(refused) if refused.step == StepKind::Past && refused.error != Error::NoNode => {
+            Err(refused) if refused.kind == NodeKind::Past && refused.error != Error::NoNode => {
                 Err(self.refusal(&refused))
             }
             // Before the first entry its parent does not exist.
@@ -137,7 +131,7 @@ impl BoardSession<'_> {
 
     /// Returns the history nodes, the first end first.
     async fn history_nodes(&self) -> Result<Vec<String>> {
-        let folder = self.paths.past();
+        let folder = self.paths.folder(NodeKind::Past);
         let mut names = self.session.children(&folder).await?;
         names.sort_unstable();
         let paths = names.iter().map(|name| format!("{folder}/{name}"));

@@ -1,6 +1,9 @@
 //! The paths of all nodes of a board: those that TaskFlow computes, and ours.
 
-use std::{fmt::Write as _, sync::LazyLock};
+use std::{
+    fmt::{Display, Write as _},
+    sync::LazyLock,
+};
 
 use percent_encoding::percent_decode_str;
 use regex::Regex;
@@ -10,6 +13,37 @@ use crate::{
     board::url::zookeeper::is_forbidden,
     job::{JobKey, Owner, Shelf},
 };
+
+/// The nodes of a board, by what they hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodeKind {
+    /// A posting.
+    Job,
+    TrashedJob,
+    /// The owner of a claim; it exists while the job is claimed.
+    Lock,
+    Sidecar,
+    /// An entry of the history, numbered by the server.
+    Past,
+    /// Where the job of a chosen uuid is, which keeps the uuid unique.
+    Marker,
+    Pause,
+    Move,
+    /// A conductor, as TaskFlow registers it.
+    Entity,
+    /// The status of a conductor, which keeps its name unique.
+    ConductorName,
+}
+
+impl From<Shelf> for NodeKind {
+    fn from(shelf: Shelf) -> Self {
+        match shelf {
+            Shelf::Board => Self::Job,
+            Shelf::Trash => Self::TrashedJob,
+            Shelf::Past => Self::Past,
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct Paths {
@@ -58,29 +92,44 @@ impl Paths {
         &self.board
     }
 
-    /// The prefix of a new job; the server appends the number.
-    pub(super) fn new_job(&self) -> String {
-        format!("{}/{JOB}", self.board)
-    }
-
-    pub(super) fn job(&self, shelf: Shelf, key: &JobKey) -> String {
-        let path = format!("{}/{key}", self.board);
-        match shelf {
-            Shelf::Board => path,
-            Shelf::Trash => path.replace(&self.board, &self.trash),
-            Shelf::Past => format!("{}/{key}", self.past()),
+    pub(super) fn node(&self, kind: NodeKind, name: impl Display) -> String {
+        let Self {
+            board,
+            trash,
+            entities,
+            ours,
+        } = self;
+        match kind {
+            NodeKind::Job => format!("{board}/{name}"),
+            NodeKind::TrashedJob => format!("{board}/{name}").replace(board, trash),
+            NodeKind::Lock => format!("{board}/{name}{LOCK}"),
+            NodeKind::Sidecar => format!("{ours}/jobs/{name}"),
+            NodeKind::Past => format!("{ours}/past/{name}"),
+            NodeKind::Marker => format!("{ours}/unique/{name}"),
+            NodeKind::Pause => format!("{ours}/paused/{}", escape(&name.to_string())),
+            NodeKind::Move => format!("{ours}/moves/{}", escape(&name.to_string())),
+            NodeKind::Entity => format!("{entities}/conductor/{}", escape(&name.to_string())),
+            NodeKind::ConductorName => format!("{ours}/conductors/{}", escape(&name.to_string())),
         }
     }
 
-    /// The node that names the owner; it exists while the job is claimed.
-    pub(super) fn lock(&self, key: &JobKey) -> String {
-        format!("{}/{key}{LOCK}", self.board)
+    /// The parent of these nodes.
+    pub(super) fn folder(&self, kind: impl Into<NodeKind>) -> String {
+        let mut node = self.node(kind.into(), JOB);
+        node.truncate(node.rfind('/').unwrap_or(node.len()));
+        node
     }
 
-    pub(super) fn folder(&self, shelf: Shelf) -> String {
-        let any = self.job(shelf, &JobKey::new(JOB));
-        any.rsplit_once('/')
-            .map_or(any.clone(), |(folder, _)| folder.to_owned())
+    pub(super) fn job(&self, shelf: Shelf, key: &JobKey) -> String {
+        self.node(shelf.into(), key)
+    }
+
+    pub(super) fn lock(&self, key: &JobKey) -> String {
+        self.node(NodeKind::Lock, key)
+    }
+
+    pub(super) fn side(&self, key: &JobKey) -> String {
+        self.node(NodeKind::Sidecar, key)
     }
 
     pub(super) fn key_of(&self, shelf: Shelf, child: &str) -> Option<JobKey> {
@@ -108,71 +157,14 @@ impl Paths {
 
     /// Total length of the paths of one job's nodes.
     pub(super) fn length(&self) -> usize {
-        let (key, uuid) = (numbered(0), Uuid::nil().to_string());
-        self.lock(&key).len() + 2 * self.side(&key).len() + self.marker(&uuid).len()
-    }
-
-    pub(super) fn sides(&self) -> String {
-        format!("{}/jobs", self.ours)
-    }
-
-    pub(super) fn side(&self, key: &JobKey) -> String {
-        format!("{}/jobs/{key}", self.ours)
-    }
-
-    pub(super) fn past(&self) -> String {
-        format!("{}/past", self.ours)
-    }
-
-    /// The prefix of the next history node; the server appends the number.
-    pub(super) fn new_past(&self) -> String {
-        format!("{}/past/", self.ours)
-    }
-
-    /// The parent of the markers that keep chosen uuids unique.
-    pub(super) fn markers(&self) -> String {
-        format!("{}/unique", self.ours)
-    }
-
-    pub(super) fn marker(&self, uuid: &str) -> String {
-        format!("{}/unique/{uuid}", self.ours)
-    }
-
-    pub(super) fn entities(&self) -> String {
-        format!("{}/conductor", self.entities)
-    }
-
-    pub(super) fn entity(&self, name: &str) -> String {
-        format!("{}/conductor/{}", self.entities, escape(name))
-    }
-
-    pub(super) fn pauses(&self) -> String {
-        format!("{}/paused", self.ours)
-    }
-
-    pub(super) fn pause(&self, names: &str) -> String {
-        format!("{}/paused/{}", self.ours, escape(names))
-    }
-
-    pub(super) fn moves(&self) -> String {
-        format!("{}/moves", self.ours)
-    }
-
-    pub(super) fn move_record(&self, key: &str) -> String {
-        format!("{}/moves/{}", self.ours, escape(key))
-    }
-
-    /// The parent of the nodes that keep conductor names unique.
-    pub(super) fn names(&self) -> String {
-        format!("{}/conductors", self.ours)
-    }
-
-    pub(super) fn name(&self, name: &str) -> String {
-        format!("{}/conductors/{}", self.ours, escape(name))
+        let (key, uuid) = (numbered(0), Uuid::nil());
+        let [lock, side] = [self.lock(&key), self.side(&key)].map(|path| path.len());
+        lock + 2 * side + self.node(NodeKind::Marker, uuid).len()
     }
 }
 
-const JOB: &str = "job";
+/// The beginning of a job's name; the server appends the number of a new job.
+pub(super) const JOB: &str = "job";
 const LOCK: &str = ".lock";
 
 /// Python rejects longer numbers.
@@ -255,7 +247,7 @@ mod tests {
     fn conductor_name_survives_its_node_name() {
         let paths = Paths::of("/jobs");
         for name in ["c1", "a@b", "50%/%41", "..", "\u{85}ü\u{1}"] {
-            let node = paths.entity(&format!("{name}@host:1"));
+            let node = paths.node(NodeKind::Entity, format!("{name}@host:1"));
             let (_, child) = node.rsplit_once('/').unwrap();
             assert_eq!(owner_of_entity(child).text(), name, "{node}");
         }
@@ -280,7 +272,10 @@ mod tests {
             let key = JobKey::new("job0000000007");
             assert_eq!(paths.job(Shelf::Board, &key), text("job_path"));
             assert_eq!(paths.job(Shelf::Trash, &key), text("trashed_job_path"));
-            assert_eq!(paths.entities(), text("entity_path") + "/conductor");
+            assert_eq!(
+                paths.folder(NodeKind::Entity),
+                text("entity_path") + "/conductor"
+            );
             for shelf in [Shelf::Board, Shelf::Trash] {
                 let node = paths.job(shelf, &key);
                 let child = node.strip_prefix(&(paths.folder(shelf) + "/")).unwrap();
@@ -316,8 +311,10 @@ mod tests {
         let names = [
             "a", ".", "..", "%2E", "a/b", "a%2Fb", "a\u{1}", "a%01", "\u{e000}",
         ];
-        let nodes: std::collections::HashSet<_> =
-            names.iter().map(|name| paths.name(name)).collect();
+        let nodes: std::collections::HashSet<_> = (names
+            .iter()
+            .map(|name| paths.node(NodeKind::ConductorName, name)))
+        .collect();
         assert_eq!(nodes.len(), names.len());
         for node in nodes {
             let name = node

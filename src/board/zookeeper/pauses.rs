@@ -2,7 +2,11 @@
 
 use futures_util::future::try_join_all;
 
-use super::{board_session::BoardSession, link::nodes::Node, paths::unescape};
+use super::{
+    board_session::BoardSession,
+    link::nodes::Node,
+    paths::{NodeKind, unescape},
+};
 use crate::{
     board::{Result, wire::as_json},
     job::{MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, from_json},
@@ -10,17 +14,18 @@ use crate::{
 
 impl BoardSession<'_> {
     pub(super) async fn pause(&self, pause: &Pause) -> Result<()> {
-        self.make_folder(&self.paths.pauses()).await?;
-        let path = self.paths.pause(&pause.names);
+        self.make_folder(&self.paths.folder(NodeKind::Pause))
+            .await?;
+        let path = self.paths.node(NodeKind::Pause, &pause.names);
         self.put(&path, as_json(pause).as_bytes()).await
     }
 
     pub(super) async fn resume(&self, names: &str) -> Result<bool> {
-        self.delete(&self.paths.pause(names)).await
+        self.delete(&self.paths.node(NodeKind::Pause, names)).await
     }
 
     pub(super) async fn pauses(&self) -> Result<Vec<Pause>> {
-        let (folder, read) = (self.paths.pauses(), |_: &str, node: Node| {
+        let (folder, read) = (self.paths.folder(NodeKind::Pause), |_: &str, node: Node| {
             from_json(&node.data).ok()
         });
         let (found, all) = self.session.read_below(&folder, MOST_PAUSES, read).await?;
@@ -28,22 +33,25 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
-        self.make_folder(&self.paths.moves()).await?;
-        let path = self.paths.move_record(&record.key());
+        self.make_folder(&self.paths.folder(NodeKind::Move)).await?;
+        let path = self.paths.node(NodeKind::Move, record.key());
         self.put(&path, record.value().as_bytes()).await
     }
 
     pub(super) async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        let (folder, read) = (self.paths.moves(), |child: &str, node: Node| {
-            MoveRecord::read(&unescape(child), &String::from_utf8_lossy(&node.data))
-        });
+        let (folder, read) = (
+            self.paths.folder(NodeKind::Move),
+            |child: &str, node: Node| {
+                MoveRecord::read(&unescape(child), &String::from_utf8_lossy(&node.data))
+            },
+        );
         let found = self.session.read_below(&folder, MOST_RECORDS, read).await?;
         Ok(found.0)
     }
 
     pub(super) async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {
         let deleted = records.iter().map(async |record| {
-            let path = self.paths.move_record(&record.key());
+            let path = self.paths.node(NodeKind::Move, record.key());
             self.delete(&path).await
         });
         try_join_all(deleted).await.map(drop)

@@ -9,6 +9,7 @@ use zookeeper_client::StateWatcher;
 use super::{
     board_session::{BoardSession, Root},
     link::transaction::WRITING,
+    paths::NodeKind,
 };
 use crate::{
     board::{BoardError, Result},
@@ -81,7 +82,8 @@ impl ConductorEntry {
     }
 
     async fn is_ours(&self, board: &BoardSession<'_>) -> Result<bool> {
-        let stat = board.session.stat(&board.paths.name(self.name())).await?;
+        let name = board.paths.node(NodeKind::ConductorName, self.name());
+        let stat = board.session.stat(&name).await?;
         Ok(stat.is_some_and(|stat| stat.ephemeral_owner == board.session.id().0))
     }
 

@@ -7,9 +7,9 @@ use super::{
     board_session::BoardSession,
     link::{
         nodes::{Node, Room},
-        transaction::{StepKind, WRITING},
+        transaction::WRITING,
     },
-    paths::conductor_of,
+    paths::{NodeKind, conductor_of},
 };
 use crate::{
     board::{
@@ -37,21 +37,15 @@ impl BoardSession<'_> {
             host: conductor.host.clone(),
             pid: conductor.pid,
         };
-        for folder in [self.paths.entities(), self.paths.names()] {
-            self.make_folder(&folder).await?;
+        for kind in [NodeKind::Entity, NodeKind::ConductorName] {
+            self.make_folder(&self.paths.folder(kind)).await?;
         }
         let mut transaction = self.transaction();
         // Two processes of the same name may come at the same time.
-        let name = self.paths.name(&conductor.name);
-        let told = as_json(&conductor.told);
-        transaction.create(StepKind::Name, name, told.as_bytes(), CreateMode::Ephemeral);
-        let path = self.paths.entity(&entity.name);
-        transaction.create(
-            StepKind::Entity,
-            path,
-            &entity.encode(),
-            CreateMode::Ephemeral,
-        );
+        let (name, told) = (&conductor.name, as_json(&conductor.told));
+        let mode = CreateMode::Ephemeral;
+        transaction.create_as(NodeKind::ConductorName, name, told.as_bytes(), mode);
+        transaction.create_as(NodeKind::Entity, &entity.name, &entity.encode(), mode);
         match self.commit(transaction).await? {
             Ok(()) => {
                 // The entry exists even if the cleanup fails.
@@ -65,7 +59,8 @@ impl BoardSession<'_> {
 
     /// Stores a conductor's status in the node that keeps its name unique.
     pub(super) async fn publish(&self, name: &str, told: &Told) -> Result<()> {
-        let (path, data) = (self.paths.name(name), as_json(told));
+        let path = self.paths.node(NodeKind::ConductorName, name);
+        let data = as_json(told);
         let set = self.session.client().set_data(&path, data.as_bytes(), None);
         match self.session.ask(WRITING, set).await? {
             // A lost entry comes back with the next session.
@@ -75,7 +70,7 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn conductors(&self) -> Result<Vec<Conductor>> {
-        let folder = self.paths.entities();
+        let folder = self.paths.folder(NodeKind::Entity);
         let read = |_: &str, node: Node| conductor(&node);
         let found = self
             .session
@@ -83,8 +78,8 @@ impl BoardSession<'_> {
             .await?;
         let (mut conductors, all) = found;
         conductors.sort_by(|one, other| one.name.cmp(&other.name));
-        let names = conductors.iter().map(|known| self.paths.name(&known.name));
-        let names: Vec<_> = names.collect();
+        let name = |known: &Conductor| self.paths.node(NodeKind::ConductorName, &known.name);
+        let names: Vec<_> = conductors.iter().map(name).collect();
         let now = Utc::now();
         let read = |_: &str, name: Option<Node>| {
             let name = name.filter(|name| !name.is_denied())?;

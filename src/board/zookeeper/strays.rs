@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use super::{
-    board_session::BoardSession, link::nodes::Node, paths::locked_by, write::marker::Whereabouts,
+    board_session::BoardSession,
+    link::nodes::Node,
+    paths::{NodeKind, locked_by},
+    write::marker::Whereabouts,
 };
 use crate::{
     board::Result,
@@ -19,7 +22,10 @@ pub(super) struct Strays {
 
 impl BoardSession<'_> {
     pub(super) async fn strays(&self) -> Result<Strays> {
-        let (sides, markers) = (self.paths.sides(), self.paths.markers());
+        let (sides, markers) = (
+            self.paths.folder(NodeKind::Sidecar),
+            self.paths.folder(NodeKind::Marker),
+        );
         // Read the versions first: a later move or claim changes them, and a later job is not included.
         let read = |child: &str, node: Node| Some((child.to_owned(), node.brief()));
         let (recorded, _) = self.session.read_below(&sides, usize::MAX, read).await?;

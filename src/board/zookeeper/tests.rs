@@ -25,7 +25,7 @@ use zookeeper_client::{Acls, CreateMode, Error, Stat};
 
 use super::{
     ZooKeeper,
-    paths::Paths,
+    paths::{NodeKind, Paths},
     testing::{Mood, Proxy, Server, zookeeper_url},
 };
 use crate::{

@@ -19,7 +19,7 @@ use crate::{
             },
         },
     },
-    job::{Fence, JobKey, Origin, Owner, Shelf},
+    job::{Fence, JobKey, Owner, Shelf},
 };
 
 #[derive(Debug, Default)]
@@ -158,14 +158,7 @@ fn known(
     side: Option<Node>,
     looked: Looked,
 ) -> Option<Known> {
-    let record = JobNodes {
-        shelf,
-        key: key.clone(),
-        posting: posting?,
-        lock: None,
-        side,
-        origin: Origin::Here,
-    };
+    let record = JobNodes::new(shelf, key.clone(), posting?, None, side);
     // A job without read permission still exists.
     Some(Known::of(&record.read(Detail::Brief), looked))
 }

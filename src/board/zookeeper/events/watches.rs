@@ -9,7 +9,7 @@ use crate::{
         zookeeper::{
             board_session::BoardSession,
             link::nodes::READING,
-            paths::{Paths, locked_by, owner_of_entity, unescape},
+            paths::{NodeKind, Paths, locked_by, owner_of_entity, unescape},
         },
     },
     job::Shelf,
@@ -35,38 +35,30 @@ pub(crate) struct Watches {
 }
 
 struct FolderWatch {
-    place: WatchedFolder,
+    children: NodeKind,
     folder: String,
     watcher: PersistentWatcher,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WatchedFolder {
-    Board,
-    Trash,
-    Entities,
-    Pauses,
 }
 
 impl Watches {
     /// Sets the watches, whether the parent nodes exist yet or not.
     pub(crate) async fn set(board: &BoardSession<'_>) -> Result<Self> {
-        let set = async |place: WatchedFolder| {
-            let folder = place.folder(&board.paths);
+        let set = async |children: NodeKind| {
+            let folder = board.paths.folder(children);
             let mode = AddWatchMode::PersistentRecursive;
             let watcher = board.session.client().watch(&folder, mode);
             let watcher = board.session.get(READING, watcher).await?;
             Ok::<_, BoardError>(FolderWatch {
-                place,
+                children,
                 folder,
                 watcher,
             })
         };
         Ok(Self {
-            board: set(WatchedFolder::Board).await?,
-            trash: set(WatchedFolder::Trash).await?,
-            entities: set(WatchedFolder::Entities).await?,
-            pauses: set(WatchedFolder::Pauses).await?,
+            board: set(NodeKind::Job).await?,
+            trash: set(NodeKind::TrashedJob).await?,
+            entities: set(NodeKind::Entity).await?,
+            pauses: set(NodeKind::Pause).await?,
         })
     }
 
@@ -81,37 +73,48 @@ impl Watches {
     }
 }
 
-impl WatchedFolder {
-    fn folder(self, paths: &Paths) -> String {
-        match self {
-            Self::Board => paths.folder(Shelf::Board),
-            Self::Trash => paths.folder(Shelf::Trash),
-            Self::Entities => paths.entities(),
-            Self::Pauses => paths.pauses(),
+impl FolderWatch {
+    async fn next(&mut self, paths: &Paths) -> WatchReport {
+        let event = self.watcher.changed().await;
+        if event.event_type == EventType::Session {
+            // Each watch reports this, and the library does not set persistent watches again.
+            let is_first = self.children == NodeKind::Job;
+            return match event.session_state {
+                SessionState::SyncConnected if is_first => WatchReport::Reconnected,
+                SessionState::Disconnected if is_first => WatchReport::Disconnected,
+                state if state.is_terminated() => WatchReport::Ended,
+                _ => WatchReport::Noise,
+            };
         }
+        // A watch also covers the parent node, and all nodes below its children.
+        let child = event.path.strip_prefix(&self.folder);
+        let child = child.and_then(|child| child.strip_prefix('/'));
+        let child = child.filter(|child| !child.contains('/'));
+        let change = child.and_then(|child| self.change(event.event_type, child, paths));
+        change.map_or(WatchReport::Noise, WatchReport::Change)
     }
 
-    fn change(self, kind: EventType, child: &str, paths: &Paths) -> Option<NodeChange> {
-        match self {
-            Self::Entities => {
+    fn change(&self, kind: EventType, child: &str, paths: &Paths) -> Option<NodeChange> {
+        match self.children {
+            NodeKind::Entity => {
                 let kind = pick(kind, EventKind::ConductorJoined, EventKind::ConductorLeft)?;
                 let mut event = Event::now(kind);
                 event.owner = Some(owner_of_entity(child));
                 Some(NodeChange::Event(Box::new(event)))
             }
-            Self::Pauses => {
+            NodeKind::Pause => {
                 // A changed node means a changed pause.
                 let kind = pick(kind, EventKind::Paused, EventKind::Resumed);
                 let mut event = Event::now(kind.unwrap_or(EventKind::Paused));
                 event.names = Some(unescape(child));
                 Some(NodeChange::Event(Box::new(event)))
             }
-            Self::Trash => {
+            NodeKind::TrashedJob => {
                 let key = paths.key_of(Shelf::Trash, child)?;
                 let step = pick(kind, NodeEvent::TrashCame, NodeEvent::TrashWent)?;
                 Some(NodeChange::OfJob(step, key))
             }
-            Self::Board => {
+            NodeKind::Job => {
                 let (key, came, went) = match paths.key_of(Shelf::Board, child) {
                     Some(key) => (key, NodeEvent::JobCame, NodeEvent::JobWent),
                     None => (locked_by(child)?, NodeEvent::LockCame, NodeEvent::LockWent),
@@ -123,32 +126,9 @@ impl WatchedFolder {
                 };
                 Some(NodeChange::OfJob(step, key))
             }
+            // No watch.
+            _ => None,
         }
-    }
-}
-
-impl FolderWatch {
-    async fn next(&mut self, paths: &Paths) -> WatchReport {
-        let event = self.watcher.changed().await;
-        if event.event_type == EventType::Session {
-            return match event.session_state {
-                // Each watch reports this, and the library does not set persistent watches again.
-                SessionState::SyncConnected if self.place == WatchedFolder::Board => {
-                    WatchReport::Reconnected
-                }
-                SessionState::Disconnected if self.place == WatchedFolder::Board => {
-                    WatchReport::Disconnected
-                }
-                state if state.is_terminated() => WatchReport::Ended,
-                _ => WatchReport::Noise,
-            };
-        }
-        // A watch also covers the parent node, and all nodes below its children.
-        let child = event.path.strip_prefix(&self.folder);
-        let child = child.and_then(|child| child.strip_prefix('/'));
-        let child = child.filter(|child| !child.contains('/'));
-        let change = child.and_then(|child| self.place.change(event.event_type, child, paths));
-        change.map_or(WatchReport::Noise, WatchReport::Change)
     }
 }
 

@@ -1,33 +1,25 @@
 //! Atomic changes of several nodes.
 
-use std::future::Future;
+use std::{fmt::Display, future::Future};
 
 use zookeeper_client::{Acls, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter};
 
 use super::{nodes::Node, session::Session};
-use crate::board::{net::failure::Failure, wire::sidecar::Sidecar};
+use crate::{
+    board::{
+        net::failure::Failure,
+        wire::sidecar::Sidecar,
+        zookeeper::paths::{NodeKind, Paths},
+    },
+    job::JobKey,
+};
 
 /// For error messages.
 pub(crate) const WRITING: &str = "write to";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StepKind {
-    Job,
-    Lock,
-    Sidecar,
-    Past,
-    Marker,
-    Move,
-    Trashed,
-    /// A namesake that leaves the trash, with its sidecar.
-    Namesake,
-    Entity,
-    Name,
-}
-
 #[derive(Debug)]
 pub(crate) struct RefusedStep {
-    pub(crate) step: StepKind,
+    pub(crate) kind: NodeKind,
     pub(crate) path: String,
     pub(crate) error: Error,
 }
@@ -35,73 +27,84 @@ pub(crate) struct RefusedStep {
 pub(crate) struct Transaction<'a> {
     session: &'a Session,
     acls: Acls<'a>,
+    paths: &'a Paths,
     writer: MultiWriter<'a>,
-    steps: Vec<(StepKind, String)>,
+    steps: Vec<(NodeKind, String)>,
     /// A step that could not be encoded.
     broken: Option<Error>,
 }
 
 impl<'a> Transaction<'a> {
-    pub(crate) fn new(session: &'a Session, acls: Acls<'a>) -> Self {
+    pub(crate) fn new(session: &'a Session, acls: Acls<'a>, paths: &'a Paths) -> Self {
         Self {
             session,
             acls,
+            paths,
             writer: session.client().new_multi_writer(),
             steps: Vec::new(),
             broken: None,
         }
     }
 
-    pub(crate) fn create(&mut self, step: StepKind, path: String, data: &[u8], mode: CreateMode) {
-        let options = mode.with_acls(self.acls);
-        let added = self.writer.add_create(&path, data, &options);
-        self.added(step, path, added);
+    /// Creates a node that stays.
+    pub(crate) fn create(&mut self, kind: NodeKind, name: impl Display, data: &[u8]) {
+        self.create_as(kind, name, data, CreateMode::Persistent);
     }
 
-    pub(crate) fn set(&mut self, step: StepKind, path: String, data: &[u8], version: i32) {
-        let added = self.writer.add_set_data(&path, data, Some(version));
-        self.added(step, path, added);
-    }
-
-    pub(crate) fn delete(&mut self, step: StepKind, path: String, version: i32) {
-        let added = self.writer.add_delete(&path, Some(version));
-        self.added(step, path, added);
-    }
-
-    pub(crate) fn check(&mut self, step: StepKind, path: String, version: i32) {
-        let added = self.writer.add_check_version(&path, version);
-        self.added(step, path, added);
-    }
-
-    /// Writes a node if it is unchanged since the read; an unreadable one stays.
-    pub(crate) fn put(
+    pub(crate) fn create_as(
         &mut self,
-        step: StepKind,
-        path: String,
-        seen: &Option<Node>,
-        wanted: Option<&Sidecar>,
+        kind: NodeKind,
+        name: impl Display,
+        data: &[u8],
+        mode: CreateMode,
     ) {
+        let (path, options) = (self.paths.node(kind, name), mode.with_acls(self.acls));
+        let added = self.writer.add_create(&path, data, &options);
+        self.added(kind, path, added);
+    }
+
+    pub(crate) fn set(&mut self, kind: NodeKind, name: impl Display, data: &[u8], version: i32) {
+        let path = self.paths.node(kind, name);
+        let added = self.writer.add_set_data(&path, data, Some(version));
+        self.added(kind, path, added);
+    }
+
+    pub(crate) fn delete(&mut self, kind: NodeKind, name: impl Display, version: i32) {
+        let path = self.paths.node(kind, name);
+        let added = self.writer.add_delete(&path, Some(version));
+        self.added(kind, path, added);
+    }
+
+    pub(crate) fn check(&mut self, kind: NodeKind, name: impl Display, version: i32) {
+        let path = self.paths.node(kind, name);
+        let added = self.writer.add_check_version(&path, version);
+        self.added(kind, path, added);
+    }
+
+    /// Writes a sidecar if it is unchanged since the read; an unreadable one stays.
+    pub(crate) fn put_side(&mut self, key: &JobKey, seen: &Option<Node>, wanted: Option<&Sidecar>) {
+        let kind = NodeKind::Sidecar;
         match (seen, wanted) {
-            (None, Some(side)) => self.create(step, path, &side.write(), CreateMode::Persistent),
+            (None, Some(side)) => self.create(kind, key, &side.write()),
             (Some(node), Some(side)) => {
-                self.set(step, path, &side.write_over(&node.data), node.stat.version);
+                self.set(kind, key, &side.write_over(&node.data), node.stat.version);
             }
             // The same data with a new version: earlier readers notice the change.
-            (Some(node), None) => self.set(step, path, &node.data, node.stat.version),
-            (None, None) => self.assert_absent(step, path),
+            (Some(node), None) => self.set(kind, key, &node.data, node.stat.version),
+            (None, None) => self.assert_absent(kind, key),
         }
     }
 
-    pub(crate) fn assert_absent(&mut self, step: StepKind, path: String) {
-        self.create(step, path.clone(), b"", CreateMode::Persistent);
-        self.delete(step, path, 0);
+    pub(crate) fn assert_absent(&mut self, kind: NodeKind, name: impl Display) {
+        self.create(kind, &name, b"");
+        self.delete(kind, &name, 0);
     }
 
-    fn added(&mut self, step: StepKind, path: String, added: Result<(), Error>) {
+    fn added(&mut self, kind: NodeKind, path: String, added: Result<(), Error>) {
         if let Err(error) = added {
             self.broken.get_or_insert(error);
         }
-        self.steps.push((step, path));
+        self.steps.push((kind, path));
     }
 
     pub(crate) fn commit(
@@ -112,17 +115,15 @@ impl<'a> Transaction<'a> {
         let commit = broken.is_none().then(|| self.writer.commit());
         async move {
             let refused = |at: usize, error| {
-                let (step, path) = steps
-                    .get(at)
-                    .cloned()
-                    .unwrap_or((StepKind::Job, String::new()));
-                RefusedStep { step, path, error }
+                let step = steps.get(at).cloned();
+                let (kind, path) = step.unwrap_or((NodeKind::Job, String::new()));
+                RefusedStep { kind, path, error }
             };
             let Some(commit) = commit else {
                 return Ok(Err(refused(0, broken.unwrap_or(Error::ClientClosed))));
             };
             // The caller also decides about a denied history write.
-            let is_past = |at: usize| matches!(steps.get(at), Some((StepKind::Past, _)));
+            let is_past = |at: usize| matches!(steps.get(at), Some((NodeKind::Past, _)));
             let commit = async {
                 match commit.await {
                     Ok(results) => Ok(Ok(results)),

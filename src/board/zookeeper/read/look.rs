@@ -13,10 +13,10 @@ use crate::{
         zookeeper::{
             board_session::BoardSession,
             link::nodes::{self, Node, Room},
-            paths::{locked_by, number_of},
+            paths::{NodeKind, locked_by, number_of},
         },
     },
-    job::{Entry, JobKey, Origin, Rank, Shelf},
+    job::{Entry, JobKey, Rank, Shelf},
 };
 
 pub(crate) const PAGE: (usize, usize) = (128, nodes::MOST);
@@ -43,7 +43,10 @@ pub(crate) struct ShelfReader {
 
 impl ShelfReader {
     pub(crate) async fn look(board: &BoardSession<'_>, shelf: Shelf) -> Result<Self> {
-        let (folder, sides) = (board.paths.folder(shelf), board.paths.sides());
+        let (folder, sides) = (
+            board.paths.folder(shelf),
+            board.paths.folder(NodeKind::Sidecar),
+        );
         let (children, sides) = tokio::try_join!(
             board.session.children(&folder),
             board.session.children(&sides),
@@ -129,14 +132,7 @@ impl ShelfReader {
             let posting = next(kept.is_none()).or(kept);
             let lock = next(self.locked.contains(&key));
             let side = next(self.recorded.contains(&key));
-            Some(JobNodes {
-                shelf: self.shelf,
-                posting: posting?,
-                lock,
-                side,
-                key,
-                origin: Origin::Here,
-            })
+            Some(JobNodes::new(self.shelf, key, posting?, lock, side))
         });
         Ok(records.collect())
     }
@@ -270,14 +266,8 @@ impl BoardSession<'_> {
                 return None;
             }
             let (side, posting, lock) = (found.next()?, found.next()?, found.next()?);
-            Some(JobNodes {
-                shelf,
-                key: key.clone(),
-                posting: posting?,
-                lock: lock.filter(|_| shelf == Shelf::Board),
-                side,
-                origin: Origin::Here,
-            })
+            let lock = lock.filter(|_| shelf == Shelf::Board);
+            Some(JobNodes::new(shelf, key.clone(), posting?, lock, side))
         });
         Ok(records.collect())
     }

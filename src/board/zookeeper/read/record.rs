@@ -17,7 +17,7 @@ use crate::{
             paths::{is_numbered, number_of},
         },
     },
-    job::{Entry, Fence, Holding, Job, JobKey, Lease, Malformed, Origin, Shelf},
+    job::{Entry, Fence, Holding, Job, JobKey, Lease, Malformed, Origin, Owner, Shelf},
 };
 
 #[derive(Debug, Clone)]
@@ -31,8 +31,27 @@ pub(crate) struct JobNodes {
 }
 
 impl JobNodes {
+    pub(crate) fn new(
+        shelf: Shelf,
+        key: JobKey,
+        posting: Node,
+        lock: Option<Node>,
+        side: Option<Node>,
+    ) -> Self {
+        let origin = Origin::Here;
+        Self {
+            shelf,
+            key,
+            posting,
+            lock,
+            side,
+            origin,
+        }
+    }
+
     pub(crate) fn read(&self, detail: Detail) -> Entry {
-        let (mut holding, lock_problem) = self.holding();
+        let lock = self.lock.as_ref();
+        let (mut holding, lock_problem) = lock.map_or((None, None), holding);
         if let Some(holding) = &mut holding {
             let side = self.side_of_claim();
             holding.outlives = side
@@ -62,8 +81,12 @@ impl JobNodes {
         }
     }
 
-    pub(crate) fn holding(&self) -> (Option<Holding>, Option<String>) {
-        self.lock.as_ref().map_or((None, None), holding)
+    pub(crate) fn holding(&self) -> Option<Holding> {
+        self.lock.as_ref().and_then(|lock| holding(lock).0)
+    }
+
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        self.holding()?.owner
     }
 
     /// Rejects a record that is no job, or one that TaskFlow cannot handle.
@@ -265,14 +288,9 @@ mod tests {
                 return refused("there is none");
             };
             let shelves = [Shelf::Board, Shelf::Trash];
-            let record = JobNodes {
-                shelf: shelves[input.len() % 2],
-                key: JobKey::new("job0000000042"),
-                posting,
-                lock: node(parts.next(), 8),
-                side: node(parts.next(), 8),
-                origin: Origin::Here,
-            };
+            let (lock, side) = (node(parts.next(), 8), node(parts.next(), 8));
+            let (shelf, key) = (shelves[input.len() % 2], JobKey::new("job0000000042"));
+            let record = JobNodes::new(shelf, key, posting, lock, side);
             let entry = record.read(Detail::Stored);
             same("read again", &entry, &record.read(Detail::Stored))?;
             let is_job = record.require_job().is_ok();

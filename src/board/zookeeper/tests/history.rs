@@ -20,7 +20,7 @@ async fn denied_history_does_not_block_settling() {
         return;
     };
     let (board, nodes) = (site.board(), site.nodes().await);
-    let past = site.paths.past();
+    let past = site.paths.folder(NodeKind::Past);
     let (folder, _) = past.rsplit_once('/').unwrap();
     let somebody = AuthId::new("digest", "ada:+7K83PhyQ3ijGj0ADmljf0quVwQ=");
     // All parents of the history exist already.

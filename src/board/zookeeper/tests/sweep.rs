@@ -34,7 +34,7 @@ async fn exactly_the_stray_nodes_are_swept() {
     for path in [site.paths.lock(&consumed), site.job(&consumed)] {
         nodes.0.delete(&path, None).await.unwrap();
     }
-    let marker = |uuid: &str| site.paths.marker(uuid);
+    let marker = |uuid: &str| site.paths.node(NodeKind::Marker, uuid);
     nodes.put(&marker("garbage"), "garbage").await;
     nodes
         .put(&marker("later"), r#"{"v":2,"elsewhere":"job7"}"#)
@@ -46,10 +46,10 @@ async fn exactly_the_stray_nodes_are_swept() {
     let stuck = site.paths.side(&JobKey::new("job0000000999"));
     nodes.put(&format!("{stuck}/child"), "").await;
     board.register(&conductor("worker")).await.unwrap();
-    let left = nodes.below(&site.paths.sides()).await;
+    let left = nodes.below(&site.paths.folder(NodeKind::Sidecar)).await;
     let left: HashSet<_> = left.into_keys().collect();
     let expected = [
-        site.paths.sides(),
+        site.paths.folder(NodeKind::Sidecar),
         site.paths.side(&in_trash),
         site.paths.side(&claimed),
         format!("{stuck}/child"),
@@ -59,7 +59,13 @@ async fn exactly_the_stray_nodes_are_swept() {
     assert!(nodes.has(&marker(&kept.to_string())).await);
     assert!(nodes.has(&marker("later")).await);
     assert!(!nodes.has(&marker(&gone.to_string())).await);
-    assert_eq!(nodes.below(&site.paths.markers()).await.len(), 4);
+    assert_eq!(
+        nodes
+            .below(&site.paths.folder(NodeKind::Marker))
+            .await
+            .len(),
+        4
+    );
 }
 
 #[tokio::test]
@@ -86,7 +92,7 @@ async fn nodes_in_use_are_never_swept() {
             assert!(
                 site.nodes()
                     .await
-                    .has(&site.paths.marker(&uuid.to_string()))
+                    .has(&site.paths.node(NodeKind::Marker, uuid))
                     .await
             );
             moves.set(moves.get() + 1);
@@ -136,7 +142,11 @@ async fn old_history_entries_are_swept() {
     let board: Subject = Arc::new(ZooKeeper::new(&url, None, PATIENCE, past::FEW));
     past::history_is_limited_to_the_configured_length(&board).await;
     board.register(&conductor("worker")).await.unwrap();
-    let kept = site.nodes().await.below(&site.paths.past()).await;
+    let kept = site
+        .nodes()
+        .await
+        .below(&site.paths.folder(NodeKind::Past))
+        .await;
     // The parent node is one of them.
     assert_eq!(kept.len(), past::FEW as usize + 1);
 }

@@ -23,7 +23,7 @@ async fn marker_without_its_job_is_ignored() {
     for mark in marks {
         let uuid = Uuid::new_v4();
         nodes
-            .put(&site.paths.marker(&uuid.to_string()), &mark)
+            .put(&site.paths.node(NodeKind::Marker, uuid), &mark)
             .await;
         let key = post(&board, chosen("first", uuid)).await;
         let again = board.post(&[chosen("again", uuid)], None).await.unwrap();

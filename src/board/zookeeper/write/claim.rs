@@ -16,19 +16,14 @@ use crate::{
             link::{
                 nodes::{Node, READING},
                 session::Session,
-                transaction::{RefusedStep, StepKind},
+                transaction::RefusedStep,
             },
+            paths::NodeKind,
             read::record::{JobNodes, fence},
         },
     },
-    job::{Claim, Claimant, Claimed, Entry, JobKey, Origin, Shelf, Term},
+    job::{Claim, Claimant, Claimed, Entry, JobKey, Shelf, Term},
 };
-
-enum ClaimAttempt {
-    Won(Box<Claimed>),
-    /// A node changed after it was read.
-    Overtaken(RefusedStep),
-}
 
 pub(crate) fn mode(term: Term) -> Result<CreateMode> {
     match term {
@@ -68,9 +63,8 @@ impl BoardSession<'_> {
         let mut open = keys.iter().zip(found);
         let (mut answers, mut won) = (Vec::with_capacity(keys.len()), 0);
         while won < most {
-            // As many at once as are still wanted: never one too many, and the first ones first.
-            // One that is not won makes another one begin at once that was to wait: never the
-            // other way round.
+            // Try as many jobs together as are still wanted, the first ones first. After a lost job, one that was to
+            // wait may begin immediately, and never the other way round.
             let wave = open.by_ref().take((most - won).min(AT_ONCE)).zip(won..);
             let tries = wave.map(|((key, found), place)| {
                 self.claim_one(key, found, Bid::after(place, by, rules))
@@ -79,7 +73,7 @@ impl BoardSession<'_> {
             if tried.is_empty() {
                 break;
             }
-            // Of one that may have been won, none too many is won either.
+            // A claim with an unknown result counts as won, so that never too many are won.
             let may_be_won = |answer: &&Result<Claimed>| {
                 matches!(answer, Ok(_) | Err(BoardError::Unknown { .. }))
             };
@@ -99,28 +93,27 @@ impl BoardSession<'_> {
             let record = self.require(found.as_ref())?;
             let side = permit(record, bid)?;
             match self.attempt(record, side, bid).await? {
-                ClaimAttempt::Won(claimed) => return Ok(*claimed),
-                ClaimAttempt::Overtaken(refused) => self.prepare_retry(&refused).await?,
+                Ok(claimed) => return Ok(claimed),
+                Err(refused) => self.prepare_retry(&refused).await?,
             }
             found = self.record(Shelf::Board, key).await?;
         }
         Err(BoardError::Changed)
     }
 
+    /// The inner error names the step that the server refused.
     async fn attempt(
         &self,
         record: &JobNodes,
         side: Option<Sidecar>,
         bid: Bid<'_>,
-    ) -> Result<ClaimAttempt> {
+    ) -> Result<Result<Claimed, RefusedStep>> {
         let (key, lock) = (&record.key, self.paths.lock(&record.key));
         let mut transaction = self.transaction();
-        let job = self.paths.job(Shelf::Board, key);
-        transaction.check(StepKind::Job, job, record.posting.stat.version);
+        transaction.check(NodeKind::Job, key, record.posting.stat.version);
         let owner = json::lock(&bid.by.owner);
-        transaction.create(StepKind::Lock, lock.clone(), &owner, mode(bid.by.term)?);
-        // Every claim of ours changes this node: by its version, who settles the claim before
-        // learns that there was another one, even if their locks are alike.
+        transaction.create_as(NodeKind::Lock, key, &owner, mode(bid.by.term)?);
+        // Each claim changes this node, so that its version tells two claims with equal locks apart.
         let is_first = (side.as_ref()).is_some_and(|side| side.first_claimed_on.is_none());
         let side = side.map(|mut side| {
             side.session = session_of(bid.by.term, &self.session);
@@ -129,24 +122,19 @@ impl BoardSession<'_> {
             side.attempts = side.attempts.saturating_add(u32::from(bid.is_counted()));
             side
         });
-        transaction.put(
-            StepKind::Sidecar,
-            self.paths.side(key),
-            &record.side,
-            side.as_ref(),
-        );
-        // Both are on their way before either is answered, and the server keeps their order.
+        transaction.put_side(key, &record.side, side.as_ref());
+        // Send the read before the reply; the server keeps the order.
         let commit = transaction.commit();
         let read = self.session.client().get_data(&lock);
         let (done, read) = join(commit, self.session.ask(READING, read)).await;
         if let Err(refused) = done.map_err(|failure| self.unknown(failure))? {
-            return Ok(ClaimAttempt::Overtaken(refused));
+            return Ok(Err(refused));
         }
-        // It is done, whatever keeps us from knowing under which fence.
+        // The claim exists even if its fencing token stays unknown.
         let read = read.map_err(|failure| self.unknown(Failure::Lost(failure.into())))?;
         let claim = match read {
             Ok((data, stat)) if data == owner => Node { data, stat },
-            // Somebody has overridden it already.
+            // Another client has already overridden it.
             Ok(_) | Err(Error::NoNode) => return Err(BoardError::Changed),
             Err(error) => return Err(self.session.refusal(READING, &error)),
         };
@@ -158,11 +146,11 @@ impl BoardSession<'_> {
         });
         record.lock = Some(claim);
         match record.read(Detail::Whole) {
-            Entry::Job(job) => Ok(ClaimAttempt::Won(Box::new(Claimed {
+            Entry::Job(job) => Ok(Ok(Claimed {
                 job: *job,
                 fence,
                 is_first,
-            }))),
+            })),
             Entry::Malformed(record) => Err(BoardError::Malformed {
                 key: record.key,
                 problem: record.problem,
@@ -187,26 +175,15 @@ impl BoardSession<'_> {
         let mut found = found?.into_iter();
         let answers = claims.iter().map(|claim| {
             let (posting, lock) = (found.next().flatten(), found.next().flatten());
-            let record = JobNodes {
-                shelf: Shelf::Board,
-                key: claim.key.clone(),
-                posting: posting.ok_or(BoardError::NoSuchJob)?,
-                lock,
-                side: None,
-                origin: Origin::Here,
-            };
-            self.require(Some(&record))?;
-            permit_owner(
-                record.holding().0.as_ref(),
-                &claim.owner,
-                claim.fence.as_ref(),
-            )?;
+            let posting = posting.ok_or(BoardError::NoSuchJob)?;
+            let record = JobNodes::new(Shelf::Board, claim.key.clone(), posting, lock, None);
+            let held = self.require(Some(&record))?.holding();
+            permit_owner(held.as_ref(), &claim.owner, claim.fence.as_ref())?;
             let session = record.lock.map(|lock| SessionId(lock.stat.ephemeral_owner));
-            // Kept by a session that is none of ours any more, it may end any moment.
-            if session == Some(self.session.id()) {
-                Ok(())
-            } else {
-                Err(BoardError::Changed)
+            // The claim of an earlier session may end any moment.
+            match session == Some(self.session.id()) {
+                true => Ok(()),
+                false => Err(BoardError::Changed),
             }
         });
         Ok(answers.collect())
@@ -216,7 +193,7 @@ impl BoardSession<'_> {
 /// Returns the sidecar of a claimable job; `None` if it is unreadable.
 fn permit(record: &JobNodes, bid: Bid<'_>) -> Result<Option<Sidecar>> {
     if record.lock.is_some() {
-        let owner = record.holding().0.and_then(|holding| holding.owner);
+        let owner = record.owner();
         return Err(BoardError::AlreadyClaimed { owner });
     }
     let posting = record.require_job()?;

@@ -14,9 +14,9 @@ use crate::{
             board_session::BoardSession,
             link::{
                 nodes::{Node, READING},
-                transaction::{StepKind, Transaction},
+                transaction::Transaction,
             },
-            paths::{Paths, is_job},
+            paths::{NodeKind, is_job},
             read::record::JobNodes,
         },
     },
@@ -69,7 +69,7 @@ impl Whereabouts {
 /// The verified marker of a job.
 #[derive(Debug)]
 pub(crate) struct Mark {
-    path: String,
+    uuid: Uuid,
     version: i32,
     pub(crate) on_board: Option<JobKey>,
     in_trash: Option<Namesake>,
@@ -90,17 +90,11 @@ impl Mark {
     }
 
     /// Adds the steps that move the job to the trash and replace its namesake.
-    pub(crate) fn move_to_trash(
-        &self,
-        transaction: &mut Transaction<'_>,
-        paths: &Paths,
-        key: &JobKey,
-    ) {
+    pub(crate) fn move_to_trash(&self, transaction: &mut Transaction<'_>, key: &JobKey) {
         if let Some(namesake) = &self.in_trash {
-            let path = paths.job(Shelf::Trash, &namesake.key);
-            transaction.delete(StepKind::Namesake, path, namesake.version);
+            transaction.delete(NodeKind::TrashedJob, &namesake.key, namesake.version);
             if let Some(version) = namesake.side {
-                transaction.delete(StepKind::Namesake, paths.side(&namesake.key), version);
+                transaction.delete(NodeKind::Sidecar, &namesake.key, version);
             }
         }
         self.set(transaction, (self.on_board.as_ref(), Some(key)));
@@ -113,7 +107,7 @@ impl Mark {
 
     fn set(&self, transaction: &mut Transaction<'_>, places: (Option<&JobKey>, Option<&JobKey>)) {
         let record = record(places.0, places.1);
-        transaction.set(StepKind::Marker, self.path.clone(), &record, self.version);
+        transaction.set(NodeKind::Marker, self.uuid, &record, self.version);
     }
 }
 
@@ -137,7 +131,7 @@ impl BoardSession<'_> {
         let Some(uuid) = uuid_of(&record.posting) else {
             return Ok(None);
         };
-        let path = self.paths.marker(&uuid.to_string());
+        let path = self.paths.node(NodeKind::Marker, uuid);
         let Some(node) = self.session.read_one(&path).await? else {
             return Ok(None);
         };
@@ -148,7 +142,7 @@ impl BoardSession<'_> {
         let other = |shelf| whereabouts.on(shelf).filter(|key| *key != record.key);
         let (on_board, in_trash) = (other(Shelf::Board), other(Shelf::Trash));
         Ok(Some(Mark {
-            path,
+            uuid,
             version: node.stat.version,
             on_board: match on_board {
                 Some(key)

@@ -10,7 +10,7 @@ use std::{collections::HashSet, time::Duration};
 
 use chrono::Utc;
 use futures_util::future::join;
-use zookeeper_client::{CreateMode, Error};
+use zookeeper_client::Error;
 
 use super::{
     claim::{mode, session_of},
@@ -27,9 +27,9 @@ use crate::{
             board_session::BoardSession,
             link::{
                 nodes::{Node, READING},
-                transaction::{StepKind, Transaction},
+                transaction::Transaction,
             },
-            paths::{number_of, numbered},
+            paths::{NodeKind, number_of, numbered},
             read::record::fence,
         },
     },
@@ -60,16 +60,11 @@ impl BoardSession<'_> {
                 continue;
             };
             let keys = number(&uuid_uses, next, claimant);
-            let locks: Vec<_> = keys
-                .iter()
-                .flatten()
-                .map(|key| self.paths.lock(key))
-                .collect();
-            let sides: Vec<_> = keys
-                .iter()
-                .flatten()
-                .map(|key| self.paths.side(key))
-                .collect();
+            let nodes = |kind| -> Vec<_> {
+                let keys = keys.iter().flatten();
+                keys.map(|key| self.paths.node(kind, key)).collect()
+            };
+            let (locks, sides) = (nodes(NodeKind::Lock), nodes(NodeKind::Sidecar));
             // A recreated board may have old sidecars under these numbers.
             let has_sides = claimant.is_some() || batch.iter().any(|(it, _)| it.former.is_some());
             let sides = match has_sides {
@@ -85,7 +80,7 @@ impl BoardSession<'_> {
             let (done, locks) = join(commit, read).await;
             match done? {
                 Ok(_) => return Ok(answers(batch, keys, locks.unwrap_or_default())),
-                Err(refused) if refused.step == StepKind::Job && refused.error == Error::NoNode => {
+                Err(refused) if refused.kind == NodeKind::Job && refused.error == Error::NoNode => {
                     self.make_board().await?;
                 }
                 Err(refused) => self.prepare_retry(&refused).await?,
@@ -100,7 +95,7 @@ impl BoardSession<'_> {
     async fn uuid_uses(&self, batch: &[Encoded<'_>]) -> Result<Vec<UuidUse>> {
         let chosen = batch.iter().filter(|(draft, _)| draft.chosen);
         let paths: Vec<_> = (chosen.clone())
-            .map(|(draft, _)| self.paths.marker(&draft.uuid.to_string()))
+            .map(|(draft, _)| self.paths.node(NodeKind::Marker, draft.uuid))
             .collect();
         let mut markers = self.session.read(&paths).await?;
         let named = chosen.zip(&markers).map(|((draft, _), marker)| {
@@ -164,24 +159,21 @@ impl BoardSession<'_> {
         let mut sides = sides.into_iter();
         for (((draft, posting), known), key) in batch.iter().zip(uuid_uses).zip(keys) {
             let Some(key) = key else { continue };
-            let path = self.paths.job(Shelf::Board, key);
             let there = sides.next().flatten();
             match draft.shelf() {
                 Shelf::Board | Shelf::Past => {
-                    transaction.create(StepKind::Job, path, posting, CreateMode::Persistent);
+                    transaction.create(NodeKind::Job, key, posting);
                 }
                 // Only a number assigned on the board can return there.
                 Shelf::Trash => {
-                    transaction.create(StepKind::Job, path.clone(), b"", CreateMode::Persistent);
-                    transaction.delete(StepKind::Job, path, 0);
-                    let path = self.paths.job(Shelf::Trash, key);
-                    transaction.create(StepKind::Trashed, path, posting, CreateMode::Persistent);
+                    transaction.assert_absent(NodeKind::Job, key);
+                    transaction.create(NodeKind::TrashedJob, key, posting);
                 }
             }
             let mut side = draft.former.as_deref().map(side_of);
             if let Some(by) = claimant {
-                let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
-                transaction.create(StepKind::Lock, lock, &owner, mode(by.term)?);
+                let owner = json::lock(&by.owner);
+                transaction.create_as(NodeKind::Lock, key, &owner, mode(by.term)?);
                 side = side.or_else(|| {
                     let mut first = Sidecar::first_attempt(Utc::now());
                     first.session = session_of(by.term, &self.session);
@@ -189,15 +181,11 @@ impl BoardSession<'_> {
                 });
             }
             if let Some(side) = side.map(|side| side.write()) {
-                let path = self.paths.side(key);
+                let kind = NodeKind::Sidecar;
                 // The existing record is another job's; discard all of it.
                 match there {
-                    None => {
-                        transaction.create(StepKind::Sidecar, path, &side, CreateMode::Persistent)
-                    }
-                    Some(node) => {
-                        transaction.set(StepKind::Sidecar, path, &side, node.stat.version)
-                    }
+                    None => transaction.create(kind, key, &side),
+                    Some(node) => transaction.set(kind, key, &side, node.stat.version),
                 }
             }
             if let UuidUse::Marked(marker) = known {
@@ -214,7 +202,6 @@ impl BoardSession<'_> {
         marker: Option<&Node>,
         transaction: &mut Transaction<'_>,
     ) {
-        let path = self.paths.marker(&draft.uuid.to_string());
         let (job, trashed) = match draft.shelf() {
             Shelf::Trash => (None, Some(key)),
             Shelf::Board | Shelf::Past => (Some(key), None),
@@ -222,13 +209,13 @@ impl BoardSession<'_> {
         match marker {
             None => {
                 let record = marker::record(job, trashed);
-                transaction.create(StepKind::Marker, path, &record, CreateMode::Persistent);
+                transaction.create(NodeKind::Marker, draft.uuid, &record);
             }
             Some(node) => {
                 // The marker keeps a namesake in the trash.
                 let namesake = Whereabouts::read(node).on(Shelf::Trash);
                 let record = marker::record(job, trashed.or(namesake.as_ref()));
-                transaction.set(StepKind::Marker, path, &record, node.stat.version);
+                transaction.set(NodeKind::Marker, draft.uuid, &record, node.stat.version);
             }
         }
     }

@@ -11,8 +11,8 @@ use crate::{
         zookeeper::{
             TRIES,
             board_session::BoardSession,
-            link::transaction::{StepKind, WRITING},
-            paths::number_of,
+            link::transaction::WRITING,
+            paths::{JOB, NodeKind, number_of},
             read::find::find,
         },
     },
@@ -98,13 +98,8 @@ impl BoardSession<'_> {
         for _ in 0..TRIES {
             let mut transaction = self.transaction();
             for (_, posting) in batch {
-                let path = self.paths.new_job();
-                transaction.create(
-                    StepKind::Job,
-                    path,
-                    posting,
-                    CreateMode::PersistentSequential,
-                );
+                let mode = CreateMode::PersistentSequential;
+                transaction.create_as(NodeKind::Job, JOB, posting, mode);
             }
             match transaction.commit().await? {
                 Ok(created) => return Ok(created.iter().map(|one| Ok(self.posted(one))).collect()),

@@ -2,7 +2,7 @@
 
 use chrono::Utc;
 use futures_util::future::join_all;
-use zookeeper_client::{CreateMode, Error};
+use zookeeper_client::Error;
 
 use super::marker::Mark;
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
         zookeeper::{
             AT_ONCE, TRIES,
             board_session::BoardSession,
-            link::transaction::{RefusedStep, StepKind, Transaction},
-            paths::number_of,
+            link::transaction::{RefusedStep, Transaction},
+            paths::{NodeKind, number_of},
             read::record::JobNodes,
         },
     },
@@ -58,8 +58,8 @@ impl BoardSession<'_> {
             let mut mark = None;
             if settlement.outcome.is_trash() {
                 mark = self.mark_of(record).await?;
-                // A claim by a peer leaves no trace but the lock itself, and each lock begins with
-                // version 0: as late a look as can be.
+                // Read again as late as possible: a peer's claim changes only the lock, and every lock begins with
+                // version 0.
                 found = self.record(Shelf::Board, &settlement.key).await?;
                 record = self.permitted(settlement, found.as_ref(), &seen)?;
             }
@@ -75,7 +75,7 @@ impl BoardSession<'_> {
                         forgotten,
                     });
                 }
-                Err(refused) if refused.step == StepKind::Past => {
+                Err(refused) if refused.kind == NodeKind::Past => {
                     forgotten = self.prepare_history_retry(&refused).await?;
                 }
                 Err(refused) => self.prepare_retry(&refused).await?,
@@ -112,35 +112,28 @@ impl BoardSession<'_> {
         let mut transaction = self.transaction();
         if outcome.is_trash() {
             if let Some(mark) = mark {
-                mark.move_to_trash(&mut transaction, &self.paths, &record.key);
+                mark.move_to_trash(&mut transaction, &record.key);
             }
-            let path = self.paths.job(Shelf::Trash, &record.key);
-            let posting = &record.posting.data;
-            transaction.create(StepKind::Trashed, path, posting, CreateMode::Persistent);
+            transaction.create(NodeKind::TrashedJob, &record.key, &record.posting.data);
         }
-        let lock = self.paths.lock(&record.key);
-        // That nobody holds it is proven by holding it. Whoever follows the nodes can tell this
-        // from a claim, because the job goes in between.
+        // Creating the lock proves that the job is unclaimed. Followers of the nodes can distinguish this from a claim,
+        // because the job goes in between.
         match &record.lock {
-            Some(node) => transaction.delete(StepKind::Lock, lock.clone(), node.stat.version),
-            None => transaction.create(StepKind::Lock, lock.clone(), b"{}", CreateMode::Persistent),
+            Some(node) => transaction.delete(NodeKind::Lock, &record.key, node.stat.version),
+            None => transaction.create(NodeKind::Lock, &record.key, b"{}"),
         }
-        let (job, version) = (
-            self.paths.job(Shelf::Board, &record.key),
-            record.posting.stat.version,
-        );
+        let version = record.posting.stat.version;
         match outcome {
-            Outcome::Abandon(_) => transaction.check(StepKind::Job, job, version),
+            Outcome::Abandon(_) => transaction.check(NodeKind::Job, &record.key, version),
             Outcome::Consume | Outcome::GiveUp(_) | Outcome::Trash(_) | Outcome::Spent(_) => {
-                transaction.delete(StepKind::Job, job, version)
+                transaction.delete(NodeKind::Job, &record.key, version)
             }
         }
         if record.lock.is_none() {
-            transaction.delete(StepKind::Lock, lock, 0);
+            transaction.delete(NodeKind::Lock, &record.key, 0);
         }
         if let Some(commit) = &settlement.commit {
-            let path = self.paths.move_record(&commit.key());
-            transaction.create(StepKind::Move, path, b"", CreateMode::Persistent);
+            transaction.create(NodeKind::Move, commit.key(), b"");
         }
         self.note(&mut transaction, record, settlement);
         transaction
@@ -148,7 +141,7 @@ impl BoardSession<'_> {
 
     /// Updates the sidecar, and ensures that no other client changed it.
     fn note(&self, transaction: &mut Transaction<'_>, record: &JobNodes, settlement: &Settlement) {
-        let path = self.paths.side(&record.key);
+        let key = &record.key;
         let outcome = &settlement.outcome;
         let is_unchanged =
             *outcome == Outcome::Abandon(Aftermath::None) && settlement.remark.is_none();
@@ -161,35 +154,36 @@ impl BoardSession<'_> {
                 }
                 side
             });
-            return transaction.put(StepKind::Sidecar, path, &record.side, side.as_ref());
+            return transaction.put_side(key, &record.side, side.as_ref());
         }
         match &record.side {
             Some(node) if outcome.is_end() => {
-                transaction.delete(StepKind::Sidecar, path, node.stat.version);
+                transaction.delete(NodeKind::Sidecar, key, node.stat.version);
             }
-            Some(node) => transaction.check(StepKind::Sidecar, path, node.stat.version),
-            None => transaction.assert_absent(StepKind::Sidecar, path),
+            Some(node) => transaction.check(NodeKind::Sidecar, key, node.stat.version),
+            None => transaction.assert_absent(NodeKind::Sidecar, key),
         }
     }
 
     /// Prepares another attempt after a refusal; fails if a retry cannot help.
     pub(crate) async fn prepare_retry(&self, refused: &RefusedStep) -> Result<()> {
-        match (refused.step, &refused.error) {
-            (StepKind::Trashed, Error::NodeExists) => {
+        match (refused.kind, &refused.error) {
+            (NodeKind::TrashedJob, Error::NodeExists) => {
                 let node = refused.path.clone();
                 Err(BoardError::TrashTaken { node })
             }
-            // The parent node is missing.
-            (StepKind::Trashed, Error::NoNode) => {
-                self.make_folder(&self.paths.folder(Shelf::Trash)).await
-            }
-            (StepKind::Sidecar, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
-            (StepKind::Move, Error::NoNode) => self.make_folder(&self.paths.moves()).await,
-            (StepKind::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
+            // The parent node may be missing.
+            (
+                kind @ (NodeKind::TrashedJob
+                | NodeKind::Sidecar
+                | NodeKind::Move
+                | NodeKind::Marker),
+                Error::NoNode,
+            ) => self.make_folder(&self.paths.folder(kind)).await,
             (_, Error::NotEmpty) => {
                 let below = self.session.children(&refused.path).await?;
                 match below.is_empty() {
-                    // They went meanwhile.
+                    // They are gone by now.
                     true => Ok(()),
                     false => Err(self.session.occupied(&refused.path, below)),
                 }
@@ -217,7 +211,7 @@ fn permit(record: &JobNodes, settlement: &Settlement) -> Result<()> {
                 .to_owned(),
         });
     }
-    match (&settlement.authority, record.holding().0) {
+    match (&settlement.authority, record.holding()) {
         // A lock without an owner is no claim, but can be removed like one.
         (Authority::Override(Witness::Unclaimed), None) if record.lock.is_some() => Ok(()),
         (_, held) => permit_settlement(held.as_ref(), settlement),

@@ -2,7 +2,7 @@
 
 use chrono::Utc;
 use futures_util::future::join_all;
-use zookeeper_client::{CreateMode, Error};
+use zookeeper_client::Error;
 
 use super::{marker::uuid_of, post::LARGEST};
 use crate::{
@@ -12,8 +12,8 @@ use crate::{
         zookeeper::{
             AT_ONCE, TRIES,
             board_session::BoardSession,
-            link::transaction::{RefusedStep, StepKind},
-            paths::is_numbered,
+            link::transaction::RefusedStep,
+            paths::{NodeKind, is_numbered},
             read::record::JobNodes,
         },
     },
@@ -52,7 +52,7 @@ impl BoardSession<'_> {
             let Err(refused) = tried else {
                 return Ok(());
             };
-            if is_trashed && refused.step == StepKind::Job && refused.error == Error::NodeExists {
+            if is_trashed && refused.kind == NodeKind::Job && refused.error == Error::NodeExists {
                 return Err(self.taken(record).await?);
             }
             self.prepare_retry(&refused).await?;
@@ -69,27 +69,19 @@ impl BoardSession<'_> {
         if mark.as_ref().is_some_and(|mark| mark.on_board.is_some()) {
             return Err(exists(record));
         }
-        let lock = self.paths.lock(&record.key);
-        let stray = self.session.read_one(&lock).await?;
+        let stray = self.session.read_one(&self.paths.lock(&record.key)).await?;
         let mut transaction = self.transaction();
         // Delete before creating: followers of the nodes can then distinguish it from a new job.
         let version = record.posting.stat.version;
-        transaction.delete(
-            StepKind::Trashed,
-            self.paths.job(Shelf::Trash, &record.key),
-            version,
-        );
+        transaction.delete(NodeKind::TrashedJob, &record.key, version);
         // A lock left by an earlier life of the job would claim it.
         if let Some(node) = stray {
-            transaction.delete(StepKind::Lock, lock, node.stat.version);
+            transaction.delete(NodeKind::Lock, &record.key, node.stat.version);
         }
-        let path = self.paths.job(Shelf::Board, &record.key);
-        let posting = &record.posting.data;
-        transaction.create(StepKind::Job, path, posting, CreateMode::Persistent);
+        transaction.create(NodeKind::Job, &record.key, &record.posting.data);
         if record.side.is_some() || restore.remark.is_some() {
-            let path = self.paths.side(&record.key);
             let side = record.side().map(|side| side.restored(restore));
-            transaction.put(StepKind::Sidecar, path, &record.side, side.as_ref());
+            transaction.put_side(&record.key, &record.side, side.as_ref());
         }
         if let Some(mark) = &mark {
             mark.move_to_board(&mut transaction, &record.key);
@@ -103,7 +95,7 @@ impl BoardSession<'_> {
         restore: &Restore,
     ) -> Result<Result<(), RefusedStep>> {
         if record.lock.is_some() {
-            let owner = record.holding().0.and_then(|holding| holding.owner);
+            let owner = record.owner();
             return Err(BoardError::AlreadyClaimed { owner });
         }
         record.require_job()?;
@@ -123,19 +115,14 @@ impl BoardSession<'_> {
                 record.posting.data.clone()
             }
         };
-        let (job, lock) = (
-            self.paths.job(Shelf::Board, &record.key),
-            self.paths.lock(&record.key),
-        );
-        let version = record.posting.stat.version;
+        let (key, version) = (&record.key, record.posting.stat.version);
         let mut transaction = self.transaction();
         // Holding the lock proves that the job is unclaimed. Followers of the nodes learn the event from the writes
         // in between, not from the sidecar.
-        transaction.create(StepKind::Lock, lock.clone(), b"{}", CreateMode::Persistent);
-        transaction.set(StepKind::Job, job, &posting, version);
-        transaction.delete(StepKind::Lock, lock, 0);
-        let path = self.paths.side(&record.key);
-        transaction.put(StepKind::Sidecar, path, &record.side, Some(&side));
+        transaction.create(NodeKind::Lock, key, b"{}");
+        transaction.set(NodeKind::Job, key, &posting, version);
+        transaction.delete(NodeKind::Lock, key, 0);
+        transaction.put_side(key, &record.side, Some(&side));
         self.commit(transaction).await
     }
 
@@ -173,12 +160,11 @@ impl BoardSession<'_> {
             let found = self.record(Shelf::Trash, key).await?;
             let record = self.require(found.as_ref())?;
             let mut transaction = self.transaction();
-            let path = self.paths.job(Shelf::Trash, key);
-            transaction.delete(StepKind::Trashed, path, record.posting.stat.version);
+            transaction.delete(NodeKind::TrashedJob, key, record.posting.stat.version);
             if let Some(node) = &record.side
                 && !self.is_on_board(key).await?
             {
-                transaction.delete(StepKind::Sidecar, self.paths.side(key), node.stat.version);
+                transaction.delete(NodeKind::Sidecar, key, node.stat.version);
             }
             if settled.forgotten.is_none() {
                 let past = PastJob::purged(purge, Utc::now());
@@ -188,8 +174,8 @@ impl BoardSession<'_> {
                 Ok(()) => return Ok(settled),
                 // It went meanwhile; the next read shows it.
                 Err(refused)
-                    if refused.step == StepKind::Trashed && refused.error == Error::NoNode => {}
-                Err(refused) if refused.step == StepKind::Past => {
+                    if refused.kind == NodeKind::TrashedJob && refused.error == Error::NoNode => {}
+                Err(refused) if refused.kind == NodeKind::Past => {
                     settled.forgotten = self.prepare_history_retry(&refused).await?;
                 }
                 Err(refused) => self.prepare_retry(&refused).await?,
