@@ -15,7 +15,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::{stream, stream::BoxStream};
@@ -141,10 +141,6 @@ impl Board for Embedded {
             .file
             .write(|change| change.claim(keys, by, most, rules));
         Ok(claimed.await?.unwrap_or_else(|| no_such_jobs(keys.len())))
-    }
-
-    async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
-        Ok(wanted)
     }
 
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {

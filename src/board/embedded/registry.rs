@@ -130,7 +130,7 @@ pub(super) fn conductor(
     row: &Row<'_>,
     life: impl Fn(&Told) -> Duration,
 ) -> rusqlite::Result<Conductor> {
-    let told = read_told(row.get(5)?);
+    let told = read_status(row.get(5)?);
     let left: i64 = row.get(6)?;
     let (life, distance) = (life(&told), Duration::from_millis(left.unsigned_abs()));
     let silence = match left {
@@ -150,7 +150,7 @@ pub(super) fn conductor(
 }
 
 /// Reads the status of a conductor; 0.1.0 stored none.
-pub(super) fn read_told(text: Option<String>) -> Told {
+pub(super) fn read_status(text: Option<String>) -> Told {
     text.map(|text| Told::read(text.as_bytes()))
         .unwrap_or_default()
 }

@@ -17,7 +17,7 @@ use super::{
     events::signal::signal_path,
     store::{
         APPLICATION_ID,
-        disk::{Manner, make_file, open_file, with_suffix},
+        disk::{OpenMode, make_file, open_file, with_suffix},
     },
 };
 use crate::board::{
@@ -35,7 +35,7 @@ pub(crate) const HELD: &str = "held";
 /// commits.
 pub(crate) fn hold(path: &Path) -> io::Result<()> {
     let held = || {
-        let mut file = open_file(path, Manner::Shared)?;
+        let mut file = open_file(path, OpenMode::Shared)?;
         file.busy_timeout(Duration::from_secs(1))?;
         let change = file.transaction_with_behavior(TransactionBehavior::Immediate)?;
         change.execute("DELETE FROM job", [])?;
@@ -69,7 +69,7 @@ impl Embedded {
 }
 
 fn mark(path: &Path, folders: u32) -> rusqlite::Result<()> {
-    open_file(path, Manner::Shared)?.execute_batch(&format!(
+    open_file(path, OpenMode::Shared)?.execute_batch(&format!(
         "BEGIN; PRAGMA application_id = {APPLICATION_ID};
          CREATE TABLE scratch (folders INTEGER NOT NULL) STRICT;
          INSERT INTO scratch VALUES ({folders}); COMMIT"
@@ -79,7 +79,7 @@ fn mark(path: &Path, folders: u32) -> rusqlite::Result<()> {
 /// Returns how many directories a scratch board created; `None` if the file is not marked as scratch.
 fn folders_of(path: &Path) -> Option<u32> {
     // Open without changes: it may be a user's file.
-    let file = open_file(path, Manner::Alone).ok()?;
+    let file = open_file(path, OpenMode::Alone).ok()?;
     let folders = file.query_row("SELECT folders FROM scratch", [], |row| row.get(0));
     folders.ok()
 }

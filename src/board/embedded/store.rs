@@ -16,7 +16,7 @@ pub(super) use self::error::{OpenError, is_busy};
 use self::{
     clock::boot_id,
     disk::{
-        FileIdentity, Manner, is_mounted_read_only, open_file, refuse_network_file_system,
+        FileIdentity, OpenMode, is_mounted_read_only, open_file, refuse_network_file_system,
         with_suffix,
     },
     error::SCHEMA_VERSION,
@@ -66,24 +66,18 @@ impl Store {
     /// Returns `None` if the file has no board.
     pub(super) fn open(options: &FileOptions) -> Result<Option<Self>, OpenError> {
         let path = &options.path;
-        let is_there = path
-            .try_exists()
-            .map_err(|source| OpenError::Inaccessible {
-                path: path.to_owned(),
-                source,
-            })?;
-        if !is_there {
+        if !path.try_exists().map_err(OpenError::at(path))? {
             return Ok(None);
         }
         let open = |manner| {
-            name::take(path)?;
+            name::adopt(path)?;
             let mut store = Self::connect(options, manner)?;
             Ok(store.has_schema()?.then_some(store))
         };
-        match open(Manner::Shared) {
+        match open(OpenMode::Shared) {
             // Sharing a board needs files beside it, which cannot be created here.
             Err(OpenError::Sqlite(error)) if is_denied(&error) && is_mounted_read_only(path) => {
-                open(Manner::Alone)
+                open(OpenMode::Alone)
             }
             opened => opened,
         }
@@ -106,7 +100,7 @@ impl Store {
             return Ok(store);
         }
         let path = &options.path;
-        let mut store = Self::connect(options, Manner::Shared)?;
+        let mut store = Self::connect(options, OpenMode::Shared)?;
         if !store.has_schema()? {
             store
                 .connection
@@ -131,7 +125,7 @@ impl Store {
         Ok(store)
     }
 
-    fn connect(options: &FileOptions, manner: Manner) -> Result<Self, OpenError> {
+    fn connect(options: &FileOptions, manner: OpenMode) -> Result<Self, OpenError> {
         let path = &options.path;
         let identity = FileIdentity::of(path)?;
         refuse_network_file_system(path)?;
@@ -214,7 +208,7 @@ impl Store {
         begun.expire(&self.boot)?;
         let answer = change(&begun)?;
         transaction.commit()?;
-        self.signal.ring();
+        self.signal.notify();
         Ok(answer)
     }
 

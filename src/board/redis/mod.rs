@@ -133,10 +133,6 @@ impl Board for Redis {
         self.target().claim(keys, by, most, rules).await
     }
 
-    async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
-        Ok(wanted)
-    }
-
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
         self.target().renew(claims).await
     }

@@ -24,7 +24,7 @@ impl ChangeSignal {
         }
     }
 
-    pub(crate) fn ring(&mut self) {
+    pub(crate) fn notify(&mut self) {
         if self.file.is_none() {
             self.file = open_signal(&self.board).ok();
         }

@@ -31,7 +31,7 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 const LOOK_FOR_FILE: Duration = Duration::from_millis(100);
 
 pub(crate) async fn events(file: &BoardFile) -> Result<BoxStream<'_, Result<Event>>> {
-    let losses = file.losses();
+    let replacements = file.replacements();
     // Listen for signals before reading the position, so that no event falls in between.
     let wakeup = Wakeup::new(file);
     let start = file
@@ -49,7 +49,7 @@ pub(crate) async fn events(file: &BoardFile) -> Result<BoxStream<'_, Result<Even
         position,
         next_deadline: None,
         announced,
-        losses,
+        replacements,
         pending: VecDeque::new(),
     };
     Ok(stream::try_unfold(reader, |mut reader| async {
@@ -67,7 +67,7 @@ struct JournalReader<'a> {
     /// Expired claims that were reported and are not released yet, by job and fencing token.
     announced: HashSet<(i64, Option<i64>)>,
     /// Losses before this subscription.
-    losses: u64,
+    replacements: u64,
     pending: VecDeque<Event>,
 }
 
@@ -99,7 +99,7 @@ impl JournalReader<'_> {
             })
             .await?;
         // Another task may have noticed it first.
-        if self.file.losses() != self.losses {
+        if self.file.replacements() != self.replacements {
             return Err(self.file.replaced());
         }
         if let Some((events, deadline)) = news {

@@ -26,10 +26,7 @@ pub(crate) struct FileIdentity {
 
 impl FileIdentity {
     pub(crate) fn of(path: &Path) -> Result<Self, OpenError> {
-        let found = fs::metadata(path).map_err(|source| OpenError::Inaccessible {
-            path: path.to_owned(),
-            source,
-        })?;
+        let found = fs::metadata(path).map_err(OpenError::at(path))?;
         // Anything else may be endless or block.
         match (found.is_dir(), found.is_file()) {
             (true, _) => Err(OpenError::Folder),
@@ -55,20 +52,20 @@ impl FileIdentity {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum OpenMode {
     /// Through the files beside it.
     Shared,
     /// Alone: on a read-only mount no other process writes.
     Alone,
 }
 
-pub(crate) fn open_file(path: &Path, manner: Manner) -> rusqlite::Result<Connection> {
+pub(crate) fn open_file(path: &Path, manner: OpenMode) -> rusqlite::Result<Connection> {
     match manner {
-        Manner::Shared => Connection::open_with_flags(
+        OpenMode::Shared => Connection::open_with_flags(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         ),
-        Manner::Alone if !has_log(path) => {
+        OpenMode::Alone if !has_log(path) => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX
                 | OpenFlags::SQLITE_OPEN_URI;
@@ -81,7 +78,7 @@ pub(crate) fn open_file(path: &Path, manner: Manner) -> rusqlite::Result<Connect
             let escaped: String = escaped.collect();
             Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)
         }
-        Manner::Alone => {
+        OpenMode::Alone => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             // Takes no locks, which need write access.
             let connection = Connection::open_with_flags_and_vfs(path, flags, "unix-none")?;
@@ -104,11 +101,8 @@ pub(crate) fn is_mounted_read_only(path: &Path) -> bool {
 
 /// Creates the file with access for its user alone, and its directory if asked.
 pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError> {
-    let inaccessible = |source| OpenError::Inaccessible {
-        path: path.to_owned(),
-        source,
-    };
-    if path.try_exists().map_err(inaccessible)? {
+    let inaccessible = OpenError::at(path);
+    if path.try_exists().map_err(&inaccessible)? {
         return Ok(());
     }
     let log = beside(path, "-wal");
@@ -123,7 +117,7 @@ pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError
             .recursive(true)
             .mode(0o700)
             .create(folder)
-            .map_err(inaccessible)?;
+            .map_err(&inaccessible)?;
     }
     let made = OpenOptions::new()
         .write(true)

@@ -1,6 +1,11 @@
 //! Errors when a file is opened as a board, and the process limits behind SQLite errors.
 
-use std::{fs::File, io, path::PathBuf, time::Duration};
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rusqlite::{Error, ErrorCode, ffi};
 use rustix::process::{Resource, getrlimit};
@@ -56,6 +61,13 @@ pub(crate) enum OpenError {
 }
 
 impl OpenError {
+    pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+        |source| Self::Inaccessible {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     /// Returns how long a retry may help: another process may be in the way.
     pub(crate) fn patience(&self, most: Duration) -> Duration {
         match self {

@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::transaction::Change;
 use crate::board::{
     EventKind,
-    embedded::{read::record::RowJob, registry::read_told},
+    embedded::{read::record::RowJob, registry::read_status},
 };
 
 impl Change<'_> {
@@ -45,7 +45,8 @@ impl Change<'_> {
 
     fn expire_conductors(&self) -> rusqlite::Result<()> {
         let sql = "SELECT name, alive_boot, unsettled FROM conductor WHERE alive_boot <= ?1";
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, read_told(row.get(2)?)));
+        let read =
+            |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, read_status(row.get(2)?)));
         let gone: Vec<(String, i64, _)> = self.all(sql, [self.now.boot], read)?;
         for (name, alive, told) in gone {
             self.keep_departed(&name, &told, alive)?;

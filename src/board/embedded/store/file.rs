@@ -31,7 +31,7 @@ pub(crate) struct BoardFile {
     /// The first file that this process opened.
     first: OnceLock<FileIdentity>,
     /// How often the file was found replaced or missing.
-    losses: AtomicU64,
+    replacements: AtomicU64,
 }
 
 impl BoardFile {
@@ -41,7 +41,7 @@ impl BoardFile {
             options,
             store: Mutex::new(None),
             first: OnceLock::new(),
-            losses: AtomicU64::new(0),
+            replacements: AtomicU64::new(0),
         }
     }
 
@@ -52,8 +52,8 @@ impl BoardFile {
         }
     }
 
-    pub(crate) fn losses(&self) -> u64 {
-        self.losses.load(Ordering::Relaxed)
+    pub(crate) fn replacements(&self) -> u64 {
+        self.replacements.load(Ordering::Relaxed)
     }
 
     /// Returns the error for callers that have not noticed the replacement.
@@ -70,7 +70,7 @@ impl BoardFile {
         let mut store = self.store.lock();
         if store.as_ref().is_some_and(|store| !store.is_current()) {
             *store = None;
-            self.losses.fetch_add(1, Ordering::Relaxed);
+            self.replacements.fetch_add(1, Ordering::Relaxed);
             return Err(OpenError::Replaced);
         }
         if store.is_some() {
@@ -97,7 +97,7 @@ impl BoardFile {
         &self,
         mut look: impl FnMut(&BoardView<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
-        self.patiently("read", || {
+        self.with_retries("read", || {
             let mut store = self.opened(Store::open)?;
             let done = store.as_mut().map(|store| store.read(&mut look));
             Ok(done.transpose()?)
@@ -110,7 +110,7 @@ impl BoardFile {
         &self,
         mut change: impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
-        self.patiently("write to", || {
+        self.with_retries("write to", || {
             let mut store = self.opened(Store::open)?;
             let done = store.as_mut().map(|store| store.write(&mut change));
             Ok(done.transpose()?)
@@ -123,7 +123,7 @@ impl BoardFile {
         &self,
         mut change: impl FnMut(&Change<'_>) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        self.patiently("write to", || {
+        self.with_retries("write to", || {
             let create = |options: &FileOptions| {
                 make_file(&options.path, options.makes_folder)?;
                 Store::create(options).map(Some)
@@ -139,7 +139,7 @@ impl BoardFile {
     }
 
     /// SQLite's own wait is unfair, with steps of up to 100 ms, and blocks the whole program.
-    async fn patiently<T>(
+    async fn with_retries<T>(
         &self,
         doing: &'static str,
         mut attempt: impl FnMut() -> Result<T, OpenError>,
@@ -149,7 +149,7 @@ impl BoardFile {
             match attempt() {
                 Ok(answer) => return Ok(answer),
                 Err(error) if start.elapsed() < error.patience(self.options.patience) => {
-                    tokio::time::sleep(pause()).await;
+                    tokio::time::sleep(retry_delay()).await;
                 }
                 Err(error) => return Err(self.explain(doing, error)),
             }
@@ -169,7 +169,7 @@ impl BoardFile {
         })
     }
 
-    fn way_out(&self, name: &Path) -> Hint {
+    fn other_name_hint(&self, name: &Path) -> Hint {
         let own = with_suffix(&self.options.path, "-wal");
         let paths = [name, &beside(name, "-wal"), &own, &self.options.path];
         let [other, log, own, file] = paths.map(|path| path.to_string_lossy().into_owned());
@@ -195,7 +195,9 @@ impl BoardFile {
             }
             OpenError::InUse(_) | OpenError::OtherLog(_) | OpenError::LeftLog(_) => {
                 let hint = Box::new(match &error {
-                    OpenError::InUse(name) | OpenError::OtherLog(name) => self.way_out(name),
+                    OpenError::InUse(name) | OpenError::OtherLog(name) => {
+                        self.other_name_hint(name)
+                    }
                     _ => "move this file next to the board file, or remove it".into(),
                 });
                 let (board, source) = (board.to_owned(), error.into());
@@ -241,7 +243,7 @@ impl BoardFile {
 }
 
 /// Returns how long to leave the file to other processes: 0.2 to 2 ms, different for each process.
-fn pause() -> Duration {
+fn retry_delay() -> Duration {
     let noise = BoardClock::now().wall.unsigned_abs() ^ u64::from(std::process::id());
     Duration::from_micros(200 + noise.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1800)
 }

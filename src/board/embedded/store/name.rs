@@ -17,7 +17,7 @@ use rustix::{
 };
 
 use super::{
-    disk::{Manner, beside, open_file},
+    disk::{OpenMode, beside, open_file},
     error::{OpenError, busy, is_busy},
 };
 
@@ -42,11 +42,11 @@ struct FileName {
 }
 
 /// Makes this name the one in use, or fails.
-pub(super) fn take(path: &Path) -> Result<(), OpenError> {
-    let Some((_, first)) = other(path)? else {
+pub(super) fn adopt(path: &Path) -> Result<(), OpenError> {
+    let Some((_, first)) = other_name(path)? else {
         return Ok(());
     };
-    let file = open_file(path, Manner::Shared)?;
+    let file = open_file(path, OpenMode::Shared)?;
     if file.is_readonly("main")? {
         return Ok(());
     }
@@ -58,15 +58,15 @@ pub(super) fn take(path: &Path) -> Result<(), OpenError> {
         locked => locked?,
     }
     // Check after locking: until then another process may have filled the log of the other name.
-    match other(path)? {
-        Some((name, _)) => name.keep(XattrFlags::empty()),
+    match other_name(path)? {
+        Some((name, _)) => name.store(XattrFlags::empty()),
         None => Ok(()),
     }
 }
 
 /// Returns this name and the stored one; fails if the log of that one may hold more changes.
-fn other(path: &Path) -> Result<Option<(FileName, PathBuf)>, OpenError> {
-    let (name, kept) = look(path)?;
+fn other_name(path: &Path) -> Result<Option<(FileName, PathBuf)>, OpenError> {
+    let (name, kept) = read_names(path)?;
     match kept.filter(|kept| !kept.is_same(&name)) {
         Some(kept) if kept.file == name.file && kept.may_have_more(&name) => {
             Err(OpenError::OtherLog(kept.path))
@@ -77,12 +77,12 @@ fn other(path: &Path) -> Result<Option<(FileName, PathBuf)>, OpenError> {
 
 /// Ensures that an open file uses this name. While it is open no other name can replace it.
 pub(super) fn confirm(path: &Path, file: &Connection) -> Result<(), OpenError> {
-    match look(path)? {
-        (name, None) => name.keep(XattrFlags::CREATE),
+    match read_names(path)? {
+        (name, None) => name.store(XattrFlags::CREATE),
         (name, Some(kept)) if kept.is_same(&name) => match kept == name {
             true => Ok(()),
             // Its directory was moved, or its log recreated.
-            false => name.keep(XattrFlags::REPLACE),
+            false => name.store(XattrFlags::REPLACE),
         },
         _ if file.is_readonly("main")? => Ok(()),
         _ => Err(busy().into()),
@@ -90,11 +90,8 @@ pub(super) fn confirm(path: &Path, file: &Connection) -> Result<(), OpenError> {
 }
 
 /// Returns this name and the stored one.
-fn look(path: &Path) -> Result<(FileName, Option<FileName>), OpenError> {
-    let name = FileName::of(path).map_err(|source| OpenError::Inaccessible {
-        path: path.to_owned(),
-        source,
-    })?;
+fn read_names(path: &Path) -> Result<(FileName, Option<FileName>), OpenError> {
+    let name = FileName::of(path).map_err(OpenError::at(path))?;
     let mut buffer = [0; LONGEST];
     // Boards on file systems without extended attributes are not protected.
     let length = getxattr(&name.path, ATTRIBUTE, &mut buffer).unwrap_or_default();
@@ -125,7 +122,7 @@ impl FileName {
     }
 
     /// Stores it with the file. Users without that right only read the board.
-    fn keep(&self, how: XattrFlags) -> Result<(), OpenError> {
+    fn store(&self, how: XattrFlags) -> Result<(), OpenError> {
         let ([device, file], [folder_device, folder]) = (self.file, self.folder);
         let numbers = format!("{device} {file} {folder_device} {folder} {} ", self.log);
         let text = [numbers.as_bytes(), self.path.as_os_str().as_bytes()].concat();
