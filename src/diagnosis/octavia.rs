@@ -14,7 +14,7 @@ use crate::{
     context::Context,
     exit::chain,
     job::{Entry, Shelf, octavia},
-    logbook::{Logbook, LogbookError, LogbookUrl, Pending, StaleBook},
+    logbook::{Logbook, LogbookError, LogbookUrl, PendingBalancer, StaleBook},
     problem::{Code, Fix, Problem},
     secret::Secret,
     suggest::Suggestion,
@@ -79,11 +79,11 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
 
 /// Returns the load balancers without a job on the board, if that is certain.
 async fn without_job(
-    mut waiting: Vec<Pending>,
+    mut waiting: Vec<PendingBalancer>,
     jobs: &Jobs,
     logbook: &mut Database,
     seen: &mut Examined,
-) -> Vec<Pending> {
+) -> Vec<PendingBalancer> {
     waiting.retain(|it| !jobs.balancers.contains(&it.id));
     if waiting.is_empty() {
         return waiting;
@@ -162,8 +162,8 @@ fn short_columns(columns: Vec<String>) -> Problem {
         .fold(problem, |problem, column| problem.seen("column", column))
 }
 
-fn pending_without_job(balancer: &Pending) -> Problem {
-    let Pending { id, status, since } = balancer;
+fn pending_without_job(balancer: &PendingBalancer) -> Problem {
+    let PendingBalancer { id, status, since } = balancer;
     let summary = format!("load balancer {id} is {status}, but no job refers to it");
     let then = match status.as_str() {
         "PENDING_DELETE" => {

@@ -37,8 +37,8 @@ pub(crate) struct Atom {
     /// The latest possible start of its state.
     pub(crate) since: Option<DateTime<Utc>>,
     /// Why it failed, even if it was reverted since.
-    pub(crate) failure: Option<Failure>,
-    pub(crate) undo_failure: Option<Failure>,
+    pub(crate) failure: Option<AtomFailure>,
+    pub(crate) undo_failure: Option<AtomFailure>,
     /// The attempts of a retry atom.
     pub(crate) attempts: Option<usize>,
 }
@@ -102,14 +102,14 @@ impl AtomState {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Failure {
+pub(crate) struct AtomFailure {
     /// The type of the exception, without its module.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     pub(crate) text: String,
 }
 
-impl Failure {
+impl AtomFailure {
     pub(super) fn of(kind: Option<String>, text: Option<String>) -> Option<Self> {
         if kind.is_none() && text.is_none() {
             return None;
@@ -132,7 +132,7 @@ impl Failure {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Progress {
+pub(crate) struct FlowProgress {
     /// Finished atoms; in a reverting flow, reverted atoms.
     pub(crate) done: usize,
     /// All atoms; in a reverting flow, all atoms to revert.
@@ -194,7 +194,7 @@ impl Flow {
     }
 
     /// Returns a failed atom, the earliest of several.
-    pub(crate) fn failed(&self) -> Option<(&Atom, &Failure)> {
+    pub(crate) fn failed(&self) -> Option<(&Atom, &AtomFailure)> {
         let failed = self
             .atoms
             .iter()
@@ -202,7 +202,7 @@ impl Flow {
         failed.min_by_key(|(atom, _)| atom.since)
     }
 
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> FlowProgress {
         let is_undone = |it: &Atom| {
             it.is_to_be_reverted || matches!(it.state, AtomState::Reverting | AtomState::Reverted)
         };
@@ -211,7 +211,7 @@ impl Flow {
         let goes_back = self.atoms.iter().any(is_undone) && !self.atoms.iter().any(is_retried);
         // An atom that never started needs no reverting.
         let counts = |atom: &&Atom| !goes_back || atom.state != AtomState::Pending;
-        Progress {
+        FlowProgress {
             done: self
                 .atoms
                 .iter()

@@ -3,13 +3,12 @@
 //! Nothing here writes or locks, and only the shown part of a large value is read. This module knows jobs, but no
 //! boards.
 
-mod error;
+mod database;
 mod flow;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod rows;
 mod sqlite;
 mod tables;
 mod url;
@@ -18,28 +17,48 @@ mod url;
 mod tests;
 
 use std::{
-    collections::{HashMap, HashSet},
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use chrono::{DateTime, Utc};
-use serde_json::Value;
+use thiserror::Error;
 use tokio::time;
 
-use self::rows::Rows;
+use self::database::{Database, TextRow};
 pub(crate) use self::{
-    error::LogbookError,
-    flow::{Atom, AtomKind, AtomState, Failure, Flow, Progress},
-    tables::{About, Pending, StaleBook},
+    flow::{Atom, AtomFailure, AtomKind, AtomState, Flow, FlowProgress},
+    tables::{FlowSubject, PendingBalancer, StaleBook},
     url::LogbookUrl,
 };
-use crate::job::{Job, octavia};
+use crate::duration;
 
 type Result<T> = std::result::Result<T, LogbookError>;
 
+#[derive(Debug, Error)]
+pub(crate) enum LogbookError {
+    #[error("the database did not reply within {}", duration::exact(*.0))]
+    Slow(Duration),
+    #[error(
+        "this build of jobboard lacks the feature `{0}`; install a package, or build with `cargo \
+         install --path . --features {0}`"
+    )]
+    #[cfg_attr(all(feature = "mysql", feature = "postgres"), expect(dead_code))]
+    LeftOut(&'static str),
+    #[error("the database is unreachable: {0}")]
+    Unreachable(String),
+    #[error("the database denies access: {0}")]
+    Denied(String),
+    #[error("the database has no TaskFlow logbooks of a supported version: {0}")]
+    Schema(String),
+    #[error("the database rejects the query: {0}")]
+    Refused(String),
+    #[error("the database returned invalid data for {0}")]
+    Nonsense(&'static str),
+}
+
+/// The queries of its tables are in [`tables`].
 pub(crate) struct Logbook {
-    rows: Rows,
+    database: Database,
     /// The timeout of a query.
     patience: Duration,
     /// Whether a query was abandoned: the next query would receive its answer.
@@ -49,83 +68,23 @@ pub(crate) struct Logbook {
 impl Logbook {
     /// Connects to a database, read-only.
     pub(crate) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
-        let opened = time::timeout(patience, Rows::open(url, patience)).await;
-        let rows = opened.unwrap_or(Err(LogbookError::Slow(patience)))?;
+        let opened = time::timeout(patience, Database::open(url, patience)).await;
         Ok(Self {
-            rows,
+            database: opened.unwrap_or(Err(LogbookError::Slow(patience)))?,
             patience,
             is_lost: AtomicBool::new(false),
         })
     }
 
-    pub(crate) async fn flow(&self, job: &Job) -> Result<Option<Flow>> {
-        self.within(self.find(job)).await
-    }
-
-    async fn find(&self, job: &Job) -> Result<Option<Flow>> {
-        let stated = job.details.as_ref().and_then(|it| it.get("flow_uuid"));
-        let stated = stated.as_deref().and_then(Value::as_str);
-        let flow = stated.or_else(|| octavia::flow_uuid(&job.name));
-        if let Some(uuid) = flow
-            && let Some(flow) = tables::flow(&self.rows, uuid).await?
-        {
-            return Ok(Some(flow));
-        }
-        match &job.book {
-            Some(book) => tables::flow_of_book(&self.rows, &book.uuid).await,
-            None => Ok(None),
-        }
-    }
-
-    /// Returns the uuids of the flows about a load balancer or an amphora, by the prefix of its id. The arguments of
-    /// their factory contain the id.
-    pub(crate) async fn flows_about(&self, what: About, id: &str) -> Result<HashSet<String>> {
-        self.within(tables::flows_about(&self.rows, what, id)).await
-    }
-
-    /// Returns the oldest logbooks from before a time.
-    pub(crate) async fn books_before(&self, time: DateTime<Utc>) -> Result<Vec<StaleBook>> {
-        self.within(tables::books_before(&self.rows, time)).await
-    }
-
-    /// Returns the load balancers in Octavia's own database that have been pending since before a time.
-    pub(crate) async fn pending_balancers(&self, time: DateTime<Utc>) -> Result<Vec<Pending>> {
-        self.within(tables::pending_balancers(&self.rows, time))
-            .await
-    }
-
-    /// Returns the columns that later migrations of TaskFlow widen, since large values did not fit.
-    pub(crate) async fn short_columns(&self) -> Result<Vec<String>> {
-        self.within(tables::short_columns(&self.rows)).await
-    }
-
-    async fn within<T>(&self, asked: impl Future<Output = Result<T>>) -> Result<T> {
-        if self.is_lost.load(Ordering::Relaxed) {
-            return Err(LogbookError::Slow(self.patience));
-        }
-        match time::timeout(self.patience, asked).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                self.is_lost.store(true, Ordering::Relaxed);
-                Err(LogbookError::Slow(self.patience))
+    /// Runs a query with values for its `?`.
+    async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
+        if !self.is_lost.load(Ordering::Relaxed) {
+            let asked = self.database.rows(question, values);
+            if let Ok(answer) = time::timeout(self.patience, asked).await {
+                return answer;
             }
+            self.is_lost.store(true, Ordering::Relaxed);
         }
-    }
-
-    /// Returns the usable logbooks: they exist and have a flow.
-    pub(crate) async fn usable_books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
-        self.within(tables::books(&self.rows, uuids, true)).await
-    }
-
-    /// Returns the load balancers of the logbooks, if their flows have one.
-    pub(crate) async fn balancers(
-        &self,
-        uuids: &[&str],
-    ) -> Result<HashMap<String, Option<String>>> {
-        self.within(tables::balancers(&self.rows, uuids)).await
-    }
-
-    pub(crate) async fn books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
-        self.within(tables::books(&self.rows, uuids, false)).await
+        Err(LogbookError::Slow(self.patience))
     }
 }

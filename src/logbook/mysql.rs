@@ -8,7 +8,7 @@ use mysql_async::{
 use tokio::sync::Mutex;
 use tokio_rustls::rustls::{RootCertStore, pki_types::CertificateDer};
 
-use super::{LogbookError, Result, rows::Row, url::Server};
+use super::{LogbookError, Result, database::TextRow, url::DatabaseServer};
 use crate::board::{
     net::{problem::Obstacle, tls::system_roots},
     url::TlsFiles,
@@ -18,7 +18,7 @@ use crate::board::{
 pub(super) struct Mysql(Mutex<Conn>);
 
 impl Mysql {
-    pub(super) async fn open(server: &Server, patience: Duration) -> Result<Self> {
+    pub(super) async fn open(server: &DatabaseServer, patience: Duration) -> Result<Self> {
         let socket = server
             .socket
             .as_ref()
@@ -53,7 +53,7 @@ impl Mysql {
         Ok(Self(Mutex::new(connection)))
     }
 
-    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<Row>> {
+    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
         let values = values.iter().map(|value| Value::from(*value)).collect();
         let mut connection = self.0.lock().await;
         let rows = connection.exec(question, Params::Positional(values)).await;
@@ -62,7 +62,7 @@ impl Mysql {
     }
 }
 
-fn texts(row: mysql_async::Row) -> Row {
+fn texts(row: mysql_async::Row) -> TextRow {
     let text = |value| match value {
         Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         _ => None,
@@ -71,7 +71,7 @@ fn texts(row: mysql_async::Row) -> Row {
 }
 
 /// Applies the TLS files of the URL. The server's certificate is always verified.
-fn tls(server: &Server, files: &TlsFiles) -> Result<SslOpts> {
+fn tls(server: &DatabaseServer, files: &TlsFiles) -> Result<SslOpts> {
     let identity = files.identity.as_ref();
     let identity =
         identity.map(|it| ClientIdentity::new(it.cert.clone().into(), it.key.clone().into()));

@@ -8,7 +8,7 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{LogbookError, Result, rows::Row, url::Server};
+use super::{LogbookError, Result, database::TextRow, url::DatabaseServer};
 use crate::board::net::{
     problem::{Kind, Obstacle, Reason},
     tls,
@@ -26,7 +26,7 @@ impl Drop for Postgres {
 }
 
 impl Postgres {
-    pub(super) async fn open(server: &Server, patience: Duration) -> Result<Self> {
+    pub(super) async fn open(server: &DatabaseServer, patience: Duration) -> Result<Self> {
         let mut config = Config::new();
         match &server.socket {
             Some(folder) => config.host_path(folder),
@@ -64,7 +64,7 @@ impl Postgres {
         Ok(Self { client, carrier })
     }
 
-    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<Row>> {
+    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
         let values: Vec<&(dyn ToSql + Sync)> = values
             .iter()
             .map(|value| value as &(dyn ToSql + Sync))

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, params_from_iter, types::ValueRef};
 use tokio::task;
 
-use super::{LogbookError, Result, rows::Row};
+use super::{LogbookError, Result, database::TextRow};
 
 /// The file is read on a blocking thread.
 pub(super) struct Sqlite(Arc<Mutex<Connection>>);
@@ -24,7 +24,7 @@ impl Sqlite {
         Ok(Self(Arc::new(Mutex::new(connection))))
     }
 
-    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<Row>> {
+    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
         let connection = Arc::clone(&self.0);
         let interrupt = Interrupt(connection.lock().get_interrupt_handle());
         let question = question.to_owned();
@@ -36,7 +36,7 @@ impl Sqlite {
             let rows = statement.query_map(params_from_iter(values), |row| {
                 (0..columns).map(|at| row.get_ref(at).map(text)).collect()
             })?;
-            rows.collect::<rusqlite::Result<Vec<Row>>>()
+            rows.collect::<rusqlite::Result<Vec<TextRow>>>()
         });
         let rows = asked.await.map_err(ended)?.map_err(problem);
         drop(interrupt);

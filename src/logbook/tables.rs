@@ -4,10 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
+use serde_json::Value;
+
 use super::{
-    Atom, AtomKind, AtomState, Failure, Flow, LogbookError, Result,
-    rows::{Dialect, Row, Rows},
+    Atom, AtomFailure, AtomKind, AtomState, Flow, Logbook, LogbookError, Result,
+    database::{Dialect, TextRow},
 };
+use crate::job::{Job, octavia};
 
 /// The most atoms to read of a flow; the largest flows of Octavia have a few thousand.
 const MOST_ATOMS: usize = 8_000;
@@ -37,79 +40,10 @@ fn argument(dialect: Dialect, meta: &str, name: &str) -> String {
     dialect.inside(meta, &["factory", "args", "0", name], NAME)
 }
 
-pub(super) async fn flow(rows: &Rows, uuid: &str) -> Result<Option<Flow>> {
-    only(rows, "uuid", uuid).await
-}
-
-pub(super) async fn flow_of_book(rows: &Rows, uuid: &str) -> Result<Option<Flow>> {
-    only(rows, "parent_uuid", uuid).await
-}
-
-/// Returns the logbooks that exist, or that exist with their flow.
-pub(super) async fn books(rows: &Rows, uuids: &[&str], with_flow: bool) -> Result<HashSet<String>> {
-    let flow = match with_flow {
-        true => " AND uuid IN (SELECT parent_uuid FROM flowdetails)",
-        false => "",
-    };
-    let uuid = rows.dialect().text("uuid", NAME);
-    let question =
-        |places: &str| format!("SELECT {uuid} FROM logbooks WHERE uuid IN ({places}){flow}");
-    let found = of_each(rows, uuids, question).await?;
-    Ok(found.into_iter().flatten().flatten().collect())
-}
-
-/// Queries many uuids in batches; `question` gets the placeholders of one batch.
-async fn of_each(
-    rows: &Rows,
-    uuids: &[&str],
-    question: impl Fn(&str) -> String,
-) -> Result<Vec<Row>> {
-    let mut found = Vec::new();
-    for uuids in uuids.chunks(AT_ONCE) {
-        let places = vec!["?"; uuids.len()].join(", ");
-        // Each uuid has at most one valid row.
-        let question = format!("{} LIMIT {}", question(&places), 2 * AT_ONCE);
-        found.extend(rows.of(&question, uuids).await?);
-    }
-    Ok(found)
-}
-
-pub(super) async fn balancers(
-    rows: &Rows,
-    uuids: &[&str],
-) -> Result<HashMap<String, Option<String>>> {
-    let balancer = argument(rows.dialect(), "meta", BALANCER);
-    let book = rows.dialect().text("parent_uuid", NAME);
-    let question = |places: &str| {
-        format!("SELECT {book}, {balancer} FROM flowdetails WHERE parent_uuid IN ({places})")
-    };
-    let mut found = HashMap::new();
-    for row in of_each(rows, uuids, question).await? {
-        let [book, balancer] = columns(row)?;
-        found.extend(book.map(|book| (book, balancer)));
-    }
-    Ok(found)
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum FlowSubject {
     LoadBalancer,
     Amphora,
-}
-
-pub(super) async fn flows_about(rows: &Rows, what: About, id: &str) -> Result<HashSet<String>> {
-    let dialect = rows.dialect();
-    let inside = |name: &str| argument(dialect, "meta", name);
-    let (balancer, amphora) = (inside(BALANCER), inside(AMPHORA));
-    let about = match what {
-        About::LoadBalancer => format!("{balancer} LIKE ?"),
-        // An argument with an id and a load balancer is an amphora.
-        About::Amphora => format!("{balancer} IS NOT NULL AND {amphora} LIKE ?"),
-    };
-    let uuid = dialect.text("uuid", NAME);
-    let question = format!("SELECT {uuid} FROM flowdetails WHERE {about} LIMIT {MOST_BOOKS}");
-    let found = rows.of(&question, &[&format!("{id}%")]).await?;
-    Ok(found.into_iter().flatten().flatten().collect())
 }
 
 /// A logbook with a flow that should have finished.
@@ -122,141 +56,241 @@ pub(crate) struct StaleBook {
     pub(crate) load_balancer: Option<String>,
 }
 
-pub(super) async fn books_before(rows: &Rows, time: DateTime<Utc>) -> Result<Vec<StaleBook>> {
-    let dialect = rows.dialect();
-    let created = dialect.text("logbooks.created_at", NAME);
-    let question = format!(
-        "SELECT {}, {}, {}, {} FROM logbooks LEFT JOIN flowdetails \
-         ON flowdetails.parent_uuid = logbooks.uuid WHERE {created} < ? AND (flowdetails.state IS NULL OR \
-         flowdetails.state NOT IN ('SUCCESS', 'REVERTED')) ORDER BY {created} LIMIT {MOST_BOOKS}",
-        dialect.text("logbooks.uuid", NAME),
-        dialect.text("logbooks.name", NAME),
-        dialect.text("flowdetails.state", NAME),
-        argument(dialect, "flowdetails.meta", BALANCER),
-    );
-    let found = rows.of(&question, &[&written(time)]).await?;
-    let books = found.into_iter().map(|row| {
-        let [uuid, name, state, load_balancer] = columns(row)?;
-        Ok(StaleBook {
-            uuid: uuid.ok_or(LogbookError::Nonsense("a logbook"))?,
-            name: name.unwrap_or_default(),
-            state,
-            load_balancer,
-        })
-    });
-    books.collect()
-}
-
-/// Returns the columns that are too short for large flows, a problem of MySQL's texts only.
-pub(super) async fn short_columns(rows: &Rows) -> Result<Vec<String>> {
-    if rows.dialect() != Dialect::Mysql {
-        return Ok(Vec::new());
-    }
-    let question = "SELECT CONCAT(table_name, '.', column_name) FROM information_schema.columns \
-         WHERE table_schema = DATABASE() AND data_type = 'text' AND (table_name, column_name) IN \
-         (('flowdetails', 'meta'), ('atomdetails', 'results'), ('atomdetails', 'failure'), \
-         ('atomdetails', 'revert_failure')) ORDER BY 1";
-    let found = rows.of(question, &[]).await?;
-    Ok(found.into_iter().flatten().flatten().collect())
-}
-
 /// A load balancer in a pending state.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Pending {
+pub(crate) struct PendingBalancer {
     pub(crate) id: String,
     pub(crate) status: String,
     pub(crate) since: Option<String>,
 }
 
-pub(super) async fn pending_balancers(rows: &Rows, time: DateTime<Utc>) -> Result<Vec<Pending>> {
-    let dialect = rows.dialect();
-    let since = dialect.text("COALESCE(updated_at, created_at)", NAME);
-    let question = format!(
-        "SELECT {}, {}, {since} FROM load_balancer WHERE provisioning_status IN \
-         ('PENDING_CREATE', 'PENDING_UPDATE', 'PENDING_DELETE') AND {since} < ? ORDER BY {since} \
-         LIMIT {MOST_BOOKS}",
-        dialect.text("id", NAME),
-        dialect.text("provisioning_status", SHORT),
-    );
-    let found = rows.of(&question, &[&written(time)]).await?;
-    let balancers = found.into_iter().map(|row| {
-        let [id, status, since] = columns(row)?;
-        Ok(Pending {
-            id: id.ok_or(LogbookError::Nonsense("a load balancer"))?,
-            status: status.unwrap_or_default(),
-            since,
-        })
-    });
-    balancers.collect()
+impl Logbook {
+    pub(crate) async fn flow(&self, job: &Job) -> Result<Option<Flow>> {
+        let stated = job.details.as_ref().and_then(|it| it.get("flow_uuid"));
+        let stated = stated.as_deref().and_then(Value::as_str);
+        let uuid = stated.or_else(|| octavia::flow_uuid(&job.name));
+        if let Some(uuid) = uuid
+            && let Some(flow) = self.flow_with("uuid", uuid).await?
+        {
+            return Ok(Some(flow));
+        }
+        match &job.book {
+            Some(book) => self.flow_with("parent_uuid", &book.uuid).await,
+            None => Ok(None),
+        }
+    }
+
+    /// SQLite keeps flows of deleted logbooks; these are ignored.
+    async fn flow_with(&self, column: &str, uuid: &str) -> Result<Option<Flow>> {
+        let dialect = self.dialect();
+        let question = format!(
+            "SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM flowdetails WHERE {column} = ? \
+             AND parent_uuid IN (SELECT uuid FROM logbooks) ORDER BY created_at LIMIT 1",
+            dialect.text("uuid", NAME),
+            dialect.text("name", NAME),
+            dialect.text("state", SHORT),
+            dialect.text("created_at", SHORT),
+            dialect.text("updated_at", SHORT),
+            dialect.inside("meta", &["factory", "name"], NAME),
+            argument(dialect, "meta", AMPHORA),
+            argument(dialect, "meta", BALANCER),
+        );
+        let found = self.rows(&question, &[uuid]).await?;
+        let Some(row) = found.into_iter().next() else {
+            return Ok(None);
+        };
+        let [
+            uuid,
+            name,
+            state,
+            created,
+            updated,
+            factory,
+            amphora,
+            balancer,
+        ] = columns(row)?;
+        let uuid = uuid.ok_or(LogbookError::Nonsense("a flow"))?;
+        // Other flows have no amphora.
+        let is_about_amphora = balancer.is_some();
+        Ok(Some(Flow {
+            atoms: self.atoms(&uuid).await?,
+            uuid,
+            name: name.unwrap_or_default(),
+            state,
+            created: time(created),
+            updated: time(updated),
+            factory,
+            amphora: amphora.filter(|_| is_about_amphora),
+            load_balancer: balancer,
+        }))
+    }
+
+    async fn atoms(&self, flow: &str) -> Result<Vec<Atom>> {
+        let dialect = self.dialect();
+        let question = format!(
+            "SELECT {}, {}, {}, {}, {}, {}, {}, {}, {}, {} FROM atomdetails \
+             WHERE parent_uuid = ? AND name <> '{INJECTOR}' ORDER BY created_at, name LIMIT {MOST_ATOMS}",
+            dialect.text("name", NAME),
+            dialect.text("atom_type", SHORT),
+            dialect.text("state", SHORT),
+            dialect.text("intention", SHORT),
+            dialect.text("updated_at", SHORT),
+            failure(dialect, "failure", "exception_str"),
+            failure(dialect, "failure", "exc_type_names"),
+            failure(dialect, "revert_failure", "exception_str"),
+            failure(dialect, "revert_failure", "exc_type_names"),
+            retried(dialect),
+        );
+        let found = self.rows(&question, &[flow]).await?;
+        found.into_iter().map(atom).collect()
+    }
+
+    pub(crate) async fn books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
+        self.books_where(uuids, "").await
+    }
+
+    /// Returns the usable logbooks: they exist and have a flow.
+    pub(crate) async fn usable_books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
+        let has_flow = " AND uuid IN (SELECT parent_uuid FROM flowdetails)";
+        self.books_where(uuids, has_flow).await
+    }
+
+    async fn books_where(&self, uuids: &[&str], also: &str) -> Result<HashSet<String>> {
+        let uuid = self.dialect().text("uuid", NAME);
+        let question =
+            |places: &str| format!("SELECT {uuid} FROM logbooks WHERE uuid IN ({places}){also}");
+        let found = self.rows_of_each(uuids, question).await?;
+        Ok(found.into_iter().flatten().flatten().collect())
+    }
+
+    /// Queries many uuids in batches; `question` gets the placeholders of one batch.
+    async fn rows_of_each(
+        &self,
+        uuids: &[&str],
+        question: impl Fn(&str) -> String,
+    ) -> Result<Vec<TextRow>> {
+        let mut found = Vec::new();
+        for uuids in uuids.chunks(AT_ONCE) {
+            let places = vec!["?"; uuids.len()].join(", ");
+            // Each uuid has at most one valid row.
+            let question = format!("{} LIMIT {}", question(&places), 2 * AT_ONCE);
+            found.extend(self.rows(&question, uuids).await?);
+        }
+        Ok(found)
+    }
+
+    /// Returns the load balancers of the logbooks, if their flows have one.
+    pub(crate) async fn balancers(
+        &self,
+        uuids: &[&str],
+    ) -> Result<HashMap<String, Option<String>>> {
+        let balancer = argument(self.dialect(), "meta", BALANCER);
+        let book = self.dialect().text("parent_uuid", NAME);
+        let question = |places: &str| {
+            format!("SELECT {book}, {balancer} FROM flowdetails WHERE parent_uuid IN ({places})")
+        };
+        let mut found = HashMap::new();
+        for row in self.rows_of_each(uuids, question).await? {
+            let [book, balancer] = columns(row)?;
+            found.extend(book.map(|book| (book, balancer)));
+        }
+        Ok(found)
+    }
+
+    /// Returns the uuids of the flows about a load balancer or an amphora, by the prefix of its id. The arguments of
+    /// their factory contain the id.
+    pub(crate) async fn flows_about(
+        &self,
+        subject: FlowSubject,
+        id: &str,
+    ) -> Result<HashSet<String>> {
+        let dialect = self.dialect();
+        let inside = |name: &str| argument(dialect, "meta", name);
+        let (balancer, amphora) = (inside(BALANCER), inside(AMPHORA));
+        let about = match subject {
+            FlowSubject::LoadBalancer => format!("{balancer} LIKE ?"),
+            // An argument with an id and a load balancer is an amphora.
+            FlowSubject::Amphora => format!("{balancer} IS NOT NULL AND {amphora} LIKE ?"),
+        };
+        let uuid = dialect.text("uuid", NAME);
+        let question = format!("SELECT {uuid} FROM flowdetails WHERE {about} LIMIT {MOST_BOOKS}");
+        let found = self.rows(&question, &[&format!("{id}%")]).await?;
+        Ok(found.into_iter().flatten().flatten().collect())
+    }
+
+    /// Returns the oldest logbooks from before a time.
+    pub(crate) async fn books_before(&self, time: DateTime<Utc>) -> Result<Vec<StaleBook>> {
+        let dialect = self.dialect();
+        let created = dialect.text("logbooks.created_at", NAME);
+        let question = format!(
+            "SELECT {}, {}, {}, {} FROM logbooks LEFT JOIN flowdetails \
+             ON flowdetails.parent_uuid = logbooks.uuid WHERE {created} < ? AND (flowdetails.state IS NULL OR \
+             flowdetails.state NOT IN ('SUCCESS', 'REVERTED')) ORDER BY {created} LIMIT {MOST_BOOKS}",
+            dialect.text("logbooks.uuid", NAME),
+            dialect.text("logbooks.name", NAME),
+            dialect.text("flowdetails.state", NAME),
+            argument(dialect, "flowdetails.meta", BALANCER),
+        );
+        let found = self.rows(&question, &[&written(time)]).await?;
+        let books = found.into_iter().map(|row| {
+            let [uuid, name, state, load_balancer] = columns(row)?;
+            Ok(StaleBook {
+                uuid: uuid.ok_or(LogbookError::Nonsense("a logbook"))?,
+                name: name.unwrap_or_default(),
+                state,
+                load_balancer,
+            })
+        });
+        books.collect()
+    }
+
+    /// Returns the columns that later migrations of TaskFlow widen, since large values did not fit: a problem of
+    /// MySQL's texts only.
+    pub(crate) async fn short_columns(&self) -> Result<Vec<String>> {
+        if self.dialect() != Dialect::Mysql {
+            return Ok(Vec::new());
+        }
+        let question = "SELECT CONCAT(table_name, '.', column_name) FROM information_schema.columns \
+             WHERE table_schema = DATABASE() AND data_type = 'text' AND (table_name, column_name) IN \
+             (('flowdetails', 'meta'), ('atomdetails', 'results'), ('atomdetails', 'failure'), \
+             ('atomdetails', 'revert_failure')) ORDER BY 1";
+        let found = self.rows(question, &[]).await?;
+        Ok(found.into_iter().flatten().flatten().collect())
+    }
+
+    /// Returns the load balancers in Octavia's own database that have been pending since before a time.
+    pub(crate) async fn pending_balancers(
+        &self,
+        time: DateTime<Utc>,
+    ) -> Result<Vec<PendingBalancer>> {
+        let dialect = self.dialect();
+        let since = dialect.text("COALESCE(updated_at, created_at)", NAME);
+        let question = format!(
+            "SELECT {}, {}, {since} FROM load_balancer WHERE provisioning_status IN \
+             ('PENDING_CREATE', 'PENDING_UPDATE', 'PENDING_DELETE') AND {since} < ? ORDER BY {since} \
+             LIMIT {MOST_BOOKS}",
+            dialect.text("id", NAME),
+            dialect.text("provisioning_status", SHORT),
+        );
+        let found = self.rows(&question, &[&written(time)]).await?;
+        let balancers = found.into_iter().map(|row| {
+            let [id, status, since] = columns(row)?;
+            Ok(PendingBalancer {
+                id: id.ok_or(LogbookError::Nonsense("a load balancer"))?,
+                status: status.unwrap_or_default(),
+                since,
+            })
+        });
+        balancers.collect()
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.database.dialect()
+    }
 }
 
 fn written(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S").to_string()
-}
-
-/// SQLite keeps flows of deleted logbooks; these are ignored.
-async fn only(rows: &Rows, column: &str, uuid: &str) -> Result<Option<Flow>> {
-    let dialect = rows.dialect();
-    let question = format!(
-        "SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM flowdetails WHERE {column} = ? \
-         AND parent_uuid IN (SELECT uuid FROM logbooks) ORDER BY created_at LIMIT 1",
-        dialect.text("uuid", NAME),
-        dialect.text("name", NAME),
-        dialect.text("state", SHORT),
-        dialect.text("created_at", SHORT),
-        dialect.text("updated_at", SHORT),
-        dialect.inside("meta", &["factory", "name"], NAME),
-        argument(dialect, "meta", AMPHORA),
-        argument(dialect, "meta", BALANCER),
-    );
-    let found = rows.of(&question, &[uuid]).await?;
-    let Some(row) = found.into_iter().next() else {
-        return Ok(None);
-    };
-    let [
-        uuid,
-        name,
-        state,
-        created,
-        updated,
-        factory,
-        amphora,
-        balancer,
-    ] = columns(row)?;
-    let uuid = uuid.ok_or(LogbookError::Nonsense("a flow"))?;
-    // Other flows have no amphora.
-    let is_about_amphora = balancer.is_some();
-    Ok(Some(Flow {
-        atoms: atoms(rows, &uuid).await?,
-        uuid,
-        name: name.unwrap_or_default(),
-        state,
-        created: time(created),
-        updated: time(updated),
-        factory,
-        amphora: amphora.filter(|_| is_about_amphora),
-        load_balancer: balancer,
-    }))
-}
-
-async fn atoms(rows: &Rows, flow: &str) -> Result<Vec<Atom>> {
-    let dialect = rows.dialect();
-    let question = format!(
-        "SELECT {}, {}, {}, {}, {}, {}, {}, {}, {}, {} FROM atomdetails \
-         WHERE parent_uuid = ? AND name <> '{INJECTOR}' ORDER BY created_at, name LIMIT {MOST_ATOMS}",
-        dialect.text("name", NAME),
-        dialect.text("atom_type", SHORT),
-        dialect.text("state", SHORT),
-        dialect.text("intention", SHORT),
-        dialect.text("updated_at", SHORT),
-        failure(dialect, "failure", "exception_str"),
-        failure(dialect, "failure", "exc_type_names"),
-        failure(dialect, "revert_failure", "exception_str"),
-        failure(dialect, "revert_failure", "exc_type_names"),
-        retried(dialect),
-    );
-    let found = rows.of(&question, &[flow]).await?;
-    found.into_iter().map(atom).collect()
 }
 
 /// Writes the expression for a part of a failure. The first type is that of the raised exception.
@@ -276,7 +310,7 @@ fn retried(dialect: Dialect) -> String {
     )
 }
 
-fn atom(row: Row) -> Result<Atom> {
+fn atom(row: TextRow) -> Result<Atom> {
     let [
         name,
         kind,
@@ -301,13 +335,13 @@ fn atom(row: Row) -> Result<Atom> {
         is_to_be_reverted: intention.as_deref() == Some("REVERT"),
         is_to_be_retried: intention.as_deref() == Some("RETRY"),
         since: time(updated),
-        failure: Failure::of(type_name, text),
-        undo_failure: Failure::of(undo_type, undo_text),
+        failure: AtomFailure::of(type_name, text),
+        undo_failure: AtomFailure::of(undo_type, undo_text),
         attempts: attempts.and_then(|count| count.parse().ok()),
     })
 }
 
-fn columns<const N: usize>(row: Row) -> Result<[Option<String>; N]> {
+fn columns<const N: usize>(row: TextRow) -> Result<[Option<String>; N]> {
     // Some databases return JSON's null as a word.
     let row: Vec<_> = row
         .into_iter()

@@ -1,6 +1,6 @@
 //! Logbooks in SQLite, as TaskFlow writes them; the integration tests use logbooks of real services.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path};
 
 use chrono::{TimeZone, Utc};
 use rusqlite::Connection;
@@ -8,7 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::job::Book;
+use crate::job::{Book, Job};
 
 const FLOW: &str = "31211ba6-5368-40d3-aaab-065d316bae66";
 const BOOK: &str = "ecd5d8b5-bd72-417a-a7f0-8d8b0dd2ad14";
@@ -231,7 +231,7 @@ async fn invalid_logbook_is_reported_and_not_created() {
 async fn locked_database_times_out() {
     let books = Books::new();
     let logbook = Logbook {
-        rows: Rows::open(&books.url, Duration::from_secs(90))
+        database: Database::open(&books.url, Duration::from_secs(90))
             .await
             .unwrap(),
         patience: Duration::from_millis(50),

@@ -16,12 +16,12 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LogbookUrl {
     Sqlite(PathBuf),
-    Mysql(Box<Server>),
-    Postgres(Box<Server>),
+    Mysql(Box<DatabaseServer>),
+    Postgres(Box<DatabaseServer>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Server {
+pub(crate) struct DatabaseServer {
     pub(super) user: Option<String>,
     pub(super) password: Option<Secret>,
     pub(super) host: String,
@@ -92,22 +92,21 @@ fn sqlite(rest: &str) -> Result<LogbookUrl, InvalidLogbookUrl> {
     }
 }
 
-struct Kind {
+struct ServerKind {
     name: &'static str,
     port: u16,
     socket: &'static str,
-    /// The keys of the CA file, our certificate and its key.
     files: [&'static str; 3],
 }
 
-const MYSQL: Kind = Kind {
+const MYSQL: ServerKind = ServerKind {
     name: "mysql",
     port: 3306,
     socket: "unix_socket",
     files: ["ssl_ca", "ssl_cert", "ssl_key"],
 };
 
-const POSTGRES: Kind = Kind {
+const POSTGRES: ServerKind = ServerKind {
     name: "postgresql",
     port: 5432,
     socket: "host",
@@ -115,7 +114,7 @@ const POSTGRES: Kind = Kind {
 };
 
 /// Reads `//USER:PASSWORD@HOST:PORT/DATABASE?KEY=VALUE`. Ignores keys for Python.
-fn server(kind: &Kind, rest: &str) -> Result<Server, InvalidLogbookUrl> {
+fn server(kind: &ServerKind, rest: &str) -> Result<DatabaseServer, InvalidLogbookUrl> {
     let form = InvalidLogbookUrl::Form(kind.name);
     let rest = rest.strip_prefix("//").ok_or(form)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -127,7 +126,7 @@ fn server(kind: &Kind, rest: &str) -> Result<Server, InvalidLogbookUrl> {
         Some((host, port)) => (host, port.strip_prefix(':').unwrap_or(port)),
         None => place.split_once(':').unwrap_or((place, "")),
     };
-    let keys = Keys::read(query)?;
+    let keys = UrlKeys::read(query)?;
     let socket = keys.get(kind.socket).filter(|path| path.starts_with('/'));
     let port = match port {
         "" => kind.port,
@@ -140,7 +139,7 @@ fn server(kind: &Kind, rest: &str) -> Result<Server, InvalidLogbookUrl> {
     if database.is_empty() {
         return Err(InvalidLogbookUrl::Form(kind.name));
     }
-    Ok(Server {
+    Ok(DatabaseServer {
         user: some(decoded(user)?),
         password: some(decoded(password)?).map(Secret::new),
         host: some(decoded(host)?).unwrap_or_else(|| "localhost".to_owned()),
@@ -151,10 +150,9 @@ fn server(kind: &Kind, rest: &str) -> Result<Server, InvalidLogbookUrl> {
     })
 }
 
-/// The part after the `?`.
-struct Keys(Vec<(String, String)>);
+struct UrlKeys(Vec<(String, String)>);
 
-impl Keys {
+impl UrlKeys {
     fn read(text: &str) -> Result<Self, InvalidLogbookUrl> {
         let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
         let pairs = pairs.map(|(key, value)| Ok((decoded(key)?, decoded(value)?)));
@@ -173,7 +171,7 @@ impl Keys {
     }
 
     /// Uses TLS if a part of the URL requests it.
-    fn tls(&self, kind: &Kind) -> Result<Option<TlsFiles>, InvalidLogbookUrl> {
+    fn tls(&self, kind: &ServerKind) -> Result<Option<TlsFiles>, InvalidLogbookUrl> {
         let [ca, cert, key] = kind.files.map(|name| self.get(name).map(PathBuf::from));
         let mode = self.get("sslmode").unwrap_or_default();
         let is_asked_for = ca.is_some()
@@ -214,7 +212,7 @@ impl fmt::Display for LogbookUrl {
     }
 }
 
-impl fmt::Display for Server {
+impl fmt::Display for DatabaseServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(user) = &self.user {
             write!(f, "{user}@")?;
@@ -243,7 +241,7 @@ mod tests {
         "sqlite:books.db",
     ];
 
-    fn server_of(text: &str) -> Server {
+    fn server_of(text: &str) -> DatabaseServer {
         match text.parse().unwrap() {
             LogbookUrl::Mysql(server) | LogbookUrl::Postgres(server) => *server,
             LogbookUrl::Sqlite(path) => panic!("{}", path.display()),

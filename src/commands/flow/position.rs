@@ -4,11 +4,11 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     duration,
-    logbook::{AtomState, Flow, Progress},
+    logbook::{AtomState, Flow, FlowProgress},
 };
 
 pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
-    let Progress {
+    let FlowProgress {
         done,
         all,
         reverting: goes_back,

@@ -9,7 +9,7 @@ use super::position;
 use crate::{
     duration,
     job::{Job, octavia},
-    logbook::{Atom, AtomKind, AtomState, Failure, Flow},
+    logbook::{Atom, AtomFailure, AtomKind, AtomState, Flow},
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, rfc3339},
 };
 
@@ -55,8 +55,8 @@ struct AtomFacts<'a> {
     /// Whether it will be reverted, or never run.
     will_revert: bool,
     since: Option<String>,
-    failure: Option<&'a Failure>,
-    revert_failure: Option<&'a Failure>,
+    failure: Option<&'a AtomFailure>,
+    revert_failure: Option<&'a AtomFailure>,
     attempts: Option<usize>,
 }
 
@@ -112,7 +112,10 @@ impl Record for FlowView<'_> {
                 kind.to_owned(),
                 atom.state.name().to_owned(),
                 atom.since.map(rfc3339).unwrap_or_default(),
-                atom.failure.as_ref().map(Failure::line).unwrap_or_default(),
+                atom.failure
+                    .as_ref()
+                    .map(AtomFailure::line)
+                    .unwrap_or_default(),
             ]
         };
         self.atoms().iter().map(line).collect()
@@ -168,7 +171,7 @@ impl FlowView<'_> {
             .lasts(self.now)
             .filter(|_| atom.state != AtomState::Pending);
         let failures = [&atom.failure, &atom.undo_failure].into_iter().flatten();
-        let failures: Vec<_> = failures.map(Failure::line).collect();
+        let failures: Vec<_> = failures.map(AtomFailure::line).collect();
         let state = match (&atom.state, atom.is_to_be_reverted) {
             (AtomState::Pending, true) => "NEVER",
             (state, _) => state.name(),

@@ -15,7 +15,7 @@ use crate::{
     context::Context,
     exit::{CommandError, chain},
     job::Shelf,
-    logbook::About,
+    logbook::FlowSubject,
 };
 
 /// The Octavia resource of a job.
@@ -49,8 +49,8 @@ impl AboutArgs {
     /// Returns the filters. The posting names the load balancer, or else its logbook does, if readable.
     pub(crate) async fn filters(&self, ctx: &Context) -> anyhow::Result<Vec<Filter>> {
         let asked = [
-            (About::LoadBalancer, "lb", &self.lb),
-            (About::Amphora, "amphora", &self.amphora),
+            (FlowSubject::LoadBalancer, "lb", &self.lb),
+            (FlowSubject::Amphora, "amphora", &self.amphora),
         ];
         let mut filters = Vec::new();
         let logbook = match self.is_given() {

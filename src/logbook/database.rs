@@ -1,4 +1,4 @@
-//! One query interface for all databases; results are rows of texts.
+//! One interface to all databases: a query returns rows of texts, in the dialect of its database.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::postgres::Postgres;
 use super::{Result, sqlite::Sqlite, url::LogbookUrl};
 
 /// A row of texts or nulls.
-pub(super) type Row = Vec<Option<String>>;
+pub(super) type TextRow = Vec<Option<String>>;
 
 /// The largest value to read from an SQLite file, in bytes.
 const LARGEST: usize = 8 << 20;
 
-pub(super) enum Rows {
+pub(super) enum Database {
     Sqlite(Sqlite),
     #[cfg(feature = "mysql")]
     Mysql(Mysql),
@@ -22,7 +22,7 @@ pub(super) enum Rows {
     Postgres(Postgres),
 }
 
-impl Rows {
+impl Database {
     /// Connects, if this build supports the database.
     pub(super) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
         match url {
@@ -42,8 +42,7 @@ impl Rows {
         }
     }
 
-    /// Runs a query with values for its `?`.
-    pub(super) async fn of(&self, question: &str, values: &[&str]) -> Result<Vec<Row>> {
+    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
         match self {
             Self::Sqlite(sqlite) => sqlite.rows(question, values).await,
             #[cfg(feature = "mysql")]
