@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-/// Returns a random number from 0 to 1.
 pub(crate) fn chance() -> f64 {
     f64::from(RandomState::new().hash_one(0) as u32) / f64::from(u32::MAX)
 }
@@ -21,38 +20,41 @@ pub(crate) fn jittered(pause: Duration, part: f64) -> Duration {
     pause.mul_f64(1.0 - part * chance())
 }
 
-/// Half of each pause is random.
+/// Pauses that double up to the longest.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     bounds: (Duration, Duration),
-    /// The number of pauses so far; `None` before the first attempt.
-    times: Option<u32>,
+    next: Duration,
 }
 
 impl Backoff {
     /// Starts with an attempt without a pause.
     pub(crate) fn at_once(bounds: (Duration, Duration)) -> Self {
-        Self {
-            bounds,
-            times: None,
-        }
+        let next = Duration::ZERO;
+        Self { bounds, next }
     }
 
     pub(crate) fn after_one(bounds: (Duration, Duration)) -> Self {
-        Self {
-            bounds,
-            times: Some(0),
-        }
+        let next = bounds.0;
+        Self { bounds, next }
     }
 
-    /// Returns the next pause.
+    /// Returns the next pause; half of it is random.
     pub(crate) fn pause(&mut self) -> Duration {
-        let times = self
-            .times
-            .replace(self.times.map_or(0, |it| it.saturating_add(1)));
-        times.map_or(Duration::ZERO, |times| {
-            jittered(doubled(self.bounds, times), 0.5)
-        })
+        jittered(self.exact_pause(), 0.5)
+    }
+
+    pub(crate) fn exact_pause(&mut self) -> Duration {
+        let (shortest, longest) = self.bounds;
+        let pause = self.next;
+        self.next = pause.saturating_mul(2).clamp(shortest, longest);
+        pause
+    }
+
+    /// Continues within other bounds.
+    pub(crate) fn set_bounds(&mut self, bounds: (Duration, Duration)) {
+        self.bounds = bounds;
+        self.next = self.next.clamp(bounds.0, bounds.1);
     }
 }
 

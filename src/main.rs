@@ -31,6 +31,7 @@ mod trust;
 #[cfg(test)]
 mod untrusted;
 mod watched_fd;
+mod worker;
 
 use std::{path::Path, process::ExitCode, time::Instant};
 
@@ -174,7 +175,7 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     let result = runtime.block_on(async {
-        Signals::heed_file_limit()?;
+        Signals::catch_file_limit_signal()?;
         let start = Instant::now();
         let result = dispatch(&mut ctx, cli.command).await;
         ctx.close().await;

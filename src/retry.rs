@@ -32,7 +32,7 @@ pub(crate) enum OnFailure {
 
 /// The retry policy given on the command line.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Patience {
+pub(crate) struct RetryPolicy {
     /// Retry limit for jobs that do not set one
     #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS,
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -61,7 +61,7 @@ pub(crate) fn most_attempts(own: Option<u32>, usual: u32, most: Option<u32>) -> 
 }
 
 #[derive(Debug)]
-pub(crate) enum Course {
+pub(crate) enum AttemptEnd {
     Ended(Ended),
     TimedOut(Duration),
     /// The conductor had to end it, or may no longer start it.
@@ -73,7 +73,7 @@ pub(crate) enum Course {
     Spent,
 }
 
-pub(crate) struct Case<'a> {
+pub(crate) struct AttemptContext<'a> {
     /// The history at the time of the claim, including this attempt.
     pub(crate) history: &'a History,
     /// The job's own retry limit.
@@ -83,13 +83,12 @@ pub(crate) struct Case<'a> {
     pub(crate) said: &'a (dyn Fn() -> Said + Sync),
 }
 
-impl Patience {
+impl RetryPolicy {
     /// Whether a job has exceeded its retry limit; `own` is the job's own limit.
     pub(crate) fn is_spent(&self, history: &History, own: Option<u32>) -> bool {
         history.attempts > self.most(own)
     }
 
-    /// Returns the default retry limit and the upper bound.
     pub(crate) fn most_attempts(&self) -> (u32, Option<u32>) {
         (self.max_attempts, self.max_attempts_max)
     }
@@ -98,25 +97,27 @@ impl Patience {
         most_attempts(own, self.max_attempts, self.max_attempts_max)
     }
 
-    pub(crate) fn judge(&self, course: &Course, case: Case<'_>) -> Outcome {
+    pub(crate) fn judge(&self, course: &AttemptEnd, case: AttemptContext<'_>) -> Outcome {
         match course {
-            Course::Ended(Ended::Exit(0)) => Outcome::Consume,
-            Course::Ended(Ended::Exit(TRY_LATER)) | Course::NoRoom => {
+            AttemptEnd::Ended(Ended::Exit(0)) => Outcome::Consume,
+            AttemptEnd::Ended(Ended::Exit(TRY_LATER)) | AttemptEnd::NoRoom => {
                 let not_before = self.later(case.history.postponed);
                 Outcome::Abandon(Aftermath::Postponed { not_before })
             }
-            Course::Interrupted => Outcome::Abandon(Aftermath::Interrupted),
-            Course::Ended(ended) => self.fail(ended.to_string(), Some(*ended), case),
-            Course::TimedOut(limit) => {
+            AttemptEnd::Interrupted => Outcome::Abandon(Aftermath::Interrupted),
+            AttemptEnd::Ended(ended) => self.fail(ended.to_string(), Some(*ended), case),
+            AttemptEnd::TimedOut(limit) => {
                 let limit = duration::exact(*limit);
                 self.fail(format!("the command took longer than {limit}"), None, case)
             }
-            Course::NotRun(error) => self.fail(chain(error), None, case),
-            Course::Spent => Outcome::Spent(failure(tried_in_vain(case.history), None, case)),
+            AttemptEnd::NotRun(error) => self.fail(chain(error), None, case),
+            AttemptEnd::Spent => {
+                Outcome::Spent(failure(describe_failures(case.history), None, case))
+            }
         }
     }
 
-    fn fail(&self, reason: String, ended: Option<Ended>, case: Case<'_>) -> Outcome {
+    fn fail(&self, reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Outcome {
         let attempts = case.history.attempts;
         let is_spent = attempts >= self.most(case.max_attempts);
         let failure = failure(reason, ended, case);
@@ -145,7 +146,7 @@ impl Patience {
 /// Describes the failures of a job that is not retried.
 ///
 /// At most [`History::FAILURES`] are kept. An attempt that counts without a failure was never settled.
-fn tried_in_vain(history: &History) -> String {
+fn describe_failures(history: &History) -> String {
     let tried = history.attempts.saturating_sub(1);
     let failed = u32::try_from(history.failures.len()).unwrap_or(u32::MAX);
     let times = |count: u32| match count {
@@ -167,7 +168,7 @@ fn tried_in_vain(history: &History) -> String {
     format!("attempted {}: {what}", times(tried))
 }
 
-fn failure(reason: String, ended: Option<Ended>, case: Case<'_>) -> Failure {
+fn failure(reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Failure {
     let (exit_code, signal) = match ended {
         Some(Ended::Exit(code)) => (Some(code), None),
         Some(Ended::Signal(signal)) => (None, Some(signal)),
@@ -183,12 +184,10 @@ fn failure(reason: String, ended: Option<Ended>, case: Case<'_>) -> Failure {
     }
 }
 
-/// Returns the retry limit that a job sets.
 pub(crate) fn own_max_attempts(details: &Details) -> Option<u32> {
     max_attempts(details.get("max_attempts")?.as_ref())
 }
 
-/// Reads the retry limit from the details of a job.
 pub(crate) fn max_attempts(value: &Value) -> Option<u32> {
     u32::try_from(value.as_u64()?).ok().filter(|most| *most > 0)
 }
@@ -197,8 +196,8 @@ pub(crate) fn max_attempts(value: &Value) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn patience() -> Patience {
-        Patience {
+    fn patience() -> RetryPolicy {
+        RetryPolicy {
             max_attempts: 3,
             max_attempts_max: None,
             retry_delay: Duration::from_secs(1),
@@ -207,13 +206,18 @@ mod tests {
         }
     }
 
-    fn judge(patience: &Patience, course: &Course, attempts: u32, postponed: u32) -> Outcome {
+    fn judge(
+        patience: &RetryPolicy,
+        course: &AttemptEnd,
+        attempts: u32,
+        postponed: u32,
+    ) -> Outcome {
         let history = History {
             attempts,
             postponed,
             ..History::default()
         };
-        let case = Case {
+        let case = AttemptContext {
             history: &history,
             max_attempts: None,
             conductor: &Owner::new("ada").unwrap(),
@@ -239,7 +243,7 @@ mod tests {
 
     #[test]
     fn exit_code_decides_the_outcome() {
-        let outcome = |code| judge(&patience(), &Course::Ended(Ended::Exit(code)), 1, 0);
+        let outcome = |code| judge(&patience(), &AttemptEnd::Ended(Ended::Exit(code)), 1, 0);
         assert_eq!(outcome(0), Outcome::Consume);
         assert!(is_postponed(&outcome(75)));
         assert!(is_failed(&outcome(1)));
@@ -247,7 +251,7 @@ mod tests {
 
     #[test]
     fn last_failed_attempt_is_trashed_with_its_reason() {
-        let course = Course::Ended(Ended::Signal(9));
+        let course = AttemptEnd::Ended(Ended::Signal(9));
         assert!(is_failed(&judge(&patience(), &course, 2, 0)));
         let outcome = judge(&patience(), &course, 3, 0);
         let Outcome::Trash(Some(failure)) = outcome else {
@@ -259,7 +263,7 @@ mod tests {
 
     #[test]
     fn postponed_job_is_never_exhausted_and_backs_off() {
-        let course = Course::Ended(Ended::Exit(75));
+        let course = AttemptEnd::Ended(Ended::Exit(75));
         let mut last = 0.0;
         for postponed in 0..8 {
             let outcome = judge(&patience(), &course, 9, postponed);
@@ -282,7 +286,7 @@ mod tests {
                 conductor: "ada".to_owned(),
                 time: Utc::now(),
             };
-            tried_in_vain(&History {
+            describe_failures(&History {
                 attempts,
                 failures: (0..failed).map(failure).collect(),
                 ..History::default()
@@ -306,8 +310,8 @@ mod tests {
 
     #[test]
     fn failures_can_be_final() {
-        let course = Course::TimedOut(Duration::from_secs(5));
-        let of = |on_failure| Patience {
+        let course = AttemptEnd::TimedOut(Duration::from_secs(5));
+        let of = |on_failure| RetryPolicy {
             on_failure,
             ..patience()
         };

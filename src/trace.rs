@@ -19,7 +19,6 @@ pub(crate) const VARIABLES: [&str; 3] = [PARENT, STATE, "BAGGAGE"];
 /// In bytes; W3C requires at least this.
 const LONGEST_STATE: usize = 512;
 
-/// The ids of a span and its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SpanContext {
     trace: u128,
@@ -96,7 +95,6 @@ pub(crate) fn kept(parent: &str, state: Option<&str>) -> Option<Vec<(String, Val
     Some(kept.collect())
 }
 
-/// Whether it is valid enough to pass on.
 fn is_state(text: &str) -> bool {
     text.len() <= LONGEST_STATE && text.bytes().all(|it| matches!(it, b' '..=b'~'))
 }
@@ -118,7 +116,6 @@ pub(crate) fn add(kept: &[(String, Value)], details: &mut Details) {
 #[derive(Debug, Clone)]
 pub(crate) struct Span {
     context: SpanContext,
-    /// The span of the posting.
     link: Option<SpanContext>,
     state: Option<String>,
 }
@@ -154,7 +151,6 @@ impl Span {
         format!("{:032x}", self.context.trace)
     }
 
-    /// Returns its own ids and the link's, in OTLP form.
     pub(crate) fn ids(&self) -> (Value, Option<Value>) {
         (self.context.ids(), self.link.as_ref().map(SpanContext::ids))
     }

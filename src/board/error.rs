@@ -126,6 +126,21 @@ impl BoardError {
     pub(crate) fn is_retryable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Misdirected { .. })
     }
+
+    /// Whether the board is unreachable or silent, rather than answering with an error.
+    pub(crate) fn is_away(&self) -> bool {
+        self.is_retryable() || matches!(self, Self::Unknown { .. })
+    }
+
+    /// Whether no retry can fix the error: the board denies access.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::Denied { .. })
+    }
+
+    /// At startup only: a full disk or a missing name server may recover later.
+    pub(crate) fn is_final_at_first(&self) -> bool {
+        matches!(self, Self::Denied { .. } | Self::Misdirected { .. }) || !self.is_away()
+    }
 }
 
 impl From<&Malformed> for BoardError {

@@ -6,13 +6,13 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 
-use self::search::{Limits, Search};
+use self::search::{Search, WaitLimits};
 use super::{
     bulk::{references::reference, report::Done},
     parts::{
         octavia::{refuse_to_hold, refuse_to_perform},
         unconfirmed::{claim_one, settle_kept},
-        under_claim::{Held, Performer, expiry, kept_owner, lease, ours},
+        under_claim::{Performer, WonJob, expiry, kept_owner, lease, ours},
     },
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     job::{Aftermath, Authority, Claim, Claimant, Claimed, Outcome, Settlement, Shelf, Term},
     lease::{Keeper, LEASE},
     process::{clock::Boottime, signal::Signals},
-    retry::Patience,
+    retry::RetryPolicy,
     suggest::{Hint, Suggestion},
 };
 
@@ -36,7 +36,7 @@ use crate::{
 /// The claim belongs to --who and outlives this command. It lasts until `abandon`, `consume` or `trash`, or
 /// until --expiry passes.
 #[derive(Debug, clap::Args)]
-#[command(mut_group("Patience", |patience| patience.requires("command").conflicts_with("hold")))]
+#[command(mut_group("RetryPolicy", |retry| retry.requires("command").conflicts_with("hold")))]
 pub(crate) struct ClaimArgs {
     /// Job: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read one from standard input
     #[arg(conflicts_with = "next")]
@@ -82,7 +82,7 @@ pub(crate) struct ClaimArgs {
     command: Vec<String>,
 
     #[command(flatten, next_help_heading = "If the command fails")]
-    patience: Patience,
+    retry: RetryPolicy,
 }
 
 impl ClaimArgs {
@@ -121,7 +121,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
     }
 }
 
-/// Whether the error only means that there is no job.
 fn is_none(error: &anyhow::Error) -> bool {
     use CommandError::{Nothing, TimedOut};
     matches!(error.downcast_ref(), Some(Nothing(_) | TimedOut(_)))
@@ -152,12 +151,12 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         owner: ctx.who().clone(),
         term: args.expiry.map_or(Term::Indefinite, Term::For),
     };
-    let wish = Wish {
+    let wish = ClaimWish {
         args: &args,
         by: &by,
         is_attempt: false,
     };
-    let Won { claimed, .. } = win(ctx, &*board, &wish, Limits::new(None)).await?;
+    let WonJob { claimed, .. } = win(ctx, &*board, &wish, WaitLimits::new(None)).await?;
     // The claim lasts, although its report may have failed.
     ctx.out.report(&report(&claimed, &by)).with_context(|| {
         let (name, uuid) = (&claimed.job.name, claimed.job.reference());
@@ -170,24 +169,23 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     refuse_to_perform(ctx, "run a command for a job")?;
     let board = ctx.writable_board()?;
     let (command, lease) = (&args.command, args.lease);
-    let mut performer = Performer::prepare(ctx, &*board, command, lease, &args.patience).await?;
+    let mut performer = Performer::prepare(ctx, &*board, command, lease, &args.retry).await?;
     let by = performer.claimant().clone();
-    let wish = Wish {
+    let wish = ClaimWish {
         args: &args,
         by: &by,
         is_attempt: true,
     };
-    let job = loop {
+    let won = loop {
         // A signal during the claim is reported again before the command starts.
-        let limits = Limits::new(Some(&mut performer.signals));
-        let Won { claimed, asked } = win(ctx, &*board, &wish, limits).await?;
-        let job = Held::new(claimed, asked);
+        let limits = WaitLimits::new(Some(&mut performer.signals));
+        let won = win(ctx, &*board, &wish, limits).await?;
         // A job that is named explicitly runs, even past its retry limit.
-        if args.job.is_some() || !performer.gives_up(ctx, &*board, &job).await? {
-            break job;
+        if args.job.is_some() || !performer.gives_up(ctx, &*board, &won.claimed).await? {
+            break won;
         }
     };
-    performer.perform(ctx, board, job, &|_, _, _| ()).await
+    performer.perform(ctx, board, won, &|_, _, _| ()).await
 }
 
 async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyhow::Result<()> {
@@ -197,13 +195,13 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         owner: kept_owner(ctx.who())?,
         term: Term::Kept(term),
     };
-    let wish = Wish {
+    let wish = ClaimWish {
         args: &args,
         by: &by,
         is_attempt: false,
     };
-    let limits = Limits::new(Some(&mut signals));
-    let Won { claimed, asked } = win(ctx, &*board, &wish, limits).await?;
+    let limits = WaitLimits::new(Some(&mut signals));
+    let WonJob { claimed, asked } = win(ctx, &*board, &wish, limits).await?;
     let keeper = Keeper::start(Arc::clone(&board));
     let claim = Claim {
         key: claimed.job.key.clone(),
@@ -279,13 +277,7 @@ fn report(claimed: &Claimed, by: &Claimant) -> Done {
         .with("expires_in", expires_in)
 }
 
-struct Won {
-    claimed: Claimed,
-    /// The time before the request, which is the earliest start of the lease.
-    asked: Boottime,
-}
-
-struct Wish<'a> {
+struct ClaimWish<'a> {
     args: &'a ClaimArgs,
     by: &'a Claimant,
     is_attempt: bool,
@@ -294,10 +286,10 @@ struct Wish<'a> {
 async fn win(
     ctx: &Context,
     board: &dyn Board,
-    wish: &Wish<'_>,
-    mut limits: Limits<'_>,
-) -> anyhow::Result<Won> {
-    let Wish { args, by, .. } = *wish;
+    wish: &ClaimWish<'_>,
+    mut limits: WaitLimits<'_>,
+) -> anyhow::Result<WonJob> {
+    let ClaimWish { args, by, .. } = *wish;
     if let Some(wanted) = &args.job {
         return win_named(ctx, board, wanted, wish, limits).await;
     }
@@ -328,9 +320,9 @@ async fn win_named(
     ctx: &Context,
     board: &dyn Board,
     wanted: &str,
-    wish: &Wish<'_>,
-    mut limits: Limits<'_>,
-) -> anyhow::Result<Won> {
+    wish: &ClaimWish<'_>,
+    mut limits: WaitLimits<'_>,
+) -> anyhow::Result<WonJob> {
     let wanted = reference(ctx, wanted)?;
     let entry = limits
         .bound(board.resolve_one(Shelf::Board, &wanted))
@@ -345,5 +337,5 @@ async fn win_named(
     let claimed = claimed.map_err(|error| yours(ctx, board, wish.by, error));
     let trying = || ctx.trying("claim", entry.name()).with(entry.reference());
     let claimed = claimed.with_context(trying)?;
-    Ok(Won { claimed, asked })
+    Ok(WonJob { claimed, asked })
 }

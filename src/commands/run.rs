@@ -9,16 +9,15 @@ use super::parts::{
     draft::DraftArgs,
     octavia::warn_of_workers,
     unconfirmed::{claim_one, may_have, posted_claim},
-    under_claim::{Held, Performer, lease, ours},
+    under_claim::{Performer, WonJob, lease, ours},
 };
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     context::{Context, Creation},
-    job::{Claimant, Draft, Fence, History, Identity, JobKey, Outcome, Shelf},
+    job::{Claimant, Claimed, Draft, Fence, History, Holding, Job, JobKey, Lease, Outcome, Shelf},
     process::clock::Boottime,
-    retry::{Patience, own_max_attempts},
+    retry::RetryPolicy,
     suggest::Suggestion,
-    trace::Span,
 };
 
 /// Post a job, run its command here, and consume it
@@ -41,7 +40,7 @@ pub(crate) struct RunArgs {
     creation: Creation,
 
     #[command(flatten)]
-    patience: Patience,
+    retry: RetryPolicy,
 
     /// Lease duration; renewed while the command runs [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = lease)]
@@ -62,9 +61,9 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     let board = ctx.writable_board()?;
     warn_of_workers(ctx);
     let (command, lease) = (&args.command, args.lease);
-    let performer = Performer::prepare(ctx, &*board, command, lease, &args.patience).await?;
+    let performer = Performer::prepare(ctx, &*board, command, lease, &args.retry).await?;
     let by = performer.claimant();
-    let job = loop {
+    let won = loop {
         let asked = Boottime::now();
         let posted = board.post_one(&draft, Some(by)).await;
         if let (Err(BoardError::Exists { uuid, .. }), true) = (&posted, args.draft.is_unique()) {
@@ -72,20 +71,20 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
             match left.with_context(|| ctx.trying("claim", &args.name).with(draft.uuid))? {
                 None => return Ok(()),
                 // A trashed job blocks no other.
-                Some(job) if performer.gives_up(ctx, &*board, &job).await? => continue,
-                Some(job) => break job,
+                Some(won) if performer.gives_up(ctx, &*board, &won.claimed).await? => continue,
+                Some(won) => break won,
             }
         }
         break posted_job(ctx, &*board, &draft, (posted, asked), by).await?;
     };
     let is_unique = args.draft.is_unique();
-    let left = |ctx: &Context, job: &Held, outcome: &Outcome| hint(ctx, job, outcome, is_unique);
-    performer.perform(ctx, board, job, &left).await
+    let left = |ctx: &Context, job: &Job, outcome: &Outcome| hint(ctx, job, outcome, is_unique);
+    performer.perform(ctx, board, won, &left).await
 }
 
-fn hint(ctx: &Context, job: &Held, outcome: &Outcome, is_unique: bool) {
-    let (name, program) = (&job.identity.name, ctx.program());
-    let on_job = |verb| Suggestion::of(verb).operand(&job.reference).on(&program);
+fn hint(ctx: &Context, job: &Job, outcome: &Outcome, is_unique: bool) {
+    let (name, program) = (&job.name, ctx.program());
+    let on_job = |verb| Suggestion::of(verb).operand(&job.reference()).on(&program);
     let (retry, conduct) = (on_job("retry"), Suggestion::of("conduct").on(&program));
     let (until, then, remove) = match (outcome.is_trash(), is_unique) {
         (true, _) => ("you restore it", format!("`{conduct}`"), on_job("purge")),
@@ -107,34 +106,38 @@ async fn posted_job(
     draft: &Draft,
     (posted, asked): (board::Result<Posted>, Boottime),
     by: &Claimant,
-) -> anyhow::Result<Held> {
+) -> anyhow::Result<WonJob> {
     let uuid = draft.uuid.to_string();
     let (now, sequence) = (Utc::now(), posted.as_ref().ok().map(|it| it.sequence));
     let (key, fence) = the_claim(board, posted, &uuid, &draft.name, by)
         .await
         .with_context(|| ctx.trying("post", &draft.name).with(&uuid))?;
-    Ok(Held {
-        key,
-        reference: uuid.clone(),
-        identity: Identity {
-            uuid,
-            name: draft.name.clone(),
-            priority: draft.priority,
-            sequence,
-            created_on: Some(now),
-            book: draft.book.clone(),
+    let job = Job {
+        priority: draft.priority,
+        sequence,
+        created_on: Some(now),
+        holding: Some(Holding {
+            owner: Some(by.owner.clone()),
+            lease: Lease::Timed,
+            expires_in: None,
+            outlives: None,
             claimed_on: Some(now),
-        },
-        fence,
+            fence: Some(fence.clone()),
+        }),
+        book: draft.book.clone(),
+        details: Some(draft.details.clone()),
         history: History {
             attempts: 1,
             ..History::default()
         },
-        max_attempts: own_max_attempts(&draft.details),
-        span: Span::of(Some(&draft.details), false),
-        details: Some(draft.details.clone()),
-        asked,
-    })
+        ..Job::new(key, uuid, draft.name.clone())
+    };
+    let claimed = Claimed {
+        job,
+        fence,
+        is_first: true,
+    };
+    Ok(WonJob { claimed, asked })
 }
 
 /// Returns the claim of a posted job; without a reply, as the board shows it later.
@@ -166,7 +169,7 @@ async fn claim_left(
     board: &dyn Board,
     uuid: &str,
     by: &Claimant,
-) -> anyhow::Result<Option<Held>> {
+) -> anyhow::Result<Option<WonJob>> {
     let wanted = JobRef::Uuid(uuid.to_owned());
     let entry = board.resolve_one(Shelf::Board, &wanted).await?;
     let rules = ClaimRules {
@@ -181,7 +184,7 @@ async fn claim_left(
             ctx.out.note(format!(
                 "retrying {name}, which an earlier run left on the board"
             ));
-            Ok(Some(Held::new(claimed, asked)))
+            Ok(Some(WonJob { claimed, asked }))
         }
         Err(error) => match error.downcast_ref() {
             Some(reason @ (BoardError::AlreadyClaimed { .. } | BoardError::Postponed { .. })) => {

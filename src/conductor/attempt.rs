@@ -1,265 +1,285 @@
-//! One attempt at a job: its command is started under the claim, watched, and cleared away.
+//! One attempt at a job: its command runs as soon as its slot permits, until it ends or the conductor stops it.
 
 pub(super) mod capture;
-mod running;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{convert::Infallible, future, io, sync::Arc, time::Duration};
 
 use rustix::process::Signal;
 use tokio::{
     sync::{SemaphorePermit, watch},
+    task,
     time::{self, Instant},
 };
 
-use self::{
-    capture::Capture,
-    running::{Performed, Running},
-};
+use self::capture::Capture;
 use super::{
-    policy::Plan,
+    policy::ExecutionPlan,
     progress::{Note, Tag},
     shared::Shared,
-    shutdown::{Shutdown, aborted, told_to_end},
+    shutdown::{GRACE, Shutdown, aborted, changed, ending},
     slots::{PATIENCE, Slot},
 };
 use crate::{
-    job::{Fence, Job, Outcome, Said},
-    lease::{KeptLease, Lost},
+    job::{Outcome, Said},
+    lease::Lost,
     process::{
-        child::Process,
+        child::{Ended, Process},
         clock::{self, Boottime},
-        command::{Command, NotRun},
-        spawn::Bonds,
+        command::NotRun,
     },
-    retry::{Case, Course},
+    retry::{AttemptContext, AttemptEnd},
     trace::Span,
+    worker::{HeldJob, NotPerformed},
 };
 
+/// How long to wait for other processes to close our pipe.
+const STRAYS: Duration = Duration::from_millis(200);
+
 #[derive(Debug)]
-pub(super) struct Attempt {
-    pub(super) job: Job,
+pub(super) struct JobAttempt {
+    pub(super) held: HeldJob,
     pub(super) tag: Arc<Tag>,
-    pub(super) fence: Fence,
-    pub(super) lease: KeptLease,
-    /// A later scan of all processes shows the job's leftovers.
-    pub(super) look_since: Boottime,
-    /// Set if the command started and its job is traced.
-    pub(super) span: Option<Span>,
+    /// The retry limit; the attempt sets it.
+    pub(super) max_attempts: u32,
+    /// How long its command ran, if it started; the attempt sets it.
+    pub(super) took: Option<Duration>,
 }
 
 #[derive(Debug)]
-pub(super) struct Finished {
-    pub(super) attempt: Attempt,
+pub(super) struct FinishedAttempt {
+    pub(super) attempt: JobAttempt,
     /// The outcome, or why the job is no longer ours to settle.
     pub(super) end: Result<Outcome, Lost>,
-    pub(super) has_run: bool,
-    pub(super) took: Duration,
-    pub(super) max_attempts: u32,
 }
 
-impl Attempt {
+impl JobAttempt {
+    pub(super) fn seconds(&self) -> Option<f64> {
+        (self.took).map(|took| (took.as_secs_f64() * 1000.0).round() / 1000.0)
+    }
+
     /// Calls `over` with the verdict, before the last output is shown.
     pub(super) async fn perform(
         mut self,
         shared: &Shared,
         mut shutdown: watch::Receiver<Shutdown>,
         slot: Slot,
-        over: impl FnOnce(Finished),
+        over: impl FnOnce(FinishedAttempt),
     ) {
-        let plan = shared.policy().plan(&self.job);
+        let plan = shared.policy().plan(&self.held.job);
         let turn = turn(&slot, &mut shutdown).await;
         let start = Instant::now();
         let max_attempts = plan.as_ref().ok().and_then(|plan| plan.limits.max_attempts);
-        let performed = match (plan, turn) {
+        let retry = &shared.settings.retry;
+        self.max_attempts = retry.most(max_attempts);
+        let span = Span::of(self.held.job.details.as_ref(), shared.spans.is_some());
+        let mut run = JobRun {
+            shared,
+            tag: &self.tag,
+            shutdown: &mut shutdown,
+            span: span.as_ref(),
+            capture: None,
+        };
+        let end = match (plan, turn) {
             // Another posting took its place, or the claim is being released.
-            (Err(_), _) | (_, None) => Performed::not(Ok(Course::Interrupted)),
-            (Ok(_), _)
-                if shared
-                    .settings
-                    .patience
-                    .is_spent(&self.job.history, max_attempts) =>
-            {
-                Performed::not(Ok(Course::Spent))
-            }
+            (Err(_), _) | (_, None) => Ok(AttemptEnd::Interrupted),
+            _ if retry.is_spent(&self.held.job.history, max_attempts) => Ok(AttemptEnd::Spent),
             (Ok(plan), Some(turn)) => {
-                let _running = shared.account.begin(&self.tag, self.job.history.attempts);
-                self.carry_out(shared, plan, &mut shutdown, &slot, turn)
-                    .await
+                // Short commands run without a leash, which costs a sixth more CPU time. The next attempt ends any
+                // leftovers.
+                let at_our_death = (!slot.has_short_jobs()).then_some(Signal::TERM);
+                let attempts = self.held.job.history.attempts;
+                let _running = shared.status.begin(&self.tag, attempts);
+                run.perform(&mut self.held, plan, at_our_death, turn).await
             }
         };
-        let remains = performed.remains.as_ref();
-        let end = performed.course.map(|course| {
-            let case = Case {
-                history: &self.job.history,
+        let capture = run.capture;
+        let end = end.map(|end| {
+            let context = AttemptContext {
+                history: &self.held.job.history,
                 max_attempts,
                 conductor: &shared.owner,
-                said: &|| remains.map_or_else(Said::default, Capture::said),
+                said: &|| capture.as_ref().map_or_else(Said::default, Capture::said),
             };
-            shared.settings.patience.judge(&course, case)
+            retry.judge(&end, context)
         });
-        let (has_run, took) = (performed.remains.is_some(), start.elapsed());
-        if has_run {
+        self.took = capture.is_some().then(|| start.elapsed());
+        if let Some(took) = self.took {
             slot.took(took);
         }
-        let line = (shared.spans.as_ref())
-            .filter(|_| has_run)
-            .and_then(|spans| spans.line(&self, end.as_ref().ok(), took));
-        over(Finished {
-            attempt: self,
-            end,
-            has_run,
-            took,
-            max_attempts: shared.settings.patience.most(max_attempts),
-        });
-        if let Some(capture) = performed.remains {
+        let line = shared.spans.as_ref().zip(span.as_ref()).zip(self.took);
+        let line = line
+            .map(|((spans, span), took)| spans.line(span, &self.held.job, end.as_ref().ok(), took));
+        over(FinishedAttempt { attempt: self, end });
+        if let Some(capture) = capture {
             tokio::select! {
-                () = capture.finish(&shared.reporter) => {}
+                () = capture.finish(shared.status.reporter()) => {}
                 // The reader of the output may never read it.
                 () = out_of_time(&mut shutdown) => {}
             }
         }
         if let (Some(spans), Some(line)) = (&shared.spans, line) {
-            shared.reporter.write(&spans.file, line).await;
+            shared.status.reporter().write(&spans.file, line).await;
         }
         // Unless another attempt flushed it by now.
-        shared.guard.flush();
+        shared.worker.guard.flush();
     }
+}
 
-    /// Short commands run without a leash, which costs a sixth more CPU time. The next attempt ends any leftovers.
-    async fn carry_out(
+struct JobRun<'a> {
+    shared: &'a Shared,
+    tag: &'a Arc<Tag>,
+    shutdown: &'a mut watch::Receiver<Shutdown>,
+    span: Option<&'a Span>,
+    capture: Option<Capture>,
+}
+
+impl JobRun<'_> {
+    async fn perform(
         &mut self,
-        shared: &Shared,
-        plan: Plan,
-        shutdown: &mut watch::Receiver<Shutdown>,
-        slot: &Slot,
+        held: &mut HeldJob,
+        plan: ExecutionPlan,
+        at_our_death: Option<Signal>,
         turn: SemaphorePermit<'_>,
-    ) -> Performed {
+    ) -> Result<AttemptEnd, Lost> {
         let mut command = match plan.command {
             Ok(command) => command,
-            Err(error) => return Performed::not(Ok(Course::NotRun(error))),
+            Err(error) => return Ok(AttemptEnd::NotRun(error)),
         };
-        self.span = Span::of(self.job.details.as_ref(), shared.spans.is_some());
-        command.trace(self.span.as_ref());
-        // Whoever had the job before may have died together with its guard.
-        let reference = self.job.reference();
-        shared.left_over.end(&reference, self.look_since).await;
-        let at_our_death = (!slot.is_for_short_ones()).then_some(Signal::TERM);
-        let (mut process, capture) = match self.start(shared, &mut command, at_our_death) {
-            Ok(started) => started,
-            Err(course) => return Performed::not(course),
+        command.trace(self.span);
+        let (worker, settings) = (&self.shared.worker, &self.shared.settings);
+        settings.output.apply(&mut command);
+        worker.end_leftovers(held).await;
+        let mut process = match worker.launch(held, &mut command, at_our_death).await {
+            Ok(process) => process,
+            Err(error) => return self.not_started(error),
         };
-        if let Err(error) = process.begun(&command).await {
-            process.clear_away(&shared.guard).await;
-            return Performed::not(Ok(self.not_run(shared, error)));
-        }
-        shared.reporter.tell(self.started(&process));
-        let mut running = Running {
-            attempt: self,
-            shared,
-            process,
-            capture,
-        };
-        let limit = shared.settings.time_limit.of(plan.limits.timeout);
-        let course = running.watch(shutdown, limit).await;
-        // Whoever is next need not wait until everything is tidied up.
-        running.process.group().signal(Signal::KILL);
+        let limit = settings.time_limit.of(plan.limits.timeout);
+        let end = self.watch(held, &mut process, limit).await;
+        // The next job need not wait until everything is cleared away.
+        process.group().signal(Signal::KILL);
         drop(turn);
-        tokio::task::yield_now().await;
-        running.clear_away(course).await
+        task::yield_now().await;
+        let end = worker.finish(held, process, end).await;
+        let Some(capture) = &mut self.capture else {
+            return end.or_else(|error| self.not_started(error));
+        };
+        if capture.drain() {
+            // A process that still holds our pipe and does not descend from our commands may keep it.
+            let _ = time::timeout(STRAYS, capture.close()).await;
+        }
+        match end {
+            Ok(end) => Ok(end),
+            Err(NotPerformed::Lost(lost)) => Err(lost),
+            Err(_) => Ok(AttemptEnd::Interrupted),
+        }
     }
 
-    fn started(&self, process: &Process) -> Note {
+    fn not_started(&self, error: NotPerformed) -> Result<AttemptEnd, Lost> {
+        let (event, why) = match error {
+            NotPerformed::Lost(lost) => return Err(lost),
+            NotPerformed::Stopped(_) => return Ok(AttemptEnd::Interrupted),
+            // This error is unrelated to the job.
+            NotPerformed::NotRun(NotRun::Failed { source, .. }) => ("not_started", source),
+            NotPerformed::NotRun(error) => return Ok(AttemptEnd::NotRun(error)),
+            // Without a guard nothing is started; it is no fault of the job.
+            NotPerformed::Unwatched(error) => ("not_watched", error),
+        };
+        let note = Note::new(event).of(self.tag);
+        self.shared.status.log(note.with("reason", why.to_string()));
+        Ok(AttemptEnd::NoRoom)
+    }
+
+    async fn watch(
+        &mut self,
+        held: &mut HeldJob,
+        process: &mut Process,
+        limit: Option<Duration>,
+    ) -> Result<AttemptEnd, NotPerformed> {
+        self.capture = Some(Capture::new(
+            process.take_pipes(),
+            &self.shared.settings.output,
+            self.tag,
+            held.job.history.attempts,
+            self.shared.status.reporter(),
+        )?);
+        self.shared.status.log(self.start_note(held, process));
+        tokio::select! {
+            biased;
+            ended = process.ended() => Ok(AttemptEnd::Ended(ended?)),
+            lost = held.lease.lost() => {
+                self.stop(process, lost.kill_at()).await?;
+                Err(lost.into())
+            }
+            kill_at = aborted(self.shutdown) => Ok(self.abort(process, kill_at).await?),
+            limit = expired(limit) => {
+                self.stop(process, Boottime::now() + GRACE).await?;
+                Ok(AttemptEnd::TimedOut(limit))
+            }
+            never = pump(&mut self.capture, self.shared) => match never {},
+        }
+    }
+
+    fn start_note(&self, held: &HeldJob, process: &Process) -> Note {
         let pid = process.group().leader().as_raw_nonzero().get();
         let note = Note::new("running_start")
-            .of(&self.tag)
-            .with("attempt", self.job.history.attempts)
-            .with("fence", self.fence.0.as_str())
+            .of(self.tag)
+            .with("attempt", held.job.history.attempts)
+            .with("fence", held.fence.0.as_str())
             .with("pid", pid);
-        match &self.span {
+        match self.span {
             Some(span) => note.with("trace_id", span.trace()),
             None => note,
         }
     }
 
-    /// Starts the command, unless the claim is lost. Returns the outcome if it did not start.
-    fn start(
-        &mut self,
-        shared: &Shared,
-        command: &mut Command,
-        at_our_death: Option<Signal>,
-    ) -> Result<(Process, Capture), Result<Course, Lost>> {
-        let job = &self.job;
-        shared.settings.output.apply(command);
-        command.introduce(
-            (&job.reference(), &job.name),
-            (job.history.attempts, &self.fence),
-            job.details().as_deref(),
-        );
-        if let Some(folder) = command.cwd.as_deref().filter(|it| !it.is_dir()) {
-            // The kernel would say the same as of a program that is not there.
-            let source =
-                io::Error::other(format!("the directory {} does not exist", folder.display()));
-            let program = command.program.clone();
-            return Err(Ok(Course::NotRun(NotRun::Failed { program, source })));
-        }
-        let label = shared.guard.label(&job.reference());
-        // Without a guard nothing is started; it is no fault of the job.
-        if let Err(error) = self.lease.announce(&shared.guard, label) {
-            return Err(Ok(self.no_room(shared, "not_watched", &error)));
-        }
-        if let Some(lost) = self.lease.lost_by_now() {
-            shared.guard.not_started();
-            return Err(Err(lost));
-        }
-        let bonds = Bonds {
-            label,
-            at_our_death,
-        };
-        let mut process = match Process::start_with(&shared.spawner, command, Some(bonds)) {
-            Ok(process) => process,
-            Err(error) => {
-                shared.guard.not_started();
-                return Err(Ok(self.not_run(shared, error)));
+    /// Ends the command because the conductor ends. A success meanwhile still counts.
+    async fn abort(&mut self, process: &Process, mut kill_at: Boottime) -> io::Result<AttemptEnd> {
+        let mut shutdown = self.shutdown.clone();
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = self.stop(process, kill_at) => break ended?,
+                // The shutdown became more urgent.
+                () = changed(&mut shutdown) => {
+                    if let Shutdown::Abort(sooner) = *shutdown.borrow_and_update() {
+                        kill_at = sooner;
+                    }
+                }
             }
         };
-        let capture = self
-            .lease
-            .protect(&shared.guard, process.group(), label)
-            .and_then(|()| {
-                let attempt = self.job.history.attempts;
-                let pipes = process.take_pipes();
-                Capture::new(
-                    pipes,
-                    &shared.settings.output,
-                    &self.tag,
-                    attempt,
-                    &shared.reporter,
-                )
-            });
-        match capture {
-            Ok(capture) => Ok((process, capture)),
-            Err(error) => {
-                let group = process.group();
-                // Dropped, it kills the group and reaps its leader.
-                drop(process);
-                shared.guard.forget(group);
-                Err(Ok(self.no_room(shared, "not_watched", &error)))
-            }
-        }
+        Ok(match ended {
+            Ended::Exit(0 | 75) => AttemptEnd::Ended(ended),
+            _ => AttemptEnd::Interrupted,
+        })
     }
 
-    fn not_run(&self, shared: &Shared, error: NotRun) -> Course {
-        match error {
-            // This error is unrelated to the job.
-            NotRun::Failed { source, .. } => self.no_room(shared, "not_started", &source),
-            error => Course::NotRun(error),
+    async fn stop(&mut self, process: &Process, kill_at: Boottime) -> io::Result<Ended> {
+        let guard = &*self.shared.worker.guard;
+        tokio::select! {
+            biased;
+            ended = process.stop(kill_at, Some(guard)) => ended,
+            never = pump(&mut self.capture, self.shared) => match never {},
         }
     }
+}
 
-    fn no_room(&self, shared: &Shared, event: &'static str, why: &io::Error) -> Course {
-        let note = Note::new(event).of(&self.tag);
-        shared.reporter.tell(note.with("reason", why.to_string()));
-        Course::NoRoom
+/// Forwards the command's output while this is polled.
+async fn pump(capture: &mut Option<Capture>, shared: &Shared) -> Infallible {
+    match capture {
+        Some(capture) => capture.pump(shared.status.reporter()).await,
+        None => future::pending().await,
+    }
+}
+
+async fn expired(timeout: Option<Duration>) -> Duration {
+    // A timeout beyond the range of the clock never comes.
+    let moment = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    match (moment, timeout) {
+        (Some(moment), Some(limit)) => {
+            time::sleep_until(moment).await;
+            limit
+        }
+        _ => future::pending().await,
     }
 }
 
@@ -274,10 +294,10 @@ async fn turn<'a>(
 ) -> Option<SemaphorePermit<'a>> {
     tokio::select! {
         biased;
-        () = told_to_end(shutdown) => None,
+        () = ending(shutdown) => None,
         turn = slot.turn() => turn,
         () = time::sleep(PATIENCE) => {
-            slot.waited_in_vain();
+            slot.waited_too_long();
             None
         }
     }

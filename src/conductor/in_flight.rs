@@ -2,8 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use crate::job::{Aftermath, JobKey};
 
@@ -12,10 +11,9 @@ use crate::job::{Aftermath, JobKey};
 /// confirms that none of our claims is on it. Jobs that are set aside are still claimed, and the conductor no longer
 /// waits for them.
 #[derive(Debug, Default)]
-pub(super) struct InFlight {
-    jobs: Mutex<HashMap<JobKey, Grip>>,
-    changed: Notify,
-}
+pub(super) struct InFlight(watch::Sender<Jobs>);
+
+type Jobs = HashMap<JobKey, Grip>;
 
 #[derive(Debug)]
 enum Grip {
@@ -28,47 +26,48 @@ enum Grip {
 
 impl InFlight {
     pub(super) fn take(&self, key: &JobKey) {
-        self.jobs.lock().insert(key.clone(), Grip::InHand);
-        self.changed.notify_waiters();
+        self.set(key, Grip::InHand);
     }
 
     /// Records that the board no longer lists the job as ours.
     pub(super) fn put_down(&self, key: &JobKey) {
-        self.jobs.lock().remove(key);
-        self.changed.notify_waiters();
+        self.0.send_modify(|jobs| _ = jobs.remove(key));
     }
 
     /// Records that a job may be ours although no attempt runs, even if it was in flight.
     pub(super) fn let_slip(&self, key: &JobKey, aftermath: Aftermath) {
-        self.jobs
-            .lock()
-            .insert(key.clone(), Grip::Adrift(aftermath));
-        self.changed.notify_waiters();
+        self.set(key, Grip::Adrift(aftermath));
+    }
+
+    fn set(&self, key: &JobKey, grip: Grip) {
+        self.0
+            .send_modify(|jobs| _ = jobs.insert(key.clone(), grip));
     }
 
     /// Stops waiting for a job that is still claimed.
     pub(super) fn set_aside(&self, key: &JobKey) {
-        if let Some(grip @ Grip::InHand) = self.jobs.lock().get_mut(key) {
-            *grip = Grip::Aside;
-        }
-        self.changed.notify_waiters();
+        self.0.send_modify(|jobs| {
+            if let Some(grip @ Grip::InHand) = jobs.get_mut(key) {
+                *grip = Grip::Aside;
+            }
+        });
     }
 
     pub(super) fn have_aside(&self, key: &JobKey) -> bool {
-        matches!(self.jobs.lock().get(key), Some(Grip::Aside))
+        matches!(self.0.borrow().get(key), Some(Grip::Aside))
     }
 
     pub(super) fn may_have(&self, key: &JobKey) -> bool {
-        self.jobs.lock().contains_key(key)
+        self.0.borrow().contains_key(key)
     }
 
     /// Whether no job that we wait for is ours on the board.
     pub(super) fn are_empty(&self) -> bool {
-        are_empty(&self.jobs.lock())
+        are_empty(&self.0.borrow())
     }
 
     pub(super) fn count(&self) -> usize {
-        count(&self.jobs.lock())
+        count(&self.0.borrow())
     }
 
     pub(super) fn adrift(&self) -> Vec<(JobKey, Aftermath)> {
@@ -76,7 +75,7 @@ impl InFlight {
             Grip::InHand | Grip::Aside => None,
             Grip::Adrift(aftermath) => Some((key.clone(), aftermath.clone())),
         };
-        self.jobs.lock().iter().filter_map(adrift).collect()
+        self.0.borrow().iter().filter_map(adrift).collect()
     }
 
     /// Waits until no job that we wait for is ours on the board.
@@ -100,22 +99,17 @@ impl InFlight {
         }
     }
 
-    async fn until(&self, is_so: impl Fn(&HashMap<JobKey, Grip>) -> bool) {
-        loop {
-            let changed = self.changed.notified();
-            if is_so(&self.jobs.lock()) {
-                return;
-            }
-            changed.await;
-        }
+    async fn until(&self, is_so: impl Fn(&Jobs) -> bool) {
+        // It fails only without a sender.
+        let _ = self.0.subscribe().wait_for(is_so).await;
     }
 }
 
-fn are_empty(jobs: &HashMap<JobKey, Grip>) -> bool {
+fn are_empty(jobs: &Jobs) -> bool {
     jobs.values().all(|grip| matches!(grip, Grip::Aside))
 }
 
-fn count(jobs: &HashMap<JobKey, Grip>) -> usize {
+fn count(jobs: &Jobs) -> usize {
     let in_hand = |grip: &&Grip| matches!(grip, Grip::InHand);
     jobs.values().filter(in_hand).count()
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::Serialize;
 
 use crate::{
-    job::{Aftermath, Outcome},
+    job::{Aftermath, Counters, Outcome},
     lease::Renewal,
     names::named,
 };
@@ -20,7 +20,7 @@ pub(crate) const SPANS: [f64; 11] = [
 
 named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-    pub(crate) enum End ("end", str::eq) {
+    pub(crate) enum AttemptResult ("end", str::eq) {
         Consumed => "consumed",
         Failed => "failed",
         /// It asked to be tried later.
@@ -34,7 +34,7 @@ named! {
     }
 }
 
-impl From<&Outcome> for End {
+impl From<&Outcome> for AttemptResult {
     fn from(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Consume => Self::Consumed,
@@ -49,13 +49,13 @@ impl From<&Outcome> for End {
 
 /// The counts up to each of [`SPANS`], the total count, and the sum.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Histogram {
+pub(crate) struct DurationHistogram {
     pub(crate) within: [u64; SPANS.len()],
     pub(crate) count: u64,
     pub(crate) sum: f64,
 }
 
-impl Histogram {
+impl DurationHistogram {
     pub(super) fn add(&mut self, span: Duration) {
         let seconds = span.as_secs_f64();
         for (within, most) in self.within.iter_mut().zip(SPANS) {
@@ -67,14 +67,13 @@ impl Histogram {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Measured {
+pub(crate) struct Measurements {
     pub(crate) claims: u64,
     /// The attempts by job name and result; `None` collects all further names.
-    pub(crate) ends: BTreeMap<Option<String>, [u64; End::ALL.len()]>,
-    pub(crate) runs: Histogram,
+    pub(crate) ends: BTreeMap<Option<String>, [u64; AttemptResult::ALL.len()]>,
+    pub(crate) runs: DurationHistogram,
     /// Time from posting to first attempt.
-    pub(crate) waits: Histogram,
-    /// Answered and unanswered renewals.
+    pub(crate) waits: DurationHistogram,
     pub(crate) renewed: u64,
     pub(crate) not_renewed: u64,
     /// The delay of the last granted renewal.
@@ -82,7 +81,7 @@ pub(crate) struct Measured {
     pub(crate) reconnects: u64,
 }
 
-impl Measured {
+impl Measurements {
     pub(super) fn claimed(&mut self, waited: Option<Duration>) {
         self.claims += 1;
         if let Some(waited) = waited {
@@ -90,10 +89,26 @@ impl Measured {
         }
     }
 
-    pub(super) fn ended(&mut self, name: &str, end: End) {
+    pub(super) fn ended(&mut self, name: &str, end: AttemptResult) {
         let is_known = self.ends.contains_key(&Some(name.to_owned()));
         let name = (is_known || self.ends.len() < MOST_NAMES).then(|| name.to_owned());
         self.ends.entry(name).or_default()[end as usize] += 1;
+    }
+
+    pub(super) fn count(&self, results: &[AttemptResult]) -> u64 {
+        let ends = self.ends.values();
+        ends.flat_map(|ends| results.iter().map(|result| ends[*result as usize]))
+            .sum()
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        use AttemptResult::{Consumed, Failed, GivenUp, Lost, Postponed, Trashed};
+        Counters {
+            done: self.count(&[Consumed]),
+            failed: self.count(&[Failed, Trashed, GivenUp]),
+            postponed: self.count(&[Postponed]),
+            lost: self.count(&[Lost]),
+        }
     }
 
     pub(super) fn renewed(&mut self, renewal: Renewal) {
@@ -110,21 +125,21 @@ mod tests {
 
     #[test]
     fn excess_names_share_one_entry() {
-        let mut measured = Measured::default();
+        let mut measured = Measurements::default();
         for number in 0..10_000 {
-            measured.ended(&number.to_string(), End::Consumed);
+            measured.ended(&number.to_string(), AttemptResult::Consumed);
         }
-        measured.ended("7", End::Lost);
+        measured.ended("7", AttemptResult::Lost);
         assert_eq!(measured.ends.len(), MOST_NAMES + 1);
         let count = measured.ends.values().flatten().sum::<u64>();
         assert_eq!(count, 10_001);
         let seven = &measured.ends[&Some("7".to_owned())];
-        assert_eq!(seven[End::Lost as usize], 1);
+        assert_eq!(seven[AttemptResult::Lost as usize], 1);
     }
 
     #[test]
     fn duration_counts_in_every_bucket_above_it() {
-        let mut histogram = Histogram::default();
+        let mut histogram = DurationHistogram::default();
         for millis in [5, 10, 700, 7_200_000] {
             histogram.add(Duration::from_millis(millis));
         }

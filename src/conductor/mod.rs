@@ -7,15 +7,13 @@
 //! `settler` reports the outcomes to the board, `lease` renews the claims. `releaser` releases claims without an
 //! attempt, and `guard` lets no command outlive its claim.
 
-mod account;
+pub(crate) mod admission;
 mod attempt;
+mod contact;
 mod in_flight;
-pub(crate) mod judgement;
 pub(crate) mod meter;
 #[cfg(test)]
 mod model;
-mod outage;
-mod passed_over;
 mod picker;
 pub(crate) mod policy;
 pub(crate) mod progress;
@@ -24,8 +22,10 @@ mod service;
 mod settler;
 mod shared;
 mod shutdown;
+mod skipped;
 mod slots;
 mod spans;
+mod status;
 mod supervisor;
 
 use std::{io, sync::Arc, time::Duration};
@@ -33,25 +33,20 @@ use std::{io, sync::Arc, time::Duration};
 use thiserror::Error;
 
 pub(crate) use self::{
-    account::Account,
     attempt::capture::Destination,
     service::{Reloaded, Steering, not_notified},
-    settler::Tally,
     spans::SpanFile,
+    status::{ConductorStatus, WorkSummary},
 };
 use self::{
-    policy::Policy,
-    progress::{Note, Reporter},
-    registration::LeaseTerm,
-    service::Service,
-    shared::Shared,
+    policy::Policy, progress::Note, registration::LeaseTerm, service::Service, shared::Shared,
     supervisor::Supervisor,
 };
 use crate::{
     board::{Board, BoardError, REFRESH, filter::Filters},
     job::Conductor,
     process::{service_manager::ServiceManager, signal::Signals},
-    retry::Patience,
+    retry::RetryPolicy,
 };
 
 #[derive(Debug)]
@@ -65,12 +60,11 @@ pub(crate) struct Settings {
     pub(crate) filters: Filters,
     pub(crate) until: Until,
     pub(crate) policy: Policy,
-    pub(crate) patience: Patience,
+    pub(crate) retry: RetryPolicy,
     pub(crate) output: Destination,
     pub(crate) time_limit: TimeLimit,
     pub(crate) grace: Duration,
-    pub(crate) account: Arc<Account>,
-    /// Receives the spans of attempts for tracing.
+    pub(crate) status: Arc<ConductorStatus>,
     pub(crate) spans: Option<SpanFile>,
     /// Variables of ours that no command may inherit.
     pub(crate) withheld: Vec<&'static str>,
@@ -95,7 +89,6 @@ pub(crate) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// Returns the timeout of a job; `None` if no source sets one.
     fn of(self, own: Option<Duration>) -> Option<Duration> {
         let wanted = own.or(self.usual);
         wanted.into_iter().chain(self.most).min()
@@ -129,12 +122,11 @@ pub(crate) enum Halted {
 pub(crate) async fn conduct(
     board: Arc<dyn Board>,
     settings: Settings,
-    reporter: Reporter,
     signals: &mut Signals,
     steering: Steering<'_>,
-) -> Result<Tally, Halted> {
-    Signals::heed_children()?;
-    let shared = Arc::new(Shared::new(board, settings, reporter)?);
+) -> Result<(), Halted> {
+    Signals::catch_child_signal()?;
+    let shared = Arc::new(Shared::new(board, settings)?);
     let mut service = Service::new(&shared, steering);
     let done = tokio::select! {
         biased;
@@ -145,25 +137,25 @@ pub(crate) async fn conduct(
     done
 }
 
-async fn work(shared: &Arc<Shared>, signals: &mut Signals) -> Result<Tally, Halted> {
+async fn work(shared: &Arc<Shared>, signals: &mut Signals) -> Result<(), Halted> {
     let settings = &shared.settings;
     let mut lease_term = LeaseTerm::new(settings.lease);
     let conductor = Conductor {
-        told: registration::told(settings),
+        told: registration::initial_entry(settings),
         ..settings.conductor.clone()
     };
     let registered = registration::register(&conductor, shared, &mut lease_term);
     tokio::select! {
         biased;
-        _ = signals.next() => return Ok(Tally::default()),
+        _ = signals.next() => return Ok(()),
         registered = registered => registered?,
     }
-    shared.account.registered.send_replace(true);
+    shared.status.registered.send_replace(true);
     let name = settings.conductor.name.as_str();
     let note = Note::new("conducting")
         .with("conductor", name)
         .with("board", shared.board.name());
-    shared.reporter.tell(note.with("jobs", settings.jobs));
+    shared.status.log(note.with("jobs", settings.jobs));
     Supervisor::start(Arc::clone(shared), lease_term, conductor.told)
         .lead(signals)
         .await

@@ -53,7 +53,7 @@ impl fmt::Display for Tag {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub(crate) enum OutputStream {
     Output,
     Errors,
 }
@@ -133,12 +133,12 @@ pub(super) fn not_kept(job: Option<&Arc<Tag>>, reason: String) -> Note {
 }
 
 #[derive(Debug)]
-pub(crate) enum Progress {
+pub(crate) enum LogItem {
     Note(Note),
     /// A line of a command, or a piece of a very long one, without its end.
     Line {
         job: Arc<Tag>,
-        stream: Stream,
+        stream: OutputStream,
         text: Vec<u8>,
     },
     Bytes(Arc<Log>, Vec<u8>),
@@ -151,69 +151,65 @@ pub(crate) enum Progress {
 /// Reporting never waits: a slow reader must not delay renewals.
 #[derive(Debug, Clone)]
 pub(crate) struct Reporter {
-    sender: mpsc::Sender<Progress>,
+    sender: mpsc::Sender<LogItem>,
     /// Whether notes are wanted besides the output of commands.
-    tells: bool,
+    has_notes: bool,
     missed: Arc<std::sync::atomic::AtomicU64>,
 }
 
 impl Reporter {
-    pub(crate) fn new() -> (Self, mpsc::Receiver<Progress>) {
+    pub(crate) fn new() -> (Self, mpsc::Receiver<LogItem>) {
         let (sender, receiver) = mpsc::channel(ROOM);
-        let missed = Arc::default();
-        let tells = true;
-        (
-            Self {
-                sender,
-                tells,
-                missed,
-            },
-            receiver,
-        )
+        let reporter = Self {
+            sender,
+            has_notes: true,
+            missed: Arc::default(),
+        };
+        (reporter, receiver)
     }
 
     /// From here on passes on only the output of commands.
     pub(crate) fn hush(&mut self) {
-        self.tells = false;
+        self.has_notes = false;
     }
 
     /// Sends a note. Without room it counts the note, and reports the count later.
-    pub(crate) fn tell(&self, note: Note) {
+    pub(crate) fn report(&self, note: Note) {
         use std::sync::atomic::Ordering::Relaxed;
-        if !self.tells {
+        if !self.has_notes {
             return;
         }
         let missed = self.missed.swap(0, Relaxed);
-        if missed > 0 && self.sender.try_send(Progress::Missed(missed)).is_err() {
+        if missed > 0 && self.sender.try_send(LogItem::Missed(missed)).is_err() {
             self.missed.fetch_add(missed, Relaxed);
         }
-        if let Err(TrySendError::Full(_)) = self.sender.try_send(Progress::Note(note)) {
+        if let Err(TrySendError::Full(_)) = self.sender.try_send(LogItem::Note(note)) {
             self.missed.fetch_add(1, Relaxed);
         }
     }
 
     pub(crate) async fn finish(&self) {
         let (sender, shown) = oneshot::channel();
-        self.hand(Progress::End(sender)).await;
+        self.hand(LogItem::End(sender)).await;
         // The receiver may be gone; do not wait for it.
         let _ = shown.await;
     }
 
     /// Appends to a file. Without room for some time, it counts as a missed note.
     pub(super) async fn write(&self, file: &Arc<Log>, bytes: Vec<u8>) {
-        let handed = self.hand(Progress::Bytes(Arc::clone(file), bytes));
+        let handed = self.hand(LogItem::Bytes(Arc::clone(file), bytes));
         if time::timeout(PATIENCE, handed).await.is_err() {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    async fn hand(&self, progress: Progress) {
+    async fn hand(&self, progress: LogItem) {
         // Without a receiver no one wants the report.
         let _ = self.sender.send(progress).await;
     }
 
     /// Keeps the order. If dropped early, it leaves the remaining reports in `waiting`.
-    pub(super) async fn hand_all(&self, waiting: &mut VecDeque<Progress>) {
+    pub(super) async fn hand_all(&self, waiting: &mut VecDeque<LogItem>) {
         while !waiting.is_empty() {
             match self.sender.reserve().await {
                 Ok(room) => {
@@ -236,19 +232,19 @@ mod tests {
     async fn overflowing_notes_are_counted() {
         let (reporter, mut receiver) = Reporter::new();
         for _ in 0..ROOM + 3 {
-            reporter.tell(Note::new("a"));
+            reporter.report(Note::new("a"));
         }
         for _ in 0..2 {
             receiver.recv().await;
         }
-        reporter.tell(Note::new("b"));
+        reporter.report(Note::new("b"));
         let mut last = Vec::new();
         while let Ok(progress) = receiver.try_recv() {
             last.push(progress);
         }
         assert!(matches!(
             &last[last.len() - 2..],
-            [Progress::Missed(3), Progress::Note(note)] if note.event == "b"
+            [LogItem::Missed(3), LogItem::Note(note)] if note.event == "b"
         ));
     }
 }

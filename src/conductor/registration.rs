@@ -5,17 +5,14 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{self, Instant};
 
 use super::{
-    Settings,
-    outage::{self, Outage, is_away, is_final_at_first},
-    progress::{Note, Reporter},
-    shared::Shared,
-    shutdown::Shutdown,
+    Settings, policy::Policy, progress::Note, shared::Shared, shutdown::Shutdown,
+    status::ConductorStatus,
 };
 use crate::{
     board::{Board, BoardError, Result},
     duration,
     job::{Conductor, Course, Takes, Told},
-    process::living::this_process,
+    process::group::this_process,
 };
 
 /// A dead conductor's entry is gone after this long.
@@ -28,7 +25,7 @@ const MOMENT: Duration = Duration::from_secs(1);
 const WHILE: Duration = Duration::from_secs(10);
 
 /// Returns the constant part of the status, with the present handlers.
-pub(super) fn told(settings: &Settings) -> Told {
+pub(super) fn initial_entry(settings: &Settings) -> Told {
     let course = match settings.until.drained {
         true => Course::Draining,
         false => Course::Working,
@@ -40,56 +37,52 @@ pub(super) fn told(settings: &Settings) -> Told {
         lease: Some(settings.lease.as_secs_f64()),
         running: Some(0),
         course,
-        takes: Some(Takes {
-            filters: settings.filters.texts(),
-            ..settings.policy.told(&settings.patience)
-        }),
+        takes: Some(takes(settings, &settings.policy)),
         ..Told::default()
     }
 }
 
+fn takes(settings: &Settings, policy: &Policy) -> Takes {
+    Takes {
+        filters: settings.filters.texts(),
+        ..policy.published(&settings.retry)
+    }
+}
+
 /// Publishes changes forever, at a limited rate.
-pub(super) async fn tell(shared: Arc<Shared>, mut last: Told) {
+pub(super) async fn publish(shared: Arc<Shared>, mut last: Told) {
     let mut policy = shared.policy.subscribe();
     let (course, mut takes) = (last.course, last.takes.clone());
     let (mut looked, mut heard) = (Instant::now(), Instant::now());
     loop {
         time::sleep(MOMENT).await;
-        let mut told = last.clone();
-        told.course = match *shared.shutdown.borrow() {
+        let mut entry = last.clone();
+        entry.course = match *shared.shutdown.borrow() {
             Shutdown::NotYet => course,
             Shutdown::Quiet => Course::Quiet,
             Shutdown::Finish | Shutdown::Abort(_) => Course::Ending,
         };
-        shared.account.add_to(&mut told);
-        told.passed_over = shared.passed_over.told();
+        shared.status.publish_in(&mut entry);
         if looked.elapsed() >= WHILE || policy.has_changed().unwrap_or_default() {
-            let seen = Takes {
-                filters: takes
-                    .as_ref()
-                    .map_or_else(Vec::new, |it| it.filters.clone()),
-                ..policy.borrow_and_update().told(&shared.settings.patience)
-            };
+            let seen = self::takes(&shared.settings, &policy.borrow_and_update());
             if takes.replace(seen) != takes {
                 // A handler came or was mended: skipped jobs are looked at again.
                 shared.policy.send_modify(|_| ());
             }
             looked = Instant::now();
         }
-        told.takes.clone_from(&takes);
-        if told == last && heard.elapsed() < shared.settings.refresh() {
+        entry.takes.clone_from(&takes);
+        if entry == last && heard.elapsed() < shared.settings.refresh() {
             continue;
         }
-        let answer = shared.board.tell(&told).await;
-        if shared.account.contact.tell(&answer) {
-            shared.reporter.tell(Note::new("board_reached"));
-        }
+        let answer = shared.board.tell(&entry).await;
+        shared.status.contact.published(&answer);
         match answer {
-            Ok(()) => (last, heard) = (told, Instant::now()),
+            Ok(()) => (last, heard) = (entry, Instant::now()),
             Err(error) => {
                 // Other parts may have no reason to contact the board.
-                if is_away(&error) {
-                    outage::lost(&shared.account.contact, &shared.reporter, &error);
+                if error.is_away() {
+                    shared.status.contact.lose(&error);
                 }
                 time::sleep(shared.settings.refresh()).await;
             }
@@ -104,12 +97,12 @@ pub(super) async fn register(
     lease_term: &mut LeaseTerm,
 ) -> Result<(), BoardError> {
     let board = &*shared.board;
-    let mut outage = Outage::new(shared);
+    let mut outage = shared.outage();
     let mut taken_since = None;
     loop {
         let entered = async {
             // First of all: the entry may share the session that keeps the claims.
-            lease_term.ask(board, &shared.reporter).await?;
+            lease_term.ask(board, &shared.status).await?;
             board.register(conductor).await
         };
         match entered.await {
@@ -120,7 +113,7 @@ pub(super) async fn register(
             Err(error @ BoardError::NameTaken { .. }) => {
                 outage.is_over();
                 if taken_since.is_none() {
-                    shared.reporter.tell(taken(board, &conductor.name).await);
+                    shared.status.log(taken(board, &conductor.name).await);
                 }
                 let since = *taken_since.get_or_insert_with(Instant::now);
                 if since.elapsed() > LONGEST {
@@ -128,7 +121,7 @@ pub(super) async fn register(
                 }
                 time::sleep(PAUSE).await;
             }
-            Err(error) if is_final_at_first(&error) => return Err(error),
+            Err(error) if error.is_final_at_first() => return Err(error),
             Err(error) => {
                 outage.begin(&error);
                 outage.pause().await;
@@ -164,13 +157,17 @@ impl LeaseTerm {
     }
 
     /// Prepares for claims, and returns the current lease duration. Reports changes of it.
-    pub(super) async fn ask(&mut self, board: &dyn Board, reporter: &Reporter) -> Result<Duration> {
+    pub(super) async fn ask(
+        &mut self,
+        board: &dyn Board,
+        status: &ConductorStatus,
+    ) -> Result<Duration> {
         let granted = board.lease_term(self.wanted).await?;
         if std::mem::replace(&mut self.granted, granted) != granted {
             let note = Note::new("lease_granted")
                 .with("wanted", duration::exact(self.wanted))
                 .with("granted", duration::exact(granted));
-            reporter.tell(note);
+            status.log(note);
         }
         Ok(granted)
     }

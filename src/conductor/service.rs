@@ -10,13 +10,14 @@ use serde_json::json;
 use tokio::time::{self, Instant};
 
 use super::{
-    account::tell_state,
     policy::{Policy, excerpt},
     progress::Note,
     shared::Shared,
     shutdown::{GRACE, Shutdown},
 };
 use crate::process::signal::Signals;
+
+const READY: &str = "READY=1";
 
 const MOMENT: Duration = Duration::from_secs(1);
 
@@ -46,20 +47,14 @@ pub(super) struct Service<'a> {
     steering: Steering<'a>,
     /// The longest extension of the shutdown, and its start.
     end: (Duration, Option<Instant>),
-    told: Told,
+    /// The notifications of a lasting state that were sent.
+    sent: Vec<String>,
+    /// The last contact with the board that was sent.
+    contact: Option<Instant>,
     /// Why the last reload failed.
     not_reloaded: Option<String>,
     /// Whether a failed notification was reported.
     has_complained: bool,
-}
-
-#[derive(Default, Clone)]
-struct Told {
-    is_ready: bool,
-    is_stopping: bool,
-    status: String,
-    /// The last contact with the board that was reported.
-    contact: Option<Instant>,
 }
 
 impl<'a> Service<'a> {
@@ -70,7 +65,8 @@ impl<'a> Service<'a> {
             steering,
             // By then every claim has been settled or has expired.
             end: (settings.grace + GRACE + settings.lease, None),
-            told: Told::default(),
+            sent: Vec::new(),
+            contact: None,
             not_reloaded: None,
             has_complained: false,
         }
@@ -78,10 +74,10 @@ impl<'a> Service<'a> {
 
     /// Reports changes and handles signals, forever.
     pub(super) async fn attend(&mut self) -> Infallible {
-        let mut registered = self.shared.account.registered.subscribe();
+        let mut registered = self.shared.status.registered.subscribe();
         let mut shutdown = self.shared.shutdown.subscribe();
         loop {
-            self.tell();
+            self.notify();
             tokio::select! {
                 _ = registered.changed() => {}
                 _ = shutdown.changed() => {}
@@ -95,7 +91,7 @@ impl<'a> Service<'a> {
         match signal {
             Signal::USR1 => self.turn_quiet(),
             Signal::HUP => self.reload(),
-            _ => tell_state(self.shared),
+            _ => self.shared.status.log_all(),
         }
     }
 
@@ -107,7 +103,7 @@ impl<'a> Service<'a> {
                 Shutdown::Finish | Shutdown::Abort(_) => return false,
             };
             *shutdown = next;
-            self.shared.reporter.tell(Note::new(event));
+            self.shared.status.log(Note::new(event));
             true
         });
     }
@@ -117,15 +113,16 @@ impl<'a> Service<'a> {
         if self.shared.shutdown.borrow().is_ending() {
             return;
         }
+        let is_ready = |line: &String| line == READY;
         if let Some(manager) = &self.shared.settings.service_manager
-            && self.told.is_ready
+            && self.sent.iter().any(is_ready)
         {
             let now = clock_gettime(ClockId::Monotonic);
             let now = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
             let lines = ["RELOADING=1".to_owned(), format!("MONOTONIC_USEC={now}")];
             // Without it the manager ignores the end of the reload.
-            let _ = manager.tell(&lines);
-            self.told.is_ready = false;
+            let _ = manager.notify(&lines);
+            self.sent.retain(|line| !is_ready(line));
         }
         let read = (self.steering.reload)();
         let note = match &read {
@@ -133,7 +130,7 @@ impl<'a> Service<'a> {
             Ok(read) => Note::new("reloaded").with("needs_restart", json!(read.needs_restart)),
             Err(reason) => Note::new("not_reloaded").with("reason", reason.as_str()),
         };
-        self.shared.reporter.tell(note);
+        self.shared.status.log(note);
         self.not_reloaded = match read {
             Ok(read) => {
                 self.shared.policy.send_replace(Arc::new(read.policy));
@@ -145,56 +142,50 @@ impl<'a> Service<'a> {
 
     pub(super) fn leave(&mut self) {
         self.shared.shutdown.send_replace(Shutdown::Finish);
-        self.tell();
+        self.notify();
     }
 
-    fn tell(&mut self) {
+    fn notify(&mut self) {
         let Some(manager) = &self.shared.settings.service_manager else {
             return;
         };
-        let now = Told {
-            is_ready: *self.shared.account.registered.borrow(),
-            is_stopping: self.shared.shutdown.borrow().is_ending(),
-            status: self.status(),
-            contact: self.shared.account.contact.last(),
-        };
-        let mut lines = Vec::new();
-        if now.is_ready && !self.told.is_ready {
-            lines.push("READY=1".to_owned());
-        }
-        if now.is_stopping {
-            let is_new = !self.told.is_stopping;
-            lines.extend(is_new.then(|| "STOPPING=1".to_owned()));
-            let since = self.end.1.get_or_insert_with(Instant::now);
-            if since.elapsed() < self.end.0 {
-                lines.push(EXTENSION.to_owned());
-            }
-        }
-        if now.status != self.told.status {
-            lines.push(format!("STATUS={}", now.status));
+        let contact = self.shared.status.contact.last();
+        let is_ready = *self.shared.status.registered.borrow();
+        let is_stopping = self.shared.shutdown.borrow().is_ending();
+        let state = [
+            is_ready.then(|| READY.to_owned()),
+            is_stopping.then(|| "STOPPING=1".to_owned()),
+            Some(format!("STATUS={}", self.status())),
+        ];
+        let state: Vec<_> = state.into_iter().flatten().collect();
+        let news = state.iter().filter(|line| !self.sent.contains(line));
+        let mut lines: Vec<_> = news.cloned().collect();
+        if is_stopping && self.end.1.get_or_insert_with(Instant::now).elapsed() < self.end.0 {
+            lines.push(EXTENSION.to_owned());
         }
         // Only contact with the board is a sign of life: a conductor without a board runs no jobs.
-        if manager.watchdog.is_some() && now.contact > self.told.contact {
+        if manager.watchdog.is_some() && contact > self.contact {
             lines.push("WATCHDOG=1".to_owned());
         }
         if lines.is_empty() {
             return;
         }
-        match manager.tell(&lines) {
-            Ok(()) => self.told = now,
+        match manager.notify(&lines) {
+            Ok(()) => (self.sent, self.contact) = (state, contact),
             // The next notification follows in a moment.
             Err(error) if !std::mem::replace(&mut self.has_complained, true) => {
-                self.shared.reporter.tell(not_notified(&error));
+                self.shared.status.log(not_notified(&error));
             }
             Err(_) => {}
         }
     }
 
     fn status(&self) -> String {
-        let (running, (jobs, or_more)) = self.shared.account.work();
-        let lost = self.shared.account.contact.trouble();
+        let status = &self.shared.status;
+        let (running, (jobs, or_more)) = status.work(|work| (work.runs.len(), work.queue));
+        let lost = status.contact.trouble();
         let running = format!("{running} of {} running", self.shared.settings.jobs);
-        let is_registered = *self.shared.account.registered.borrow();
+        let is_registered = *status.registered.borrow();
         let work = match *self.shared.shutdown.borrow() {
             _ if !is_registered => "not registered yet".to_owned(),
             Shutdown::NotYet => match (jobs, or_more) {

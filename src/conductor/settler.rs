@@ -3,11 +3,7 @@
 pub(super) mod refused;
 pub(super) mod releaser;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use tokio::{
@@ -15,18 +11,18 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use self::refused::Refused;
+use self::refused::RefusedSettlements;
 use super::{
-    attempt::{Attempt, Finished, capture::Destination},
-    meter::End,
-    outage::{Outage, is_final},
-    progress::{Note, Tag},
+    attempt::{FinishedAttempt, JobAttempt, capture::Destination},
+    meter::AttemptResult,
+    progress::Note,
     shared::Shared,
 };
 use crate::{
     board::{BoardError, backlog::Candidate},
-    job::{Aftermath, Failure, Identity, JobKey, Outcome, Settlement},
+    job::{Aftermath, Failure, Outcome, Settlement},
     lease::Lost,
+    worker::HeldJob,
 };
 
 const MOST: usize = 256;
@@ -34,80 +30,43 @@ const MOST: usize = 256;
 /// How long due jobs wait for more.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// How many failed jobs the final summary names.
-const MOST_NAMED: usize = 5;
-
-/// How many failing jobs an endless conductor remembers: other conductors may finish them.
-const MOST_FAILING: usize = 1000;
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) ran: u64,
-    pub(crate) consumed: u64,
-    pub(crate) abandoned: u64,
-    pub(crate) trashed: u64,
-    /// Claims lost while their commands ran.
-    pub(crate) lost: u64,
-    /// Jobs that ran and that the board did not let us settle.
-    pub(crate) unsettled: u64,
-    /// The number of skipped jobs per reason.
-    pub(crate) passed_over: BTreeMap<String, u64>,
-    pub(super) has_refused: bool,
-    /// Jobs that failed, went back to the board and have not ended since.
-    failing: HashMap<JobKey, Arc<Tag>>,
-    /// The first few in the trash.
-    given_up: Vec<Arc<Tag>>,
-}
-
-impl Tally {
-    /// Whether a job failed or remains unsettled.
-    pub(crate) fn has_failures(&self) -> bool {
-        let is_incomplete = self.unsettled > 0 || self.has_refused;
-        self.failed() > 0 || is_incomplete
-    }
-
-    /// Returns how many jobs are in the trash or still failing.
-    pub(crate) fn failed(&self) -> u64 {
-        self.trashed + self.failing.len() as u64
-    }
-
-    pub(crate) fn failed_jobs(&self) -> Vec<&Tag> {
-        let mut failing: Vec<&Tag> = self.failing.values().map(|tag| &**tag).collect();
-        failing.sort_unstable_by_key(|tag| (&tag.name, &tag.uuid));
-        let given_up = self.given_up.iter().map(|tag| &**tag);
-        given_up.chain(failing).take(MOST_NAMED).collect()
-    }
-}
-
 pub(super) struct Settler {
-    pub(super) shared: Arc<Shared>,
-    pub(super) finished: UnboundedReceiver<Finished>,
+    shared: Arc<Shared>,
+    finished: UnboundedReceiver<FinishedAttempt>,
     /// Returns released jobs to the picker.
-    pub(super) returned: UnboundedSender<Candidate>,
-    /// Whether it counts all jobs that are still failing.
-    pub(super) remembers_failures: bool,
-    pub(super) tally: Tally,
+    returned: UnboundedSender<Candidate>,
     /// Settlements that the board rejects for a reason other than the claim.
-    pub(super) refused: Refused,
+    refused: RefusedSettlements,
     /// Whether the missing history was reported.
-    pub(super) has_told_of_forgetting: bool,
+    has_reported_forgetting: bool,
 }
 
-pub(super) struct Due {
-    pub(super) attempt: Attempt,
+pub(super) struct DueSettlement {
+    pub(super) attempt: JobAttempt,
     pub(super) outcome: Outcome,
-    /// Seconds, if the command ran.
-    took: Option<f64>,
-    max_attempts: u32,
     /// Whether the board may have settled it without our receiving the reply.
     is_unconfirmed: bool,
 }
 
 impl Settler {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        finished: UnboundedReceiver<FinishedAttempt>,
+        returned: UnboundedSender<Candidate>,
+    ) -> Self {
+        Self {
+            shared,
+            finished,
+            returned,
+            refused: RefusedSettlements::default(),
+            has_reported_forgetting: false,
+        }
+    }
+
     /// Returns only errors that no retry can fix. Unsettled claims expire.
-    pub(super) async fn run(mut self) -> (Tally, Option<BoardError>) {
-        let mut due: Vec<Due> = Vec::new();
-        let mut outage = Outage::new(&self.shared);
+    pub(super) async fn run(mut self) -> Result<(), BoardError> {
+        let mut due: Vec<DueSettlement> = Vec::new();
+        let mut outage = self.shared.outage();
         let mut is_open = true;
         loop {
             if due.is_empty() {
@@ -121,7 +80,7 @@ impl Settler {
             }
             if !is_open && due.is_empty() && self.refused.is_hopeless() {
                 self.leave_refused();
-                return (self.tally, None);
+                return Ok(());
             }
             self.gather(&mut due).await;
             due = self.drop_lost(due);
@@ -141,12 +100,12 @@ impl Settler {
                 Ok(()) if due.is_empty() => outage.is_over(),
                 // Every job got an answer, but not all as expected: retry later.
                 Ok(()) => outage.pause().await,
-                Err(error) if is_final(&error) => {
+                Err(error) if error.is_final() => {
                     for due in due {
-                        self.shared.in_flight.put_down(&due.attempt.job.key);
+                        self.shared.in_flight.put_down(&due.attempt.held.job.key);
                     }
                     self.leave_refused();
-                    return (self.tally, Some(error));
+                    return Err(error);
                 }
                 Err(error) => {
                     outage.begin(&error);
@@ -157,7 +116,7 @@ impl Settler {
     }
 
     /// Waits a moment for more, if other jobs are running: each exchange is as expensive as a job.
-    async fn gather(&mut self, due: &mut Vec<Due>) {
+    async fn gather(&mut self, due: &mut Vec<DueSettlement>) {
         let end = Instant::now() + MOMENT;
         while due.len() < MOST && self.shared.in_flight.count() > due.len() {
             match timeout_at(end, self.finished.recv()).await {
@@ -168,43 +127,37 @@ impl Settler {
     }
 
     /// Accepts a finished job. A lost claim is not ours to settle.
-    fn take(&mut self, finished: Finished) -> Option<Due> {
-        self.tally.ran += u64::from(finished.has_run);
-        if finished.has_run {
-            self.shared.account.ran(finished.took);
+    fn take(&mut self, FinishedAttempt { attempt, end }: FinishedAttempt) -> Option<DueSettlement> {
+        if let Some(took) = attempt.took {
+            (self.shared.status).work(|work| work.measured.runs.add(took));
         }
-        let took =
-            (finished.has_run).then(|| (finished.took.as_secs_f64() * 1000.0).round() / 1000.0);
-        match finished.end {
+        let outcome = match end {
             Err(lost) => {
-                self.lose(&finished.attempt, &lost);
-                None
+                self.lose(&attempt, &lost);
+                return None;
             }
-            Ok(outcome) => {
-                if let Some(took) = took {
-                    let mut note = Note::new("running_end")
-                        .of(&finished.attempt.tag)
-                        .with("seconds", took);
-                    if let Some(failure) = outcome.failure() {
-                        note = note.with("failure", failure.headline());
-                    }
-                    self.shared.reporter.tell(note);
-                }
-                Some(Due {
-                    attempt: finished.attempt,
-                    outcome,
-                    took,
-                    max_attempts: finished.max_attempts,
-                    is_unconfirmed: false,
-                })
+            Ok(outcome) => outcome,
+        };
+        if let Some(took) = attempt.seconds() {
+            let mut note = Note::new("running_end")
+                .of(&attempt.tag)
+                .with("seconds", took);
+            if let Some(failure) = outcome.failure() {
+                note = note.with("failure", failure.headline());
             }
+            self.shared.status.log(note);
         }
+        Some(DueSettlement {
+            attempt,
+            outcome,
+            is_unconfirmed: false,
+        })
     }
 
     /// Drops claims that expired while the board was silent: another client may hold them by now.
-    fn drop_lost(&mut self, due: Vec<Due>) -> Vec<Due> {
+    fn drop_lost(&mut self, due: Vec<DueSettlement>) -> Vec<DueSettlement> {
         due.into_iter()
-            .filter_map(|mut due| match due.attempt.lease.lost_by_now() {
+            .filter_map(|mut due| match due.attempt.held.lease.lost_by_now() {
                 None => Some(due),
                 Some(lost) => {
                     self.lose(&due.attempt, &lost);
@@ -214,57 +167,50 @@ impl Settler {
             .collect()
     }
 
-    fn lose(&mut self, attempt: &Attempt, lost: &Lost) {
-        self.tally.lost += 1;
-        self.shared.account.ended(&attempt.tag.name, End::Lost);
-        self.refused.forget(&attempt.job.key);
+    fn lose(&mut self, attempt: &JobAttempt, lost: &Lost) {
+        let name = &attempt.tag.name;
+        (self.shared.status).work(|work| work.measured.ended(name, AttemptResult::Lost));
+        self.refused.forget(&attempt.held.job.key);
         let reason = match std::error::Error::source(lost) {
             Some(source) => format!("{lost}: {source}"),
             None => lost.to_string(),
         };
         let note = Note::new("claim_lost").of(&attempt.tag);
-        self.shared.reporter.tell(note.with("reason", reason));
+        self.shared.status.log(note.with("reason", reason));
         // The board may still list the claim as ours: its data may have come back, or a renewal arrived unanswered.
         // It counts as expired.
-        let key = &attempt.job.key;
+        let key = &attempt.held.job.key;
         self.shared.in_flight.let_slip(key, Aftermath::None);
     }
 
     /// Reports that a job is released and may be claimed again.
-    fn give_back(&self, attempt: &Attempt, not_before: Option<DateTime<Utc>>) {
-        let key = &attempt.job.key;
+    fn give_back(&self, attempt: &JobAttempt, not_before: Option<DateTime<Utc>>) {
+        let key = &attempt.held.job.key;
         self.shared.in_flight.put_down(key);
         // No picker runs while the conductor shuts down.
         let _ = self.returned.send(Candidate {
             key: key.clone(),
-            rank: attempt.job.rank(),
+            rank: attempt.held.job.rank(),
             not_before,
             // The key may belong to another posting by now.
             is_vetted: false,
         });
     }
 
-    async fn settle(&mut self, due: &mut Vec<Due>) -> Result<(), BoardError> {
+    async fn settle(&mut self, due: &mut Vec<DueSettlement>) -> Result<(), BoardError> {
         if due.is_empty() {
             return Ok(());
         }
-        let settlements: Vec<_> = due
-            .iter()
-            .map(
-                |Due {
-                     attempt, outcome, ..
-                 }| {
-                    let claim = (&self.shared.owner, &attempt.fence);
-                    let job = || Identity::from(&attempt.job);
-                    Settlement::of_command(&attempt.job.key, job, outcome, claim)
-                },
-            )
-            .collect();
+        let settlement = |due: &DueSettlement| {
+            let HeldJob { job, fence, .. } = &due.attempt.held;
+            Settlement::of_command(job, &due.outcome, (&self.shared.owner, fence))
+        };
+        let settlements: Vec<_> = due.iter().map(settlement).collect();
         let answers = match self.shared.board.settle(&settlements).await {
             Ok(answers) => answers,
-            Err(error) if is_refusal(&error) && !is_final(&error) => {
+            Err(error) if is_refusal(&error) && !error.is_final() => {
                 let due = due.drain(..);
-                due.for_each(|due| self.refused.add(due, &error, &self.shared.reporter));
+                due.for_each(|due| self.refused.add(due, &error, &self.shared.status));
                 return Ok(());
             }
             Err(error) => {
@@ -280,7 +226,7 @@ impl Settler {
         for mut item in due.drain(..) {
             match answers.next() {
                 Some(Ok(settled)) => {
-                    self.tell_of_forgetting(settled.forgotten);
+                    self.report_forgetting(settled.forgotten);
                     self.done(item);
                 }
                 Some(Err(error)) if error.is_about_the_claim() => {
@@ -290,7 +236,7 @@ impl Settler {
                     }
                 }
                 Some(Err(error)) if is_refusal(&error) => {
-                    self.refused.add(item, &error, &self.shared.reporter);
+                    self.refused.add(item, &error, &self.shared.status);
                 }
                 Some(Err(error)) => {
                     item.is_unconfirmed |= may_be_done(&error);
@@ -305,55 +251,36 @@ impl Settler {
     }
 
     /// Warns once if the board keeps no history of ended jobs.
-    fn tell_of_forgetting(&mut self, why: Option<String>) {
+    fn report_forgetting(&mut self, why: Option<String>) {
         if let Some(why) = why
-            && !std::mem::replace(&mut self.has_told_of_forgetting, true)
+            && !std::mem::replace(&mut self.has_reported_forgetting, true)
         {
             let note = Note::new("not_remembered").with("reason", why);
-            self.shared.reporter.tell(note);
+            self.shared.status.log(note);
         }
     }
 
-    fn done(&mut self, due: Due) {
-        let Due {
-            attempt,
-            outcome,
-            took,
-            max_attempts,
-            ..
+    fn done(&mut self, due: DueSettlement) {
+        let DueSettlement {
+            attempt, outcome, ..
         } = due;
-        let key = &attempt.job.key;
+        let key = &attempt.held.job.key;
         self.refused.forget(key);
-        let (event, count) = match outcome {
-            Outcome::Consume | Outcome::GiveUp(_) => ("job_consumed", &mut self.tally.consumed),
-            Outcome::Trash(_) | Outcome::Spent(_) => ("job_trashed", &mut self.tally.trashed),
-            Outcome::Abandon(Aftermath::Postponed { .. }) => {
-                ("job_postponed", &mut self.tally.abandoned)
-            }
-            Outcome::Abandon(_) => ("job_abandoned", &mut self.tally.abandoned),
+        let event = match outcome {
+            Outcome::Consume | Outcome::GiveUp(_) => "job_consumed",
+            Outcome::Trash(_) | Outcome::Spent(_) => "job_trashed",
+            Outcome::Abandon(Aftermath::Postponed { .. }) => "job_postponed",
+            Outcome::Abandon(_) => "job_abandoned",
         };
-        *count += 1;
-        (self.shared.account).ended(&attempt.tag.name, End::from(&outcome));
-        match outcome {
-            Outcome::Abandon(Aftermath::Failed { .. }) => {
-                if self.remembers_failures || self.tally.failing.len() < MOST_FAILING {
-                    (self.tally.failing).insert(key.clone(), Arc::clone(&attempt.tag));
-                }
-            }
-            Outcome::Abandon(_) => {}
-            _ => _ = self.tally.failing.remove(key),
-        }
-        if outcome.is_trash() && self.tally.given_up.len() < MOST_NAMED {
-            self.tally.given_up.push(Arc::clone(&attempt.tag));
-        }
+        self.shared.status.settled(key, &attempt.tag, &outcome);
         let mut note = Note::new(event).of(&attempt.tag);
-        if let Some(took) = took {
+        if let Some(took) = attempt.seconds() {
             note = note.with("seconds", took);
         }
         let failure = outcome.failure();
         if let Some(failure) = failure {
-            note = note.with("attempt", attempt.job.history.attempts);
-            note = note.with("max_attempts", max_attempts);
+            note = note.with("attempt", attempt.held.job.history.attempts);
+            note = note.with("max_attempts", attempt.max_attempts);
             note = note.with("reason", failure.headline());
         }
         // Prefixed lines were printed already.
@@ -364,7 +291,7 @@ impl Settler {
         if let Some(time) = outcome.not_before() {
             note = note.with("not_before", text_of(time));
         }
-        self.shared.reporter.tell(note);
+        self.shared.status.log(note);
         match outcome {
             Outcome::Abandon(_) => self.give_back(&attempt, outcome.not_before()),
             _ => self.shared.in_flight.put_down(key),

@@ -5,38 +5,20 @@ use std::{convert::Infallible, io, sync::Arc};
 use tokio::sync::watch;
 
 use super::{
-    Settings,
-    account::Account,
-    in_flight::InFlight,
-    passed_over::PassedOver,
-    policy::Policy,
-    progress::{Note, Reporter},
-    shutdown::Shutdown,
-    spans::Spans,
+    Settings, contact::Outage, in_flight::InFlight, policy::Policy, progress::Note,
+    shutdown::Shutdown, spans::Spans, status::ConductorStatus,
 };
-use crate::{
-    board::Board,
-    job::Owner,
-    process::{
-        guard::{Guard, Launch, LeftOver},
-        spawn::Spawner,
-    },
-};
+use crate::{board::Board, job::Owner, worker::Worker};
 
 pub(super) struct Shared {
     pub(super) board: Arc<dyn Board>,
     pub(super) settings: Settings,
     pub(super) owner: Owner,
-    pub(super) guard: Arc<Guard>,
-    pub(super) left_over: LeftOver,
+    pub(super) worker: Worker,
     /// The execution policy, until the next reload.
     pub(super) policy: watch::Sender<Arc<Policy>>,
-    /// The inherited environment of all commands: without secrets, with the marks of the conductor.
-    pub(super) spawner: Spawner,
-    pub(super) reporter: Reporter,
     pub(super) in_flight: InFlight,
-    pub(super) passed_over: PassedOver,
-    pub(super) account: Arc<Account>,
+    pub(super) status: Arc<ConductorStatus>,
     pub(super) spans: Option<Spans>,
     pub(super) shutdown: watch::Sender<Shutdown>,
     /// Whether the board was listed, or failed, since claims are allowed.
@@ -44,23 +26,15 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(
-        board: Arc<dyn Board>,
-        mut settings: Settings,
-        reporter: Reporter,
-    ) -> io::Result<Self> {
+    pub(super) fn new(board: Arc<dyn Board>, mut settings: Settings) -> io::Result<Self> {
         let owner = settings.conductor.owner.clone();
         let file = settings.spans.take();
         Ok(Self {
-            guard: Arc::new(Guard::start(Launch::this_program(), &settings.mark)?),
-            left_over: LeftOver::default(),
+            worker: Worker::start(&settings.mark, &owner, &settings.withheld)?,
             policy: watch::Sender::new(Arc::new(settings.policy.clone())),
-            spawner: Spawner::of_conductor(&settings.withheld, &settings.mark, &owner)?,
             owner,
-            reporter,
             in_flight: InFlight::default(),
-            passed_over: PassedOver::default(),
-            account: Arc::clone(&settings.account),
+            status: Arc::clone(&settings.status),
             spans: file.map(|file| Spans::new(file, board.name(), &settings.conductor)),
             shutdown: watch::Sender::new(Shutdown::NotYet),
             has_looked: watch::Sender::new(false),
@@ -73,12 +47,16 @@ impl Shared {
         Arc::clone(&self.policy.borrow())
     }
 
+    pub(super) fn outage(&self) -> Outage {
+        Outage::new(&self.status.contact)
+    }
+
     /// Keeps a guard running, if possible, while this is polled.
     pub(super) async fn tend_guard(&self) -> Infallible {
-        let tell = |why: io::Error| {
+        let report = |why: io::Error| {
             let note = Note::new("not_watched");
-            self.reporter.tell(note.with("reason", why.to_string()));
+            self.status.log(note.with("reason", why.to_string()));
         };
-        self.guard.tend(tell).await
+        self.worker.guard.tend(report).await
     }
 }

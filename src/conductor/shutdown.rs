@@ -39,7 +39,7 @@ pub(super) async fn may_not_claim(shutdown: &mut watch::Receiver<Shutdown>) {
 }
 
 /// Waits until no more jobs may be claimed or started.
-pub(super) async fn told_to_end(shutdown: &mut watch::Receiver<Shutdown>) {
+pub(super) async fn ending(shutdown: &mut watch::Receiver<Shutdown>) {
     // The supervisor is gone: an end as well.
     let _ = shutdown.wait_for(Shutdown::is_ending).await;
 }

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 /// How many short jobs in a row allow claiming ahead.
-const SHORT_ONES: u32 = 8;
+const SHORT_JOBS: u32 = 8;
 
 /// The longest expected wait of a job that is claimed ahead.
 const AHEAD: Duration = Duration::from_millis(40);
@@ -21,12 +21,12 @@ pub(super) struct Slots {
     jobs: usize,
     /// Limits the running jobs among the claimed ones.
     turns: Semaphore,
-    state: Mutex<State>,
+    state: Mutex<SlotUsage>,
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SlotUsage {
     taken: usize,
     /// The recent duration of jobs.
     pace: Duration,
@@ -64,7 +64,7 @@ impl Slots {
     }
 
     /// Stops claiming ahead for a while.
-    pub(super) fn claim_none_ahead(&self) {
+    pub(super) fn stop_claiming_ahead(&self) {
         self.state.lock().seen = 0;
     }
 
@@ -80,7 +80,7 @@ impl Slot {
     }
 
     /// Whether jobs are so short that a leash for each would cost noticeable time.
-    pub(super) fn is_for_short_ones(&self) -> bool {
+    pub(super) fn has_short_jobs(&self) -> bool {
         self.0.state.lock().are_short()
     }
 
@@ -91,8 +91,8 @@ impl Slot {
     }
 
     /// Records that a job waited too long, and stops claiming ahead for a while.
-    pub(super) fn waited_in_vain(&self) {
-        self.0.claim_none_ahead();
+    pub(super) fn waited_too_long(&self) {
+        self.0.stop_claiming_ahead();
     }
 }
 
@@ -103,7 +103,7 @@ impl Drop for Slot {
     }
 }
 
-impl State {
+impl SlotUsage {
     fn free(&self, jobs: usize) -> usize {
         let ahead = self.ahead(jobs);
         let free = (jobs + ahead).saturating_sub(self.taken);
@@ -113,7 +113,7 @@ impl State {
     }
 
     fn are_short(&self) -> bool {
-        self.seen >= SHORT_ONES && self.pace < AHEAD
+        self.seen >= SHORT_JOBS && self.pace < AHEAD
     }
 
     fn ahead(&self, jobs: usize) -> usize {

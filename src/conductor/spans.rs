@@ -13,8 +13,11 @@ use chrono::{DateTime, Utc};
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
-use super::{attempt::Attempt, meter::End, progress::Log};
-use crate::job::{Conductor, Outcome};
+use super::{meter::AttemptResult, progress::Log};
+use crate::{
+    job::{Conductor, Job, Outcome},
+    trace::Span,
+};
 
 #[derive(Debug)]
 pub(crate) struct SpanFile {
@@ -52,12 +55,12 @@ impl Spans {
 
     pub(super) fn line(
         &self,
-        attempt: &Attempt,
+        span: &Span,
+        job: &Job,
         outcome: Option<&Outcome>,
         took: Duration,
-    ) -> Option<Vec<u8>> {
-        let (mut span, link) = attempt.span.as_ref()?.ids();
-        let (job, ended) = (&attempt.job, Utc::now());
+    ) -> Vec<u8> {
+        let ((mut span, link), ended) = (span.ids(), Utc::now());
         let nanos =
             |time: DateTime<Utc>| time.timestamp_nanos_opt().unwrap_or_default().to_string();
         let failure = outcome.and_then(Outcome::failure);
@@ -74,7 +77,9 @@ impl Spans {
             number("jobboard.attempt", i64::from(job.history.attempts)),
             text(
                 "jobboard.outcome",
-                outcome.map_or(End::Lost, End::from).name(),
+                outcome
+                    .map_or(AttemptResult::Lost, AttemptResult::from)
+                    .name(),
             ),
         ];
         let exit_code = failure.and_then(|failure| failure.exit_code);
@@ -102,7 +107,7 @@ impl Spans {
                 "spans": [span],
             }],
         }]});
-        Some(format!("{line}\n").into_bytes())
+        format!("{line}\n").into_bytes()
     }
 }
 

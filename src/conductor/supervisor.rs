@@ -9,11 +9,11 @@ use tokio::{
 
 use super::{
     Halted,
-    attempt::{Attempt, Finished},
-    picker::{self, Won},
+    attempt::{FinishedAttempt, JobAttempt},
+    picker::{self, WonClaim},
     progress::{Note, Tag},
     registration::{self, LeaseTerm},
-    settler::{Settler, Tally, refused::Refused, releaser::Releaser},
+    settler::{Settler, releaser::Releaser},
     shared::Shared,
     shutdown::{GRACE, Shutdown, may_claim, may_not_claim},
 };
@@ -25,12 +25,10 @@ use crate::{
     process::{
         clock::{self, Boottime},
         guard::BEFORE_FIRST,
-        signal::Signals,
+        signal::{ECHO, Signals},
     },
+    worker::HeldJob,
 };
-
-/// A second signal within this time is an echo of the first: a shell and the kernel may both send one.
-const ECHO: Duration = Duration::from_millis(200);
 
 /// The time for a command to exit on an urgent stop.
 const HASTE: Duration = Duration::from_millis(500);
@@ -38,141 +36,137 @@ const HASTE: Duration = Duration::from_millis(500);
 pub(super) struct Supervisor {
     shared: Arc<Shared>,
     keeper: Keeper,
-    won: mpsc::UnboundedReceiver<Won>,
-    finished: mpsc::UnboundedSender<Finished>,
-    picker: Part<board::Result<()>>,
-    settler: Part<(Tally, Option<BoardError>)>,
+    won: mpsc::UnboundedReceiver<WonClaim>,
+    finished: mpsc::UnboundedSender<FinishedAttempt>,
+    picker: BackgroundTask<board::Result<()>>,
+    settler: BackgroundTask<board::Result<()>>,
     releaser: Releaser,
-    releasing: Part<()>,
-    _telling: Part<()>,
+    releasing: BackgroundTask<()>,
+    _publishing: BackgroundTask<()>,
     attempts: JoinSet<()>,
 }
 
 /// A background task. Dropping it stops it.
-struct Part<T>(JoinHandle<T>);
+struct BackgroundTask<T>(JoinHandle<T>);
 
-impl<T> Part<T> {
+impl<T> BackgroundTask<T> {
     async fn end(&mut self) -> Result<T, Halted> {
         (&mut self.0).await.map_err(|_| Halted::Broken)
     }
 }
 
-impl<T> Drop for Part<T> {
+impl<T> Drop for BackgroundTask<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-enum Rest {
+enum StopReason {
     /// The picker has ended: all jobs are done, or the board denies access.
     Picked(board::Result<()>),
     /// The settler has ended: the board denies access.
-    Unsettled(BoardError),
+    SettlerFailed(BoardError),
     Idle,
-    Told,
+    Signal,
 }
 
 impl Supervisor {
-    pub(super) fn start(shared: Arc<Shared>, lease_term: LeaseTerm, told: Told) -> Self {
+    pub(super) fn start(shared: Arc<Shared>, lease_term: LeaseTerm, entry: Told) -> Self {
         let (won_here, won) = mpsc::unbounded_channel();
         let (finished, finished_there) = mpsc::unbounded_channel();
         let (returned_there, returned) = mpsc::unbounded_channel();
-        let account = Arc::clone(&shared.account);
+        let status = Arc::clone(&shared.status);
         let picker = picker::run(Arc::clone(&shared), lease_term, won_here, returned);
         let releaser = Releaser {
             shared: Arc::clone(&shared),
             returned: returned_there.clone(),
         };
-        let settler = Settler {
-            shared: Arc::clone(&shared),
-            finished: finished_there,
-            returned: returned_there,
-            remembers_failures: shared.settings.until.has_end(),
-            tally: Tally::default(),
-            refused: Refused::default(),
-            has_told_of_forgetting: false,
-        };
-        let renewed = move |renewal| account.renewed(renewal);
+        let settler = Settler::new(Arc::clone(&shared), finished_there, returned_there);
+        let renewed = move |renewal| status.work(|work| work.measured.renewed(renewal));
         Self {
-            keeper: Keeper::start_telling(Arc::clone(&shared.board), renewed),
+            keeper: Keeper::start_reporting(Arc::clone(&shared.board), renewed),
             won,
             finished,
-            picker: Part(tokio::spawn(picker)),
-            settler: Part(tokio::spawn(settler.run())),
-            releasing: Part(tokio::spawn(releaser.clone().run())),
+            picker: BackgroundTask(tokio::spawn(picker)),
+            settler: BackgroundTask(tokio::spawn(settler.run())),
+            releasing: BackgroundTask(tokio::spawn(releaser.clone().run())),
             releaser,
-            _telling: Part(tokio::spawn(registration::tell(Arc::clone(&shared), told))),
+            _publishing: BackgroundTask(tokio::spawn(registration::publish(
+                Arc::clone(&shared),
+                entry,
+            ))),
             attempts: JoinSet::new(),
             shared,
         }
     }
 
-    pub(super) async fn lead(mut self, signals: &mut Signals) -> Result<Tally, Halted> {
-        let rest = self.work(signals).await?;
-        match &rest {
-            Rest::Told => self.stop_starting(),
-            Rest::Picked(Err(_)) | Rest::Unsettled(_) => self.abort_by(Boottime::now() + GRACE),
-            Rest::Idle => _ = self.shared.shutdown.send_replace(Shutdown::Finish),
+    pub(super) async fn lead(mut self, signals: &mut Signals) -> Result<(), Halted> {
+        let reason = self.work(signals).await?;
+        match &reason {
+            StopReason::Signal => self.stop_starting(),
+            StopReason::Picked(Err(_)) | StopReason::SettlerFailed(_) => {
+                self.abort_by(Boottime::now() + GRACE)
+            }
+            StopReason::Idle => _ = self.shared.shutdown.send_replace(Shutdown::Finish),
             // The last claimed jobs still have to start.
-            Rest::Picked(Ok(())) => {}
+            StopReason::Picked(Ok(())) => {}
         }
-        self.finish(signals, &rest).await?;
+        self.finish(signals, &reason).await?;
         drop(self.finished);
-        match rest {
-            Rest::Picked(Err(error)) | Rest::Unsettled(error) => Err(error.into()),
-            Rest::Picked(Ok(())) | Rest::Idle | Rest::Told => match self.settler.end().await? {
-                (mut tally, None) => {
-                    tally.passed_over = self.shared.passed_over.counts();
-                    tally.has_refused = self.shared.passed_over.has_refused();
-                    // Restart it, to skip its current pause.
-                    drop(self.releasing);
-                    self.releaser.leave().await;
-                    Ok(tally)
-                }
-                (_, Some(error)) => Err(error.into()),
-            },
-        }
-    }
-
-    async fn work(&mut self, signals: &mut Signals) -> Result<Rest, Halted> {
-        loop {
-            tokio::select! {
-                biased;
-                _ = signals.next() => return Ok(Rest::Told),
-                Some(won) = self.won.recv() => self.perform(won),
-                // A broken attempt would keep its job forever.
-                Some(over) = self.attempts.join_next() => over.map_err(|_| Halted::Broken)?,
-                ended = self.picker.end() => return Ok(Rest::Picked(ended?)),
-                settled = self.settler.end() => return match settled? {
-                    (_, Some(error)) => Ok(Rest::Unsettled(error)),
-                    // It ends after all other parts.
-                    (_, None) => Err(Halted::Broken),
-                },
-                never = self.shared.tend_guard() => match never {},
-                () = idle(&self.shared) => return Ok(Rest::Idle),
+        match reason {
+            StopReason::Picked(Err(error)) | StopReason::SettlerFailed(error) => Err(error.into()),
+            StopReason::Picked(Ok(())) | StopReason::Idle | StopReason::Signal => {
+                self.settler.end().await??;
+                // Restart it, to skip its current pause.
+                drop(self.releasing);
+                self.releaser.leave().await;
+                Ok(())
             }
         }
     }
 
-    fn perform(&mut self, won: Won) {
+    async fn work(&mut self, signals: &mut Signals) -> Result<StopReason, Halted> {
+        loop {
+            tokio::select! {
+                biased;
+                _ = signals.next() => return Ok(StopReason::Signal),
+                Some(won) = self.won.recv() => self.perform(won),
+                // A broken attempt would keep its job forever.
+                Some(over) = self.attempts.join_next() => over.map_err(|_| Halted::Broken)?,
+                ended = self.picker.end() => return Ok(StopReason::Picked(ended?)),
+                settled = self.settler.end() => return match settled? {
+                    Err(error) => Ok(StopReason::SettlerFailed(error)),
+                    // It ends after all other parts.
+                    Ok(()) => Err(Halted::Broken),
+                },
+                never = self.shared.tend_guard() => match never {},
+                () = idle(&self.shared) => return Ok(StopReason::Idle),
+            }
+        }
+    }
+
+    fn perform(&mut self, won: WonClaim) {
         let claimed = won.claimed;
-        self.shared.account.claimed(&claimed.job);
+        self.shared.status.claimed(&claimed.job);
         let claim = Claim {
             key: claimed.job.key.clone(),
             owner: self.shared.owner.clone(),
             fence: Some(claimed.fence.clone()),
             term: won.term,
         };
-        let attempt = Attempt {
+        let attempt = JobAttempt {
             tag: Arc::new(Tag::of(&claimed.job)),
-            job: claimed.job,
-            fence: claimed.fence,
-            lease: self.keeper.hold(claim, won.asked),
-            look_since: match claimed.is_first {
-                true => won.heard - BEFORE_FIRST,
-                false => won.heard,
+            held: HeldJob {
+                job: claimed.job,
+                fence: claimed.fence,
+                lease: self.keeper.hold(claim, won.asked),
+                look_since: match claimed.is_first {
+                    true => won.heard - BEFORE_FIRST,
+                    false => won.heard,
+                },
             },
-            span: None,
+            max_attempts: 0,
+            took: None,
         };
         let (shared, shutdown) = (Arc::clone(&self.shared), self.shared.shutdown.subscribe());
         let finished = self.finished.clone();
@@ -183,10 +177,11 @@ impl Supervisor {
         });
     }
 
-    async fn finish(&mut self, signals: &mut Signals, rest: &Rest) -> Result<(), Halted> {
+    async fn finish(&mut self, signals: &mut Signals, reason: &StopReason) -> Result<(), Halted> {
         let mut last = Boottime::now();
-        let mut hurry = matches!(rest, Rest::Told).then(|| last + self.shared.settings.grace);
-        let mut is_picking = !matches!(rest, Rest::Picked(_));
+        let mut hurry =
+            matches!(reason, StopReason::Signal).then(|| last + self.shared.settings.grace);
+        let mut is_picking = !matches!(reason, StopReason::Picked(_));
         loop {
             while let Ok(won) = self.won.try_recv() {
                 self.perform(won);
@@ -240,7 +235,7 @@ impl Supervisor {
                 .with("jobs", jobs)
                 .with("grace", duration::exact(self.shared.settings.grace)),
         };
-        self.shared.reporter.tell(note);
+        self.shared.status.log(note);
         self.shared.shutdown.send_replace(Shutdown::Finish);
     }
 

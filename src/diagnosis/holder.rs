@@ -10,7 +10,7 @@ use crate::{
     config::Expiry,
     job::{Conductor, Entry, Holding, Lease, MOVER, Owner, Shelf},
     lease::LEASE,
-    process::living::has_ended,
+    process::group::has_ended,
 };
 
 /// The least time left on a renewed claim of a peer: a quarter of the expiry that TaskFlow's users choose by default.

@@ -12,7 +12,7 @@ use super::{
     taker::{Answer, Taker},
 };
 use crate::{
-    conductor::judgement::{Against, admit},
+    conductor::admission::{Against, admit},
     config::Expiry,
     job::{Departure, Entry, Holding, Job, Lease, MOST_RUNS, Malformed, Shelf},
     problem::Code,

@@ -8,7 +8,7 @@ use super::holder::{has_died, is_silent};
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
-        judgement::{Against, admit},
+        admission::{Against, admit},
         policy::Policy,
     },
     job::{Conductor, Course, Entry, Job, Run},

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    Departure, Edit, Entry, Failure, Fence, Identity, JobKey, MoveRecord, Owner, Remark, Shelf,
+    Departure, Edit, Entry, Failure, Fence, Identity, Job, JobKey, MoveRecord, Owner, Remark, Shelf,
 };
 
 /// The result of an attempt, recorded on a job when it is released.
@@ -154,14 +154,13 @@ pub(crate) struct Settlement {
 impl Settlement {
     /// Settles a job under its owner's claim after the command ended.
     pub(crate) fn of_command(
-        key: &JobKey,
-        job: impl FnOnce() -> Identity,
+        job: &Job,
         outcome: &Outcome,
         (owner, fence): (&Owner, &Fence),
     ) -> Self {
         let given_up = (outcome.failure()).filter(|_| !matches!(outcome, Outcome::Abandon(_)));
         Self {
-            job: outcome.is_end().then(job),
+            job: outcome.is_end().then(|| Identity::from(job)),
             remark: given_up.map(|failure| {
                 let action = if outcome.is_trash() {
                     "trashed"
@@ -171,7 +170,7 @@ impl Settlement {
                 Remark::now(action, &owner.text(), Some(&failure.reason))
             }),
             ..Self::of(
-                key.clone(),
+                job.key.clone(),
                 outcome.clone(),
                 Authority::Claim(owner.clone(), fence.clone()),
             )

@@ -20,14 +20,14 @@ use crate::{
     process::{
         clock::{self, Boottime},
         group::Group,
-        guard::{Guard, Limits, Ward},
+        guard::{Deadlines, Guard, Ward},
         label::Label,
     },
 };
 
 #[derive(Debug)]
 pub(super) struct Ledger {
-    entries: Mutex<BTreeMap<u64, Entry>>,
+    entries: Mutex<BTreeMap<u64, LedgerEntry>>,
     /// The number of the next entry, never reused: an answer may still be in transit.
     next: AtomicU64,
     pub(super) changed: Notify,
@@ -36,7 +36,7 @@ pub(super) struct Ledger {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct LedgerEntry {
     claim: Claim,
     /// When we sent the last two granted requests, the last one first.
     ///
@@ -46,14 +46,14 @@ struct Entry {
     lost: oneshot::Sender<Lost>,
 }
 
-impl Entry {
+impl LedgerEntry {
     fn renew_at(&self) -> Boottime {
         self.confirmed[0] + self.claim.term / 3
     }
 
-    fn limits(&self, ledger: &Ledger) -> Limits {
+    fn limits(&self, ledger: &Ledger) -> Deadlines {
         let deadline = self.confirmed[ledger.confirmations - 1] + self.claim.term;
-        Limits::before(deadline, self.claim.term)
+        Deadlines::before(deadline, self.claim.term)
     }
 
     fn lose(self, lost: Lost) {
@@ -78,7 +78,7 @@ impl Ledger {
     /// Adds a claim, and returns its number and the receiver of its loss.
     pub(super) fn add(&self, claim: Claim, asked: Boottime) -> (u64, oneshot::Receiver<Lost>) {
         let (sender, lost) = oneshot::channel();
-        let entry = Entry {
+        let entry = LedgerEntry {
             confirmed: [asked, asked - claim.term / 4],
             claim,
             ward: None,
@@ -115,7 +115,7 @@ impl Ledger {
     pub(super) fn ward(&self, id: u64, label: Label) -> Ward {
         let limits = self.entries.lock().get(&id).map(|entry| entry.limits(self));
         // A lost claim has no time left.
-        let limits = limits.unwrap_or_else(|| Limits::before(Boottime::now(), Duration::ZERO));
+        let limits = limits.unwrap_or_else(|| Deadlines::before(Boottime::now(), Duration::ZERO));
         Ward { limits, label }
     }
 
@@ -127,11 +127,15 @@ impl Ledger {
     }
 
     pub(super) fn first_renewal(&self) -> Option<Boottime> {
-        self.entries.lock().values().map(Entry::renew_at).min()
+        self.entries
+            .lock()
+            .values()
+            .map(LedgerEntry::renew_at)
+            .min()
     }
 
     fn first_loss(&self) -> Option<Boottime> {
-        let limits = |entry: &Entry| entry.limits(self).terminate;
+        let limits = |entry: &LedgerEntry| entry.limits(self).terminate;
         self.entries.lock().values().map(limits).min()
     }
 
@@ -172,7 +176,7 @@ impl Ledger {
         ids: &[u64],
         answers: Vec<board::Result<()>>,
         asked: Boottime,
-    ) -> Round {
+    ) -> RenewalRound {
         let mut open = (answers.len() < ids.len()).then_some(None);
         for (&id, answer) in ids.iter().zip(answers) {
             match answer {
@@ -182,7 +186,7 @@ impl Ledger {
                 Err(error) => open = Some(Some(Arc::new(error))),
             }
         }
-        open.map_or(Round::Settled, Round::Open)
+        open.map_or(RenewalRound::Settled, RenewalRound::Open)
     }
 
     /// Extends a claim from the time of the request: the board counts from later on.
@@ -207,7 +211,7 @@ impl Ledger {
     }
 }
 
-pub(super) enum Round {
+pub(super) enum RenewalRound {
     /// Every claim was granted or refused.
     Settled,
     /// Some were neither; the reason is the board's, if it gave one.

@@ -1,6 +1,5 @@
 //! Renews claims, all in one exchange, and notifies the holder of a lost claim.
 
-pub(crate) mod foreground;
 mod ledger;
 #[cfg(test)]
 mod tests;
@@ -10,7 +9,7 @@ use std::{io, pin::pin, sync::Arc, time::Duration};
 use thiserror::Error;
 use tokio::{sync::oneshot, task::JoinSet};
 
-use self::ledger::{Ledger, Round};
+use self::ledger::{Ledger, RenewalRound};
 use crate::{
     backoff::Backoff,
     board::{Board, BoardError},
@@ -23,7 +22,6 @@ use crate::{
     },
 };
 
-/// The usual lease.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// The shortest and the longest pause between failed renewals.
@@ -71,11 +69,11 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     pub(crate) fn start(board: Arc<dyn Board>) -> Self {
-        Self::start_telling(board, |_| {})
+        Self::start_reporting(board, |_| {})
     }
 
     /// Starts the renewals, and reports each exchange.
-    pub(crate) fn start_telling(
+    pub(crate) fn start_reporting(
         board: Arc<dyn Board>,
         renewed: impl Fn(Renewal) + Send + 'static,
     ) -> Self {
@@ -168,12 +166,12 @@ async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)
         }
         let round = renew(&*board, ledger, last.as_ref()).await;
         renewed(Renewal {
-            is_answered: matches!(round, Round::Settled),
+            is_answered: matches!(round, RenewalRound::Settled),
             late: Boottime::now().since(due),
         });
         match round {
-            Round::Settled => (last, backoff) = (None, Backoff::after_one(PAUSE)),
-            Round::Open(error) => {
+            RenewalRound::Settled => (last, backoff) = (None, Backoff::after_one(PAUSE)),
+            RenewalRound::Open(error) => {
                 last = error.or(last);
                 not_before = Boottime::now() + backoff.pause();
             }
@@ -182,7 +180,7 @@ async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)
 }
 
 /// Asks the board once, and gives up claims that expire meanwhile.
-async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>>) -> Round {
+async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>>) -> RenewalRound {
     let (ids, claims) = ledger.claims();
     let asked = Boottime::now();
     // Two attempts fit between the first one and the loss, even if the board is silent.
@@ -195,11 +193,11 @@ async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>
             () = ledger.some_loss() => ledger.expire(last),
             () = ledger.changed.notified() => {}
             answer = &mut call => break answer,
-            () = clock::sleep_until(patience) => return Round::Open(None),
+            () = clock::sleep_until(patience) => return RenewalRound::Open(None),
         }
     };
     match answer {
         Ok(answers) => ledger.enter(&ids, answers, asked),
-        Err(error) => Round::Open(Some(Arc::new(error))),
+        Err(error) => RenewalRound::Open(Some(Arc::new(error))),
     }
 }

@@ -7,7 +7,7 @@ use super::{
     command::{Command, NotRun},
     group::Group,
     guard::Guard,
-    leash::Answer,
+    leash::StartAnswer,
     spawn::{Bonds, Pipes, Spawned, Spawner},
 };
 use crate::watched_fd::WatchedFd;
@@ -23,7 +23,6 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
-    /// Returns the exit code that a shell would report.
     pub(crate) fn code(self) -> i32 {
         match self {
             Self::Exit(code) => code,
@@ -53,9 +52,7 @@ pub(crate) struct Process {
     group: Group,
     /// Our ends of the pipes for its output and errors, until taken.
     pipes: Pipes,
-    /// Reports whether the program starts.
-    answer: Option<Answer>,
-    /// Becomes readable when the leader of the group ends.
+    answer: Option<StartAnswer>,
     end: WatchedFd,
     is_reaped: bool,
 }
@@ -120,7 +117,6 @@ impl Process {
         self.group
     }
 
-    /// Returns the pipes once.
     pub(crate) fn take_pipes(&mut self) -> Pipes {
         std::mem::take(&mut self.pipes)
     }

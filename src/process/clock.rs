@@ -36,7 +36,6 @@ impl Boottime {
         self.0.saturating_sub(other.0)
     }
 
-    /// Accepts a time from another process of this machine.
     pub(crate) fn from_nanos(nanos: u64) -> Self {
         Self(Duration::from_nanos(nanos))
     }
@@ -97,7 +96,6 @@ impl Timer {
         Ok(())
     }
 
-    /// Returns the descriptor, to poll it together with others.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.0
     }

@@ -25,6 +25,9 @@ pub(crate) enum NotRun {
     /// The machine has no room for another process, or this process no free descriptor.
     #[error("cannot start {}", program.display())]
     Failed { program: PathBuf, source: io::Error },
+    /// The kernel would report this like a missing program.
+    #[error("cannot start {}", program.display())]
+    NoDirectory { program: PathBuf, source: io::Error },
 }
 
 fn shown(program: &Path) -> std::path::Display<'_> {
@@ -33,7 +36,6 @@ fn shown(program: &Path) -> std::path::Display<'_> {
 }
 
 impl NotRun {
-    /// Classifies the kernel's error at the start of a program.
     pub(crate) fn because(program: &Path, source: io::Error) -> Self {
         use io::ErrorKind as Kind;
         let program = program.to_owned();
@@ -105,7 +107,6 @@ impl Command {
         })
     }
 
-    /// Sets the variables for the job, the attempt and the claim.
     pub(crate) fn introduce(
         &mut self,
         (uuid, name): (&str, &str),
@@ -118,6 +119,16 @@ impl Command {
         self.set("JOBBOARD_NAME", name.replace('\0', " "));
         self.set("JOBBOARD_ATTEMPT", attempt.to_string());
         self.set("JOBBOARD_FENCE", &fence.0);
+    }
+
+    pub(crate) fn check_directory(&self) -> Result<(), NotRun> {
+        match self.cwd.as_deref().filter(|it| !it.is_dir()) {
+            None => Ok(()),
+            Some(cwd) => Err(NotRun::NoDirectory {
+                program: self.program.clone(),
+                source: io::Error::other(format!("the directory {} does not exist", cwd.display())),
+            }),
+        }
     }
 
     pub(crate) fn trace(&mut self, span: Option<&Span>) {
@@ -135,7 +146,6 @@ impl Command {
     }
 }
 
-/// A job without details has empty ones.
 pub(crate) fn details_text(details: Option<&Value>) -> String {
     details.map_or_else(|| "{}".to_owned(), Value::to_string) + "\n"
 }

@@ -1,16 +1,20 @@
-//! Process groups, and the kernel's data about their processes.
+//! Process groups, and the kernel's data about processes.
 
-use std::fmt;
+use std::{fs, time::Duration};
 
 use rustix::{
     buffer::spare_capacity,
     fs::{Mode, OFlags, open},
-    io::read,
-    process::{Pid, Signal, getpid, kill_process_group},
+    io::{Errno, read},
+    param::page_size,
+    process::{Pid, Signal, getpid, kill_process_group, test_kill_process},
+    time::{ClockId, clock_gettime},
 };
+use serde::{Deserialize, Serialize};
 
 /// A process group; its number is the pid of its leader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "i32", try_from = "i32")]
 pub(crate) struct Group(Pid);
 
 impl Group {
@@ -37,9 +41,19 @@ impl Group {
     }
 }
 
-impl fmt::Display for Group {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_raw_nonzero().fmt(f)
+impl From<Group> for i32 {
+    fn from(group: Group) -> Self {
+        group.0.as_raw_nonzero().get()
+    }
+}
+
+impl TryFrom<i32> for Group {
+    type Error = &'static str;
+
+    fn try_from(number: i32) -> Result<Self, Self::Error> {
+        // A negative number would address a group of another process, or all processes.
+        let leader = Some(number).filter(|it| *it > 0).and_then(Pid::from_raw);
+        leader.and_then(Self::led_by).ok_or("not a process group")
     }
 }
 
@@ -80,7 +94,6 @@ impl Stat {
         })
     }
 
-    /// Whether it only waits to be reaped.
     pub(crate) fn has_ended(self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
@@ -104,6 +117,69 @@ fn number(text: &str) -> Option<Option<Pid>> {
 /// The library's own call fails in a container: it does not expect a group without a leader.
 pub(crate) fn own_group() -> Option<Pid> {
     Stat::of(getpid())?.group
+}
+
+/// Returns an identifier of this process that is unique over time.
+pub(crate) fn this_process() -> Option<String> {
+    Some(format!("{} {}", space()?, Stat::of(getpid())?.started))
+}
+
+/// `None` if the process is not visible from here. `process` is its own result of [`this_process`].
+pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<bool> {
+    let started = match process {
+        Some(process) => {
+            let (space, started) = process.rsplit_once(' ')?;
+            (Some(space) == self::space().as_deref()).then_some(())?;
+            Some(started)
+        }
+        None => {
+            let here = rustix::system::uname().nodename().to_string_lossy() == host;
+            here.then_some(None)?
+        }
+    };
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    let found = Stat::of(pid);
+    // Other users' processes may be hidden from us.
+    if found.is_none() && test_kill_process(pid) != Err(Errno::SRCH) {
+        return None;
+    }
+    let found = found.filter(|found| !found.has_ended());
+    // Another process may use its pid by now.
+    let is_it = found
+        .is_some_and(|found| started.is_none_or(|started| started.parse() == Ok(found.started)));
+    Some(!is_it)
+}
+
+/// Returns the boot and the pid namespace, within which pids are unique.
+fn space() -> Option<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(format!("{} {}", boot.trim(), namespace.display()))
+}
+
+/// The resource usage of this process.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    pub(crate) processor: Duration,
+    pub(crate) memory: Option<u64>,
+    pub(crate) files: Option<usize>,
+}
+
+impl Usage {
+    pub(crate) fn now() -> Self {
+        let processor = clock_gettime(ClockId::ProcessCPUTime).try_into();
+        let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        let pages = statm
+            .split(' ')
+            .nth(1)
+            .and_then(|it| it.parse::<u64>().ok());
+        Self {
+            processor: processor.unwrap_or_default(),
+            memory: pages.map(|pages| pages * page_size() as u64),
+            // One of them is the descriptor of this listing.
+            files: fs::read_dir("/proc/self/fd").ok().map(|it| it.count() - 1),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -144,5 +220,32 @@ mod tests {
     #[test]
     fn first_process_leads_no_group() {
         assert_eq!(Group::led_by(Pid::INIT), None);
+    }
+
+    #[test]
+    fn process_state_is_detected_without_guessing() {
+        let (us, pid) = (this_process().unwrap(), std::process::id());
+        let gone = std::process::Command::new("true").spawn().unwrap();
+        let gone_pid = gone.id();
+        gone.wait_with_output().unwrap();
+        assert_eq!(has_ended("elsewhere", pid, Some(&us)), Some(false));
+        assert_eq!(has_ended("elsewhere", gone_pid, Some(&us)), Some(true));
+        // Our pid with another start time means another process.
+        let (space, _) = us.rsplit_once(' ').unwrap();
+        assert_eq!(has_ended("h", pid, Some(&format!("{space} 1"))), Some(true));
+        assert_eq!(has_ended("h", gone_pid, Some("another boot 1")), None);
+        assert_eq!(has_ended("elsewhere", gone_pid, None), None);
+        let host = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        assert_eq!(has_ended(&host, gone_pid, None), Some(true));
+    }
+
+    #[test]
+    fn usage_of_a_process_is_positive() {
+        let usage = Usage::now();
+        assert!(usage.processor > Duration::ZERO);
+        assert!(usage.memory.unwrap() > 100_000 && usage.files.unwrap() >= 3);
     }
 }

@@ -6,32 +6,24 @@
 use std::{
     ffi::{OsStr, OsString},
     io,
-    os::{
-        fd::AsFd,
-        unix::process::{CommandExt, ExitStatusExt},
-    },
-    process::{Child, Command, ExitStatus},
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
 };
 
 use nix::sys::{
     prctl::set_name,
     signal::{self as nix_signal, SigSet},
-    signalfd::{SfdFlags, SignalFd},
 };
 use rustix::{
-    event::{PollFd, PollFlags, poll},
-    io::Errno,
-    process::{
-        Pid, PidfdFlags, Signal, getpid, getppid, kill_process, pidfd_open,
-        set_parent_process_death_signal,
-    },
+    process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal},
     termios::Termios,
 };
 use tokio::signal::unix::SignalKind;
 
 use super::{
     group::{Stat, own_group},
-    signal::{ENDING, Ignored, catch_for_good, code_of},
+    signal::{ENDING, Ignored, catch_for_good, code_of, set_of},
+    stand::{ReceivedSignal, Stand},
     terminal::{Terminal, Tty},
 };
 
@@ -68,7 +60,7 @@ fn hold(front: Pid, terminal: Option<(Tty, Pid)>) -> io::Result<Role> {
     if getppid() != Some(front) {
         return Ok(Role::Done(128 + 15));
     }
-    forwarded().thread_unblock()?;
+    set_of(forwarded().chain([Signal::CHILD])).thread_unblock()?;
     // A process started from `/proc/self/exe` would be listed as "exe".
     let _ = set_name(c"jobboard");
     Ok(match terminal {
@@ -78,108 +70,68 @@ fn hold(front: Pid, terminal: Option<(Tty, Pid)>) -> io::Result<Role> {
 }
 
 /// Makes `wait` report the worker's end, even if our parent made us ignore it.
-fn heed_children() -> io::Result<()> {
+fn catch_child_signal() -> io::Result<()> {
     if Ignored::now().has(Signal::CHILD) {
         catch_for_good(SignalKind::child())?;
     }
     Ok(())
 }
 
-/// Returns the signals that a front passes on. They are blocked in it, to be read.
-fn forwarded() -> SigSet {
+/// Returns the signals that a front passes on.
+fn forwarded() -> impl Iterator<Item = Signal> {
     let ignored = Ignored::now();
     let signals = ENDING.into_iter().chain([Signal::TSTP, Signal::CONT]);
-    signals
-        .filter(|&signal| !ignored.has(signal))
-        .filter_map(|signal| nix_signal::Signal::try_from(signal.as_raw()).ok())
-        .collect()
+    signals.filter(move |&signal| !ignored.has(signal))
 }
 
 struct Front {
     tty: Tty,
     modes: Option<Termios>,
-    inbox: SignalFd,
-    worker: Child,
+    worker: Stand,
     /// Whether the shell has our group in the foreground, whichever group uses the terminal.
     in_foreground: bool,
-}
-
-struct Received {
-    signal: Signal,
-    /// `None` for a signal of the kernel, such as one from the terminal.
-    sender: Option<u32>,
 }
 
 impl Front {
     /// Starts the worker: this program again, in our group, with our streams.
     fn start(tty: Tty, args: &[OsString]) -> io::Result<Self> {
-        let signals = forwarded();
-        // Before the worker starts, so that no signal is lost. The worker unblocks them for itself.
-        signals.thread_block()?;
-        let inbox = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        heed_children()?;
-        let worker = Command::new("/proc/self/exe")
-            .arg0("jobboard")
-            .args(args)
-            .env(MARK, getpid().to_string())
-            .spawn()?;
+        catch_child_signal()?;
+        let worker = Stand::start(forwarded(), |command| {
+            command.args(args).env(MARK, getpid().to_string())
+        })?;
         Ok(Self {
             modes: tty.modes(),
             in_foreground: has_our_group(&tty),
             tty,
-            inbox,
             worker,
         })
     }
 
     /// Passes signals on until the worker ends, and returns the exit code.
     fn stand(mut self) -> io::Result<u8> {
-        let end = pidfd_open(self.worker_pid(), PidfdFlags::empty())?;
         loop {
-            let inbox = self.inbox.as_fd();
-            let mut fds = [
-                PollFd::new(&inbox, PollFlags::IN),
-                PollFd::new(&end, PollFlags::IN),
-            ];
-            match poll(&mut fds, None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            while let Some(received) = self.receive()? {
-                self.pass_on(&received)?;
-            }
-            if let Some(status) = self.worker.try_wait()? {
-                return Ok(self.conclude(status));
+            match self.worker.receive()? {
+                Some(received) if received.signal != Signal::CHILD => self.pass_on(&received)?,
+                _ => {
+                    if let Some(status) = self.worker.child.try_wait()? {
+                        return Ok(self.conclude(status));
+                    }
+                }
             }
         }
     }
 
-    fn receive(&self) -> io::Result<Option<Received>> {
-        const SI_KERNEL: i32 = 0x80;
-        let Some(info) = self.inbox.read_signal()? else {
-            return Ok(None);
-        };
-        let signal = i32::try_from(info.ssi_signo).ok();
-        Ok(signal
-            .and_then(Signal::from_named_raw)
-            .map(|signal| Received {
-                signal,
-                sender: (info.ssi_code != SI_KERNEL).then_some(info.ssi_pid),
-            }))
-    }
-
     /// Passes a signal on to the worker, and stops with the job.
-    fn pass_on(&mut self, received: &Received) -> io::Result<()> {
+    fn pass_on(&mut self, received: &ReceivedSignal) -> io::Result<()> {
         let signal = received.signal;
-        let is_from_worker = received.sender == Some(self.worker.id());
+        let is_from_worker = received.sender == Some(self.worker.child.id());
         // Before the command starts and after it ends, the terminal signals both processes.
         let worker_has_it = received.sender.is_none() && self.is_together();
         if signal == Signal::CONT {
             self.in_foreground = has_our_group(&self.tty);
         }
         if !is_from_worker && !worker_has_it {
-            // The worker cannot be gone: only this process reaps it.
-            let _ = kill_process(self.worker_pid(), signal);
+            self.worker.pass_on(signal);
         }
         // Otherwise the worker stops the command first, and then this process.
         if signal == Signal::TSTP && (is_from_worker || self.is_together()) {
@@ -190,7 +142,7 @@ impl Front {
 
     /// Whether the worker is in our group, before or after the command.
     fn is_together(&self) -> bool {
-        Stat::of(self.worker_pid()).is_some_and(|stat| stat.group == own_group())
+        Stat::of(self.worker.child_pid()).is_some_and(|stat| stat.group == own_group())
     }
 
     /// Ends like the worker, which ended like the command.
@@ -209,10 +161,6 @@ impl Front {
             let _ = act_by_default(nix_signal::SIGINT);
         }
         code
-    }
-
-    fn worker_pid(&self) -> Pid {
-        Pid::from_child(&self.worker)
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Leash {
 
 /// Reports whether a command started.
 #[derive(Debug)]
-pub(crate) struct Answer(pub(super) OwnedFd);
+pub(crate) struct StartAnswer(pub(super) OwnedFd);
 
 impl Leash {
     /// `answer` is a descriptor that commands do not use.
@@ -108,7 +108,7 @@ fn is_refusal(error: &io::Error) -> bool {
     error.is_some_and(|it| [Errno::ACCESS, Errno::PERM, Errno::NOEXEC, Errno::NOENT].contains(&it))
 }
 
-impl Answer {
+impl StartAnswer {
     /// Waits until the command runs, or returns why it cannot.
     pub(crate) async fn hear(self) -> io::Result<()> {
         let mut number = Vec::new();

@@ -18,7 +18,7 @@ use super::{
 
 /// A command, for the search of its descendants.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Origin {
+pub(crate) struct CommandOrigin {
     /// The group that it started with; `None` if unknown yet.
     pub(crate) group: Option<Group>,
     pub(crate) label: Label,
@@ -29,7 +29,7 @@ pub(crate) struct Origin {
 /// Build this after the scan of the processes, never before. A listed command may be newer than the scan, and an
 /// unlisted one has ended.
 #[derive(Debug)]
-pub(crate) struct Household {
+pub(crate) struct ConductorChildren {
     /// Its children that are no orphans: the leaders of its commands, and its guards.
     pub(crate) own: HashSet<Pid>,
     pub(crate) labels: HashSet<Label>,
@@ -37,12 +37,12 @@ pub(crate) struct Household {
 
 /// A process, safe against reuse of its pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Kin {
+pub(crate) struct PinnedProcess {
     pub(crate) pid: Pid,
     started: u64,
 }
 
-impl Kin {
+impl PinnedProcess {
     /// Signals this process and no later one with its pid. Ignores a process that has ended.
     pub(crate) fn signal(self, signal: Signal) {
         // From here on the pid may be reused, but the handle still means the same process.
@@ -141,7 +141,11 @@ impl Processes {
     /// of its group.
     ///
     /// An orphan without a label counts for the first command checked, unless the orphan is older.
-    pub(crate) fn of_command(&self, origin: Origin, house: &Household) -> Vec<Kin> {
+    pub(crate) fn of_command(
+        &self,
+        origin: CommandOrigin,
+        house: &ConductorChildren,
+    ) -> Vec<PinnedProcess> {
         let leader = origin.group.map(Group::leader);
         // A leader that has ended is not in the scan.
         let since = leader.and_then(Stat::of).map_or(0, |stat| stat.started);
@@ -166,7 +170,7 @@ impl Processes {
     }
 
     /// Returns these processes and their descendants, without this process and pid 1.
-    pub(crate) fn below(&self, roots: impl Iterator<Item = Pid>) -> Vec<Kin> {
+    pub(crate) fn below(&self, roots: impl Iterator<Item = Pid>) -> Vec<PinnedProcess> {
         let mut found = HashSet::new();
         let mut open: Vec<Pid> = roots.collect();
         while let Some(pid) = open.pop() {
@@ -176,7 +180,7 @@ impl Processes {
         }
         let kin = |pid: &Pid| {
             let started = self.all.get(pid)?.started;
-            Some(Kin { pid: *pid, started })
+            Some(PinnedProcess { pid: *pid, started })
         };
         found.iter().filter_map(kin).collect()
     }
@@ -242,11 +246,11 @@ mod tests {
                 .into(),
             ..Processes::of(all.into())
         };
-        let house = Household {
+        let house = ConductorChildren {
             own: [pid(17)].into(),
             labels: [job, neighbour].into(),
         };
-        let origin = Origin {
+        let origin = CommandOrigin {
             group: Group::led_by(getpid()),
             label: job,
         };

@@ -67,8 +67,8 @@ impl ServiceManager {
     }
 
     /// Sends all of these, each as `NAME=value`, or none of them.
-    pub(crate) fn tell(&self, what: &[String]) -> io::Result<()> {
-        let lines = what.join("\n");
+    pub(crate) fn notify(&self, assignments: &[String]) -> io::Result<()> {
+        let lines = assignments.join("\n");
         self.socket.send_to_addr(lines.as_bytes(), &self.address)?;
         Ok(())
     }
@@ -97,7 +97,7 @@ mod tests {
         ] {
             let manager = find([Some(name), None, None]).unwrap().unwrap();
             manager
-                .tell(&["READY=1".to_owned(), "STATUS=a b".to_owned()])
+                .notify(&["READY=1".to_owned(), "STATUS=a b".to_owned()])
                 .unwrap();
             let mut told = [0; 64];
             let length = socket.recv(&mut told).unwrap();
@@ -138,7 +138,7 @@ mod tests {
         let path = folder.path().join("notify");
         let _deaf = UnixDatagram::bind(&path).unwrap();
         let manager = find([path.to_str(), None, None]).unwrap().unwrap();
-        let full = std::iter::repeat_with(|| manager.tell(&["WATCHDOG=1".to_owned()]))
+        let full = std::iter::repeat_with(|| manager.notify(&["WATCHDOG=1".to_owned()]))
             .take(100_000)
             .find_map(Result::err);
         assert_eq!(full.unwrap().kind(), io::ErrorKind::WouldBlock);

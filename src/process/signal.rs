@@ -1,6 +1,6 @@
 //! The signals that reach this process.
 
-use std::{fs, future, io, task::Poll, thread};
+use std::{fs, future, io, task::Poll, thread, time::Duration};
 
 use nix::sys::signal::{self as nix_signal, SigSet};
 use rustix::process::Signal;
@@ -21,6 +21,9 @@ pub(crate) const ENDING_TOO: [Signal; 6] = [
 
 /// Signals with a program-defined meaning.
 pub(crate) const STEERING: [Signal; 2] = [Signal::USR1, Signal::USR2];
+
+/// A second signal within this time is an echo of the first: a shell and the kernel may both send one.
+pub(crate) const ECHO: Duration = Duration::from_millis(200);
 
 /// Signals that are caught from creation on and reported one by one.
 #[derive(Debug)]
@@ -45,9 +48,7 @@ impl Signals {
         let catch = |&signal: &Signal| {
             let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
             // The parent may have blocked it, so that it would never arrive.
-            if let Ok(signal) = nix_signal::Signal::try_from(signal.as_raw()) {
-                SigSet::from(signal).thread_unblock()?;
-            }
+            set_of([signal]).thread_unblock()?;
             Ok((signal, stream))
         };
         signals
@@ -60,7 +61,7 @@ impl Signals {
     /// Makes `wait` report a child's end, even if our parent made us ignore it.
     ///
     /// Otherwise the default stays, and no signal interrupts us.
-    pub(crate) fn heed_children() -> io::Result<()> {
+    pub(crate) fn catch_child_signal() -> io::Result<()> {
         if Ignored::now().has(Signal::CHILD) {
             // A caught signal stays caught.
             Self::catch(&[Signal::CHILD])?;
@@ -69,7 +70,7 @@ impl Signals {
     }
 
     /// Turns a write beyond the file size limit into an error instead of our end. The limit still ends our commands.
-    pub(crate) fn heed_file_limit() -> io::Result<()> {
+    pub(crate) fn catch_file_limit_signal() -> io::Result<()> {
         if !Ignored::now().has(Signal::XFSZ) {
             // A caught signal stays caught, and unlike an ignored one it is not inherited.
             Self::catch(&[Signal::XFSZ])?;
@@ -103,6 +104,12 @@ impl Signals {
             () = future::ready(()) => None,
         }
     }
+}
+
+pub(super) fn set_of(signals: impl IntoIterator<Item = Signal>) -> SigSet {
+    let raw = signals.into_iter().map(Signal::as_raw);
+    raw.filter_map(|signal| nix_signal::Signal::try_from(signal).ok())
+        .collect()
 }
 
 /// Catches a signal for the rest of this process, without a runtime.

@@ -26,7 +26,7 @@ use super::{
     command::{Command, DETAILS_FILE, Input, NotRun, Output, details_file},
     guard::CONDUCTOR,
     label::{Label, MARK},
-    leash::{Answer, Leash},
+    leash::{Leash, StartAnswer},
     signal::Ignored,
 };
 use crate::job::Owner;
@@ -59,18 +59,18 @@ pub(crate) struct Spawned {
     pub(crate) leader: Pid,
     pub(crate) pipes: Pipes,
     /// Until this arrives, the new process does not run the command's program yet.
-    pub(crate) answer: Option<Answer>,
+    pub(crate) answer: Option<StartAnswer>,
 }
-
-/// The streams of a command; `None` inherits ours.
-type Streams<'a> = [Option<Source<'a>>; 3];
 
 /// File actions and environment of a command.
 type Around<'a> = (PosixSpawnFileActions, Vec<Cow<'a, CStr>>);
 
-enum Source<'a> {
-    Shared(&'a File),
-    Own(OwnedFd),
+/// The file actions of a command.
+struct Streams {
+    actions: PosixSpawnFileActions,
+    pipes: Pipes,
+    /// The command's ends, open until it has started.
+    _theirs: Vec<OwnedFd>,
 }
 
 impl Spawner {
@@ -121,16 +121,20 @@ impl Spawner {
     /// No code runs between fork and exec: that would make the kernel copy our page tables.
     pub(crate) fn start(&self, command: &Command, bonds: Option<Bonds>) -> Result<Spawned, NotRun> {
         let opened = (command.details.as_deref().map(details_file).transpose())
-            .and_then(|details| Ok((details, self.streams(command)?)));
-        let (details, (streams, pipes)) = opened.map_err(|source| {
+            .and_then(|details| Ok((self.streams(command, details.as_ref())?, details)));
+        let (streams, details) = opened.map_err(|source| {
             let program = command.program.clone();
             NotRun::Failed { program, source }
         })?;
+        let Streams {
+            actions,
+            pipes,
+            _theirs,
+        } = streams;
         let _handed_down = bonds.and_then(|bonds| bonds.label.hand_down());
         let at_our_death = bonds.and_then(|bonds| bonds.at_our_death);
-        let details = details.as_ref();
-        let around = self.environment(&command.env, details);
-        let around = around.and_then(|it| Ok((actions(&streams, details)?, it)));
+        let environment = self.environment(&command.env, details.as_ref());
+        let around = environment.map(|environment| (actions, environment));
         let started = around.and_then(|around| match (at_our_death, &command.cwd) {
             (None, None) => Ok((self.spawn(&command.program, &command.argv, &around)?, None)),
             _ => self.start_leashed(at_our_death, command, around),
@@ -144,15 +148,40 @@ impl Spawner {
         })
     }
 
-    fn streams(&self, command: &Command) -> io::Result<(Streams<'_>, Pipes)> {
-        let input = match &command.input {
-            Input::Inherit => None,
-            Input::Nothing => Some(Source::Shared(&self.nothing)),
-            Input::Text(text) => Some(Source::Own(Input::file(text)?.into())),
-        };
-        let (output, output_end) = self.outlet(command.output)?;
-        let (errors, errors_end) = self.outlet(command.errors)?;
-        Ok(([input, output, errors], [output_end, errors_end]))
+    fn streams(&self, command: &Command, details: Option<&File>) -> io::Result<Streams> {
+        let mut actions = PosixSpawnFileActions::init()?;
+        let (mut pipes, mut theirs) = (Pipes::default(), Vec::new());
+        match &command.input {
+            Input::Inherit => {}
+            Input::Nothing => actions.add_dup2(self.nothing.as_raw_fd(), 0)?,
+            Input::Text(text) => {
+                let file = Input::file(text)?;
+                actions.add_dup2(file.as_raw_fd(), 0)?;
+                theirs.push(file.into());
+            }
+        }
+        let outputs = [command.output, command.errors].into_iter().zip(1..);
+        for ((output, target), pipe) in outputs.zip(&mut pipes) {
+            match output {
+                Output::Inherit => {}
+                Output::Discard => actions.add_dup2(self.nowhere.as_raw_fd(), target)?,
+                Output::Pipe => {
+                    let (ours, end) = pipe_with(PipeFlags::CLOEXEC)?;
+                    actions.add_dup2(end.as_raw_fd(), target)?;
+                    *pipe = Some(ours);
+                    theirs.push(end);
+                }
+            }
+        }
+        if let Some(file) = details {
+            // Onto itself: the command inherits it, and no inherited descriptor has this number.
+            actions.add_dup2(file.as_raw_fd(), file.as_raw_fd())?;
+        }
+        Ok(Streams {
+            actions,
+            pipes,
+            _theirs: theirs,
+        })
     }
 
     fn start_leashed(
@@ -160,12 +189,12 @@ impl Spawner {
         at_our_death: Option<Signal>,
         command: &Command,
         mut around: Around<'_>,
-    ) -> io::Result<(Pid, Option<Answer>)> {
+    ) -> io::Result<(Pid, Option<StartAnswer>)> {
         let (answer, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
         (around.0).add_dup2(theirs.as_raw_fd(), self.leash.answer)?;
         let start = |program: &Path, argv: &[_]| self.spawn(program, argv, &around);
         let leader = self.leash.start(command, at_our_death, start)?;
-        Ok((leader, Some(Answer(answer))))
+        Ok((leader, Some(StartAnswer(answer))))
     }
 
     fn spawn(
@@ -183,17 +212,6 @@ impl Spawner {
             environment,
         )?;
         Pid::from_raw(pid.as_raw()).ok_or_else(|| io::ErrorKind::InvalidData.into())
-    }
-
-    fn outlet(&self, output: Output) -> io::Result<(Option<Source<'_>>, Option<OwnedFd>)> {
-        Ok(match output {
-            Output::Inherit => (None, None),
-            Output::Discard => (Some(Source::Shared(&self.nowhere)), None),
-            Output::Pipe => {
-                let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-                (Some(Source::Own(theirs)), Some(ours))
-            }
-        })
     }
 
     /// Returns the environment of one command: ours with its changes. The last change wins.
@@ -218,29 +236,6 @@ impl Spawner {
         }
         Ok(all)
     }
-}
-
-impl Source<'_> {
-    fn number(&self) -> i32 {
-        match self {
-            Self::Shared(file) => file.as_raw_fd(),
-            Self::Own(fd) => fd.as_raw_fd(),
-        }
-    }
-}
-
-fn actions(streams: &Streams<'_>, details: Option<&File>) -> io::Result<PosixSpawnFileActions> {
-    let mut actions = PosixSpawnFileActions::init()?;
-    for (stream, target) in streams.iter().zip(0..) {
-        if let Some(source) = stream {
-            actions.add_dup2(source.number(), target)?;
-        }
-    }
-    if let Some(file) = details {
-        // Onto itself: the command inherits it, and no inherited descriptor has this number.
-        actions.add_dup2(file.as_raw_fd(), file.as_raw_fd())?;
-    }
-    Ok(actions)
 }
 
 /// Makes a command lead a group, with the signal actions that a shell gives its programs.

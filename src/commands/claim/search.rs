@@ -4,11 +4,14 @@ use std::{collections::HashSet, time::Duration};
 
 use tokio::time::{self, Instant};
 
-use super::Won;
 use crate::{
+    backoff::Backoff,
     board::{self, Board, BoardError, BoardExt, ClaimRules, filter::Filters},
     commands::{
-        parts::{unconfirmed::claim_first, under_claim::code},
+        parts::{
+            unconfirmed::claim_first,
+            under_claim::{WonJob, code},
+        },
         wait::{out_of_time, waiter},
     },
     context::Context,
@@ -20,18 +23,18 @@ use crate::{
 const CANDIDATES: (usize, usize) = (16, 1024);
 
 /// The first and the longest time that a rejected job is skipped: no event may announce its fix.
-const PASSED_OVER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+const SKIPPED: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
 /// Limits the waiting, but never a claim in flight.
 ///
 /// A cancelled claim could succeed unnoticed.
-pub(super) struct Limits<'a> {
+pub(super) struct WaitLimits<'a> {
     signals: Option<&'a mut Signals>,
     /// The deadline, and its distance from the start.
     end: Option<(Instant, Duration)>,
 }
 
-impl<'a> Limits<'a> {
+impl<'a> WaitLimits<'a> {
     pub(super) fn new(signals: Option<&'a mut Signals>) -> Self {
         Self { signals, end: None }
     }
@@ -75,8 +78,7 @@ pub(super) struct Search<'a> {
     filters: Filters,
     by: &'a Claimant,
     rules: ClaimRules,
-    /// Rejected jobs, which another request would not change.
-    passed_over: HashSet<JobKey>,
+    skipped: HashSet<JobKey>,
 }
 
 impl<'a> Search<'a> {
@@ -91,17 +93,17 @@ impl<'a> Search<'a> {
             filters,
             by,
             rules,
-            passed_over: HashSet::new(),
+            skipped: HashSet::new(),
         }
     }
 
-    /// Claims the best job, or the next best if another client is faster.
-    pub(super) async fn win(&mut self, limits: &mut Limits<'_>) -> anyhow::Result<Option<Won>> {
+    pub(super) async fn win(
+        &mut self,
+        limits: &mut WaitLimits<'_>,
+    ) -> anyhow::Result<Option<WonJob>> {
         let mut most = CANDIDATES.0;
         loop {
-            let candidates = self
-                .board
-                .candidates(&self.filters, most, &self.passed_over);
+            let candidates = self.board.candidates(&self.filters, most, &self.skipped);
             most = (most * 2).min(CANDIDATES.1);
             let candidates = limits.bound(candidates).await?;
             if candidates.jobs.is_empty() {
@@ -113,17 +115,17 @@ impl<'a> Search<'a> {
         }
     }
 
-    async fn claim(&mut self, jobs: Vec<Job>) -> anyhow::Result<Option<Won>> {
+    async fn claim(&mut self, jobs: Vec<Job>) -> anyhow::Result<Option<WonJob>> {
         let asked = Boottime::now();
         let wanted: Vec<_> = jobs.iter().collect();
         let answers = claim_first(self.board, &wanted, self.by, self.rules).await?;
         let mut trouble = None;
         for (job, answer) in jobs.into_iter().zip(answers) {
             match answer {
-                Ok(claimed) => return Ok(Some(Won { claimed, asked })),
+                Ok(claimed) => return Ok(Some(WonJob { claimed, asked })),
                 Err(error) if is_about_the_board(&error) => trouble = Some(error),
                 // An event announces the end of any of these reasons.
-                Err(_) => _ = self.passed_over.insert(job.key),
+                Err(_) => _ = self.skipped.insert(job.key),
             }
         }
         trouble.map_or(Ok(None), |error| Err(error.into()))
@@ -132,22 +134,23 @@ impl<'a> Search<'a> {
     pub(super) async fn wait(
         &mut self,
         ctx: &Context,
-        limits: &mut Limits<'_>,
-    ) -> anyhow::Result<Won> {
+        limits: &mut WaitLimits<'_>,
+    ) -> anyhow::Result<WonJob> {
         let mut waiter = limits.bound(waiter(ctx, self.board)).await?;
-        let mut pause = PASSED_OVER.0;
+        let mut backoff = Backoff::after_one(SKIPPED);
+        let mut pause = backoff.exact_pause();
         loop {
-            let claimable = waiter.until_claimable(&self.filters, &self.passed_over);
-            let patience = match self.passed_over.is_empty() {
+            let claimable = waiter.until_claimable(&self.filters, &self.skipped);
+            let patience = match self.skipped.is_empty() {
                 true => Duration::MAX,
                 false => pause,
             };
             let claimable = async { time::timeout(patience, claimable).await.ok().transpose() };
             match limits.bound(claimable).await? {
-                Some(job) => _ = self.passed_over.remove(&job.key),
+                Some(job) => _ = self.skipped.remove(&job.key),
                 None => {
-                    self.passed_over.clear();
-                    pause = (pause * 2).min(PASSED_OVER.1);
+                    self.skipped.clear();
+                    pause = backoff.exact_pause();
                 }
             }
             match self.win(limits).await {

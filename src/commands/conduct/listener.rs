@@ -28,28 +28,27 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
-/// The pause after a failure to accept.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) enum Listener {
+pub(super) enum MetricsListener {
     Tcp(TcpListener),
     Unix(UnixListener, Socket),
 }
 
 /// A socket file and its identity; dropping it removes the file.
 #[derive(Debug)]
-pub(super) struct Socket(PathBuf, Option<Identity>);
+pub(super) struct Socket(PathBuf, Option<FileIdentity>);
 
 /// Includes the time: the inode number of a deleted file may be reused.
-pub(super) type Identity = (u64, u64, i64, i64);
+pub(super) type FileIdentity = (u64, u64, i64, i64);
 
 /// Returns the identity, which a replacement at the same path does not share.
-pub(super) fn identity(path: &Path) -> Option<Identity> {
+pub(super) fn identity(path: &Path) -> Option<FileIdentity> {
     fs::symlink_metadata(path).ok().map(identity_of)
 }
 
-pub(super) fn identity_of(facts: fs::Metadata) -> Identity {
+pub(super) fn identity_of(facts: fs::Metadata) -> FileIdentity {
     (facts.dev(), facts.ino(), facts.ctime(), facts.ctime_nsec())
 }
 
@@ -63,12 +62,12 @@ impl Drop for Socket {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     pub(super) status: &'static str,
     pub(super) text: String,
 }
 
-impl Answer {
+impl HttpAnswer {
     fn refusal(status: &'static str) -> Self {
         Self {
             status,
@@ -79,10 +78,10 @@ impl Answer {
 
 pub(super) trait Site: Send + Sync + 'static {
     /// Answers a request for a path; `None` if the path is unknown.
-    fn answer(&self, path: &str) -> impl Future<Output = Option<Answer>> + Send;
+    fn answer(&self, path: &str) -> impl Future<Output = Option<HttpAnswer>> + Send;
 }
 
-impl Listener {
+impl MetricsListener {
     pub(super) async fn at_address(address: SocketAddr) -> io::Result<Self> {
         TcpListener::bind(address).await.map(Self::Tcp)
     }
@@ -116,8 +115,10 @@ impl Listener {
             (JoinSet::new(), Vec::<(AbortHandle, Arc<AtomicBool>)>::new());
         loop {
             let accepted = match self {
-                Self::Tcp(listener) => listener.accept().await.map(|(it, _)| Client::Tcp(it)),
-                Self::Unix(listener, _) => listener.accept().await.map(|(it, _)| Client::Unix(it)),
+                Self::Tcp(listener) => listener.accept().await.map(|(it, _)| HttpClient::Tcp(it)),
+                Self::Unix(listener, _) => {
+                    listener.accept().await.map(|(it, _)| HttpClient::Unix(it))
+                }
             };
             while clients.try_join_next().is_some() {}
             there.retain(|(client, _)| !client.is_finished());
@@ -133,8 +134,8 @@ impl Listener {
                     let client = clients.spawn(async move {
                         // A client that leaves or is too slow gets no answer.
                         let _ = match client {
-                            Client::Tcp(client) => attend(client, &*site, &busy).await,
-                            Client::Unix(client) => attend(client, &*site, &busy).await,
+                            HttpClient::Tcp(client) => attend(client, &*site, &busy).await,
+                            HttpClient::Unix(client) => attend(client, &*site, &busy).await,
                         };
                     });
                     there.push((client, is_busy));
@@ -146,7 +147,7 @@ impl Listener {
     }
 }
 
-enum Client {
+enum HttpClient {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
@@ -160,17 +161,17 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
     let asked = timeout(PATIENCE, request(&mut client)).await;
     is_busy.store(true, Relaxed);
     let (answer, wants_text) = match asked {
-        Err(_) => (Answer::refusal("408 Request Timeout"), true),
+        Err(_) => (HttpAnswer::refusal("408 Request Timeout"), true),
         Ok(Err(answer)) => (answer, true),
-        Ok(Ok(Request { path, wants_text })) => {
+        Ok(Ok(HttpRequest { path, wants_text })) => {
             let answer = timeout(LONGEST_LOOK, site.answer(&path)).await;
-            let late = |_| Some(Answer::refusal("503 Service Unavailable"));
+            let late = |_| Some(HttpAnswer::refusal("503 Service Unavailable"));
             let answer = answer.unwrap_or_else(late);
-            let answer = answer.unwrap_or_else(|| Answer::refusal("404 Not Found"));
+            let answer = answer.unwrap_or_else(|| HttpAnswer::refusal("404 Not Found"));
             (answer, wants_text)
         }
     };
-    let Answer { status, text } = answer;
+    let HttpAnswer { status, text } = answer;
     let (length, text) = (text.len(), if wants_text { &*text } else { "" });
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
@@ -192,22 +193,22 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
     .await?
 }
 
-struct Request {
+struct HttpRequest {
     path: String,
     /// `false` for HEAD.
     wants_text: bool,
 }
 
-async fn request(client: &mut (impl AsyncRead + Unpin)) -> Result<Request, Answer> {
+async fn request(client: &mut (impl AsyncRead + Unpin)) -> Result<HttpRequest, HttpAnswer> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         let mut piece = [0; 1024];
         match client.read(&mut piece).await {
-            Ok(0) | Err(_) => return Err(Answer::refusal("400 Bad Request")),
+            Ok(0) | Err(_) => return Err(HttpAnswer::refusal("400 Bad Request")),
             Ok(length) => request.extend(&piece[..length]),
         }
         if request.len() > LONGEST {
-            return Err(Answer::refusal("431 Request Header Fields Too Large"));
+            return Err(HttpAnswer::refusal("431 Request Header Fields Too Large"));
         }
     }
     let line = String::from_utf8_lossy(&request);
@@ -216,15 +217,15 @@ async fn request(client: &mut (impl AsyncRead + Unpin)) -> Result<Request, Answe
         (Some(method @ ("GET" | "HEAD")), Some(target), Some(version))
             if version.starts_with("HTTP/1.") =>
         {
-            Ok(Request {
+            Ok(HttpRequest {
                 path: path_of(target).to_owned(),
                 wants_text: method == "GET",
             })
         }
         (Some(_), Some(_), Some(version)) if version.starts_with("HTTP/1.") => {
-            Err(Answer::refusal("405 Method Not Allowed"))
+            Err(HttpAnswer::refusal("405 Method Not Allowed"))
         }
-        _ => Err(Answer::refusal("400 Bad Request")),
+        _ => Err(HttpAnswer::refusal("400 Bad Request")),
     }
 }
 
@@ -249,8 +250,8 @@ mod tests {
     struct Nothing;
 
     impl Site for Nothing {
-        async fn answer(&self, path: &str) -> Option<Answer> {
-            (path == "/metrics").then(|| Answer::refusal("200 OK"))
+        async fn answer(&self, path: &str) -> Option<HttpAnswer> {
+            (path == "/metrics").then(|| HttpAnswer::refusal("200 OK"))
         }
     }
 
@@ -294,7 +295,7 @@ mod tests {
 
     #[tokio::test]
     async fn request_is_answered_despite_many_idle_connections() {
-        let listener = Listener::at_address("127.0.0.1:0".parse().unwrap())
+        let listener = MetricsListener::at_address("127.0.0.1:0".parse().unwrap())
             .await
             .unwrap();
         let address = listener.address();
@@ -334,7 +335,7 @@ mod tests {
         Corpus::of(Bounds::STORED, requests).hold(|input| {
             let read = request(&mut &*input).now_or_never();
             match read.ok_or("it waits for more than there is")? {
-                Ok(Request { path, .. }) => {
+                Ok(HttpRequest { path, .. }) => {
                     same(
                         "its path is one word",
                         &path.contains(['?', ' ', '\n']),

@@ -16,7 +16,7 @@ use tokio::{
     time,
 };
 
-use super::listener::{Answer, Identity, Listener, Site, identity, identity_of};
+use super::listener::{FileIdentity, HttpAnswer, MetricsListener, Site, identity, identity_of};
 use crate::{
     board::Board,
     commands::parts::{
@@ -24,13 +24,13 @@ use crate::{
         target::Target,
     },
     conductor::{
-        Account, Settings,
-        meter::{End, Histogram, Measured, SPANS},
+        ConductorStatus, Settings,
+        meter::{AttemptResult, DurationHistogram, Measurements, SPANS},
         progress::{Note, Reporter},
     },
     exit::CommandError,
     output::{Exposition, Kind, timestamp},
-    process::usage::Usage,
+    process::group::Usage,
 };
 
 const EVERY: Duration = Duration::from_secs(30);
@@ -42,56 +42,56 @@ const FRESH: Duration = Duration::from_secs(10);
 const SHARE: u32 = 20;
 
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum MetricsPlace {
     File(PathBuf),
     Address(SocketAddr),
     Socket(PathBuf),
 }
 
-pub(super) fn place(text: &str) -> Result<Place, String> {
+pub(super) fn place(text: &str) -> Result<MetricsPlace, String> {
     if let Some(path) = text.strip_prefix("unix:").filter(|it| !it.is_empty()) {
-        return Ok(Place::Socket(PathBuf::from(path)));
+        return Ok(MetricsPlace::Socket(PathBuf::from(path)));
     }
     if let Ok(address) = text.parse() {
-        return Ok(Place::Address(address));
+        return Ok(MetricsPlace::Address(address));
     }
     match Path::new(text).extension().is_some_and(|it| it == "prom") {
-        true => Ok(Place::File(PathBuf::from(text))),
+        true => Ok(MetricsPlace::File(PathBuf::from(text))),
         false => Err("use ADDRESS:PORT, unix:PATH or a file name that ends in .prom".to_owned()),
     }
 }
 
 /// Starts publishing; dropping the result stops it.
 pub(super) async fn start(
-    place: &Place,
+    place: &MetricsPlace,
     is_public: bool,
     metrics: Metrics,
     reporter: Reporter,
 ) -> anyhow::Result<JoinSet<()>> {
     let metrics = Arc::new(metrics);
     let listener = match place {
-        Place::File(path) => {
+        MetricsPlace::File(path) => {
             let file = Textfile {
                 written: identity_of(Target::put(path, metrics.own(false).as_bytes())?),
                 path: path.clone(),
             };
             return Ok(JoinSet::from_iter([file.keep(metrics, reporter)]));
         }
-        Place::Address(address) if !(address.ip().is_loopback() || is_public) => {
+        MetricsPlace::Address(address) if !(address.ip().is_loopback() || is_public) => {
             let message = format!(
                 "everyone who can reach {address} could read the metrics of this conductor"
             );
             let hint = "listen on 127.0.0.1, or add --metrics-public";
             return Err(CommandError::refused(message).hint(hint).into());
         }
-        Place::Address(address) => Listener::at_address(*address)
+        MetricsPlace::Address(address) => MetricsListener::at_address(*address)
             .await
             .with_context(|| format!("cannot listen on {address} for --metrics"))?,
-        Place::Socket(path) => Listener::at_path(path)
+        MetricsPlace::Socket(path) => MetricsListener::at_path(path)
             .with_context(|| format!("cannot listen on {} for --metrics", path.display()))?,
     };
     let note = Note::new("metrics").with("address", listener.address());
-    reporter.tell(note);
+    reporter.report(note);
     Ok(JoinSet::from_iter([async move {
         listener.serve(metrics).await
     }]))
@@ -100,7 +100,7 @@ pub(super) async fn start(
 /// A metrics file that exists while the conductor runs.
 struct Textfile {
     path: PathBuf,
-    written: Identity,
+    written: FileIdentity,
 }
 
 impl Textfile {
@@ -115,7 +115,7 @@ impl Textfile {
             match written {
                 Ok(Err(error)) if !std::mem::replace(&mut has_failed, true) => {
                     let note = Note::new("metrics_not_written");
-                    reporter.tell(note.with("reason", format!("{error:#}")));
+                    reporter.report(note.with("reason", format!("{error:#}")));
                 }
                 Ok(Ok(facts)) => self.written = identity_of(facts),
                 _ => {}
@@ -135,14 +135,14 @@ impl Drop for Textfile {
 
 pub(super) struct Metrics {
     board: Arc<dyn Board>,
-    account: Arc<Account>,
+    status: Arc<ConductorStatus>,
     name: String,
     since: DateTime<Utc>,
     slots: usize,
-    seen: Mutex<Option<Seen>>,
+    seen: Mutex<Option<CachedScrape>>,
 }
 
-struct Seen {
+struct CachedScrape {
     at: Instant,
     lasts: Duration,
     text: String,
@@ -152,7 +152,7 @@ impl Metrics {
     pub(super) fn new(board: Arc<dyn Board>, settings: &Settings) -> Self {
         Self {
             board,
-            account: Arc::clone(&settings.account),
+            status: Arc::clone(&settings.status),
             name: settings.conductor.name.clone(),
             since: settings.conductor.since,
             slots: settings.jobs,
@@ -164,7 +164,7 @@ impl Metrics {
     async fn text(&self) -> String {
         // Concurrent requests share one read.
         let mut seen = self.seen.lock().await;
-        let is_fresh = |it: &Seen| it.at.elapsed() < it.lasts;
+        let is_fresh = |it: &CachedScrape| it.at.elapsed() < it.lasts;
         if !seen.as_ref().is_some_and(is_fresh) {
             let start = Instant::now();
             let mut exposition = Exposition::new(&[("board", self.board.name())]);
@@ -173,7 +173,7 @@ impl Metrics {
                 // The metrics show the board as unreachable, so they expire soon.
                 Err(_) => FRESH,
             };
-            *seen = Some(Seen {
+            *seen = Some(CachedScrape {
                 at: Instant::now(),
                 lasts,
                 text: exposition.into_text(),
@@ -187,29 +187,15 @@ impl Metrics {
     fn own(&self, has_process: bool) -> String {
         let labels = [("board", self.board.name()), ("conductor", &self.name)];
         let mut own = Exposition::new(&labels);
-        let (measured, running) = self.account.measured();
+        let (measured, running) = self.status.measured();
         add_work(&measured, &mut own);
-        let slots = self.slots as f64;
-        for (name, help, value) in [
-            (
-                "jobboard_conductor_running",
-                "Jobs that run now.",
-                running as f64,
-            ),
-            (
-                "jobboard_conductor_slots",
-                "Maximum number of jobs that run concurrently.",
-                slots,
-            ),
-            (
-                "jobboard_conductor_start_time_seconds",
-                "Start time of the conductor.",
-                timestamp(self.since),
-            ),
-        ] {
-            own.gauge(name, help, value);
-        }
-        if let Some(reached) = self.account.reached() {
+        let help = "Jobs that run now.";
+        own.gauge("jobboard_conductor_running", help, running as f64);
+        let help = "Maximum number of jobs that run concurrently.";
+        own.gauge("jobboard_conductor_slots", help, self.slots as f64);
+        let (help, since) = ("Start time of the conductor.", timestamp(self.since));
+        own.gauge("jobboard_conductor_start_time_seconds", help, since);
+        if let Some(reached) = self.status.reached() {
             let help = "Time of the last successful request to the board.";
             let name = "jobboard_conductor_last_board_contact_timestamp_seconds";
             own.gauge(name, help, timestamp(reached));
@@ -222,28 +208,20 @@ impl Metrics {
 }
 
 impl Site for Metrics {
-    async fn answer(&self, path: &str) -> Option<Answer> {
+    async fn answer(&self, path: &str) -> Option<HttpAnswer> {
+        let answer = |status, text| HttpAnswer { status, text };
         match path {
-            "/metrics" => Some(Answer {
-                status: "200 OK",
-                text: self.text().await,
-            }),
-            "/healthz" => Some(match self.account.ailment() {
-                None => Answer {
-                    status: "200 OK",
-                    text: "ok\n".to_owned(),
-                },
-                Some(ailment) => Answer {
-                    status: "503 Service Unavailable",
-                    text: ailment + "\n",
-                },
+            "/metrics" => Some(answer("200 OK", self.text().await)),
+            "/healthz" => Some(match self.status.ailment() {
+                None => answer("200 OK", "ok\n".to_owned()),
+                Some(ailment) => answer("503 Service Unavailable", ailment + "\n"),
             }),
             _ => None,
         }
     }
 }
 
-fn add_work(measured: &Measured, exposition: &mut Exposition) {
+fn add_work(measured: &Measurements, exposition: &mut Exposition) {
     let help = "Claimed jobs.";
     let claims = exposition.family(Kind::Counter, "jobboard_conductor_claims_total", help);
     claims.add(&[], measured.claims as f64);
@@ -251,36 +229,28 @@ fn add_work(measured: &Measured, exposition: &mut Exposition) {
     let runs = exposition.family(Kind::Counter, "jobboard_conductor_runs_total", help);
     for (name, ends) in &measured.ends {
         let name = name.as_deref().unwrap_or(OTHERS);
-        for (end, count) in End::ALL.iter().zip(ends) {
+        for (end, count) in AttemptResult::ALL.iter().zip(ends) {
             runs.add(&[("outcome", end.name()), ("name", name)], *count as f64);
         }
     }
-    for (name, help, histogram) in [
-        (
-            "jobboard_conductor_run_duration_seconds",
-            "Run time of commands.",
-            &measured.runs,
-        ),
-        (
-            "jobboard_conductor_wait_seconds",
-            "Time from posting to the first claim.",
-            &measured.waits,
-        ),
-    ] {
-        let Histogram { within, count, sum } = *histogram;
-        let within: Vec<_> = SPANS.into_iter().zip(within).collect();
+    let mut add = |name, help, histogram: &DurationHistogram| {
+        let within: Vec<_> = SPANS.into_iter().zip(histogram.within).collect();
         let family = exposition.family(Kind::Histogram, name, help);
-        family.histogram(&within, count, sum);
-    }
+        family.histogram(&within, histogram.count, histogram.sum);
+    };
+    let help = "Run time of commands.";
+    add(
+        "jobboard_conductor_run_duration_seconds",
+        help,
+        &measured.runs,
+    );
+    let help = "Time from posting to the first claim.";
+    add("jobboard_conductor_wait_seconds", help, &measured.waits);
     let help = "Requests to renew claims, by result.";
     let name = "jobboard_conductor_renewals_total";
     let renewals = exposition.family(Kind::Counter, name, help);
-    for (result, count) in [
-        ("answered", measured.renewed),
-        ("failed", measured.not_renewed),
-    ] {
-        renewals.add(&[("result", result)], count as f64);
-    }
+    renewals.add(&[("result", "answered")], measured.renewed as f64);
+    renewals.add(&[("result", "failed")], measured.not_renewed as f64);
     let help = "Delay of the last renewal after its due time.";
     let late = measured.lateness.as_secs_f64();
     exposition.gauge("jobboard_conductor_renewal_lateness_seconds", help, late);
@@ -295,20 +265,12 @@ fn add_process(exposition: &mut Exposition) {
     let help = "CPU time of the conductor, without its commands.";
     let processor = exposition.family(Kind::Counter, "process_cpu_seconds_total", help);
     processor.add(&[], usage.processor.as_secs_f64());
-    for (name, help, value) in [
-        (
-            "process_resident_memory_bytes",
-            "Resident memory of the conductor, without its commands.",
-            usage.memory.map(|bytes| bytes as f64),
-        ),
-        (
-            "process_open_fds",
-            "Open files of the conductor.",
-            usage.files.map(|files| files as f64),
-        ),
-    ] {
-        if let Some(value) = value {
-            exposition.gauge(name, help, value);
-        }
+    if let Some(bytes) = usage.memory {
+        let help = "Resident memory of the conductor, without its commands.";
+        exposition.gauge("process_resident_memory_bytes", help, bytes as f64);
+    }
+    if let Some(files) = usage.files {
+        let help = "Open files of the conductor.";
+        exposition.gauge("process_open_fds", help, files as f64);
     }
 }

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use self::{
-    metrics::{Metrics, Place},
+    metrics::{Metrics, MetricsPlace},
     policy::PolicyArgs,
     show::LogFormat,
 };
@@ -25,8 +25,8 @@ use super::parts::{
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
-        Destination, Halted, Reloaded, Settings, SpanFile, Steering, Tally, TimeLimit, Until,
-        conduct, not_notified,
+        ConductorStatus, Destination, Halted, Reloaded, Settings, SpanFile, Steering, TimeLimit,
+        Until, WorkSummary, conduct, not_notified,
         progress::{Note, Reporter},
     },
     context::{Context, Creation, on_file},
@@ -39,7 +39,7 @@ use crate::{
         signal::{ENDING, ENDING_TOO, STEERING, Signals},
         terminal::is_controlled,
     },
-    retry::Patience,
+    retry::RetryPolicy,
     suggest::Suggestion,
     trace,
 };
@@ -102,7 +102,7 @@ pub(crate) struct ConductArgs {
     job_timeout_max: Option<Duration>,
 
     #[command(flatten)]
-    patience: Patience,
+    retry: RetryPolicy,
 
     /// Where command output goes: prefix, inherit, discard, or a directory
     ///
@@ -132,7 +132,7 @@ pub(crate) struct ConductArgs {
     /// conductor's health. Board numbers are a few seconds old, or older if reading the board takes long.
     /// FILE.prom gets only the conductor's own numbers every 30s, and is removed at exit.
     #[arg(long, value_name = "WHERE", value_parser = metrics::place)]
-    metrics: Option<Place>,
+    metrics: Option<MetricsPlace>,
 
     /// Allow --metrics to listen on addresses that other machines can reach
     #[arg(long, requires = "metrics")]
@@ -178,18 +178,18 @@ fn output(text: &str) -> Result<Destination, String> {
 
 pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<()> {
     refuse_to_perform(ctx, "run jobs")?;
-    let mut settings = settings(ctx, &args)?;
-    ctx.create_folder(&args.creation);
-    let board = ctx.writable_board()?;
-    let (mut ending, steering) = signals()?;
     let (mut reporter, progress) = Reporter::new();
     if ctx.out.is_quiet() {
         reporter.hush();
     }
+    let mut settings = settings(ctx, &args, &reporter)?;
+    ctx.create_folder(&args.creation);
+    let board = ctx.writable_board()?;
+    let (mut ending, steering) = signals()?;
     show::start(progress, args.log, &ctx.out).context("cannot start the log")?;
     match ServiceManager::find(|name| ctx.environment.variable(name)) {
         Ok(found) => settings.service_manager = found,
-        Err(error) => reporter.tell(not_notified(&error)),
+        Err(error) => reporter.report(not_notified(&error)),
     }
     let _metrics = match &args.metrics {
         Some(place) => {
@@ -203,14 +203,16 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
         signals: steering,
         reload: &|| reload(ctx, &args.policy).map_err(|error| format!("{error:#}")),
     };
-    let conducted = conduct(board, settings, reporter.clone(), &mut ending, steering).await;
-    if let Ok(tally) = &conducted {
-        reporter.tell(summary(ctx, tally));
+    let status = Arc::clone(&settings.status);
+    let conducted = conduct(board, settings, &mut ending, steering).await;
+    let done = status.summary();
+    if conducted.is_ok() {
+        reporter.report(summary(ctx, &done));
     }
     // The reader of the log may have gone.
     let _ = tokio::time::timeout(LAST_WORDS, reporter.finish()).await;
-    let tally = conducted.map_err(|halted| trouble(ctx, halted))?;
-    if ends_by_itself && tally.has_failures() {
+    conducted.map_err(|halted| trouble(ctx, halted))?;
+    if ends_by_itself && done.has_failures {
         return Err(CommandError::Command(7).into());
     }
     Ok(())
@@ -249,39 +251,44 @@ fn trouble(ctx: &Context, halted: Halted) -> anyhow::Error {
     error.context(ctx.trying("conduct", "jobs"))
 }
 
-fn summary(ctx: &Context, tally: &Tally) -> Note {
+fn summary(ctx: &Context, done: &WorkSummary) -> Note {
     let mut summary = Note::new("summary")
-        .with("ran", tally.ran)
-        .with("consumed", tally.consumed)
-        .with("abandoned", tally.abandoned)
-        .with("trashed", tally.trashed)
-        .with("lost", tally.lost);
-    if tally.unsettled > 0 {
-        summary = summary.with("unsettled", tally.unsettled);
+        .with("ran", done.ran)
+        .with("consumed", done.consumed)
+        .with("abandoned", done.abandoned)
+        .with("trashed", done.trashed)
+        .with("lost", done.lost);
+    if done.unsettled > 0 {
+        summary = summary.with("unsettled", done.unsettled);
     }
-    let skipped = tally.passed_over.values().sum::<u64>();
+    let skipped = done.skipped.values().sum::<u64>();
     if skipped > 0 {
         summary = summary.with("skipped", skipped);
-        summary = summary.with("reasons", json!(tally.passed_over));
+        summary = summary.with("reasons", json!(done.skipped));
     }
-    let jobs = tally.failed_jobs();
-    let next = match &jobs[..] {
+    let jobs = &done.failed_jobs[..];
+    let next = match jobs {
         [] => return summary,
         [job] => Suggestion::of("explain").operand(&job.uuid),
         _ => Suggestion::of("list --failed"),
     };
     let names: Vec<_> = jobs.iter().map(|job| &job.name).collect();
     summary
-        .with("failed", tally.failed())
+        .with("failed", done.failed)
         .with("failed_jobs", json!(names))
         .with("next", next.on(&ctx.program()).to_string())
 }
 
-fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
+fn settings(ctx: &Context, args: &ConductArgs, reporter: &Reporter) -> anyhow::Result<Settings> {
     let process = this_process();
     let name = args.name.clone().unwrap_or_else(|| process.clone());
     let owner =
         Owner::new(&name).map_err(|error| CommandError::usage(format!("--name: {error}")))?;
+    let until = Until {
+        drained: args.drain,
+        jobs: args.max_jobs,
+        idle: args.idle_exit,
+    };
     Ok(Settings {
         conductor: Conductor {
             name,
@@ -297,20 +304,16 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
         jobs: args.jobs,
         lease: args.lease.unwrap_or(LEASE),
         filters: Filters::new(args.filter.clone()),
-        until: Until {
-            drained: args.drain,
-            jobs: args.max_jobs,
-            idle: args.idle_exit,
-        },
+        until,
         policy: args.policy.policy(&ctx.config, &ctx.environment)?,
-        patience: args.patience.clone(),
+        retry: args.retry.clone(),
         output: args.output.clone(),
         time_limit: TimeLimit {
             usual: args.job_timeout,
             most: args.job_timeout_max,
         },
         grace: args.grace,
-        account: Arc::default(),
+        status: Arc::new(ConductorStatus::new(reporter, until)),
         spans: match &args.otlp_file {
             Some(path) => Some(on_file(path, "write", SpanFile::open(path))?),
             None => None,

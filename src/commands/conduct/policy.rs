@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use crate::{
     board::url::BoardUrl,
     conductor::policy::{
-        Folder, Found, Glob, Handlers, InvalidGlob, Policy, Programs, Variables, absolute_search,
-        check_board,
+        Folder, Glob, Handlers, InvalidPattern, Policy, ProgramCache, Programs, Variables,
+        absolute_search, check_board,
     },
     config::{Config, Environment, MayRun, Sourced},
     exit::CommandError,
@@ -46,7 +46,6 @@ impl PolicyArgs {
         }
     }
 
-    /// Converts the configuration to the options.
     fn of(Sourced { value, source }: &Sourced<MayRun>) -> anyhow::Result<Self> {
         let wrong = |error| {
             let message = format!("{source}: `conduct`: {error}");
@@ -63,7 +62,8 @@ impl PolicyArgs {
         }
         let paths = allow.iter().map(|text| Glob::of_path(text));
         let variables = allow_env.iter().map(|text| text.parse());
-        let all = |globs: Result<_, InvalidGlob>| globs.map_err(|error| wrong(error.to_string()));
+        let all =
+            |globs: Result<_, InvalidPattern>| globs.map_err(|error| wrong(error.to_string()));
         Ok(Self {
             handlers: handlers.clone(),
             allow: all(paths.collect())?,
@@ -103,7 +103,7 @@ impl PolicyArgs {
             variables,
             handlers: self.handlers(&search)?,
             search,
-            found: Some(Found::default()),
+            found: Some(ProgramCache::default()),
         })
     }
 
@@ -118,7 +118,7 @@ impl PolicyArgs {
             return Err(CommandError::usage(message).into());
         }
         let handlers = Folder::new(folder).map_err(|error| refusal(&error, OUR_HANDLERS))?;
-        if !self.allow_any && handlers.are_for_everybody(search) {
+        if !self.allow_any && handlers.is_program_directory(search) {
             let message = format!(
                 "every program in {} would be a handler that every poster can run",
                 folder.display()

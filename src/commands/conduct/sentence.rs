@@ -10,77 +10,47 @@ use crate::{conductor::progress::Note, duration, output::Text};
 /// The columns that a reason keeps on a narrow terminal.
 const SHORTEST: usize = 20;
 
-/// Sentences for events. The first one applies whose `{...}` are all known; a reason without a place follows it.
-const SENTENCES: &[(&str, &str)] = &[
-    ("job_consumed", "{name} failed ({reason}), consumed"),
-    ("job_consumed", "{name} done in {took}"),
-    ("job_consumed", "{name} done"),
-    (
-        "job_abandoned",
-        "{name} failed ({reason}), attempt {next} of {max_attempts} in {delay}",
-    ),
-    ("job_abandoned", "{name} released, attempt not counted"),
-    ("job_postponed", "{name} postponed, retry in {delay}"),
-    (
-        "job_trashed",
-        "{name} failed ({reason}), moved to the trash",
-    ),
-    ("running_start", "{name} started, attempt {attempt}"),
-    ("running", "{name} running for {took}, attempt {attempt}"),
-    ("claim_lost", "{name}: claim lost, command ended"),
-    ("not_settled", "cannot {wanted} {name}, retrying"),
-    ("not_started", "{name} not started, retrying later"),
-    (
-        "not_watched",
-        "{name} not started, retrying later: no guard process",
-    ),
-    ("not_watched", "no guard process, so no command starts"),
-    ("output_not_kept", "{name}: output dropped"),
-    ("output_not_kept", "output dropped"),
-    ("skipped", "skipping jobs such as {example} ({jobs})"),
-    (
-        "held_without_expiry",
-        "not waiting for claims that never expire ({jobs})",
-    ),
-    (
-        "conducting",
-        "conductor {conductor} runs the jobs of {board}, up to {jobs} concurrently",
-    ),
-    (
-        "stopping",
-        "stopping; running jobs have {grace} to finish ({jobs})",
-    ),
-    (
-        "name_taken",
-        "another conductor is named {conductor}; waiting up to {waiting} for its name",
-    ),
-    (
-        "lease_granted",
-        "the server grants leases of {granted}, not of {wanted}",
-    ),
-    ("board_unreachable", "board unreachable, retrying"),
-    ("board_failed", "board failing, retrying"),
-    ("board_reached", "board reachable again"),
-    ("pauses_unseen", "cannot read pauses, so none applies"),
-    ("quiet", "quiet: claiming no jobs until the next SIGUSR1"),
-    ("quiet_over", "claiming jobs again"),
-    (
-        "reloaded",
-        "configuration reloaded; restart to apply {needs_restart}",
-    ),
-    ("reloaded", "configuration reloaded"),
-    ("not_reloaded", "configuration not reloaded"),
-    ("not_remembered", "cannot write the history of the board"),
-    ("not_notified", "cannot reach the service manager"),
-    ("metrics", "serving metrics on {address}"),
-    ("metrics_not_written", "metrics not written"),
-    (
-        "missed",
-        "the reader of the log is too slow: {notes} events dropped",
-    ),
-];
+/// Sentences for events; a `!` marks bad news. The first one applies whose `{...}` are all known; a reason without a
+/// place follows it.
+const SENTENCES: &str = "
+    !job_consumed: {name} failed ({reason}), consumed
+    job_consumed: {name} done in {took}
+    job_consumed: {name} done
+    !job_abandoned: {name} failed ({reason}), attempt {next} of {max_attempts} in {delay}
+    job_abandoned: {name} released, attempt not counted
+    job_postponed: {name} postponed, retry in {delay}
+    !job_trashed: {name} failed ({reason}), moved to the trash
+    running_start: {name} started, attempt {attempt}
+    running: {name} running for {took}, attempt {attempt}
+    !claim_lost: {name}: claim lost, command ended
+    !not_settled: cannot {wanted} {name}, retrying
+    !not_started: {name} not started, retrying later
+    !not_watched: {name} not started, retrying later: no guard process
+    !not_watched: no guard process, so no command starts
+    !output_not_kept: {name}: output dropped
+    !output_not_kept: output dropped
+    skipped: skipping jobs such as {example} ({jobs})
+    held_without_expiry: not waiting for claims that never expire ({jobs})
+    conducting: conductor {conductor} runs the jobs of {board}, up to {jobs} concurrently
+    stopping: stopping; running jobs have {grace} to finish ({jobs})
+    name_taken: another conductor is named {conductor}; waiting up to {waiting} for its name
+    lease_granted: the server grants leases of {granted}, not of {wanted}
+    !board_unreachable: board unreachable, retrying
+    !board_failed: board failing, retrying
+    board_reached: board reachable again
+    pauses_unseen: cannot read pauses, so none applies
+    quiet: quiet: claiming no jobs until the next SIGUSR1
+    quiet_over: claiming jobs again
+    reloaded: configuration reloaded; restart to apply {needs_restart}
+    reloaded: configuration reloaded
+    !not_reloaded: configuration not reloaded
+    !not_remembered: cannot write the history of the board
+    !not_notified: cannot reach the service manager
+    metrics: serving metrics on {address}
+    !metrics_not_written: metrics not written
+    !missed: the reader of the log is too slow: {notes} events dropped
+";
 
-/// A line of the log; its reason is shortened to fit.
 #[derive(Debug, Default)]
 pub(super) struct Sentence {
     head: String,
@@ -88,43 +58,34 @@ pub(super) struct Sentence {
     tail: String,
     /// The job, at the end of the line.
     job: String,
+    pub(super) is_bad: bool,
 }
 
 impl Sentence {
     /// Returns the lines of an event. The end of a command has none: the line about the job follows.
     pub(super) fn of(note: &Note, now: DateTime<Utc>) -> Vec<Self> {
-        let about = |counts: &[&str]| Self {
+        let about = |counts| Self {
             head: counted(note, counts),
             ..Self::default()
         };
         match note.event {
             "running_end" => Vec::new(),
-            "state" => vec![about(&[
-                "running",
-                "done",
-                "failed",
-                "postponed",
-                "lost",
-                "unsettled",
-            ])],
+            "state" => vec![about("running done failed postponed lost unsettled")],
             "summary" => {
-                let counts = [
-                    "ran",
-                    "consumed",
-                    "abandoned",
-                    "trashed",
-                    "lost",
-                    "unsettled",
-                    "skipped",
-                ];
-                [about(&counts)].into_iter().chain(failed(note)).collect()
+                let counts = about("ran consumed abandoned trashed lost unsettled skipped");
+                [counts].into_iter().chain(failed(note)).collect()
             }
             event => {
-                let known = SENTENCES.iter().filter(|(of, _)| *of == event);
-                let known = known
-                    .filter_map(|(_, template)| Self::filled(template, note, now))
-                    .next();
-                vec![known.unwrap_or_else(|| Self::ending(event.replace('_', " "), note))]
+                let mut known = SENTENCES.lines().filter_map(|line| {
+                    let (name, template) = line.trim_start().split_once(": ")?;
+                    let (name, is_bad) = name
+                        .strip_prefix('!')
+                        .map_or((name, false), |it| (it, true));
+                    let sentence = (name == event).then(|| Self::filled(template, note, now))??;
+                    Some(Self { is_bad, ..sentence })
+                });
+                let plain = || Self::ending(event.replace('_', " "), note);
+                vec![known.next().unwrap_or_else(plain)]
             }
         }
     }
@@ -133,13 +94,10 @@ impl Sentence {
         let fill = |template: &str| {
             let mut pieces = template.split(['{', '}']).enumerate();
             pieces.try_fold(String::new(), |text, (at, piece)| {
-                Some(
-                    text + &if at % 2 == 0 {
-                        piece.to_owned()
-                    } else {
-                        value(note, piece, now)?
-                    },
-                )
+                Some(match at % 2 {
+                    0 => text + piece,
+                    _ => text + &value(note, piece, now)?,
+                })
             })
         };
         let sentence = match template.split_once("{reason}") {
@@ -167,7 +125,6 @@ impl Sentence {
         }
     }
 
-    /// Returns the line and its job, shortened to this width if the reason allows.
     pub(super) fn within(self, room: Option<usize>) -> (Text, String) {
         let [head, reason, tail] = [self.head, self.reason, self.tail].map(Text::from);
         let others = head.width() + tail.width() + self.job.len();
@@ -177,7 +134,6 @@ impl Sentence {
     }
 }
 
-/// Returns the line with the failed jobs of a run and the next command.
 fn failed(note: &Note) -> Option<Sentence> {
     let names = note.fact("failed_jobs")?.as_array()?;
     let more = note
@@ -198,8 +154,8 @@ fn failed(note: &Note) -> Option<Sentence> {
 }
 
 /// Returns the counts of an event: the first one always, the others unless they are 0.
-fn counted(note: &Note, names: &[&str]) -> String {
-    let counts = names.iter().enumerate().filter_map(|(at, name)| {
+fn counted(note: &Note, names: &str) -> String {
+    let counts = names.split(' ').enumerate().filter_map(|(at, name)| {
         let count = note.fact(name)?.as_u64()?;
         (at == 0 || count > 0).then(|| format!("{count} {name}"))
     });

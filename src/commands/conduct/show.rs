@@ -11,7 +11,7 @@ use tokio::sync::mpsc::Receiver;
 
 use super::sentence::Sentence;
 use crate::{
-    conductor::progress::{Note, Progress, Stream},
+    conductor::progress::{LogItem, Note, OutputStream},
     output::{Console, Output, Side, Text, Tone},
     secret::covered_text,
 };
@@ -42,7 +42,7 @@ impl LogFormat {
 }
 
 pub(super) fn start(
-    progress: Receiver<Progress>,
+    progress: Receiver<LogItem>,
     format: LogFormat,
     out: &Output,
 ) -> io::Result<()> {
@@ -55,30 +55,30 @@ pub(super) fn start(
     Ok(())
 }
 
-fn show(mut console: Console, mut progress: Receiver<Progress>, format: LogFormat, tells: bool) {
+fn show(mut console: Console, mut progress: Receiver<LogItem>, format: LogFormat, tells: bool) {
     while let Some(mut next) = progress.blocking_recv() {
         // Events that arrived together are written together.
         loop {
             match next {
-                Progress::Note(note) => print(&mut console, format, &note),
-                Progress::Line { job, stream, text } => {
+                LogItem::Note(note) => print(&mut console, format, &note),
+                LogItem::Line { job, stream, text } => {
                     let side = match stream {
-                        Stream::Output => Side::Output,
-                        Stream::Errors => Side::Errors,
+                        OutputStream::Output => Side::Output,
+                        OutputStream::Errors => Side::Errors,
                     };
                     console.line(side, &Text::from(job.to_string()), &text);
                 }
                 // A full disk stops no job.
-                Progress::Bytes(log, bytes) => {
+                LogItem::Bytes(log, bytes) => {
                     if let Some(note) = log.write(&bytes).filter(|_| tells) {
                         print(&mut console, format, &note);
                     }
                 }
-                Progress::Missed(count) => {
+                LogItem::Missed(count) => {
                     let note = Note::new("missed").with("notes", count);
                     print(&mut console, format, &note);
                 }
-                Progress::End(shown) => {
+                LogItem::End(shown) => {
                     console.flush();
                     // The receiver may have timed out.
                     let _ = shown.send(());
@@ -109,11 +109,11 @@ fn print(console: &mut Console, format: LogFormat, note: &Note) {
                 Some(_) => now.format("%H:%M:%SZ").to_string(),
                 None => time(),
             };
-            let tone = match is_bad(note) {
-                true => Tone::Bad,
-                false => Tone::Plain,
-            };
             for sentence in Sentence::of(note, now) {
+                let tone = match sentence.is_bad {
+                    true => Tone::Bad,
+                    false => Tone::Plain,
+                };
                 let (text, job) =
                     sentence.within(room.map(|room| room.saturating_sub(time.len() + 1)));
                 let parts = [Text::from(format!("{time} ")), text, Text::from(job)];
@@ -121,26 +121,6 @@ fn print(console: &mut Console, format: LogFormat, note: &Note) {
                 console.note(&[(Tone::Faint, time), (tone, text), (Tone::Faint, job)]);
             }
         }
-    }
-}
-
-fn is_bad(note: &Note) -> bool {
-    match note.event {
-        "board_unreachable"
-        | "board_failed"
-        | "claim_lost"
-        | "missed"
-        | "not_remembered"
-        | "not_settled"
-        | "not_notified"
-        | "not_reloaded"
-        | "not_started"
-        | "not_watched"
-        | "output_not_kept"
-        | "metrics_not_written"
-        | "job_trashed" => true,
-        "job_abandoned" | "job_consumed" => note.fact("reason").is_some(),
-        _ => false,
     }
 }
 

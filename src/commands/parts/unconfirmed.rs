@@ -12,7 +12,6 @@ use crate::{
     },
 };
 
-/// The timeout for asking the board about a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const PAUSE: Duration = Duration::from_millis(100);
@@ -130,7 +129,6 @@ async fn perhaps_claimed(
     may_have(&job.reference(), &job.name, owner, error)
 }
 
-/// Reports that a job may be claimed.
 pub(crate) fn may_have(job: &str, name: &str, owner: &Owner, source: BoardError) -> CommandError {
     CommandError::Unheard {
         what: format!("{name} ({job}) may now be claimed by {owner}"),

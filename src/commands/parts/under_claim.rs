@@ -14,27 +14,19 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{
-        Claim, Claimant, Claimed, Details, Fence, History, Identity, JobKey, Outcome, Owner, Said,
-        Settlement, Term,
-    },
-    lease::{
-        Keeper, LEASE,
-        foreground::{NotPerformed, Performed, perform_here},
-    },
+    job::{Claim, Claimant, Claimed, Fence, Job, Outcome, Owner, Said, Settlement, Term},
+    lease::{Keeper, LEASE},
     process::{
         child::Ended,
         clock::Boottime,
         command::{Command, NotRun},
-        guard::{Guard, Launch, LeftOver},
         signal::Signals,
-        spawn::Spawner,
     },
-    retry::{self, Case, Course, Patience},
+    retry::{AttemptContext, AttemptEnd, RetryPolicy, own_max_attempts},
     trace::Span,
+    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here},
 };
 
-/// The limits of a claim's expiry.
 const EXPIRY: (Duration, Duration) = (
     Duration::from_millis(1),
     Duration::from_secs(3650 * 24 * 60 * 60),
@@ -53,45 +45,18 @@ pub(crate) fn lease(text: &str) -> Result<Duration, String> {
 #[derive(Debug)]
 pub(crate) struct Performer {
     command: Command,
-    spawner: Spawner,
+    worker: Worker,
     /// Caught since before the claim.
     pub(crate) signals: Signals,
-    guard: Arc<Guard>,
     by: Claimant,
     lease: Duration,
-    patience: Patience,
+    retry: RetryPolicy,
 }
 
-#[derive(Debug)]
-pub(crate) struct Held {
-    pub(crate) key: JobKey,
-    /// The reference that commands accept.
-    pub(crate) reference: String,
-    pub(crate) identity: Identity,
-    pub(crate) fence: Fence,
-    /// Includes this attempt.
-    pub(crate) history: History,
-    pub(crate) max_attempts: Option<u32>,
-    pub(crate) span: Option<Span>,
-    pub(crate) details: Option<Details>,
-    /// The time before the claim request.
+pub(crate) struct WonJob {
+    pub(crate) claimed: Claimed,
+    /// The time before the request, which is the earliest start of the lease.
     pub(crate) asked: Boottime,
-}
-
-impl Held {
-    pub(crate) fn new(Claimed { job, fence, .. }: Claimed, asked: Boottime) -> Self {
-        Self {
-            max_attempts: job.details.as_ref().and_then(retry::own_max_attempts),
-            span: Span::of(job.details.as_ref(), false),
-            identity: Identity::from(&job),
-            reference: job.reference().into_owned(),
-            key: job.key,
-            fence,
-            history: job.history,
-            details: job.details,
-            asked,
-        }
-    }
 }
 
 /// Returns the owner name of a lease.
@@ -118,7 +83,7 @@ impl Performer {
         board: &dyn Board,
         command: &[String],
         lease: Option<Duration>,
-        patience: &Patience,
+        retry: &RetryPolicy,
     ) -> anyhow::Result<Self> {
         let owner = kept_owner(ctx.who())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
@@ -129,15 +94,14 @@ impl Performer {
         let withheld = ctx.environment.withheld();
         Ok(Self {
             command,
-            spawner: Spawner::of_conductor(&withheld, &owner.text(), &owner)?,
             signals: Signals::ending()?,
-            guard: Arc::new(Guard::start(Launch::this_program(), &owner.text())?),
+            worker: Worker::start(&owner.text(), &owner, &withheld)?,
             by: Claimant {
                 owner,
                 term: Term::Kept(lease),
             },
             lease,
-            patience: patience.clone(),
+            retry: retry.clone(),
         })
     }
 
@@ -150,65 +114,61 @@ impl Performer {
         mut self,
         ctx: &mut Context,
         board: Arc<dyn Board>,
-        job: Held,
-        left: &(dyn Fn(&Context, &Held, &Outcome) + Sync),
+        WonJob { claimed, asked }: WonJob,
+        left: &(dyn Fn(&Context, &Job, &Outcome) + Sync),
     ) -> anyhow::Result<()> {
-        let command = &mut self.command;
-        let uuid = &job.reference;
-        command.introduce(
-            (uuid, &job.identity.name),
-            (job.history.attempts, &job.fence),
-            job.details.as_ref().map(Details::value).as_deref(),
-        );
-        command.trace(job.span.as_ref());
+        let Claimed { job, fence, .. } = claimed;
+        let span = Span::of(job.details.as_ref(), false);
+        self.command.trace(span.as_ref());
         let keeper = Keeper::start(Arc::clone(&board));
         let claim = Claim {
             key: job.key.clone(),
             owner: self.by.owner.clone(),
-            fence: Some(job.fence.clone()),
+            fence: Some(fence.clone()),
             term: self.lease,
         };
-        let mut lease = keeper.hold(claim, job.asked);
-        // An earlier owner may have died together with its guard.
-        let left_over = LeftOver::default();
-        left_over.end(uuid, Boottime::now()).await;
-        let label = self.guard.label(uuid);
+        let mut held = HeldJob {
+            lease: keeper.hold(claim, asked),
+            look_since: Boottime::now(),
+            job,
+            fence,
+        };
         let performed = perform_here(
-            (&self.spawner, &self.command, label),
-            &mut lease,
-            &self.guard,
+            &self.worker,
+            &mut held,
+            &mut self.command,
             &mut self.signals,
             ctx.terminal.as_mut(),
         )
         .await;
-        let (course, ended) = match &performed {
-            Ok(Performed::Lost(_)) => (None, None),
+        let (end, ended) = match &performed {
+            Err(NotPerformed::Lost(_)) => (None, None),
             // A mistyped command is no failure of the job.
-            Ok(Performed::NotStarted(_)) | Err(_) => (Some(Course::Interrupted), None),
-            Ok(Performed::Ended { ended, interrupted }) => match is_by_hand(*ended, *interrupted) {
-                true => (Some(Course::Interrupted), Some(*ended)),
-                false => (Some(Course::Ended(*ended)), Some(*ended)),
+            Err(_) => (Some(AttemptEnd::Interrupted), None),
+            Ok((ended, is_interrupted)) => match is_by_hand(*ended, *is_interrupted) {
+                true => (Some(AttemptEnd::Interrupted), Some(*ended)),
+                false => (Some(AttemptEnd::Ended(*ended)), Some(*ended)),
             },
         };
-        if let Some(course) = course {
-            let outcome = self.settle(ctx, &*board, &job, &course).await?;
-            drop(lease);
-            tell(ctx, &job, &outcome, ended);
+        let HeldJob { job, fence, .. } = &held;
+        if let Some(end) = end {
+            let outcome = self.settle(ctx, &*board, (job, fence), &end).await?;
+            report(ctx, job, &outcome, ended);
             if !outcome.is_end() {
-                left(ctx, &job, &outcome);
+                left(ctx, job, &outcome);
             }
         }
         match performed {
-            Ok(Performed::Ended { ended, .. }) => match ended.code() {
+            Ok((ended, _)) => match ended.code() {
                 0 => Ok(()),
                 failed => Err(code(failed)),
             },
-            Ok(Performed::Lost(lost)) => {
-                let name = &job.identity.name;
+            Err(NotPerformed::Lost(lost)) => {
+                let name = &job.name;
                 let what = format!("{name} was claimed by another client; its command was stopped");
                 Err(anyhow::Error::from(lost).context(what))
             }
-            Ok(Performed::NotStarted(signal)) => Err(code(128 + signal.as_raw())),
+            Err(NotPerformed::Stopped(signal)) => Err(code(128 + signal.as_raw())),
             Err(NotPerformed::NotRun(error)) => Err(not_run(ctx, error)),
             Err(error @ NotPerformed::Unwatched(_)) => Err(error.into()),
         }
@@ -219,38 +179,36 @@ impl Performer {
         &self,
         ctx: &Context,
         board: &dyn Board,
-        job: &Held,
+        Claimed { job, fence, .. }: &Claimed,
     ) -> anyhow::Result<bool> {
-        if !self.patience.is_spent(&job.history, job.max_attempts) {
+        if !self.retry.is_spent(&job.history, max_attempts(job)) {
             return Ok(false);
         }
-        let outcome = self.settle(ctx, board, job, &Course::Spent).await?;
-        tell(ctx, job, &outcome, None);
+        let end = &AttemptEnd::Spent;
+        let outcome = self.settle(ctx, board, (job, fence), end).await?;
+        report(ctx, job, &outcome, None);
         Ok(true)
     }
 
-    /// Settles the job by the end of its command; returns the outcome.
     async fn settle(
         &self,
         ctx: &Context,
         board: &dyn Board,
-        job: &Held,
-        course: &Course,
+        (job, fence): (&Job, &Fence),
+        end: &AttemptEnd,
     ) -> anyhow::Result<Outcome> {
-        let case = Case {
+        let context = AttemptContext {
             history: &job.history,
-            max_attempts: job.max_attempts,
+            max_attempts: max_attempts(job),
             conductor: &self.by.owner,
             // The command writes straight to the terminal.
             said: &Said::default,
         };
-        let outcome = self.patience.judge(course, case);
-        let claim = (&self.by.owner, &job.fence);
-        let settlement = Settlement::of_command(&job.key, || job.identity.clone(), &outcome, claim);
-        let settled = settle_kept(board, &settlement).await.with_context(|| {
-            ctx.trying("settle", &job.identity.name)
-                .with(&job.reference)
-        })?;
+        let outcome = self.retry.judge(end, context);
+        let settlement = Settlement::of_command(job, &outcome, (&self.by.owner, fence));
+        let settled = settle_kept(board, &settlement).await;
+        let settled =
+            settled.with_context(|| ctx.trying("settle", &job.name).with(job.reference()))?;
         if let Some(why) = settled.forgotten {
             ctx.out.note(no_history(&why));
         }
@@ -258,15 +216,19 @@ impl Performer {
     }
 }
 
+fn max_attempts(job: &Job) -> Option<u32> {
+    job.details.as_ref().and_then(own_max_attempts)
+}
+
 /// Whether a person ended the command, here or at the terminal: no failure of the job.
-fn is_by_hand(ended: Ended, interrupted: Option<Signal>) -> bool {
+fn is_by_hand(ended: Ended, is_interrupted: bool) -> bool {
     match ended {
         Ended::Exit(0) => false,
-        _ => interrupted.is_some() || ended == Ended::Signal(Signal::INT.as_raw()),
+        _ => is_interrupted || ended == Ended::Signal(Signal::INT.as_raw()),
     }
 }
 
-fn tell(ctx: &Context, job: &Held, outcome: &Outcome, ended: Option<Ended>) {
+fn report(ctx: &Context, job: &Job, outcome: &Outcome, ended: Option<Ended>) {
     let fate = match outcome {
         Outcome::Consume => return,
         Outcome::GiveUp(_) => "is consumed as failed".to_owned(),
@@ -276,8 +238,7 @@ fn tell(ctx: &Context, job: &Held, outcome: &Outcome, ended: Option<Ended>) {
     let failed = outcome.failure().map(|failure| failure.headline());
     let reason = failed.or_else(|| Some(ended?.to_string()));
     if let Some(reason) = reason {
-        ctx.out
-            .note(format!("{} {fate}: {reason}", job.identity.name));
+        ctx.out.note(format!("{} {fate}: {reason}", job.name));
     }
 }
 
@@ -303,7 +264,7 @@ pub(crate) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
     let ours = match error {
         NotRun::NotFound { .. } => NOT_FOUND,
         NotRun::NotExecutable { .. } => NOT_EXECUTABLE,
-        NotRun::Failed { .. } => return error.into(),
+        NotRun::Failed { .. } | NotRun::NoDirectory { .. } => return error.into(),
     };
     ctx.tell(&error.into());
     code(ours)

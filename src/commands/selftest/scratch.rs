@@ -17,7 +17,7 @@ use crate::{
     diagnosis::has_died,
     exit::{CommandError, chain},
     job::{Conductor, Owner, Told},
-    process::living,
+    process::group,
 };
 
 /// Timeouts of the clean-up and of closing connections.
@@ -103,7 +103,7 @@ impl Scratch {
             has_left: false,
             told: Told {
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-                process: living::this_process(),
+                process: group::this_process(),
                 ..Told::default()
             },
         }

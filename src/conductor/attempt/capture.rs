@@ -7,9 +7,9 @@ use std::{collections::VecDeque, convert::Infallible, future, io, sync::Arc};
 use tokio::net::unix::pipe::Receiver;
 
 pub(crate) use self::sink::Destination;
-use self::sink::Sink;
+use self::sink::OutputSink;
 use crate::{
-    conductor::progress::{Progress, Reporter, Stream, Tag, not_kept},
+    conductor::progress::{LogItem, OutputStream, Reporter, Tag, not_kept},
     job::Said,
     process::spawn::Pipes,
 };
@@ -26,13 +26,13 @@ const REMAINS: usize = 1 << 18;
 #[derive(Debug)]
 pub(crate) struct Capture {
     pipes: Vec<Pipe>,
-    sink: Sink,
-    waiting: VecDeque<Progress>,
+    sink: OutputSink,
+    waiting: VecDeque<LogItem>,
 }
 
 #[derive(Debug)]
 struct Pipe {
-    stream: Stream,
+    stream: OutputStream,
     from: Option<Receiver>,
     line: Vec<u8>,
     tail: VecDeque<u8>,
@@ -47,11 +47,13 @@ impl Capture {
         attempt: u32,
         reporter: &Reporter,
     ) -> io::Result<Self> {
-        let sink = Sink::of(destination, tag, attempt).unwrap_or_else(|reason| {
-            reporter.tell(not_kept(Some(tag), reason));
-            Sink::Nothing
+        let sink = OutputSink::of(destination, tag, attempt).unwrap_or_else(|reason| {
+            reporter.report(not_kept(Some(tag), reason));
+            OutputSink::Nothing
         });
-        let streams = [Stream::Output, Stream::Errors].into_iter().zip(pipes);
+        let streams = [OutputStream::Output, OutputStream::Errors]
+            .into_iter()
+            .zip(pipes);
         let pipes = streams.filter_map(|(stream, pipe)| Some((stream, pipe?)));
         let pipes = pipes.map(|(stream, pipe)| {
             Ok(Pipe {
@@ -123,8 +125,8 @@ impl Capture {
             pipe.map_or_else(String::new, Pipe::end)
         };
         Said {
-            stdout: end_of(Stream::Output),
-            stderr: end_of(Stream::Errors),
+            stdout: end_of(OutputStream::Output),
+            stderr: end_of(OutputStream::Errors),
         }
     }
 
@@ -169,7 +171,7 @@ impl Capture {
         let surplus = pipe.tail.len().saturating_sub(TAIL);
         pipe.tail.drain(..surplus);
         match &self.sink {
-            Sink::Nothing => {}
+            OutputSink::Nothing => {}
             _ => pipe.split(bytes, &mut self.sink, &mut self.waiting),
         }
         Some(bytes.len())
@@ -187,7 +189,7 @@ impl Pipe {
         String::from_utf8_lossy(&bytes[start.count()..]).into_owned()
     }
 
-    fn split(&mut self, bytes: &[u8], sink: &mut Sink, waiting: &mut VecDeque<Progress>) {
+    fn split(&mut self, bytes: &[u8], sink: &mut OutputSink, waiting: &mut VecDeque<LogItem>) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, is_whole) = match part.split_last() {
                 Some((b'\n', text)) => (text, true),
@@ -208,16 +210,16 @@ mod tests {
 
     fn pipe() -> Pipe {
         Pipe {
-            stream: Stream::Output,
+            stream: OutputStream::Output,
             from: None,
             line: Vec::new(),
             tail: VecDeque::new(),
         }
     }
 
-    fn lines(waiting: VecDeque<Progress>) -> Vec<String> {
+    fn lines(waiting: VecDeque<LogItem>) -> Vec<String> {
         let text = |progress| match progress {
-            Progress::Line { text, .. } => String::from_utf8(text).unwrap(),
+            LogItem::Line { text, .. } => String::from_utf8(text).unwrap(),
             other => panic!("{other:?}"),
         };
         waiting.into_iter().map(text).collect()
@@ -233,7 +235,7 @@ mod tests {
     #[test]
     fn lines_are_complete_in_any_chunking() {
         let (mut pipe, mut waiting) = (pipe(), VecDeque::new());
-        let mut sink = Sink::Lines(tag());
+        let mut sink = OutputSink::Lines(tag());
         for part in ["a", "b\nc\n\nd", "e\n"] {
             pipe.split(part.as_bytes(), &mut sink, &mut waiting);
         }
@@ -243,7 +245,7 @@ mod tests {
     #[test]
     fn endless_line_is_split() {
         let (mut pipe, mut waiting) = (pipe(), VecDeque::new());
-        let mut sink = Sink::Lines(tag());
+        let mut sink = OutputSink::Lines(tag());
         for _ in 0..10 {
             pipe.split(&[b'x'; 8192], &mut sink, &mut waiting);
             assert!(pipe.line.len() < LONGEST_LINE);

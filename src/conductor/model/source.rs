@@ -64,7 +64,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "the conductor counts the remaining lease",
         "lease/ledger.rs",
         &["renew_at", "limits", "add", "expire", "confirm", "refuse"],
-        "02dbd7b4",
+        "d73e57c5",
     ),
     (
         "the command ends before its deadline",
@@ -74,27 +74,27 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
     ),
     (
         "the guard is informed and the command starts",
-        "conductor/attempt.rs",
-        &["carry_out", "start"],
-        "76955215",
+        "worker/mod.rs",
+        &["end_leftovers", "launch", "finish"],
+        "737fe598",
     ),
     (
         "remains of earlier attempts are ended",
         "process/guard/leftover.rs",
         &["end", "end_left_over", "left_over"],
-        "5e9e3f74",
+        "a21c9787",
     ),
     (
         "the guard ends a command",
         "process/guard/helper.rs",
         &["enforce", "end_all"],
-        "642b856f",
+        "c43445cd",
     ),
     (
         "a conductor settles",
         "conductor/settler.rs",
         &["settle", "drop_lost"],
-        "73fa37c1",
+        "df5c1306",
     ),
     (
         "possible claims are released",

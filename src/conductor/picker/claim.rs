@@ -5,10 +5,10 @@ use std::sync::Arc;
 use chrono::Utc;
 use tokio::time::Instant;
 
-use super::{Chance, Pick, Won};
+use super::{Chance, Picker, WonClaim};
 use crate::{
     board::{BoardError, ClaimRules},
-    conductor::{judgement::Against, passed_over::Such, slots::Slots},
+    conductor::{admission::Against, skipped::SkippedJob, slots::Slots},
     job::{Aftermath, Entry, JobKey, Owner},
     process::clock::Boottime,
 };
@@ -18,7 +18,7 @@ const WIDEST_SPREAD: usize = 256;
 
 #[derive(Default)]
 pub(super) struct ClaimedBatch {
-    pub(super) won: Vec<Won>,
+    pub(super) won: Vec<WonClaim>,
     /// The error that leaves the owner of some jobs unknown.
     pub(super) trouble: Option<BoardError>,
 }
@@ -33,7 +33,7 @@ impl ClaimedBatch {
     }
 }
 
-impl Pick<'_> {
+impl Picker<'_> {
     pub(super) async fn claim(&mut self, chance: Chance, slots: &Arc<Slots>) -> ClaimedBatch {
         let Chance { free, keys } = chance;
         let rules = ClaimRules {
@@ -41,18 +41,25 @@ impl Pick<'_> {
             at_once: slots.at_once(),
             respects_not_before: true,
         };
-        let term = match self.lease_term.ask(self.board, &self.shared.reporter).await {
+        let term = match self
+            .lease_term
+            .ask(&*self.shared.board, &self.shared.status)
+            .await
+        {
             Ok(term) => term,
             Err(error) => return ClaimedBatch::none(error),
         };
         let asked = Boottime::now();
-        let answers = match self.board.claim(&keys, &self.by, free, rules).await {
+        let answers = match self.shared.board.claim(&keys, &self.by, free, rules).await {
             Ok(answers) => answers,
             Err(error) => return self.unanswered(&keys, error),
         };
         let heard = Boottime::now();
         // The server may have restarted with another lease term.
-        let later = self.lease_term.ask(self.board, &self.shared.reporter).await;
+        let later = self
+            .lease_term
+            .ask(&*self.shared.board, &self.shared.status)
+            .await;
         let term = later.map_or(term, |later| term.min(later));
         let (mut batch, mut missed) = (ClaimedBatch::default(), 0);
         for (key, answer) in keys.into_iter().zip(answers) {
@@ -60,7 +67,7 @@ impl Pick<'_> {
                 Ok(claimed) => {
                     self.backlog.remove(&key);
                     self.fruitless = 0;
-                    batch.won.push(Won {
+                    batch.won.push(WonClaim {
                         claimed,
                         asked,
                         heard,
@@ -71,7 +78,7 @@ impl Pick<'_> {
                 Err(error) => {
                     // The job may have to start immediately, so keep a slot free for it.
                     if matches!(error, BoardError::Postponed { .. }) {
-                        slots.claim_none_ahead();
+                        slots.stop_claiming_ahead();
                     }
                     missed += usize::from(matches!(error, BoardError::AlreadyClaimed { .. }));
                     batch.trouble = self.miss(key, error).or(batch.trouble);
@@ -105,8 +112,7 @@ impl Pick<'_> {
             // Some boards detect an unreadable record only after the claim.
             BoardError::Malformed { .. } | BoardError::Unfit { .. } => {
                 let against = Against::Record(error.to_string());
-                let (passed_over, reporter) = (&self.shared.passed_over, &self.shared.reporter);
-                passed_over.heard(&key, &Such::at(&key), &against, reporter);
+                (self.shared.status.skipped).heard(&key, &SkippedJob::at(&key), &against);
                 self.let_slip(&key);
                 self.backlog.remove(&key);
                 self.unreadable.insert(key, against);
@@ -129,7 +135,6 @@ impl Pick<'_> {
         None
     }
 
-    /// Records that a job may be claimed by us without an answer.
     fn let_slip(&mut self, key: &JobKey) {
         // Nothing was begun.
         self.shared.in_flight.let_slip(key, Aftermath::Interrupted);

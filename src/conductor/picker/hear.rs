@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use futures_util::{FutureExt, StreamExt, stream::BoxStream};
 use tokio::time::{self, Instant};
 
-use super::{EVENT_PAUSE, Pick};
+use super::{EVENT_PAUSE, Picker};
 use crate::{
     board::{BoardError, Event, EventKind, Result, backlog::BacklogChange},
     conductor::slots::Slots,
@@ -15,7 +15,7 @@ use crate::{
 /// How often to check for the end while other owners hold the last jobs.
 const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 
-impl Pick<'_> {
+impl Picker<'_> {
     /// Waits for free slots, and keeps the backlog current meanwhile.
     pub(super) async fn wait_for_slots(&mut self, slots: &Slots) -> Result<usize> {
         self.count();
@@ -36,21 +36,20 @@ impl Pick<'_> {
                 free = &mut free => return Ok(free),
                 event = hears => {
                     self.heed(event)?;
-                    self.heed_the_rest()?;
+                    self.read_pending_events()?;
                     self.count();
                 }
             }
         }
     }
 
-    /// Waits until new jobs may be claimable.
     pub(super) async fn wait_for_more(&mut self) -> Result<()> {
         self.outage.wait(false);
         self.shared.has_looked.send_replace(true);
         let ripe = self.backlog.next_not_before();
         let end_of_pause = self.pauses.first_end();
-        let others_work = self.drains && self.shared.in_flight.are_empty();
-        let ages = self.filters.change_with_time();
+        let others_work = self.shared.settings.until.drained && self.shared.in_flight.are_empty();
+        let ages = self.shared.settings.filters.change_with_time();
         tokio::select! {
             biased;
             candidate = self.returned.recv() => {
@@ -61,20 +60,19 @@ impl Pick<'_> {
             event = next(&mut self.events) => self.heed(event)?,
             () = at(ripe) => {}
             () = at(end_of_pause) => if end_of_pause <= Some(Utc::now()) {
-                self.looked = None;
+                self.listed = None;
             },
             () = time::sleep(LOOK_ANYWAY), if self.hears_late => {}
-            () = self.shared.in_flight.empty(), if self.drains && !others_work => {}
+            () = self.shared.in_flight.empty(), if self.shared.settings.until.drained && !others_work => {}
             () = time::sleep_until(self.no_stock_before), if others_work && self.has_heard => {}
             () = time::sleep(LOOK_ANYWAY), if others_work => self.has_heard = true,
             // No event reports that a job has become old enough.
-            () = time::sleep(LOOK_ANYWAY), if ages => self.looked = None,
+            () = time::sleep(LOOK_ANYWAY), if ages => self.listed = None,
         }
         Ok(())
     }
 
-    /// Reads the pending events without waiting.
-    pub(super) fn heed_the_rest(&mut self) -> Result<()> {
+    pub(super) fn read_pending_events(&mut self) -> Result<()> {
         while let Some(event) = next(&mut self.events).now_or_never() {
             self.heed(event)?;
         }
@@ -85,7 +83,7 @@ impl Pick<'_> {
     fn heed(&mut self, event: Option<Result<Event>>) -> Result<()> {
         let event = event.unwrap_or_else(|| {
             Err(BoardError::Unreachable {
-                board: self.board.name().to_owned(),
+                board: self.shared.board.name().to_owned(),
                 source: "the event stream ended".into(),
             })
         })?;
@@ -101,7 +99,7 @@ impl Pick<'_> {
             self.heed_claim(&job.key, event.owner.as_ref());
         }
         match self.backlog.heed(&event, Utc::now()) {
-            BacklogChange::Resync => self.looked = None,
+            BacklogChange::Resync => self.listed = None,
             BacklogChange::More | BacklogChange::Less => self.has_heard = true,
             BacklogChange::Nothing => {}
         }

@@ -6,14 +6,14 @@ use chrono::Utc;
 use futures_util::TryStreamExt;
 use tokio::time::{Duration, Instant};
 
-use super::{Pick, finds::Finds};
+use super::{Picker, listing::Listing};
 use crate::{
     backoff::doubled,
     board::{BoardExt, Detail, JobRef, Onlooker, Order, Query, Result, Which, backlog::Candidate},
     conductor::{
-        judgement::{admit, admit_now, is_meant},
-        passed_over::{Reasons, Such},
+        admission::{admit, admit_now, is_meant},
         progress::Note,
+        skipped::{SkipReasons, SkippedJob},
     },
     job::{Aftermath, Entry, JobKey, Lease, Shelf},
 };
@@ -28,15 +28,14 @@ const DEAF_PAUSE: Duration = Duration::from_secs(1);
 const STOCK_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Left {
+pub(super) enum RemainingWork {
     Nothing,
     /// Jobs that are backing off, or that other owners hold for a time.
     Held,
-    /// Jobs that can be claimed.
     Candidates,
 }
 
-impl Pick<'_> {
+impl Picker<'_> {
     /// Subscribes to the board, and lists it if too little is known.
     pub(super) async fn look_if_needed(&mut self) -> Result<()> {
         if self.backlog.is_full() {
@@ -45,17 +44,17 @@ impl Pick<'_> {
         let stale = |looked: Instant| self.backlog.is_full() && looked.elapsed() > STALE;
         // Without a subscription, new jobs went unnoticed.
         let was_deaf = self.events.is_none() && !self.backlog.is_full();
-        if was_deaf || self.backlog.is_low() || self.looked.is_some_and(stale) {
-            self.looked = None;
+        if was_deaf || self.backlog.is_low() || self.listed.is_some_and(stale) {
+            self.listed = None;
         }
         let may_miss_a_pause = self.events.is_none() || self.hears_late;
-        if self.looked.is_some() && may_miss_a_pause && self.pauses_read.elapsed() > DEAF_PAUSE {
+        if self.listed.is_some() && may_miss_a_pause && self.pauses_read.elapsed() > DEAF_PAUSE {
             self.read_pauses().await?;
         }
-        if self.looked.is_some() {
+        if self.listed.is_some() {
             return Ok(());
         }
-        while self.looked.is_none() {
+        while self.listed.is_none() {
             self.look().await?;
         }
         if self.backlog.is_full() {
@@ -66,15 +65,15 @@ impl Pick<'_> {
 
     /// Reads the pauses. A change invalidates the backlog.
     async fn read_pauses(&mut self) -> Result<()> {
-        let pauses = self.board.lasting_pauses(Utc::now()).await?;
+        let pauses = self.shared.board.lasting_pauses(Utc::now()).await?;
         if !pauses.are(&self.pauses) {
-            self.looked = None;
+            self.listed = None;
         }
         if let Some(problem) = pauses.unseen()
             && self.pauses.unseen().is_none()
         {
             let note = Note::new("pauses_unseen").with("reason", problem);
-            self.shared.reporter.tell(note);
+            self.shared.status.log(note);
         }
         self.pauses = pauses;
         self.pauses_read = Instant::now();
@@ -86,42 +85,41 @@ impl Pick<'_> {
         self.read_pauses().await?;
         self.backlog.clear();
         let policy = self.shared.policy();
-        let mut finds = Finds::new(
+        let mut listing = Listing::new(
             &mut self.backlog,
-            (self.filters, &self.pauses),
+            (&self.shared.settings.filters, &self.pauses),
             Arc::clone(&policy),
             std::mem::take(&mut self.unreadable),
         );
         let is_news = self.events.is_none();
         if is_news {
             // A filter may use the sidecar of any job.
-            let is_asked_of_all = !self.filters.are_answered_by_events();
+            let is_asked_of_all = !self.shared.settings.filters.are_answered_by_events();
             let onlooker = Onlooker {
                 wants: &|job| is_asked_of_all || admit(&policy, job).is_ok(),
-                sees: &mut |entry| finds.see(entry),
+                sees: &mut |entry| listing.see(entry),
             };
-            let events = self.board.events_and_jobs(onlooker).await?;
+            let events = self.shared.board.events_and_jobs(onlooker).await?;
             self.hears_late = events.lack.is_some();
             self.events = Some(events.stream);
         } else {
-            let mut entries = self.board.entries(Query {
+            let mut entries = self.shared.board.entries(Query {
                 shelf: Shelf::Board,
                 which: Which::Unclaimed,
                 order: Order::Rank,
                 detail: Detail::Whole,
             });
             while let Some(entry) = entries.try_next().await?
-                && finds.see(entry).is_continue()
+                && listing.see(entry).is_continue()
             {}
         }
-        let (reasons, is_whole) = (finds.reasons, finds.is_whole);
-        self.unreadable = finds.unreadable;
-        let (passed_over, reporter) = (&self.shared.passed_over, &self.shared.reporter);
+        let (reasons, is_whole) = (listing.reasons, listing.is_whole);
+        self.unreadable = listing.unreadable;
         match is_whole {
-            true => passed_over.found_all(reasons, reporter),
-            false => passed_over.found_some(reasons, reporter),
+            true => self.shared.status.skipped.found_all(reasons),
+            false => self.shared.status.skipped.found_some(reasons),
         }
-        self.looked = Some(Instant::now());
+        self.listed = Some(Instant::now());
         self.has_looked = true;
         match is_news {
             // No event reported earlier pauses, and a change requires another listing.
@@ -139,7 +137,7 @@ impl Pick<'_> {
             .collect();
         if !new.is_empty() {
             let wanted: Vec<_> = new.iter().cloned().map(JobRef::Key).collect();
-            let found = self.board.find(Shelf::Board, &wanted).await?;
+            let found = self.shared.board.find(Shelf::Board, &wanted).await?;
             for (key, mut found) in new.iter().zip(found) {
                 self.vet_one(key, found.pop());
             }
@@ -157,7 +155,9 @@ impl Pick<'_> {
     fn vet_one(&mut self, key: &JobKey, found: Option<Entry>) {
         let now = Utc::now();
         let job = match found {
-            Some(Entry::Job(job)) if job.holding.is_none() => is_meant(self.filters, *job, now),
+            Some(Entry::Job(job)) if job.holding.is_none() => {
+                is_meant(&self.shared.settings.filters, *job, now)
+            }
             Some(entry) if self.is_left_over(&entry) => {
                 self.shared.in_flight.let_slip(key, Aftermath::None);
                 None
@@ -173,25 +173,27 @@ impl Pick<'_> {
                 Some(time) => self.backlog.postpone(key, time, now),
             },
             Err(against) => {
-                let (passed_over, reporter) = (&self.shared.passed_over, &self.shared.reporter);
-                passed_over.heard(key, &Such::of(&job), &against, reporter);
+                (self.shared.status.skipped).heard(key, &SkippedJob::of(&job), &against);
                 self.backlog.remove(key);
             }
         }
     }
 
     /// Returns whether any work remains for this conductor.
-    pub(super) async fn take_stock(&mut self) -> Result<Left> {
-        let mut entries = self.board.entries(Query::all(Shelf::Board, Detail::Whole));
+    pub(super) async fn take_stock(&mut self) -> Result<RemainingWork> {
+        let mut entries = self
+            .shared
+            .board
+            .entries(Query::all(Shelf::Board, Detail::Whole));
         let start = Instant::now();
         let policy = self.shared.policy();
-        let (mut left, mut held_for_ever) = (Left::Nothing, 0_u64);
-        let mut reasons = Reasons::default();
+        let (mut left, mut held_for_ever) = (RemainingWork::Nothing, 0_u64);
+        let mut reasons = SkipReasons::default();
         let now = Utc::now();
         while let Some(entry) = entries.try_next().await? {
             if self.is_left_over(&entry) {
                 self.shared.in_flight.let_slip(entry.key(), Aftermath::None);
-                left = left.max(Left::Held);
+                left = left.max(RemainingWork::Held);
                 continue;
             }
             // The unsettled job is reported already, and may stay so forever.
@@ -201,38 +203,37 @@ impl Pick<'_> {
             let Entry::Job(mut job) = entry else { continue };
             // The owner decides how long we wait, not whether a job matches.
             let holding = job.holding.take();
-            let Some(job) = is_meant(self.filters, *job, now) else {
+            let Some(job) = is_meant(&self.shared.settings.filters, *job, now) else {
                 continue;
             };
             let admitted = admit_now(&policy, &self.pauses, &job);
             if let Some(against) = (self.unreadable.get(&job.key)).or(admitted.as_ref().err()) {
                 // A claimed job does not count.
                 if holding.is_none() {
-                    reasons.add(&Such::of(&job), against);
+                    reasons.add(&SkippedJob::of(&job), against);
                 }
                 continue;
             }
             match holding.map(|holding| holding.lease) {
-                None if self.backlog.knows(&job.key) => left = left.max(Left::Held),
-                None => left = Left::Candidates,
+                None if self.backlog.knows(&job.key) => left = left.max(RemainingWork::Held),
+                None => left = RemainingWork::Candidates,
                 Some(Lease::None) => held_for_ever += 1,
-                Some(Lease::Timed | Lease::Session) => left = left.max(Left::Held),
+                Some(Lease::Timed | Lease::Session) => left = left.max(RemainingWork::Held),
             }
         }
         drop(entries);
-        let shared = self.shared;
-        shared.passed_over.found_all(reasons, &shared.reporter);
+        self.shared.status.skipped.found_all(reasons);
         // Another listing hardly wins candidates that were there before and were not won.
         self.fruitless = match left {
-            Left::Candidates => self.fruitless.saturating_add(1),
-            Left::Nothing | Left::Held => 0,
+            RemainingWork::Candidates => self.fruitless.saturating_add(1),
+            RemainingWork::Nothing | RemainingWork::Held => 0,
         };
         let pause = doubled(STOCK_PAUSE, self.fruitless);
         self.no_stock_before = Instant::now() + (start.elapsed() * 20).max(pause);
         self.has_heard = false;
-        if held_for_ever > 0 && !std::mem::replace(&mut self.has_told_held, true) {
+        if held_for_ever > 0 && !std::mem::replace(&mut self.has_reported_held, true) {
             let note = Note::new("held_without_expiry").with("jobs", held_for_ever);
-            self.shared.reporter.tell(note);
+            self.shared.status.log(note);
         }
         Ok(left)
     }

@@ -1,8 +1,9 @@
 //! Picks and claims jobs: the best that this conductor may run, one per free slot.
 
 mod claim;
-mod finds;
+
 mod hear;
+mod listing;
 mod look;
 
 use std::{collections::HashMap, sync::Arc};
@@ -17,21 +18,20 @@ use tokio::{
     time::{self, Duration, Instant},
 };
 
-use self::{claim::ClaimedBatch, look::Left};
+use self::{claim::ClaimedBatch, look::RemainingWork};
 use super::{
-    judgement::Against,
-    outage::{Outage, is_final, is_final_at_first},
+    admission::Against,
+    contact::Outage,
     registration::LeaseTerm,
     shared::Shared,
-    shutdown::{Shutdown, may_claim, may_not_claim, told_to_end},
+    shutdown::{Shutdown, ending, may_claim, may_not_claim},
     slots::{Slot, Slots},
 };
 use crate::{
     backoff::chance,
     board::{
-        Board, Event, Result,
+        Event, Result,
         backlog::{Backlog, CAPACITY, Candidate},
-        filter::Filters,
     },
     job::{Claimant, Claimed, JobKey, Pauses, Term},
     process::clock::Boottime,
@@ -40,16 +40,14 @@ use crate::{
 /// How many extra candidates to try, since other conductors claim them too.
 const SPARE: usize = 16;
 
-/// The most jobs in one claim request.
 const MOST: usize = 64;
 
 /// A busy conductor reads events in batches, this far apart.
 const EVENT_PAUSE: Duration = Duration::from_millis(25);
 
-/// The delay before a failed guard is started again.
 const GUARD_PAUSE: Duration = Duration::from_millis(200);
 
-pub(super) struct Won {
+pub(super) struct WonClaim {
     pub(super) claimed: Claimed,
     /// Read before the claim request.
     pub(super) asked: Boottime,
@@ -62,31 +60,25 @@ pub(super) struct Won {
 pub(super) async fn run(
     shared: Arc<Shared>,
     lease_term: LeaseTerm,
-    won: UnboundedSender<Won>,
+    won: UnboundedSender<WonClaim>,
     returned: UnboundedReceiver<Candidate>,
 ) -> Result<()> {
-    let settings = &shared.settings;
-    let slots = Arc::new(Slots::new(settings.jobs));
-    let mut shutdown = shared.shutdown.subscribe();
-    let mut pick = Pick {
-        board: &*shared.board,
+    let slots = Arc::new(Slots::new(shared.settings.jobs));
+    let mut picker = Picker {
         shared: &shared,
-        outage: Outage::new(&shared),
-        filters: &settings.filters,
+        outage: shared.outage(),
         by: Claimant {
             owner: shared.owner.clone(),
             term: Term::Kept(lease_term.wanted),
         },
         lease_term,
-        drains: settings.until.drained,
-        is_to_end: settings.until.has_end(),
         backlog: Backlog::new(CAPACITY),
         pauses: Pauses::default(),
         pauses_read: Instant::now(),
         hears_late: false,
         events: None,
         returned,
-        looked: None,
+        listed: None,
         heeded: Instant::now(),
         spread: 0,
         unreadable: HashMap::new(),
@@ -95,10 +87,9 @@ pub(super) async fn run(
         fruitless: 0,
         has_looked: false,
         has_heard: true,
-        has_told_held: false,
+        has_reported_held: false,
     };
-    pick.work(settings.until.jobs, &slots, &won, &mut shutdown)
-        .await
+    picker.work(&slots, &won).await
 }
 
 struct Chance {
@@ -106,15 +97,11 @@ struct Chance {
     keys: Vec<JobKey>,
 }
 
-struct Pick<'a> {
-    board: &'a dyn Board,
+struct Picker<'a> {
     shared: &'a Shared,
     outage: Outage,
-    filters: &'a Filters,
     by: Claimant,
     lease_term: LeaseTerm,
-    drains: bool,
-    is_to_end: bool,
     backlog: Backlog,
     pauses: Pauses,
     pauses_read: Instant,
@@ -124,8 +111,7 @@ struct Pick<'a> {
     events: Option<BoxStream<'a, Result<Event>>>,
     returned: UnboundedReceiver<Candidate>,
     /// When the whole board was last listed; `None` if it must be listed again.
-    looked: Option<Instant>,
-    /// When events were last read.
+    listed: Option<Instant>,
     heeded: Instant,
     /// Skip up to this many top candidates at random: other conductors want them too.
     spread: usize,
@@ -140,19 +126,15 @@ struct Pick<'a> {
     has_looked: bool,
     /// Whether events arrived since.
     has_heard: bool,
-    has_told_held: bool,
+    has_reported_held: bool,
 }
 
-impl Pick<'_> {
-    async fn work(
-        &mut self,
-        jobs_left: Option<u64>,
-        slots: &Arc<Slots>,
-        won: &UnboundedSender<Won>,
-        shutdown: &mut watch::Receiver<Shutdown>,
-    ) -> Result<()> {
+impl Picker<'_> {
+    async fn work(&mut self, slots: &Arc<Slots>, won: &UnboundedSender<WonClaim>) -> Result<()> {
         let mut policy = self.shared.policy.subscribe();
-        let mut jobs_left = jobs_left.unwrap_or(u64::MAX);
+        let shutdown = &mut self.shared.shutdown.subscribe();
+        let until = self.shared.settings.until;
+        let (mut jobs_left, is_to_end) = (until.jobs.unwrap_or(u64::MAX), until.has_end());
         while jobs_left > 0 && self.may_claim(shutdown).await {
             let most = MOST.min(usize::try_from(jobs_left).unwrap_or(MOST));
             // Every branch can be dropped at any point.
@@ -161,7 +143,7 @@ impl Pick<'_> {
                 () = may_not_claim(shutdown) => continue,
                 // The new policy may admit skipped jobs and reject others.
                 _ = policy.changed() => {
-                    self.looked = None;
+                    self.listed = None;
                     continue;
                 }
                 chance = self.chance(slots, most) => chance,
@@ -180,20 +162,20 @@ impl Pick<'_> {
             }
             match batch.trouble.map_or(Ok(()), Err) {
                 Ok(()) => self.outage.is_over(),
-                Err(error) if is_final(&error) => return Err(error),
+                Err(error) if error.is_final() => return Err(error),
                 // An error at the first listing is permanent.
-                Err(error) if !self.has_looked && is_final_at_first(&error) => return Err(error),
+                Err(error) if !self.has_looked && error.is_final_at_first() => return Err(error),
                 Err(error) => {
                     self.outage.begin(&error);
                     self.shared.has_looked.send_replace(true);
-                    if self.is_to_end && self.outage.is_hopeless() {
+                    if is_to_end && self.outage.is_hopeless() {
                         return Err(error);
                     }
-                    self.lose_touch();
+                    self.forget_board();
                     tokio::select! {
                         biased;
-                        () = told_to_end(shutdown) => return Ok(()),
-                        () = self.outage.pause_by(self.is_to_end) => {}
+                        () = ending(shutdown) => return Ok(()),
+                        () = self.outage.pause_by(is_to_end) => {}
                     }
                 }
             }
@@ -205,16 +187,16 @@ impl Pick<'_> {
     async fn may_claim(&mut self, shutdown: &mut watch::Receiver<Shutdown>) -> bool {
         if *shutdown.borrow() != Shutdown::NotYet {
             // By then the backlog is out of date.
-            self.lose_touch();
+            self.forget_board();
             self.shared.has_looked.send_replace(false);
             self.outage.wait(false);
         }
         may_claim(shutdown).await
     }
 
-    fn lose_touch(&mut self) {
+    fn forget_board(&mut self) {
         self.events = None;
-        self.looked = None;
+        self.listed = None;
     }
 
     /// Waits for free slots and candidates; `None` once all jobs are done.
@@ -231,7 +213,7 @@ impl Pick<'_> {
             self.look_if_needed().await?;
             // The backlog is enough for now, and reading events is expensive.
             if self.backlog.has_none_ready() || self.heeded.elapsed() > EVENT_PAUSE {
-                self.heed_the_rest()?;
+                self.read_pending_events()?;
             }
             let now = Utc::now();
             while let Ok(candidate) = self.returned.try_recv() {
@@ -245,35 +227,36 @@ impl Pick<'_> {
             if !fit.is_empty() {
                 return Ok(Some(fit));
             }
-            if self.looked.is_none() || !self.backlog.has_none_ready() || self.backlog.is_low() {
+            if self.listed.is_none() || !self.backlog.has_none_ready() || self.backlog.is_low() {
                 continue;
             }
             if self.may_be_drained() {
                 let left = self.take_stock().await?;
                 match left {
-                    Left::Nothing => return Ok(None),
-                    Left::Candidates => (self.looked, self.has_heard) = (None, true),
-                    Left::Held => {}
+                    RemainingWork::Nothing => return Ok(None),
+                    RemainingWork::Candidates => (self.listed, self.has_heard) = (None, true),
+                    RemainingWork::Held => {}
                 }
             }
-            if self.looked.is_some() {
+            if self.listed.is_some() {
                 self.wait_for_more().await?;
             }
         }
     }
 
     fn count(&self) {
-        self.shared.account.set_to_do(self.backlog.count());
+        let count = self.backlog.count();
+        self.shared.status.work(|work| work.queue = count);
     }
 
     fn may_be_drained(&self) -> bool {
         let has_nothing = self.shared.in_flight.are_empty() && self.returned.is_empty();
         let is_time = self.has_heard && self.no_stock_before <= Instant::now();
-        self.drains && has_nothing && is_time
+        self.shared.settings.until.drained && has_nothing && is_time
     }
 
     async fn guarded(&mut self) {
-        while self.shared.guard.check().is_err() {
+        while self.shared.worker.guard.check().is_err() {
             self.shared.has_looked.send_replace(true);
             time::sleep(GUARD_PAUSE).await;
         }

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Glob, Handlers, InvalidGlob, Policy, Programs, Unfit, Variables, fits};
+use super::{Glob, Handlers, InvalidPattern, Policy, Programs, Unfit, Variables, fits};
 use crate::job::Takes;
 
 impl Policy {
     /// The other machine's programs are unknown: an allowed program counts as present.
-    pub(crate) fn of(takes: &Takes) -> Result<Self, InvalidGlob> {
-        let globs = |texts: &[String]| -> Result<Vec<Glob>, InvalidGlob> {
+    pub(crate) fn of(takes: &Takes) -> Result<Self, InvalidPattern> {
+        let globs = |texts: &[String]| -> Result<Vec<Glob>, InvalidPattern> {
             texts.iter().map(|text| text.parse()).collect()
         };
         let handlers = takes.handlers.clone();
@@ -22,7 +22,7 @@ impl Policy {
                 None => Variables::Any,
                 Some(texts) => Variables::Like(globs(texts)?),
             },
-            handlers: handlers.map(|told| Handlers::Told(told, takes.more_handlers)),
+            handlers: handlers.map(|names| Handlers::Published(names, takes.more_handlers)),
             search: takes.search.iter().map(PathBuf::from).collect(),
             found: None,
         })

@@ -5,6 +5,8 @@ use std::{fmt, str::FromStr};
 use regex::Regex;
 use thiserror::Error;
 
+use crate::glob::translate_path;
+
 /// A pattern: `*` is any text and `?` any character, except a slash.
 #[derive(Debug, Clone)]
 pub(crate) struct Glob {
@@ -14,14 +16,14 @@ pub(crate) struct Glob {
 
 #[derive(Debug, Error)]
 #[error("the pattern `{text}` {problem}")]
-pub(crate) struct InvalidGlob {
+pub(crate) struct InvalidPattern {
     text: String,
     problem: &'static str,
 }
 
 impl Glob {
-    pub(crate) fn of_path(text: &str) -> Result<Self, InvalidGlob> {
-        let invalid = |problem| InvalidGlob {
+    pub(crate) fn of_path(text: &str) -> Result<Self, InvalidPattern> {
+        let invalid = |problem| InvalidPattern {
             text: text.to_owned(),
             problem,
         };
@@ -48,26 +50,19 @@ impl fmt::Display for Glob {
 }
 
 impl FromStr for Glob {
-    type Err = InvalidGlob;
+    type Err = InvalidPattern;
 
-    fn from_str(text: &str) -> Result<Self, InvalidGlob> {
-        let mut pattern = String::from(r"(?s)\A");
-        for character in text.chars() {
-            match character {
-                '*' => pattern.push_str("[^/]*"),
-                '?' => pattern.push_str("[^/]"),
-                other => pattern.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
-            }
+    fn from_str(text: &str) -> Result<Self, InvalidPattern> {
+        let pattern = translate_path(text).ok();
+        let regex = pattern.and_then(|pattern| Regex::new(&pattern).ok());
+        let text = text.to_owned();
+        match regex {
+            Some(regex) => Ok(Self { text, regex }),
+            None => Err(InvalidPattern {
+                text,
+                problem: "is too long",
+            }),
         }
-        pattern.push_str(r"\z");
-        let regex = Regex::new(&pattern).map_err(|_| InvalidGlob {
-            text: text.to_owned(),
-            problem: "is too long",
-        })?;
-        Ok(Self {
-            text: text.to_owned(),
-            regex,
-        })
     }
 }
 

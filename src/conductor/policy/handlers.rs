@@ -38,7 +38,7 @@ pub(super) fn is_name(name: &str) -> bool {
 pub(crate) enum Handlers {
     Folder(Folder),
     /// The handlers that another conductor reports: why each cannot run, and the number of further ones.
-    Told(BTreeMap<String, Option<String>>, usize),
+    Published(BTreeMap<String, Option<String>>, usize),
 }
 
 impl Handlers {
@@ -46,10 +46,10 @@ impl Handlers {
     pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Unfit> {
         match self {
             Self::Folder(folder) => Ok(folder.find(name)?),
-            Self::Told(told, more) => match told.get(name) {
+            Self::Published(handlers, more) => match handlers.get(name) {
                 Some(None) => Ok(Some(name.into())),
                 Some(Some(problem)) => Err(Unfit::Refused(problem.clone())),
-                None if *more > 0 => Err(Unfit::Untold),
+                None if *more > 0 => Err(Unfit::Unpublished),
                 None => Ok(None),
             },
         }
@@ -72,7 +72,7 @@ impl Folder {
     }
 
     /// `search` lists the directories of `PATH`.
-    pub(crate) fn are_for_everybody(&self, search: &[PathBuf]) -> bool {
+    pub(crate) fn is_program_directory(&self, search: &[PathBuf]) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         let Some(ours) = real(&self.0) else {
             return false;
@@ -102,17 +102,17 @@ impl Folder {
     }
 
     /// Returns the names of the handlers, why each cannot run, and the number of further ones.
-    pub(super) fn told(&self) -> (BTreeMap<String, Option<String>>, usize) {
+    pub(super) fn published(&self) -> (BTreeMap<String, Option<String>>, usize) {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<_> = names.filter(|name| is_name(name)).collect();
         names.sort_unstable();
         let more = names.len().saturating_sub(MOST_HANDLERS);
-        let told = names.into_iter().take(MOST_HANDLERS).map(|name| {
+        let handlers = names.into_iter().take(MOST_HANDLERS).map(|name| {
             let problem = self.find(&name).err();
             (name, problem.map(|problem| problem.to_string()))
         });
-        (told.collect(), more)
+        (handlers.collect(), more)
     }
 
     fn folder(&self) -> Result<Way, Untrusted> {

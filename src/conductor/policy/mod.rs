@@ -21,16 +21,16 @@ use std::{
 use parking_lot::Mutex;
 use thiserror::Error;
 
-use self::request::{Limits, Request};
+use self::request::{CommandRequest, JobLimits};
 pub(crate) use self::{
     board::check_board,
-    glob::{Glob, InvalidGlob},
+    glob::{Glob, InvalidPattern},
     handlers::{Folder, Handlers},
 };
 use crate::{
     job::{Job, Takes},
     process::command::{Command, Input, NotRun, Output, details_text, find},
-    retry::Patience,
+    retry::RetryPolicy,
     trust::Untrusted,
 };
 
@@ -56,14 +56,14 @@ pub(crate) struct Policy {
     pub(crate) handlers: Option<Handlers>,
     pub(crate) search: Vec<PathBuf>,
     /// `None`: another conductor's, perhaps on another machine with invisible programs.
-    pub(crate) found: Option<Found>,
+    pub(crate) found: Option<ProgramCache>,
 }
 
 /// A cache of program paths: as in a shell, each is searched once.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found(Arc<Mutex<HashMap<OsString, PathBuf>>>);
+pub(crate) struct ProgramCache(Arc<Mutex<HashMap<OsString, PathBuf>>>);
 
-impl Found {
+impl ProgramCache {
     /// The most cached programs; postings may name any number.
     const MOST: usize = 64;
 
@@ -84,10 +84,10 @@ impl Found {
 }
 
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ExecutionPlan {
     /// `Err`: the policy allows it, but it cannot run.
     pub(crate) command: Result<Command, NotRun>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: JobLimits,
 }
 
 #[derive(Debug, Error)]
@@ -117,7 +117,7 @@ pub(crate) enum Unfit {
         "the conductor publishes only some of its handlers, so another one may match this \
              name"
     )]
-    Untold,
+    Unpublished,
 }
 
 /// The longest posted text that a reason repeats, in characters.
@@ -147,9 +147,9 @@ impl Unfit {
 }
 
 impl Policy {
-    pub(crate) fn told(&self, patience: &Patience) -> Takes {
+    pub(crate) fn published(&self, retry: &RetryPolicy) -> Takes {
         let texts = |globs: &[Glob]| globs.iter().map(Glob::to_string).collect();
-        let (max_attempts, max_attempts_max) = patience.most_attempts();
+        let (max_attempts, max_attempts_max) = retry.most_attempts();
         let mut takes = Takes {
             programs: match &self.programs {
                 Programs::None => Some(Vec::new()),
@@ -169,8 +169,8 @@ impl Policy {
             takes.search = search.map(|it| it.to_string_lossy().into()).collect();
         }
         if let Some(Handlers::Folder(handlers)) = &self.handlers {
-            let (told, more) = handlers.told();
-            (takes.handlers, takes.more_handlers) = (Some(told), more);
+            let (names, more) = handlers.published();
+            (takes.handlers, takes.more_handlers) = (Some(names), more);
         }
         takes
     }
@@ -184,13 +184,13 @@ impl Policy {
     }
 
     /// A handler overrides a command: the operator chose it, not the poster.
-    pub(crate) fn plan(&self, job: &Job) -> Result<Plan, Unfit> {
+    pub(crate) fn plan(&self, job: &Job) -> Result<ExecutionPlan, Unfit> {
         if let Some(program) = self.handler(&job.name)? {
             return handled(program, job);
         }
         let request = self.request(job)?;
         let found = self.program(&request)?;
-        let Request {
+        let CommandRequest {
             command,
             env,
             cwd,
@@ -210,11 +210,11 @@ impl Policy {
             errors: Output::Discard,
             details: None,
         });
-        Ok(Plan { command, limits })
+        Ok(ExecutionPlan { command, limits })
     }
 
     /// Returns the command of a posting if it is allowed apart from its program.
-    fn request(&self, job: &Job) -> Result<Request, Unfit> {
+    fn request(&self, job: &Job) -> Result<CommandRequest, Unfit> {
         let no_command = Unfit::NoCommand {
             has_handlers: self.handlers.is_some(),
         };
@@ -226,7 +226,7 @@ impl Policy {
                 false => no_command,
             });
         }
-        let Some(request) = details.map(Request::read).transpose()?.flatten() else {
+        let Some(request) = details.map(CommandRequest::read).transpose()?.flatten() else {
             return Err(no_command);
         };
         let name = request.command.first().map_or("", String::as_str);
@@ -242,7 +242,7 @@ impl Policy {
         Ok(request)
     }
 
-    fn program(&self, request: &Request) -> Result<Result<PathBuf, NotRun>, Unfit> {
+    fn program(&self, request: &CommandRequest) -> Result<Result<PathBuf, NotRun>, Unfit> {
         let name = request.command.first().map_or("", String::as_str);
         let Some(found) = &self.found else {
             return self.elsewhere(name).map(Ok);
@@ -297,11 +297,11 @@ fn fits(globs: &[Glob], text: &OsStr) -> bool {
 }
 
 /// Makes a handler run a job, with the details on its standard input.
-fn handled(program: PathBuf, job: &Job) -> Result<Plan, Unfit> {
+fn handled(program: PathBuf, job: &Job) -> Result<ExecutionPlan, Unfit> {
     let details = job.details();
     let details = details.as_deref();
-    Ok(Plan {
-        limits: (job.details.as_ref().map(Limits::read))
+    Ok(ExecutionPlan {
+        limits: (job.details.as_ref().map(JobLimits::read))
             .transpose()?
             .unwrap_or_default(),
         command: Ok(Command {

@@ -12,22 +12,22 @@ const NAMES: [&str; 6] = ["command", "cwd", "stdin", "env", "timeout", "max_atte
 
 /// A posting's request, before any check.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct CommandRequest {
     pub(super) command: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) cwd: Option<PathBuf>,
     pub(super) stdin: Option<String>,
-    pub(super) limits: Limits,
+    pub(super) limits: JobLimits,
 }
 
 /// The limits that a job sets for itself, with or without a handler.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct JobLimits {
     pub(crate) timeout: Option<Duration>,
     pub(crate) max_attempts: Option<u32>,
 }
 
-impl Limits {
+impl JobLimits {
     pub(super) fn read(details: &Details) -> Result<Self, Unfit> {
         Self::of(&details.members(&NAMES))
     }
@@ -45,7 +45,7 @@ impl Limits {
     }
 }
 
-impl Request {
+impl CommandRequest {
     pub(super) fn read(details: &Details) -> Result<Option<Self>, Unfit> {
         let details = &*details.members(&NAMES);
         let Some(command) = details.get("command") else {
@@ -65,7 +65,7 @@ impl Request {
             command,
             cwd,
             stdin,
-            limits: Limits::of(details)?,
+            limits: JobLimits::of(details)?,
         }))
     }
 }

@@ -20,7 +20,7 @@ fn policy(programs: Programs, variables: Variables) -> Policy {
         variables,
         handlers: None,
         search: vec!["/usr/bin".into(), "/bin".into()],
-        found: Some(Found::default()),
+        found: Some(ProgramCache::default()),
     }
 }
 
@@ -293,12 +293,12 @@ fn handler_path_writable_by_other_users_is_refused() {
 fn system_program_directory_is_no_handler_directory() {
     for folder in ["/usr/bin", "/bin", "/usr/local/../bin", "/"] {
         let handlers = Folder::new(Path::new(folder)).unwrap();
-        assert!(handlers.are_for_everybody(&[]), "{folder}");
+        assert!(handlers.is_program_directory(&[]), "{folder}");
     }
     let folder = tempfile::tempdir().unwrap();
     let handlers = Folder::new(folder.path()).unwrap();
-    assert!(!handlers.are_for_everybody(&["/bin".into()]));
-    assert!(handlers.are_for_everybody(&["/bin".into(), folder.path().to_owned()]));
+    assert!(!handlers.is_program_directory(&["/bin".into()]));
+    assert!(handlers.is_program_directory(&["/bin".into(), folder.path().to_owned()]));
 }
 
 #[test]
@@ -343,13 +343,13 @@ fn published_policy_decides_like_the_policy() {
         },
         handled,
     ];
-    let patience = <crate::retry::Patience as clap::FromArgMatches>::from_arg_matches(
-        &<crate::retry::Patience as clap::Args>::augment_args(clap::Command::new("x"))
+    let patience = <crate::retry::RetryPolicy as clap::FromArgMatches>::from_arg_matches(
+        &<crate::retry::RetryPolicy as clap::Args>::augment_args(clap::Command::new("x"))
             .get_matches_from(["x"]),
     )
     .unwrap();
     for policy in policies {
-        let told = serde_json::to_string(&policy.told(&patience)).unwrap();
+        let told = serde_json::to_string(&policy.published(&patience)).unwrap();
         let elsewhere = Policy::of(&serde_json::from_str(&told).unwrap()).unwrap();
         for (name, details) in [
             ("resize", json!({})),

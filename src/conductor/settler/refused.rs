@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::{self, Instant};
 
-use super::{Due, Settler};
+use super::{DueSettlement, Settler};
 use crate::{
+    backoff::Backoff,
     board::{BoardError, chain},
-    conductor::progress::{Note, Reporter},
+    conductor::{progress::Note, status::ConductorStatus},
     job::{JobKey, Outcome, Unsettled},
 };
 
@@ -17,47 +18,47 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 /// How long the conductor waits for a refused job.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Refused settlements, until they succeed or the claims are lost.
+/// Kept until they succeed or the claims are lost.
 #[derive(Default)]
-pub(crate) struct Refused {
-    jobs: BTreeMap<JobKey, Refusal>,
+pub(crate) struct RefusedSettlements {
+    jobs: BTreeMap<JobKey, RefusedSettlement>,
     /// Whether they changed since the last report.
     has_changed: bool,
 }
 
 /// A refused settlement.
-struct Refusal {
+struct RefusedSettlement {
     /// `None` during a retry.
-    due: Option<Due>,
-    told: Unsettled,
+    due: Option<DueSettlement>,
+    /// For the registry.
+    entry: Unsettled,
     since: Instant,
     again_at: Instant,
-    pause: Duration,
+    backoff: Backoff,
 }
 
-impl Refused {
-    pub(crate) fn add(&mut self, due: Due, error: &BoardError, reporter: &Reporter) {
+impl RefusedSettlements {
+    pub(crate) fn add(&mut self, due: DueSettlement, error: &BoardError, status: &ConductorStatus) {
         let now = Instant::now();
-        let (key, reason) = (due.attempt.job.key.clone(), chain(error));
+        let (key, reason) = (due.attempt.held.job.key.clone(), chain(error));
         let former = self.jobs.remove(&key);
-        let pause = former
-            .as_ref()
-            .map_or(PAUSE.0, |former| (former.pause * 2).min(PAUSE.1));
-        if former.as_ref().is_none_or(|it| it.told.reason != reason) {
+        if former.as_ref().is_none_or(|it| it.entry.reason != reason) {
             self.has_changed = true;
-            reporter.tell(refusal(&due, &reason, error));
+            status.log(refusal(&due, &reason, error));
         }
-        let told = Unsettled {
+        let entry = Unsettled {
             uuid: due.attempt.tag.uuid.clone(),
             name: due.attempt.tag.name.clone(),
             reason,
         };
-        let refusal = Refusal {
+        let first = || (now, Backoff::after_one(PAUSE));
+        let (since, mut backoff) = former.map_or_else(first, |it| (it.since, it.backoff));
+        let refusal = RefusedSettlement {
             due: Some(due),
-            told,
-            since: former.map_or(now, |former| former.since),
-            again_at: now + pause,
-            pause,
+            entry,
+            since,
+            again_at: now + backoff.exact_pause(),
+            backoff,
         };
         self.jobs.insert(key, refusal);
     }
@@ -81,7 +82,7 @@ impl Refused {
         }
     }
 
-    pub(crate) fn take_ripe(&mut self) -> Vec<Due> {
+    pub(crate) fn take_ripe(&mut self) -> Vec<DueSettlement> {
         let now = Instant::now();
         let ripe = self.jobs.values_mut().filter(|job| job.again_at <= now);
         ripe.filter_map(|job| job.due.take()).collect()
@@ -102,11 +103,11 @@ impl Refused {
 
     /// Returns all refusals if they changed since the last report.
     fn news(&mut self) -> Option<Vec<Unsettled>> {
-        let told = self.jobs.values().map(|job| job.told.clone());
-        std::mem::take(&mut self.has_changed).then(|| told.collect())
+        let entries = self.jobs.values().map(|job| job.entry.clone());
+        std::mem::take(&mut self.has_changed).then(|| entries.collect())
     }
 
-    fn take_all(&mut self) -> Vec<Due> {
+    fn take_all(&mut self) -> Vec<DueSettlement> {
         let jobs = std::mem::take(&mut self.jobs).into_values();
         jobs.filter_map(|job| job.due).collect()
     }
@@ -119,20 +120,20 @@ impl Settler {
             self.shared.in_flight.set_aside(key);
         }
         if let Some(jobs) = self.refused.news() {
-            self.shared.account.set_unsettled(jobs);
+            self.shared.status.work(|work| work.unsettled = jobs);
         }
     }
 
     /// Leaves the refused jobs; their claims expire.
     pub(crate) fn leave_refused(&mut self) {
         for due in self.refused.take_all() {
-            self.tally.unsettled += 1;
-            self.shared.in_flight.put_down(&due.attempt.job.key);
+            self.shared.status.work(|work| work.left_unsettled += 1);
+            self.shared.in_flight.put_down(&due.attempt.held.job.key);
         }
     }
 }
 
-fn refusal(due: &Due, reason: &str, error: &BoardError) -> Note {
+fn refusal(due: &DueSettlement, reason: &str, error: &BoardError) -> Note {
     let wanted = match due.outcome {
         Outcome::Abandon(_) => "abandon",
         Outcome::Consume | Outcome::GiveUp(_) => "consume",

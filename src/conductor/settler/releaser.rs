@@ -6,7 +6,7 @@ use tokio::{sync::mpsc::UnboundedSender, time};
 
 use crate::{
     board::{BoardExt, Result, backlog::Candidate},
-    conductor::{outage::Outage, shared::Shared},
+    conductor::shared::Shared,
 };
 
 /// How long the conductor tries to release claims before it exits.
@@ -34,7 +34,7 @@ impl Releaser {
     }
 
     async fn release_all(&self) {
-        let mut outage = Outage::new(&self.shared);
+        let mut outage = self.shared.outage();
         let mut was_away = false;
         loop {
             match self.release().await {

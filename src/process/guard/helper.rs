@@ -19,14 +19,14 @@ use rustix::{
 
 use super::{
     NAME,
-    course::{Course, PAUSE, PERSISTENCE, Step},
-    line::Line,
+    line::GuardLine,
+    schedule::{KillSchedule, KillStep, PAUSE, PERSISTENCE},
 };
 use crate::process::{
     clock::{Boottime, Timer},
     group::{Group, Stat},
     label::Label,
-    lineage::{Household, Kin, Origin, Processes},
+    lineage::{CommandOrigin, ConductorChildren, PinnedProcess, Processes},
 };
 
 /// How long a guard searches for commands after its conductor died.
@@ -49,7 +49,7 @@ pub(crate) fn main() -> io::Result<()> {
     let _ = set_name(NAME);
     fcntl_setfl(stdin(), OFlags::NONBLOCK)?;
     let timer = Timer::new()?;
-    let mut watch = Watch::default();
+    let mut watch = WatchedCommands::default();
     let mut deaf_until = None;
     loop {
         let due = watch.next_due();
@@ -57,7 +57,7 @@ pub(crate) fn main() -> io::Result<()> {
         wait(&timer, deaf_until)?;
         // Read first: a command may have ended or got more time.
         let mut heard = watch.listen()?;
-        if matches!(heard, Heard::Nothing | Heard::Lines) {
+        if matches!(heard, GuardInput::Nothing | GuardInput::Lines) {
             let due = watch.enforce(Boottime::now());
             if !due.is_empty() {
                 let processes = watch
@@ -69,10 +69,10 @@ pub(crate) fn main() -> io::Result<()> {
             }
         }
         match heard {
-            Heard::Nothing => deaf_until = None,
-            Heard::Lines => deaf_until = Some(Boottime::now() + DEAF),
-            Heard::Bye => return Ok(()),
-            Heard::End => break,
+            GuardInput::Nothing => deaf_until = None,
+            GuardInput::Lines => deaf_until = Some(Boottime::now() + DEAF),
+            GuardInput::Bye => return Ok(()),
+            GuardInput::End => break,
         }
     }
     watch.end_all();
@@ -97,7 +97,7 @@ fn wait(timer: &Timer, deaf_until: Option<Boottime>) -> io::Result<()> {
     }
 }
 
-enum Heard {
+enum GuardInput {
     Nothing,
     Lines,
     Bye,
@@ -105,38 +105,37 @@ enum Heard {
 }
 
 #[derive(Default)]
-struct Watch {
+struct WatchedCommands {
     mark: String,
     /// The conductor, if it adopts orphans.
     conductor: Option<Pid>,
-    groups: HashMap<Group, Known>,
+    groups: HashMap<Group, WatchedGroup>,
     /// A command in a group that is not announced yet.
-    starting: Option<Course>,
+    starting: Option<KillSchedule>,
     /// New groups, before the start times of their leaders are known.
     strangers: Vec<Group>,
-    /// The beginning of an incomplete line.
     partial: Vec<u8>,
 }
 
-struct Known {
-    course: Course,
+struct WatchedGroup {
+    course: KillSchedule,
     /// When the leader started: tells it from a later process with the same pid.
     started: Option<u64>,
 }
 
-impl Watch {
-    fn listen(&mut self) -> io::Result<Heard> {
-        let mut heard = Heard::Nothing;
+impl WatchedCommands {
+    fn listen(&mut self) -> io::Result<GuardInput> {
+        let mut heard = GuardInput::Nothing;
         let mut buffer = [0; 1 << 14];
         loop {
             match read(stdin(), &mut buffer) {
-                Ok(0) => heard = Heard::End,
+                Ok(0) => heard = GuardInput::End,
                 Ok(count) => {
                     self.partial.extend_from_slice(&buffer[..count]);
                     if self.heed_lines() {
-                        return Ok(Heard::Bye);
+                        return Ok(GuardInput::Bye);
                     }
-                    heard = Heard::Lines;
+                    heard = GuardInput::Lines;
                     continue;
                 }
                 Err(Errno::INTR) => continue,
@@ -154,8 +153,8 @@ impl Watch {
         let rest = self.partial.split_off(newline.map_or(0, |at| at + 1));
         let lines = std::mem::replace(&mut self.partial, rest);
         for line in lines.split(|&byte| byte == b'\n') {
-            match str::from_utf8(line).ok().and_then(Line::parse) {
-                Some(Line::Bye) => return true,
+            match GuardLine::parse(line) {
+                Some(GuardLine::Bye) => return true,
                 Some(line) => self.heed(line),
                 None => {}
             }
@@ -163,7 +162,6 @@ impl Watch {
         false
     }
 
-    /// Looks up the leaders of new groups that are still watched.
     fn identify(&mut self) {
         for group in self.strangers.drain(..) {
             if let Some(ward) = self.groups.get_mut(&group) {
@@ -172,14 +170,16 @@ impl Watch {
         }
     }
 
-    fn heed(&mut self, line: Line) {
+    fn heed(&mut self, line: GuardLine) {
         match line {
-            Line::Mark { mark, conductor } => (self.mark, self.conductor) = (mark, conductor),
-            Line::Watch { group, ward } => {
-                let course = Course::of(ward);
+            GuardLine::Mark { mark, conductor } => {
+                (self.mark, self.conductor) = (mark, conductor.and_then(Pid::from_raw));
+            }
+            GuardLine::Watch(group, ward) => {
+                let course = KillSchedule::of(ward);
                 let known = self.groups.entry(group).or_insert_with(|| {
                     self.strangers.push(group);
-                    Known {
+                    WatchedGroup {
                         course,
                         started: None,
                     }
@@ -188,22 +188,25 @@ impl Watch {
                 known.course = course;
                 self.starting = None;
             }
-            Line::Start(ward) => self.starting = Some(Course::of(ward)),
-            Line::NotStarted => self.starting = None,
-            Line::Forget(group) => {
+            GuardLine::Start(ward) => self.starting = Some(KillSchedule::of(ward)),
+            GuardLine::NotStarted => self.starting = None,
+            GuardLine::Forget(group) => {
                 self.groups.remove(&group);
             }
-            Line::Bye => {}
+            GuardLine::Bye => {}
         }
     }
 
     fn next_due(&self) -> Option<Boottime> {
         let courses = self.groups.values().map(|known| known.course);
-        courses.chain(self.starting).filter_map(Course::due).min()
+        courses
+            .chain(self.starting)
+            .filter_map(KillSchedule::due)
+            .min()
     }
 
     /// Ends the groups of the commands that are due, and returns the other steps that are due.
-    fn enforce(&mut self, now: Boottime) -> Vec<(Origin, Step)> {
+    fn enforce(&mut self, now: Boottime) -> Vec<(CommandOrigin, KillStep)> {
         let mut due = Vec::new();
         for (&group, known) in &mut self.groups {
             if let Some(step) = known.course.step(now) {
@@ -211,7 +214,7 @@ impl Watch {
                 let is_the_same = Stat::of(group.leader()).map(|stat| stat.started);
                 if is_the_same.is_some() && is_the_same == known.started {
                     // First of all who is known: the others have to be looked for.
-                    end_group(group, step == Step::Terminate);
+                    end_group(group, step == KillStep::Terminate);
                     due.push((known.course.origin(Some(group)), step));
                 } else {
                     known.course.conclude(false, now);
@@ -227,9 +230,9 @@ impl Watch {
     }
 
     /// Ends the descendants of these commands outside their groups.
-    fn end_strays(&mut self, due: &[(Origin, Step)], processes: &Processes) {
+    fn end_strays(&mut self, due: &[(CommandOrigin, KillStep)], processes: &Processes) {
         let house = self.household();
-        for &(origin @ Origin { group, label }, step) in due {
+        for &(origin @ CommandOrigin { group, label }, step) in due {
             let course = match group {
                 Some(group) => self.groups.get_mut(&group).map(|known| &mut known.course),
                 None => self.starting.as_mut(),
@@ -242,21 +245,23 @@ impl Watch {
                 Some(_) => processes.of_command(origin, &house),
                 None => processes.below(pids(processes.bearers(|it| it == label))),
             };
-            if step == Step::Kill {
+            if step == KillStep::Kill {
                 course.conclude(!found.is_empty(), Boottime::now());
             }
-            let asked = group.map(Group::leader).filter(|_| step == Step::Terminate);
-            end_all_of(found, step == Step::Terminate, |it| {
+            let asked = group
+                .map(Group::leader)
+                .filter(|_| step == KillStep::Terminate);
+            end_all_of(found, step == KillStep::Terminate, |it| {
                 asked.is_some() && getpgid(Some(it.pid)).ok() == asked
             });
         }
     }
 
-    fn household(&self) -> Household {
+    fn household(&self) -> ConductorChildren {
         let leaders = self.groups.keys().map(|group| group.leader());
         let courses = self.groups.values().map(|known| known.course);
         let courses = courses.chain(self.starting);
-        Household {
+        ConductorChildren {
             own: leaders.chain([getpid()]).collect(),
             labels: courses.map(|course| course.ward.label).collect(),
         }
@@ -309,7 +314,7 @@ impl Watch {
     }
 }
 
-impl Known {
+impl WatchedGroup {
     /// The kernel reuses a leader's pid only once its group is empty.
     fn is_replaced(&self, group: Group) -> bool {
         Stat::of(group.leader()).is_some_and(|stat| Some(stat.started) != self.started)
@@ -329,9 +334,9 @@ fn end_group(group: Group, is_grace: bool) {
 }
 
 fn end_all_of(
-    found: impl IntoIterator<Item = Kin>,
+    found: impl IntoIterator<Item = PinnedProcess>,
     is_grace: bool,
-    mut is_spared: impl FnMut(&Kin) -> bool,
+    mut is_spared: impl FnMut(&PinnedProcess) -> bool,
 ) {
     for kin in found {
         match is_grace {

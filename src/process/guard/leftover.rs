@@ -7,13 +7,13 @@ use tokio::{sync::Mutex, task, time};
 
 use super::{
     WORD,
-    course::{PAUSE, PERSISTENCE},
+    schedule::{PAUSE, PERSISTENCE},
 };
 use crate::process::{
     clock::Boottime,
     group::Stat,
     label::Label,
-    lineage::{Kin, Processes, numbered},
+    lineage::{PinnedProcess, Processes, numbered},
 };
 
 /// For the first claim on a job, a scan from this long before the claim is recent enough.
@@ -22,21 +22,18 @@ use crate::process::{
 /// job before its lease has expired, and no lease is shorter than this.
 pub(crate) const BEFORE_FIRST: Duration = Duration::from_secs(1);
 
-/// How long leftovers have to exit.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The jobs with processes on this machine, as of the last scan.
 ///
 /// The attempt count does not show whether a job was started: not every attempt counts.
 #[derive(Debug, Default)]
-pub(crate) struct LeftOver(Mutex<Seen>);
+pub(crate) struct LeftOver(Mutex<LabelScan>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct LabelScan {
     since: Boottime,
-    /// Processes without a label.
     others: HashSet<(Pid, u64)>,
-    /// Jobs with labelled processes.
     jobs: HashSet<u32>,
 }
 
@@ -63,7 +60,7 @@ impl LeftOver {
     }
 }
 
-impl Seen {
+impl LabelScan {
     /// Scans again; reads the labels of new processes only.
     fn once_more(self) -> Self {
         let mut now = Self {
@@ -117,7 +114,7 @@ async fn end_left_over(job: u32) {
 }
 
 /// Returns the processes, and whether a living guard will end each.
-fn left_over(job: u32) -> Vec<(Kin, bool)> {
+fn left_over(job: u32) -> Vec<(PinnedProcess, bool)> {
     let processes = Processes::now();
     let guards: OnceCell<HashSet<u32>> = OnceCell::new();
     let is_guarded = |label: Label| {

@@ -1,13 +1,12 @@
 //! The guard: a helper process that ends commands when their lease expires or their conductor dies.
 //!
-//! This is the conductor's side. [`helper`] is the guard process, [`course`] its schedule and [`mod@line`] the protocol.
-//! [`strays`] and [`adopted`] find processes outside their command's group. [`leftover`] cleans up after both died.
+//! This is the conductor's side. [`helper`] is the guard process, [`schedule`] its schedule and [`mod@line`] the protocol.
+//! [`strays`] finds processes outside their command's group. [`leftover`] cleans up after both died.
 
-mod adopted;
-mod course;
 mod helper;
 mod leftover;
 mod line;
+mod schedule;
 mod strays;
 #[cfg(test)]
 mod tests;
@@ -16,7 +15,6 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     ffi::{CStr, OsStr, OsString},
-    fmt::Write as _,
     fs::File,
     io::{self, Write as _},
     os::unix::{ffi::OsStrExt, process::CommandExt},
@@ -37,12 +35,12 @@ use tokio::{
     time::{self, Instant},
 };
 
-use self::{adopted::Adopted, line::Line};
 pub(crate) use self::{
     helper::main,
     leftover::{BEFORE_FIRST, LeftOver},
-    line::{Limits, Ward},
+    line::{Deadlines, Ward},
 };
+use self::{line::GuardLine, strays::Adopted};
 use super::{group::Group, label::Label};
 use crate::watched_fd::WatchedFd;
 
@@ -82,18 +80,17 @@ pub(crate) struct Guard {
     launch: Launch,
     mark: String,
     adopted: Option<Adopted>,
-    state: Mutex<State>,
+    state: Mutex<GuardState>,
     /// Notified when the first command starts.
     stirred: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct GuardState {
     watched: HashMap<Group, Ward>,
     starting: Option<Ward>,
     /// `None` while no guard can be started.
     helper: Option<Helper>,
-    /// Whether the failed start was reported.
     is_missing: bool,
     /// Lines that can wait for the next write.
     held: String,
@@ -108,10 +105,9 @@ struct Helper {
     end: Arc<WatchedFd>,
 }
 
-impl State {
-    fn hold(&mut self, line: &Line) {
-        // Writing to memory does not fail.
-        let _ = write!(self.held, "{line}");
+impl GuardState {
+    fn hold(&mut self, line: &GuardLine) {
+        self.held += &line.text();
     }
 }
 
@@ -124,7 +120,7 @@ impl Guard {
             launch,
             mark: mark.to_owned(),
             adopted,
-            state: Mutex::new(State {
+            state: Mutex::new(GuardState {
                 watched: HashMap::new(),
                 starting: None,
                 helper: None,
@@ -146,14 +142,14 @@ impl Guard {
     pub(crate) fn expect(&self, ward: Ward) -> io::Result<()> {
         let mut state = self.state.lock();
         state.starting = Some(ward);
-        self.send(&mut state, &Line::Start(ward))
+        self.send(&mut state, &GuardLine::Start(ward))
     }
 
     pub(crate) fn not_started(&self) {
         let mut state = self.state.lock();
         if state.starting.take().is_some() {
             // As in `forget`.
-            let _ = self.send(&mut state, &Line::NotStarted);
+            let _ = self.send(&mut state, &GuardLine::NotStarted);
         }
     }
 
@@ -165,11 +161,11 @@ impl Guard {
         state.watched.insert(group, ward);
         state.starting = None;
         self.stirred.notify_one();
-        self.send(&mut state, &Line::Watch { group, ward })
+        self.send(&mut state, &GuardLine::Watch(group, ward))
     }
 
     /// Changes the limits of a group. Ignores an unwatched group.
-    pub(crate) fn extend(&self, group: Group, limits: Limits) -> io::Result<()> {
+    pub(crate) fn extend(&self, group: Group, limits: Deadlines) -> io::Result<()> {
         let mut state = self.state.lock();
         let ward = match state.watched.get_mut(&group) {
             Some(known) => {
@@ -178,7 +174,7 @@ impl Guard {
             }
             None => return Ok(()),
         };
-        self.send(&mut state, &Line::Watch { group, ward })
+        self.send(&mut state, &GuardLine::Watch(group, ward))
     }
 
     /// The guard reads this with the next line. Until then it may signal the group, but no later group of that
@@ -186,7 +182,7 @@ impl Guard {
     pub(crate) fn forget(&self, group: Group) {
         let mut state = self.state.lock();
         if state.watched.remove(&group).is_some() {
-            state.hold(&Line::Forget(group));
+            state.hold(&GuardLine::Forget(group));
         }
     }
 
@@ -233,13 +229,13 @@ impl Guard {
         }
     }
 
-    fn send(&self, state: &mut State, line: &Line) -> io::Result<()> {
+    fn send(&self, state: &mut GuardState, line: &GuardLine) -> io::Result<()> {
         state.hold(line);
         self.pass_on(state)
     }
 
-    fn pass_on(&self, state: &mut State) -> io::Result<()> {
-        let State { helper, held, .. } = state;
+    fn pass_on(&self, state: &mut GuardState) -> io::Result<()> {
+        let GuardState { helper, held, .. } = state;
         match helper.as_mut().map(|helper| helper.write(held)) {
             Some(Ok(())) => {
                 held.clear();
@@ -250,19 +246,22 @@ impl Guard {
     }
 
     /// Starts another guard and repeats all known commands to it.
-    fn replace(&self, state: &mut State) -> io::Result<()> {
+    fn replace(&self, state: &mut GuardState) -> io::Result<()> {
         if let Some(dead) = state.helper.take() {
             dead.kill();
         }
         // The new guard never knew them.
         state.held.clear();
-        let mark = [Line::Mark {
+        let mark = [GuardLine::Mark {
             mark: self.mark.clone(),
-            conductor: self.adopted.as_ref().map(|_| getpid()),
+            conductor: self
+                .adopted
+                .as_ref()
+                .map(|_| getpid().as_raw_nonzero().get()),
         }];
         let watched = state.watched.iter();
-        let watched = watched.map(|(&group, &ward)| Line::Watch { group, ward });
-        let starting = state.starting.map(Line::Start);
+        let watched = watched.map(|(&group, &ward)| GuardLine::Watch(group, ward));
+        let starting = state.starting.map(GuardLine::Start);
         let lines: Vec<_> = mark.into_iter().chain(watched).chain(starting).collect();
         let conductor = Label::new(&self.mark, "").conductor();
         state.helper = Some(Helper::start(&self.launch, conductor, &lines)?);
@@ -277,14 +276,14 @@ impl Drop for Guard {
             && let Some(helper) = &mut state.helper
         {
             // If the guard misses this line, it searches for commands for two seconds and finds none.
-            let _ = helper.write(&Line::Bye.to_string());
+            let _ = helper.write(&GuardLine::Bye.text());
         }
     }
 }
 
 impl Helper {
     /// Writes the first lines before the guard starts, so that it knows its commands even if this process dies.
-    fn start(launch: &Launch, conductor: u32, lines: &[Line]) -> io::Result<Self> {
+    fn start(launch: &Launch, conductor: u32, lines: &[GuardLine]) -> io::Result<Self> {
         let (input, line) = pipe_with(PipeFlags::CLOEXEC)?;
         // A stopped guard must not block this process. One that does not read counts as dead.
         fcntl_setfl(&line, OFlags::NONBLOCK)?;
@@ -292,7 +291,7 @@ impl Helper {
         let _ = fcntl_setpipe_size(&line, PIPE_SIZE);
         let mut line = File::from(line);
         for known in lines {
-            line.write_all(known.to_string().as_bytes())?;
+            line.write_all(known.text().as_bytes())?;
         }
         let child = Command::new(&launch.program)
             .arg0(OsStr::from_bytes(NAME.to_bytes()))

@@ -1,18 +1,29 @@
 //! Descendants of a conductor's commands that left their process groups.
+//!
+//! The kernel makes an orphan below the conductor its child. So the conductor checks after each command whether a
+//! process is left.
 
-use std::{collections::HashSet, convert::Infallible, mem, time::Duration};
+use std::{
+    collections::HashSet,
+    convert::Infallible,
+    fs::File,
+    io::{self, Read as _, Seek as _},
+    mem,
+    time::Duration,
+};
 
-use rustix::process::{Pid, Signal, getpgid, getpid};
+use nix::sys::prctl::set_child_subreaper;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgid, getpid, waitid};
 use tokio::{
     task,
     time::{self, Instant},
 };
 
-use super::{Guard, State, course::PERSISTENCE};
+use super::{Guard, GuardState, schedule::PERSISTENCE};
 use crate::process::{
     clock::Boottime,
     group::{Group, Stat},
-    lineage::{Household, Kin, Origin, Processes},
+    lineage::{CommandOrigin, ConductorChildren, PinnedProcess, Processes, pids},
 };
 
 /// The interval for reaping ended orphans, which are harmless meanwhile.
@@ -81,7 +92,7 @@ impl Guard {
     }
 
     /// Finds all descendants of a command. A scan is slow on a busy machine, and renewals must continue meanwhile.
-    async fn came_of(&self, group: Group) -> Vec<Kin> {
+    async fn came_of(&self, group: Group) -> Vec<PinnedProcess> {
         if self.adopted.is_none() {
             return Vec::new();
         }
@@ -95,7 +106,7 @@ impl Guard {
         let Some(ward) = state.watched.get(&group) else {
             return Vec::new();
         };
-        let origin = Origin {
+        let origin = CommandOrigin {
             group: Some(group),
             label: ward.label,
         };
@@ -103,7 +114,7 @@ impl Guard {
     }
 }
 
-impl State {
+impl GuardState {
     /// Returns our children that are no orphans.
     fn own(&self) -> HashSet<Pid> {
         let leaders = self.watched.keys().map(|group| group.leader());
@@ -111,11 +122,57 @@ impl State {
         leaders.chain(helper).collect()
     }
 
-    fn household(&self) -> Household {
+    fn household(&self) -> ConductorChildren {
         let wards = self.watched.values().copied().chain(self.starting);
-        Household {
+        ConductorChildren {
             own: self.own(),
             labels: wards.map(|it| it.label).collect(),
         }
     }
+}
+
+#[derive(Debug)]
+pub(super) struct Adopted {
+    /// The children of our main thread, which adopts all orphans. Some kernels do not list them.
+    children: Option<File>,
+}
+
+impl Adopted {
+    pub(super) fn from_now_on() -> io::Result<Self> {
+        set_child_subreaper(true)?;
+        let pid = getpid().as_raw_nonzero();
+        let children = File::open(format!("/proc/self/task/{pid}/children"));
+        Ok(Self {
+            children: children.ok(),
+        })
+    }
+
+    /// Reaps ended orphans but not our own children. Returns the start times of the others, including those that just
+    /// ended: they may have left a child.
+    pub(super) fn reap(&self, own: &HashSet<Pid>) -> Vec<u64> {
+        let all = self.children().unwrap_or_else(|| pids().collect());
+        let others = all.into_iter().filter(|pid| !own.contains(pid));
+        others.filter_map(reap).collect()
+    }
+
+    fn children(&self) -> Option<Vec<Pid>> {
+        let mut text = String::with_capacity(4096);
+        let mut file = self.children.as_ref()?;
+        file.rewind().ok()?;
+        file.read_to_string(&mut text).ok()?;
+        let pids = text.split_ascii_whitespace();
+        pids.map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+    }
+}
+
+/// Reaps a child if it has ended, and returns its start time; `None` if it is no child.
+fn reap(pid: Pid) -> Option<u64> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    let child = WaitId::Pid(pid);
+    // Fails unless it is our child.
+    waitid(child.clone(), options | WaitIdOptions::NOWAIT).ok()?;
+    // The start time is gone after the reaping.
+    let started = Stat::of(pid).map_or(u64::MAX, |stat| stat.started);
+    waitid(child, options).ok()?;
+    Some(started)
 }

@@ -69,9 +69,9 @@ async fn made(path: &std::path::Path) {
     .await;
 }
 
-fn in_ms(terminate: u64, kill: u64) -> Limits {
+fn in_ms(terminate: u64, kill: u64) -> Deadlines {
     let now = Boottime::now();
-    Limits {
+    Deadlines {
         terminate: now + Duration::from_millis(terminate),
         kill: now + Duration::from_millis(kill),
     }
@@ -82,7 +82,7 @@ fn ward(mark: &str, terminate: u64, kill: u64) -> Ward {
     ward_for("", mark, in_ms(terminate, kill))
 }
 
-fn ward_for(job: &str, mark: &str, limits: Limits) -> Ward {
+fn ward_for(job: &str, mark: &str, limits: Deadlines) -> Ward {
     let label = Label::new(mark, job);
     Ward { limits, label }
 }

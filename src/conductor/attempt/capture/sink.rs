@@ -12,7 +12,7 @@ use std::{
 use rustix::{fs::OFlags, process::geteuid};
 
 use crate::{
-    conductor::progress::{Log, Progress, Stream, Tag},
+    conductor::progress::{Log, LogItem, OutputStream, Tag},
     process::command::{Command, Output},
 };
 
@@ -40,14 +40,13 @@ impl Destination {
 }
 
 #[derive(Debug)]
-pub(super) enum Sink {
+pub(super) enum OutputSink {
     Lines(Arc<Tag>),
     File(Arc<Log>, u64),
     Nothing,
 }
 
-impl Sink {
-    /// Opens the destination of one attempt's output, or returns why that fails.
+impl OutputSink {
     pub(super) fn of(
         destination: &Destination,
         tag: &Arc<Tag>,
@@ -64,15 +63,14 @@ impl Sink {
         })
     }
 
-    /// Queues a line for output, unless it goes nowhere.
     pub(super) fn take_line(
         &mut self,
-        waiting: &mut VecDeque<Progress>,
-        stream: Stream,
+        waiting: &mut VecDeque<LogItem>,
+        stream: OutputStream,
         mut text: Vec<u8>,
     ) {
         match self {
-            Self::Lines(job) => waiting.push_back(Progress::Line {
+            Self::Lines(job) => waiting.push_back(LogItem::Line {
                 job: Arc::clone(job),
                 stream,
                 text,
@@ -90,8 +88,8 @@ impl Sink {
                 }
                 match waiting.back_mut() {
                     // Separate entries per line would leave no room for notes.
-                    Some(Progress::Bytes(_, last)) => last.append(&mut text),
-                    _ => waiting.push_back(Progress::Bytes(Arc::clone(file), text)),
+                    Some(LogItem::Bytes(_, last)) => last.append(&mut text),
+                    _ => waiting.push_back(LogItem::Bytes(Arc::clone(file), text)),
                 }
             }
             Self::Nothing => {}
@@ -143,9 +141,9 @@ mod tests {
         assert_eq!(path, folder.path().join(".._a_b-0123456789.2.log"));
         let file = open(&path).unwrap();
         let file = Arc::new(Log::new(Some(&Arc::new(tag)), path, file));
-        let (mut sink, mut waiting) = (Sink::File(file, LARGEST_FILE - 1), VecDeque::new());
+        let (mut sink, mut waiting) = (OutputSink::File(file, LARGEST_FILE - 1), VecDeque::new());
         for _ in 0..3 {
-            sink.take_line(&mut waiting, Stream::Output, b"line".to_vec());
+            sink.take_line(&mut waiting, OutputStream::Output, b"line".to_vec());
         }
         assert_eq!(waiting.len(), 1);
     }

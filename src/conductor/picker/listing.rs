@@ -10,14 +10,14 @@ use crate::{
         filter::Filters,
     },
     conductor::{
-        judgement::{Against, admit_now, is_meant},
-        passed_over::{Reasons, Such},
+        admission::{Against, admit_now, is_meant},
         policy::Policy,
+        skipped::{SkipReasons, SkippedJob},
     },
     job::{Entry, JobKey, Pauses},
 };
 
-pub(super) struct Finds<'a> {
+pub(super) struct Listing<'a> {
     backlog: &'a mut Backlog,
     filters: &'a Filters,
     pauses: &'a Pauses,
@@ -25,15 +25,14 @@ pub(super) struct Finds<'a> {
     /// Records that were unreadable before. The listing forgets deleted ones.
     before: HashMap<JobKey, Against>,
     pub(super) unreadable: HashMap<JobKey, Against>,
-    pub(super) reasons: Reasons,
+    pub(super) reasons: SkipReasons,
     taken: usize,
     has_enough: bool,
-    /// Whether the listing was complete.
     pub(super) is_whole: bool,
     now: DateTime<Utc>,
 }
 
-impl<'a> Finds<'a> {
+impl<'a> Listing<'a> {
     pub(super) fn new(
         backlog: &'a mut Backlog,
         (filters, pauses): (&'a Filters, &'a Pauses),
@@ -47,7 +46,7 @@ impl<'a> Finds<'a> {
             policy,
             before: unreadable,
             unreadable: HashMap::new(),
-            reasons: Reasons::default(),
+            reasons: SkipReasons::default(),
             taken: 0,
             has_enough: false,
             is_whole: true,
@@ -63,12 +62,12 @@ impl<'a> Finds<'a> {
             && let Some(job) = is_meant(self.filters, *job, self.now)
         {
             if let Some(against) = self.before.remove(&job.key) {
-                self.reasons.add(&Such::of(&job), &against);
+                self.reasons.add(&SkippedJob::of(&job), &against);
                 self.unreadable.insert(job.key, against);
             } else {
                 match admit_now(&self.policy, self.pauses, &job) {
                     Ok(()) => self.take(Candidate::unvetted(&job)),
-                    Err(against) => self.reasons.add(&Such::of(&job), &against),
+                    Err(against) => self.reasons.add(&SkippedJob::of(&job), &against),
                 }
             }
         }
@@ -122,17 +121,17 @@ mod tests {
         };
         let (filters, pauses) = (Filters::default(), Pauses::default());
         let unreadable = HashMap::new();
-        let mut finds = Finds::new(backlog, (&filters, &pauses), Arc::new(policy), unreadable);
+        let mut listing = Listing::new(backlog, (&filters, &pauses), Arc::new(policy), unreadable);
         for number in numbers {
             let details = match number % 2 {
                 0 => json!({"command": ["true"]}),
                 _ => json!({}),
             };
-            if finds.see(entry(number, details)).is_break() && is_ranked {
+            if listing.see(entry(number, details)).is_break() && is_ranked {
                 break;
             }
         }
-        finds.is_whole
+        listing.is_whole
     }
 
     #[test]

@@ -1,16 +1,13 @@
-//! Waits out board outages, and reports their start and end.
+//! A conductor's contact with its board: reports the start and end of outages, and waits them out.
 
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 
-use super::{
-    progress::{Note, Reporter},
-    shared::Shared,
-};
+use super::progress::{Note, Reporter};
 use crate::{
-    backoff::jittered,
+    backoff::Backoff,
     board::{BoardError, chain},
     duration,
 };
@@ -25,38 +22,21 @@ const REFUSED_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::f
 /// How long such an error may last before a conductor that is to end gives up.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 
-/// Whether no retry can fix an error: the board denies access.
-pub(super) fn is_final(error: &BoardError) -> bool {
-    matches!(error, BoardError::Denied { .. })
-}
-
-/// At startup only: a full disk or a missing name server may recover later.
-pub(super) fn is_final_at_first(error: &BoardError) -> bool {
-    is_final(error) || matches!(error, BoardError::Misdirected { .. }) || !is_away(error)
-}
-
-/// Whether the board is unreachable or silent, rather than answering with an error.
-pub(super) fn is_away(error: &BoardError) -> bool {
-    error.is_retryable() || matches!(error, BoardError::Unknown { .. })
-}
-
 /// Waits for a board to come back, longer each time.
 #[derive(Debug)]
 pub(super) struct Outage {
-    reporter: Reporter,
     /// Shared, so that only the first part of the conductor that notices reports it.
     contact: Arc<Contact>,
-    pause: Duration,
+    backoff: Backoff,
     waits: bool,
     refused_since: Option<Instant>,
 }
 
 impl Outage {
-    pub(super) fn new(shared: &Shared) -> Self {
+    pub(super) fn new(contact: &Arc<Contact>) -> Self {
         Self {
-            reporter: shared.reporter.clone(),
-            contact: Arc::clone(&shared.account.contact),
-            pause: PAUSE.0,
+            contact: Arc::clone(contact),
+            backoff: Backoff::after_one(PAUSE),
             waits: false,
             refused_since: None,
         }
@@ -70,25 +50,20 @@ impl Outage {
 
     pub(super) fn begin(&mut self, error: &BoardError) {
         self.wait(true);
-        let is_away = is_away(error);
-        self.refused_since = match is_away {
+        self.refused_since = match error.is_away() {
             true => None,
             false => self.refused_since.or_else(|| Some(Instant::now())),
         };
-        lost(&self.contact, &self.reporter, error);
+        self.contact.lose(error);
     }
 
-    /// Records a success, and reports the board's return if its loss was reported.
     pub(super) fn is_over(&mut self) {
-        self.pause = PAUSE.0;
+        self.backoff = Backoff::after_one(PAUSE);
         self.refused_since = None;
         self.wait(false);
-        if self.contact.make() {
-            self.reporter.tell(Note::new("board_reached"));
-        }
+        self.contact.make();
     }
 
-    /// Records whether this part waits for the board.
     pub(super) fn wait(&mut self, waits: bool) {
         if std::mem::replace(&mut self.waits, waits) != waits {
             self.contact.count(waits);
@@ -106,26 +81,11 @@ impl Outage {
         }
     }
 
-    /// Waits before the next attempt, with jitter.
     pub(super) async fn pause(&mut self) {
-        let (shortest, longest) = self.refused_since.map_or(PAUSE, |_| REFUSED_PAUSE);
-        let pause = self.pause.clamp(shortest, longest);
-        self.pause = (pause * 2).min(longest);
-        time::sleep(jittered(pause, 0.5)).await;
+        let bounds = self.refused_since.map_or(PAUSE, |_| REFUSED_PAUSE);
+        self.backoff.set_bounds(bounds);
+        time::sleep(self.backoff.pause()).await;
     }
-}
-
-/// Reports once that the board is gone or fails.
-pub(super) fn lost(contact: &Contact, reporter: &Reporter, error: &BoardError) {
-    if !contact.lose(error) {
-        return;
-    }
-    let event = match is_away(error) {
-        true => "board_unreachable",
-        // The board answers with an error.
-        false => "board_failed",
-    };
-    reporter.tell(Note::new(event).with("reason", chain(error)));
 }
 
 impl Drop for Outage {
@@ -134,86 +94,105 @@ impl Drop for Outage {
     }
 }
 
-/// The start and the kind of the failure.
-type Lost = (Instant, &'static str);
+/// The start and the kind of a failure.
+type ContactFailure = (Instant, &'static str);
+
+/// Whether the board answers. The first part of the conductor that notices a change reports it.
+#[derive(Debug)]
+pub(super) struct Contact {
+    reporter: Reporter,
+    state: Mutex<ContactState>,
+}
 
 #[derive(Debug, Default)]
-pub(super) struct Contact(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
+struct ContactState {
     made: Option<Instant>,
     /// The reported failure.
-    lost: Option<Lost>,
-    /// The failure as the registry shows it.
-    untold: Option<Lost>,
-    /// The number of recoveries.
+    lost: Option<ContactFailure>,
+    /// The failure of the registry.
+    unpublished: Option<ContactFailure>,
     regained: u64,
-    /// The number of parts that wait for the board.
     waiting: usize,
 }
 
 impl Contact {
-    /// Records a success, and returns whether a failure was reported before.
+    pub(super) fn new(reporter: &Reporter) -> Self {
+        Self {
+            reporter: reporter.clone(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Records a success. Reports it, and returns true, if a failure was reported before.
     pub(super) fn make(&self) -> bool {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.made = Some(Instant::now());
-        state.untold = None;
+        state.unpublished = None;
         let is_back = state.lost.take().is_some();
         state.regained += u64::from(is_back);
+        if is_back {
+            self.reporter.report(Note::new("board_reached"));
+        }
         is_back
     }
 
-    /// Records a failure, and returns whether it is still to be reported.
+    /// Records a failure. Reports it, and returns true, unless one is reported already.
     pub(super) fn lose(&self, error: &BoardError) -> bool {
-        let lost = &mut self.0.lock().lost;
+        let lost = &mut self.state.lock().lost;
         let is_news = lost.is_none();
-        lost.get_or_insert_with(|| instead(error));
+        if is_news {
+            *lost = Some(failure(error));
+            let event = match error.is_away() {
+                true => "board_unreachable",
+                // The board answers with an error.
+                false => "board_failed",
+            };
+            self.reporter
+                .report(Note::new(event).with("reason", chain(error)));
+        }
         is_news
     }
 
-    /// Counts the parts that wait for the board.
     pub(super) fn count(&self, waits: bool) {
-        let waiting = &mut self.0.lock().waiting;
+        let waiting = &mut self.state.lock().waiting;
         *waiting = match waits {
             true => *waiting + 1,
             false => waiting.saturating_sub(1),
         };
     }
 
-    /// Returns whether to report the board's return. A success in the registry does not help a part that waits for
-    /// another request.
-    pub(super) fn tell<T>(&self, answer: &Result<T, BoardError>) -> bool {
-        let mut state = self.0.lock();
+    /// Records the registry's answer. A success does not help a part that waits for another request.
+    pub(super) fn published<T>(&self, answer: &Result<T, BoardError>) -> bool {
+        let mut state = self.state.lock();
         if let Err(error) = answer {
-            state.untold.get_or_insert_with(|| instead(error));
+            state.unpublished.get_or_insert_with(|| failure(error));
             return false;
         }
-        state.untold = None;
+        state.unpublished = None;
         let is_whole = state.waiting == 0;
         drop(state);
         is_whole && self.make()
     }
 
     pub(super) fn last(&self) -> Option<Instant> {
-        self.0.lock().made
+        self.state.lock().made
     }
 
     pub(super) fn regained(&self) -> u64 {
-        self.0.lock().regained
+        self.state.lock().regained
     }
 
     pub(super) fn trouble(&self) -> Option<String> {
-        let state = self.0.lock();
-        let (noticed, does) = state.lost.into_iter().chain(state.untold).min()?;
+        let state = self.state.lock();
+        let (noticed, does) = state.lost.into_iter().chain(state.unpublished).min()?;
         let since = state.made.unwrap_or(noticed);
         let seconds = Duration::from_secs(since.elapsed().as_secs());
         Some(format!("the board {does} for {}", duration::brief(seconds)))
     }
 }
 
-fn instead(error: &BoardError) -> Lost {
-    let does = match is_away(error) {
+fn failure(error: &BoardError) -> ContactFailure {
+    let does = match error.is_away() {
         true => "has been unreachable",
         false => "has refused requests",
     };
@@ -228,9 +207,8 @@ mod tests {
     async fn stopping_conductor_does_not_outwait_its_deadline() {
         let just_before = REFUSED_FOR - Duration::from_millis(50);
         let mut outage = Outage {
-            reporter: Reporter::new().0,
-            contact: Arc::default(),
-            pause: REFUSED_PAUSE.1,
+            contact: Arc::new(Contact::new(&Reporter::new().0)),
+            backoff: Backoff::after_one((REFUSED_PAUSE.1, REFUSED_PAUSE.1)),
             waits: false,
             refused_since: Instant::now().checked_sub(just_before),
         };
@@ -248,27 +226,27 @@ mod tests {
 
     #[test]
     fn registry_reply_does_not_end_an_outage() {
-        let contact = Contact::default();
+        let contact = Contact::new(&Reporter::new().0);
         assert!(!contact.make());
         let first = contact.last();
         assert!(contact.lose(&away()) && !contact.lose(&away()));
         contact.count(true);
-        assert!(!contact.tell(&Ok(())));
+        assert!(!contact.published(&Ok(())));
         assert!(contact.last() == first && contact.trouble().is_some());
         contact.count(false);
-        assert!(contact.tell(&Ok(())) && !contact.tell(&Ok(())));
+        assert!(contact.published(&Ok(())) && !contact.published(&Ok(())));
         assert!(contact.last() > first && contact.trouble().is_none());
     }
 
     #[test]
     fn failed_registry_request_counts_as_an_outage_without_a_note() {
-        let contact = Contact::default();
-        assert!(!contact.tell::<()>(&Err(away())) && contact.last().is_none());
+        let contact = Contact::new(&Reporter::new().0);
+        assert!(!contact.published::<()>(&Err(away())) && contact.last().is_none());
         assert!(
             contact
                 .trouble()
                 .is_some_and(|it| it.contains("has been unreachable for"))
         );
-        assert!(!contact.tell(&Ok(())) && contact.trouble().is_none());
+        assert!(!contact.published(&Ok(())) && contact.trouble().is_none());
     }
 }

@@ -39,7 +39,6 @@ impl fmt::Display for Against {
     }
 }
 
-/// Returns the job if it matches the conductor's filters.
 pub(crate) fn is_meant(filters: &Filters, job: Job, now: DateTime<Utc>) -> Option<Job> {
     let entry = Entry::Job(Box::new(job));
     match (filters.matches(&entry, now), entry) {

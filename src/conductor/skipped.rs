@@ -8,7 +8,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    judgement::Against,
+    admission::Against,
     policy::excerpt,
     progress::{Note, Reporter},
 };
@@ -19,29 +19,33 @@ const MOST_REASONS: usize = 100;
 
 const MOST_NAMES: usize = 20;
 
-const MOST_TOLD: usize = 20;
+const MOST_PUBLISHED: usize = 20;
 
 /// The most jobs from events to remember, so that each counts once.
 const MOST_HEARD: usize = 10_000;
 
-#[derive(Debug, Default)]
-pub(super) struct PassedOver(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    /// From the last listing of the board and later events.
-    reasons: Reasons,
-    /// Those from events.
-    heard: HashSet<JobKey>,
-    /// The reported names for each reason.
-    told: BTreeMap<String, BTreeSet<String>>,
+/// Reports each reason once, and again for each new name.
+#[derive(Debug)]
+pub(super) struct SkippedJobs {
+    reporter: Reporter,
+    state: Mutex<SkippedState>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Reasons(BTreeMap<String, Reason>);
+struct SkippedState {
+    /// From the last listing of the board and later events.
+    reasons: SkipReasons,
+    /// Those from events.
+    heard: HashSet<JobKey>,
+    /// The reported names for each reason.
+    reported: BTreeMap<String, BTreeSet<String>>,
+}
 
 #[derive(Debug, Default)]
-struct Reason {
+pub(super) struct SkipReasons(BTreeMap<String, SkipReason>);
+
+#[derive(Debug, Default)]
+struct SkipReason {
     jobs: u64,
     job: String,
     rank: Option<Rank>,
@@ -49,13 +53,13 @@ struct Reason {
     is_refusal: bool,
 }
 
-pub(super) struct Such<'a> {
+pub(super) struct SkippedJob<'a> {
     name: Cow<'a, str>,
     job: Cow<'a, str>,
     rank: Option<Rank>,
 }
 
-impl<'a> Such<'a> {
+impl<'a> SkippedJob<'a> {
     pub(super) fn of(job: &'a Job) -> Self {
         Self {
             name: Cow::Borrowed(&job.name),
@@ -74,21 +78,21 @@ impl<'a> Such<'a> {
     }
 }
 
-impl Reasons {
-    pub(super) fn add(&mut self, such: &Such<'_>, against: &Against) {
+impl SkipReasons {
+    pub(super) fn add(&mut self, skipped: &SkippedJob<'_>, against: &Against) {
         let known = self.reason(against.to_string());
         known.jobs += 1;
         known.is_refusal |= against.is_refusal();
-        if known.names.is_empty() || such.rank.is_some_and(|rank| known.rank > Some(rank)) {
-            known.job = excerpt(&such.job).into_owned();
-            known.rank = such.rank;
+        if known.names.is_empty() || skipped.rank.is_some_and(|rank| known.rank > Some(rank)) {
+            known.job = excerpt(&skipped.job).into_owned();
+            known.rank = skipped.rank;
         }
-        if known.names.len() < MOST_NAMES && !known.names.contains(&*such.name) {
-            known.names.insert(excerpt(&such.name).into_owned());
+        if known.names.len() < MOST_NAMES && !known.names.contains(&*skipped.name) {
+            known.names.insert(excerpt(&skipped.name).into_owned());
         }
     }
 
-    fn reason(&mut self, mut text: String) -> &mut Reason {
+    fn reason(&mut self, mut text: String) -> &mut SkipReason {
         if self.0.len() >= MOST_REASONS && !self.0.contains_key(&text) {
             text = "other reasons, too many to list".to_owned();
         }
@@ -96,7 +100,7 @@ impl Reasons {
     }
 }
 
-impl Reason {
+impl SkipReason {
     fn such_as(&self) -> &str {
         self.names.first().map_or("", String::as_str)
     }
@@ -115,16 +119,23 @@ impl Reason {
     }
 }
 
-impl PassedOver {
-    pub(super) fn found_all(&self, reasons: Reasons, reporter: &Reporter) {
-        let mut state = self.0.lock();
-        state.reasons = reasons;
-        state.heard.clear();
-        state.tell_new(reporter);
+impl SkippedJobs {
+    pub(super) fn new(reporter: &Reporter) -> Self {
+        Self {
+            reporter: reporter.clone(),
+            state: Mutex::default(),
+        }
     }
 
-    pub(super) fn found_some(&self, reasons: Reasons, reporter: &Reporter) {
-        let mut state = self.0.lock();
+    pub(super) fn found_all(&self, reasons: SkipReasons) {
+        let mut state = self.state.lock();
+        state.reasons = reasons;
+        state.heard.clear();
+        state.report_new(&self.reporter);
+    }
+
+    pub(super) fn found_some(&self, reasons: SkipReasons) {
+        let mut state = self.state.lock();
         for (text, found) in reasons.0 {
             let known = state.reasons.reason(text);
             known.jobs = known.jobs.max(found.jobs);
@@ -133,73 +144,67 @@ impl PassedOver {
             let room = MOST_NAMES.saturating_sub(known.names.len());
             known.names.extend(found.names.into_iter().take(room));
         }
-        state.tell_new(reporter);
+        state.report_new(&self.reporter);
     }
 
-    pub(super) fn heard(
-        &self,
-        key: &JobKey,
-        such: &Such<'_>,
-        against: &Against,
-        reporter: &Reporter,
-    ) {
-        let mut state = self.0.lock();
+    pub(super) fn heard(&self, key: &JobKey, skipped: &SkippedJob<'_>, against: &Against) {
+        let mut state = self.state.lock();
         let has_room = state.heard.len() < MOST_HEARD;
         if has_room && state.heard.insert(key.clone()) {
-            state.reasons.add(such, against);
-            state.tell_new(reporter);
+            state.reasons.add(skipped, against);
+            state.report_new(&self.reporter);
         }
     }
 
     pub(super) fn counts(&self) -> BTreeMap<String, u64> {
-        let state = self.0.lock();
-        let count = |(text, reason): (&String, &Reason)| (text.clone(), reason.jobs);
+        let state = self.state.lock();
+        let count = |(text, reason): (&String, &SkipReason)| (text.clone(), reason.jobs);
         state.reasons.0.iter().map(count).collect()
     }
 
-    pub(super) fn tell_all(&self, reporter: &Reporter) {
-        for (text, reason) in &self.0.lock().reasons.0 {
-            reporter.tell(reason.note(text, &reason.names.iter().collect::<Vec<_>>()));
+    pub(super) fn log_all(&self) {
+        for (text, reason) in &self.state.lock().reasons.0 {
+            let names: Vec<_> = reason.names.iter().collect();
+            self.reporter.report(reason.note(text, &names));
         }
     }
 
     /// Returns the counts for the registry, highest first.
-    pub(super) fn told(&self) -> Vec<LeftAlone> {
-        let state = self.0.lock();
+    pub(super) fn published(&self) -> Vec<LeftAlone> {
+        let state = self.state.lock();
         let mut reasons: Vec<_> = state.reasons.0.iter().collect();
         reasons.sort_by_key(|(_, reason)| std::cmp::Reverse(reason.jobs));
-        let told = reasons.into_iter().take(MOST_TOLD);
-        let told = told.map(|(text, reason)| LeftAlone {
+        let most = reasons.into_iter().take(MOST_PUBLISHED);
+        let most = most.map(|(text, reason)| LeftAlone {
             reason: text.clone(),
             jobs: reason.jobs,
             such_as: reason.such_as().to_owned(),
             job: reason.job.clone(),
         });
-        told.collect()
+        most.collect()
     }
 
     /// Whether some of them need another conductor or a change.
     pub(super) fn has_refused(&self) -> bool {
-        self.0.lock().reasons.0.values().any(|it| it.is_refusal)
+        self.state.lock().reasons.0.values().any(|it| it.is_refusal)
     }
 }
 
-impl State {
-    /// Reports each reason once, and again for each new name.
-    fn tell_new(&mut self, reporter: &Reporter) {
+impl SkippedState {
+    fn report_new(&mut self, reporter: &Reporter) {
         for (text, reason) in &self.reasons.0 {
-            let is_known = self.told.contains_key(text);
-            if !is_known && self.told.len() > MOST_REASONS {
+            let is_known = self.reported.contains_key(text);
+            if !is_known && self.reported.len() > MOST_REASONS {
                 continue;
             }
-            let told = self.told.entry(text.clone()).or_default();
-            let room = MOST_NAMES.saturating_sub(told.len());
-            let news: Vec<_> = reason.names.difference(told).take(room).collect();
+            let reported = self.reported.entry(text.clone()).or_default();
+            let room = MOST_NAMES.saturating_sub(reported.len());
+            let news: Vec<_> = reason.names.difference(reported).take(room).collect();
             if !is_known || !news.is_empty() {
-                reporter.tell(reason.note(text, &news));
+                reporter.report(reason.note(text, &news));
             }
             let news: Vec<_> = news.into_iter().cloned().collect();
-            told.extend(news);
+            reported.extend(news);
         }
     }
 }
@@ -211,28 +216,28 @@ mod tests {
 
     #[test]
     fn skip_reasons_use_little_memory() {
-        let passed_over = PassedOver::default();
         let (reporter, mut told) = Reporter::new();
+        let skipped = SkippedJobs::new(&reporter);
         let long = "x".repeat(1_000_000);
         for number in 0..MOST_REASONS * 3 {
-            let mut reasons = Reasons::default();
+            let mut reasons = SkipReasons::default();
             for against in [
                 Against::Policy(Unfit::NotAllowed(format!("{number}{long}"))),
                 Against::Record(format!("{number}{long}")),
             ] {
-                let such = Such {
+                let such = SkippedJob {
                     name: Cow::Borrowed(&long),
                     job: long.as_str().into(),
                     rank: None,
                 };
                 reasons.add(&such, &against);
             }
-            passed_over.found_some(reasons, &reporter);
+            skipped.found_some(reasons);
         }
-        let counts = passed_over.counts();
+        let counts = skipped.counts();
         assert!(counts.len() <= MOST_REASONS + 1, "{}", counts.len());
         assert!(counts.keys().all(|reason| reason.len() < 400));
-        assert!(passed_over.has_refused());
+        assert!(skipped.has_refused());
         while let Ok(note) = told.try_recv() {
             assert!(format!("{note:?}").len() < 1500);
         }
@@ -240,12 +245,12 @@ mod tests {
 
     #[test]
     fn reason_is_reported_again_for_each_new_name() {
-        let passed_over = PassedOver::default();
         let (reporter, mut told) = Reporter::new();
+        let skipped = SkippedJobs::new(&reporter);
         let mut look = |names: &[&str]| {
-            let mut reasons = Reasons::default();
+            let mut reasons = SkipReasons::default();
             for name in names {
-                let such = Such {
+                let such = SkippedJob {
                     name: Cow::Borrowed(name),
                     job: "j".into(),
                     rank: None,
@@ -257,10 +262,10 @@ mod tests {
                 };
                 reasons.add(&such, &against);
             }
-            passed_over.found_all(reasons, &reporter);
+            skipped.found_all(reasons);
             let notes = std::iter::from_fn(|| told.try_recv().ok());
             let such_as = notes.map(|note| match note {
-                super::super::progress::Progress::Note(note) => note.facts[1].1.clone(),
+                super::super::progress::LogItem::Note(note) => note.facts[1].1.clone(),
                 other => panic!("{other:?}"),
             });
             such_as.collect::<Vec<_>>()
@@ -269,7 +274,7 @@ mod tests {
         assert_eq!(look(&["a", "resize"]), [""; 0]);
         assert_eq!(look(&["a", "b", "resize"]), ["b"]);
         assert_eq!(look(&["a", "b", "resize", "rotate"]), ["rotate"]);
-        let all = passed_over.told();
+        let all = skipped.published();
         let all: Vec<_> = all
             .iter()
             .map(|it| (it.jobs, it.such_as.as_str()))
@@ -279,29 +284,30 @@ mod tests {
 
     #[test]
     fn reported_job_ranks_first_in_any_order() {
-        let mut reasons = Reasons::default();
+        let mut reasons = SkipReasons::default();
         for sequence in [7, 3, 5] {
-            let such = Such {
+            let such = SkippedJob {
                 name: "a".into(),
                 job: sequence.to_string().into(),
                 rank: Some(Rank::new(Priority::Normal, Some(sequence))),
             };
             reasons.add(&such, &Against::Policy(Unfit::NotHandled));
         }
-        let (passed_over, (reporter, _told)) = (PassedOver::default(), Reporter::new());
-        passed_over.found_all(reasons, &reporter);
-        assert_eq!(passed_over.told()[0].job, "3");
+        let (reporter, _told) = Reporter::new();
+        let skipped = SkippedJobs::new(&reporter);
+        skipped.found_all(reasons);
+        assert_eq!(skipped.published()[0].job, "3");
     }
 
     #[test]
     fn number_of_reported_names_is_limited() {
-        let passed_over = PassedOver::default();
         let (reporter, mut told) = Reporter::new();
+        let skipped = SkippedJobs::new(&reporter);
         for number in 0..MOST_NAMES * 5 {
             let name = number.to_string();
             let key = JobKey::new(name.as_str());
             let against = Against::Policy(Unfit::NotHandled);
-            passed_over.heard(&key, &Such::at(&key), &against, &reporter);
+            skipped.heard(&key, &SkippedJob::at(&key), &against);
         }
         assert_eq!(
             std::iter::from_fn(|| told.try_recv().ok()).count(),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Limits, Ward};
-use crate::process::{clock::Boottime, group::Group, lineage::Origin};
+use super::{Deadlines, Ward};
+use crate::process::{clock::Boottime, group::Group, lineage::CommandOrigin};
 
 /// The pause of a guard before it checks for remains again.
 pub(super) const PAUSE: Duration = Duration::from_millis(25);
@@ -12,30 +12,29 @@ pub(super) const PAUSE: Duration = Duration::from_millis(25);
 pub(super) const PERSISTENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Course {
+pub(super) struct KillSchedule {
     pub(super) ward: Ward,
-    next: Option<(Step, Boottime)>,
+    next: Option<(KillStep, Boottime)>,
 }
 
 /// A step against a command after its lease was not renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum KillStep {
     Terminate,
     /// Kills it, and again any new descendants.
     Kill,
 }
 
-impl Course {
+impl KillSchedule {
     pub(super) fn of(ward: Ward) -> Self {
         Self {
             ward,
-            next: Some((Step::Terminate, ward.limits.terminate)),
+            next: Some((KillStep::Terminate, ward.limits.terminate)),
         }
     }
 
-    /// Returns the command to act on.
-    pub(super) fn origin(self, group: Option<Group>) -> Origin {
-        Origin {
+    pub(super) fn origin(self, group: Option<Group>) -> CommandOrigin {
+        CommandOrigin {
             group,
             label: self.ward.label,
         }
@@ -45,17 +44,17 @@ impl Course {
         self.next.map(|(_, due)| due)
     }
 
-    pub(super) fn step(&mut self, now: Boottime) -> Option<Step> {
-        let Limits { kill, .. } = self.ward.limits;
+    pub(super) fn step(&mut self, now: Boottime) -> Option<KillStep> {
+        let Deadlines { kill, .. } = self.ward.limits;
         let (step, _) = self.next.filter(|(_, due)| *due <= now)?;
         Some(match step {
-            Step::Terminate if now < kill => {
-                self.next = Some((Step::Kill, kill));
-                Step::Terminate
+            KillStep::Terminate if now < kill => {
+                self.next = Some((KillStep::Kill, kill));
+                KillStep::Terminate
             }
             _ => {
-                self.next = Some((Step::Kill, now + PAUSE));
-                Step::Kill
+                self.next = Some((KillStep::Kill, now + PAUSE));
+                KillStep::Kill
             }
         })
     }
@@ -77,9 +76,9 @@ mod tests {
         Boottime::from_nanos(millis * 1_000_000)
     }
 
-    fn course() -> Course {
-        Course::of(Ward {
-            limits: Limits {
+    fn course() -> KillSchedule {
+        KillSchedule::of(Ward {
+            limits: Deadlines {
                 terminate: at(100),
                 kill: at(200),
             },
@@ -91,10 +90,10 @@ mod tests {
     fn command_is_terminated_once_then_killed_until_it_is_gone() {
         let mut course = course();
         assert_eq!((course.step(at(99)), course.due()), (None, Some(at(100))));
-        assert_eq!(course.step(at(101)), Some(Step::Terminate));
+        assert_eq!(course.step(at(101)), Some(KillStep::Terminate));
         assert_eq!((course.step(at(150)), course.due()), (None, Some(at(200))));
         for now in [at(200), at(300)] {
-            assert_eq!(course.step(now), Some(Step::Kill));
+            assert_eq!(course.step(now), Some(KillStep::Kill));
             course.conclude(true, now);
             assert_eq!(course.due(), Some(now + PAUSE));
         }
@@ -105,7 +104,7 @@ mod tests {
     #[test]
     fn late_enforcement_kills_immediately() {
         let mut course = course();
-        assert_eq!(course.step(at(250)), Some(Step::Kill));
+        assert_eq!(course.step(at(250)), Some(KillStep::Kill));
         course.conclude(true, at(200) + PERSISTENCE);
         assert_eq!(course.due(), None);
     }

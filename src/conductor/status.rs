@@ -1,0 +1,252 @@
+//! The status of a conductor: its parts write it; the log, the registry, the service manager and the metrics read it.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use chrono::{DateTime, SubsecRound, Utc};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::{
+    Until,
+    contact::Contact,
+    meter::{AttemptResult, Measurements},
+    policy::excerpt,
+    progress::{Note, Reporter, Tag},
+    skipped::SkippedJobs,
+};
+use crate::job::{Aftermath, Counters, Job, JobKey, MOST_RUNS, Outcome, Run, Told, Unsettled};
+
+/// The longest silence of a board that gets a request every ten seconds.
+const SILENCE: Duration = Duration::from_secs(60);
+
+const MOST_UNSETTLED: usize = 100;
+
+const MOST_NAMED: usize = 5;
+
+/// How many failing jobs an endless conductor remembers: other conductors may finish them.
+const MOST_FAILING: usize = 1000;
+
+#[derive(Debug)]
+pub(crate) struct ConductorStatus {
+    reporter: Reporter,
+    pub(super) contact: Arc<Contact>,
+    pub(super) skipped: SkippedJobs,
+    pub(super) registered: watch::Sender<bool>,
+    /// How many failing jobs it remembers.
+    most_failing: usize,
+    work: Mutex<Work>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    pub(super) measured: Measurements,
+    begun: u64,
+    pub(super) runs: BTreeMap<u64, Run>,
+    /// The jobs that the board does not let us settle.
+    pub(super) unsettled: Vec<Unsettled>,
+    /// How many jobs ran and were never settled.
+    pub(super) left_unsettled: u64,
+    /// The claimable jobs, and whether the board has more of them.
+    pub(super) queue: (usize, bool),
+    /// Jobs that failed, went back to the board and have not ended since.
+    failing: HashMap<JobKey, Arc<Tag>>,
+    /// The first few in the trash.
+    trashed: Vec<Arc<Tag>>,
+}
+
+/// Counts a job as running until dropped.
+pub(super) struct RunEntry<'a>(&'a ConductorStatus, u64);
+
+impl Drop for RunEntry<'_> {
+    fn drop(&mut self) {
+        self.0.work.lock().runs.remove(&self.1);
+    }
+}
+
+pub(crate) struct WorkSummary {
+    pub(crate) ran: u64,
+    pub(crate) consumed: u64,
+    pub(crate) abandoned: u64,
+    pub(crate) trashed: u64,
+    /// Claims lost while their commands ran.
+    pub(crate) lost: u64,
+    pub(crate) unsettled: u64,
+    pub(crate) skipped: BTreeMap<String, u64>,
+    /// How many jobs are in the trash or still failing, and the first few of them.
+    pub(crate) failed: u64,
+    pub(crate) failed_jobs: Vec<Arc<Tag>>,
+    /// Whether a job failed, remains unsettled or needs another conductor.
+    pub(crate) has_failures: bool,
+}
+
+impl ConductorStatus {
+    pub(crate) fn new(reporter: &Reporter, until: Until) -> Self {
+        Self {
+            contact: Arc::new(Contact::new(reporter)),
+            skipped: SkippedJobs::new(reporter),
+            registered: watch::Sender::new(false),
+            most_failing: if until.has_end() {
+                usize::MAX
+            } else {
+                MOST_FAILING
+            },
+            work: Mutex::default(),
+            reporter: reporter.clone(),
+        }
+    }
+
+    pub(super) fn log(&self, note: Note) {
+        self.reporter.report(note);
+    }
+
+    pub(super) fn reporter(&self) -> &Reporter {
+        &self.reporter
+    }
+
+    pub(super) fn work<T>(&self, access: impl FnOnce(&mut Work) -> T) -> T {
+        access(&mut self.work.lock())
+    }
+
+    pub(super) fn begin(&self, tag: &Tag, attempt: u32) -> RunEntry<'_> {
+        let run = Run {
+            uuid: excerpt(&tag.uuid).into_owned(),
+            name: excerpt(&tag.name).into_owned(),
+            since: Utc::now().trunc_subsecs(6),
+            attempt,
+        };
+        self.work(|work| {
+            work.begun += 1;
+            work.runs.insert(work.begun, run);
+            RunEntry(self, work.begun)
+        })
+    }
+
+    pub(super) fn claimed(&self, job: &Job) {
+        let waited = (job.created_on).and_then(|posted| (Utc::now() - posted).to_std().ok());
+        // Later claims wait for another attempt, counted or not.
+        let is_first = job.history.attempts == 1 && job.history.postponed == 0;
+        let waited = waited.filter(|_| is_first);
+        self.work(|work| work.measured.claimed(waited));
+    }
+
+    pub(super) fn settled(&self, key: &JobKey, tag: &Arc<Tag>, outcome: &Outcome) {
+        self.work(|work| {
+            work.measured.ended(&tag.name, AttemptResult::from(outcome));
+            match outcome {
+                Outcome::Abandon(Aftermath::Failed { .. }) => {
+                    if work.failing.len() < self.most_failing {
+                        work.failing.insert(key.clone(), Arc::clone(tag));
+                    }
+                }
+                Outcome::Abandon(_) => {}
+                _ => _ = work.failing.remove(key),
+            }
+            if outcome.is_trash() && work.trashed.len() < MOST_NAMED {
+                work.trashed.push(Arc::clone(tag));
+            }
+        });
+    }
+
+    pub(crate) fn reached(&self) -> Option<DateTime<Utc>> {
+        Some(Utc::now() - self.contact.last()?.elapsed())
+    }
+
+    pub(crate) fn ailment(&self) -> Option<String> {
+        let unheard = || match self.contact.last() {
+            Some(last) if last.elapsed() > SILENCE => Some("the board does not reply".to_owned()),
+            Some(_) if *self.registered.borrow() => None,
+            _ => Some("not registered yet".to_owned()),
+        };
+        self.contact.trouble().or_else(unheard)
+    }
+
+    pub(crate) fn measured(&self) -> (Measurements, usize) {
+        let (measured, running) = self.work(|work| (work.measured.clone(), work.runs.len()));
+        let reconnects = self.contact.regained();
+        (
+            Measurements {
+                reconnects,
+                ..measured
+            },
+            running,
+        )
+    }
+
+    pub(super) fn publish_in(&self, entry: &mut Told) {
+        entry.passed_over = self.skipped.published();
+        self.work(|work| {
+            entry.running = Some(work.runs.len());
+            entry.runs = work.runs.values().take(MOST_RUNS).cloned().collect();
+            entry.counters = work.measured.counters();
+            let unsettled = work.unsettled.iter().take(MOST_UNSETTLED);
+            entry.unsettled = unsettled
+                .map(|job| Unsettled {
+                    uuid: excerpt(&job.uuid).into_owned(),
+                    name: excerpt(&job.name).into_owned(),
+                    reason: excerpt(&job.reason).into_owned(),
+                })
+                .collect();
+        });
+    }
+
+    /// Logs the present numbers, the running jobs and the skipped jobs.
+    pub(super) fn log_all(&self) {
+        let mut now = Told::default();
+        self.publish_in(&mut now);
+        let Counters {
+            done,
+            failed,
+            postponed,
+            lost,
+        } = now.counters;
+        let note = Note::new("state")
+            .with("running", now.running)
+            .with("done", done)
+            .with("failed", failed)
+            .with("postponed", postponed)
+            .with("lost", lost);
+        self.log(note.with("unsettled", now.unsettled.len()));
+        for run in now.runs {
+            let seconds = (Utc::now() - run.since).num_milliseconds();
+            let tag = Tag {
+                uuid: run.uuid,
+                name: run.name,
+            };
+            let note = Note::new("running")
+                .of(&tag.into())
+                .with("attempt", run.attempt)
+                .with("seconds", seconds as f64 / 1000.0);
+            self.log(note);
+        }
+        self.skipped.log_all();
+    }
+
+    pub(crate) fn summary(&self) -> WorkSummary {
+        use AttemptResult::{Consumed, Failed, GivenUp, Interrupted, Lost, Postponed, Trashed};
+        self.work(|work| {
+            let count = |results: &[AttemptResult]| work.measured.count(results);
+            let mut failing: Vec<_> = work.failing.values().cloned().collect();
+            let failed = count(&[Trashed]) + failing.len() as u64;
+            failing.sort_unstable_by(|one, other| {
+                (&one.name, &one.uuid).cmp(&(&other.name, &other.uuid))
+            });
+            let failed_jobs = work.trashed.iter().cloned().chain(failing);
+            WorkSummary {
+                ran: work.measured.runs.count,
+                consumed: count(&[Consumed, GivenUp]),
+                abandoned: count(&[Failed, Postponed, Interrupted]),
+                trashed: count(&[Trashed]),
+                lost: count(&[Lost]),
+                unsettled: work.left_unsettled,
+                skipped: self.skipped.counts(),
+                failed,
+                failed_jobs: failed_jobs.take(MOST_NAMED).collect(),
+                has_failures: failed + work.left_unsettled > 0 || self.skipped.has_refused(),
+            }
+        })
+    }
+}

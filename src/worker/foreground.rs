@@ -1,0 +1,130 @@
+//! Runs a command in the foreground, on the terminal if possible.
+
+use std::{io, time::Duration};
+
+use rustix::process::Signal;
+
+use super::{HeldJob, NotPerformed, Worker};
+use crate::{
+    lease::KeptLease,
+    process::{
+        child::{Ended, Process},
+        clock::Boottime,
+        command::Command,
+        guard::Guard,
+        signal::{ECHO, Signals},
+        terminal::Terminal,
+    },
+};
+
+/// How long a command may take to exit after its terminal is gone.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs a command, and returns how it ended once none of its processes remains, and whether we passed an ending signal
+/// on.
+///
+/// `signals` must be caught since before the claim. The lease is renewed throughout.
+pub(crate) async fn perform_here(
+    worker: &Worker,
+    held: &mut HeldJob,
+    command: &mut Command,
+    signals: &mut Signals,
+    mut terminal: Option<&mut Terminal>,
+) -> Result<(Ended, bool), NotPerformed> {
+    Signals::catch_child_signal()?;
+    worker.guard.check()?;
+    worker.end_leftovers(held).await;
+    if let Some(signal) = signals.pending().await {
+        return Err(NotPerformed::Stopped(signal));
+    }
+    let aside = terminal.as_mut().map_or(Ok(()), |it| it.step_aside());
+    let started = match aside {
+        Ok(()) => worker.launch(held, command, Some(Signal::KILL)).await,
+        Err(error) => Err(error.into()),
+    };
+    if let (Err(_), Some(terminal)) = (&started, &terminal) {
+        terminal.rejoin();
+    }
+    let process = started?;
+    let mut watch = ForegroundWatch {
+        process: &process,
+        guard: &worker.guard,
+        terminal: terminal.as_deref_mut(),
+        first: None,
+    };
+    let ended = watch.until_end(&mut held.lease, signals).await;
+    let is_interrupted = watch.first.is_some();
+    if let Some(terminal) = terminal {
+        terminal.take_back(process.group(), ended.as_ref().ok().copied());
+    }
+    let ended = worker.finish(held, process, ended).await;
+    worker.guard.flush();
+    Ok((ended?, is_interrupted))
+}
+
+struct ForegroundWatch<'a> {
+    process: &'a Process,
+    guard: &'a Guard,
+    terminal: Option<&'a mut Terminal>,
+    /// When the first ending signal was passed on.
+    first: Option<Boottime>,
+}
+
+impl ForegroundWatch<'_> {
+    async fn until_end(
+        &mut self,
+        lease: &mut KeptLease,
+        signals: &mut Signals,
+    ) -> Result<Ended, NotPerformed> {
+        if let Some(terminal) = &self.terminal {
+            terminal.lend(self.process.group());
+        }
+        loop {
+            tokio::select! {
+                biased;
+                ended = self.process.ended() => return Ok(ended?),
+                lost = lease.lost() => {
+                    self.process.stop(lost.kill_at(), Some(self.guard)).await?;
+                    return Err(lost.into());
+                }
+                signal = signals.next() => {
+                    if let Some(ended) = self.pass_on(signal).await? {
+                        return Ok(ended);
+                    }
+                }
+                event = event(&mut self.terminal) => {
+                    if let Some(terminal) = &mut self.terminal {
+                        terminal.attend(event, self.process).await;
+                    }
+                }
+                never = self.guard.tend(drop) => match never {},
+            }
+        }
+    }
+
+    /// Passes a signal on to the command. The second ending signal kills it.
+    async fn pass_on(&mut self, signal: Signal) -> io::Result<Option<Ended>> {
+        let group = self.process.group();
+        // A key typed at a terminal that the command does not hold is meant for the command alone.
+        let is_typed = matches!(signal, Signal::INT | Signal::QUIT);
+        if self.terminal.is_some() && is_typed {
+            group.signal(signal);
+            return Ok(None);
+        }
+        let since = *self.first.get_or_insert_with(Boottime::now);
+        if self.terminal.as_ref().is_some_and(|it| it.is_front_gone()) {
+            let kill_at = Boottime::now() + GRACE;
+            return self.process.stop(kill_at, Some(self.guard)).await.map(Some);
+        }
+        let is_second = (since + ECHO).is_past();
+        group.signal(if is_second { Signal::KILL } else { signal });
+        Ok(None)
+    }
+}
+
+async fn event(terminal: &mut Option<&mut Terminal>) -> Signal {
+    match terminal {
+        Some(terminal) => terminal.event().await,
+        None => std::future::pending().await,
+    }
+}

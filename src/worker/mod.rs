@@ -1,0 +1,127 @@
+//! Performs a claimed job as a command on this machine: one engine for `run`, `claim -- COMMAND` and `conduct`.
+
+pub(crate) mod foreground;
+
+use std::{io, sync::Arc};
+
+use rustix::process::Signal;
+use thiserror::Error;
+
+use crate::{
+    job::{Fence, Job, Owner},
+    lease::{KeptLease, Lost},
+    process::{
+        child::Process,
+        clock::Boottime,
+        command::{Command, NotRun},
+        guard::{Guard, Launch, LeftOver},
+        spawn::{Bonds, Spawner},
+    },
+};
+
+/// All its commands share one guard and one inherited environment.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) guard: Arc<Guard>,
+    left_over: LeftOver,
+    spawner: Spawner,
+}
+
+/// A claimed job under a lease.
+#[derive(Debug)]
+pub(crate) struct HeldJob {
+    pub(crate) job: Job,
+    pub(crate) fence: Fence,
+    pub(crate) lease: KeptLease,
+    /// A later scan of all processes shows the job's leftovers.
+    pub(crate) look_since: Boottime,
+}
+
+/// Why a command did not run to an end that counts.
+#[derive(Debug, Error)]
+pub(crate) enum NotPerformed {
+    #[error(transparent)]
+    NotRun(#[from] NotRun),
+    /// It was killed, or never started.
+    #[error("jobboard cannot supervise the command")]
+    Unwatched(#[from] io::Error),
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    #[error("a signal came before the start of the command")]
+    Stopped(Signal),
+}
+
+impl Worker {
+    /// `mark` identifies this process to its guard. No command inherits the `withheld` variables.
+    pub(crate) fn start(mark: &str, owner: &Owner, withheld: &[&str]) -> io::Result<Self> {
+        Ok(Self {
+            guard: Arc::new(Guard::start(Launch::this_program(), mark)?),
+            left_over: LeftOver::default(),
+            spawner: Spawner::of_conductor(withheld, mark, owner)?,
+        })
+    }
+
+    /// Ends the processes of earlier attempts. An earlier owner may have died together with its guard.
+    pub(crate) async fn end_leftovers(&self, held: &HeldJob) {
+        let reference = held.job.reference();
+        self.left_over.end(&reference, held.look_since).await;
+    }
+
+    /// Starts a command for a job, unless the claim is lost. Call [`end_leftovers`](Self::end_leftovers) before.
+    ///
+    /// The kernel sends `at_our_death` to the command itself when this process dies.
+    pub(crate) async fn launch(
+        &self,
+        held: &mut HeldJob,
+        command: &mut Command,
+        at_our_death: Option<Signal>,
+    ) -> Result<Process, NotPerformed> {
+        let job = &held.job;
+        command.introduce(
+            (&job.reference(), &job.name),
+            (job.history.attempts, &held.fence),
+            job.details().as_deref(),
+        );
+        command.check_directory()?;
+        let label = self.guard.label(&job.reference());
+        held.lease.announce(&self.guard, label)?;
+        // Any delay since the claim counts: no command may start too late.
+        if let Some(lost) = held.lease.lost_by_now() {
+            self.guard.not_started();
+            return Err(lost.into());
+        }
+        let bonds = Bonds {
+            label,
+            at_our_death,
+        };
+        let started = Process::start_with(&self.spawner, command, Some(bonds));
+        let mut process = started.inspect_err(|_| self.guard.not_started())?;
+        let group = process.group();
+        if let Err(error) = held.lease.protect(&self.guard, group, label) {
+            // Dropped, it kills the group and reaps its leader.
+            drop(process);
+            self.guard.forget(group);
+            return Err(error.into());
+        }
+        if let Err(error) = process.begun(command).await {
+            process.clear_away(&self.guard).await;
+            return Err(error.into());
+        }
+        Ok(process)
+    }
+
+    /// Ends all processes of a command whose leader has ended. The lease is still held on return, unless it was lost.
+    pub(crate) async fn finish<T>(
+        &self,
+        held: &mut HeldJob,
+        process: Process,
+        end: Result<T, NotPerformed>,
+    ) -> Result<T, NotPerformed> {
+        process.clear_away(&self.guard).await;
+        // A command that ended too late leaves nothing for us to settle.
+        match held.lease.lost_by_now() {
+            Some(lost) => Err(lost.into()),
+            None => end,
+        }
+    }
+}
