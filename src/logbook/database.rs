@@ -8,7 +8,6 @@ use super::mysql::Mysql;
 use super::postgres::Postgres;
 use super::{Result, sqlite::Sqlite, url::LogbookUrl};
 
-/// A row of texts or nulls.
 pub(super) type TextRow = Vec<Option<String>>;
 
 /// The largest value to read from an SQLite file, in bytes.
@@ -63,7 +62,6 @@ impl Database {
     }
 }
 
-/// The SQL differences of the databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(all(feature = "mysql", feature = "postgres")), expect(dead_code))]
 pub(super) enum Dialect {

@@ -24,7 +24,6 @@ pub(crate) struct Flow {
     pub(crate) atoms: Vec<Atom>,
 }
 
-/// A step of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Atom {
     pub(crate) name: String,

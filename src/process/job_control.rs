@@ -36,7 +36,6 @@ pub(crate) enum Role {
     Done(u8),
     /// The worker of a front, with the front's terminal.
     Worker(Terminal),
-    /// The worker, without a terminal.
     Alone,
 }
 
@@ -77,7 +76,6 @@ fn catch_child_signal() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the signals that a front passes on.
 fn forwarded() -> impl Iterator<Item = Signal> {
     let ignored = Ignored::now();
     let signals = ENDING.into_iter().chain([Signal::TSTP, Signal::CONT]);
@@ -107,7 +105,6 @@ impl Front {
         })
     }
 
-    /// Passes signals on until the worker ends, and returns the exit code.
     fn stand(mut self) -> io::Result<u8> {
         loop {
             match self.worker.receive()? {
@@ -164,12 +161,10 @@ impl Front {
     }
 }
 
-/// Whether our group may read from the terminal.
 fn has_our_group(tty: &Tty) -> bool {
     own_group().is_some_and(|group| tty.foreground() == Some(group))
 }
 
-/// Runs the default action of a blocked signal.
 fn act_by_default(signal: nix_signal::Signal) -> io::Result<()> {
     let only = SigSet::from(signal);
     nix_signal::raise(signal)?;

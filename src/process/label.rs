@@ -29,12 +29,10 @@ impl Label {
         Self(OURS | digest(mark) << 34 >> 2 | digest(uuid) >> 32)
     }
 
-    /// Accepts a label from another process of this machine.
     pub(crate) fn from_number(number: u64) -> Option<Self> {
         (number >> 62 == 1).then_some(Self(number))
     }
 
-    /// Returns the label for another process.
     pub(crate) fn number(self) -> u64 {
         self.0
     }
@@ -102,7 +100,6 @@ impl Label {
     }
 }
 
-/// Restores the limit when dropped.
 pub(crate) struct HandedDown(Rlimit);
 
 impl Drop for HandedDown {

@@ -43,7 +43,6 @@ pub(super) struct Leash {
     pub(super) answer: i32,
 }
 
-/// Reports whether a command started.
 #[derive(Debug)]
 pub(crate) struct StartAnswer(pub(super) OwnedFd);
 
@@ -109,7 +108,6 @@ fn is_refusal(error: &io::Error) -> bool {
 }
 
 impl StartAnswer {
-    /// Waits until the command runs, or returns why it cannot.
     pub(crate) async fn hear(self) -> io::Result<()> {
         let mut number = Vec::new();
         Receiver::from_owned_fd(self.0)?

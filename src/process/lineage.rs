@@ -163,7 +163,6 @@ impl Processes {
         self.below(orphans.chain(in_group.map(|(pid, _)| pid)).copied())
     }
 
-    /// Returns the processes with a matching label.
     pub(crate) fn bearers(&self, holds: impl Fn(Label) -> bool) -> Vec<(Pid, Label)> {
         let label = |pid: Pid| Some((pid, Label::of(pid).filter(|it| holds(*it))?));
         self.pids().filter_map(label).collect()
@@ -185,7 +184,6 @@ impl Processes {
         found.iter().filter_map(kin).collect()
     }
 
-    /// Returns a process and its living ancestors.
     pub(crate) fn ancestry(&self, pid: Pid) -> HashSet<Pid> {
         let mut found = HashSet::new();
         let mut next = Some(pid);

@@ -19,7 +19,6 @@ pub(crate) const ENDING_TOO: [Signal; 6] = [
     Signal::POWER,
 ];
 
-/// Signals with a program-defined meaning.
 pub(crate) const STEERING: [Signal; 2] = [Signal::USR1, Signal::USR2];
 
 /// A second signal within this time is an echo of the first: a shell and the kernel may both send one.
@@ -43,7 +42,6 @@ impl Signals {
         Self::catch(&caught.collect::<Vec<_>>())
     }
 
-    /// Catches these signals, whether or not they were ignored.
     pub(crate) fn catch(signals: &[Signal]) -> io::Result<Self> {
         let catch = |&signal: &Signal| {
             let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
@@ -90,7 +88,6 @@ impl Signals {
         .await
     }
 
-    /// Returns a signal that has already arrived.
     pub(crate) async fn pending(&mut self) -> Option<Signal> {
         // Yielding lets the runtime collect signals that no other future waits for.
         tokio::select! {

@@ -35,7 +35,6 @@ use crate::job::Owner;
 /// signal. For short commands that is a good part of their cost.
 #[derive(Debug)]
 pub(crate) struct Spawner {
-    /// Our environment, each as `NAME=value`.
     variables: Vec<CString>,
     nothing: File,
     nowhere: File,
@@ -54,7 +53,6 @@ pub(crate) struct Bonds {
 /// Our ends of the pipes for a command's output and errors.
 pub(crate) type Pipes = [Option<OwnedFd>; 2];
 
-/// A new command, which leads its process group.
 pub(crate) struct Spawned {
     pub(crate) leader: Pid,
     pub(crate) pipes: Pipes,
@@ -62,10 +60,8 @@ pub(crate) struct Spawned {
     pub(crate) answer: Option<StartAnswer>,
 }
 
-/// File actions and environment of a command.
 type Around<'a> = (PosixSpawnFileActions, Vec<Cow<'a, CStr>>);
 
-/// The file actions of a command.
 struct Streams {
     actions: PosixSpawnFileActions,
     pipes: Pipes,

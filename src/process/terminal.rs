@@ -69,7 +69,6 @@ impl Terminal {
         }
     }
 
-    /// Waits for a signal for [`Terminal::attend`].
     pub(crate) async fn event(&mut self) -> Signal {
         match &mut self.events {
             Some(events) => events.next().await,

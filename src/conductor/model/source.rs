@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use uuid::Uuid;
 
 /// Step, file, functions and their digest. A script without functions counts as a whole.
-const SOURCES: [(&str, &str, &[&str], &str); 16] = [
+const SOURCES: [(&str, &str, &[&str], &str); 17] = [
     (
         "a claim is served",
         "board/redis/write/scripts/claim.lua",
@@ -40,25 +40,31 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a claim or a renewal is served",
         "board/zookeeper/write/claim.rs",
         &["attempt", "renew"],
-        "4c991dc9",
+        "3842bc09",
     ),
     (
         "a settlement is served",
         "board/zookeeper/write/settle.rs",
         &["settle_one", "permitted", "settling"],
-        "a2b3608d",
+        "6c674357",
     ),
     (
         "a claim or a renewal is served",
-        "board/embedded/write/change.rs",
-        &["take", "renew", "check_owner"],
-        "84de9f41",
+        "board/embedded/write/claim.rs",
+        &["take", "renew"],
+        "e097f595",
     ),
     (
         "a settlement is served",
         "board/embedded/write/settle.rs",
-        &["settle", "check_authority"],
-        "13f9dd4d",
+        &["settle"],
+        "dd45d33c",
+    ),
+    (
+        "a claim or a settlement is permitted",
+        "board/rules.rs",
+        &["permit", "permit_owner", "permit_settlement"],
+        "0930d0bb",
     ),
     (
         "the conductor counts the remaining lease",
