@@ -92,7 +92,6 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
         color: cli.global.color,
         verbosity: cli.global.verbosity(),
         is_plain: environment.wants_plain_text(),
-        shows_progress: environment.has_progress_sign(),
     };
     let teller = Teller::new(
         &Output::new(style),

@@ -75,7 +75,7 @@ enum Subject<'a> {
 pub(crate) fn run(out: &mut Output, args: &HelpArgs) -> anyhow::Result<()> {
     let subject = subject(args.about.as_deref())?;
     match out.is_json() {
-        true => tree::tell(out, &subject),
+        true => tree::print(out, &subject),
         false => out.help(&text(&subject)),
     }
 }

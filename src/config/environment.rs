@@ -83,18 +83,6 @@ impl Environment {
                 .is_some_and(|terminal| terminal == "dumb")
     }
 
-    /// Whether the terminal shows progress (OSC 9;4).
-    pub(crate) fn has_progress_sign(&self) -> bool {
-        // Older iTerm2 looks the same as newer ones, and shows a notification for each report.
-        const TERMINALS: [(&str, &str); 3] = [
-            ("ConEmuANSI", "ON"),
-            ("TERM_PROGRAM", "WezTerm"),
-            ("TERM_PROGRAM", "ghostty"),
-        ];
-        let says = |(name, value)| self.variable(name).is_some_and(|it| it == value);
-        self.variable("WT_SESSION").is_some() || TERMINALS.into_iter().any(says)
-    }
-
     pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
         (self.variables)(name)
     }

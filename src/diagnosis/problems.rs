@@ -72,14 +72,6 @@ impl Target<'_> {
             Self::All(_) => Fix::look(self.on("list")),
         }
     }
-
-    fn retry(self) -> Fix {
-        let command = match self {
-            Self::Job(..) => self.on("retry"),
-            Self::All(_) => self.on("retry").with(["--canary", "1"]),
-        };
-        Fix::run(Risk::Decision, command).because("after fixing the cause")
-    }
 }
 
 /// Returns what helps against a cause: the same for one job and for all.
@@ -100,7 +92,7 @@ pub(super) fn fix(cause: &Cause, target: Target<'_>) -> Option<Fix> {
         Code::BlocksPosters => target.destroy_one("trash --force").because(
             "if `jobboard flow` shows no progress, restart the worker, then remove the job",
         ),
-        Code::Exhausted | Code::Failed => target.retry(),
+        Code::Exhausted | Code::Failed => target.decide("retry").because("after fixing the cause"),
         Code::Trashed => target.decide("retry").because("bring the job back"),
         Code::BackingOff => target.decide("retry").because("retry the job now"),
         Code::Paused => {
@@ -122,7 +114,7 @@ pub(super) fn fix(cause: &Cause, target: Target<'_>) -> Option<Fix> {
                 Some((name, _)) => look.operand(name),
                 None => look,
             })
-            .because("fix the reason; the conductor reads its handlers again every 10s")
+            .because("fix the reason; the conductor looks again every 10s")
         }
         Code::NoMatchingConductor => Fix::look(Suggestion::of("conductors"))
             .because("add a handler, or start another conductor"),
@@ -227,6 +219,11 @@ impl Survey {
                 let mut problem = self.joined(code, &causes[shown..], peers);
                 // Rare causes may have been dropped.
                 problem.jobs = others;
+                // A command for the whole code would act on the jobs of the other problems, too.
+                if shown > 0 && problem.fix.as_ref().is_some_and(|fix| fix.risk.is_some()) {
+                    let look = Suggestion::of("list").with(["--problem", code.name()]);
+                    problem.fix = Some(Fix::look(look).because("several causes: look at each job"));
+                }
                 problems.push(problem);
             }
         }
@@ -271,10 +268,19 @@ impl Survey {
             problem.severity = Severity::Note;
         }
         if cause.code == Code::OwnerDead && cases.expires.is_some() {
-            problem = problem.at("the last claim expires", cases.expires, self.snapshot.now);
+            problem = problem.at("last claim expires", cases.expires, self.snapshot.now);
         }
         let taker = self.snapshot.takers_alive().next();
-        match (fix(cause, target), taker) {
+        let mut fix = fix(cause, target);
+        if matches!(cause.code, Code::Exhausted | Code::Failed)
+            && cases.count > 1
+            && taker.is_some()
+            && let Some(retry) = fix.as_mut().and_then(|fix| fix.command.as_mut())
+        {
+            // Only a running conductor can show on one job that the cause is fixed.
+            *retry = retry.clone().with(["--canary", "1"]);
+        }
+        match (fix, taker) {
             (Some(fix), Some(taker)) if cause.code == Code::NoMatchingConductor => {
                 let look = Suggestion::of("conductors").operand(&taker.conductor.name);
                 problem.fixed_by(Fix::look(look).because(fix.text.unwrap_or_default()))

@@ -64,8 +64,6 @@ pub(crate) struct Output {
     color: ColorChoice,
     /// Whether the environment asks for plain text.
     is_plain: bool,
-    /// Whether the terminal itself can show progress.
-    shows_progress: bool,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
     record: Vec<u8>,
@@ -84,7 +82,6 @@ impl Output {
             verbosity: style.verbosity,
             color: style.color,
             is_plain: style.is_plain,
-            shows_progress: style.shows_progress,
             is_coloured: style.color.applies(is_terminal, style.is_plain),
             stdout: BufWriter::with_capacity(BUFFER, io::stdout()),
             record: Vec::new(),

@@ -47,8 +47,7 @@ impl Output {
     ) -> Progress {
         let is_wanted =
             self.verbosity != Verbosity::Quiet && !self.is_json() && io::stderr().is_terminal();
-        let has_sign = is_wanted && self.shows_progress && self.colours_errors();
-        Progress::new(what, total, (is_wanted, has_sign))
+        Progress::new(what, total, is_wanted)
     }
 
     pub(crate) fn can_ask(&self) -> bool {

@@ -58,6 +58,4 @@ pub(crate) struct Style {
     pub(crate) color: ColorChoice,
     pub(crate) verbosity: Verbosity,
     pub(crate) is_plain: bool,
-    /// Whether the terminal itself can show progress.
-    pub(crate) shows_progress: bool,
 }

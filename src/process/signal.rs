@@ -1,6 +1,6 @@
 //! The signals that reach this process.
 
-use std::{fs, future, io, task::Poll, thread, time::Duration};
+use std::{fs, future, io, task::Poll, time::Duration};
 
 use nix::sys::signal::{self as nix_signal, SigSet};
 use rustix::process::Signal;
@@ -122,21 +122,6 @@ pub(super) fn catch_for_good(signal: SignalKind) -> io::Result<()> {
 pub(crate) fn code_of(code: Option<i32>, signal: Option<i32>) -> u8 {
     let code = code.or(signal.map(|number| 128 + number));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-}
-
-/// For a process without its own handler of [`ENDING`] signals; the signal still ends it afterwards.
-pub(crate) fn before_the_end(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let ignored = Ignored::now();
-    let ending = ENDING.into_iter().filter(|&it| !ignored.has(it));
-    let mut signals = signal_hook::iterator::Signals::new(ending.map(Signal::as_raw))?;
-    let wait = move || {
-        if let Some(signal) = signals.forever().next() {
-            act();
-            // It fails only for signals without a default end.
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-        }
-    };
-    thread::Builder::new().spawn(wait).map(drop)
 }
 
 /// The signals that this process ignores, as under `nohup`.

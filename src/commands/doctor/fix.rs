@@ -14,7 +14,7 @@ use crate::{
     context::Context,
     exit::CommandError,
     output::{Format, Page, Record, Report, Text, Tone},
-    problem::{Code, Fix, Risk},
+    problem::{Code, Risk},
     suggest::Suggestion,
 };
 
@@ -29,9 +29,6 @@ pub(super) struct Step {
     state: &'static str,
     #[serde(skip)]
     advice: String,
-    /// No conductor is running that could run the canaries of the step.
-    #[serde(skip)]
-    lacks_conductor: bool,
     /// The output of the command, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Value>,
@@ -77,7 +74,6 @@ impl Plan {
                 command: fix.command.clone()?,
                 state: "planned",
                 advice: fix.text.clone().unwrap_or_default(),
-                lacks_conductor: !diagnosis.has_conductors && needs_conductor(fix),
                 message: None,
             })
         });
@@ -85,11 +81,6 @@ impl Plan {
         plan.sort_by_key(|it| it.risk);
         Self { plan }
     }
-}
-
-fn needs_conductor(fix: &Fix) -> bool {
-    let words = fix.command.iter().flat_map(Suggestion::words);
-    words.into_iter().any(|word| word == "--canary")
 }
 
 impl Record for Plan {
@@ -195,11 +186,6 @@ async fn perform_all(
     for (at, step) in plan.iter_mut().enumerate() {
         step.state = "skipped";
         let (code, number) = (step.code, at + 1);
-        if step.lacks_conductor {
-            let why = "its canaries need a running conductor; start one, and run this again";
-            ctx.out.note(format!("step {number} is skipped: {why}"));
-            continue;
-        }
         if is_agreed && step.risk > Risk::Safe && !args.only.contains(&Chosen::Code(code)) {
             let command = step.command.clone().with(["--yes"]);
             let risk = match step.risk {

@@ -30,8 +30,6 @@ pub(super) struct Diagnosis {
     unseen: Vec<Unseen>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fixed: Option<Vec<Step>>,
-    #[serde(skip)]
-    pub(super) has_conductors: bool,
     /// The names of the only checks, if not all were wanted.
     #[serde(skip)]
     only: String,
@@ -62,8 +60,6 @@ impl Diagnosis {
         only: String,
         program: Suggestion,
     ) -> Self {
-        let survey = checkup.survey.as_ref();
-        let has_conductors = survey.is_none_or(|it| it.snapshot.alive().next().is_some());
         let unseen = checkup
             .unseen
             .into_iter()
@@ -101,7 +97,6 @@ impl Diagnosis {
             problems,
             unseen,
             fixed: None,
-            has_conductors,
             only,
             now: Utc::now(),
             program,

@@ -2,10 +2,11 @@
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{
     Subject, TOPICS, Topic,
-    guide::{Example, ExitCode, Guide, PROGRAM, description},
+    guide::{Guide, PROGRAM, description},
     prose,
 };
 use crate::{
@@ -13,155 +14,72 @@ use crate::{
     output::{Output, Page, Record, Report},
 };
 
-#[derive(Debug, Serialize)]
-pub(crate) struct Program {
-    name: &'static str,
-    version: &'static str,
-    about: String,
-    examples: Vec<Example>,
-    exit_codes: Vec<ExitCode>,
-    /// The options of every command, before or after its name.
-    global_options: Vec<Argument>,
-    commands: Vec<Told>,
-    topics: Vec<TopicName>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Told {
-    name: String,
-    aliases: Vec<String>,
-    about: String,
-    description: Option<String>,
-    usage: String,
-    examples: Vec<Example>,
-    exit_codes: Vec<ExitCode>,
-    /// Positional arguments in order.
-    arguments: Vec<Argument>,
-    options: Vec<Argument>,
-    see_also: Vec<&'static str>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Argument {
-    /// Without `--`; null for a positional argument.
-    long: Option<String>,
-    short: Option<char>,
-    /// Null if it takes no value.
-    value_name: Option<String>,
-    takes_value: bool,
-    /// Whether it may be repeated, or takes several values.
-    several: bool,
-    required: bool,
-    /// The closed list of values, if there is one.
-    possible_values: Vec<Value>,
-    default: Option<String>,
-    env: Option<String>,
-    help: String,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Value {
-    name: String,
-    help: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct TopicName {
-    name: &'static str,
-    about: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct TopicText {
-    name: &'static str,
-    about: &'static str,
-    /// In Markdown.
-    text: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct GlobalOptions {
-    global_options: Vec<Argument>,
-}
-
-/// Output for programs only.
+/// Output for programs only; `schemas/help.json` describes it.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-struct Document<T: Serialize>(T);
+struct Document(Value);
 
-impl<T: Serialize> Record for Document<T> {
+impl Record for Document {
     fn fields(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-impl<T: Serialize> Report for Document<T> {
+impl Report for Document {
     fn human(&self, _: &mut Page) {}
 }
 
-pub(super) fn tell(out: &mut Output, subject: &Subject) -> anyhow::Result<()> {
+pub(super) fn print(out: &mut Output, subject: &Subject) -> anyhow::Result<()> {
     let mut grammar = Cli::command();
-    let globals = arguments(grammar.get_arguments());
+    let global_options = arguments(grammar.get_arguments());
     grammar.build();
-    match subject {
-        Subject::Program => out.report(&Document(program(&grammar, globals))),
-        Subject::Command(name) => {
-            let command = grammar.find_subcommand(name).map(command);
-            out.report(&Document(command))
+    out.report(&Document(match subject {
+        Subject::Program => program(&grammar, &global_options),
+        Subject::Command(name) => grammar.find_subcommand(name).map(command).into(),
+        Subject::Options => json!({ "global_options": global_options }),
+        Subject::Topic(topic) => {
+            let mut shown = title(topic);
+            shown["text"] = topic.text.into();
+            shown
         }
-        Subject::Options => out.report(&Document(GlobalOptions {
-            global_options: globals,
-        })),
-        Subject::Topic(topic) => out.report(&Document(TopicText {
-            name: topic.name,
-            about: prose::title(topic.text).1,
-            text: topic.text,
-        })),
-    }
+    }))
 }
 
-fn program(grammar: &Command, global_options: Vec<Argument>) -> Program {
+fn program(grammar: &Command, global_options: &Value) -> Value {
     let guide = Guide::of(PROGRAM);
-    Program {
-        name: PROGRAM,
-        version: env!("CARGO_PKG_VERSION"),
-        about: about(grammar),
-        examples: guide.examples,
-        exit_codes: guide.codes,
-        global_options,
-        commands: grammar.get_subcommands().map(command).collect(),
-        topics: TOPICS.iter().map(topic_name).collect(),
-    }
+    json!({
+        "name": PROGRAM,
+        "version": env!("CARGO_PKG_VERSION"),
+        "about": about(grammar),
+        "examples": guide.examples,
+        "exit_codes": guide.codes,
+        "global_options": global_options,
+        "commands": grammar.get_subcommands().map(command).collect::<Value>(),
+        "topics": TOPICS.iter().map(title).collect::<Value>(),
+    })
 }
 
-fn topic_name(topic: &Topic) -> TopicName {
-    TopicName {
-        name: topic.name,
-        about: prose::title(topic.text).1,
-    }
+fn title(topic: &Topic) -> Value {
+    json!({ "name": topic.name, "about": prose::title(topic.text).1 })
 }
 
-fn command(command: &Command) -> Told {
+fn command(command: &Command) -> Value {
     let guide = Guide::of(command.get_name());
     let usage = command.clone().render_usage().to_string();
     let own = |arg: &&Arg| !arg.is_global_set() && !arg.is_hide_set();
-    Told {
-        name: command.get_name().to_owned(),
-        aliases: command.get_visible_aliases().map(str::to_owned).collect(),
-        about: about(command),
-        description: description(command),
-        usage: usage.trim_start_matches("Usage: ").to_owned(),
-        examples: guide.examples,
-        exit_codes: guide.codes,
-        arguments: arguments(command.get_positionals().filter(own)),
-        options: arguments(
-            command
-                .get_arguments()
-                .filter(own)
-                .filter(|arg| !arg.is_positional()),
-        ),
-        see_also: guide.related,
-    }
+    let options = command.get_arguments().filter(own);
+    json!({
+        "name": command.get_name(),
+        "aliases": command.get_visible_aliases().collect::<Value>(),
+        "about": about(command),
+        "description": description(command),
+        "usage": usage.trim_start_matches("Usage: "),
+        "examples": guide.examples,
+        "exit_codes": guide.codes,
+        "arguments": arguments(command.get_positionals().filter(own)),
+        "options": arguments(options.filter(|arg| !arg.is_positional())),
+        "see_also": guide.related,
+    })
 }
 
 fn about(command: &Command) -> String {
@@ -171,11 +89,11 @@ fn about(command: &Command) -> String {
         .unwrap_or_default()
 }
 
-fn arguments<'a>(arguments: impl Iterator<Item = &'a Arg>) -> Vec<Argument> {
+fn arguments<'a>(arguments: impl Iterator<Item = &'a Arg>) -> Value {
     arguments.map(argument).collect()
 }
 
-fn argument(arg: &Arg) -> Argument {
+fn argument(arg: &Arg) -> Value {
     let takes_value = arg.get_action().takes_values();
     let help = arg.get_long_help().or_else(|| arg.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
@@ -185,27 +103,26 @@ fn argument(arg: &Arg) -> Argument {
         .get_possible_values()
         .into_iter()
         .filter(|_| takes_value);
-    let many = arg
+    let values = values.filter(|value| !value.is_hide_set());
+    let takes_many = arg
         .get_num_args()
         .is_some_and(|range| range.max_values() > 1);
-    Argument {
-        long: arg.get_long().map(str::to_owned),
-        short: arg.get_short(),
-        value_name: names.map(|names| names.join(" ")),
-        takes_value,
-        several: many || matches!(arg.get_action(), ArgAction::Append | ArgAction::Count),
-        required: arg.is_required_set(),
-        possible_values: values
-            .filter(|value| !value.is_hide_set())
-            .map(|value| Value {
-                name: value.get_name().to_owned(),
-                help: value.get_help().map(ToString::to_string),
-            })
-            .collect(),
-        default: default.map(|value| value.to_string_lossy().into_owned()),
-        env: variable(&help),
-        help,
-    }
+    let repeats = matches!(arg.get_action(), ArgAction::Append | ArgAction::Count);
+    json!({
+        "long": arg.get_long(),
+        "short": arg.get_short(),
+        "value_name": names.map(|names| names.join(" ")),
+        "takes_value": takes_value,
+        "several": takes_many || repeats,
+        "required": arg.is_required_set(),
+        "possible_values": values.map(|value| json!({
+            "name": value.get_name(),
+            "help": value.get_help().map(ToString::to_string),
+        })).collect::<Value>(),
+        "default": default.map(|value| value.to_string_lossy()),
+        "env": variable(&help),
+        "help": help,
+    })
 }
 
 fn variable(help: &str) -> Option<String> {

@@ -214,3 +214,38 @@ fn problems_found_after_the_confirmation_are_not_fixed() {
     screen.shows("27 jobs selected, but --max is 25; nothing changed");
     assert_eq!(server.run(&["HLEN", "taskflow:listings"]).trim(), "27");
 }
+
+#[test]
+fn fix_of_each_problem_acts_on_its_own_jobs_only() {
+    let env = Env::new();
+    for code in 1..=6 {
+        let job = env.post("resize");
+        let script = format!("exit {code}");
+        let words = ["claim", &job, "--max-attempts", "1", "--", "sh", "-c"];
+        let words = [&words[..], &[&script]].concat();
+        env.jobboard(&words).run().failed(code);
+    }
+    let found = findings(&env, "failed");
+    let jobs: Vec<_> = found
+        .iter()
+        .map(|it| it["jobs"].as_u64().unwrap())
+        .collect();
+    assert_eq!(jobs, [1, 1, 1, 3], "{found:?}");
+    let (joined, apart) = found.split_last().unwrap();
+    for problem in apart {
+        // Without a conductor, a canary would never end.
+        let words = super::command(problem);
+        assert_eq!(&words[1..3], ["retry", "--problem"], "{problem}");
+        assert_eq!(words.len(), 4, "{problem}");
+        let dry = [&words[1..], &["--dry-run", "--json"]].concat();
+        let dry = env.jobboard(&dry).run();
+        assert_eq!(dry.json().as_array().unwrap().len(), 1, "{dry}");
+    }
+    assert_eq!(super::command(joined)[1..], ["list", "--problem", "failed"]);
+    assert_eq!(joined["fix"]["risk"], Value::Null, "{joined}");
+    let fixed = env
+        .jobboard(&["doctor", "--fix", "--yes", "--only", "failed"])
+        .run();
+    assert_eq!(fixed.code, 7, "{fixed}");
+    assert_eq!(findings(&env, "failed").len(), 3, "{fixed}");
+}
