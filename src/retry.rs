@@ -9,7 +9,7 @@ use crate::{
     backoff::{doubled, jittered},
     board::chain,
     duration,
-    job::{Aftermath, Details, Failure, History, Outcome, Owner, Said},
+    job::{Aftermath, CapturedOutput, Details, Failure, History, Outcome, Owner},
     process::{child::Ended, command::NotRun},
 };
 
@@ -80,7 +80,7 @@ pub(crate) struct AttemptContext<'a> {
     pub(crate) max_attempts: Option<u32>,
     pub(crate) conductor: &'a Owner,
     /// Reads the end of the command's output, only after a failure.
-    pub(crate) said: &'a (dyn Fn() -> Said + Sync),
+    pub(crate) said: &'a (dyn Fn() -> CapturedOutput + Sync),
 }
 
 impl RetryPolicy {
@@ -174,7 +174,7 @@ fn failure(reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Fa
         Some(Ended::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
-    let Said { stdout, stderr } = (case.said)();
+    let CapturedOutput { stdout, stderr } = (case.said)();
     Failure {
         exit_code,
         signal,
@@ -221,7 +221,7 @@ mod tests {
             history: &history,
             max_attempts: None,
             conductor: &Owner::new("ada").unwrap(),
-            said: &|| Said {
+            said: &|| CapturedOutput {
                 stdout: "ah".to_owned(),
                 stderr: "oh".to_owned(),
             },

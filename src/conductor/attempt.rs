@@ -20,7 +20,7 @@ use super::{
     slots::{PATIENCE, Slot},
 };
 use crate::{
-    job::{Outcome, Said},
+    job::{CapturedOutput, Outcome},
     lease::Lost,
     process::{
         child::{Ended, Process},
@@ -98,7 +98,11 @@ impl JobAttempt {
                 history: &self.held.job.history,
                 max_attempts,
                 conductor: &shared.owner,
-                said: &|| capture.as_ref().map_or_else(Said::default, Capture::said),
+                said: &|| {
+                    capture
+                        .as_ref()
+                        .map_or_else(CapturedOutput::default, Capture::said)
+                },
             };
             retry.judge(&end, context)
         });

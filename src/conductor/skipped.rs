@@ -12,7 +12,7 @@ use super::{
     policy::excerpt,
     progress::{Note, Reporter},
 };
-use crate::job::{Job, JobKey, LeftAlone, Rank};
+use crate::job::{Job, JobKey, Rank, SkippedReason};
 
 /// The most distinct reasons; postings may cause any number.
 const MOST_REASONS: usize = 100;
@@ -170,12 +170,12 @@ impl SkippedJobs {
     }
 
     /// Returns the counts for the registry, highest first.
-    pub(super) fn published(&self) -> Vec<LeftAlone> {
+    pub(super) fn published(&self) -> Vec<SkippedReason> {
         let state = self.state.lock();
         let mut reasons: Vec<_> = state.reasons.0.iter().collect();
         reasons.sort_by_key(|(_, reason)| std::cmp::Reverse(reason.jobs));
         let most = reasons.into_iter().take(MOST_PUBLISHED);
-        let most = most.map(|(text, reason)| LeftAlone {
+        let most = most.map(|(text, reason)| SkippedReason {
             reason: text.clone(),
             jobs: reason.jobs,
             such_as: reason.such_as().to_owned(),

@@ -91,7 +91,7 @@ pub(crate) struct Told {
     #[serde(flatten)]
     pub(crate) counters: Counters,
     /// Skipped jobs by reason, the most frequent first.
-    pub(crate) passed_over: Vec<LeftAlone>,
+    pub(crate) passed_over: Vec<SkippedReason>,
     pub(crate) unsettled: Vec<Unsettled>,
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct Counters {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LeftAlone {
+pub(crate) struct SkippedReason {
     pub(crate) reason: String,
     pub(crate) jobs: u64,
     /// One example, and a reference to it.

@@ -42,7 +42,7 @@ pub(super) fn cut(text: &str, longest: usize) -> String {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct CapturedOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }

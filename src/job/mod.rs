@@ -24,13 +24,13 @@ use serde_json::Value;
 pub(crate) use self::{
     claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
     conductor::{
-        Conductor, Counters, Course, LeftAlone, MOST_HANDLERS, MOST_RUNS, Run, Takes, Told,
+        Conductor, Counters, Course, MOST_HANDLERS, MOST_RUNS, Run, SkippedReason, Takes, Told,
         Unsettled,
     },
     details::Details,
     draft::{Draft, Edit, Former},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
-    history::{Failure, History, LONGEST, Said, shortened},
+    history::{CapturedOutput, Failure, History, LONGEST, shortened},
     key::{JobKey, usual},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
     past::{Departure, End, HISTORY, Identity, Remark},

@@ -14,7 +14,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{Claim, Claimant, Claimed, Fence, Job, Outcome, Owner, Said, Settlement, Term},
+    job::{CapturedOutput, Claim, Claimant, Claimed, Fence, Job, Outcome, Owner, Settlement, Term},
     lease::{Keeper, LEASE},
     process::{
         child::Ended,
@@ -202,7 +202,7 @@ impl Performer {
             max_attempts: max_attempts(job),
             conductor: &self.by.owner,
             // The command writes straight to the terminal.
-            said: &Said::default,
+            said: &CapturedOutput::default,
         };
         let outcome = self.retry.judge(end, context);
         let settlement = Settlement::of_command(job, &outcome, (&self.by.owner, fence));

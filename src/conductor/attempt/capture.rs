@@ -10,7 +10,7 @@ pub(crate) use self::sink::Destination;
 use self::sink::OutputSink;
 use crate::{
     conductor::progress::{LogItem, OutputStream, Reporter, Tag, not_kept},
-    job::Said,
+    job::CapturedOutput,
     process::spawn::Pipes,
 };
 
@@ -119,12 +119,12 @@ impl Capture {
         reporter.hand_all(&mut self.waiting).await;
     }
 
-    pub(crate) fn said(&self) -> Said {
+    pub(crate) fn said(&self) -> CapturedOutput {
         let end_of = |stream| {
             let pipe = self.pipes.iter().find(|pipe| pipe.stream == stream);
             pipe.map_or_else(String::new, Pipe::end)
         };
-        Said {
+        CapturedOutput {
             stdout: end_of(OutputStream::Output),
             stderr: end_of(OutputStream::Errors),
         }
