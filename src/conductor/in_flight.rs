@@ -11,9 +11,9 @@ use crate::job::{Aftermath, JobKey};
 /// confirms that none of our claims is on it. Jobs that are set aside are still claimed, and the conductor no longer
 /// waits for them.
 #[derive(Debug, Default)]
-pub(super) struct InFlight(watch::Sender<Jobs>);
+pub(super) struct InFlight(watch::Sender<FlightTable>);
 
-type Jobs = HashMap<JobKey, Grip>;
+type FlightTable = HashMap<JobKey, Grip>;
 
 #[derive(Debug)]
 enum Grip {
@@ -99,17 +99,17 @@ impl InFlight {
         }
     }
 
-    async fn until(&self, is_so: impl Fn(&Jobs) -> bool) {
+    async fn until(&self, is_so: impl Fn(&FlightTable) -> bool) {
         // It fails only without a sender.
         let _ = self.0.subscribe().wait_for(is_so).await;
     }
 }
 
-fn are_empty(jobs: &Jobs) -> bool {
+fn are_empty(jobs: &FlightTable) -> bool {
     jobs.values().all(|grip| matches!(grip, Grip::Aside))
 }
 
-fn count(jobs: &Jobs) -> usize {
+fn count(jobs: &FlightTable) -> usize {
     let in_hand = |grip: &&Grip| matches!(grip, Grip::InHand);
     jobs.values().filter(in_hand).count()
 }

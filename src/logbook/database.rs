@@ -13,7 +13,7 @@ pub(super) type TextRow = Vec<Option<String>>;
 /// The largest value to read from an SQLite file, in bytes.
 const LARGEST: usize = 8 << 20;
 
-pub(super) enum Database {
+pub(super) enum LogbookDatabase {
     Sqlite(Sqlite),
     #[cfg(feature = "mysql")]
     Mysql(Mysql),
@@ -21,7 +21,7 @@ pub(super) enum Database {
     Postgres(Postgres),
 }
 
-impl Database {
+impl LogbookDatabase {
     /// Connects, if this build supports the database.
     pub(super) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
         match url {

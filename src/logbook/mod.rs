@@ -24,7 +24,7 @@ use std::{
 use thiserror::Error;
 use tokio::time;
 
-use self::database::{Database, TextRow};
+use self::database::{LogbookDatabase, TextRow};
 pub(crate) use self::{
     flow::{Atom, AtomFailure, AtomKind, AtomState, Flow, FlowProgress},
     tables::{FlowSubject, PendingBalancer, StaleBook},
@@ -58,7 +58,7 @@ pub(crate) enum LogbookError {
 
 /// The queries of its tables are in [`tables`].
 pub(crate) struct Logbook {
-    database: Database,
+    database: LogbookDatabase,
     /// The timeout of a query.
     patience: Duration,
     /// Whether a query was abandoned: the next query would receive its answer.
@@ -68,7 +68,7 @@ pub(crate) struct Logbook {
 impl Logbook {
     /// Connects to a database, read-only.
     pub(crate) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
-        let opened = time::timeout(patience, Database::open(url, patience)).await;
+        let opened = time::timeout(patience, LogbookDatabase::open(url, patience)).await;
         Ok(Self {
             database: opened.unwrap_or(Err(LogbookError::Slow(patience)))?,
             patience,

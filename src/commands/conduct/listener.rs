@@ -38,17 +38,17 @@ pub(super) enum MetricsListener {
 
 /// A socket file and its identity; dropping it removes the file.
 #[derive(Debug)]
-pub(super) struct Socket(PathBuf, Option<FileIdentity>);
+pub(super) struct Socket(PathBuf, Option<OwnedFileIdentity>);
 
 /// Includes the time: the inode number of a deleted file may be reused.
-pub(super) type FileIdentity = (u64, u64, i64, i64);
+pub(super) type OwnedFileIdentity = (u64, u64, i64, i64);
 
 /// Returns the identity, which a replacement at the same path does not share.
-pub(super) fn identity(path: &Path) -> Option<FileIdentity> {
+pub(super) fn identity(path: &Path) -> Option<OwnedFileIdentity> {
     fs::symlink_metadata(path).ok().map(identity_of)
 }
 
-pub(super) fn identity_of(facts: fs::Metadata) -> FileIdentity {
+pub(super) fn identity_of(facts: fs::Metadata) -> OwnedFileIdentity {
     (facts.dev(), facts.ino(), facts.ctime(), facts.ctime_nsec())
 }
 

@@ -16,7 +16,9 @@ use tokio::{
     time,
 };
 
-use super::listener::{FileIdentity, HttpAnswer, MetricsListener, Site, identity, identity_of};
+use super::listener::{
+    HttpAnswer, MetricsListener, OwnedFileIdentity, Site, identity, identity_of,
+};
 use crate::{
     board::Board,
     commands::parts::{
@@ -100,7 +102,7 @@ pub(super) async fn start(
 /// A metrics file that exists while the conductor runs.
 struct Textfile {
     path: PathBuf,
-    written: FileIdentity,
+    written: OwnedFileIdentity,
 }
 
 impl Textfile {

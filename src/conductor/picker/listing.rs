@@ -17,7 +17,7 @@ use crate::{
     job::{Entry, JobKey, Pauses},
 };
 
-pub(super) struct Listing<'a> {
+pub(super) struct SortedListing<'a> {
     backlog: &'a mut Backlog,
     filters: &'a Filters,
     pauses: &'a Pauses,
@@ -32,7 +32,7 @@ pub(super) struct Listing<'a> {
     now: DateTime<Utc>,
 }
 
-impl<'a> Listing<'a> {
+impl<'a> SortedListing<'a> {
     pub(super) fn new(
         backlog: &'a mut Backlog,
         (filters, pauses): (&'a Filters, &'a Pauses),
@@ -121,7 +121,8 @@ mod tests {
         };
         let (filters, pauses) = (Filters::default(), Pauses::default());
         let unreadable = HashMap::new();
-        let mut listing = Listing::new(backlog, (&filters, &pauses), Arc::new(policy), unreadable);
+        let mut listing =
+            SortedListing::new(backlog, (&filters, &pauses), Arc::new(policy), unreadable);
         for number in numbers {
             let details = match number % 2 {
                 0 => json!({"command": ["true"]}),

@@ -6,7 +6,7 @@ use chrono::Utc;
 use futures_util::TryStreamExt;
 use tokio::time::{Duration, Instant};
 
-use super::{Picker, listing::Listing};
+use super::{Picker, listing::SortedListing};
 use crate::{
     backoff::doubled,
     board::{BoardExt, Detail, JobRef, Onlooker, Order, Query, Result, Which, backlog::Candidate},
@@ -85,7 +85,7 @@ impl Picker<'_> {
         self.read_pauses().await?;
         self.backlog.clear();
         let policy = self.shared.policy();
-        let mut listing = Listing::new(
+        let mut listing = SortedListing::new(
             &mut self.backlog,
             (&self.shared.settings.filters, &self.pauses),
             Arc::clone(&policy),
