@@ -21,7 +21,6 @@ use crate::{
 /// Jobs that wait on purpose are only counted. If a check fails or is forbidden, the others still run, and the
 /// report lists what could not be checked. Nothing is changed without --fix.
 ///
-/// With -o tsv, each line has these fields: group, code, severity, jobs, summary, impact, command.
 /// `jobboard help troubleshooting` explains each code.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct DoctorArgs {

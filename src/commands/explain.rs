@@ -225,30 +225,9 @@ async fn count_before(
     Ok(before)
 }
 
-impl Record for Explanation {
-    fn fields(&self) -> Vec<String> {
-        self.lines().concat()
-    }
-
-    /// Returns a line per finding: job, code, severity, message, and command.
-    fn lines(&self) -> Vec<Vec<String>> {
-        let lines = self.findings.iter().map(|finding| {
-            let command = finding.fix.as_ref().and_then(|fix| fix.command.as_ref());
-            vec![
-                self.job.clone(),
-                finding.code.name().to_owned(),
-                finding.severity.name().to_owned(),
-                finding.summary.clone(),
-                command.map(ToString::to_string).unwrap_or_default(),
-            ]
-        });
-        lines.collect()
-    }
-}
+impl Record for Explanation {}
 
 impl Report for Explanation {
-    const IS_TEXT: bool = true;
-
     fn human(&self, page: &mut Page) {
         for (at, finding) in self.findings.iter().enumerate() {
             let tone = problems::tone(finding.severity);

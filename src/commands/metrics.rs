@@ -3,15 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use serde::Serialize;
+use serde_json::json;
 
 use super::parts::{scrape::scrape, target::Target};
-use crate::{
-    context::Context,
-    diagnosis::octavia_expiry,
-    exit::CommandError,
-    output::{Exposition, Page, Record, Report},
-};
+use crate::{context::Context, diagnosis::octavia_expiry, exit::CommandError, output::Exposition};
 
 /// Print metrics for Prometheus
 ///
@@ -50,25 +45,6 @@ fn textfile(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Written {
-    file: PathBuf,
-    bytes: usize,
-}
-
-impl Record for Written {
-    fn fields(&self) -> Vec<String> {
-        vec![self.file.display().to_string(), self.bytes.to_string()]
-    }
-}
-
-impl Report for Written {
-    fn human(&self, page: &mut Page) {
-        let file = self.file.display();
-        page.line().plain(format!("wrote the metrics to {file}"));
-    }
-}
-
 pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<()> {
     if args.textfile.is_none() && ctx.out.is_json() {
         let message = "metrics have no JSON output";
@@ -87,6 +63,8 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
     };
     Target::put(&file, text.as_bytes())?;
     seen.with_context(|| ctx.trying("read", "the board"))?;
-    let bytes = text.len();
-    ctx.out.report(&Written { file, bytes })
+    let file = file.display().to_string();
+    let sentence = format!("wrote the metrics to {file}");
+    ctx.out
+        .sentences(&[sentence], &json!({ "file": file, "bytes": text.len() }))
 }

@@ -33,17 +33,7 @@ struct Pong {
     history_problem: Option<String>,
 }
 
-impl Record for Pong {
-    fn fields(&self) -> Vec<String> {
-        vec![
-            self.board.as_str().into(),
-            self.server.as_str().into(),
-            self.round_trip.to_string(),
-            self.jobs.to_string(),
-            self.trashed.to_string(),
-        ]
-    }
-}
+impl Record for Pong {}
 
 impl Report for Pong {
     fn human(&self, page: &mut Page) {

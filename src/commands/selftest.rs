@@ -50,9 +50,6 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// The test posts, claims, renews, expires, settles, trashes, restores and purges jobs, lets several claimants
 /// compete, breaks its own connections during claims, and measures latencies. Each promise is ok, weak (kept
 /// with limitations), broken, or untried. `jobboard help troubleshooting` explains each.
-///
-/// In a pipe, each line has these tab-separated fields: promise, grade, reason, remedy. The last lines are the
-/// measurements and the verdict.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SelftestArgs {
     /// Time limit, 2s to 1h; cleanup takes up to 10s more

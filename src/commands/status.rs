@@ -23,8 +23,7 @@ use crate::{
 /// Shows jobs by state, departures in the last 24 hours, the oldest unclaimed job and the longest claim, how many jobs
 /// have each problem, the most frequent names (FAILED counts jobs with a failed attempt), and the owners with the most
 /// claims (HELD is the longest claim, EXPIRES the next expiry, NEVER the number of claims without expiry). `doctor`
-/// shows the causes and the fixes. -o tsv prints the JSON values, one per line: the name and the tab-separated
-/// values.
+/// shows the causes and the fixes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
     /// Explain these jobs instead, as `explain` does.

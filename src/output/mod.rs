@@ -28,6 +28,7 @@ use rustix::{
     termios,
 };
 use serde::Serialize;
+use serde_json::Value;
 use thiserror::Error;
 
 pub(crate) use self::{
@@ -118,6 +119,19 @@ impl Output {
         self.flush()
     }
 
+    /// Prints sentences, or an object for programs, and flushes.
+    pub(crate) fn sentences(&mut self, all: &[String], object: &Value) -> anyhow::Result<()> {
+        match self.format() {
+            Format::Table | Format::Tsv => {
+                all.iter()
+                    .try_for_each(|it| self.write(&format!("{}\n", Text::from(it))))?;
+            }
+            Format::Json | Format::Jsonl => self.json("", object, "\n")?,
+            Format::Uuid => {}
+        }
+        self.flush()
+    }
+
     /// Prints one report and flushes, without blocking other tasks on a slow reader.
     ///
     /// The report may still appear if this is cancelled.
@@ -161,14 +175,17 @@ impl Output {
     }
 
     fn write_report<R: Report>(&mut self, report: &R) -> anyhow::Result<()> {
-        match self.format.is_none() && R::IS_TEXT || self.format() == Format::Table {
-            true => {
-                let mut page = Page::new(self.is_coloured, size_of(io::stdout()));
-                report.human(&mut page);
-                self.write(&page.into_text())
-            }
-            false => self.record(report),
+        let fields = match self.format() {
+            Format::Json | Format::Jsonl | Format::Uuid => return self.record(report),
+            Format::Tsv if self.format.is_some() || !R::IS_TEXT => report.fields(),
+            Format::Tsv | Format::Table => Vec::new(),
+        };
+        if !fields.is_empty() {
+            return self.line(&fields);
         }
+        let mut page = Page::new(self.is_coloured, size_of(io::stdout()));
+        report.human(&mut page);
+        self.write(&page.into_text())
     }
 
     /// Prints several reports as one answer: an array in JSON.
@@ -201,12 +218,13 @@ impl Output {
                 Some(reference) => self.write(&format!("{}\n", Text::from(reference))),
                 None => Ok(()),
             },
-            Format::Tsv | Format::Table => {
-                let lines = record.lines();
-                let mut lines = lines.iter().map(|fields| Text::line(fields));
-                lines.try_for_each(|line| self.write(&(line.into_string() + "\n")))
-            }
+            Format::Tsv | Format::Table => self.line(&record.fields()),
         }
+    }
+
+    /// Writes tab-separated fields.
+    fn line<T: AsRef<str>>(&mut self, fields: &[T]) -> anyhow::Result<()> {
+        self.write(&(Text::line(fields).into_string() + "\n"))
     }
 
     /// Writes a value as JSON between two texts: all or none of it.

@@ -6,14 +6,11 @@ use serde::Serialize;
 
 use super::{Cell, Page};
 
-/// A result with fields for programs.
+/// A result for programs.
 pub(crate) trait Record: Serialize {
-    /// The order is fixed.
-    fn fields(&self) -> Vec<String>;
-
-    /// Returns several lines of fields, where one is not enough.
-    fn lines(&self) -> Vec<Vec<String>> {
-        vec![self.fields()]
+    /// Returns the fields of its tab-separated line, in a fixed order. A report without fields is text instead.
+    fn fields(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn reference(&self) -> Option<Cow<'_, str>> {

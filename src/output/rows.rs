@@ -1,6 +1,6 @@
 //! Lists, written row by row.
 
-use super::{Column, Format, Output, Row, Text, table::Layout};
+use super::{Column, Format, Output, Row, table::Layout};
 
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
@@ -23,7 +23,7 @@ impl<'a> Rows<'a> {
     /// Adds a header line to tab-separated output.
     pub(crate) fn titles(&mut self, titles: &[&str]) -> anyhow::Result<()> {
         match self.out.format() {
-            Format::Tsv => self.out.write(&format!("{}\n", Text::line(titles))),
+            Format::Tsv => self.out.line(titles),
             _ => Ok(()),
         }
     }

@@ -368,7 +368,11 @@ fn unreadable_history_entries_are_reported() {
 fn missing_board_has_a_report() {
     let env = Env::new();
     let run = env.jobboard(&["report", "board.html"]).run();
-    assert!(run.succeeded().starts_with("board.html\t"), "{run}");
+    let text = run.succeeded();
+    assert!(
+        text.starts_with("No problems found.\nwrote the report to board.html ("),
+        "{run}"
+    );
     assert!(run.stderr.contains("no job was ever posted"), "{run}");
     assert!(!env.board().exists());
     assert_eq!(report(&env)["ages"][0]["jobs"], 0);
@@ -389,9 +393,6 @@ fn terminal_and_pipe_get_the_same_text() {
         piped.succeeded().contains("Age of unclaimed jobs"),
         "{piped}"
     );
-    let fields = env.jobboard(&["report", "-o", "tsv"]).run();
-    let mut lines = fields.succeeded().lines();
-    assert!(lines.any(|line| line == "unclaimed\t1"), "{fields}");
 }
 
 #[test]

@@ -83,23 +83,9 @@ impl Plan {
     }
 }
 
-impl Record for Plan {
-    fn fields(&self) -> Vec<String> {
-        self.lines().concat()
-    }
-
-    fn lines(&self) -> Vec<Vec<String>> {
-        let line = |it: &Step| {
-            let (code, risk) = (it.code.name().to_owned(), it.risk.name().to_owned());
-            vec![code, risk, it.summary.clone(), it.command.to_string()]
-        };
-        self.plan.iter().map(line).collect()
-    }
-}
+impl Record for Plan {}
 
 impl Report for Plan {
-    const IS_TEXT: bool = true;
-
     fn human(&self, page: &mut Page) {
         for (at, step) in self.plan.iter().enumerate() {
             let tone = match step.risk {

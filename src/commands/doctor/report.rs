@@ -151,28 +151,9 @@ impl Diagnosis {
     }
 }
 
-impl Record for Diagnosis {
-    fn fields(&self) -> Vec<String> {
-        self.lines().concat()
-    }
-
-    /// Returns a line for each problem and each gap.
-    fn lines(&self) -> Vec<Vec<String>> {
-        let unseen = self.unseen.iter().map(|it| {
-            let words = [it.group.name(), "", "unseen", "", &it.what, "", ""];
-            words.map(str::to_owned).to_vec()
-        });
-        self.problems
-            .iter()
-            .map(problems::fields)
-            .chain(unseen)
-            .collect()
-    }
-}
+impl Record for Diagnosis {}
 
 impl Report for Diagnosis {
-    const IS_TEXT: bool = true;
-
     fn human(&self, page: &mut Page) {
         self.headline(page);
         if !self.problems.is_empty() {

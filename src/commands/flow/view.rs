@@ -96,31 +96,7 @@ impl Serialize for FlowView<'_> {
     }
 }
 
-impl Record for FlowView<'_> {
-    fn fields(&self) -> Vec<String> {
-        self.lines().concat()
-    }
-
-    fn lines(&self) -> Vec<Vec<String>> {
-        let line = |atom: &&Atom| {
-            let kind = match atom.kind {
-                AtomKind::Task => "task",
-                AtomKind::Retry => "retry",
-            };
-            vec![
-                atom.name.clone(),
-                kind.to_owned(),
-                atom.state.name().to_owned(),
-                atom.since.map(rfc3339).unwrap_or_default(),
-                atom.failure
-                    .as_ref()
-                    .map(AtomFailure::line)
-                    .unwrap_or_default(),
-            ]
-        };
-        self.atoms().iter().map(line).collect()
-    }
-}
+impl Record for FlowView<'_> {}
 
 const COLUMNS: &[Column] = &[
     Column::new("task", Fit::Shrinks),

@@ -1,9 +1,8 @@
-//! Parses JSON without loss, and turns JSON output into lines.
+//! Parses JSON without loss.
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{board::oversized_integer, suggest::Suggestion};
+use crate::board::oversized_integer;
 
 /// Parses JSON; the error names the position.
 ///
@@ -59,36 +58,6 @@ pub(crate) fn kind(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
-    }
-}
-
-/// Returns a line per member of an object, or per element: its name, and the values.
-pub(crate) fn lines(told: &impl Serialize) -> Vec<Vec<String>> {
-    let told = serde_json::to_value(told).unwrap_or_default();
-    let members = told.as_object().into_iter().flatten();
-    let lines = members.flat_map(|(name, value)| {
-        let several = value.as_array();
-        let each = several.map_or(std::slice::from_ref(value), Vec::as_slice);
-        each.iter()
-            .map(move |it| [vec![name.clone()], values(it)].concat())
-    });
-    lines.collect()
-}
-
-/// Returns the values as fields; a command is one field.
-fn values(value: &Value) -> Vec<String> {
-    match value {
-        Value::Null => vec![String::new()],
-        Value::String(text) => vec![text.clone()],
-        Value::Object(members) => members.values().flat_map(values).collect(),
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            items.iter().flat_map(values).collect()
-        }
-        Value::Array(words) => {
-            let words = words.iter().filter_map(Value::as_str);
-            vec![Suggestion::default().with(words).to_string()]
-        }
-        value => vec![value.to_string()],
     }
 }
 

@@ -1,11 +1,8 @@
 //! How problems are printed, wherever they are listed.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
 
-use super::json;
 use crate::{
-    diagnosis::Figures,
     duration,
     output::{Page, Text, Tone, count_jobs, short},
     problem::{Evidence, Example, Fix, Problem, Severity},
@@ -111,32 +108,4 @@ fn facts(problem: &Problem, now: DateTime<Utc>) -> Vec<String> {
         facts.push(problem.impact.to_owned());
     }
     facts
-}
-
-/// Returns the lines of an object for programs, with a line per problem.
-pub(crate) fn lines(told: &impl Serialize, figures: &Figures) -> Vec<Vec<String>> {
-    const NAME: &str = "jobs_with_problem";
-    let counts = figures.jobs_with_problem.iter();
-    let counts = counts
-        .map(|(code, count)| vec![NAME.to_owned(), code.name().to_owned(), count.to_string()]);
-    let mut lines = json::lines(told);
-    let at = lines.iter().position(|line| line[0] == NAME);
-    if let Some(at) = at {
-        lines.splice(at..=at, counts);
-    }
-    lines
-}
-
-/// Returns a line for programs: group, code, severity, jobs, summary, impact and command.
-pub(crate) fn fields(problem: &Problem) -> Vec<String> {
-    let command = problem.fix.as_ref().and_then(|fix| fix.command.as_ref());
-    vec![
-        problem.code.group().name().to_owned(),
-        problem.code.name().to_owned(),
-        problem.severity.name().to_owned(),
-        problem.jobs.to_string(),
-        problem.summary.clone(),
-        problem.impact.to_owned(),
-        command.map(ToString::to_string).unwrap_or_default(),
-    ]
 }

@@ -10,7 +10,6 @@ use super::{
     words::More,
 };
 use crate::{
-    commands::parts::problems,
     diagnosis::{Alike, ByName, ByOwner, Departures, Figures},
     job::{Pause, Remark},
     output::Record,
@@ -118,20 +117,4 @@ fn guarded(problem: &mut Problem) {
     tell(&mut problem.summary);
 }
 
-impl Record for Facts {
-    fn fields(&self) -> Vec<String> {
-        self.lines().concat()
-    }
-
-    /// Returns a line per number; a run and a problem are one line each.
-    fn lines(&self) -> Vec<Vec<String>> {
-        let figures = problems::lines(self, &self.figures).into_iter();
-        let figures = figures.filter(|line| !["problems", "timeline"].contains(&line[0].as_str()));
-        let problems = self.problems.iter().map(problems::fields);
-        let problems = problems.map(|line| [vec!["problems".to_owned()], line].concat());
-        figures
-            .chain(problems)
-            .chain(self.timeline.lines())
-            .collect()
-    }
-}
+impl Record for Facts {}

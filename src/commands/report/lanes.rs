@@ -12,7 +12,6 @@ use super::{
 use crate::{
     diagnosis::is_silent,
     job::{Conductor, Departure, Job, Owner},
-    output::rfc3339,
 };
 
 /// The number of runs kept, the last ones.
@@ -116,29 +115,6 @@ impl Timeline {
             true => format!("latest {shown} of {all} ended jobs"),
             false => format!("all {shown} ended jobs"),
         }
-    }
-
-    pub(super) fn lines(&self) -> Vec<Vec<String>> {
-        let time = |time: Option<DateTime<Utc>>| time.map_or_else(String::new, rfc3339);
-        let line = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        let (performed, more) = (self.performed.to_string(), self.more.to_string());
-        let (from, to) = (time(self.from), time(self.to));
-        let mut lines = vec![line(&["timeline", &from, &to, &performed, &more])];
-        for lane in &self.lanes {
-            let Sums {
-                finished,
-                failed,
-                attempts,
-            } = &lane.sums;
-            let [finished, failed, attempts] = [finished, failed, attempts].map(u64::to_string);
-            lines.push(line(&["lane", &lane.name(), &finished, &failed, &attempts]));
-            lines.extend(lane.runs.iter().map(|it| {
-                let (from, to) = (time(it.from), time(it.to));
-                let (by, outcome) = (lane.name(), it.outcome.name());
-                line(&["run", &by, &it.job, &it.name, &from, &to, outcome])
-            }));
-        }
-        lines
     }
 }
 

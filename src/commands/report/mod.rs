@@ -16,14 +16,10 @@ mod words;
 use std::{io::IsTerminal, path::PathBuf};
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde_json::json;
 
 use super::parts::target::Target;
-use crate::{
-    context::Context,
-    exit::CommandError,
-    output::{Format, Page, Record, Report},
-};
+use crate::{context::Context, exit::CommandError, output::Format};
 
 /// Write a report about the board for a browser or a ticket
 ///
@@ -49,35 +45,6 @@ fn time(text: &str) -> Result<DateTime<Utc>, String> {
     let time = DateTime::parse_from_rfc3339(text);
     let time = time.map_err(|_| "use a time such as 2026-11-20T18:00:00Z".to_owned())?;
     Ok(time.to_utc())
-}
-
-#[derive(Debug, Serialize)]
-struct Written {
-    file: PathBuf,
-    bytes: usize,
-    problems: usize,
-    verdict: String,
-}
-
-impl Record for Written {
-    fn fields(&self) -> Vec<String> {
-        let numbers = [self.bytes, self.problems];
-        let file = self.file.display().to_string();
-        [file]
-            .into_iter()
-            .chain(numbers.map(|it| it.to_string()))
-            .collect()
-    }
-}
-
-impl Report for Written {
-    fn human(&self, page: &mut Page) {
-        let file = self.file.display();
-        let size = self.bytes.div_ceil(1000);
-        page.line().plain(&self.verdict);
-        page.line()
-            .plain(format!("wrote the report to {file} ({size} kB)"));
-    }
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<()> {
@@ -113,11 +80,10 @@ pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<(
     };
     let page = html::page(&facts);
     target.write(page.as_str().as_bytes())?;
-    let file = target.finish()?;
-    ctx.out.report(&Written {
-        file,
-        bytes: page.as_str().len(),
-        problems: facts.wrong,
-        verdict: facts.verdict(),
-    })
+    let file = target.finish()?.display().to_string();
+    let (bytes, verdict) = (page.as_str().len(), facts.verdict());
+    let wrote = format!("wrote the report to {file} ({} kB)", bytes.div_ceil(1000));
+    let written =
+        json!({ "file": file, "bytes": bytes, "problems": facts.wrong, "verdict": verdict });
+    ctx.out.sentences(&[verdict, wrote], &written)
 }

@@ -21,8 +21,6 @@ const HISTOGRAM: &[Column] = &[
 ];
 
 impl Report for Facts {
-    const IS_TEXT: bool = true;
-
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         page.fact("backend", &self.server);

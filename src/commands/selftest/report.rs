@@ -157,28 +157,7 @@ impl Findings {
     }
 }
 
-impl Record for Findings {
-    fn fields(&self) -> Vec<String> {
-        self.lines().concat()
-    }
-
-    /// Returns a line for each promise, each measurement, each gap, and the verdict.
-    fn lines(&self) -> Vec<Vec<String>> {
-        let line = |words: [&str; 4]| words.map(str::to_owned).to_vec();
-        let promises = self.promises.iter().map(|Judged { promise, seen, .. }| {
-            let command = seen.command.as_ref().map(ToString::to_string);
-            let remedy = command.or(seen.remedy.clone()).unwrap_or_default();
-            line([promise.name(), seen.grade.name(), &seen.why, &remedy])
-        });
-        let figures = self.measurements.told().into_iter();
-        let figures = figures.map(|(name, text)| line([name, "", &text, ""]));
-        let unseen = self.unseen.iter();
-        let unseen = unseen.map(|what| line(["unseen", "", what, ""]));
-        let verdict = line(["verdict", self.verdict.name(), &self.guarantee, ""]);
-        let all = promises.chain(figures).chain(unseen);
-        all.chain([verdict]).collect()
-    }
-}
+impl Record for Findings {}
 
 impl Report for Findings {
     fn human(&self, page: &mut Page) {
@@ -251,25 +230,16 @@ pub(super) struct Leavings {
     pub(super) removed: Vec<String>,
 }
 
-impl Record for Leavings {
-    fn fields(&self) -> Vec<String> {
-        self.lines().concat()
-    }
-
-    fn lines(&self) -> Vec<Vec<String>> {
-        let line = |word: &str, what: &String| vec![word.to_owned(), what.clone()];
-        let place = self.place.iter().map(|it| line("place", it));
-        let left = self.left.iter().map(|it| line("left", it));
-        let removed = self.removed.iter().map(|it| line("removed", it));
-        place.chain(left).chain(removed).collect()
-    }
-}
+impl Record for Leavings {}
 
 impl Report for Leavings {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
-        for fields in self.lines() {
-            page.fact(&fields[0], &fields[1]);
+        let places = self.place.iter().map(|it| ("place", it));
+        let left = self.left.iter().map(|it| ("left", it));
+        let removed = self.removed.iter().map(|it| ("removed", it));
+        for (word, name) in places.chain(left).chain(removed) {
+            page.fact(word, name);
         }
         if self.left.is_empty() && self.removed.is_empty() {
             page.line().plain("Earlier tests left nothing behind.");

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     board::Health,
-    commands::parts::problems::{CODE, lines, tone},
+    commands::parts::problems::{CODE, tone},
     diagnosis::{ByName, ByOwner, Departures, Figures, Standing, Survey},
     duration,
     job::Pause,
@@ -238,19 +238,9 @@ fn more(page: &mut Page, count: usize, by: &str) {
     }
 }
 
-impl Record for Status {
-    fn fields(&self) -> Vec<String> {
-        self.lines().concat()
-    }
-
-    fn lines(&self) -> Vec<Vec<String>> {
-        lines(self, &self.figures)
-    }
-}
+impl Record for Status {}
 
 impl Report for Status {
-    const IS_TEXT: bool = true;
-
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         self.facts(page);
