@@ -103,6 +103,12 @@ impl Snapshot {
         self.takers_alive().map(|taker| &taker.conductor)
     }
 
+    /// Returns the number of free slots that live conductors publish.
+    pub(crate) fn free_slots(&self) -> u64 {
+        let publishing = self.alive().filter(|it| it.told.slots.is_some());
+        publishing.map(|it| it.free() as u64).sum()
+    }
+
     pub(super) fn takers_alive(&self) -> impl Iterator<Item = &Taker> {
         self.takers.iter().filter(|taker| !taker.is_silent)
     }

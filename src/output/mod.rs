@@ -38,7 +38,7 @@ pub(crate) use self::{
     json::line as json_line,
     page::{Page, Pieces, Tone},
     progress::Progress,
-    prometheus::{Exposition, Kind, timestamp},
+    prometheus::{Exposition, timestamp},
     record::{Record, Report, Row},
     rows::Rows,
     stderr::{complain, complain_json, complain_of},

@@ -8,14 +8,39 @@ use super::{Text, text::ends};
 /// The longest label value, in characters.
 const LONGEST: usize = 100;
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
-    Gauge,
-    /// Only grows, until the program restarts.
-    Counter,
-    /// Counts per upper bound, and the sum.
-    Histogram,
-}
+/// The families of metrics, each with its type and its help.
+const FAMILIES: &str = "\
+jobboard_up gauge 1 if the board could be read, otherwise 0.
+jobboard_scrape_duration_seconds gauge Time it took to read the board.
+jobboard_scrape_timestamp_seconds gauge Time at which the board was read.
+jobboard_info gauge Version of jobboard and of the server; always 1.
+jobboard_jobs gauge Jobs on the board and in the trash, and unreadable records, by state.
+jobboard_jobs_claimable gauge Unclaimed jobs that can be claimed now.
+jobboard_jobs_paused gauge Unclaimed jobs with a paused name.
+jobboard_jobs_backing_off gauge Unclaimed jobs that are backing off.
+jobboard_jobs_older_than gauge Claimable jobs older than the given number of seconds.
+jobboard_oldest_unclaimed_seconds gauge Age of the oldest unclaimed job; 0 without one.
+jobboard_longest_claim_seconds gauge Age of the oldest claim; 0 without one.
+jobboard_jobs_with_problem gauge Jobs on the board with this problem, as `jobboard doctor` names it.
+jobboard_conductors_seen gauge 1 if the registry of conductors could be read, otherwise 0; the metrics of \
+    conductors are then missing.
+jobboard_conductors gauge Registered conductors by state: alive or silent.
+jobboard_slots_free gauge Free slots of all live conductors.
+jobboard_conductor_running gauge Jobs that run now.
+jobboard_conductor_slots gauge Maximum number of jobs that run concurrently.
+jobboard_conductor_start_time_seconds gauge Start time of the conductor.
+jobboard_conductor_last_board_contact_timestamp_seconds gauge Time of the last successful request to the board.
+jobboard_conductor_claims_total counter Claimed jobs.
+jobboard_conductor_runs_total counter Finished attempts by outcome and job name.
+jobboard_conductor_run_duration_seconds histogram Run time of commands.
+jobboard_conductor_wait_seconds histogram Time from posting to the first claim.
+jobboard_conductor_renewals_total counter Requests to renew claims, by result.
+jobboard_conductor_renewal_lateness_seconds gauge Delay of the last renewal after its due time.
+jobboard_conductor_board_reconnects_total counter Reconnections to the board.
+process_cpu_seconds_total counter CPU time of the conductor, without its commands.
+process_resident_memory_bytes gauge Resident memory of the conductor, without its commands.
+process_open_fds gauge Open files of the conductor.
+";
 
 #[derive(Debug)]
 pub(crate) struct Exposition {
@@ -41,13 +66,13 @@ impl Exposition {
         }
     }
 
-    pub(crate) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> &mut Family {
-        let kind = match kind {
-            Kind::Gauge => "gauge",
-            Kind::Counter => "counter",
-            Kind::Histogram => "histogram",
-        };
-        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+    /// Adds a family of the table, without values.
+    pub(crate) fn family(&mut self, name: &'static str) -> &mut Family {
+        let mut lines = FAMILIES.lines();
+        let known = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let (kind, help) = known
+            .and_then(|it| it.split_once(' '))
+            .unwrap_or(("untyped", ""));
         let at = self.families.len();
         self.families.push(Family {
             name,
@@ -58,22 +83,17 @@ impl Exposition {
         &mut self.families[at]
     }
 
-    pub(crate) fn gauge(&mut self, name: &'static str, help: &str, value: f64) {
-        self.family(Kind::Gauge, name, help).add(&[], value);
+    /// Adds a family with one value.
+    pub(crate) fn value(&mut self, name: &'static str, value: f64) {
+        self.family(name).add(&[], value);
     }
 
     pub(crate) fn into_text(self) -> String {
         let mut text = String::new();
-        for Family {
-            name,
-            head,
-            figures,
-            ..
-        } in self.families
-        {
-            text += &head;
-            for (labels, value) in figures {
-                text += &format!("{name}{labels} {value}\n");
+        for family in self.families {
+            text += &family.head;
+            for (labels, value) in family.figures {
+                text += &format!("{}{labels} {value}\n", family.name);
             }
         }
         text
@@ -132,18 +152,18 @@ mod tests {
     #[test]
     fn foreign_text_stays_within_its_label() {
         let mut exposition = Exposition::new(&[("board", "a\"b\\c\n")]);
-        let family = exposition.family(Kind::Gauge, "jobs", "one\ntwo \\");
+        let family = exposition.family("jobboard_jobs_paused");
         family.add(&[("name", "\u{1b}[2J\"} 1\n# x")], 0.25);
         family.add(&[], 3.0);
-        exposition.gauge("up", "alive", 1.0);
+        exposition.value("jobboard_up", 1.0);
         insta::assert_snapshot!(exposition.into_text(), @r##"
-        # HELP jobs one\ntwo \\
-        # TYPE jobs gauge
-        jobs{board="a\"b\\\\c\\n",name="\\u{1b}[2J\"} 1\\n# x"} 0.25
-        jobs{board="a\"b\\\\c\\n"} 3
-        # HELP up alive
-        # TYPE up gauge
-        up{board="a\"b\\\\c\\n"} 1
+        # HELP jobboard_jobs_paused Unclaimed jobs with a paused name.
+        # TYPE jobboard_jobs_paused gauge
+        jobboard_jobs_paused{board="a\"b\\\\c\\n",name="\\u{1b}[2J\"} 1\\n# x"} 0.25
+        jobboard_jobs_paused{board="a\"b\\\\c\\n"} 3
+        # HELP jobboard_up 1 if the board could be read, otherwise 0.
+        # TYPE jobboard_up gauge
+        jobboard_up{board="a\"b\\\\c\\n"} 1
         "##);
     }
 

@@ -31,7 +31,7 @@ use crate::{
         progress::{Note, Reporter},
     },
     exit::CommandError,
-    output::{Exposition, Kind, timestamp},
+    output::{Exposition, timestamp},
     process::group::Usage,
 };
 
@@ -191,16 +191,15 @@ impl Metrics {
         let mut own = Exposition::new(&labels);
         let (measured, running) = self.status.measured();
         add_work(&measured, &mut own);
-        let help = "Jobs that run now.";
-        own.gauge("jobboard_conductor_running", help, running as f64);
-        let help = "Maximum number of jobs that run concurrently.";
-        own.gauge("jobboard_conductor_slots", help, self.slots as f64);
-        let (help, since) = ("Start time of the conductor.", timestamp(self.since));
-        own.gauge("jobboard_conductor_start_time_seconds", help, since);
+        own.value("jobboard_conductor_running", running as f64);
+        own.value("jobboard_conductor_slots", self.slots as f64);
+        own.value(
+            "jobboard_conductor_start_time_seconds",
+            timestamp(self.since),
+        );
         if let Some(reached) = self.status.reached() {
-            let help = "Time of the last successful request to the board.";
             let name = "jobboard_conductor_last_board_contact_timestamp_seconds";
-            own.gauge(name, help, timestamp(reached));
+            own.value(name, timestamp(reached));
         }
         if has_process {
             add_process(&mut own);
@@ -224,55 +223,38 @@ impl Site for Metrics {
 }
 
 fn add_work(measured: &Measurements, exposition: &mut Exposition) {
-    let help = "Claimed jobs.";
-    let claims = exposition.family(Kind::Counter, "jobboard_conductor_claims_total", help);
-    claims.add(&[], measured.claims as f64);
-    let help = "Finished attempts by outcome and job name.";
-    let runs = exposition.family(Kind::Counter, "jobboard_conductor_runs_total", help);
+    exposition.value("jobboard_conductor_claims_total", measured.claims as f64);
+    let runs = exposition.family("jobboard_conductor_runs_total");
     for (name, ends) in &measured.ends {
         let name = name.as_deref().unwrap_or(OTHERS);
         for (end, count) in AttemptResult::ALL.iter().zip(ends) {
             runs.add(&[("outcome", end.name()), ("name", name)], *count as f64);
         }
     }
-    let mut add = |name, help, histogram: &DurationHistogram| {
-        let within: Vec<_> = SPANS.into_iter().zip(histogram.within).collect();
-        let family = exposition.family(Kind::Histogram, name, help);
-        family.histogram(&within, histogram.count, histogram.sum);
-    };
-    let help = "Run time of commands.";
-    add(
-        "jobboard_conductor_run_duration_seconds",
-        help,
-        &measured.runs,
-    );
-    let help = "Time from posting to the first claim.";
-    add("jobboard_conductor_wait_seconds", help, &measured.waits);
-    let help = "Requests to renew claims, by result.";
-    let name = "jobboard_conductor_renewals_total";
-    let renewals = exposition.family(Kind::Counter, name, help);
+    for (name, histogram) in [
+        ("jobboard_conductor_run_duration_seconds", &measured.runs),
+        ("jobboard_conductor_wait_seconds", &measured.waits),
+    ] {
+        let DurationHistogram { within, count, sum } = *histogram;
+        let within: Vec<_> = SPANS.into_iter().zip(within).collect();
+        exposition.family(name).histogram(&within, count, sum);
+    }
+    let renewals = exposition.family("jobboard_conductor_renewals_total");
     renewals.add(&[("result", "answered")], measured.renewed as f64);
     renewals.add(&[("result", "failed")], measured.not_renewed as f64);
-    let help = "Delay of the last renewal after its due time.";
     let late = measured.lateness.as_secs_f64();
-    exposition.gauge("jobboard_conductor_renewal_lateness_seconds", help, late);
-    let help = "Reconnections to the board.";
-    let name = "jobboard_conductor_board_reconnects_total";
-    let reconnects = exposition.family(Kind::Counter, name, help);
-    reconnects.add(&[], measured.reconnects as f64);
+    exposition.value("jobboard_conductor_renewal_lateness_seconds", late);
+    let reconnects = measured.reconnects as f64;
+    exposition.value("jobboard_conductor_board_reconnects_total", reconnects);
 }
 
 fn add_process(exposition: &mut Exposition) {
     let usage = Usage::now();
-    let help = "CPU time of the conductor, without its commands.";
-    let processor = exposition.family(Kind::Counter, "process_cpu_seconds_total", help);
-    processor.add(&[], usage.processor.as_secs_f64());
+    exposition.value("process_cpu_seconds_total", usage.processor.as_secs_f64());
     if let Some(bytes) = usage.memory {
-        let help = "Resident memory of the conductor, without its commands.";
-        exposition.gauge("process_resident_memory_bytes", help, bytes as f64);
+        exposition.value("process_resident_memory_bytes", bytes as f64);
     }
     if let Some(files) = usage.files {
-        let help = "Open files of the conductor.";
-        exposition.gauge("process_open_fds", help, files as f64);
+        exposition.value("process_open_fds", files as f64);
     }
 }

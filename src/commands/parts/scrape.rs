@@ -10,7 +10,7 @@ use crate::{
     config::Expiry,
     diagnosis::{Cause, Judged, Snapshot, Survey, Surveyor, age},
     job::{Job, Shelf},
-    output::{Exposition, Kind, timestamp},
+    output::{Exposition, timestamp},
     problem::{Code, Group},
 };
 
@@ -55,14 +55,12 @@ pub(crate) async fn scrape(
 ) -> Result<(), BoardError> {
     let start = Instant::now();
     let seen = look(board, expiry).await;
-    let help = "1 if the board could be read, otherwise 0.";
-    exposition.gauge("jobboard_up", help, f64::from(u8::from(seen.is_ok())));
-    let help = "Time it took to read the board.";
-    let took = start.elapsed().as_secs_f64();
-    exposition.gauge("jobboard_scrape_duration_seconds", help, took);
-    let help = "Time at which the board was read.";
-    let name = "jobboard_scrape_timestamp_seconds";
-    exposition.gauge(name, help, timestamp(Utc::now()));
+    exposition.value("jobboard_up", f64::from(u8::from(seen.is_ok())));
+    exposition.value(
+        "jobboard_scrape_duration_seconds",
+        start.elapsed().as_secs_f64(),
+    );
+    exposition.value("jobboard_scrape_timestamp_seconds", timestamp(Utc::now()));
     seen?.add_to(exposition, by_name);
     Ok(())
 }
@@ -98,114 +96,72 @@ fn is_claimable(job: &Job, judged: &Judged, now: DateTime<Utc>) -> bool {
 
 impl Seen {
     fn add_to(&self, exposition: &mut Exposition, by_name: bool) {
-        let labels = [
-            ("version", env!("CARGO_PKG_VERSION")),
-            ("server", &self.health.server),
-        ];
-        let help = "Version of jobboard and of the server; always 1.";
-        let info = exposition.family(Kind::Gauge, "jobboard_info", help);
-        info.add(&labels, 1.0);
+        let (figures, snapshot) = (&self.survey.figures, &self.survey.snapshot);
+        let version = ("version", env!("CARGO_PKG_VERSION"));
+        let info = exposition.family("jobboard_info");
+        info.add(&[version, ("server", &self.health.server)], 1.0);
         self.add_jobs(exposition, by_name);
-        self.add_unclaimed(exposition);
-        self.add_problems(exposition);
-        self.add_conductors(exposition);
+        for (name, value) in [
+            ("jobboard_jobs_claimable", self.claimable.jobs),
+            ("jobboard_jobs_paused", figures.paused),
+            ("jobboard_jobs_backing_off", figures.backing_off),
+        ] {
+            exposition.value(name, value as f64);
+        }
+        let older = exposition.family("jobboard_jobs_older_than");
+        for (age, count) in AGES.iter().zip(self.claimable.older) {
+            older.add(&[("seconds", &age.to_string())], count as f64);
+        }
+        for (name, job) in [
+            (
+                "jobboard_oldest_unclaimed_seconds",
+                &figures.oldest_unclaimed,
+            ),
+            ("jobboard_longest_claim_seconds", &figures.longest_held),
+        ] {
+            exposition.value(name, age(job.as_ref(), snapshot.now).as_secs_f64());
+        }
+        // The trash is not read.
+        let codes = Code::ALL
+            .iter()
+            .filter(|it| it.is_problem() && it.group() == Group::Jobs);
+        let family = exposition.family("jobboard_jobs_with_problem");
+        for code in codes.filter(|code| **code != Code::Failed) {
+            family.add(&[("code", code.name())], figures.of(*code) as f64);
+        }
+        exposition.value(
+            "jobboard_conductors_seen",
+            f64::from(u8::from(snapshot.sees_conductors)),
+        );
+        if snapshot.sees_conductors {
+            let family = exposition.family("jobboard_conductors");
+            family.add(&[("state", "alive")], snapshot.alive().count() as f64);
+            family.add(&[("state", "silent")], self.survey.silent() as f64);
+            exposition.value("jobboard_slots_free", snapshot.free_slots() as f64);
+        }
     }
 
     fn add_jobs(&self, exposition: &mut Exposition, by_name: bool) {
-        let help = "Jobs on the board and in the trash, and unreadable records, by state.";
-        let jobs = exposition.family(Kind::Gauge, "jobboard_jobs", help);
+        let jobs = exposition.family("jobboard_jobs");
         let figures = &self.survey.figures;
-        let mut rest = [
+        let mut others = [
             ("unclaimed", figures.unclaimed),
             ("claimed", figures.claimed),
         ];
-        for named in self
-            .survey
-            .names
-            .iter()
-            .take(MOST_NAMES)
-            .filter(|_| by_name)
-        {
-            for ((state, rest), count) in rest.iter_mut().zip([named.unclaimed, named.claimed]) {
-                let labels = [("state", *state), ("name", &named.name)];
-                jobs.add(&labels, count as f64);
-                *rest -= count;
+        let names = self.survey.names.iter().take(MOST_NAMES);
+        for named in names.filter(|_| by_name) {
+            for ((state, others), count) in others.iter_mut().zip([named.unclaimed, named.claimed])
+            {
+                jobs.add(&[("state", *state), ("name", &named.name)], count as f64);
+                *others -= count;
             }
         }
-        for (state, rest) in rest {
+        for (state, others) in others {
             let labels = [("state", state), ("name", OTHERS)];
-            let labels = if by_name { &labels[..] } else { &labels[..1] };
-            jobs.add(labels, rest as f64);
+            jobs.add(if by_name { &labels } else { &labels[..1] }, others as f64);
         }
         jobs.add(&[("state", "trashed")], self.health.trashed as f64);
         let malformed = figures.of(Code::UnreadableRecord);
         jobs.add(&[("state", "malformed")], malformed as f64);
-    }
-
-    fn add_unclaimed(&self, exposition: &mut Exposition) {
-        let figures = &self.survey.figures;
-        for (name, help, value) in [
-            (
-                "jobboard_jobs_claimable",
-                "Unclaimed jobs that can be claimed now.",
-                self.claimable.jobs,
-            ),
-            (
-                "jobboard_jobs_paused",
-                "Unclaimed jobs with a paused name.",
-                figures.paused,
-            ),
-            (
-                "jobboard_jobs_backing_off",
-                "Unclaimed jobs that are backing off.",
-                figures.backing_off,
-            ),
-        ] {
-            exposition.gauge(name, help, value as f64);
-        }
-        let help = "Claimable jobs older than the given number of seconds.";
-        let older = exposition.family(Kind::Gauge, "jobboard_jobs_older_than", help);
-        for (age, count) in AGES.iter().zip(self.claimable.older) {
-            older.add(&[("seconds", &age.to_string())], count as f64);
-        }
-        let now = self.survey.snapshot.now;
-        let help = "Age of the oldest unclaimed job; 0 without one.";
-        let oldest = age(figures.oldest_unclaimed.as_ref(), now).as_secs_f64();
-        exposition.gauge("jobboard_oldest_unclaimed_seconds", help, oldest);
-        let help = "Age of the oldest claim; 0 without one.";
-        let longest = age(figures.longest_held.as_ref(), now).as_secs_f64();
-        exposition.gauge("jobboard_longest_claim_seconds", help, longest);
-    }
-
-    /// Counts the jobs of each problem, under the codes of `doctor`. The trash is not read.
-    fn add_problems(&self, exposition: &mut Exposition) {
-        let help = "Jobs on the board with this problem, as `jobboard doctor` names it.";
-        let family = exposition.family(Kind::Gauge, "jobboard_jobs_with_problem", help);
-        let codes = Code::ALL
-            .iter()
-            .filter(|it| it.is_problem() && it.group() == Group::Jobs);
-        for code in codes.filter(|code| **code != Code::Failed) {
-            let count = self.survey.figures.of(*code);
-            family.add(&[("code", code.name())], count as f64);
-        }
-    }
-
-    fn add_conductors(&self, exposition: &mut Exposition) {
-        let help = "1 if the registry of conductors could be read, otherwise 0; the metrics of \
-            conductors are then missing.";
-        let snapshot = &self.survey.snapshot;
-        let is_seen = f64::from(u8::from(snapshot.sees_conductors));
-        exposition.gauge("jobboard_conductors_seen", help, is_seen);
-        if !snapshot.sees_conductors {
-            return;
-        }
-        let help = "Registered conductors by state: alive or silent.";
-        let family = exposition.family(Kind::Gauge, "jobboard_conductors", help);
-        family.add(&[("state", "alive")], snapshot.alive().count() as f64);
-        family.add(&[("state", "silent")], self.survey.silent() as f64);
-        let slots = snapshot.alive().filter(|it| it.told.slots.is_some());
-        let free: usize = slots.map(|it| it.free()).sum();
-        let help = "Free slots of all live conductors.";
-        exposition.gauge("jobboard_slots_free", help, free as f64);
     }
 }

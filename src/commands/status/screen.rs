@@ -53,7 +53,6 @@ impl Status {
     ) -> Self {
         let snapshot = &survey.snapshot;
         let alive = snapshot.alive().count() as u64;
-        let with_slots = snapshot.alive().filter(|it| it.told.slots.is_some());
         Self {
             board,
             server: health.server.clone(),
@@ -61,7 +60,7 @@ impl Status {
             history,
             history_problem,
             conductors: snapshot.sees_conductors.then_some(alive),
-            slots_free: with_slots.map(|it| it.free() as u64).sum(),
+            slots_free: snapshot.free_slots(),
             silent: survey.silent(),
             pauses: snapshot.pauses.all().cloned().collect(),
             now: snapshot.now,
