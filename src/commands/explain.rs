@@ -233,7 +233,7 @@ impl Report for Explanation {
             let tone = problems::tone(finding.severity);
             if at == 0 {
                 let line = page.line().add(Tone::Strong, self.title()).plain("  ");
-                drop(line.add(tone, finding.code.name()));
+                line.add(tone, finding.code.name());
                 page.sentence(2).plain("  ").plain(&finding.summary);
             } else {
                 let line = page.sentence(4).plain("  ").add(tone, finding.code.name());

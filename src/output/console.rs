@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use serde::Serialize;
 
-use super::{Text, Tone, json};
+use super::{Text, Tone, json, page::styled};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -55,12 +55,8 @@ impl Console {
     }
 
     pub(crate) fn note(&mut self, parts: &[(Tone, Text)]) {
-        let mut line = String::new();
-        for (tone, text) in parts {
-            let style = tone.style_if(self.colours_errors);
-            line += &format!("{style}{text}{style:#}");
-        }
-        self.write(Side::Errors, (line + "\n").as_bytes());
+        let line = styled(parts, self.colours_errors) + "\n";
+        self.write(Side::Errors, line.as_bytes());
     }
 
     /// Returns the width of the terminal for notes, if it is one.

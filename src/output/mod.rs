@@ -47,6 +47,7 @@ pub(crate) use self::{
     text::{Text, ends},
 };
 
+use self::page::styled;
 use crate::watched_fd::WatchedFd;
 
 /// Output waits in at most this much buffer for the next flush: the capacity of a pipe.
@@ -183,9 +184,9 @@ impl Output {
         if !fields.is_empty() {
             return self.line(&fields);
         }
-        let mut page = Page::new(self.is_coloured, size_of(io::stdout()));
+        let mut page = Page::new(size_of(io::stdout()));
         report.human(&mut page);
-        self.write(&page.into_text())
+        self.print(&page.rows())
     }
 
     /// Prints several reports as one answer: an array in JSON.
@@ -220,6 +221,12 @@ impl Output {
             },
             Format::Tsv | Format::Table => self.line(&record.fields()),
         }
+    }
+
+    /// Writes lines for people.
+    fn print(&mut self, lines: &[Pieces]) -> anyhow::Result<()> {
+        let mut lines = lines.iter();
+        lines.try_for_each(|line| self.write(&(styled(line, self.is_coloured) + "\n")))
     }
 
     /// Writes tab-separated fields.
@@ -295,10 +302,6 @@ impl Output {
 
     pub(crate) fn is_coloured(&self) -> bool {
         self.is_coloured
-    }
-
-    fn room(&self) -> Option<usize> {
-        width_of(io::stdout())
     }
 }
 

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    table::{Cell, Column, Layout},
+    table::{Cell, Column, laid_out},
     text::Text,
 };
 use crate::job::State;
@@ -16,8 +16,6 @@ const INDENT: usize = 14;
 const PROSE: usize = 100;
 
 const GAP: &str = "  ";
-
-const WHOLE: usize = usize::MAX;
 
 /// How a piece of text stands out. Meaning never depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,43 +59,45 @@ impl Tone {
 
 #[derive(Debug)]
 pub(crate) struct Page {
-    text: String,
-    is_coloured: bool,
     /// The columns and rows of the terminal; `None` for unlimited.
     size: Option<(usize, usize)>,
-    width: usize,
-    /// The indentation of continuation lines; `None`: the terminal wraps.
-    hang: Option<usize>,
-    /// The terminal rows of the earlier lines.
-    rows: usize,
-    /// The lines without tables, each with the indentation of its continuation.
-    lines: Vec<(usize, Pieces)>,
+    lines: Vec<(Wrap, Pieces)>,
+}
+
+/// Where a line continues that is wider than the terminal.
+#[derive(Debug, Clone, Copy)]
+enum Wrap {
+    /// Anywhere, as the terminal does.
+    Anywhere,
+    /// Between words, with this indentation.
+    Words(usize),
+    /// Nowhere: the second line of a command would be another command.
+    Nowhere,
 }
 
 pub(crate) type Pieces = Vec<(Tone, Text)>;
 
 impl Page {
-    pub(crate) fn new(is_coloured: bool, size: Option<(usize, usize)>) -> Self {
+    pub(crate) fn new(size: Option<(usize, usize)>) -> Self {
         Self {
-            text: String::new(),
-            is_coloured,
             size,
-            width: 0,
-            hang: None,
-            rows: 0,
             lines: Vec::new(),
         }
     }
 
     pub(crate) fn line(&mut self) -> Line<'_> {
-        self.lines.push((self.hang.unwrap_or(0), Vec::new()));
-        Line(self)
+        self.push(Wrap::Anywhere)
     }
 
     /// Starts a line that wraps between words, with indented continuation lines.
     pub(crate) fn sentence(&mut self, hang: usize) -> Line<'_> {
-        self.hang = Some(hang);
-        self.line()
+        self.push(Wrap::Words(hang))
+    }
+
+    fn push(&mut self, wrap: Wrap) -> Line<'_> {
+        let at = self.lines.len();
+        self.lines.push((wrap, Pieces::new()));
+        Line(&mut self.lines[at].1)
     }
 
     pub(crate) fn fact(&mut self, name: &str, fact: impl Into<Text>) {
@@ -117,48 +117,34 @@ impl Page {
         fact: &str,
         command: Option<&Suggestion>,
     ) {
-        let room = self.size.map(|(columns, _)| columns.saturating_sub(INDENT));
+        let room = self.columns().map(|it| it.saturating_sub(INDENT));
         let room = room.unwrap_or(usize::MAX);
         let fact = Text::from(fact).cut(room);
         let command = command.map(|command| Text::from(command.to_string()));
         let behind = fact.width() + GAP.len();
         let line = self.line().add(Tone::Faint, format!("{name:<INDENT$}"));
         let line = line.add(tone, fact);
-        match command {
-            Some(command) if behind + command.width() <= room => {
-                line.plain(GAP).add(Tone::Strong, command);
-            }
-            Some(command) => {
-                drop(line);
-                self.line().plain(GAP).add(Tone::Strong, command);
-            }
-            None => {}
+        if let Some(command) = command {
+            let line = match behind + command.width() <= room {
+                true => line,
+                false => self.line(),
+            };
+            line.plain(GAP).add(Tone::Strong, command);
         }
     }
 
-    /// Adds a line with a command, which never wraps: its second line would be another command.
+    /// Adds a line with a command, which never wraps.
     pub(crate) fn command(&mut self, before: &str, command: &Suggestion) {
-        drop(
-            self.line()
-                .add(Tone::Faint, before)
-                .add(Tone::Strong, command.to_string()),
-        );
-        if let Some((hang, _)) = self.lines.last_mut() {
-            *hang = WHOLE;
-        }
+        let line = self.push(Wrap::Nowhere).add(Tone::Faint, before);
+        line.add(Tone::Strong, command.to_string());
     }
 
     /// Adds a table after an empty line, unless it has no rows.
     pub(crate) fn table(&mut self, columns: &[Column], rows: impl Iterator<Item = Vec<Cell>>) {
-        let room = self.size.map(|(columns, _)| columns);
-        let mut layout = Layout::new(columns, room, self.is_coloured);
-        let mut text: String = rows.map(|row| layout.push(row)).collect();
-        text += &layout.finish();
-        if !text.is_empty() {
-            self.line();
-            self.rows += text.lines().count();
-            self.text.push_str(&text);
-        }
+        let lines = laid_out(columns, rows.collect(), self.columns());
+        let blank = (!lines.is_empty()).then(Pieces::new);
+        let lines = blank.into_iter().chain(lines);
+        self.lines.extend(lines.map(|line| (Wrap::Anywhere, line)));
     }
 
     /// Returns the width of the terminal, if there is one.
@@ -168,8 +154,10 @@ impl Page {
 
     /// Returns how many rows the terminal has left above its prompt.
     pub(crate) fn rows_left(&self) -> Option<usize> {
-        let (_, rows) = self.size?;
-        Some(rows.saturating_sub(self.rows + 1))
+        let (columns, rows) = self.size?;
+        let shown = self.rows();
+        let taken = shown.iter().map(|row| width(row).div_ceil(columns.max(1)).max(1));
+        Some(rows.saturating_sub(taken.sum::<usize>() + 1))
     }
 
     /// Adds a line about the rows that a table leaves out, with the command that lists them.
@@ -190,97 +178,105 @@ impl Page {
         }
     }
 
+    /// Returns the lines of the text. A word that is too long for a line stays whole.
+    pub(super) fn rows(&self) -> Vec<Pieces> {
+        let columns = self.columns().unwrap_or(PROSE);
+        let rows = self.lines.iter().flat_map(|(wrap, line)| match wrap {
+            Wrap::Words(hang) => wrapped(line, (columns, *hang), false),
+            Wrap::Anywhere | Wrap::Nowhere => vec![line.clone()],
+        });
+        rows.collect()
+    }
+
+    #[cfg(test)]
     pub(crate) fn into_text(self) -> String {
-        self.text
+        let rows = self.rows().into_iter();
+        rows.map(|row| styled(&row, false) + "\n").collect()
     }
 
-    /// Without tables. Long lines wrap, so that no text is lost.
+    /// Long lines wrap, so that no text is lost.
     pub(crate) fn into_lines(self) -> Vec<Pieces> {
-        let columns = self.size.map_or(usize::MAX, |(columns, _)| columns);
-        let broken = |(hang, line)| broken(line, columns, hang);
-        self.lines.into_iter().flat_map(broken).collect()
-    }
-
-    fn push(&mut self, tone: Tone, text: &Text) {
-        let style = tone.style_if(self.is_coloured);
-        if let Some((_, line)) = self.lines.last_mut() {
-            line.push((tone, text.clone()));
-        }
-        let columns = self.size.map_or(PROSE, |(columns, _)| columns);
-        let Some(hang) = self.hang else {
-            self.text.push_str(&format!("{style}{text}{style:#}"));
-            self.width += text.width();
-            return;
-        };
-        self.text.push_str(&style.to_string());
-        for word in text.as_str().split_inclusive(' ') {
-            let width = word.trim_end().width();
-            if self.width + width > columns && self.width > hang && width > 0 {
-                self.text.truncate(self.text.trim_end_matches(' ').len());
-                self.text.push_str(&format!("\n{:hang$}", ""));
-                self.width = hang;
-                self.rows += 1;
+        // No text would ever fit into zero columns.
+        let columns = self.columns().map_or(usize::MAX, |columns| columns.max(1));
+        let rows = self.lines.iter().flat_map(|(wrap, line)| match wrap {
+            Wrap::Nowhere if width(line) > columns => {
+                let text = "    (too wide; `jobboard explain` prints this command)";
+                wrapped(&[(Tone::Strong, Text::from(text))], (columns, 4), true)
             }
-            self.text.push_str(word);
-            self.width += word.width();
-        }
-        self.text.push_str(&format!("{style:#}"));
+            Wrap::Words(hang) => wrapped(line, (columns, *hang), true),
+            Wrap::Anywhere | Wrap::Nowhere => wrapped(line, (columns, 0), true),
+        });
+        rows.collect()
     }
 }
 
-/// Wraps a line between words; splits a word that is too long for any line.
-fn broken(line: Pieces, columns: usize, hang: usize) -> Vec<Pieces> {
-    // No text would ever fit into zero columns.
-    let columns = columns.max(1);
-    let width = |line: &Pieces| line.iter().map(|(_, text)| text.width()).sum::<usize>();
-    if hang == WHOLE && width(&line) > columns {
-        let text = "    (too wide; `jobboard explain` prints this command)";
-        return broken(vec![(Tone::Strong, Text::from(text))], columns, 4);
+pub(super) fn width(line: &[(Tone, Text)]) -> usize {
+    line.iter().map(|(_, text)| text.width()).sum()
+}
+
+pub(super) fn styled(line: &[(Tone, Text)], is_coloured: bool) -> String {
+    let parts = line.chunk_by(|(one, _), (other, _)| one == other);
+    let parts = parts.map(|part| {
+        let style = part[0].0.style_if(is_coloured);
+        let text: String = part.iter().map(|(_, text)| text.as_str()).collect();
+        format!("{style}{text}{style:#}")
+    });
+    parts.collect()
+}
+
+/// Removes the spaces at the end of a line.
+pub(super) fn trim(line: &mut Pieces) {
+    while let Some((tone, text)) = line.pop() {
+        let kept = text.as_str().trim_end_matches(' ');
+        if !kept.is_empty() {
+            return line.push((tone, Text::from(kept)));
+        }
     }
+}
+
+/// Wraps a line between words, and may split a word that is too long for any row.
+fn wrapped(
+    line: &[(Tone, Text)],
+    (columns, hang): (usize, usize),
+    splits_words: bool,
+) -> Vec<Pieces> {
     let hang = hang.min(columns / 2);
     let (mut rows, mut row, mut width) = (Vec::new(), Pieces::new(), 0);
     for (tone, text) in line {
         for word in text.as_str().split_inclusive(' ') {
             let mut word = Text::from(word);
             let seen = |word: &Text| word.as_str().trim_end().width();
-            while width + seen(&word) > columns {
-                if seen(&word) > columns - hang && width < columns {
+            while width + seen(&word) > columns && seen(&word) > 0 && (splits_words || width > hang)
+            {
+                if splits_words && seen(&word) > columns - hang && width < columns {
                     let (head, rest) = word.split(columns - width);
-                    row.push((tone, head));
+                    row.push((*tone, head));
                     word = rest;
                 }
+                trim(&mut row);
                 rows.push(std::mem::take(&mut row));
                 row.push((Tone::Plain, Text::from(" ".repeat(hang))));
                 width = hang;
             }
             width += word.width();
-            row.push((tone, word));
+            row.push((*tone, word));
         }
     }
     rows.push(row);
     rows
 }
 
+/// A line of a page that grows.
 #[derive(Debug)]
-pub(crate) struct Line<'a>(&'a mut Page);
+pub(crate) struct Line<'a>(&'a mut Pieces);
 
 impl Line<'_> {
     pub(crate) fn add(self, tone: Tone, text: impl Into<Text>) -> Self {
-        self.0.push(tone, &text.into());
+        self.0.push((tone, text.into()));
         self
     }
 
     pub(crate) fn plain(self, text: impl Into<Text>) -> Self {
         self.add(Tone::Plain, text)
-    }
-}
-
-impl Drop for Line<'_> {
-    fn drop(&mut self) {
-        let page = &mut *self.0;
-        page.text.push('\n');
-        page.hang = None;
-        let columns = page.size.map_or(usize::MAX, |(columns, _)| columns.max(1));
-        page.rows += std::mem::take(&mut page.width).div_ceil(columns).max(1);
     }
 }

@@ -1,6 +1,8 @@
 //! Lists, written row by row.
 
-use super::{Column, Format, Output, Row, table::Layout};
+use std::io;
+
+use super::{Column, Format, Output, Row, table::Layout, width_of};
 
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
@@ -11,8 +13,8 @@ pub(crate) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     pub(super) fn new(out: &'a mut Output, columns: &[Column]) -> Self {
-        let layout = (out.format() == Format::Table)
-            .then(|| Layout::new(columns, out.room(), out.is_coloured));
+        let layout =
+            (out.format() == Format::Table).then(|| Layout::new(columns, width_of(io::stdout())));
         Self {
             out,
             layout,
@@ -31,8 +33,8 @@ impl<'a> Rows<'a> {
     pub(crate) fn push(&mut self, row: &impl Row) -> anyhow::Result<()> {
         self.count += 1;
         if let Some(layout) = &mut self.layout {
-            let text = layout.push(row.cells());
-            return self.out.write(&text);
+            let lines = layout.push(row.cells());
+            return self.out.print(&lines);
         }
         if self.out.format() == Format::Json {
             let before = if self.count == 1 { "[\n" } else { ",\n" };
@@ -61,8 +63,8 @@ impl<'a> Rows<'a> {
 
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
         if let Some(layout) = &mut self.layout {
-            let text = layout.finish();
-            self.out.write(&text)?;
+            let lines = layout.finish();
+            self.out.print(&lines)?;
         } else if self.out.format() == Format::Json {
             self.out
                 .write(if self.count == 0 { "[]\n" } else { "\n]\n" })?;

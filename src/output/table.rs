@@ -1,22 +1,22 @@
-//! Tables on a terminal, printed in pieces. Only this module uses comfy-table.
+//! Tables, laid out in pieces for printing and for `dash`. Only this module uses comfy-table.
 
 mod grid;
 
 use std::borrow::Cow;
 
-use comfy_table::{
-    Attribute, Cell as TableCell, CellAlignment, Color, ColumnConstraint, Row, Table, Width,
-    presets,
-};
+use comfy_table::{Cell as TableCell, CellAlignment, ColumnConstraint, Table, Width, presets};
 
 use self::grid::{Grid, NARROWEST};
 use super::{
-    page::{Pieces, Tone},
+    page::{Pieces, Tone, trim},
     text::Text,
 };
 
 /// The rows that determine the column widths, and the rows of one piece.
 const PIECE: usize = 1000;
+
+/// The widest column; comfy-table counts with 16 bits.
+const WIDEST: usize = 60_000;
 
 /// The length of a shortened id, if that is unique in its piece.
 pub(super) const SHORT: usize = 8;
@@ -117,231 +117,172 @@ pub(super) struct Layout {
     /// The shown columns and their widths, once known.
     grid: Option<Grid>,
     room: Option<usize>,
-    is_coloured: bool,
 }
 
 impl Layout {
-    pub(super) fn new(columns: &[Column], room: Option<usize>, is_coloured: bool) -> Self {
+    pub(super) fn new(columns: &[Column], room: Option<usize>) -> Self {
         Self {
             columns: columns.to_vec(),
             rows: Vec::new(),
             grid: None,
             room,
-            is_coloured,
         }
     }
 
-    pub(super) fn push(&mut self, row: Vec<Cell>) -> String {
+    /// Adds a row, and returns the lines of a complete piece.
+    pub(super) fn push(&mut self, row: Vec<Cell>) -> Vec<Pieces> {
         self.rows.push(row);
-        if self.rows.len() < PIECE {
-            return String::new();
+        match self.rows.len() < PIECE {
+            true => Vec::new(),
+            false => self.finish(),
         }
-        self.finish()
     }
 
-    pub(super) fn finish(&mut self) -> String {
-        if self.rows.is_empty() {
-            return String::new();
-        }
+    /// Returns the lines of the remaining rows. The first line of a table has the titles.
+    pub(super) fn finish(&mut self) -> Vec<Pieces> {
         let mut rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() {
+            return Vec::new();
+        }
         shorten_ids(&self.columns, &mut rows);
         let is_first = self.grid.is_none();
-        let grid = self
-            .grid
-            .take()
-            .filter(|grid| grid.holds_ids(&self.columns, &rows));
-        let grid = grid.unwrap_or_else(|| Grid::of(&self.columns, &rows, self.room));
-        let columns: Vec<_> = grid.shown.iter().map(|&at| &self.columns[at]).collect();
-        let rows: Vec<Vec<_>> = rows
+        let known = self.grid.take();
+        let known = known.filter(|grid| grid.holds_ids(&self.columns, &rows));
+        let grid = known.unwrap_or_else(|| Grid::of(&self.columns, &rows, self.room));
+        let titles = self
+            .columns
             .iter()
-            .map(|row| grid.shown.iter().map(|&at| &row[at]).collect())
-            .collect();
-        let text = self.render(&columns, &rows, &grid, is_first);
+            .map(|column| Cell::toned(Tone::Strong, column.heading()));
+        let titles: Vec<_> = titles.collect();
+        let rows = is_first.then_some(&titles).into_iter().chain(&rows);
+        let lines: Vec<_> = rows.map(|row| self.line(row, &grid)).collect();
+        // A row with a wide cell has columns of its own.
+        let widths = |line: &Vec<Slot>| line.iter().map(|it| it.width).collect::<Vec<_>>();
+        let alike = lines.chunk_by(|one, other| widths(one) == widths(other));
+        let lines = alike.flat_map(|lines| padded(lines, grid.gap)).collect();
         self.grid = Some(grid);
-        text
+        lines
     }
 
-    fn render(
-        &self,
-        columns: &[&Column],
-        rows: &[Vec<&Cell>],
-        grid: &Grid,
-        with_titles: bool,
-    ) -> String {
-        let mut table = Table::new();
-        table
-            .load_style(presets::NOTHING)
-            .set_truncation_indicator("…");
-        if self.is_coloured {
-            table.enforce_styling();
-        } else {
-            table.force_no_tty();
-        }
-        if with_titles {
-            let titles = columns.iter().zip(&grid.widths).map(|(column, width)| {
-                let title = column.heading().cut(*width);
-                TableCell::new(title.as_str()).add_attribute(Attribute::Bold)
+    /// Fits the shown cells of a row into their columns.
+    fn line(&self, row: &[Cell], grid: &Grid) -> Vec<Slot> {
+        let mut room = self.room.unwrap_or(WIDEST);
+        let mut slots = Vec::with_capacity(grid.shown.len());
+        let mut shown = grid
+            .shown
+            .iter()
+            .map(|&at| (&row[at], self.columns[at].fit))
+            .zip(&grid.widths);
+        while let Some(((cell, fit), &width)) = shown.next() {
+            if cell.is_vital && cell.text.width() > width {
+                let behind = shown.map(|(cell, _)| cell);
+                slots.extend(spread(cell, behind, (room, grid.gap)));
+                break;
+            }
+            let width = width.min(WIDEST);
+            slots.push(Slot {
+                tone: cell.tone,
+                text: match fit {
+                    Fit::KeepsEnds => cell.text.shortened(width),
+                    _ => cell.text.cut(width),
+                },
+                is_number: fit == Fit::Number,
+                width,
             });
-            let mut titles = Row::from(titles.collect::<Vec<_>>());
-            titles.max_height(1);
-            table.set_header(titles);
+            room = room.saturating_sub(width + grid.gap);
         }
-        for row in rows {
-            let cells = row.iter().zip(columns).zip(&grid.widths);
-            let cells = cells.map(|((cell, column), width)| styled(cell, column.fit, *width));
-            let mut row = Row::from(cells.collect::<Vec<_>>());
-            row.max_height(1);
-            table.add_row(row);
-        }
-        let last = columns.len().saturating_sub(1);
-        let settings = table.column_iter_mut().zip(&grid.widths).zip(columns);
-        for (at, ((settings, width), column)) in settings.enumerate() {
-            let gap = if at == last { 0 } else { grid.gap };
-            settings
-                .set_padding((0, u16::try_from(gap).unwrap_or_default()))
-                .set_constraint(ColumnConstraint::Absolute(Width::Fixed(
-                    u16::try_from(width + gap).unwrap_or(u16::MAX),
-                )));
-            if column.fit == Fit::Number {
-                settings.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        let mut text = String::new();
-        let titles = usize::from(with_titles);
-        for (at, line) in table.lines().enumerate() {
-            let row = at.checked_sub(titles).and_then(|at| rows.get(at));
-            match row.and_then(|row| spread(row, columns, grid, self.room)) {
-                Some(line) => {
-                    let pieces = line.iter().map(|(tone, text)| self.toned(*tone, text));
-                    text.extend(pieces);
-                }
-                None => text.push_str(line.trim_end()),
-            }
-            text.push('\n');
-        }
-        text
-    }
-
-    fn toned(&self, tone: Tone, text: &Text) -> String {
-        match self.is_coloured {
-            true => format!("{0}{text}{0:#}", tone.style()),
-            false => text.to_string(),
-        }
+        slots
     }
 }
 
-/// Lays rows out for a terminal of this width: the titles, and a line per row.
-pub(crate) fn laid_out(
-    columns: &[Column],
-    rows: &mut [Vec<Cell>],
-    room: usize,
-) -> (Pieces, Vec<Pieces>) {
-    shorten_ids(columns, rows);
-    let grid = Grid::of(columns, rows, Some(room));
-    lay(columns, rows, &grid, Some(room))
+/// A cell in its place on a line.
+#[derive(Debug)]
+struct Slot {
+    tone: Tone,
+    text: Text,
+    is_number: bool,
+    width: usize,
 }
 
-fn lay(
-    columns: &[Column],
-    rows: &[Vec<Cell>],
-    grid: &Grid,
-    room: Option<usize>,
-) -> (Pieces, Vec<Pieces>) {
-    let columns: Vec<_> = grid.shown.iter().map(|&at| &columns[at]).collect();
-    let titles = columns
-        .iter()
-        .map(|column| Cell::toned(Tone::Strong, column.heading()));
-    let titles: Vec<_> = titles.collect();
-    let lines = rows.iter().map(|row| {
-        let row: Vec<_> = grid.shown.iter().map(|&at| &row[at]).collect();
-        spread(&row, &columns, grid, room).unwrap_or_else(|| line(&row, &columns, grid))
-    });
-    let lines = lines.collect();
-    (
-        line(&titles.iter().collect::<Vec<_>>(), &columns, grid),
-        lines,
-    )
-}
-
-fn line(row: &[&Cell], columns: &[&Column], grid: &Grid) -> Pieces {
-    let (mut line, mut space) = (Pieces::new(), 0);
-    for ((cell, column), &width) in row.iter().zip(columns).zip(&grid.widths) {
-        let text = fitted(cell, column.fit, width);
-        let left = width.saturating_sub(text.width());
-        let (before, behind) = match column.fit {
-            Fit::Number => (left, 0),
-            _ => (0, left),
-        };
-        line.push(blank(space + before));
-        line.push((cell.tone, text));
-        space = behind + grid.gap;
-    }
-    let end = line
-        .iter()
-        .rposition(|(_, text)| !text.as_str().trim().is_empty());
-    line.truncate(end.map_or(0, |end| end + 1));
-    line
-}
-
-fn blank(columns: usize) -> (Tone, Text) {
-    (Tone::Plain, Text::from(" ".repeat(columns)))
-}
-
-/// Lays out a row with a vital cell that is wider than its column.
-fn spread(row: &[&Cell], columns: &[&Column], grid: &Grid, room: Option<usize>) -> Option<Pieces> {
-    let mut cells = row.iter().zip(&grid.widths);
-    let vital = cells.position(|(cell, width)| cell.is_vital && cell.text.width() > *width)?;
-    let behind = row.iter().zip(columns).skip(vital + 1);
+/// Shows a cell that is wider than its column in full, at the expense of the cells behind it.
+fn spread<'a>(
+    vital: &'a Cell,
+    behind: impl Iterator<Item = (&'a Cell, Fit)>,
+    (mut room, gap): (usize, usize),
+) -> Vec<Slot> {
+    let slot = |cell: &Cell, text: Text| Slot {
+        tone: cell.tone,
+        width: text.width(),
+        text,
+        is_number: false,
+    };
     let behind: Vec<_> = behind
         .filter(|(cell, _)| cell.text.as_str() != NOTHING)
         .collect();
     // Shrinking cells take the rest of the line, if it is wide enough.
-    let fixed = behind.iter().filter(|(_, column)| !column.fit.gives_way());
-    let fixed: usize = fixed.map(|(cell, _)| cell.text.width() + grid.gap).sum();
-    let before = grid.widths[..vital].iter();
-    let before: usize = before.map(|width| width + grid.gap).sum();
-    let mut left = room.unwrap_or(usize::MAX).saturating_sub(before + fixed);
-    let mut line = Vec::new();
-    for (cell, width) in row.iter().zip(&grid.widths).take(vital) {
-        line.push((cell.tone, cell.text.clone()));
-        line.push(blank((width + grid.gap).saturating_sub(cell.text.width())));
-    }
-    let text = row[vital].text.shortened(left);
-    left = left.saturating_sub(text.width());
-    line.push((row[vital].tone, text));
-    for (cell, column) in behind {
+    let fixed = behind.iter().filter(|(_, fit)| !fit.gives_way());
+    let fixed: usize = fixed.map(|(cell, _)| cell.text.width() + gap).sum();
+    room = room.saturating_sub(fixed);
+    let mut slots = vec![slot(vital, vital.text.shortened(room))];
+    room = room.saturating_sub(slots[0].width);
+    for (cell, fit) in behind {
         let mut text = cell.text.clone();
-        if column.fit.gives_way() {
-            if left < grid.gap + NARROWEST.min(text.width()) {
+        if fit.gives_way() {
+            if room < gap + NARROWEST.min(text.width()) {
                 continue;
             }
-            text = text.cut(left - grid.gap);
-            left -= grid.gap + text.width();
+            text = text.cut(room - gap);
+            room -= gap + text.width();
         }
-        line.push(blank(grid.gap));
-        line.push((cell.tone, text));
+        slots.push(slot(cell, text));
     }
-    Some(line)
+    slots
 }
 
-fn styled(cell: &Cell, fit: Fit, width: usize) -> TableCell {
-    let text = fitted(cell, fit, width);
-    let plain = TableCell::new(text.as_str());
-    match cell.tone {
-        Tone::Plain => plain,
-        Tone::Strong => plain.add_attribute(Attribute::Bold),
-        Tone::Faint => plain.add_attribute(Attribute::Dim),
-        Tone::Good => plain.fg(Color::DarkGreen),
-        Tone::Busy => plain.fg(Color::DarkYellow),
-        Tone::Bad => plain.fg(Color::DarkRed).add_attribute(Attribute::Bold),
+/// Pads and aligns lines with the same columns.
+fn padded(lines: &[Vec<Slot>], gap: usize) -> Vec<Pieces> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    for line in lines {
+        let cells = line.iter().map(|slot| {
+            TableCell::new(slot.text.as_str()).set_alignment(match slot.is_number {
+                true => CellAlignment::Right,
+                false => CellAlignment::Left,
+            })
+        });
+        table.add_row(cells);
     }
+    let columns = lines.first().into_iter().flatten();
+    for (column, slot) in table.column_iter_mut().zip(columns) {
+        let [width, gap] = [slot.width + gap, gap].map(|it| u16::try_from(it).unwrap_or(u16::MAX));
+        column
+            .set_padding((0, gap))
+            .set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
+    }
+    let lines = table.lines().zip(lines).map(|(line, slots)| {
+        let mut rest = Text::from(line);
+        let pieces = slots.iter().map(|slot| {
+            let (text, behind) = rest.split(slot.width + gap);
+            rest = behind;
+            (slot.tone, text)
+        });
+        let mut pieces: Pieces = pieces.collect();
+        trim(&mut pieces);
+        pieces
+    });
+    lines.collect()
 }
 
-fn fitted(cell: &Cell, fit: Fit, width: usize) -> Text {
-    match fit {
-        Fit::KeepsEnds => cell.text.shortened(width),
-        _ => cell.text.cut(width),
-    }
+/// Lays out a whole table: the titles, and a line per row.
+pub(crate) fn laid_out(
+    columns: &[Column],
+    rows: Vec<Vec<Cell>>,
+    room: Option<usize>,
+) -> Vec<Pieces> {
+    let mut layout = Layout::new(columns, room);
+    let mut lines: Vec<_> = rows.into_iter().flat_map(|row| layout.push(row)).collect();
+    lines.extend(layout.finish());
+    lines
 }
 
 /// Cuts each id to the shortest prefix that is unique among these rows.

@@ -46,7 +46,7 @@ pub(crate) fn print(problem: &Problem, now: DateTime<Utc>, page: &mut Page) {
     };
     let summary = Text::from(&problem.summary);
     let room = page_room.unwrap_or(usize::MAX);
-    drop(line.plain(format!("{count:>8}  ")).plain(summary.cut(room)));
+    line.plain(format!("{count:>8}  ")).plain(summary.cut(room));
     let facts = facts(problem, now);
     if !facts.is_empty() {
         page.sentence(INDENT.len())

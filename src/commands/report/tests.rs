@@ -45,7 +45,7 @@ fn page_of_a_small_board() {
 
 #[test]
 fn text_of_a_small_board() {
-    let mut page = Page::new(false, Some((80, 24)));
+    let mut page = Page::new(Some((80, 24)));
     facts(&USUAL).human(&mut page);
     insta::assert_snapshot!("text", page.into_text());
 }
@@ -155,7 +155,7 @@ fn secrets_are_masked_in_every_form() {
         server: "server".to_owned(),
         ..facts(&texts).guarded()
     };
-    let mut text = Page::new(false, Some((80, 24)));
+    let mut text = Page::new(Some((80, 24)));
     facts.human(&mut text);
     let page = html::page(&facts);
     let json = serde_json::to_string(&facts).unwrap();
@@ -197,7 +197,7 @@ fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
     let facts = diagnosed(gathered.into_facts(&[]), surveyor.counted(), Vec::new());
     let failed = facts.problems.iter().map(|it| (it.code.name(), it.jobs));
     assert_eq!(failed.collect::<Vec<_>>(), [("failed", 1), ("failed", 1)]);
-    let mut page = Page::new(false, Some((80, 24)));
+    let mut page = Page::new(Some((80, 24)));
     facts.human(&mut page);
     let text = page.into_text();
     assert!(text.contains("\n  failed      2\n"), "{text}");
@@ -319,7 +319,7 @@ fn omitted_rows_are_counted() {
     let page = html::page(&facts);
     assert!(page.as_str().contains("And 1,234 more names: <code>"));
     assert!(page.as_str().contains("And 1,234 more problems: <code>"));
-    let mut text = Page::new(false, Some((80, 24)));
+    let mut text = Page::new(Some((80, 24)));
     facts.human(&mut text);
     let text = text.into_text();
     assert!(

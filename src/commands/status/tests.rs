@@ -117,7 +117,7 @@ fn night() -> Status {
 }
 
 fn shown(status: &Status, size: Option<(usize, usize)>) -> String {
-    let mut page = Page::new(false, size);
+    let mut page = Page::new(size);
     status.human(&mut page);
     page.into_text()
 }

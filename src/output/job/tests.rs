@@ -11,7 +11,7 @@ use crate::{
         Departure, End, Failure, History, Holding, Job, JobField, JobKey, Lease, Malformed, Origin,
         Owner, Remark, Shelf,
     },
-    output::{Row, Text, table::Layout},
+    output::{Row, Text, page::styled, table::Layout},
 };
 
 fn now() -> DateTime<Utc> {
@@ -138,11 +138,12 @@ fn night() -> Vec<Entry> {
 }
 
 fn table(columns: &JobColumns, entries: &[Entry], room: Option<usize>) -> String {
-    let mut layout = Layout::new(&columns.shapes(), room, false);
+    let mut layout = Layout::new(&columns.shapes(), room);
     for entry in entries {
         layout.push(columns.row(JobView::of(entry, now())).cells());
     }
-    let table = layout.finish();
+    let lines = layout.finish();
+    let table: String = lines.iter().map(|line| styled(line, false) + "\n").collect();
     let is_within = |line: &str| room.is_none_or(|room| Text::from(line).width() <= room);
     assert!(table.lines().all(is_within), "{table}");
     table

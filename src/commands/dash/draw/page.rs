@@ -87,7 +87,7 @@ pub(super) fn said(columns: usize, sentences: &[(Tone, &str)]) -> Vec<Pieces> {
 }
 
 fn lines(columns: usize, write: impl FnOnce(&mut Page)) -> Vec<Pieces> {
-    let mut page = Page::new(false, Some((columns, 0)));
+    let mut page = Page::new(Some((columns, 0)));
     write(&mut page);
     page.into_lines()
 }

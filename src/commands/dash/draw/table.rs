@@ -32,9 +32,9 @@ pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
         return;
     }
     let room = usize::from(state.size.0 - GUTTER);
-    let (titles, lines) = laid(state, seen.clone(), room);
-    canvas.line(GUTTER, body.start, &titles);
-    for ((at, line), y) in seen.zip(&lines).zip(body.start + 1..) {
+    let lines = laid(state, seen.clone(), room);
+    canvas.line(GUTTER, body.start, &lines[0]);
+    for ((at, line), y) in seen.zip(&lines[1..]).zip(body.start + 1..) {
         let is_marked = match state.anchor(at) {
             Some(Anchor::Job(place)) => state.marks.contains(&place),
             _ => false,
@@ -53,7 +53,8 @@ pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>) {
+/// Returns the titles, and a line per row.
+fn laid(state: &State, seen: Range<usize>, room: usize) -> Vec<Pieces> {
     let now = state.now;
     let jobs = |shelf, entries: &mut dyn Iterator<Item = Entry>| {
         let columns = JobColumns::usual(shelf);
@@ -61,10 +62,9 @@ fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>)
             let view = JobView::of(&entry, now).under(&state.pauses);
             columns.row(view).cells()
         });
-        let mut rows: Vec<_> = rows.collect();
-        laid_out(&columns.shapes(), &mut rows, room)
+        laid_out(&columns.shapes(), rows.collect(), Some(room))
     };
-    let table = |columns: &[Column], mut rows: Vec<Vec<Cell>>| laid_out(columns, &mut rows, room);
+    let table = |columns: &[Column], rows: Vec<Vec<Cell>>| laid_out(columns, rows, Some(room));
     match state.view {
         _ if state.has_rows() => {
             let shelf = match state.picture.listing().which {
@@ -97,7 +97,7 @@ fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>)
         }
         View::Events | View::Jobs | View::Trash => {
             let lines = state.events.range(seen).map(|(_, happening)| {
-                let mut page = Page::new(false, None);
+                let mut page = Page::new(None);
                 happening.human(&mut page);
                 let mut line: Pieces = page.into_lines().into_iter().flatten().collect();
                 if line.iter().map(|(_, text)| text.width()).sum::<usize>() > room {
@@ -107,7 +107,8 @@ fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>)
                 line
             });
             let title = Text::from("TIME (UTC)    EVENT");
-            (vec![(Tone::Strong, title)], lines.collect())
+            let titles = vec![(Tone::Strong, title)];
+            [titles].into_iter().chain(lines).collect()
         }
     }
 }
