@@ -120,24 +120,6 @@ pub(super) fn judged(
     }
 }
 
-/// Settles records of any owner, each only if it is unchanged.
-pub(crate) async fn by_force(
-    board: &dyn Board,
-    seen: &[&Entry],
-    outcome: &Outcome,
-    remark: Remark,
-) -> board::Result<Vec<board::Result<Settled>>> {
-    let release = match outcome {
-        Outcome::Abandon(_) => Some(Release::checked(board).await),
-        _ => None,
-    };
-    let authority = |entry: &Entry| Authority::Override(Witness::of(entry));
-    let (remark, right) = (Some(remark), (authority, release.as_ref()));
-    board
-        .settle(&settlements(seen, (outcome, &remark), right))
-        .await
-}
-
 pub(super) fn settlements(
     entries: &[&Entry],
     (outcome, remark): (&Outcome, &Option<Remark>),

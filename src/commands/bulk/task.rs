@@ -115,7 +115,7 @@ impl Task {
 }
 
 /// Performs an action on a board for its author.
-struct Executor<'a> {
+pub(crate) struct Executor<'a> {
     board: &'a dyn Board,
     action: &'a Action,
     owner: Owner,
@@ -126,7 +126,7 @@ struct Executor<'a> {
 }
 
 impl<'a> Executor<'a> {
-    async fn new(
+    pub(crate) async fn new(
         board: &'a dyn Board,
         action: &'a Action,
         (owner, reason): (Owner, Option<String>),
@@ -145,7 +145,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    async fn act(&self, entries: &[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>> {
+    pub(crate) async fn act(&self, entries: &[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>> {
         match self.action {
             Action::Abandon { .. } => {
                 self.settle(entries, &Outcome::Abandon(Aftermath::None))

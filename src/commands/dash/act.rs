@@ -8,11 +8,17 @@ use chrono::{DateTime, Utc};
 
 use super::row::Place;
 use crate::{
-    board::{self, Board, BoardError},
-    commands::{bulk::settle::by_force, retry},
+    board::{Board, BoardError},
+    commands::{
+        bulk::{
+            action::{Action, Force},
+            task::Executor,
+        },
+        retry,
+    },
     exit::chain,
     glob,
-    job::{Aftermath, Entry, JobKey, Origin, Outcome, Owner, Pause, Pauses, Remark, Shelf},
+    job::{Entry, JobKey, Origin, Owner, Pause, Pauses, Remark, Shelf},
     output::{count_jobs, short},
 };
 
@@ -164,73 +170,63 @@ pub(super) struct Task {
 
 /// Acts on each unchanged job; returns the result.
 pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> TaskStage {
-    let (_, past) = task.operation.words();
-    let remark = Remark::now(past, &who.text(), None);
-    let done = match task.operation {
-        Operation::Pause | Operation::Resume => return pause(board, task, remark).await,
-        Operation::Retry => retry(board, &task.jobs, &remark).await,
-        Operation::Abandon => settle(board, task, Outcome::Abandon(Aftermath::None), remark).await,
-        Operation::Trash => settle(board, task, Outcome::Trash(None), remark).await,
-        Operation::Consume => settle(board, task, Outcome::Consume, remark).await,
+    let action = match task.operation {
+        Operation::Pause | Operation::Resume => return pause(board, task, who).await,
+        Operation::Abandon => Action::Abandon {
+            force: Force::Any,
+            now: false,
+        },
+        Operation::Trash => Action::Trash { force: Force::Any },
+        Operation::Retry => Action::Retry {
+            keep_attempts: false,
+        },
+        Operation::Consume => Action::Consume {
+            force: Force::Any,
+            failed: false,
+        },
     };
-    match done {
-        Ok(done) => {
-            let jobs = count_jobs(done.iter().filter(|it| it.is_ok()).count() as u64);
-            let notes = done.into_iter().filter_map(|it| it.unwrap_or_else(Some));
-            TaskStage::Done(format!("{past} {jobs}"), notes.collect())
+    let mut notes = Vec::new();
+    let mut fit = Vec::new();
+    for entry in &task.jobs {
+        match why_not_retried(entry).filter(|_| task.operation == Operation::Retry) {
+            Some(why) => notes.push(problem(entry, &why)),
+            None => fit.push(entry),
         }
-        Err(error) => TaskStage::Done(
-            "the outcome is unknown; check the jobs".to_owned(),
-            vec![chain(&error)],
-        ),
     }
+    let executor = Executor::new(board, &action, (who.clone(), None)).await;
+    let answers = match executor.act(&fit).await {
+        Ok(answers) => answers,
+        Err(error) => {
+            let text = "the outcome is unknown; check the jobs".to_owned();
+            return TaskStage::Done(text, vec![chain(&error)]);
+        }
+    };
+    let mut done = 0;
+    for (entry, answer) in fit.into_iter().zip(answers) {
+        match answer {
+            Ok(effect) => {
+                done += 1;
+                notes.extend(effect.note);
+            }
+            Err(error) => notes.push(problem(entry, &chain(error.as_ref()))),
+        }
+    }
+    let (_, past) = task.operation.words();
+    TaskStage::Done(format!("{past} {}", count_jobs(done)), notes)
 }
 
-type Done = Result<Option<String>, String>;
-
-async fn settle(
-    board: &dyn Board,
-    task: &Task,
-    outcome: Outcome,
-    remark: Remark,
-) -> board::Result<Vec<Done>> {
-    let seen: Vec<_> = task.jobs.iter().collect();
-    let answers = by_force(board, &seen, &outcome, remark).await?;
-    let answers = seen.iter().zip(answers);
-    Ok(answers
-        .map(|(entry, answer)| match answer {
-            Ok(settled) => Ok(settled.forgotten.map(|why| problem(entry, &why))),
-            Err(error) => Err(problem(entry, &chain(&error))),
-        })
-        .collect())
-}
-
-async fn retry(board: &dyn Board, jobs: &[Entry], remark: &Remark) -> board::Result<Vec<Done>> {
-    let now = Utc::now();
-    let judge = |entry: &Entry| match entry.origin() {
-        Origin::Here => retry::judge(entry, now, false)
+fn why_not_retried(entry: &Entry) -> Option<String> {
+    match entry.origin() {
+        Origin::Here => retry::judge(entry, Utc::now(), false)
             .err()
             .map(|error| chain(&error)),
         _ => Some("the board of this job is unknown; use `jobboard retry UUID`".to_owned()),
-    };
-    let refused: Vec<_> = jobs.iter().map(judge).collect();
-    let fit = jobs
-        .iter()
-        .zip(&refused)
-        .filter(|(_, refused)| refused.is_none());
-    let fit: Vec<_> = fit
-        .map(|(entry, _)| retry::again(entry, false, Some(remark.clone())))
-        .collect();
-    let mut answers = board.restore(&fit).await?.into_iter();
-    let answers = jobs.iter().zip(refused).map(|(entry, refused)| {
-        let why = refused.or_else(|| answers.next()?.err().map(|error| chain(&error)));
-        why.map_or(Ok(None), |why| Err(problem(entry, &why)))
-    });
-    Ok(answers.collect())
+    }
 }
 
-async fn pause(board: &dyn Board, task: &Task, remark: Remark) -> TaskStage {
+async fn pause(board: &dyn Board, task: &Task, who: &Owner) -> TaskStage {
     let (_, past) = task.operation.words();
+    let remark = Remark::now(past, &who.text(), None);
     let (mut done, mut notes) = (Vec::new(), Vec::new());
     for names in &task.names {
         let answer = match task.operation {

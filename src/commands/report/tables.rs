@@ -4,21 +4,31 @@ use super::{
     facts::Facts,
     lanes::{Lane, RunOutcome},
     measure::{Bucket, Percentiles, trimmed},
-    words::{self, grouped, seconds},
+    words::{self, More, grouped, seconds},
 };
 use crate::{
     commands::status::{NAMES, OWNERS, name_cells, owner_cells},
-    diagnosis::Standing,
+    diagnosis::{ByName, ByOwner, Standing},
     duration,
     output::{Cell, Column, Fit, NOTHING, Tone, short},
     problem::Code,
 };
 
+#[derive(Default)]
 pub(super) struct Table {
     pub(super) title: &'static str,
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
+    /// The bar of each row on a page.
+    pub(super) bars: Vec<Vec<Part>>,
+    pub(super) more: Omitted,
 }
+
+/// The rows that a table or a list leaves out: their number, their kind, and the command that lists all.
+pub(super) type Omitted = (More, &'static str, &'static str);
+
+/// A part of a bar: its class, its meaning, and its number.
+pub(super) type Part = (&'static str, &'static str, u64);
 
 pub(super) struct Count {
     pub(super) name: &'static str,
@@ -49,6 +59,7 @@ impl Table {
             title,
             columns: columns.collect(),
             rows: rows.collect(),
+            ..Self::default()
         }
     }
 }
@@ -130,19 +141,28 @@ impl Facts {
 
     pub(super) fn names_table(&self) -> Table {
         let rows = self.names.iter().map(|it| name_cells(it, self.at));
+        let bar = |it: &ByName| {
+            let unclaimed = ("rect.unclaimed", "unclaimed", it.unclaimed);
+            vec![unclaimed, ("rect.claimed", "claimed", it.claimed)]
+        };
         Table {
             title: "Most frequent job names; `failed` counts jobs with at least one failed attempt",
             columns: NAMES.to_vec(),
             rows: rows.collect(),
+            bars: self.names.iter().map(bar).collect(),
+            more: (self.more_names, "names", "list --count --by name"),
         }
     }
 
     pub(super) fn owners_table(&self) -> Table {
         let rows = self.owners.iter().map(|it| owner_cells(it, self.at));
+        let bar = |it: &ByOwner| vec![("rect.claimed", "claimed", it.claims)];
         Table {
             title: "Owners with the most claims, their next expiry, and claims without expiry",
             columns: OWNERS.to_vec(),
             rows: rows.collect(),
+            bars: self.owners.iter().map(bar).collect(),
+            more: (self.more_owners, "owners", "list --count --by owner"),
         }
     }
 
@@ -154,7 +174,10 @@ impl Facts {
             cells.map(Cell::new).into()
         });
         let columns = ["#failures", "#jobs", "#last", "how"];
-        Table::new("Failures by cause", &columns, rows)
+        Table {
+            more: (self.more_failures, "kinds of failures", ""),
+            ..Table::new("Failures by cause", &columns, rows)
+        }
     }
 
     pub(super) fn course_table(&self) -> Table {
@@ -188,7 +211,10 @@ impl Facts {
         });
         let title = "Jobs in the history by conductor or owner";
         let columns = ["by", "#finished", "#failed", "#failed attempts", "#running"];
-        Table::new(title, &columns, rows)
+        Table {
+            more: (self.timeline.more, "conductors and owners", ""),
+            ..Table::new(title, &columns, rows)
+        }
     }
 
     pub(super) fn runs_table(&self) -> Table {

@@ -3,8 +3,8 @@
 use super::{
     facts::Facts,
     measure::{KINDS, trimmed},
-    tables::{Histogram, Table},
-    words::{self, More},
+    tables::{Histogram, Omitted, Table},
+    words,
 };
 use crate::{
     commands::parts::problems,
@@ -30,7 +30,7 @@ impl Report for Facts {
         for problem in &self.problems {
             problems::print(problem, self.at, page);
         }
-        more(page, self.more_problems, "problems", "doctor");
+        more(page, (self.more_problems, "problems", "doctor"));
         for what in &self.unseen {
             page.fact("not checked", what);
         }
@@ -44,14 +44,11 @@ impl Report for Facts {
         for pause in &self.pauses {
             page.fact("paused", pause.to_string());
         }
-        more(page, self.more_pauses, "pauses", "resume");
+        more(page, (self.more_pauses, "pauses", "resume"));
         self.histograms().iter().for_each(|it| histogram(page, it));
         table(page, self.names_table());
-        more(page, self.more_names, "names", "list --count --by name");
         table(page, self.owners_table());
-        more(page, self.more_owners, "owners", "list --count --by owner");
         table(page, self.failures_table());
-        more(page, self.more_failures, "kinds of failures", "");
         self.past(page);
     }
 }
@@ -82,7 +79,6 @@ impl Facts {
             ));
         }
         table(page, self.lanes_table());
-        more(page, self.timeline.more, "conductors and owners", "");
     }
 }
 
@@ -95,9 +91,10 @@ fn bars(counts: impl Iterator<Item = u64> + Clone) -> String {
 
 fn table(page: &mut Page, table: Table) {
     page.table(&table.columns, table.rows.into_iter());
+    more(page, table.more);
 }
 
-fn more(page: &mut Page, count: More, what: &str, command: &str) {
+fn more(page: &mut Page, (count, what, command): Omitted) {
     if count.count > 0 {
         page.more(format!("{count} more {what}"), command);
     }

@@ -4,7 +4,7 @@ use super::{Facts, figure, legend, more, numbers, shown, svg, table, words};
 use crate::{
     commands::report::{
         measure::Bucket,
-        tables::{Count, Histogram},
+        tables::{Count, Histogram, Part, Table},
     },
     output::{Html, list, tag},
     problem::Code,
@@ -26,7 +26,7 @@ pub(super) fn counts(facts: &Facts) -> Html {
     let tiles = list("dl.tiles", facts.counts().iter().map(tile));
     let pauses = facts.pauses.iter().map(|it| shown(&it.to_string(), 300));
     let pauses: Html = pauses.map(|it| tag("p", &[&it])).collect();
-    let more = more(facts.more_pauses, "pauses", "jobboard resume");
+    let more = more((facts.more_pauses, "pauses", "resume"));
     Html::of(&[&drawn, &tiles, &pauses, &more])
 }
 
@@ -76,40 +76,26 @@ fn histogram(of: &Histogram<'_>, label: svg::Label) -> Html {
 }
 
 pub(super) fn names(facts: &Facts) -> Html {
-    let Some(most) = facts.names.iter().map(|it| it.jobs).max() else {
-        return tag("p", &[&"No jobs."]);
-    };
-    let bars = facts.names.iter().map(|it| {
-        let parts = [
-            ("rect.unclaimed", it.unclaimed),
-            ("rect.claimed", it.claimed),
-        ];
-        svg::bar(&parts, most)
-    });
-    let mut html = table(&facts.names_table(), &bars.collect::<Vec<_>>());
-    html.add(&legend(&[
-        ("rect.unclaimed", "unclaimed"),
-        ("rect.claimed", "claimed"),
-    ]));
-    html.add(&more(
-        facts.more_names,
-        "names",
-        "jobboard list --count --by name",
-    ));
-    html
+    ranking(&facts.names_table(), "No jobs.")
 }
 
 pub(super) fn owners(facts: &Facts) -> Html {
-    let Some(most) = facts.owners.iter().map(|it| it.claims).max() else {
-        return tag("p", &[&"No job is claimed."]);
+    ranking(&facts.owners_table(), "No job is claimed.")
+}
+
+/// A table with a bar in each row; the first row is the highest.
+fn ranking(of: &Table, none: &str) -> Html {
+    let parts = |bar: &Vec<Part>| bar.iter().map(|(class, _, count)| (*class, *count)).collect::<Vec<_>>();
+    let most = of.bars.iter().map(|bar| bar.iter().map(|(.., count)| count).sum()).max();
+    let Some(most) = most else {
+        return tag("p", &[&none]);
     };
-    let bars = facts.owners.iter();
-    let bars = bars.map(|it| svg::bar(&[("rect.claimed", it.claims)], most));
-    let mut html = table(&facts.owners_table(), &bars.collect::<Vec<_>>());
-    html.add(&more(
-        facts.more_owners,
-        "owners",
-        "jobboard list --count --by owner",
-    ));
+    let bars = of.bars.iter().map(|it| svg::bar(&parts(it), most));
+    let mut html = table(of, &bars.collect::<Vec<_>>());
+    let marks: Vec<_> = of.bars[0].iter().map(|(class, meaning, _)| (*class, *meaning)).collect();
+    if marks.len() > 1 {
+        html.add(&legend(&marks));
+    }
+    html.add(&more(of.more));
     html
 }

@@ -17,7 +17,7 @@ pub(super) fn problems(facts: &Facts) -> Html {
         return tag("p", &[&"No problems found."]);
     }
     let mut html = list("ol.findings", facts.problems.iter().map(problem));
-    html.add(&more(facts.more_problems, "problems", "jobboard doctor"));
+    html.add(&more((facts.more_problems, "problems", "doctor")));
     html
 }
 
@@ -87,7 +87,7 @@ pub(super) fn failures(facts: &Facts) -> Html {
     let rule = "Failures are grouped by exit code or signal and last line of output, ignoring \
         numbers (#), ids (H) and quoted text. The board keeps the last three failures of each job.";
     let all = facts.failures.iter().map(|it| failure(facts, it, most));
-    let more = more(facts.more_failures, "kinds of failures", "");
+    let more = more((facts.more_failures, "kinds of failures", ""));
     Html::of(&[&tag("p.soft", &[&rule]), &list("ol.failures", all), &more])
 }
 

@@ -13,8 +13,8 @@ use chrono::{DateTime, Utc};
 use super::{
     facts::Facts,
     svg,
-    tables::Table,
-    words::{self, More},
+    tables::{Omitted, Table},
+    words,
 };
 use crate::output::{Cell, Column, Fit, Html, NOTHING, Text, Tone, element, list, rfc3339, tag};
 
@@ -187,14 +187,13 @@ fn legend(marks: &[(&'static str, &'static str)]) -> Html {
 }
 
 /// Notes that rows are missing, and the command that lists all.
-fn more(more: More, what: &str, command: &str) -> Html {
+fn more((more, what, command): Omitted) -> Html {
+    if more.count == 0 {
+        return Html::default();
+    }
     let command = match command {
         "" => Html::default(),
-        command => Html::of(&[&": ", &code(command), &" lists all"]),
+        command => Html::of(&[&": ", &code(&format!("jobboard {command}")), &" lists all"]),
     };
-    let more_told = format!("And {more} more {what}");
-    list(
-        "p.soft",
-        (more.count > 0).then(|| Html::of(&[&more_told, &command, &"."])),
-    )
+    tag("p.soft", &[&format!("And {more} more {what}"), &command, &"."])
 }

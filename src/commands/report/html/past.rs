@@ -77,8 +77,8 @@ fn timeline(facts: &Facts) -> Html {
     let marks = marks.into_iter().filter(|(.., is_there)| *is_there);
     let marks: Vec<_> = marks.map(|(mark, meaning, _)| (mark, meaning)).collect();
     html.add(&legend(&marks));
-    html.add(&table(&facts.lanes_table(), &[]));
-    html.add(&more(timeline.more, "conductors and owners", ""));
+    let sums = facts.lanes_table();
+    html.add(&table(&sums, &[])).add(&more(sums.more));
     let runs = table(&facts.runs_table(), &[]);
     html.add(&folded("details.long", ("All runs", TITLE), &runs));
     figure("figure.wide", (TITLE, &remark), &html)
