@@ -95,6 +95,14 @@ pub(crate) fn between(from: DateTime<Utc>, to: DateTime<Utc>) -> String {
     brief((to - from).to_std().unwrap_or_default())
 }
 
+/// Writes the distance from now: `3m ago`, or `in 3m` for a time in the future.
+pub(crate) fn from_now(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    match (now - time).to_std() {
+        Ok(ago) => format!("{} ago", brief(ago)),
+        Err(_) => format!("in {}", between(now, time)),
+    }
+}
+
 /// Writes a duration for a table: its longest unit, and the next one while it matters.
 ///
 /// Rounds down: `59s`, `1m30s`, `12m`, `2d4h`. Only durations under a second show milliseconds.

@@ -7,7 +7,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use futures_util::TryStreamExt;
 use serde::Serialize;
 
-use super::parts::unused;
+use super::parts::notes;
 use crate::{
     board::{self, Board, BoardError, Detail, Order, Query, Which},
     context::Context,
@@ -308,7 +308,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
         };
     }
     if seen.is_empty() {
-        unused::say_none(ctx, &*board, "no conductor is running", false).await?;
+        notes::note_empty(ctx, &*board, "no conductor is running", false).await?;
     }
     let mut rows = ctx.out.rows(COLUMNS);
     seen.iter().try_for_each(|it| rows.push(it))?;

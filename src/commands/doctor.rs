@@ -4,7 +4,7 @@ mod fix;
 mod report;
 
 use self::report::{Check, Diagnosis};
-use super::parts::{unused, words::Words};
+use super::parts::{notes, words::Words};
 use crate::{
     board::Board,
     context::{Consent, Context},
@@ -154,7 +154,7 @@ async fn diagnose(
     groups.retain(|group| *group != Group::Octavia || is_of_octavia);
     let mut checkup = examine(ctx, board, &groups, None).await?;
     if let Some(health) = &checkup.health {
-        unused::note_if_unused(ctx, board, health);
+        notes::note_if_unused(ctx, board, health);
     }
     checkup.problems.retain(|it| args.wants(it.code));
     Ok(Diagnosis::new(

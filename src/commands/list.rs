@@ -15,7 +15,7 @@ use futures_util::{
 use self::sort::ListOrder;
 use super::{
     bulk::shared_trash::SharedArgs,
-    parts::{octavia::AboutArgs, peers, unused, words::Words},
+    parts::{octavia::AboutArgs, notes, words::Words},
 };
 use crate::{
     board::{
@@ -231,10 +231,10 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         ));
     }
     if args.shelf() == Shelf::Past {
-        peers::remark(ctx, &*board);
+        notes::remark_on_peers(ctx, &*board);
     }
     match seen {
-        0 => unused::say_none(ctx, &*board, args.nothing(), args.skips_trash()).await,
+        0 => notes::note_empty(ctx, &*board, args.nothing(), args.skips_trash()).await,
         _ => Ok(()),
     }
 }

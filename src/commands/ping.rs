@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::bulk::shared_trash::SharedArgs;
+use super::{bulk::shared_trash::SharedArgs, parts::notes::note_if_unused};
 use crate::{
     context::Context,
     exit::chain,
@@ -57,10 +57,7 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
     let start = Instant::now();
     let health = board.health().await.with_context(trying)?;
     let round_trip = start.elapsed();
-    if !health.is_used {
-        ctx.out
-            .note(format!("no job was ever posted on {}", board.name()));
-    }
+    note_if_unused(ctx, &*board, &health);
     if let Some(warning) = health.warning {
         ctx.out.note(warning);
     }

@@ -5,7 +5,7 @@ use chrono::Utc;
 
 use super::{
     bulk::references::references_or_names,
-    parts::{octavia::AboutArgs, peers},
+    parts::{octavia::AboutArgs, notes},
 };
 use crate::{
     board::{Board, BoardError, BoardExt, JobRef},
@@ -52,9 +52,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         .with_context(|| ctx.trying("show", "the jobs"))?;
     let is_unknown = |found: &Result<_, _>| matches!(found, Err(BoardError::NoSuchJob));
     if found.iter().any(is_unknown) {
-        peers::note(ctx, &*board);
+        notes::note_peers(ctx, &*board);
     } else if found.iter().flatten().any(is_past) {
-        peers::remark(ctx, &*board);
+        notes::remark_on_peers(ctx, &*board);
     }
     let total = found.len();
     let mut entries = Vec::new();

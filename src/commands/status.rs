@@ -5,16 +5,16 @@ mod screen;
 mod tests;
 
 use anyhow::Context as _;
-use chrono::{DateTime, SubsecRound, Utc};
+use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
 use self::screen::Status;
 pub(super) use self::screen::{NAMES, OWNERS, ended, name_cells, owner_cells};
-use super::parts::{peers, unused};
+use super::parts::notes;
 use crate::{
     board::{Board, BoardError, Detail, Query},
     context::Context,
-    diagnosis::{Departures, Snapshot, Survey, apart, octavia_expiry},
+    diagnosis::{Departures, Survey, apart, surroundings},
     job::Shelf,
 };
 
@@ -38,13 +38,12 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     let board = ctx.board()?;
     let trying = || ctx.trying("read", "the board");
     let health = board.health().await.with_context(trying)?;
-    unused::note_if_unused(ctx, &*board, &health);
+    notes::note_if_unused(ctx, &*board, &health);
     if let Some(warning) = &health.warning {
         ctx.out.note(warning);
     }
-    let now = Utc::now().trunc_subsecs(6);
-    let snapshot = Snapshot::read(&*board, octavia_expiry(ctx), now).await;
-    let snapshot = snapshot.with_context(trying)?;
+    let snapshot = surroundings(ctx, &*board).await?;
+    let now = snapshot.now;
     let survey = Survey::take(&*board, snapshot).await.with_context(trying)?;
     let past = past(&*board, now, ctx.config.history.value).await;
     let (past, history_problem) = apart(past).with_context(trying)?;
@@ -54,10 +53,10 @@ pub(crate) async fn run(ctx: &mut Context, args: StatusArgs) -> anyhow::Result<(
     for what in unseen.chain(survey.snapshot.unseen.iter().cloned()) {
         ctx.out.note(format!("warning: cannot read {what}"));
     }
-    let board_name = board.name().to_owned();
-    let status = Status::new(board_name, &health, survey, (past, history_problem));
-    ctx.out.report(&status.on(&ctx.program()))?;
-    peers::remark(ctx, &*board);
+    let names = (board.name().to_owned(), ctx.program());
+    let status = Status::new(names, &health, survey, (past, history_problem));
+    ctx.out.report(&status)?;
+    notes::remark_on_peers(ctx, &*board);
     Ok(())
 }
 

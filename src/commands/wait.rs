@@ -12,7 +12,7 @@ use serde_json::json;
 use self::outcomes::{BadEnds, outcomes};
 use super::{
     bulk::{references::references, report::Done},
-    parts::unused,
+    parts::notes,
     show,
 };
 use crate::{
@@ -271,7 +271,7 @@ async fn look_up(
         .iter()
         .any(|it| matches!(it, Err(BoardError::NoSuchJob)))
     {
-        unused::say_if_unused(ctx, board).await?;
+        notes::is_unused(ctx, board).await?;
     }
     let (mut jobs, is_any_there) = (Vec::new(), found.iter().any(Result::is_ok));
     for (wanted, found) in wanted.iter().zip(found) {

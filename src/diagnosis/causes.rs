@@ -1,10 +1,18 @@
-//! Causes: jobs with the same code and the same subject are one problem.
+//! Causes: jobs with the same code and the same subject are one problem, which a selector can choose.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use regex::Regex;
 
+use super::Snapshot;
 use crate::{
+    glob::translate,
     job::{Entry, Owner, octavia},
     problem::{Code, Example},
 };
@@ -147,4 +155,65 @@ fn example(entry: &Entry, since: Option<DateTime<Utc>>) -> Example {
         name: title.unwrap_or_else(|| entry.name().into_owned()),
         since,
     }
+}
+
+/// `CODE`, or `CODE=CAUSE` with a glob for the cause.
+#[derive(Debug, Clone)]
+pub(crate) struct ProblemSelector {
+    pub(crate) code: Code,
+    cause: Option<Regex>,
+}
+
+impl FromStr for ProblemSelector {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (code, cause) = match text.split_once('=') {
+            Some((code, cause)) => (code, Some(cause)),
+            None => (text, None),
+        };
+        let known = code.parse().ok().filter(|code: &Code| code.is_problem());
+        let code = known.ok_or("`jobboard doctor --list` lists the codes")?;
+        let regex = |cause: &str| {
+            Regex::new(&translate(cause).map_err(|error| error.to_string())?)
+                .map_err(|error| error.to_string())
+        };
+        Ok(Self {
+            code,
+            cause: cause.map(regex).transpose()?,
+        })
+    }
+}
+
+impl ProblemSelector {
+    pub(crate) fn is_of(&self, entry: &Entry, snapshot: &Snapshot) -> bool {
+        let judged = snapshot.judge(entry);
+        if self.code == Code::NotRenewed {
+            // A second look would be needed to know.
+            return judged.pause.is_some();
+        }
+        judged.causes().any(|cause| self.fits(cause))
+    }
+
+    pub(super) fn fits(&self, cause: &Cause) -> bool {
+        let texts = || [cause.about.to_string(), cause.about.exact()];
+        let fits = |glob: &Regex| texts().iter().any(|text| glob.is_match(text));
+        cause.code == self.code && self.cause.as_ref().is_none_or(fits)
+    }
+}
+
+/// Keeps the most frequent values in bounded memory: drops the rarest beyond twice as many, and returns whether it did.
+pub(super) fn keep_most<K: Ord, V>(
+    all: &mut BTreeMap<K, V>,
+    most: usize,
+    count: impl Fn(&V) -> u64,
+) -> bool {
+    if all.len() <= 2 * most {
+        return false;
+    }
+    let mut counts: Vec<_> = all.values().map(&count).collect();
+    counts.sort_unstable_by_key(|count| Reverse(*count));
+    let least = counts[most];
+    all.retain(|_, of| count(of) > least);
+    true
 }

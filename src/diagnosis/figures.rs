@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer};
 
-use super::{Snapshot, holder::Holder, top::keep_most};
+use super::{Snapshot, causes::keep_most, holder::Holder};
 use crate::{
     duration,
     job::{Departure, Entry, Holding, Job, Lease, Owner, State},

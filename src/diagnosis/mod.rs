@@ -10,7 +10,6 @@ mod judge;
 mod local;
 mod octavia;
 mod problems;
-mod selector;
 mod sentence;
 mod signature;
 mod snapshot;
@@ -18,10 +17,9 @@ mod survey;
 mod taker;
 #[cfg(test)]
 mod tests;
-mod top;
 
 pub(crate) use self::{
-    causes::{About, Cause},
+    causes::{About, Cause, ProblemSelector},
     checkup::{Checkup, examine, octavia_expiry, surroundings},
     explain::{Case, Explanation},
     figures::{ByName, ByOwner, Departures, Figures, Standing, age},
@@ -29,7 +27,6 @@ pub(crate) use self::{
         Holder, Recheck, has_died, has_mover_ended, is_copy_of_move, is_of_broken_move, is_silent,
     },
     judge::{Judged, SKEW, is_exhausted},
-    selector::ProblemSelector,
     signature::{Alike, Sample, Signatures, signature},
     snapshot::{Snapshot, apart},
     survey::{Survey, Surveyor},

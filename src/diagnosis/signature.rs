@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use regex::{Captures, Regex};
 use serde::Serialize;
 
-use super::top::keep_most;
+use super::causes::keep_most;
 use crate::{
     job::{Failure, History, Job},
     output::ends,

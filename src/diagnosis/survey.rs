@@ -6,11 +6,10 @@ use futures_util::TryStreamExt;
 
 use super::{
     About, Cause, Snapshot,
-    causes::Cases,
+    causes::{Cases, keep_most},
     figures::{ByName, ByOwner, Figures, Tally},
     holder::{Recheck, is_silent},
     judge::{Judged, ahead},
-    top::keep_most,
 };
 use crate::{
     board::{Board, BoardError, Detail, Query},

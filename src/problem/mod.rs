@@ -147,10 +147,7 @@ impl Problem {
     ) -> Self {
         self.evidence.extend(time.map(|time| Evidence {
             what: what.to_owned(),
-            value: match (now - time).to_std() {
-                Ok(ago) => format!("{} ago", duration::brief(ago)),
-                Err(_) => format!("in {}", duration::between(now, time)),
-            },
+            value: duration::from_now(time, now),
             at: Some(time),
         }));
         self

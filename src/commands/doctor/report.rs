@@ -107,15 +107,14 @@ impl Diagnosis {
     fn headline(&self, page: &mut Page) {
         let wrong = self.problems.iter().filter(|it| it.is_wrong()).count();
         let notes = self.problems.len() - wrong;
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
         let wrong = match wrong {
             0 => "no problems".to_owned(),
-            1 => "1 problem".to_owned(),
-            wrong => format!("{wrong} problems"),
+            wrong => format!("{wrong} problem{}", plural(wrong)),
         };
         let notes = match notes {
             0 => String::new(),
-            1 => ", 1 note".to_owned(),
-            notes => format!(", {notes} notes"),
+            notes => format!(", {notes} note{}", plural(notes)),
         };
         let line = page.sentence(2).add(Tone::Strong, &self.board);
         let only = match self.only.as_str() {

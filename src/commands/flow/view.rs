@@ -127,10 +127,7 @@ impl Report for FlowView<'_> {
         let times = [("posted", flow.created), ("updated", flow.updated)];
         for (name, time) in times {
             if let Some(time) = time {
-                let when = match (self.now - time).to_std() {
-                    Ok(ago) => format!("{} ago", duration::brief(ago)),
-                    Err(_) => format!("in {}", duration::between(self.now, time)),
-                };
+                let when = duration::from_now(time, self.now);
                 page.fact(name, format!("{} ({when})", rfc3339(time)));
             }
         }

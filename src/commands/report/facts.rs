@@ -72,9 +72,7 @@ impl Facts {
             wrong => format!("{wrong} problems found."),
         }
     }
-}
 
-impl Facts {
     /// Masks and shortens the texts of other authors.
     pub(super) fn guarded(mut self) -> Self {
         for pause in &mut self.pauses {

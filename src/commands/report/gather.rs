@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, Detail, Query},
-    commands::parts::unused::note_if_unused,
+    commands::parts::notes::note_if_unused,
     context::Context,
     diagnosis::{
         Checkup, Departures, Signatures, Snapshot, Survey, Surveyor, apart, examine, is_exhausted,
@@ -280,38 +280,27 @@ pub(super) async fn gather(
     drop((entries, read));
     let survey = surveyor.finish(board).await.with_context(trying)?;
     let conductors: Vec<_> = survey.snapshot.conductors().cloned().collect();
-    let facts = Facts {
+    let mut facts = Facts {
         board: board.name().to_owned(),
         server: health.server.clone(),
         trashed: health.trashed,
         unseen,
         ..gathered.into_facts(&conductors)
     };
-    let facts = facts.with_history(is_past_seen);
+    if !is_past_seen {
+        (facts.history, facts.remembered) = (None, None);
+    }
     // The databases of Octavia are not read.
     let groups: Vec<_> = (Group::ALL.iter().copied())
         .filter(|group| *group != Group::Octavia)
         .collect();
-    let checkup = examine(ctx, board, &groups, Some(survey)).await?;
-    let problems = checkup
-        .problems
-        .iter()
-        .cloned()
-        .map(|it| it.on(&ctx.program()));
-    let problems = problems.collect();
+    let mut checkup = examine(ctx, board, &groups, Some(survey)).await?;
+    let (problems, program) = (std::mem::take(&mut checkup.problems), ctx.program());
+    let problems = problems.into_iter().map(|it| it.on(&program)).collect();
     Ok(facts.diagnosed(checkup, problems).guarded())
 }
 
 impl Facts {
-    /// Drops the history if it could not be read.
-    fn with_history(self, is_seen: bool) -> Self {
-        Self {
-            history: self.history.filter(|_| is_seen),
-            remembered: self.remembered.filter(|_| is_seen),
-            ..self
-        }
-    }
-
     /// Adds the problems and gaps that `doctor` finds, and the counts.
     pub(super) fn diagnosed(mut self, checkup: Checkup, mut problems: Vec<Problem>) -> Self {
         let gaps = checkup.unseen.into_iter().map(|(_, what)| what);

@@ -7,7 +7,7 @@ use crate::{
     board::Health,
     commands::parts::problems::{CODE, tone},
     diagnosis::{ByName, ByOwner, Departures, Figures, Standing, Survey},
-    duration,
+    duration::{between, brief},
     job::Pause,
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, count_jobs},
     problem::{Code, Severity},
@@ -46,7 +46,7 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn new(
-        board: String,
+        (board, program): (String, Suggestion),
         health: &Health,
         survey: Survey,
         (history, history_problem): (Option<Departures>, Option<String>),
@@ -67,18 +67,8 @@ impl Status {
             figures: survey.figures,
             names: survey.names,
             owners: survey.owners,
-            program: Suggestion::default(),
+            program,
         }
-    }
-
-    /// Completes the commands with the start of our commands.
-    pub(super) fn on(mut self, program: &Suggestion) -> Self {
-        self.program = program.clone();
-        self
-    }
-
-    fn age(&self, time: DateTime<Utc>) -> String {
-        age(self.now, time)
     }
 
     /// Writes the lines above the tables.
@@ -89,7 +79,7 @@ impl Status {
             count => format!(", {count} {what}"),
         };
         let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.in_words(self.now));
-        let lately = self.history.as_ref().map(|past| self.age(past.since));
+        let lately = self.history.as_ref().map(|past| between(past.since, self.now));
         let lately = format!("last {}", lately.unwrap_or_default());
         let conductors = self.conductors.map(|count| match count {
             0 => "none".to_owned(),
@@ -155,7 +145,7 @@ pub(crate) fn name_cells(named: &ByName, now: DateTime<Utc>) -> Vec<Cell> {
         Cell::new(named.unclaimed.to_string()),
         Cell::new(named.claimed.to_string()),
         wrong(named.failed),
-        cell(named.oldest.map(|time| age(now, time))),
+        cell(named.oldest.map(|time| between(time, now))),
     ]
 }
 
@@ -183,18 +173,14 @@ pub(crate) fn owner_cells(owned: &ByOwner, now: DateTime<Utc>) -> Vec<Cell> {
     vec![
         owner.map_or_else(unreadable, |owner| Cell::new(owner.text())),
         Cell::new(owned.claims.to_string()),
-        cell(owned.held_since.map(|time| age(now, time))),
-        cell(owned.expires_in.map(duration::brief)),
+        cell(owned.held_since.map(|time| between(time, now))),
+        cell(owned.expires_in.map(brief)),
         wrong(owned.claim_never_expires),
         match owned.is_dead {
             true => Cell::toned(Tone::Bad, "dead"),
             false => cell(owned.conductor.clone()),
         },
     ]
-}
-
-fn age(now: DateTime<Utc>, time: DateTime<Utc>) -> String {
-    duration::between(time, now)
 }
 
 fn cell(text: Option<String>) -> Cell {

@@ -73,7 +73,7 @@ fn holders() -> Vec<ByOwner> {
 
 fn night() -> Status {
     let names = (0..12).map(|at| named(&format!("job-{at}"), 12 - at, at % 2));
-    let status = Status {
+    Status {
         board: "redis://h7:6379/0?namespace=octavia".to_owned(),
         server: "Redis 7.0.15".to_owned(),
         figures: Figures {
@@ -109,11 +109,9 @@ fn night() -> Status {
             .chain(names)
             .collect(),
         owners: holders(),
-        program: Suggestion::default(),
+        program: Suggestion::of("jobboard --board").with(["night shift"]),
         now: now(),
-    };
-    let program = Suggestion::of("jobboard --board").with(["night shift"]);
-    status.on(&program)
+    }
 }
 
 fn shown(status: &Status, size: Option<(usize, usize)>) -> String {

@@ -19,7 +19,7 @@ use self::{
     replay::{ReplayedEvents, past_events},
 };
 use super::{
-    parts::{octavia::AboutArgs, under_claim, unused},
+    parts::{octavia::AboutArgs, under_claim, notes},
     wait,
 };
 use crate::{
@@ -225,7 +225,7 @@ impl WatchSession<'_> {
                     count_jobs(health.jobs),
                     health.trashed
                 ));
-                unused::note_if_unused(ctx, self.board, &health);
+                notes::note_if_unused(ctx, self.board, &health);
                 Ok(())
             }
             // The stream is about to report the same error.

@@ -1,4 +1,4 @@
-//! Warns about a board without records: its name may be wrong.
+//! Notes on boards without records, whose name may be wrong, and on boards that Python services share.
 
 use anyhow::Context as _;
 
@@ -9,8 +9,10 @@ use crate::{
     suggest::Suggestion,
 };
 
+const UNSEEN: &str = "jobs that Python services end on this board are not in the history";
+
 /// Notes that a listing is empty, and whether the skipped trash has jobs.
-pub(crate) async fn say_none(
+pub(crate) async fn note_empty(
     ctx: &Context,
     board: &dyn Board,
     what: &str,
@@ -30,7 +32,7 @@ pub(crate) async fn say_none(
 }
 
 /// Distinguishes an empty board from one that never existed, such as a misspelt one.
-pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<bool> {
+pub(crate) async fn is_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<bool> {
     Ok(!look(ctx, board).await?.is_used)
 }
 
@@ -45,5 +47,19 @@ pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) 
     if !health.is_used {
         ctx.out
             .note(format!("no job was ever posted on {}", board.name()));
+    }
+}
+
+/// Notes which ended jobs the history of a shared board lacks.
+pub(crate) fn remark_on_peers(ctx: &Context, board: &dyn Board) {
+    if board.capabilities().has_peers() && ctx.out.format() == Format::Table {
+        ctx.out.remark(UNSEEN);
+    }
+}
+
+/// Notes why a job may not be found.
+pub(crate) fn note_peers(ctx: &Context, board: &dyn Board) {
+    if board.capabilities().has_peers() {
+        ctx.out.note(UNSEEN);
     }
 }
