@@ -11,8 +11,8 @@ use chrono::{SubsecRound, Utc};
 use futures_util::TryStreamExt;
 
 use self::{
-    metric::{Measured, Metric},
-    verdict::{Remark, Threshold, Thresholds, Verdict},
+    metric::{BoardMeasures, Metric},
+    verdict::{CheckFinding, CheckVerdict, Threshold, Thresholds},
 };
 use super::parts::words::Words;
 use crate::{
@@ -108,7 +108,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
     }
 }
 
-async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Result<Verdict> {
+async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Result<CheckVerdict> {
     let trying = || ctx.trying("check", "the board");
     // The first exchange also connects.
     board.health().await.with_context(trying)?;
@@ -147,7 +147,7 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         .into_iter()
         .filter(|it| it.code.group() == Group::Jobs);
     let problems = peers.chain(server).collect();
-    let measured = Measured {
+    let measured = BoardMeasures {
         trashed,
         conductors: (survey.snapshot.sees_conductors)
             .then(|| survey.snapshot.alive().count() as u64),
@@ -168,8 +168,8 @@ fn judge(
     ctx: &Context,
     args: &CheckArgs,
     board: &str,
-    (measured, health, problems): (&Measured, &Health, Vec<Problem>),
-) -> Verdict {
+    (measured, health, problems): (&BoardMeasures, &Health, Vec<Problem>),
+) -> CheckVerdict {
     let command = |(command, is_filtered): (Suggestion, bool)| {
         let filters = args.filter.iter().filter(|_| is_filtered);
         let filters = filters.flat_map(|it| ["--filter".to_owned(), it.to_string()]);
@@ -209,12 +209,14 @@ fn judge(
         .chain(unseen);
     let others = others.filter(|_| is_usual);
     remarks.extend(others.map(|what| (PluginState::Warning, what, Suggestion::of("ping"))));
-    let remarks = remarks.into_iter().map(|(state, summary, look)| Remark {
-        summary,
-        state,
-        command: command((look, false)),
-    });
-    Verdict::new(board, measured, &thresholds, remarks.collect(), command)
+    let remarks = remarks
+        .into_iter()
+        .map(|(state, summary, look)| CheckFinding {
+            summary,
+            state,
+            command: command((look, false)),
+        });
+    CheckVerdict::new(board, measured, &thresholds, remarks.collect(), command)
 }
 
 async fn trashed(

@@ -32,7 +32,7 @@ pub(crate) struct ConductorsArgs {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Seen {
+pub(super) struct ListedConductor {
     #[serde(flatten)]
     conductor: Conductor,
     last_seen: Option<DateTime<Utc>>,
@@ -41,7 +41,7 @@ pub(super) struct Seen {
     now: DateTime<Utc>,
 }
 
-impl Seen {
+impl ListedConductor {
     pub(super) fn new(conductor: Conductor, now: DateTime<Utc>) -> Self {
         Self {
             last_seen: conductor
@@ -83,7 +83,6 @@ impl Seen {
         ]
     }
 
-    /// Words the running jobs, the longest first.
     fn doing(&self) -> String {
         let told = &self.conductor.told;
         let course = match told.course {
@@ -107,7 +106,7 @@ impl Seen {
     }
 }
 
-impl Record for Seen {
+impl Record for ListedConductor {
     fn fields(&self) -> Vec<String> {
         let seen = self.last_seen.map_or_else(String::new, rfc3339);
         let [name, host, pid, _, running, slots, done, failed, doing] = self.texts();
@@ -127,7 +126,7 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("doing", Fit::Shrinks),
 ];
 
-impl Row for Seen {
+impl Row for ListedConductor {
     fn cells(&self) -> Vec<Cell> {
         let cells = self.texts().into_iter().zip(COLUMNS);
         let cell = |(text, column): (String, &Column)| match (text.as_str(), &*column.title) {
@@ -140,7 +139,7 @@ impl Row for Seen {
     }
 }
 
-impl Report for Seen {
+impl Report for ListedConductor {
     fn human(&self, page: &mut Page) {
         let (conductor, told) = (&self.conductor, &self.conductor.told);
         page.line().add(Tone::Strong, &conductor.name);
@@ -186,7 +185,7 @@ impl Report for Seen {
     }
 }
 
-impl Seen {
+impl ListedConductor {
     fn jobs(&self, page: &mut Page) {
         let told = &self.conductor.told;
         if let (Some(running), Some(slots)) = (told.running, told.slots) {
@@ -293,7 +292,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
     let dropped = drop_departed(&*board, &mut conductors).await;
     dropped.with_context(|| ctx.trying("list", "the conductors"))?;
     let now = Utc::now();
-    let seen = conductors.into_iter().map(|it| Seen::new(it, now));
+    let seen = conductors
+        .into_iter()
+        .map(|it| ListedConductor::new(it, now));
     let mut seen: Vec<_> = seen.collect();
     if let Some(name) = args.name {
         let is_known = seen.iter().any(|it| it.conductor.name == name);
@@ -319,7 +320,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
             ctx.out.note(pause.to_string());
         }
     }
-    for Seen { conductor, .. } in &seen {
+    for ListedConductor { conductor, .. } in &seen {
         for job in &conductor.told.unsettled {
             let (by, uuid, name) = (&conductor.name, short(&job.uuid), &job.name);
             ctx.out

@@ -3,7 +3,7 @@
 mod fix;
 mod report;
 
-use self::report::{Check, Diagnosis};
+use self::report::{Diagnosis, ListedCheck};
 use super::parts::{notes, words::Words};
 use crate::{
     board::Board,
@@ -26,13 +26,13 @@ use crate::{
 pub(crate) struct DoctorArgs {
     /// Check only these groups or codes, for example jobs
     #[arg(long, value_name = "CHECK", value_delimiter = ',', conflicts_with = "skip",
-          value_parser = Words { all: Chosen::names, read: Chosen::read })]
-    only: Vec<Chosen>,
+          value_parser = Words { all: ChosenCheck::names, read: ChosenCheck::read })]
+    only: Vec<ChosenCheck>,
 
     /// Skip these groups or codes
     #[arg(long, value_name = "CHECK", value_delimiter = ',',
-          value_parser = Words { all: Chosen::names, read: Chosen::read })]
-    skip: Vec<Chosen>,
+          value_parser = Words { all: ChosenCheck::names, read: ChosenCheck::read })]
+    skip: Vec<ChosenCheck>,
 
     /// List all checks, and check nothing
     #[arg(long)]
@@ -59,12 +59,12 @@ pub(crate) struct DoctorArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Chosen {
+enum ChosenCheck {
     Group(Group),
     Code(Code),
 }
 
-impl Chosen {
+impl ChosenCheck {
     fn names() -> Vec<&'static str> {
         let groups = Group::ALL.iter().map(|it| it.name());
         groups.chain(checks().map(Code::name)).collect()
@@ -99,10 +99,9 @@ fn checks() -> impl Iterator<Item = Code> {
 }
 
 impl DoctorArgs {
-    /// Asks for the jobs alone.
     pub(super) fn of_jobs() -> Self {
         Self {
-            only: vec![Chosen::Group(Group::Jobs)],
+            only: vec![ChosenCheck::Group(Group::Jobs)],
             ..Self::default()
         }
     }
@@ -174,7 +173,7 @@ fn list(ctx: &mut Context, args: &DoctorArgs) -> anyhow::Result<()> {
     let columns = ["group", "code", "severity", "impact"].map(|it| Column::new(it, Fit::Shrinks));
     let mut rows = ctx.out.rows(&columns);
     for code in checks().filter(|code| args.wants(*code)) {
-        rows.push(&Check::of(code))?;
+        rows.push(&ListedCheck::of(code))?;
     }
     rows.finish()
 }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
     context::Context,
-    diagnosis::{Case, Explanation, Recheck, Snapshot, surroundings},
+    diagnosis::{ExplainedJob, Explanation, Recheck, Snapshot, surroundings},
     exit::{CommandError, chain},
     job::{Entry, Rank, Shelf},
     output::{Page, Record, Report, Tone, rfc3339},
@@ -171,7 +171,7 @@ async fn look_closer(
     entry: &Entry,
     shelf: Shelf,
 ) -> Result<Explanation, BoardError> {
-    let mut case = Case {
+    let mut case = ExplainedJob {
         entry,
         shelf,
         is_late: false,

@@ -15,7 +15,7 @@ use futures_util::{
 use self::sort::ListOrder;
 use super::{
     bulk::shared_trash::SharedArgs,
-    parts::{octavia::AboutArgs, notes, words::Words},
+    parts::{notes, octavia::AboutArgs, words::Words},
 };
 use crate::{
     board::{

@@ -28,7 +28,6 @@ pub(crate) struct MetricsArgs {
     textfile: Option<PathBuf>,
 }
 
-/// How to group the job counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     Name,

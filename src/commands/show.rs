@@ -5,7 +5,7 @@ use chrono::Utc;
 
 use super::{
     bulk::references::references_or_names,
-    parts::{octavia::AboutArgs, notes},
+    parts::{notes, octavia::AboutArgs},
 };
 use crate::{
     board::{Board, BoardError, BoardExt, JobRef},

@@ -24,11 +24,11 @@ const MOST: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Cause {
     pub(crate) code: Code,
-    pub(crate) about: About,
+    pub(crate) about: CauseSubject,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum About {
+pub(crate) enum CauseSubject {
     #[default]
     Nothing,
     Owner(Owner),
@@ -45,20 +45,20 @@ pub(super) const NO_OWNER: &str = "no owner";
 pub(super) const CLAIMED: &str = "claimed";
 
 impl Cause {
-    pub(super) fn new(code: Code, about: About) -> Self {
+    pub(super) fn new(code: Code, about: CauseSubject) -> Self {
         Self { code, about }
     }
 
     pub(super) fn of(code: Code) -> Self {
-        Self::new(code, About::Nothing)
+        Self::new(code, CauseSubject::Nothing)
     }
 
     pub(super) fn text(code: Code, text: impl Into<String>) -> Self {
-        Self::new(code, About::Text(text.into()))
+        Self::new(code, CauseSubject::Text(text.into()))
     }
 }
 
-impl About {
+impl CauseSubject {
     pub(super) fn is(&self, text: &str) -> bool {
         matches!(self, Self::Text(it) if it == text)
     }
@@ -73,7 +73,7 @@ impl About {
     }
 }
 
-impl fmt::Display for About {
+impl fmt::Display for CauseSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => Ok(()),

@@ -27,7 +27,6 @@ const USUAL: Duration = Duration::from_secs(2);
 /// Timeout of a check that does.
 pub(super) const WHOLE: Duration = Duration::from_secs(60);
 
-/// The results of one examination of a board.
 #[derive(Default)]
 pub(crate) struct Checkup {
     pub(crate) health: Option<Health>,
@@ -55,7 +54,6 @@ impl Checkup {
     }
 }
 
-/// The groups that need the jobs.
 const OF_JOBS: [Group; 3] = [Group::Keys, Group::Jobs, Group::Conductors];
 
 /// Examines these groups, with a survey taken before if there is one.
@@ -123,7 +121,7 @@ pub(crate) async fn examine(
 }
 
 /// The results of the checks of a backend, each with its subject for a failure.
-type Parts = Vec<(Group, &'static str, Result<Examined, String>)>;
+type CheckedParts = Vec<(Group, &'static str, Result<Examined, String>)>;
 
 /// Examines the parts that the backend knows, and all jobs.
 async fn look(
@@ -131,7 +129,7 @@ async fn look(
     board: &dyn Board,
     groups: &[Group],
     surveyed: Option<Survey>,
-) -> (Parts, Option<Result<Survey, String>>) {
+) -> (CheckedParts, Option<Result<Survey, String>>) {
     let wants = |group: Group| groups.contains(&group);
     let take = async {
         let now = Utc::now().trunc_subsecs(6);

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::{
     Cause, Snapshot,
-    problems::{Target, fix},
-    taker::{Answer, Taker},
+    problems::{FixTarget, fix},
+    taker::{Taker, TakerAnswer},
 };
 use crate::{
     duration,
@@ -17,7 +17,7 @@ use crate::{
 
 pub(super) const OCTAVIA: &str = "octavia-task-flow-conductor-";
 
-pub(crate) struct Case<'a> {
+pub(crate) struct ExplainedJob<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) shelf: Shelf,
     /// Set if a second look found the claim not renewed.
@@ -52,7 +52,7 @@ impl Explanation {
 }
 
 impl Snapshot {
-    pub(crate) fn explain(&self, case: &Case<'_>) -> Explanation {
+    pub(crate) fn explain(&self, case: &ExplainedJob<'_>) -> Explanation {
         let mut judged = self.judge(case.entry);
         if case.is_late {
             judged.main = Cause::of(Code::NotRenewed);
@@ -73,9 +73,9 @@ impl Snapshot {
         }
     }
 
-    fn describe(&self, case: &Case<'_>, cause: &Cause) -> Problem {
+    fn describe(&self, case: &ExplainedJob<'_>, cause: &Cause) -> Problem {
         let reference = case.entry.reference();
-        let target = Target::Job(&reference, case.shelf);
+        let target = FixTarget::Job(&reference, case.shelf);
         let problem = match case.entry {
             Entry::Malformed(record) => Problem::new(
                 cause.code,
@@ -103,7 +103,7 @@ impl Snapshot {
         problem.fixed_by(fix)
     }
 
-    fn with_evidence(&self, problem: Problem, case: &Case<'_>, job: &Job) -> Problem {
+    fn with_evidence(&self, problem: Problem, case: &ExplainedJob<'_>, job: &Job) -> Problem {
         let problem = match problem.code {
             Code::UuidMismatch => {
                 return problem.seen("uuid", &job.uuid).seen("key", job.key.text());
@@ -164,11 +164,11 @@ impl Snapshot {
     }
 
     /// Adds what each conductor answers, if none takes the job; otherwise, how busy they are.
-    fn with_answers(&self, mut problem: Problem, case: &Case<'_>, job: &Job) -> Problem {
+    fn with_answers(&self, mut problem: Problem, case: &ExplainedJob<'_>, job: &Job) -> Problem {
         let (mut slots, mut free, mut longest) = (0, 0, None);
         for taker in &self.takers {
             let answer = match taker.is_silent {
-                true => Answer::Leaves("silent".to_owned()),
+                true => TakerAnswer::Leaves("silent".to_owned()),
                 false => taker.answer(case.entry, job, self.now),
             };
             if let Some(reason) = answer.reason() {
@@ -210,7 +210,7 @@ impl Snapshot {
         }
     }
 
-    fn restart(&self, job: &Job, case: &Case<'_>) -> Fix {
+    fn restart(&self, job: &Job, case: &ExplainedJob<'_>) -> Fix {
         let taker = self
             .takers
             .iter()
@@ -250,7 +250,6 @@ impl Snapshot {
         }
     }
 
-    /// Suggests a look at a conductor that skips or cannot settle the job.
     fn look_at_conductor(&self, code: Code, job: &Job) -> Option<Fix> {
         let is_owner = |it: &&Taker| Some(&it.conductor.owner) == job.owner();
         let taker = self.takers.iter().find(is_owner);

@@ -144,7 +144,7 @@ impl Standing {
 
 /// Counts jobs, names and owners in bounded memory.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct JobTally {
     now: DateTime<Utc>,
     pub(super) figures: Figures,
     names: BTreeMap<String, ByName>,
@@ -155,7 +155,7 @@ pub(super) struct Tally {
     owners: BTreeMap<Option<Owner>, ByOwner>,
 }
 
-impl Tally {
+impl JobTally {
     pub(super) fn new(now: DateTime<Utc>) -> Self {
         Self {
             now,
@@ -274,7 +274,7 @@ mod tests {
             peer_order: None,
         };
         let snapshot = Snapshot::new(capabilities, None, Utc::now());
-        let mut tally = Tally::new(snapshot.now);
+        let mut tally = JobTally::new(snapshot.now);
         let mut job = Job::named("resize");
         for number in 0..20_101 {
             let name = format!("ada-{}", number.max(100));

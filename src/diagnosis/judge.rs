@@ -5,11 +5,11 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    About, Cause, Snapshot,
+    Cause, CauseSubject, Snapshot,
     causes::{CLAIMED, NO_OWNER},
     holder::{Holder, has_mover_ended, is_copy_of_move, least_left},
     signature::signature,
-    taker::{Answer, Taker},
+    taker::{Taker, TakerAnswer},
 };
 use crate::{
     conductor::admission::{Against, admit},
@@ -59,18 +59,18 @@ struct Answers {
 }
 
 impl Answers {
-    fn add(&mut self, taker: &Taker, answer: Answer) {
+    fn add(&mut self, taker: &Taker, answer: TakerAnswer) {
         self.count += 1;
         match answer {
-            Answer::Takes { spent } => {
+            TakerAnswer::Takes { spent } => {
                 self.takes = true;
                 self.is_fresh |= spent.is_none();
                 self.free += taker.conductor.free();
             }
-            Answer::Refuses(reason) if self.refusal.is_none() => {
+            TakerAnswer::Refuses(reason) if self.refusal.is_none() => {
                 self.refusal = Some(format!("{}: {reason}", taker.conductor.name));
             }
-            Answer::Unknown(_) => self.is_unknown = true,
+            TakerAnswer::Unknown(_) => self.is_unknown = true,
             _ => {}
         }
     }
@@ -148,12 +148,12 @@ impl Snapshot {
         let lapses = holding.lease != Lease::None;
         match self.holder(owner, holding.lease) {
             Holder::Dead { host, is_certain } => {
-                let about = About::Host(host, is_certain);
+                let about = CauseSubject::Host(host, is_certain);
                 (Cause::new(Code::OwnerDead, about), lapses)
             }
             Holder::Conductor(at) => self.held_by(&self.takers[at], job, holding),
             Holder::Other if !lapses => {
-                let about = About::Owner(owner.clone());
+                let about = CauseSubject::Owner(owner.clone());
                 (Cause::new(Code::NeverExpires, about), false)
             }
             Holder::Other => {
@@ -177,7 +177,7 @@ impl Snapshot {
         let is_older = holding.claimed_on.is_some_and(|on| on + SKEW < since);
         let may_run = told.runs.len() >= MOST_RUNS || taker.runs(job).is_some();
         if is_older && !may_run {
-            let about = About::Host(taker.conductor.host.clone(), false);
+            let about = CauseSubject::Host(taker.conductor.host.clone(), false);
             let lapses = holding.lease != Lease::None;
             return (Cause::new(Code::OwnerDead, about), lapses);
         }
@@ -247,7 +247,6 @@ impl Snapshot {
         }
     }
 
-    /// Returns the other problems of the job.
     fn beside(&self, job: &Job, main: &Cause) -> Vec<Cause> {
         let mut also = Vec::new();
         let is_told =

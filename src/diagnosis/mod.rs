@@ -19,15 +19,15 @@ mod taker;
 mod tests;
 
 pub(crate) use self::{
-    causes::{About, Cause, ProblemSelector},
+    causes::{Cause, CauseSubject, ProblemSelector},
     checkup::{Checkup, examine, octavia_expiry, surroundings},
-    explain::{Case, Explanation},
+    explain::{ExplainedJob, Explanation},
     figures::{ByName, ByOwner, Departures, Figures, Standing, age},
     holder::{
         Holder, Recheck, has_died, has_mover_ended, is_copy_of_move, is_of_broken_move, is_silent,
     },
     judge::{Judged, SKEW, is_exhausted},
-    signature::{Alike, Sample, Signatures, signature},
+    signature::{FailureGroup, Sample, Signatures, signature},
     snapshot::{Snapshot, apart},
     survey::{Survey, Surveyor},
 };

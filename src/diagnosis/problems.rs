@@ -8,7 +8,7 @@ use std::{
 use chrono::{TimeDelta, Utc};
 
 use super::{
-    About, Cause, ProblemSelector, Survey,
+    Cause, CauseSubject, ProblemSelector, Survey,
     causes::{CLAIMED, Cases, NO_OWNER},
     holder::{has_died, has_mover_ended, is_silent},
 };
@@ -38,13 +38,13 @@ const MOVED: TimeDelta = TimeDelta::hours(1);
 
 /// The jobs that a command is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Target<'a> {
+pub(super) enum FixTarget<'a> {
     Job(&'a str, Shelf),
     /// All that `--problem` selects by this.
     All(&'a str),
 }
 
-impl Target<'_> {
+impl FixTarget<'_> {
     fn on(self, verb: &'static str) -> Suggestion {
         let command = Suggestion::of(verb);
         match self {
@@ -75,7 +75,7 @@ impl Target<'_> {
 }
 
 /// Returns what helps against a cause: the same for one job and for all.
-pub(super) fn fix(cause: &Cause, target: Target<'_>) -> Option<Fix> {
+pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
     let fix = match cause.code {
         Code::OwnerDead | Code::NeverExpires | Code::LockBroken | Code::UnfinishedMove => {
             fix_of_claim(cause, target)
@@ -128,32 +128,36 @@ pub(super) fn fix(cause: &Cause, target: Target<'_>) -> Option<Fix> {
     Some(fix)
 }
 
-fn fix_of_claim(cause: &Cause, target: Target<'_>) -> Fix {
+fn fix_of_claim(cause: &Cause, target: FixTarget<'_>) -> Fix {
     let release = "abandon --force";
     match (cause.code, &cause.about) {
-        (Code::OwnerDead, About::Host(_, true)) => {
+        (Code::OwnerDead, CauseSubject::Host(_, true)) => {
             target.safe(release).because("the owner is gone")
         }
         (Code::OwnerDead, _) => target
             .decide("abandon --force --now")
             .because("if the process is gone"),
-        (Code::NeverExpires, About::Owner(owner)) => target
+        (Code::NeverExpires, CauseSubject::Owner(owner)) => target
             .decide(release)
             .because(format!("if {owner} is gone")),
         (Code::NeverExpires, _) => target.decide(release).because("if the owners are gone"),
-        (Code::UnfinishedMove, About::Text(from)) if !from.is_empty() => resume("--from", from),
+        (Code::UnfinishedMove, CauseSubject::Text(from)) if !from.is_empty() => {
+            resume("--from", from)
+        }
         (Code::UnfinishedMove, _) => Fix::look(Suggestion::of("list --filter owner=move:*")),
         (_, about) if about.is(NO_OWNER) => target.safe(release).because("nobody holds it"),
         _ => target.decide(release).because("if no worker runs it"),
     }
 }
 
-fn fix_of_record(cause: &Cause, target: Target<'_>) -> Fix {
+fn fix_of_record(cause: &Cause, target: FixTarget<'_>) -> Fix {
     match (&cause.about, target) {
         (about, _) if about.is(CLAIMED) => {
             Fix::look(target.on("list")).because("the owner may be working on it")
         }
-        (_, Target::Job(_, Shelf::Trash)) => target.destroy("purge").because("remove the record"),
+        (_, FixTarget::Job(_, Shelf::Trash)) => {
+            target.destroy("purge").because("remove the record")
+        }
         _ => target
             .destroy("trash --force")
             .because("put it into the trash"),
@@ -212,7 +216,7 @@ impl Survey {
             let mut others = self.figures.of(code);
             for (cause, cases) in &causes[..shown] {
                 let selector = cause.selector(&causes);
-                problems.push(self.block(cause, cases, Target::All(&selector), peers));
+                problems.push(self.block(cause, cases, FixTarget::All(&selector), peers));
                 others = others.saturating_sub(cases.count);
             }
             if others > 0 {
@@ -247,7 +251,7 @@ impl Survey {
         } else if all.len() > NAMED {
             about += &format!(" and {} more", all.len() - NAMED);
         }
-        let target = Target::All(code.name());
+        let target = FixTarget::All(code.name());
         self.block(&Cause::text(code, about), &joined, target, peers)
     }
 
@@ -255,7 +259,7 @@ impl Survey {
         &self,
         cause: &Cause,
         cases: &Cases,
-        target: Target<'_>,
+        target: FixTarget<'_>,
         peers: Option<PeerOrder>,
     ) -> Problem {
         let mut problem = Problem::new(cause.code, self.summary(cause, cases, peers));
@@ -293,7 +297,7 @@ impl Survey {
     fn summary(&self, cause: &Cause, cases: &Cases, peers: Option<PeerOrder>) -> String {
         let about = cause.about.to_string();
         match (cause.code, &cause.about) {
-            (Code::OwnerDead, About::Host(host, is_certain)) => {
+            (Code::OwnerDead, CauseSubject::Host(host, is_certain)) => {
                 let gone = match is_certain {
                     true => "process gone",
                     false => "silent or gone, but this machine cannot prove it",

@@ -1,11 +1,11 @@
 //! The state or problem of one job in a sentence.
 
 use super::{
-    About, Case, Cause, Snapshot,
+    Cause, CauseSubject, ExplainedJob, Snapshot,
     explain::OCTAVIA,
     holder::{Holder, is_silent},
     judge::{ahead, tried},
-    taker::{Answer, Taker},
+    taker::{Taker, TakerAnswer},
 };
 use crate::{
     duration,
@@ -14,8 +14,7 @@ use crate::{
 };
 
 impl Snapshot {
-    /// Words the state or problem.
-    pub(super) fn sentence(&self, case: &Case<'_>, job: &Job, cause: &Cause) -> String {
+    pub(super) fn sentence(&self, case: &ExplainedJob<'_>, job: &Job, cause: &Cause) -> String {
         let about = &cause.about;
         match cause.code {
             Code::UnreadableSidecar => format!("the sidecar cannot be read: {about}"),
@@ -75,7 +74,7 @@ impl Snapshot {
         }
     }
 
-    fn unclaimed(&self, case: &Case<'_>, job: &Job, cause: &Cause) -> String {
+    fn unclaimed(&self, case: &ExplainedJob<'_>, job: &Job, cause: &Cause) -> String {
         match cause.code {
             Code::Ready | Code::Waiting => self.queue(case, job, cause.code),
             Code::BackingOff => {
@@ -133,10 +132,9 @@ impl Snapshot {
         }
     }
 
-    /// Words the evidence of a dead owner.
     fn death(&self, job: &Job, cause: &Cause) -> String {
         let conductor = self.conductors().find(|it| Some(&it.owner) == job.owner());
-        let About::Host(host, is_certain) = &cause.about else {
+        let CauseSubject::Host(host, is_certain) = &cause.about else {
             return "the owner is gone".to_owned();
         };
         let gone = match is_certain {
@@ -156,11 +154,11 @@ impl Snapshot {
         }
     }
 
-    fn willing(&self, case: &Case<'_>, job: &Job) -> String {
+    fn willing(&self, case: &ExplainedJob<'_>, job: &Job) -> String {
         let takes = |taker: &&Taker| {
             matches!(
                 taker.answer(case.entry, job, self.now),
-                Answer::Takes { .. }
+                TakerAnswer::Takes { .. }
             )
         };
         let names = self.takers_alive().filter(takes);
@@ -173,7 +171,7 @@ impl Snapshot {
         }
     }
 
-    fn queue(&self, case: &Case<'_>, job: &Job, code: Code) -> String {
+    fn queue(&self, case: &ExplainedJob<'_>, job: &Job, code: Code) -> String {
         let by = format!("{} accepts the job", self.willing(case, job));
         match (code, case.before) {
             (Code::Ready, None) => by,

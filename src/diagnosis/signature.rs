@@ -86,7 +86,7 @@ fn begin(text: &str, characters: usize) -> String {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Alike {
+pub(crate) struct FailureGroup {
     pub(crate) signature: String,
     pub(crate) failures: u64,
     /// Whether earlier failures are missing: a job keeps only its last ones.
@@ -132,7 +132,7 @@ fn has_forgotten(job: &Job) -> bool {
 
 #[derive(Debug, Default)]
 pub(crate) struct Signatures {
-    all: BTreeMap<String, Alike>,
+    all: BTreeMap<String, FailureGroup>,
     /// Whether rare signatures were dropped.
     pub(crate) has_dropped: bool,
 }
@@ -153,7 +153,7 @@ impl Signatures {
         let of = self
             .all
             .entry(signature)
-            .or_insert_with_key(|signature| Alike {
+            .or_insert_with_key(|signature| FailureGroup {
                 signature: signature.clone(),
                 failures: 0,
                 at_least: false,
@@ -180,7 +180,7 @@ impl Signatures {
     }
 
     /// Returns the groups, the most frequent first.
-    pub(crate) fn finish(self) -> Vec<Alike> {
+    pub(crate) fn finish(self) -> Vec<FailureGroup> {
         let mut all: Vec<_> = self.all.into_values().collect();
         all.sort_by_key(|of| (Reverse(of.failures), Reverse(of.last)));
         all

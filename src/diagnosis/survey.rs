@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use futures_util::TryStreamExt;
 
 use super::{
-    About, Cause, Snapshot,
+    Cause, CauseSubject, Snapshot,
     causes::{Cases, keep_most},
-    figures::{ByName, ByOwner, Figures, Tally},
+    figures::{ByName, ByOwner, Figures, JobTally},
     holder::{Recheck, is_silent},
     judge::{Judged, ahead},
 };
@@ -40,17 +40,16 @@ pub(crate) struct Survey {
     pub(super) peer: Option<Owner>,
 }
 
-/// A survey in progress.
 pub(crate) struct Surveyor {
     pub(crate) survey: Survey,
-    tally: Tally,
+    tally: JobTally,
     recheck: Recheck,
 }
 
 impl Surveyor {
     pub(crate) fn new(snapshot: Snapshot) -> Self {
         Self {
-            tally: Tally::new(snapshot.now),
+            tally: JobTally::new(snapshot.now),
             recheck: Recheck::default(),
             survey: Survey {
                 snapshot,
@@ -122,7 +121,7 @@ impl Surveyor {
             .await?
         {
             let owner = entry.holding().and_then(|it| it.owner.clone());
-            let about = owner.map_or(About::Nothing, About::Owner);
+            let about = owner.map_or(CauseSubject::Nothing, CauseSubject::Owner);
             let cause = Cause::new(Code::NotRenewed, about);
             self.survey.note(&cause, &entry, &mut self.tally.figures);
         }

@@ -23,7 +23,7 @@ pub(crate) struct Taker {
     decides_by: Result<(Policy, Filters), String>,
 }
 
-pub(crate) enum Answer {
+pub(crate) enum TakerAnswer {
     Takes {
         /// The retry limit, if the conductor would only trash the job because of it.
         spent: Option<u32>,
@@ -36,7 +36,7 @@ pub(crate) enum Answer {
     Unknown(String),
 }
 
-impl Answer {
+impl TakerAnswer {
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Takes { .. } => None,
@@ -76,34 +76,34 @@ impl Taker {
         Duration::try_from_secs_f64(self.conductor.told.lease?).ok()
     }
 
-    pub(crate) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> Answer {
+    pub(crate) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> TakerAnswer {
         let takes_none = match self.conductor.told.course {
             Course::Working | Course::Draining => None,
             Course::Quiet => Some("the conductor is quiet and claims nothing until SIGUSR1"),
             Course::Ending => Some("the conductor is stopping and claims nothing more"),
         };
         if let Some(reason) = takes_none {
-            return Answer::Leaves(reason.to_owned());
+            return TakerAnswer::Leaves(reason.to_owned());
         }
         let (policy, filters) = match &self.decides_by {
             Ok(decides_by) => decides_by,
             // TaskFlow conductors run jobs that have a logbook.
-            Err(_) if job.book.is_some() => return Answer::Takes { spent: None },
-            Err(unknown) => return Answer::Unknown(unknown.clone()),
+            Err(_) if job.book.is_some() => return TakerAnswer::Takes { spent: None },
+            Err(unknown) => return TakerAnswer::Unknown(unknown.clone()),
         };
         if !filters.matches(entry, now) {
-            return Answer::Leaves(format!("the conductor accepts only {filters}"));
+            return TakerAnswer::Leaves(format!("the conductor accepts only {filters}"));
         }
         match admit(policy, job) {
-            Ok(()) => Answer::Takes {
+            Ok(()) => TakerAnswer::Takes {
                 spent: self.spent(policy, job),
             },
             Err(against) => {
                 let reason = against.to_string();
                 match against {
-                    Against::Policy(unfit) if unfit.is_refusal() => Answer::Refuses(reason),
-                    Against::Policy(_) => Answer::NotItsKind(reason),
-                    Against::Record(_) | Against::Pause(_) => Answer::Unknown(reason),
+                    Against::Policy(unfit) if unfit.is_refusal() => TakerAnswer::Refuses(reason),
+                    Against::Policy(_) => TakerAnswer::NotItsKind(reason),
+                    Against::Record(_) | Against::Pause(_) => TakerAnswer::Unknown(reason),
                 }
             }
         }

@@ -114,7 +114,6 @@ impl Output {
         matches!(self.format(), Format::Json | Format::Jsonl)
     }
 
-    /// Prints one report and flushes.
     pub(crate) fn report(&mut self, report: &impl Report) -> anyhow::Result<()> {
         self.say(report)?;
         self.flush()
@@ -319,7 +318,6 @@ fn width_of(terminal: impl AsFd) -> Option<usize> {
     size_of(terminal).map(|(columns, _)| columns)
 }
 
-/// Returns the columns and rows of a terminal.
 pub(crate) fn size_of(terminal: impl AsFd) -> Option<(usize, usize)> {
     let size = termios::tcgetwinsize(terminal).ok()?;
     let size = (usize::from(size.ws_col), usize::from(size.ws_row));

@@ -85,19 +85,19 @@ impl Page {
         }
     }
 
-    pub(crate) fn line(&mut self) -> Line<'_> {
+    pub(crate) fn line(&mut self) -> PageLine<'_> {
         self.push(Wrap::Anywhere)
     }
 
     /// Starts a line that wraps between words, with indented continuation lines.
-    pub(crate) fn sentence(&mut self, hang: usize) -> Line<'_> {
+    pub(crate) fn sentence(&mut self, hang: usize) -> PageLine<'_> {
         self.push(Wrap::Words(hang))
     }
 
-    fn push(&mut self, wrap: Wrap) -> Line<'_> {
+    fn push(&mut self, wrap: Wrap) -> PageLine<'_> {
         let at = self.lines.len();
         self.lines.push((wrap, Pieces::new()));
-        Line(&mut self.lines[at].1)
+        PageLine(&mut self.lines[at].1)
     }
 
     pub(crate) fn fact(&mut self, name: &str, fact: impl Into<Text>) {
@@ -156,7 +156,9 @@ impl Page {
     pub(crate) fn rows_left(&self) -> Option<usize> {
         let (columns, rows) = self.size?;
         let shown = self.rows();
-        let taken = shown.iter().map(|row| width(row).div_ceil(columns.max(1)).max(1));
+        let taken = shown
+            .iter()
+            .map(|row| width(row).div_ceil(columns.max(1)).max(1));
         Some(rows.saturating_sub(taken.sum::<usize>() + 1))
     }
 
@@ -268,9 +270,9 @@ fn wrapped(
 
 /// A line of a page that grows.
 #[derive(Debug)]
-pub(crate) struct Line<'a>(&'a mut Pieces);
+pub(crate) struct PageLine<'a>(&'a mut Pieces);
 
-impl Line<'_> {
+impl PageLine<'_> {
     pub(crate) fn add(self, tone: Tone, text: impl Into<Text>) -> Self {
         self.0.push((tone, text.into()));
         self

@@ -157,7 +157,7 @@ impl Layout {
         let rows = is_first.then_some(&titles).into_iter().chain(&rows);
         let lines: Vec<_> = rows.map(|row| self.line(row, &grid)).collect();
         // A row with a wide cell has columns of its own.
-        let widths = |line: &Vec<Slot>| line.iter().map(|it| it.width).collect::<Vec<_>>();
+        let widths = |line: &Vec<TableSlot>| line.iter().map(|it| it.width).collect::<Vec<_>>();
         let alike = lines.chunk_by(|one, other| widths(one) == widths(other));
         let lines = alike.flat_map(|lines| padded(lines, grid.gap)).collect();
         self.grid = Some(grid);
@@ -165,7 +165,7 @@ impl Layout {
     }
 
     /// Fits the shown cells of a row into their columns.
-    fn line(&self, row: &[Cell], grid: &Grid) -> Vec<Slot> {
+    fn line(&self, row: &[Cell], grid: &Grid) -> Vec<TableSlot> {
         let mut room = self.room.unwrap_or(WIDEST);
         let mut slots = Vec::with_capacity(grid.shown.len());
         let mut shown = grid
@@ -180,7 +180,7 @@ impl Layout {
                 break;
             }
             let width = width.min(WIDEST);
-            slots.push(Slot {
+            slots.push(TableSlot {
                 tone: cell.tone,
                 text: match fit {
                     Fit::KeepsEnds => cell.text.shortened(width),
@@ -197,7 +197,7 @@ impl Layout {
 
 /// A cell in its place on a line.
 #[derive(Debug)]
-struct Slot {
+struct TableSlot {
     tone: Tone,
     text: Text,
     is_number: bool,
@@ -209,8 +209,8 @@ fn spread<'a>(
     vital: &'a Cell,
     behind: impl Iterator<Item = (&'a Cell, Fit)>,
     (mut room, gap): (usize, usize),
-) -> Vec<Slot> {
-    let slot = |cell: &Cell, text: Text| Slot {
+) -> Vec<TableSlot> {
+    let slot = |cell: &Cell, text: Text| TableSlot {
         tone: cell.tone,
         width: text.width(),
         text,
@@ -240,7 +240,7 @@ fn spread<'a>(
 }
 
 /// Pads and aligns lines with the same columns.
-fn padded(lines: &[Vec<Slot>], gap: usize) -> Vec<Pieces> {
+fn padded(lines: &[Vec<TableSlot>], gap: usize) -> Vec<Pieces> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     for line in lines {

@@ -78,7 +78,6 @@ impl Fix {
     }
 }
 
-/// A job of a problem, as an example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Example {
     pub(crate) job: String,
@@ -138,7 +137,6 @@ impl Problem {
         }
     }
 
-    /// Adds a time, as a distance from now.
     pub(crate) fn at(
         mut self,
         what: &str,
@@ -161,7 +159,6 @@ impl Problem {
         self
     }
 
-    /// Whether it is above a note.
     pub(crate) fn is_wrong(&self) -> bool {
         self.severity > Severity::Note
     }

@@ -145,7 +145,10 @@ impl<'a> Executor<'a> {
         }
     }
 
-    pub(crate) async fn act(&self, entries: &[&Entry]) -> board::Result<Vec<anyhow::Result<Effect>>> {
+    pub(crate) async fn act(
+        &self,
+        entries: &[&Entry],
+    ) -> board::Result<Vec<anyhow::Result<Effect>>> {
         match self.action {
             Action::Abandon { .. } => {
                 self.settle(entries, &Outcome::Abandon(Aftermath::None))

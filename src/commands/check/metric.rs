@@ -34,7 +34,7 @@ named! {
 }
 
 #[derive(Debug)]
-pub(super) struct Measured {
+pub(super) struct BoardMeasures {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
     /// `None`: unreadable.
@@ -71,7 +71,7 @@ impl Metric {
     }
 
     /// Returns the value, in seconds for durations; `None` if unreadable.
-    pub(super) fn value(self, measured: &Measured) -> Option<f64> {
+    pub(super) fn value(self, measured: &BoardMeasures) -> Option<f64> {
         let figures = &measured.figures;
         let age = |job: &Option<Standing>| age(job.as_ref(), measured.now).as_secs();
         let count = match self {

@@ -12,7 +12,6 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Accepts only 0.
     pub(super) fn zero() -> Self {
         Self {
             text: "0".to_owned(),
@@ -54,7 +53,6 @@ impl Range {
         (self.start <= value && value <= self.end) != self.is_inverted
     }
 
-    /// Returns the upper limit, if there is one.
     pub(super) fn most(&self) -> Option<f64> {
         (self.end.is_finite() && !self.is_inverted).then_some(self.end)
     }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use serde::{Serialize, Serializer};
 
 use super::{
-    metric::{Measured, Metric},
+    metric::{BoardMeasures, Metric},
     range::Range,
 };
 use crate::{
@@ -38,7 +38,6 @@ pub(super) struct Thresholds {
 }
 
 impl Thresholds {
-    /// Returns the default thresholds.
     pub(super) fn usual() -> Self {
         let zero = |metric| Threshold {
             metric,
@@ -64,7 +63,7 @@ impl Thresholds {
 }
 
 #[derive(Debug, Serialize)]
-struct Value {
+struct MetricValue {
     name: Metric,
     #[serde(serialize_with = "number")]
     value: Option<f64>,
@@ -90,29 +89,29 @@ fn number<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S:
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Remark {
+pub(super) struct CheckFinding {
     pub(super) summary: String,
     pub(super) state: PluginState,
     pub(super) command: Suggestion,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Verdict {
+pub(super) struct CheckVerdict {
     pub(super) state: PluginState,
     pub(super) code: u8,
     summary: String,
     board: String,
-    metrics: Vec<Value>,
-    findings: Vec<Remark>,
+    metrics: Vec<MetricValue>,
+    findings: Vec<CheckFinding>,
 }
 
-impl Verdict {
+impl CheckVerdict {
     /// Judges the measurements; `command` completes a command for the same board.
     pub(super) fn new(
         board: &str,
-        measured: &Measured,
+        measured: &BoardMeasures,
         thresholds: &Thresholds,
-        findings: Vec<Remark>,
+        findings: Vec<CheckFinding>,
         command: impl Fn((Suggestion, bool)) -> Suggestion,
     ) -> Self {
         let judge = |metric: Metric| {
@@ -127,7 +126,7 @@ impl Verdict {
                 (_, Some(_), None) => PluginState::Warning,
                 _ => PluginState::Ok,
             };
-            Value {
+            MetricValue {
                 name: metric,
                 value,
                 words: value.map_or("unknown".to_owned(), |it| metric.words(it)),
@@ -157,7 +156,7 @@ impl Verdict {
     /// Returns the plugin output; with all values if verbose.
     pub(super) fn lines(&self, is_verbose: bool) -> Vec<String> {
         let first = format!("{} - {}", self.state, self.summary);
-        let perfdata = self.metrics.iter().filter_map(Value::perfdata);
+        let perfdata = self.metrics.iter().filter_map(MetricValue::perfdata);
         let perfdata: Vec<_> = perfdata.collect();
         let shown = self.metrics.iter();
         let shown = shown.filter(|it| is_verbose || it.state != PluginState::Ok);
@@ -172,7 +171,7 @@ impl Verdict {
 }
 
 /// Summarises the problems, the worst first, or the totals.
-fn summary(state: PluginState, metrics: &[Value], findings: &[Remark]) -> String {
+fn summary(state: PluginState, metrics: &[MetricValue], findings: &[CheckFinding]) -> String {
     if state == PluginState::Ok {
         let shown = [
             Metric::Unclaimed,
@@ -198,7 +197,7 @@ fn summary(state: PluginState, metrics: &[Value], findings: &[Remark]) -> String
     wrong.join(", ")
 }
 
-impl Value {
+impl MetricValue {
     fn perfdata(&self) -> Option<String> {
         let (name, unit, value) = (self.name, self.unit, self.value?);
         let [warn, crit] = [&self.warn, &self.crit].map(|it| it.as_deref().unwrap_or_default());
@@ -217,7 +216,7 @@ impl Value {
     }
 }
 
-impl Remark {
+impl CheckFinding {
     fn line(&self) -> String {
         let summary = without_bars(&self.summary);
         format!("{}: {summary}: {}", self.state, self.command)

@@ -33,7 +33,6 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Returns the reason against the operation in this state.
     pub(super) fn problem(self, shelf: Shelf, is_claimed: bool) -> Option<&'static str> {
         match (self, shelf) {
             (Self::Abandon, Shelf::Board) if !is_claimed => Some("the job is not claimed"),
@@ -168,7 +167,6 @@ pub(super) struct Task {
     names: Vec<String>,
 }
 
-/// Acts on each unchanged job; returns the result.
 pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> TaskStage {
     let action = match task.operation {
         Operation::Pause | Operation::Resume => return pause(board, task, who).await,

@@ -47,23 +47,23 @@ const PAUSE: u32 = 20;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-struct Session<'a> {
+struct DashSession<'a> {
     questions: Questions<'a>,
     state: State,
     look: Look,
     screen: Screen,
-    tasks: FuturesUnordered<LocalBoxFuture<'a, (Kind, Input)>>,
-    asked: HashSet<Kind>,
+    tasks: FuturesUnordered<LocalBoxFuture<'a, (QuestionKind, Input)>>,
+    asked: HashSet<QuestionKind>,
     /// Requests to repeat after the answer to the same request.
-    again: HashMap<Kind, Effect>,
+    again: HashMap<QuestionKind, Effect>,
     reading: Option<(LocalBoxStream<'a, Input>, Instant)>,
-    due: Due,
+    due: DueTimes,
 }
 
-type Kind = Option<Discriminant<Effect>>;
+type QuestionKind = Option<Discriminant<Effect>>;
 
 /// The due times; `None` if nothing is due.
-struct Due {
+struct DueTimes {
     frame: Option<Instant>,
     drawn: Instant,
     tick: Instant,
@@ -83,7 +83,7 @@ pub(super) async fn run(questions: Questions<'_>, state: State, look: Look) -> a
     let mut stops = Signals::catch(&[Signal::TSTP])?;
     let mut keys = EventStream::new();
     let now = Instant::now();
-    let mut session = Session {
+    let mut session = DashSession {
         questions,
         state,
         look,
@@ -92,7 +92,7 @@ pub(super) async fn run(questions: Questions<'_>, state: State, look: Look) -> a
         asked: HashSet::new(),
         again: HashMap::new(),
         reading: None,
-        due: Due {
+        due: DueTimes {
             frame: Some(now),
             drawn: now,
             tick: now + SECOND,
@@ -142,7 +142,7 @@ async fn next(reading: &mut Option<(LocalBoxStream<'_, Input>, Instant)>) -> Opt
     }
 }
 
-impl<'a> Session<'a> {
+impl<'a> DashSession<'a> {
     /// Handles an input; returns whether the dashboard continues.
     fn take(&mut self, input: Input) -> anyhow::Result<bool> {
         let is_tick = matches!(input, Input::Tick);
@@ -180,7 +180,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn answered(&mut self, kind: Kind, input: Input) -> anyhow::Result<bool> {
+    fn answered(&mut self, kind: QuestionKind, input: Input) -> anyhow::Result<bool> {
         self.asked.remove(&kind);
         if matches!(input, Input::Found(Err(_))) {
             self.due.may_look = Instant::now() + SECOND;

@@ -18,7 +18,7 @@ use crate::{
 const NAMES: usize = 5;
 
 #[derive(Debug, Clone)]
-pub(super) struct Alike {
+pub(super) struct RowFailures {
     pub(super) signature: String,
     pub(super) jobs: u64,
     pub(super) failures: u64,
@@ -31,7 +31,7 @@ pub(super) struct Summary {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
     pub(super) owners: Vec<ByOwner>,
-    pub(super) failures: Vec<Alike>,
+    pub(super) failures: Vec<RowFailures>,
     /// The counted version of the picture; `None` forces a recount.
     pub(super) version: Option<u64>,
 }
@@ -80,15 +80,17 @@ impl Summary {
     }
 }
 
-fn add_failures<'a>(failures: &mut BTreeMap<&'a str, Alike>, row: &'a Row) {
+fn add_failures<'a>(failures: &mut BTreeMap<&'a str, RowFailures>, row: &'a Row) {
     for (at, failed) in row.failures().iter().enumerate() {
-        let alike = failures.entry(&failed.signature).or_insert_with(|| Alike {
-            signature: failed.signature.to_string(),
-            jobs: 0,
-            failures: 0,
-            names: BTreeSet::new(),
-            last: failed.on,
-        });
+        let alike = failures
+            .entry(&failed.signature)
+            .or_insert_with(|| RowFailures {
+                signature: failed.signature.to_string(),
+                jobs: 0,
+                failures: 0,
+                names: BTreeSet::new(),
+                last: failed.on,
+            });
         let before = &row.failures()[..at];
         alike.jobs += u64::from(before.iter().all(|it| it.signature != failed.signature));
         alike.failures += 1;

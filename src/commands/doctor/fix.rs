@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Chosen, DoctorArgs,
+    ChosenCheck, DoctorArgs,
     report::{Diagnosis, scope},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Step {
+pub(super) struct FixStep {
     code: Code,
     risk: Risk,
     jobs: u64,
@@ -35,7 +35,7 @@ pub(super) struct Step {
 }
 
 pub(super) struct Fixed {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<FixStep>,
 }
 
 impl Fixed {
@@ -58,15 +58,15 @@ impl Fixed {
 }
 
 #[derive(Debug, Serialize)]
-struct Plan {
-    plan: Vec<Step>,
+struct FixPlan {
+    plan: Vec<FixStep>,
 }
 
-impl Plan {
+impl FixPlan {
     fn of(diagnosis: &Diagnosis) -> Self {
         let steps = diagnosis.problems.iter().filter_map(|it| {
             let fix = it.fix.as_ref()?;
-            Some(Step {
+            Some(FixStep {
                 code: it.code,
                 risk: fix.risk?,
                 jobs: it.jobs,
@@ -83,9 +83,9 @@ impl Plan {
     }
 }
 
-impl Record for Plan {}
+impl Record for FixPlan {}
 
-impl Report for Plan {
+impl Report for FixPlan {
     fn human(&self, page: &mut Page) {
         for (at, step) in self.plan.iter().enumerate() {
             let tone = match step.risk {
@@ -106,7 +106,7 @@ const SUMMARY: usize = 44;
 
 /// The answer to the question before a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum StepAnswer {
     Yes,
     No,
     All,
@@ -114,7 +114,7 @@ enum Answer {
     Quit,
 }
 
-fn ask(ctx: &Context, at: usize, step: &Step) -> Option<Answer> {
+fn ask(ctx: &Context, at: usize, step: &FixStep) -> Option<StepAnswer> {
     let risk = match step.risk {
         Risk::Destructive => "destructive; ",
         _ => "",
@@ -124,11 +124,11 @@ fn ask(ctx: &Context, at: usize, step: &Step) -> Option<Answer> {
     loop {
         let answer = ctx.out.ask(question.as_str())?;
         match answer.to_lowercase().as_str() {
-            "y" | "yes" => return Some(Answer::Yes),
-            "n" | "no" | "" => return Some(Answer::No),
-            "a" | "all" => return Some(Answer::All),
-            "s" | "show" => return Some(Answer::Show),
-            "q" | "quit" => return Some(Answer::Quit),
+            "y" | "yes" => return Some(StepAnswer::Yes),
+            "n" | "no" | "" => return Some(StepAnswer::No),
+            "a" | "all" => return Some(StepAnswer::All),
+            "s" | "show" => return Some(StepAnswer::Show),
+            "q" | "quit" => return Some(StepAnswer::Quit),
             _ => ctx.out.note("answer y, n, a, s or q"),
         }
     }
@@ -140,7 +140,7 @@ pub(super) async fn fix(
     args: &DoctorArgs,
     found: &Diagnosis,
 ) -> anyhow::Result<Option<Fixed>> {
-    let mut plan = Plan::of(found);
+    let mut plan = FixPlan::of(found);
     if plan.plan.is_empty() {
         ctx.out.note("nothing to fix automatically");
     }
@@ -163,7 +163,7 @@ pub(super) async fn fix(
 async fn perform_all(
     ctx: &mut Context,
     args: &DoctorArgs,
-    plan: &mut [Step],
+    plan: &mut [FixStep],
 ) -> anyhow::Result<()> {
     // The name of a protected board, typed in advance, agrees like --yes.
     let is_confirmed = ctx.config.board.value.is_protected && !args.consent.confirm.is_empty();
@@ -172,7 +172,7 @@ async fn perform_all(
     for (at, step) in plan.iter_mut().enumerate() {
         step.state = "skipped";
         let (code, number) = (step.code, at + 1);
-        if is_agreed && step.risk > Risk::Safe && !args.only.contains(&Chosen::Code(code)) {
+        if is_agreed && step.risk > Risk::Safe && !args.only.contains(&ChosenCheck::Code(code)) {
             let command = step.command.clone().with(["--yes"]);
             let risk = match step.risk {
                 Risk::Destructive => "is destructive",
@@ -183,14 +183,14 @@ async fn perform_all(
             continue;
         }
         let answer = match is_agreed || all {
-            true => Answer::Yes,
+            true => StepAnswer::Yes,
             false => decide(ctx, args, number, step).await?,
         };
-        all |= answer == Answer::All;
+        all |= answer == StepAnswer::All;
         match answer {
-            Answer::Quit => return Ok(()),
-            Answer::Yes | Answer::All => perform(ctx, args, step).await,
-            Answer::No | Answer::Show => {}
+            StepAnswer::Quit => return Ok(()),
+            StepAnswer::Yes | StepAnswer::All => perform(ctx, args, step).await,
+            StepAnswer::No | StepAnswer::Show => {}
         }
     }
     Ok(())
@@ -201,11 +201,11 @@ async fn decide(
     ctx: &mut Context,
     args: &DoctorArgs,
     at: usize,
-    step: &Step,
-) -> anyhow::Result<Answer> {
+    step: &FixStep,
+) -> anyhow::Result<StepAnswer> {
     loop {
         match ask(ctx, at, step) {
-            Some(Answer::Show) => run(ctx, args, &step.command, &["--dry-run"]).await?,
+            Some(StepAnswer::Show) => run(ctx, args, &step.command, &["--dry-run"]).await?,
             Some(answer) => return Ok(answer),
             None => {
                 let message = "stdin is not a terminal, so nothing was changed";
@@ -216,7 +216,7 @@ async fn decide(
     }
 }
 
-async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut Step) {
+async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
     let is_document = ctx.out.format() == Format::Json;
     if is_document {
         ctx.out.keep_aside();

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::fix::Step;
+use super::fix::FixStep;
 use crate::{
     commands::parts::problems,
     diagnosis::Checkup,
@@ -29,7 +29,7 @@ pub(super) struct Diagnosis {
     pauses: Vec<Pause>,
     unseen: Vec<Unseen>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) fixed: Option<Vec<Step>>,
+    pub(super) fixed: Option<Vec<FixStep>>,
     /// The names of the only checks, if not all were wanted.
     #[serde(skip)]
     only: String,
@@ -180,14 +180,14 @@ impl Report for Diagnosis {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Check {
+pub(super) struct ListedCheck {
     code: Code,
     group: Group,
     severity: Severity,
     impact: &'static str,
 }
 
-impl Check {
+impl ListedCheck {
     pub(super) fn of(code: Code) -> Self {
         let (group, severity, impact) = code.meaning();
         Self {
@@ -199,7 +199,7 @@ impl Check {
     }
 }
 
-impl Record for Check {
+impl Record for ListedCheck {
     fn fields(&self) -> Vec<String> {
         let (group, severity) = (self.group.name(), self.severity.name());
         [group, self.code.name(), severity, self.impact]
@@ -208,7 +208,7 @@ impl Record for Check {
     }
 }
 
-impl Row for Check {
+impl Row for ListedCheck {
     fn cells(&self) -> Vec<Cell> {
         self.fields().into_iter().map(Cell::new).collect()
     }

@@ -8,13 +8,10 @@ use crate::{
     problem::{Evidence, Example, Fix, Problem, Severity},
 };
 
-/// The columns before a summary, for people.
 const INDENT: &str = "       ";
 
-/// The columns of the number of jobs.
 const COUNT: usize = 10;
 
-/// The columns of a code.
 pub(crate) const CODE: usize = 22;
 
 pub(crate) fn tone(severity: Severity) -> Tone {

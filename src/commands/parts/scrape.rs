@@ -14,7 +14,6 @@ use crate::{
     problem::{Code, Group},
 };
 
-/// The number of names with their own metrics.
 const MOST_NAMES: usize = 50;
 
 pub(crate) const OTHERS: &str = "__other__";
@@ -22,7 +21,7 @@ pub(crate) const OTHERS: &str = "__other__";
 /// Age limits of the claimable jobs, in seconds.
 const AGES: [u32; 4] = [60, 600, 3600, 86400];
 
-struct Seen {
+struct BoardReading {
     health: Health,
     survey: Survey,
     claimable: Claimable,
@@ -65,7 +64,7 @@ pub(crate) async fn scrape(
     Ok(())
 }
 
-async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<Seen, BoardError> {
+async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<BoardReading, BoardError> {
     let health = board.health().await?;
     let now = Utc::now();
     let snapshot = Snapshot::read(board, expiry, now).await?;
@@ -80,7 +79,7 @@ async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<Seen, BoardEr
     }
     drop(entries);
     let survey = surveyor.finish(board).await?;
-    Ok(Seen {
+    Ok(BoardReading {
         health,
         survey,
         claimable,
@@ -94,7 +93,7 @@ fn is_claimable(job: &Job, judged: &Judged, now: DateTime<Utc>) -> bool {
     is_free && !job.history.is_held_back(now) && !judged.causes().any(prevents)
 }
 
-impl Seen {
+impl BoardReading {
     fn add_to(&self, exposition: &mut Exposition, by_name: bool) {
         let (figures, snapshot) = (&self.survey.figures, &self.survey.snapshot);
         let version = ("version", env!("CARGO_PKG_VERSION"));

@@ -4,13 +4,13 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::{
-    guard::tell,
+    guard::mask,
     lanes::Timeline,
     measure::{Bucket, Interval, Percentiles},
     words::More,
 };
 use crate::{
-    diagnosis::{Alike, ByName, ByOwner, Departures, Figures},
+    diagnosis::{ByName, ByOwner, Departures, FailureGroup, Figures},
     job::{Pause, Remark},
     output::Record,
     problem::{Evidence, Problem},
@@ -20,7 +20,7 @@ use crate::{
 const MOST_EVIDENCE: usize = 8;
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Facts {
+pub(super) struct ReportFacts {
     pub(super) board: String,
     pub(super) server: String,
     pub(super) version: &'static str,
@@ -54,7 +54,7 @@ pub(super) struct Facts {
     pub(super) more_names: More,
     pub(super) owners: Vec<ByOwner>,
     pub(super) more_owners: More,
-    pub(super) failures: Vec<Alike>,
+    pub(super) failures: Vec<FailureGroup>,
     pub(super) more_failures: More,
     pub(super) course: Vec<Interval>,
     /// The time from posting to the first claim.
@@ -64,7 +64,7 @@ pub(super) struct Facts {
     pub(super) timeline: Timeline,
 }
 
-impl Facts {
+impl ReportFacts {
     pub(super) fn verdict(&self) -> String {
         match self.wrong {
             0 => "No problems found.".to_owned(),
@@ -83,10 +83,10 @@ impl Facts {
                 .into_iter()
                 .chain(action)
                 .chain(reason);
-            texts.for_each(tell);
+            texts.for_each(mask);
         }
         self.problems.iter_mut().for_each(guarded);
-        self.unseen.iter_mut().for_each(tell);
+        self.unseen.iter_mut().for_each(mask);
         self
     }
 }
@@ -103,16 +103,16 @@ fn guarded(problem: &mut Problem) {
     let evidence = problem.evidence.iter_mut();
     evidence
         .flat_map(|it| [&mut it.what, &mut it.value])
-        .for_each(tell);
+        .for_each(mask);
     let examples = problem.examples.iter_mut();
     examples
         .flat_map(|it| [&mut it.job, &mut it.name])
-        .for_each(tell);
+        .for_each(mask);
     if let Some(fix) = &mut problem.fix {
-        fix.command.iter_mut().for_each(|it| it.each_word(tell));
-        fix.text.iter_mut().for_each(tell);
+        fix.command.iter_mut().for_each(|it| it.each_word(mask));
+        fix.text.iter_mut().for_each(mask);
     }
-    tell(&mut problem.summary);
+    mask(&mut problem.summary);
 }
 
-impl Record for Facts {}
+impl Record for ReportFacts {}

@@ -7,10 +7,10 @@ use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 
 use super::{
-    facts::Facts,
+    facts::ReportFacts,
     guard,
     lanes::Runs,
-    measure::{Course, Kind, Quantiles, attempts, count, spans},
+    measure::{CourseEvent, EventCourse, Quantiles, attempts, count, spans},
     words::More,
 };
 use crate::{
@@ -35,8 +35,8 @@ const MOST: usize = 50;
 const MOST_FAILURES: usize = 20;
 
 pub(super) struct Gathered {
-    facts: Facts,
-    course: Course,
+    facts: ReportFacts,
+    course: EventCourse,
     waited: Quantiles,
     took: Quantiles,
     failures: Signatures,
@@ -52,16 +52,16 @@ pub(super) struct Gathered {
 impl Gathered {
     pub(super) fn new(at: DateTime<Utc>) -> Self {
         Self {
-            facts: Facts {
+            facts: ReportFacts {
                 at,
                 version: env!("CARGO_PKG_VERSION"),
                 sound: true,
                 ages: spans(),
                 held: spans(),
                 attempts: attempts(),
-                ..Facts::default()
+                ..ReportFacts::default()
             },
-            course: Course::new(at),
+            course: EventCourse::new(at),
             waited: Quantiles::default(),
             took: Quantiles::default(),
             failures: Signatures::default(),
@@ -79,7 +79,7 @@ impl Gathered {
     /// Adds a job of any shelf, with its names masked.
     pub(super) fn add(&mut self, job: &Job) {
         if let Some(posted) = job.created_on {
-            self.course.add(Kind::Posted, posted);
+            self.course.add(CourseEvent::Posted, posted);
         }
         self.failures.add(job);
         self.runs.add_failures(job);
@@ -87,7 +87,7 @@ impl Gathered {
             Shelf::Board => self.add_waiting(job),
             Shelf::Trash => {
                 if let Some(time) = job.trashed_on {
-                    self.course.add(Kind::Failed, time);
+                    self.course.add(CourseEvent::Failed, time);
                 }
             }
             Shelf::Past => self.add_ended(job),
@@ -119,10 +119,13 @@ impl Gathered {
         let Some(ended) = &job.ended else { return };
         self.course.reach(ended.on);
         let (kind, on) = match ended.departure {
-            Departure::Consumed => (Kind::Finished, Some(ended.on)),
-            Departure::Failed => (Kind::Failed, Some(ended.on)),
+            Departure::Consumed => (CourseEvent::Finished, Some(ended.on)),
+            Departure::Failed => (CourseEvent::Failed, Some(ended.on)),
             // A purged job ended when it was trashed, if its record shows the time.
-            Departure::Purged => (Kind::Failed, job.history.failures.last().map(|it| it.time)),
+            Departure::Purged => (
+                CourseEvent::Failed,
+                job.history.failures.last().map(|it| it.time),
+            ),
         };
         if let Some(on) = on {
             self.course.add(kind, on);
@@ -185,11 +188,11 @@ impl Gathered {
         counts.map(|(count, place)| format!("unreadable records {place}: {count}"))
     }
 
-    pub(super) fn into_facts(mut self, conductors: &[Conductor]) -> Facts {
+    pub(super) fn into_facts(mut self, conductors: &[Conductor]) -> ReportFacts {
         self.remembered.since = self.remembered.earliest.unwrap_or(self.facts.at);
         let has_dropped = self.failures.has_dropped;
         let mut failures = self.failures.finish();
-        Facts {
+        ReportFacts {
             history: Some(self.lately),
             remembered: Some(self.remembered),
             more_failures: More::than(&mut failures, MOST_FAILURES, has_dropped),
@@ -248,7 +251,7 @@ pub(super) async fn gather(
     ctx: &Context,
     board: &dyn Board,
     wanted: Option<DateTime<Utc>>,
-) -> anyhow::Result<Facts> {
+) -> anyhow::Result<ReportFacts> {
     let trying = || ctx.trying("report on", "the board");
     let now = Utc::now().trunc_subsecs(6);
     let at = wanted.unwrap_or(now);
@@ -280,7 +283,7 @@ pub(super) async fn gather(
     drop((entries, read));
     let survey = surveyor.finish(board).await.with_context(trying)?;
     let conductors: Vec<_> = survey.snapshot.conductors().cloned().collect();
-    let mut facts = Facts {
+    let mut facts = ReportFacts {
         board: board.name().to_owned(),
         server: health.server.clone(),
         trashed: health.trashed,
@@ -300,8 +303,7 @@ pub(super) async fn gather(
     Ok(facts.diagnosed(checkup, problems).guarded())
 }
 
-impl Facts {
-    /// Adds the problems and gaps that `doctor` finds, and the counts.
+impl ReportFacts {
     pub(super) fn diagnosed(mut self, checkup: Checkup, mut problems: Vec<Problem>) -> Self {
         let gaps = checkup.unseen.into_iter().map(|(_, what)| what);
         self.unseen.extend(gaps);

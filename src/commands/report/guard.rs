@@ -15,10 +15,10 @@ const NAME: usize = 200;
 const LONG: usize = 1_000;
 
 pub(super) fn name(text: &str) -> Cow<'_, str> {
-    told(text, NAME)
+    masked(text, NAME)
 }
 
-fn told(text: &str, most: usize) -> Cow<'_, str> {
+fn masked(text: &str, most: usize) -> Cow<'_, str> {
     // A fast path for nearly all names.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./#@".contains(&byte);
     match text.len() <= most && text.bytes().all(is_plain) {
@@ -27,38 +27,38 @@ fn told(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-fn tell_name(text: &mut String) {
-    if let Cow::Owned(told) = name(text) {
-        *text = told;
+fn mask_name(text: &mut String) {
+    if let Cow::Owned(masked) = name(text) {
+        *text = masked;
     }
 }
 
-fn tell_owner(owner: &mut Owner) {
-    if let Cow::Owned(told) = name(&owner.text()) {
-        *owner = Owner::from_stored(told);
+fn mask_owner(owner: &mut Owner) {
+    if let Cow::Owned(masked) = name(&owner.text()) {
+        *owner = Owner::from_stored(masked);
     }
 }
 
-pub(super) fn tell(text: &mut String) {
-    if let Cow::Owned(told) = told(text, LONG) {
-        *text = told;
+pub(super) fn mask(text: &mut String) {
+    if let Cow::Owned(masked) = masked(text, LONG) {
+        *text = masked;
     }
 }
 
 pub(super) fn job(job: &mut Job) {
-    tell_name(&mut job.name);
-    tell_name(&mut job.uuid);
+    mask_name(&mut job.name);
+    mask_name(&mut job.uuid);
     let holder = job.holding.iter_mut().filter_map(|it| it.owner.as_mut());
     let ender = job.ended.iter_mut().filter_map(|it| it.owner.as_mut());
-    holder.chain(ender).for_each(tell_owner);
+    holder.chain(ender).for_each(mask_owner);
     let failures = job.history.failures.iter_mut();
-    failures.for_each(|it| tell_name(&mut it.conductor));
+    failures.for_each(|it| mask_name(&mut it.conductor));
 }
 
 pub(super) fn conductor(conductor: &mut Conductor) {
-    tell_name(&mut conductor.name);
-    tell_owner(&mut conductor.owner);
+    mask_name(&mut conductor.name);
+    mask_owner(&mut conductor.owner);
     let runs = conductor.told.runs.iter_mut();
     runs.flat_map(|it| [&mut it.uuid, &mut it.name])
-        .for_each(tell_name);
+        .for_each(mask_name);
 }

@@ -20,7 +20,6 @@ const MOST_RUNS: usize = 200;
 /// The number of failed attempts kept, the last ones.
 const MOST_ATTEMPTS: usize = 100;
 
-/// The number of owners counted.
 const MOST_PERFORMERS: usize = 10_000;
 
 const MOST_LANES: usize = 12;
@@ -33,7 +32,6 @@ pub(super) struct Timeline {
     /// The number of runs in the history; the last ones are shown.
     pub(super) performed: u64,
     pub(super) lanes: Vec<Lane>,
-    /// The owners that are not shown.
     pub(super) more: More,
 }
 
@@ -45,7 +43,7 @@ pub(super) struct Lane {
     pub(super) conductor: Option<String>,
     #[serde(flatten)]
     pub(super) sums: Sums,
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<LaneRun>,
 }
 
 /// The number of jobs per owner, also of jobs that are not shown.
@@ -59,7 +57,7 @@ pub(super) struct Sums {
 
 /// From a claim to its end.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Run {
+pub(super) struct LaneRun {
     pub(super) job: String,
     pub(super) name: String,
     /// `None`: a failed attempt records only its end.
@@ -120,11 +118,10 @@ impl Timeline {
 
 #[derive(Debug, Default)]
 pub(super) struct Runs {
-    runs: Vec<(Option<Owner>, Run)>,
-    attempts: Vec<(Option<Owner>, Run)>,
+    runs: Vec<(Option<Owner>, LaneRun)>,
+    attempts: Vec<(Option<Owner>, LaneRun)>,
     performers: BTreeMap<Option<Owner>, Sums>,
     performed: u64,
-    /// Whether owners were dropped.
     has_dropped: bool,
 }
 
@@ -190,7 +187,7 @@ impl Runs {
         let is_running = self.runs.len() > before;
         let from = self.from();
         self.attempts.retain(|(_, it)| it.to >= from);
-        let mut lanes: BTreeMap<_, Vec<Run>> = BTreeMap::new();
+        let mut lanes: BTreeMap<_, Vec<LaneRun>> = BTreeMap::new();
         for (owner, run) in self.runs.into_iter().chain(self.attempts) {
             self.performers.entry(owner.clone()).or_default();
             lanes.entry(owner).or_default().push(run);
@@ -199,7 +196,7 @@ impl Runs {
             let mut known = conductors.iter();
             let known = known.find(|it| Some(&it.owner) == owner.as_ref());
             runs.sort_by(|one, other| {
-                let time = |run: &Run| run.from.or(run.to);
+                let time = |run: &LaneRun| run.from.or(run.to);
                 (time(one), &one.job).cmp(&(time(other), &other.job))
             });
             Lane {
@@ -241,8 +238,12 @@ impl Runs {
     }
 }
 
-fn run(job: &Job, (from, to): (Option<DateTime<Utc>>, DateTime<Utc>), outcome: RunOutcome) -> Run {
-    Run {
+fn run(
+    job: &Job,
+    (from, to): (Option<DateTime<Utc>>, DateTime<Utc>),
+    outcome: RunOutcome,
+) -> LaneRun {
+    LaneRun {
         job: guard::name(&job.reference()).into_owned(),
         name: job.name.clone(),
         from,
@@ -251,11 +252,11 @@ fn run(job: &Job, (from, to): (Option<DateTime<Utc>>, DateTime<Utc>), outcome: R
     }
 }
 
-fn under_way(conductors: &[Conductor]) -> impl Iterator<Item = (Option<Owner>, Run)> + '_ {
+fn under_way(conductors: &[Conductor]) -> impl Iterator<Item = (Option<Owner>, LaneRun)> + '_ {
     let alive = conductors.iter().filter(|it| !is_silent(it));
     alive.flat_map(|conductor| {
         conductor.told.runs.iter().map(|run| {
-            let run = Run {
+            let run = LaneRun {
                 job: run.uuid.clone(),
                 name: run.name.clone(),
                 from: Some(run.since),

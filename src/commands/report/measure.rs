@@ -129,7 +129,7 @@ const LENGTHS: [i64; 11] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CourseEvent {
     Posted,
     Finished,
     Failed,
@@ -139,7 +139,7 @@ pub(super) const KINDS: [&str; 3] = ["posted", "finished", "failed"];
 
 /// Events over time, kept for all interval lengths until the suitable one is known.
 #[derive(Debug, Clone)]
-pub(super) struct Course {
+pub(super) struct EventCourse {
     at: i64,
     levels: [[[u64; KINDS.len()]; INTERVALS]; LENGTHS.len()],
     first: Option<i64>,
@@ -160,7 +160,7 @@ impl Interval {
     }
 }
 
-impl Course {
+impl EventCourse {
     pub(super) fn new(at: DateTime<Utc>) -> Self {
         Self {
             at: at.timestamp(),
@@ -169,13 +169,12 @@ impl Course {
         }
     }
 
-    /// Extends the range back to this time.
     pub(super) fn reach(&mut self, time: DateTime<Utc>) {
         let time = time.timestamp();
         self.first = Some(self.first.map_or(time, |first| first.min(time)));
     }
 
-    pub(super) fn add(&mut self, kind: Kind, time: DateTime<Utc>) {
+    pub(super) fn add(&mut self, kind: CourseEvent, time: DateTime<Utc>) {
         let time = time.timestamp();
         for (length, level) in LENGTHS.into_iter().zip(&mut self.levels) {
             let back = self.at.div_euclid(length) - time.div_euclid(length);
@@ -256,17 +255,17 @@ mod tests {
     #[test]
     fn interval_length_follows_the_length_of_the_history() {
         let at = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-        let mut course = Course::new(at);
-        course.add(Kind::Posted, at - TimeDelta::days(4000));
+        let mut course = EventCourse::new(at);
+        course.add(CourseEvent::Posted, at - TimeDelta::days(4000));
         assert_eq!(course.intervals(), []);
         let mut add = |kind, time| {
             course.add(kind, time);
             course.reach(time);
             course.intervals().len()
         };
-        assert_eq!(add(Kind::Finished, at - TimeDelta::minutes(3)), 37);
-        assert_eq!(add(Kind::Failed, at - TimeDelta::hours(4)), 49);
-        course.add(Kind::Posted, at - TimeDelta::hours(5));
+        assert_eq!(add(CourseEvent::Finished, at - TimeDelta::minutes(3)), 37);
+        assert_eq!(add(CourseEvent::Failed, at - TimeDelta::hours(4)), 49);
+        course.add(CourseEvent::Posted, at - TimeDelta::hours(5));
         let intervals = course.intervals();
         assert_eq!(intervals.len(), 49);
         assert_eq!(intervals[0].to - intervals[0].from, TimeDelta::minutes(5));
@@ -276,6 +275,6 @@ mod tests {
         course.reach(at - TimeDelta::days(40_000));
         assert_eq!(course.intervals().len(), INTERVALS);
         // Clocks may disagree.
-        course.add(Kind::Finished, at + TimeDelta::days(1));
+        course.add(CourseEvent::Finished, at + TimeDelta::days(1));
     }
 }

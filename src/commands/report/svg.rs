@@ -31,7 +31,7 @@ pub(super) const PATTERNS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" 
 pub(super) type Box = (f64, f64, f64, f64);
 
 /// The id of a chart, its title, and its description for screen readers.
-pub(super) type Told<'a> = (&'static str, &'static str, &'a str);
+pub(super) type ChartText<'a> = (&'static str, &'static str, &'a str);
 
 fn number(number: f64) -> String {
     let number = format!("{number:.2}");
@@ -45,7 +45,7 @@ fn percent(part: f64) -> String {
     number(part) + "%"
 }
 
-fn figure((id, title, told): Told<'_>, height: f64, drawn: &Html) -> Html {
+fn figure((id, title, told): ChartText<'_>, height: f64, drawn: &Html) -> Html {
     let (title_id, told_id) = (format!("{id}-title"), format!("{id}-told"));
     let labels = format!("{title_id} {told_id}");
     let title = element("title", &[("id", &title_id)], &[&title]);
@@ -99,13 +99,12 @@ fn label(name: &'static str, (x, y): (f64, f64), text: impl AsRef<str>) -> Html 
 }
 
 /// The label of a column, and whether it marks the left edge and not the middle.
-pub(super) type Label = fn(&Bucket) -> (bool, String);
+pub(super) type ColumnLabel = fn(&Bucket) -> (bool, String);
 
-/// Draws a histogram; the marked part is hatched.
 pub(super) fn columns(
     (id, title): (&'static str, &'static str),
     buckets: &[Bucket],
-    name: Label,
+    name: ColumnLabel,
 ) -> Html {
     let all = buckets.iter().map(|it| it.jobs).sum();
     let most = buckets.iter().map(|it| it.jobs).max();
@@ -144,7 +143,7 @@ pub(super) fn columns(
     figure((id, title, &told), floor + BELOW, &drawn)
 }
 
-pub(super) fn parts(told: Told<'_>, parts: &[(&'static str, u64)]) -> Html {
+pub(super) fn parts(told: ChartText<'_>, parts: &[(&'static str, u64)]) -> Html {
     let all = parts.iter().map(|(_, count)| count).sum::<u64>();
     figure(told, 14.0, &row(parts, all, 14.0))
 }

@@ -1,7 +1,7 @@
 //! The numbers and tables of a report, the same in text and HTML.
 
 use super::{
-    facts::Facts,
+    facts::ReportFacts,
     lanes::{Lane, RunOutcome},
     measure::{Bucket, Percentiles, trimmed},
     words::{self, More, grouped, seconds},
@@ -20,7 +20,7 @@ pub(super) struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
     /// The bar of each row on a page.
-    pub(super) bars: Vec<Vec<Part>>,
+    pub(super) bars: Vec<Vec<BarPart>>,
     pub(super) more: Omitted,
 }
 
@@ -28,15 +28,15 @@ pub(super) struct Table {
 pub(super) type Omitted = (More, &'static str, &'static str);
 
 /// A part of a bar: its class, its meaning, and its number.
-pub(super) type Part = (&'static str, &'static str, u64);
+pub(super) type BarPart = (&'static str, &'static str, u64);
 
-pub(super) struct Count {
+pub(super) struct StateCount {
     pub(super) name: &'static str,
     pub(super) number: String,
     pub(super) more: Vec<(&'static str, String)>,
 }
 
-pub(super) struct Histogram<'a> {
+pub(super) struct JobHistogram<'a> {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     /// The labels of the unmarked and the marked part.
@@ -64,7 +64,7 @@ impl Table {
     }
 }
 
-impl Histogram<'_> {
+impl JobHistogram<'_> {
     /// Returns the numbers, without empty buckets at both ends.
     pub(super) fn table(&self) -> Table {
         let rows = trimmed(self.buckets).iter();
@@ -73,12 +73,12 @@ impl Histogram<'_> {
     }
 }
 
-impl Facts {
+impl ReportFacts {
     pub(super) fn ago(&self, time: chrono::DateTime<chrono::Utc>) -> String {
         duration::between(time, self.at)
     }
 
-    pub(super) fn counts(&self) -> Vec<Count> {
+    pub(super) fn counts(&self) -> Vec<StateCount> {
         let figures = &self.figures;
         let some = |what, count: u64| (count > 0).then(|| (what, grouped(count)));
         let standing = |what, of: &Option<Standing>| Some((what, of.as_ref()?.in_words(self.at)));
@@ -105,7 +105,7 @@ impl Facts {
             ("exhausted", exhausted, [None, None, None]),
             ("conductors", conductors, [silent, None, None]),
         ];
-        let counts = counts.map(|(name, number, more)| Count {
+        let counts = counts.map(|(name, number, more)| StateCount {
             name,
             number: number.map_or_else(|| "unknown".to_owned(), grouped),
             more: more.into_iter().flatten().collect(),
@@ -113,23 +113,23 @@ impl Facts {
         counts.into()
     }
 
-    pub(super) fn histograms(&self) -> [Histogram<'_>; 3] {
+    pub(super) fn histograms(&self) -> [JobHistogram<'_>; 3] {
         [
-            Histogram {
+            JobHistogram {
                 id: "ages-figure",
                 title: "Age of unclaimed jobs",
                 kinds: ["waiting", "backing off"],
                 buckets: &self.ages,
                 name: words::span,
             },
-            Histogram {
+            JobHistogram {
                 id: "held-figure",
                 title: "Age of claims",
                 kinds: ["with expiry", "without expiry"],
                 buckets: &self.held,
                 name: words::span,
             },
-            Histogram {
+            JobHistogram {
                 id: "tries-figure",
                 title: "Attempts of jobs on the board",
                 kinds: ["below the retry limit", "retry limit reached"],

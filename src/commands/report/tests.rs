@@ -14,7 +14,7 @@ use self::{
     },
     markup::{Token, tokens},
 };
-use super::{facts::Facts, gather::Gathered, html, words::More};
+use super::{facts::ReportFacts, gather::Gathered, html, words::More};
 use crate::{
     diagnosis::Departures,
     job::{Departure, Lease, Owner, Shelf},
@@ -60,7 +60,7 @@ fn report_is_reproducible() {
 fn empty_board_has_a_page() {
     let mut facts = facts(&USUAL);
     let empty = Gathered::new(at()).into_facts(&[]);
-    facts = Facts {
+    facts = ReportFacts {
         board: facts.board,
         server: facts.server,
         ..empty
@@ -149,7 +149,7 @@ fn secrets_are_masked_in_every_form() {
         "https://ada:hunter2@host/x",
         "Authorization: Bearer hunter2hunter2",
     ];
-    let facts = Facts {
+    let facts = ReportFacts {
         // The operator's own texts.
         board: "board".to_owned(),
         server: "server".to_owned(),
@@ -171,7 +171,7 @@ fn secrets_are_masked_in_every_form() {
 fn run_that_begins_at_the_end_of_time_has_a_page() {
     let mut conductor = conductor(&mut Strangers::of(&USUAL));
     conductor.told.runs[0].since = DateTime::<Utc>::MAX_UTC;
-    let facts = Facts {
+    let facts = ReportFacts {
         remembered: Some(Departures::default()),
         ..Gathered::new(at()).into_facts(&[conductor])
     };
@@ -311,7 +311,7 @@ fn omitted_rows_are_counted() {
         count: 1_234,
         at_least: false,
     };
-    let facts = Facts {
+    let facts = ReportFacts {
         more_names: more,
         more_problems: more,
         ..facts(&USUAL)

@@ -1,9 +1,9 @@
 //! A report as text, for a terminal.
 
 use super::{
-    facts::Facts,
+    facts::ReportFacts,
     measure::{KINDS, trimmed},
-    tables::{Histogram, Omitted, Table},
+    tables::{JobHistogram, Omitted, Table},
     words,
 };
 use crate::{
@@ -20,7 +20,7 @@ const HISTOGRAM: &[Column] = &[
     Column::new("", Fit::Shrinks),
 ];
 
-impl Report for Facts {
+impl Report for ReportFacts {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         page.fact("backend", &self.server);
@@ -53,7 +53,7 @@ impl Report for Facts {
     }
 }
 
-impl Facts {
+impl ReportFacts {
     fn past(&self, page: &mut Page) {
         let Some(first) = self.course.first() else {
             return;
@@ -100,7 +100,7 @@ fn more(page: &mut Page, (count, what, command): Omitted) {
     }
 }
 
-fn histogram(page: &mut Page, of: &Histogram<'_>) {
+fn histogram(page: &mut Page, of: &JobHistogram<'_>) {
     let buckets = trimmed(of.buckets);
     let Some(most) = buckets.iter().map(|it| it.jobs).max() else {
         return;

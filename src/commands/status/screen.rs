@@ -14,7 +14,6 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// The largest number of rows per table for people.
 const MOST: usize = 10;
 
 /// The smallest number of rows per table, even on a small terminal.
@@ -71,7 +70,6 @@ impl Status {
         }
     }
 
-    /// Writes the lines above the tables.
     fn facts(&self, page: &mut Page) {
         let figures = &self.figures;
         let some = |count: u64, what: &str| match count {
@@ -79,7 +77,10 @@ impl Status {
             count => format!(", {count} {what}"),
         };
         let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.in_words(self.now));
-        let lately = self.history.as_ref().map(|past| between(past.since, self.now));
+        let lately = self
+            .history
+            .as_ref()
+            .map(|past| between(past.since, self.now));
         let lately = format!("last {}", lately.unwrap_or_default());
         let conductors = self.conductors.map(|count| match count {
             0 => "none".to_owned(),
@@ -116,7 +117,6 @@ impl Status {
         }
     }
 
-    /// Writes a line for each problem, the worst first.
     fn problems(&self, page: &mut Page) {
         let mut problems: Vec<_> = self.figures.jobs_with_problem.iter().collect();
         let severity = |code: &Code| code.meaning().1;
@@ -194,7 +194,6 @@ fn wrong(count: u64) -> Cell {
     }
 }
 
-/// Words the departures, the worst first.
 pub(crate) fn ended(past: &Departures) -> String {
     let counts = [past.failed, past.consumed, past.purged];
     let parts = counts.into_iter().zip(["failed", "consumed", "purged"]);

@@ -19,7 +19,7 @@ use self::{
     replay::{ReplayedEvents, past_events},
 };
 use super::{
-    parts::{octavia::AboutArgs, under_claim, notes},
+    parts::{notes, octavia::AboutArgs, under_claim},
     wait,
 };
 use crate::{

@@ -143,7 +143,10 @@ fn table(columns: &JobColumns, entries: &[Entry], room: Option<usize>) -> String
         layout.push(columns.row(JobView::of(entry, now())).cells());
     }
     let lines = layout.finish();
-    let table: String = lines.iter().map(|line| styled(line, false) + "\n").collect();
+    let table: String = lines
+        .iter()
+        .map(|line| styled(line, false) + "\n")
+        .collect();
     let is_within = |line: &str| room.is_none_or(|room| Text::from(line).width() <= room);
     assert!(table.lines().all(is_within), "{table}");
     table

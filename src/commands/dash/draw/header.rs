@@ -141,7 +141,7 @@ fn standing(state: &State, columns: usize) -> Pieces {
     ] {
         let text = job
             .as_ref()
-            .map_or_else(|| "-".to_owned(), |job| told(state, job));
+            .map_or_else(|| "-".to_owned(), |job| in_words(state, job));
         let text = Text::from(text).cut(room.saturating_sub(what.len() + 1));
         let space = room.saturating_sub(what.len() + 1 + text.width());
         pieces.push((Tone::Faint, Text::from(format!("{what} "))));
@@ -151,7 +151,7 @@ fn standing(state: &State, columns: usize) -> Pieces {
     pieces
 }
 
-fn told(state: &State, job: &Standing) -> String {
+fn in_words(state: &State, job: &Standing) -> String {
     let owner = job.owner.as_ref().map(|owner| format!(" by {owner}"));
     let (age, uuid) = (age(state, job.since), short(&job.reference));
     format!("{age} {} {uuid}{}", job.name, owner.unwrap_or_default())

@@ -22,7 +22,6 @@ use super::{
 };
 use crate::output::{Text, Tone};
 
-/// The smallest usable terminal.
 pub(super) const SMALLEST: (u16, u16) = (60, 12);
 
 const GUTTER: u16 = 2;

@@ -9,7 +9,7 @@ use crate::{
         dash::{
             listing::Which,
             state::{Anchor, State},
-            summary::Alike,
+            summary::RowFailures,
             view::View,
         },
         status,
@@ -113,7 +113,7 @@ fn laid(state: &State, seen: Range<usize>, room: usize) -> Vec<Pieces> {
     }
 }
 
-pub(super) fn conductor(state: &State, of: &Conductor) -> conductors::Seen {
+pub(super) fn conductor(state: &State, of: &Conductor) -> conductors::ListedConductor {
     let since = (state.now - state.conductors_read)
         .to_std()
         .unwrap_or_default();
@@ -122,7 +122,7 @@ pub(super) fn conductor(state: &State, of: &Conductor) -> conductors::Seen {
         silence,
         ..of.clone()
     };
-    conductors::Seen::new(conductor, state.now)
+    conductors::ListedConductor::new(conductor, state.now)
 }
 
 const FAILURES: &[Column] = &[
@@ -133,7 +133,7 @@ const FAILURES: &[Column] = &[
     Column::new("names", Fit::Shrinks).falling(Some(0)),
 ];
 
-fn failed(state: &State, of: &Alike) -> Vec<Cell> {
+fn failed(state: &State, of: &RowFailures) -> Vec<Cell> {
     let names: Vec<_> = of.names.iter().map(String::as_str).collect();
     vec![
         Cell::toned(Tone::Bad, &of.signature),

@@ -1,16 +1,16 @@
 //! The jobs on the board: counts, ages, names and owners.
 
-use super::{Facts, figure, legend, more, numbers, shown, svg, table, words};
+use super::{ReportFacts, figure, legend, more, numbers, shown, svg, table, words};
 use crate::{
     commands::report::{
         measure::Bucket,
-        tables::{Count, Histogram, Part, Table},
+        tables::{BarPart, JobHistogram, StateCount, Table},
     },
     output::{Html, list, tag},
     problem::Code,
 };
 
-pub(super) fn counts(facts: &Facts) -> Html {
+pub(super) fn counts(facts: &ReportFacts) -> Html {
     let figures = &facts.figures;
     let states = [
         ("rect.unclaimed", figures.unclaimed),
@@ -30,7 +30,7 @@ pub(super) fn counts(facts: &Facts) -> Html {
     Html::of(&[&drawn, &tiles, &pauses, &more])
 }
 
-fn tile(of: &Count) -> Html {
+fn tile(of: &StateCount) -> Html {
     let name = match (of.name, of.number.as_str()) {
         ("unclaimed", _) => "div.unclaimed",
         ("claimed", _) => "div.claimed",
@@ -45,7 +45,7 @@ fn tile(of: &Count) -> Html {
     tag(name, &[&title, &number, &more.collect::<Html>()])
 }
 
-pub(super) fn ages(facts: &Facts) -> Html {
+pub(super) fn ages(facts: &ReportFacts) -> Html {
     let edge = |it: &Bucket| {
         let label = words::span(it);
         // Only its left edge: the next label has the right one.
@@ -56,12 +56,12 @@ pub(super) fn ages(facts: &Facts) -> Html {
         Some(_) => (false, it.from.to_string()),
         None => (false, format!("{}+", it.from)),
     };
-    let labels: [svg::Label; 3] = [edge, edge, tried];
+    let labels: [svg::ColumnLabel; 3] = [edge, edge, tried];
     let all = facts.histograms().into_iter().zip(labels);
     list("div.charts", all.map(|(of, label)| histogram(&of, label)))
 }
 
-fn histogram(of: &Histogram<'_>, label: svg::Label) -> Html {
+fn histogram(of: &JobHistogram<'_>, label: svg::ColumnLabel) -> Html {
     let all = of.buckets.iter().map(|it| it.jobs).sum();
     if all == 0 {
         return figure("figure", (of.title, "no jobs"), &Html::default());
@@ -75,24 +75,35 @@ fn histogram(of: &Histogram<'_>, label: svg::Label) -> Html {
     figure("figure", (of.title, &words::jobs(all)), &drawn)
 }
 
-pub(super) fn names(facts: &Facts) -> Html {
+pub(super) fn names(facts: &ReportFacts) -> Html {
     ranking(&facts.names_table(), "No jobs.")
 }
 
-pub(super) fn owners(facts: &Facts) -> Html {
+pub(super) fn owners(facts: &ReportFacts) -> Html {
     ranking(&facts.owners_table(), "No job is claimed.")
 }
 
 /// A table with a bar in each row; the first row is the highest.
 fn ranking(of: &Table, none: &str) -> Html {
-    let parts = |bar: &Vec<Part>| bar.iter().map(|(class, _, count)| (*class, *count)).collect::<Vec<_>>();
-    let most = of.bars.iter().map(|bar| bar.iter().map(|(.., count)| count).sum()).max();
+    let parts = |bar: &Vec<BarPart>| {
+        bar.iter()
+            .map(|(class, _, count)| (*class, *count))
+            .collect::<Vec<_>>()
+    };
+    let most = of
+        .bars
+        .iter()
+        .map(|bar| bar.iter().map(|(.., count)| count).sum())
+        .max();
     let Some(most) = most else {
         return tag("p", &[&none]);
     };
     let bars = of.bars.iter().map(|it| svg::bar(&parts(it), most));
     let mut html = table(of, &bars.collect::<Vec<_>>());
-    let marks: Vec<_> = of.bars[0].iter().map(|(class, meaning, _)| (*class, *meaning)).collect();
+    let marks: Vec<_> = of.bars[0]
+        .iter()
+        .map(|(class, meaning, _)| (*class, *meaning))
+        .collect();
     if marks.len() > 1 {
         html.add(&legend(&marks));
     }

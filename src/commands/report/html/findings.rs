@@ -1,18 +1,17 @@
 //! The problems, and the failures by cause.
 
-use super::{Facts, ago, code, folded, more, shown, svg, words};
+use super::{ReportFacts, ago, code, folded, more, shown, svg, words};
 use crate::{
-    diagnosis::{Alike, Sample},
+    diagnosis::{FailureGroup, Sample},
     output::{Html, Text, element, list, short, tag},
     problem::{Fix, Problem},
 };
 
 const LONG: usize = 300;
 
-/// The size of an output sample: lines, and columns of each.
 const SAMPLE: (usize, usize) = (6, 160);
 
-pub(super) fn problems(facts: &Facts) -> Html {
+pub(super) fn problems(facts: &ReportFacts) -> Html {
     if facts.problems.is_empty() {
         return tag("p", &[&"No problems found."]);
     }
@@ -80,7 +79,7 @@ fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Html {
     list("dl.facts", pairs)
 }
 
-pub(super) fn failures(facts: &Facts) -> Html {
+pub(super) fn failures(facts: &ReportFacts) -> Html {
     let Some(most) = facts.failures.iter().map(|it| it.failures).max() else {
         return tag("p", &[&"No failures in the history."]);
     };
@@ -91,7 +90,7 @@ pub(super) fn failures(facts: &Facts) -> Html {
     Html::of(&[&tag("p.soft", &[&rule]), &list("ol.failures", all), &more])
 }
 
-fn failure(facts: &Facts, of: &Alike, most: u64) -> Html {
+fn failure(facts: &ReportFacts, of: &FailureGroup, most: u64) -> Html {
     let least = if of.at_least { "at least " } else { "" };
     let unseen = tag("span.unseen", &[&" times"]);
     let count = tag("p", &[&least, &words::grouped(of.failures), &unseen]);

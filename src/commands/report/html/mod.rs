@@ -11,14 +11,13 @@ use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use chrono::{DateTime, Utc};
 
 use super::{
-    facts::Facts,
+    facts::ReportFacts,
     svg,
     tables::{Omitted, Table},
     words,
 };
 use crate::output::{Cell, Column, Fit, Html, NOTHING, Text, Tone, element, list, rfc3339, tag};
 
-/// The only style sheet of the page.
 const STYLE: &str = include_str!("../style.css");
 
 const NAME: usize = 80;
@@ -36,7 +35,7 @@ const HEAD: &str = "\n<meta charset=\"utf-8\">\n\
     <meta name=\"referrer\" content=\"no-referrer\">\n";
 
 /// A section: its short name, its title, and its writer.
-type Section = (&'static str, &'static str, fn(&Facts) -> Html);
+type Section = (&'static str, &'static str, fn(&ReportFacts) -> Html);
 
 const SECTIONS: [Section; 7] = [
     ("Problems", "Problems", findings::problems),
@@ -48,7 +47,7 @@ const SECTIONS: [Section; 7] = [
     ("History", "History", past::past),
 ];
 
-pub(super) fn page(facts: &Facts) -> Html {
+pub(super) fn page(facts: &ReportFacts) -> Html {
     let http = "Content-Security-Policy";
     let policy = [("http-equiv", &http as _), ("content", &*POLICY as _)];
     let policy = element("meta", &policy, &[]);
@@ -63,14 +62,14 @@ pub(super) fn page(facts: &Facts) -> Html {
     Html::of(&[&Html::raw("<!DOCTYPE html>\n"), &page])
 }
 
-fn section((name, title, content): Section, facts: &Facts) -> Html {
+fn section((name, title, content): Section, facts: &ReportFacts) -> Html {
     let (id, labelled) = (name.to_lowercase(), format!("{name}-title").to_lowercase());
     let title = element("h2", &[("id", &labelled)], &[&title]);
     let attributes = [("id", &id as _), ("aria-labelledby", &labelled as _)];
     element("section", &attributes, &[&title, &content(facts)])
 }
 
-fn header(facts: &Facts) -> Html {
+fn header(facts: &ReportFacts) -> Html {
     let kind = tag("p.kind", &[&"Job board"]);
     let title = tag("h1", &[&shown(&facts.board, NAME)]);
     let server = shown(&facts.server, NAME);
@@ -89,7 +88,7 @@ fn header(facts: &Facts) -> Html {
     tag("header", &[&kind, &title, &about, &verdict, &links])
 }
 
-fn footer(facts: &Facts) -> Html {
+fn footer(facts: &ReportFacts) -> Html {
     let made = format!(
         " {}, which read each record once; jobs posted or removed meanwhile may be missing or \
             included. Ages and expiries are as of ",
@@ -117,7 +116,7 @@ fn time(time: DateTime<Utc>) -> Html {
     moment(time, &words::time(time))
 }
 
-fn ago(facts: &Facts, time: DateTime<Utc>) -> Html {
+fn ago(facts: &ReportFacts, time: DateTime<Utc>) -> Html {
     moment(time, &facts.ago(time))
 }
 
@@ -195,5 +194,8 @@ fn more((more, what, command): Omitted) -> Html {
         "" => Html::default(),
         command => Html::of(&[&": ", &code(&format!("jobboard {command}")), &" lists all"]),
     };
-    tag("p.soft", &[&format!("And {more} more {what}"), &command, &"."])
+    tag(
+        "p.soft",
+        &[&format!("And {more} more {what}"), &command, &"."],
+    )
 }

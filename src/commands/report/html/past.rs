@@ -2,14 +2,14 @@
 
 use chrono::TimeDelta;
 
-use super::{Facts, figure, folded, legend, more, numbers, svg, table, time};
+use super::{ReportFacts, figure, folded, legend, more, numbers, svg, table, time};
 use crate::{
     commands::{report::lanes::RunOutcome, status::ended},
     duration,
     output::{Html, tag},
 };
 
-pub(super) fn past(facts: &Facts) -> Html {
+pub(super) fn past(facts: &ReportFacts) -> Html {
     let Some(remembered) = &facts.remembered else {
         return tag("p", &[&"The history cannot be read."]);
     };
@@ -31,7 +31,7 @@ pub(super) fn past(facts: &Facts) -> Html {
     Html::of(&[&sums, &course(facts), &spans(facts), &timeline(facts)])
 }
 
-fn course(facts: &Facts) -> Html {
+fn course(facts: &ReportFacts) -> Html {
     const TITLE: &str = "Jobs posted, finished and failed";
     let Some(first) = facts.course.first() else {
         return Html::default();
@@ -46,7 +46,7 @@ fn course(facts: &Facts) -> Html {
     figure("figure.wide", (TITLE, &remark), &drawn)
 }
 
-fn spans(facts: &Facts) -> Html {
+fn spans(facts: &ReportFacts) -> Html {
     let spans = facts.spans_table();
     match spans.rows.is_empty() {
         true => Html::default(),
@@ -57,7 +57,7 @@ fn spans(facts: &Facts) -> Html {
     }
 }
 
-fn timeline(facts: &Facts) -> Html {
+fn timeline(facts: &ReportFacts) -> Html {
     const TITLE: &str = "Runs by conductor and owner";
     let (timeline, lanes) = (&facts.timeline, &facts.timeline.lanes);
     let Some(from) = timeline.from.filter(|_| !lanes.is_empty()) else {

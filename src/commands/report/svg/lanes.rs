@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::{BELOW, axis, baseline, figure, label, number, percent, rect};
 use crate::{
-    commands::report::lanes::{Lane, Run, RunOutcome},
+    commands::report::lanes::{Lane, LaneRun, RunOutcome},
     output::{Html, Text, element, tag},
 };
 
@@ -83,9 +83,9 @@ pub(in crate::commands::report) fn cross(x: &str, y: f64, title: &Html) -> Html 
 }
 
 /// Assigns rows to overlapping runs; a run without a known start gets none.
-fn pack(runs: &[Run], at: DateTime<Utc>) -> Vec<Option<usize>> {
+fn pack(runs: &[LaneRun], at: DateTime<Utc>) -> Vec<Option<usize>> {
     let mut ends: Vec<DateTime<Utc>> = Vec::new();
-    let row = |run: &Run| {
+    let row = |run: &LaneRun| {
         let from = run.from?;
         let end = run.to.unwrap_or(at).max(from);
         let free = ends.iter().position(|it| *it <= from);
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn overlapping_runs_are_drawn_in_separate_rows() {
         let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-        let run = |from: i64, to: Option<i64>| Run {
+        let run = |from: i64, to: Option<i64>| LaneRun {
             job: String::new(),
             name: String::new(),
             from: Some(start + TimeDelta::seconds(from)),

@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::{
     board::{Capabilities, testing::scripted::Scripted},
     commands::report::{
-        facts::Facts,
+        facts::ReportFacts,
         gather::{Gathered, guarded},
         guard,
     },
@@ -108,7 +108,7 @@ pub(super) fn surveyor(conductors: Vec<Conductor>) -> Surveyor {
 }
 
 /// Adds the problems of the survey, and these.
-pub(super) fn diagnosed(facts: Facts, survey: Survey, problems: Vec<Problem>) -> Facts {
+pub(super) fn diagnosed(facts: ReportFacts, survey: Survey, problems: Vec<Problem>) -> ReportFacts {
     let own = survey.problems(None).into_iter();
     let own = own.map(|it| it.on(&Suggestion::of("jobboard")));
     let checkup = Checkup {
@@ -118,7 +118,7 @@ pub(super) fn diagnosed(facts: Facts, survey: Survey, problems: Vec<Problem>) ->
     facts.diagnosed(checkup, problems.into_iter().chain(own).collect())
 }
 
-pub(super) fn facts(texts: &[&str]) -> Facts {
+pub(super) fn facts(texts: &[&str]) -> ReportFacts {
     let mut strangers = Strangers::of(texts);
     let conductor = conductor(&mut strangers);
     let (mut gathered, mut surveyor) = (Gathered::new(at()), surveyor(vec![conductor.clone()]));
@@ -155,7 +155,7 @@ pub(super) fn facts(texts: &[&str]) -> Facts {
         job.history.failures = vec![strangers.failure(seconds)];
         gathered.add_left(&guarded_entry(job));
     }
-    let facts = Facts {
+    let facts = ReportFacts {
         board: strangers.text(),
         server: strangers.text(),
         version: "0.0.0",
