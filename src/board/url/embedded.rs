@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use super::{error::InvalidUrl, query::Query};
+use super::{error::InvalidUrl, query::UrlQuery};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EmbeddedUrl {
@@ -29,7 +29,7 @@ impl EmbeddedUrl {
 pub(super) fn parse(rest: &str) -> Result<EmbeddedUrl, InvalidUrl> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     check_path(path)?;
-    let mut query = Query::parse(query, &["sync"])?;
+    let mut query = UrlQuery::parse(query, &["sync"])?;
     let choices = [("normal", false), ("full", true)];
     let sync_full = query.choice("sync", "use full or normal", &choices)?;
     Ok(EmbeddedUrl {

@@ -10,7 +10,7 @@ use super::{
 use crate::secret::Secret;
 
 /// A split URL; only the user and the password are decoded yet.
-pub(super) struct Parts<'a> {
+pub(super) struct UrlParts<'a> {
     pub(super) user: Option<String>,
     pub(super) password: Option<Secret>,
     pub(super) hosts: &'a str,
@@ -20,7 +20,7 @@ pub(super) struct Parts<'a> {
     form: &'static str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UrlParts<'a> {
     pub(super) fn parse(
         scheme: &'static str,
         form: &'static str,

@@ -19,11 +19,11 @@ pub(super) fn tls_keys(has_tls: bool) -> &'static [&'static str] {
 const PASSWORD_KEYS: [&str; 4] = ["password", "passwd", "pass", "sentinel_password"];
 
 /// The query part: each key is known and occurs once.
-pub(super) struct Query {
+pub(super) struct UrlQuery {
     pairs: Vec<(String, String)>,
 }
 
-impl Query {
+impl UrlQuery {
     pub(super) fn parse(text: &str, known: &[&str]) -> Result<Self, InvalidUrl> {
         let mut query = Self { pairs: Vec::new() };
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {

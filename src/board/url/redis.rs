@@ -6,8 +6,8 @@ use super::{
     BoardUrl, Server, TlsFiles,
     error::InvalidUrl,
     escape::{decode, encode, number},
-    parts::{Parts, authority},
-    query::{Query, QueryText, TLS_KEYS, tls_keys},
+    parts::{UrlParts, authority},
+    query::{QueryText, TLS_KEYS, UrlQuery, tls_keys},
 };
 use crate::secret::Secret;
 
@@ -83,21 +83,21 @@ impl RedisUrl {
 
 pub(super) fn parse_tcp(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
     let form = "write //HOST:PORT/DB";
-    let parts = Parts::parse(scheme, form, rest)?;
+    let parts = UrlParts::parse(scheme, form, rest)?;
     let mut servers = parts.servers(PORT)?;
     let (Some(server), true) = (servers.pop(), servers.is_empty()) else {
         return Err(InvalidUrl::SeveralHosts { scheme });
     };
     let db = database(parts.path.strip_prefix('/').unwrap_or_default())?;
     let has_tls = scheme == "rediss";
-    let mut query = Query::parse(parts.query, &[&KEYS, tls_keys(has_tls)].concat())?;
+    let mut query = UrlQuery::parse(parts.query, &[&KEYS, tls_keys(has_tls)].concat())?;
     let tls = has_tls.then(|| query.tls_files(TLS_KEYS)).transpose()?;
     finish(Address::Tcp(server), tls, db, parts, query)
 }
 
 pub(super) fn parse_unix(rest: &str) -> Result<BoardUrl, InvalidUrl> {
     let (scheme, form) = ("redis+unix", "write ///PATH");
-    let parts = Parts::parse(scheme, form, rest)?;
+    let parts = UrlParts::parse(scheme, form, rest)?;
     if !parts.hosts.is_empty() {
         return Err(InvalidUrl::Form { scheme, form });
     }
@@ -105,13 +105,13 @@ pub(super) fn parse_unix(rest: &str) -> Result<BoardUrl, InvalidUrl> {
     if path.len() <= 1 {
         return Err(InvalidUrl::NoSocket);
     }
-    let mut query = Query::parse(parts.query, &UNIX_KEYS)?;
+    let mut query = UrlQuery::parse(parts.query, &UNIX_KEYS)?;
     let db = database(&query.take("db").unwrap_or_default())?;
     finish(Address::Unix(path.into()), None, db, parts, query)
 }
 
 pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
-    let parts = Parts::parse(scheme, "write //HOST,HOST/MASTER", rest)?;
+    let parts = UrlParts::parse(scheme, "write //HOST,HOST/MASTER", rest)?;
     let servers = parts.servers(SENTINEL_PORT)?;
     let path = parts.path.strip_prefix('/').unwrap_or_default();
     let (master, db) = path.split_once('/').unwrap_or((path, ""));
@@ -121,7 +121,7 @@ pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUr
     let master = decode(master, "the name of the master")?;
     let db = database(db)?;
     let known = [&KEYS[..], &SENTINEL_KEYS, &TLS_KEYS, &SENTINEL_TLS_KEYS].concat();
-    let mut query = Query::parse(parts.query, &known)?;
+    let mut query = UrlQuery::parse(parts.query, &known)?;
     let has_tls = scheme == "rediss-sentinel";
     let has_sentinel_tls = query.is_true("sentinel_tls")?.unwrap_or(has_tls);
     let files = query.tls_files(TLS_KEYS)?;
@@ -160,8 +160,8 @@ fn finish(
     address: Address,
     tls: Option<TlsFiles>,
     db: u32,
-    parts: Parts<'_>,
-    query: Query,
+    parts: UrlParts<'_>,
+    query: UrlQuery,
 ) -> Result<BoardUrl, InvalidUrl> {
     Ok(BoardUrl::Redis(Box::new(RedisUrl {
         address,
@@ -180,7 +180,7 @@ fn database(text: &str) -> Result<u32, InvalidUrl> {
     }
 }
 
-fn namespace(mut query: Query) -> Result<Option<String>, InvalidUrl> {
+fn namespace(mut query: UrlQuery) -> Result<Option<String>, InvalidUrl> {
     match (query.take("namespace"), query.is_true("bare")?) {
         (Some(_), Some(true)) => Err(InvalidUrl::BareNamespace),
         (None, Some(true)) => Ok(None),

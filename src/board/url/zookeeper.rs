@@ -6,8 +6,8 @@ use super::{
     BoardUrl, Server, TlsFiles,
     error::InvalidUrl,
     escape::{decode, encode},
-    parts::{Parts, authority},
-    query::{Query, QueryText, TLS_KEYS, tls_keys},
+    parts::{UrlParts, authority},
+    query::{QueryText, TLS_KEYS, UrlQuery, tls_keys},
 };
 use crate::{duration, secret::Secret};
 
@@ -48,7 +48,7 @@ pub(crate) enum Acl {
 }
 
 pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
-    let parts = Parts::parse(scheme, "write //HOST,HOST/PATH", rest)?;
+    let parts = UrlParts::parse(scheme, "write //HOST,HOST/PATH", rest)?;
     let servers = parts.servers(PORT)?;
     let path = node_path(decode(parts.path, "the path")?)?;
     if let Some(path) = path.as_ref().filter(|path| path.ends_with("/.trash")) {
@@ -59,7 +59,7 @@ pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, Invali
         });
     }
     let has_tls = scheme == "zks";
-    let mut query = Query::parse(parts.query, &[&KEYS, tls_keys(has_tls)].concat())?;
+    let mut query = UrlQuery::parse(parts.query, &[&KEYS, tls_keys(has_tls)].concat())?;
     let tls = has_tls.then(|| query.tls_files(TLS_KEYS)).transpose()?;
     let chroot = query.take("chroot").map_or(Ok(None), node_path)?;
     let url = ZooKeeperUrl {
@@ -116,7 +116,7 @@ fn session(text: String) -> Result<Duration, InvalidUrl> {
     Ok(length)
 }
 
-fn acl(query: &mut Query) -> Result<Acl, InvalidUrl> {
+fn acl(query: &mut UrlQuery) -> Result<Acl, InvalidUrl> {
     let choices = [("world", Acl::World), ("creator", Acl::Creator)];
     let acl = query.choice("acl", "use world or creator", &choices)?;
     Ok(acl.unwrap_or_default())
