@@ -27,7 +27,7 @@ pub(crate) use self::{
         Conductor, Counters, Course, MOST_HANDLERS, MOST_RUNS, Run, SkippedReason, Takes, Told,
         Unsettled,
     },
-    details::Details,
+    details::{Decode, Details},
     draft::{Draft, Edit, Former},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
     history::{CapturedOutput, Failure, History, LONGEST, shortened},
@@ -206,6 +206,21 @@ pub(crate) struct Malformed {
     pub(crate) raw: Vec<u8>,
     pub(crate) holding: Option<Holding>,
     pub(crate) origin: Origin,
+}
+
+impl Malformed {
+    /// Makes an empty record, readable by the server's rules.
+    pub(crate) fn new(key: JobKey, problem: String) -> Self {
+        Self {
+            is_denied: false,
+            key,
+            problem,
+            size: 0,
+            raw: Vec::new(),
+            holding: None,
+            origin: Origin::Here,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

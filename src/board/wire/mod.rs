@@ -3,13 +3,25 @@
 //! Converts between bytes and jobs. Contacts no server, and reads only time zone files.
 
 pub(crate) mod json;
+mod members;
 pub(crate) mod msgpack;
 pub(crate) mod past;
 pub(crate) mod posting;
-mod shown;
 pub(crate) mod sidecar;
+
+use serde_json::{Number, Value, json};
 
 pub(crate) fn as_json(record: &impl serde::Serialize) -> String {
     // Texts, numbers and times always have a JSON form.
     serde_json::to_string(record).unwrap_or_default()
+}
+
+/// Shows a number, also infinity and NaN.
+fn shown_float(number: f64) -> Value {
+    match Number::from_f64(number) {
+        Some(finite) => finite.into(),
+        None if number.is_nan() => json!({ "$float": "nan" }),
+        None if number > 0.0 => json!({ "$float": "inf" }),
+        None => json!({ "$float": "-inf" }),
+    }
 }

@@ -8,8 +8,8 @@ use super::{as_json, sidecar::Sidecar};
 use crate::{
     board::{JobRef, Result},
     job::{
-        Departure, End, Entry, Failure, Identity, Job, JobKey, Malformed, Origin, Owner, Purge,
-        Remark, Settlement, Shelf, shortened,
+        Departure, End, Entry, Failure, Identity, Job, JobKey, Malformed, Owner, Purge, Remark,
+        Settlement, Shelf, shortened,
     },
 };
 
@@ -74,20 +74,10 @@ impl PastJob {
         }
         history.remark = self.remark.or(history.remark);
         Job {
-            key: JobKey::new(self.job.uuid.clone()),
-            uuid: self.job.uuid,
-            is_misnamed: false,
-            name: self.job.name,
             priority: self.job.priority,
             sequence: self.job.sequence,
             created_on: self.job.created_on,
-            last_modified: None,
-            holding: None,
-            is_blocked: false,
             is_unfit: problem.is_some(),
-            is_denied: false,
-            raw: Vec::new(),
-            trashed_on: None,
             ended: Some(End {
                 on: self.ended_on,
                 departure: self.outcome,
@@ -96,12 +86,10 @@ impl PastJob {
                 has_succeeded: self.succeeded,
             }),
             shelf: Shelf::Past,
-            origin: Origin::Here,
             book: self.job.book,
-            details: None,
             history,
-            size: 0,
             problem,
+            ..Job::new(JobKey::new(&self.job.uuid), self.job.uuid, self.job.name)
         }
     }
 }
@@ -120,15 +108,8 @@ pub(crate) fn entry(
                 Ok(read) => format!("the record has the unknown version {}", read.v),
                 Err(error) => shortened(&error.to_string()),
             };
-            return Entry::Malformed(Malformed {
-                is_denied: false,
-                key: JobKey::new(key),
-                problem: format!("the history record is unreadable: {problem}"),
-                size: 0,
-                raw: Vec::new(),
-                holding: None,
-                origin: Origin::Here,
-            });
+            let problem = format!("the history record is unreadable: {problem}");
+            return Entry::Malformed(Malformed::new(JobKey::new(key), problem));
         }
     };
     Entry::Job(Box::new(past.job(side, problem)))

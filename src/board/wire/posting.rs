@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use thiserror::Error;
 
 use crate::{
-    job::{Book, Details, Priority, shortened},
+    job::{Book, Details, Job, JobKey, Priority, shortened},
     names::UnknownName,
 };
 
@@ -24,6 +24,23 @@ pub(crate) struct Posting {
     pub(crate) sequence: Option<i64>,
     /// The problem of a record that is still readable.
     pub(crate) problem: Option<String>,
+}
+
+impl Posting {
+    /// Makes an unclaimed job; `size` is the size of the posting.
+    pub(crate) fn into_job(self, key: JobKey, size: usize) -> Job {
+        Job {
+            priority: self.priority,
+            sequence: self.sequence,
+            created_on: self.created_on,
+            is_unfit: self.is_oversized,
+            book: self.book,
+            details: self.details,
+            size: size as u64,
+            problem: self.problem,
+            ..Job::new(key, self.uuid, self.name)
+        }
+    }
 }
 
 pub(crate) fn together(problems: impl IntoIterator<Item = Option<String>>) -> Option<String> {

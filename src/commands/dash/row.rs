@@ -140,13 +140,9 @@ impl Row {
         let holding = self.claim.as_ref().map(|claim| claim.holding(now));
         if self.is_malformed {
             return Entry::Malformed(Malformed {
-                is_denied: false,
-                key: key.clone(),
-                problem: extras.problem.unwrap_or_default(),
                 size: extras.size,
-                raw: Vec::new(),
                 holding,
-                origin: Origin::Here,
+                ..Malformed::new(key.clone(), extras.problem.unwrap_or_default())
             });
         }
         Entry::Job(Box::new(Job {

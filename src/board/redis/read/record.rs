@@ -8,11 +8,11 @@ use crate::{
         redis::{keys::key_of, link::bounded::size_unread},
         wire::{
             msgpack,
-            posting::{Limit, Posting, together},
+            posting::{Limit, together},
             sidecar::Sidecar,
         },
     },
-    job::{Entry, Fence, History, Holding, Job, Lease, Malformed, Owner, Shelf},
+    job::{Entry, Fence, Holding, Job, Lease, Malformed, Owner, Shelf},
 };
 
 #[derive(Debug, Clone, Default)]
@@ -55,18 +55,17 @@ pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
     match read {
         Ok(read) => {
             let raw = detail.raw(posting, !(read.is_oversized && detail.is_whole()));
-            let mut job = job(shelf, field, posting.len(), read);
-            job.raw = raw;
-            Entry::Job(Box::new(job))
+            Entry::Job(Box::new(Job {
+                shelf,
+                is_misnamed: field != read.uuid.as_bytes(),
+                raw,
+                ..read.into_job(key_of(field), posting.len())
+            }))
         }
         Err(problem) => Entry::Malformed(Malformed {
-            is_denied: false,
-            key: key_of(field),
-            problem,
             size: unread.unwrap_or(posting.len()) as u64,
             raw: detail.raw(if unread.is_some() { &[] } else { posting }, false),
-            holding: None,
-            origin: crate::job::Origin::Here,
+            ..Malformed::new(key_of(field), problem)
         }),
     }
 }
@@ -101,33 +100,6 @@ fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
         claimed_on: side.claimed_on.filter(|_| is_ours),
         fence: side.fence.clone().filter(|_| is_ours),
     })
-}
-
-fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting) -> Job {
-    Job {
-        key: key_of(field),
-        is_misnamed: field != posting.uuid.as_bytes(),
-        uuid: posting.uuid,
-        name: posting.name,
-        priority: posting.priority,
-        sequence: posting.sequence,
-        created_on: posting.created_on,
-        last_modified: None,
-        holding: None,
-        is_blocked: false,
-        origin: crate::job::Origin::Here,
-        is_unfit: posting.is_oversized,
-        is_denied: false,
-        raw: Vec::new(),
-        ended: None,
-        trashed_on: None,
-        shelf,
-        book: posting.book,
-        details: posting.details,
-        history: History::default(),
-        size: size as u64,
-        problem: posting.problem,
-    }
 }
 
 fn complete_job(job: &mut Job, beside: Sidecars) {

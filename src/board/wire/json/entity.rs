@@ -3,12 +3,14 @@
 use serde::Serialize;
 
 use super::{
-    pick::{map, record, require},
-    read::words,
-    token::{Item, Token},
+    read::{map, record, require},
+    token::{JsonItem, JsonToken},
     write::bytes,
 };
-use crate::{board::wire::posting::Problem, job::shortened};
+use crate::{
+    board::wire::{members::MemberValue, posting::Problem},
+    job::shortened,
+};
 
 /// The only kind of entity.
 const KIND: &str = "conductor";
@@ -22,7 +24,7 @@ pub(crate) struct Entity {
 }
 
 #[derive(Serialize)]
-struct Record<'a> {
+struct EntityRecord<'a> {
     kind: &'static str,
     name: &'a str,
     metadata: Metadata<'a>,
@@ -37,7 +39,7 @@ struct Metadata<'a> {
 impl Entity {
     /// Encodes it as TaskFlow does.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        bytes(&Record {
+        bytes(&EntityRecord {
             kind: KIND,
             name: &self.name,
             metadata: Metadata {
@@ -51,24 +53,28 @@ impl Entity {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Problem> {
         let [kind, name, metadata] =
             record(bytes, ["kind", "name", "metadata"])?.unwrap_or_default();
-        let kind = words("kind", require("kind", kind)?)?;
+        let kind = words("kind", kind)?;
         if kind != KIND {
             return Err(Problem::Kind(shortened(&kind)));
         }
-        let name = words("name", require("name", name)?)?;
+        let name = words("name", name)?;
         let metadata = require("metadata", metadata)?;
         let [host, pid] = map(metadata, ["hostname", "pid"])?.unwrap_or_default();
         Ok(Self {
             name,
-            host: words("hostname", require("hostname", host)?)?,
+            host: words("hostname", host)?,
             pid: number(require("pid", pid)?)?,
         })
     }
 }
 
-fn number(item: Item<'_>) -> Result<u32, Problem> {
+fn words(member: &'static str, item: Option<JsonItem<'_>>) -> Result<String, Problem> {
+    MemberValue::from(require(member, item)?).words(member)
+}
+
+fn number(item: JsonItem<'_>) -> Result<u32, Problem> {
     match item.head {
-        Token::Integer(literal) => literal.parse().map_err(|_| Problem::Pid),
+        JsonToken::Integer(literal) => literal.parse().map_err(|_| Problem::Pid),
         _ => Err(Problem::Pid),
     }
 }

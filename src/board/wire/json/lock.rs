@@ -5,15 +5,15 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::{
-    pick::record,
-    token::{Item, Token},
+    read::record,
+    token::{JsonItem, JsonToken},
     value::show,
     write::bytes,
 };
 use crate::{board::wire::posting::Problem, job::Owner};
 
 #[derive(Serialize)]
-struct Record<'a> {
+struct LockRecord<'a> {
     owner: &'a str,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Flaw {
 }
 
 pub(crate) fn lock(owner: &Owner) -> Vec<u8> {
-    bytes(&Record {
+    bytes(&LockRecord {
         owner: &owner.text(),
     })
 }
@@ -58,13 +58,13 @@ fn owner(bytes: &[u8]) -> Result<Lock, Problem> {
     };
     Ok(match owner.head {
         _ if is_nothing(owner)? => Lock::Vacant(Flaw::Nobody),
-        Token::Text(text) => Lock::Owned(Owner::from_stored(text.bytes())),
+        JsonToken::Text(text) => Lock::Owned(Owner::from_stored(text.bytes())),
         other => Lock::Unreadable(Flaw::NotText(other.kind())),
     })
 }
 
 /// Whether Python treats the value as false.
-fn is_nothing(item: Item<'_>) -> Result<bool, Problem> {
+fn is_nothing(item: JsonItem<'_>) -> Result<bool, Problem> {
     Ok(match show(item)? {
         Value::Null => true,
         Value::Bool(truth) => !truth,

@@ -6,7 +6,6 @@
 
 mod entity;
 mod lock;
-mod pick;
 mod read;
 mod text;
 mod token;

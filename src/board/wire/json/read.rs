@@ -1,166 +1,133 @@
 //! Reads postings of any writer.
 
-use std::borrow::Cow;
-
-use serde_json::{Map, Value};
-
 use super::{
-    pick::{map, record, require},
-    token::{Item, Reader, Token},
-    value::{show, shown},
+    token::{JsonItem, JsonReader, JsonToken},
+    value::shown,
     write::bytes,
 };
 use crate::{
     board::{
         Detail,
-        wire::posting::{Limit, Notes, Posting, Problem},
+        wire::{
+            members::{self, Encoding, Member, MemberValue, Members},
+            posting::{Limit, Posting, Problem},
+        },
     },
-    job::{Book, Details, Edit, Priority},
+    job::Edit,
 };
 
 /// Reads a posting. Its number and time come from its node.
 ///
-/// All of it is validated, including members that are not requested or not used here. Details beyond the limit are
-/// not read, whether requested or not.
+/// All of it is validated, including members that are not requested or not used here.
 pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posting, Problem> {
-    let names = ["uuid", "name", "priority", "details", "book"];
-    let [uuid, name, priority, details, book] = record(bytes, names)?.ok_or(Problem::Gone)?;
-    let mut notes = Notes::default();
-    let length = details.map_or(0, |item| item.text.len());
-    let is_oversized = details.is_some_and(|item| limit.is_exceeded(length, item.weight));
-    if is_oversized {
-        notes.add(limit.problem(length));
-    }
-    Ok(Posting {
-        uuid: text_of("uuid", uuid, &mut notes)?,
-        name: text_of("name", name, &mut notes)?,
-        priority: priority_of(priority)?,
-        created_on: None,
-        details: match detail {
-            Detail::Whole | Detail::Stored if !is_oversized => Some(details_of(details)?),
-            Detail::Brief | Detail::Whole | Detail::Stored => None,
-        },
-        is_oversized,
-        book: book_of(book, &mut notes)?,
-        sequence: None,
-        problem: notes.into_problem(),
-    })
+    members(bytes)?.posting(detail, limit, |_| Ok(None), |_| Ok(None))
 }
 
-/// Applies an edit to a posting; all else keeps its bytes.
 pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8>, String> {
-    let read = decode(posting, Detail::Whole, limit).map_err(|problem| problem.to_string())?;
-    let details = edit.details(read.details.as_ref().map(Details::value).as_deref())?;
-    let names = ["name", "priority", "details"];
-    let found = record(posting, names).map_err(|problem| problem.to_string())?;
-    let wanted = [
-        edit.name.as_ref().map(bytes),
-        edit.priority.map(|it| bytes(&it.name())),
-        details.as_ref().map(bytes),
-    ];
-    let wanted = names.into_iter().zip(found.unwrap_or_default()).zip(wanted);
-    let end = posting
-        .iter()
-        .rposition(|byte| *byte == b'}')
-        .unwrap_or_default();
-    let mut places = Vec::new();
-    for ((name, item), value) in wanted {
-        match (item, value) {
-            (Some(item), Some(value)) => {
-                let start = item.text.as_ptr().addr() - posting.as_ptr().addr();
-                places.push((start..start + item.text.len(), value));
-            }
-            (None, Some(value)) => {
-                let member = [format!(", \"{name}\": ").as_bytes(), &value].concat();
-                places.push((end..end, member));
-            }
-            (_, None) => {}
-        }
-    }
-    // From the last to the first, so that the other offsets stay valid.
-    places.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
-    let mut edited = posting.to_vec();
-    for (place, value) in places {
-        edited.splice(place, value);
-    }
-    let read = decode(&edited, Detail::Brief, limit).map_err(|problem| problem.to_string())?;
-    match read.is_oversized {
-        true => Err(read.problem.unwrap_or_default()),
-        false => Ok(edited),
-    }
+    let encoding = Encoding {
+        members,
+        decode,
+        encode: |value| bytes(value),
+        add: |edited, member, value, posting| {
+            let end = posting.iter().rposition(|byte| *byte == b'}');
+            let end = end.unwrap_or_default();
+            let text = [format!(", \"{}\": ", member.name()).as_bytes(), value].concat();
+            edited.splice(end..end, text);
+            Ok(())
+        },
+    };
+    members::edited(&encoding, posting, edit, limit)
 }
 
 /// Returns the approximate memory of a JSON text once decoded, in bytes.
 pub(crate) fn weight(text: &str) -> Result<usize, Problem> {
-    Ok(Reader::new(text).item()?.weight)
+    Ok(JsonReader::new(text).item()?.weight)
 }
 
-/// Returns a required text, and notes a problem if it is missing.
-fn text_of(
-    member: &'static str,
-    item: Option<Item<'_>>,
-    notes: &mut Notes,
-) -> Result<String, Problem> {
-    let item = require(member, item)?;
-    match item.head {
-        Token::Text(text) if text.read().is_some() => {}
-        Token::Text(_) => notes.add(format!("the {member} contains half of a surrogate pair")),
-        other => notes.add(format!("the {member} is {}", other.kind())),
-    }
-    words(member, item)
-}
-
-/// Returns a text literally, or escaped as on the board, and any other value as JSON.
-pub(super) fn words(member: &'static str, item: Item<'_>) -> Result<String, Problem> {
-    Limit::small(member, item.text.len(), item.weight)?;
-    Ok(match item.head {
-        Token::Text(text) => text.read().map_or_else(|| text.escaped(), Cow::into_owned),
-        _ => show(item)?.to_string(),
+fn members(posting: &[u8]) -> Result<Members<'_>, Problem> {
+    let items = record(posting, Member::NAMES)?.ok_or(Problem::Gone)?;
+    let book = items[Member::Book as usize].filter(|item| matches!(item.head, JsonToken::Map));
+    let book = book.map(|item| map(item, ["name", "uuid"]));
+    Ok(Members {
+        fields: items.map(|item| item.map(MemberValue::from)),
+        book: (book.transpose()?.flatten())
+            .map(|parts| parts.map(|item| item.map(MemberValue::from))),
     })
 }
 
-fn priority_of(item: Option<Item<'_>>) -> Result<Priority, Problem> {
-    match item.map(|item| item.head) {
-        None => Ok(Priority::default()),
-        Some(Token::Text(text)) => {
-            let name = text.read().unwrap_or_else(|| text.escaped().into());
-            Ok(name.parse()?)
+impl<'a> From<JsonItem<'a>> for MemberValue<'a> {
+    fn from(item: JsonItem<'a>) -> Self {
+        let text = match item.head {
+            JsonToken::Text(text) => Some(text),
+            _ => None,
+        };
+        let read = text.and_then(|text| text.read());
+        Self {
+            bytes: item.text.as_bytes(),
+            weight: item.weight,
+            kind: item.head.kind(),
+            has_lone_surrogate: text.is_some() && read.is_none(),
+            text: read.or_else(|| Some(text?.escaped().into())),
+            decode: shown,
         }
-        Some(other) => Err(Problem::PriorityType(other.kind())),
     }
 }
 
-fn details_of(item: Option<Item<'_>>) -> Result<Details, Problem> {
-    Ok(match item {
-        Some(item) if !matches!(item.head, Token::Null) => {
-            Details::Stored(item.text.as_bytes().into(), shown)
-        }
-        _ => Value::from(Map::new()).into(),
-    })
+/// The requested members, the last of each name; `None` if the map is empty.
+pub(super) type Picked<'a, const N: usize> = Option<[Option<JsonItem<'a>>; N]>;
+
+/// Reads a record, which must be a map, and validates all of it.
+pub(super) fn record<'a, const N: usize>(
+    bytes: &'a [u8],
+    names: [&str; N],
+) -> Result<Picked<'a, N>, Problem> {
+    if bytes.is_empty() {
+        return Err(Problem::Empty);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| Problem::NotUtf8)?;
+    if text.starts_with('\u{feff}') {
+        return Err(Problem::ByteOrderMark);
+    }
+    let mut reader = JsonReader::new(text);
+    let picked = pick(&mut reader, names)?;
+    reader.end()?;
+    Ok(picked)
 }
 
-fn book_of(item: Option<Item<'_>>, notes: &mut Notes) -> Result<Option<Book>, Problem> {
-    let Some(item) = item else {
-        return Ok(None);
+pub(super) fn map<'a, const N: usize>(
+    item: JsonItem<'a>,
+    names: [&str; N],
+) -> Result<Picked<'a, N>, Problem> {
+    pick(&mut JsonReader::new(item.text), names)
+}
+
+fn pick<'a, const N: usize>(
+    reader: &mut JsonReader<'a>,
+    names: [&str; N],
+) -> Result<Picked<'a, N>, Problem> {
+    let head = reader.token()?;
+    let JsonToken::Map = head else {
+        return Err(Problem::NotMap(head.kind()));
     };
-    match item.head {
-        Token::Null => Ok(None),
-        Token::Map => match map(item, ["name", "uuid"])? {
-            Some(parts) => book_with(parts).map(Some),
-            None => Ok(None),
-        },
-        other => {
-            notes.add(format!("the book is {}", other.kind()));
-            Ok(None)
+    let mut picked = None;
+    reader.members(|reader, key| {
+        let picked = picked.get_or_insert([None; N]);
+        let item = reader.item()?;
+        let key = key.read();
+        if let Some(at) = names.iter().position(|name| key.as_deref() == Some(name)) {
+            picked[at] = Some(item);
         }
-    }
+        Ok(())
+    })?;
+    Ok(picked)
 }
 
-fn book_with(parts: [Option<Item<'_>>; 2]) -> Result<Book, Problem> {
-    let [name, uuid] =
-        parts.map(|part| part.map_or_else(|| Ok(String::new()), |part| words("book", part)));
-    Ok(Book {
-        name: name?,
-        uuid: uuid?,
-    })
+pub(super) fn require<'a>(
+    member: &'static str,
+    item: Option<JsonItem<'a>>,
+) -> Result<JsonItem<'a>, Problem> {
+    match item {
+        Some(item) => Ok(item),
+        None => Err(Problem::Missing(member)),
+    }
 }

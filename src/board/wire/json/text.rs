@@ -6,12 +6,12 @@ use super::write::escape;
 
 /// A validated text as it stands between its quotes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Text<'a> {
+pub(super) struct JsonText<'a> {
     literal: &'a str,
     has_escapes: bool,
 }
 
-impl<'a> Text<'a> {
+impl<'a> JsonText<'a> {
     pub(super) fn new(literal: &'a str, has_escapes: bool) -> Self {
         Self {
             literal,

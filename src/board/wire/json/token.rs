@@ -1,52 +1,55 @@
 //! A tokenizer for JSON as Python reads it, on borrowed text.
 
-use super::text::Text;
-use crate::board::wire::posting::{Problem, Weight};
+use super::text::JsonText;
+use crate::board::wire::{
+    members::{MAP, NULL},
+    posting::{Problem, Weight},
+};
 
 /// A scalar, or the head of a list or a map.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Token<'a> {
+pub(super) enum JsonToken<'a> {
     Null,
     Bool(bool),
     /// An integer of any size.
     Integer(&'a str),
     /// A number with a fraction or an exponent, NaN or infinity.
     Float(&'a str),
-    Text(Text<'a>),
+    Text(JsonText<'a>),
     List,
     Map,
 }
 
-impl Token<'_> {
+impl JsonToken<'_> {
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Self::Null => "null",
+            Self::Null => NULL,
             Self::Bool(_) => "a boolean",
             Self::Integer(_) => "a number",
             Self::Float(_) => "a floating-point number",
             Self::Text(_) => "a string",
             Self::List => "a list",
-            Self::Map => "a map",
+            Self::Map => MAP,
         }
     }
 }
 
 /// A whole validated value.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Item<'a> {
-    pub(super) head: Token<'a>,
+pub(super) struct JsonItem<'a> {
+    pub(super) head: JsonToken<'a>,
     pub(super) text: &'a str,
     /// Approximate memory once decoded.
     pub(super) weight: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct JsonReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
@@ -59,14 +62,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips one value and validates it.
-    pub(super) fn item(&mut self) -> Result<Item<'a>, Problem> {
+    pub(super) fn item(&mut self) -> Result<JsonItem<'a>, Problem> {
         self.peek()?;
         let start = self.at;
         let head = self.token()?;
         let mut weight = Weight::default();
         self.skip(head, 1, &mut weight)?;
         let text = &self.text[start..self.at];
-        Ok(Item {
+        Ok(JsonItem {
             head,
             text,
             weight: weight.0,
@@ -74,17 +77,22 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips the rest of a value, at this level if it has one.
-    fn skip(&mut self, head: Token<'a>, level: usize, weight: &mut Weight) -> Result<(), Problem> {
+    fn skip(
+        &mut self,
+        head: JsonToken<'a>,
+        level: usize,
+        weight: &mut Weight,
+    ) -> Result<(), Problem> {
         weight.value();
         match head {
-            Token::List | Token::Map => {}
+            JsonToken::List | JsonToken::Map => {}
             // A text that Rust cannot hold is shown as a map.
-            Token::Text(text) => {
+            JsonToken::Text(text) => {
                 weight.text(text.length());
                 return Ok(());
             }
             // An oversized number is shown as a map, too.
-            Token::Integer(digits) | Token::Float(digits) if digits.len() > 17 => {
+            JsonToken::Integer(digits) | JsonToken::Float(digits) if digits.len() > 17 => {
                 weight.map(1);
                 weight.text(digits.len());
                 return Ok(());
@@ -95,7 +103,7 @@ impl<'a> Reader<'a> {
             return Err(Problem::TooDeep);
         }
         match head {
-            Token::List => self.values(|reader| {
+            JsonToken::List => self.values(|reader| {
                 let head = reader.token()?;
                 reader.skip(head, level + 1, weight)
             }),
@@ -125,7 +133,7 @@ impl<'a> Reader<'a> {
     /// Reads the members of an open map, each time the value after this key.
     pub(super) fn members(
         &mut self,
-        mut read: impl FnMut(&mut Self, Text<'a>) -> Result<(), Problem>,
+        mut read: impl FnMut(&mut Self, JsonText<'a>) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
         self.until(b'}', |reader| {
             let key = reader.key()?;
@@ -155,7 +163,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn key(&mut self) -> Result<Text<'a>, Problem> {
+    fn key(&mut self) -> Result<JsonText<'a>, Problem> {
         if self.peek()? != b'"' {
             return Err(self.wrong("a key is missing"));
         }
@@ -167,30 +175,30 @@ impl<'a> Reader<'a> {
         Ok(key)
     }
 
-    pub(super) fn token(&mut self) -> Result<Token<'a>, Problem> {
+    pub(super) fn token(&mut self) -> Result<JsonToken<'a>, Problem> {
         match self.peek()? {
-            b'"' => self.string().map(Token::Text),
-            b'[' => Ok(self.open(Token::List)),
-            b'{' => Ok(self.open(Token::Map)),
-            b'n' => self.word("null", Token::Null),
-            b't' => self.word("true", Token::Bool(true)),
-            b'f' => self.word("false", Token::Bool(false)),
-            b'N' => self.word("NaN", Token::Float("NaN")),
-            b'I' => self.word("Infinity", Token::Float("inf")),
+            b'"' => self.string().map(JsonToken::Text),
+            b'[' => Ok(self.open(JsonToken::List)),
+            b'{' => Ok(self.open(JsonToken::Map)),
+            b'n' => self.word("null", JsonToken::Null),
+            b't' => self.word("true", JsonToken::Bool(true)),
+            b'f' => self.word("false", JsonToken::Bool(false)),
+            b'N' => self.word("NaN", JsonToken::Float("NaN")),
+            b'I' => self.word("Infinity", JsonToken::Float("inf")),
             b'-' if self.text[self.at + 1..].starts_with('I') => {
-                self.word("-Infinity", Token::Float("-inf"))
+                self.word("-Infinity", JsonToken::Float("-inf"))
             }
             b'-' | b'0'..=b'9' => self.number(),
             _ => Err(self.wrong("a value is missing")),
         }
     }
 
-    fn open(&mut self, token: Token<'a>) -> Token<'a> {
+    fn open(&mut self, token: JsonToken<'a>) -> JsonToken<'a> {
         self.at += 1;
         token
     }
 
-    fn word(&mut self, word: &str, token: Token<'a>) -> Result<Token<'a>, Problem> {
+    fn word(&mut self, word: &str, token: JsonToken<'a>) -> Result<JsonToken<'a>, Problem> {
         let rest = &self.text[self.at..];
         if rest.starts_with(word) {
             self.at += word.len();
@@ -202,7 +210,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn number(&mut self) -> Result<Token<'a>, Problem> {
+    fn number(&mut self) -> Result<JsonToken<'a>, Problem> {
         let start = self.at;
         if self.byte()? == b'-' {
             self.at += 1;
@@ -217,9 +225,9 @@ impl<'a> Reader<'a> {
         self.part(b"eE", b"+-")?;
         let literal = &self.text[start..self.at];
         Ok(if self.at == integer {
-            Token::Integer(literal)
+            JsonToken::Integer(literal)
         } else {
-            Token::Float(literal)
+            JsonToken::Float(literal)
         })
     }
 
@@ -247,7 +255,7 @@ impl<'a> Reader<'a> {
         self.at += rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     }
 
-    fn string(&mut self) -> Result<Text<'a>, Problem> {
+    fn string(&mut self) -> Result<JsonText<'a>, Problem> {
         self.at += 1;
         let start = self.at;
         let mut has_escapes = false;
@@ -266,7 +274,7 @@ impl<'a> Reader<'a> {
         }
         let literal = &self.text[start..self.at];
         self.at += 1;
-        Ok(Text::new(literal, has_escapes))
+        Ok(JsonText::new(literal, has_escapes))
     }
 
     fn escape(&mut self) -> Result<(), Problem> {

@@ -3,22 +3,22 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    text::Text,
-    token::{Item, Reader, Token},
+    text::JsonText,
+    token::{JsonItem, JsonReader, JsonToken},
 };
-use crate::board::wire::{posting::Problem, shown};
+use crate::board::wire::{posting::Problem, shown_float};
 
 /// Shows a value.
 ///
 /// A text with a lone surrogate appears as `{"$text": "…"}`, and as a key with the prefix `$text:`. Both keep the
 /// board's escapes.
-pub(super) fn show(item: Item<'_>) -> Result<Value, Problem> {
-    next(&mut Reader::new(item.text))
+pub(super) fn show(item: JsonItem<'_>) -> Result<Value, Problem> {
+    next(&mut JsonReader::new(item.text))
 }
 
 /// Shows a validated JSON text, or only these members of a map.
 pub(super) fn shown(text: &[u8], names: Option<&[&str]>) -> Option<Value> {
-    value_of(text, names, |text| next(&mut Reader::new(text)).ok())
+    value_of(text, names, |text| next(&mut JsonReader::new(text)).ok())
 }
 
 /// Decodes a validated JSON text, or only these members of a map.
@@ -31,11 +31,11 @@ pub(crate) fn value_of(
     let Some(names) = names else {
         return read(text);
     };
-    let (mut reader, mut found) = (Reader::new(text), Map::new());
-    let Token::Map = reader.token().ok()? else {
+    let (mut reader, mut found) = (JsonReader::new(text), Map::new());
+    let JsonToken::Map = reader.token().ok()? else {
         return None;
     };
-    let find = |reader: &mut Reader<'_>, it: Text<'_>| {
+    let find = |reader: &mut JsonReader<'_>, it: JsonText<'_>| {
         let (name, value) = (key(it), reader.item()?.text);
         if names.contains(&name.as_str()) {
             found.extend(read(value).map(|value| (name, value)));
@@ -46,17 +46,17 @@ pub(crate) fn value_of(
     Some(found.into())
 }
 
-fn next(reader: &mut Reader<'_>) -> Result<Value, Problem> {
+fn next(reader: &mut JsonReader<'_>) -> Result<Value, Problem> {
     Ok(match reader.token()? {
-        Token::Null => Value::Null,
-        Token::Bool(truth) => truth.into(),
-        Token::Integer(literal) => integer(literal),
-        Token::Float(literal) => float(literal),
-        Token::Text(text) => match text.read() {
+        JsonToken::Null => Value::Null,
+        JsonToken::Bool(truth) => truth.into(),
+        JsonToken::Integer(literal) => integer(literal),
+        JsonToken::Float(literal) => float(literal),
+        JsonToken::Text(text) => match text.read() {
             Some(text) => text.into(),
             None => json!({ "$text": text.escaped() }),
         },
-        Token::List => {
+        JsonToken::List => {
             let mut list = Vec::new();
             reader.values(|reader| {
                 list.push(next(reader)?);
@@ -64,7 +64,7 @@ fn next(reader: &mut Reader<'_>) -> Result<Value, Problem> {
             })?;
             list.into()
         }
-        Token::Map => {
+        JsonToken::Map => {
             let mut map = Map::new();
             reader.members(|reader, name| {
                 map.insert(key(name), next(reader)?);
@@ -77,23 +77,23 @@ fn next(reader: &mut Reader<'_>) -> Result<Value, Problem> {
 
 /// Returns the first integer in a JSON text that 64 bits do not hold.
 pub(crate) fn oversized_integer(text: &str) -> Option<&str> {
-    fn seek<'a>(reader: &mut Reader<'a>, found: &mut Option<&'a str>) -> Result<(), Problem> {
+    fn seek<'a>(reader: &mut JsonReader<'a>, found: &mut Option<&'a str>) -> Result<(), Problem> {
         match reader.token()? {
-            Token::Integer(literal) if integer(literal).is_object() => {
+            JsonToken::Integer(literal) if integer(literal).is_object() => {
                 found.get_or_insert(literal);
                 Ok(())
             }
-            Token::List => reader.values(|reader| seek(reader, found)),
-            Token::Map => reader.members(|reader, _| seek(reader, found)),
+            JsonToken::List => reader.values(|reader| seek(reader, found)),
+            JsonToken::Map => reader.members(|reader, _| seek(reader, found)),
             _ => Ok(()),
         }
     }
     let mut found = None;
-    seek(&mut Reader::new(text), &mut found).ok()?;
+    seek(&mut JsonReader::new(text), &mut found).ok()?;
     found
 }
 
-fn key(text: Text<'_>) -> String {
+fn key(text: JsonText<'_>) -> String {
     match text.read() {
         Some(text) => text.into_owned(),
         None => format!("$text:{}", text.escaped()),
@@ -109,5 +109,5 @@ fn integer(literal: &str) -> Value {
 
 fn float(literal: &str) -> Value {
     // The grammar admits only numbers; an oversized one is infinite.
-    shown::float(literal.parse().unwrap_or(f64::NAN))
+    shown_float(literal.parse().unwrap_or(f64::NAN))
 }

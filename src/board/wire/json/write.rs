@@ -9,7 +9,7 @@ use crate::job::{Book, Draft};
 
 /// The members of a posting in TaskFlow's order.
 #[derive(Serialize)]
-struct Record<'a> {
+struct JsonPosting<'a> {
     uuid: String,
     name: &'a str,
     priority: &'static str,
@@ -20,7 +20,7 @@ struct Record<'a> {
 
 /// Encodes a posting; the server assigns its number and its time.
 pub(crate) fn encode(draft: &Draft) -> Vec<u8> {
-    bytes(&Record {
+    bytes(&JsonPosting {
         uuid: draft.uuid.to_string(),
         name: &draft.name,
         priority: draft.priority.name(),

@@ -3,7 +3,6 @@
 //! Written bytes equal TaskFlow's own. Records may come from any version or any client, so nothing is trusted. Every
 //! record that TaskFlow 6.5 reads as a job is one here.
 
-mod extension;
 mod read;
 mod stored;
 mod time;

@@ -9,18 +9,18 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    extension::{Bytes, Extension, Moment, bytes},
     time::DATETIME,
     value::Viewer,
+    write::{Bytes, Extension, TimeMembers, bytes},
 };
 
 /// A value as shown; an invalid special form is an ordinary map.
-pub(super) struct Stored<'a>(pub(super) &'a Value);
+pub(super) struct ShownValue<'a>(pub(super) &'a Value);
 
-impl Serialize for Stored<'_> {
+impl Serialize for ShownValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Value::Array(items) => serializer.collect_seq(items.iter().map(Stored)),
+            Value::Array(items) => serializer.collect_seq(items.iter().map(ShownValue)),
             Value::Object(members) => match Special::of(members) {
                 Some(Special::Float(number)) => serializer.serialize_f64(number),
                 Some(Special::Bytes(bytes)) => serializer.serialize_bytes(&bytes),
@@ -29,7 +29,9 @@ impl Serialize for Stored<'_> {
                 }
                 None => {
                     let members = members.iter();
-                    serializer.collect_map(members.map(|(name, value)| (Key(name), Stored(value))))
+                    serializer.collect_map(
+                        members.map(|(name, value)| (ShownKey(name), ShownValue(value))),
+                    )
                 }
             },
             plain => plain.serialize(serializer),
@@ -38,9 +40,9 @@ impl Serialize for Stored<'_> {
 }
 
 /// A map name; some maps use bytes instead.
-struct Key<'a>(&'a str);
+struct ShownKey<'a>(&'a str);
 
-impl Serialize for Key<'_> {
+impl Serialize for ShownKey<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let encoded = self.0.strip_prefix("$bytes:");
         match encoded.and_then(|text| STANDARD.decode(text).ok()) {
@@ -113,7 +115,7 @@ fn payload(code: i8, text: &str) -> Option<Vec<u8>> {
             .into_bytes(),
         DATETIME | 6 => moment(text)?,
         2 | 4 | 5 => match serde_json::from_str(text).ok()? {
-            list @ Value::Array(_) => bytes(&Stored(&list)),
+            list @ Value::Array(_) => bytes(&ShownValue(&list)),
             _ => return None,
         },
         3 => match text.parse().ok()? {
@@ -134,7 +136,7 @@ fn moment(text: &str) -> Option<Vec<u8>> {
         "+00:00" => Some("UTC"),
         zone => Some(zone.strip_prefix('[')?.strip_suffix(']')?),
     };
-    Some(bytes(&Moment {
+    Some(bytes(&TimeMembers {
         day: clock.day(),
         month: clock.month(),
         year: clock.year(),

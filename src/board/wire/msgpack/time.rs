@@ -7,7 +7,7 @@ use std::{
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
-use super::token::{Reader, Token};
+use super::token::{PackReader, PackToken};
 use crate::{board::wire::posting::Problem, job::shortened};
 
 /// The extension code of a time.
@@ -47,22 +47,22 @@ pub(crate) fn read_time(bytes: &[u8]) -> Result<DateTime<Utc>, Problem> {
     if bytes.is_empty() {
         return Err(Problem::Empty);
     }
-    let mut reader = Reader::new(bytes);
+    let mut reader = PackReader::new(bytes);
     let token = reader.token()?;
-    let Token::Extension(DATETIME, payload) = token else {
+    let PackToken::Extension(DATETIME, payload) = token else {
         return Err(Problem::NotTime(token.kind()));
     };
     reader.end()?;
-    Moment::read(payload)?.in_utc(Path::new(ZONES))
+    StoredTime::read(payload)?.in_utc(Path::new(ZONES))
 }
 
 /// A stored time: clock time and an optional zone.
-pub(super) struct Moment<'a> {
+pub(super) struct StoredTime<'a> {
     clock: NaiveDateTime,
     zone: Option<&'a str>,
 }
 
-impl<'a> Moment<'a> {
+impl<'a> StoredTime<'a> {
     const PARTS: [&'static str; 7] = [
         "day",
         "month",
@@ -105,7 +105,7 @@ impl<'a> Moment<'a> {
     }
 }
 
-impl fmt::Display for Moment<'_> {
+impl fmt::Display for StoredTime<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.clock.format("%Y-%m-%dT%H:%M:%S%.6f"))?;
         match self.zone {
@@ -134,8 +134,8 @@ fn parts<'a, const N: usize>(
     payload: &'a [u8],
     names: [&'static str; N],
 ) -> Result<([i128; N], Option<&'a str>), Problem> {
-    let mut reader = Reader::new(payload);
-    let Token::Map(count) = reader.token()? else {
+    let mut reader = PackReader::new(payload);
+    let PackToken::Map(count) = reader.token()? else {
         return Err(Problem::TimeLacks(names[0]));
     };
     let mut numbers = [None; N];
@@ -165,20 +165,22 @@ fn parts<'a, const N: usize>(
     Ok((found, zone))
 }
 
-fn number(name: &'static str, value: Token<'_>) -> Result<i128, Problem> {
+fn number(name: &'static str, value: PackToken<'_>) -> Result<i128, Problem> {
     match value {
-        Token::Unsigned(number) => Ok(number.into()),
-        Token::Signed(number) => Ok(number.into()),
+        PackToken::Unsigned(number) => Ok(number.into()),
+        PackToken::Signed(number) => Ok(number.into()),
         // Python accepts booleans as numbers.
-        Token::Bool(number) => Ok(number.into()),
+        PackToken::Bool(number) => Ok(number.into()),
         _ => Err(Problem::TimeType(name)),
     }
 }
 
-fn zone_name(value: Token<'_>) -> Result<Option<&str>, Problem> {
+fn zone_name(value: PackToken<'_>) -> Result<Option<&str>, Problem> {
     match (value, value.text()) {
         // Python reads these as missing.
-        (Token::Null | Token::Bool(false) | Token::Unsigned(0), _) | (_, Some("")) => Ok(None),
+        (PackToken::Null | PackToken::Bool(false) | PackToken::Unsigned(0), _) | (_, Some("")) => {
+            Ok(None)
+        }
         (_, Some(name)) => Ok(Some(name)),
         _ => Err(Problem::ZoneType),
     }

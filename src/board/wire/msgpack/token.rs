@@ -1,12 +1,15 @@
 //! A MessagePack tokenizer on borrowed bytes.
 
-use crate::board::wire::posting::{Problem, Weight};
+use crate::board::wire::{
+    members::{MAP, NULL},
+    posting::{Problem, Weight},
+};
 
 /// A scalar, or the head of a list or a map.
 #[derive(Debug, Clone, Copy)]
 // Laid out in whole words, tokens copy faster, and a listing copies many.
 #[repr(u64)]
-pub(super) enum Token<'a> {
+pub(super) enum PackToken<'a> {
     Null,
     Bool(bool),
     Unsigned(u64),
@@ -22,17 +25,17 @@ pub(super) enum Token<'a> {
     Extension(i8, &'a [u8]),
 }
 
-impl<'a> Token<'a> {
+impl<'a> PackToken<'a> {
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Self::Null => "null",
+            Self::Null => NULL,
             Self::Bool(_) => "a boolean",
             Self::Unsigned(_) | Self::Signed(_) => "a number",
             Self::Float(_) => "a floating-point number",
             Self::Text(_) => "a string",
             Self::Bytes(_) => "bytes",
             Self::List(_) => "a list",
-            Self::Map(_) => "a map",
+            Self::Map(_) => MAP,
             Self::Extension(..) => "a value of a special type",
         }
     }
@@ -49,12 +52,12 @@ impl<'a> Token<'a> {
 
 /// A map key of a type that TaskFlow accepts.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Key<'a> {
+pub(super) enum PackKey<'a> {
     Text(&'a str),
     Bytes(&'a [u8]),
 }
 
-impl<'a> Key<'a> {
+impl<'a> PackKey<'a> {
     pub(super) fn as_bytes(self) -> &'a [u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
@@ -65,19 +68,19 @@ impl<'a> Key<'a> {
 
 /// A whole validated value; the payloads of extensions are not validated.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Item<'a> {
-    pub(super) head: Token<'a>,
+pub(super) struct PackItem<'a> {
+    pub(super) head: PackToken<'a>,
     pub(super) bytes: &'a [u8],
     /// Approximate memory once decoded.
     pub(super) weight: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct PackReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PackReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -91,13 +94,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips one value and validates it.
-    pub(super) fn item(&mut self) -> Result<Item<'a>, Problem> {
+    pub(super) fn item(&mut self) -> Result<PackItem<'a>, Problem> {
         let before = self.rest;
         let head = self.token()?;
         let mut weight = Weight::default();
         self.skip(head, 1, &mut weight)?;
         let bytes = &before[..before.len() - self.rest.len()];
-        Ok(Item {
+        Ok(PackItem {
             head,
             bytes,
             weight: weight.0,
@@ -105,16 +108,21 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips the rest of a value, at this level if it has one.
-    fn skip(&mut self, head: Token<'a>, level: usize, weight: &mut Weight) -> Result<(), Problem> {
+    fn skip(
+        &mut self,
+        head: PackToken<'a>,
+        level: usize,
+        weight: &mut Weight,
+    ) -> Result<(), Problem> {
         weight.value();
         let (count, has_keys) = match head {
-            Token::List(count) => (count, false),
-            Token::Map(count) => (count, true),
-            Token::Text(text) => {
+            PackToken::List(count) => (count, false),
+            PackToken::Map(count) => (count, true),
+            PackToken::Text(text) => {
                 weight.text(text.len());
                 return Ok(());
             }
-            Token::Bytes(bytes) | Token::Extension(_, bytes) => {
+            PackToken::Bytes(bytes) | PackToken::Extension(_, bytes) => {
                 // Shown as a map; nested texts double their quotes and contents.
                 weight.map(2);
                 weight.text(16 * bytes.len());
@@ -157,10 +165,10 @@ impl<'a> Reader<'a> {
         u32::try_from(run).ok().filter(|run| *run > 0)
     }
 
-    pub(super) fn key(&mut self) -> Result<Key<'a>, Problem> {
+    pub(super) fn key(&mut self) -> Result<PackKey<'a>, Problem> {
         match self.token()? {
-            Token::Text(text) => Ok(Key::Text(text)),
-            Token::Bytes(bytes) => Ok(Key::Bytes(bytes)),
+            PackToken::Text(text) => Ok(PackKey::Text(text)),
+            PackToken::Bytes(bytes) => Ok(PackKey::Bytes(bytes)),
             other => Err(Problem::Key(other.kind())),
         }
     }
@@ -171,49 +179,49 @@ impl<'a> Reader<'a> {
         let rest = self.rest.strip_prefix(&[short_text])?;
         let rest = rest.strip_prefix(name.as_bytes())?;
         let mut behind = Self { rest };
-        let Ok(Token::Unsigned(number)) = behind.token() else {
+        let Ok(PackToken::Unsigned(number)) = behind.token() else {
             return None;
         };
         *self = behind;
         Some(number)
     }
 
-    pub(super) fn token(&mut self) -> Result<Token<'a>, Problem> {
+    pub(super) fn token(&mut self) -> Result<PackToken<'a>, Problem> {
         let first = u8::from_be_bytes(self.array()?);
         Ok(match first {
-            0x00..=0x7f => Token::Unsigned(first.into()),
-            0x80..=0x8f => Token::Map((first & 0x0f).into()),
-            0x90..=0x9f => Token::List((first & 0x0f).into()),
+            0x00..=0x7f => PackToken::Unsigned(first.into()),
+            0x80..=0x8f => PackToken::Map((first & 0x0f).into()),
+            0x90..=0x9f => PackToken::List((first & 0x0f).into()),
             0xa0..=0xbf => self.text((first & 0x1f).into())?,
-            0xc0 => Token::Null,
+            0xc0 => PackToken::Null,
             0xc1 => return Err(Problem::Reserved),
-            0xc2 | 0xc3 => Token::Bool(first == 0xc3),
+            0xc2 | 0xc3 => PackToken::Bool(first == 0xc3),
             0xc4..=0xc6 => {
                 let length = self.length(first - 0xc4)?;
-                Token::Bytes(self.take(length)?)
+                PackToken::Bytes(self.take(length)?)
             }
             0xc7..=0xc9 => {
                 let length = self.length(first - 0xc7)?;
                 self.extension(length)?
             }
-            0xca => Token::Float(f32::from_be_bytes(self.array()?).into()),
-            0xcb => Token::Float(f64::from_be_bytes(self.array()?)),
-            0xcc => Token::Unsigned(u8::from_be_bytes(self.array()?).into()),
-            0xcd => Token::Unsigned(u16::from_be_bytes(self.array()?).into()),
-            0xce => Token::Unsigned(u32::from_be_bytes(self.array()?).into()),
-            0xcf => Token::Unsigned(u64::from_be_bytes(self.array()?)),
-            0xd0 => Token::Signed(i8::from_be_bytes(self.array()?).into()),
-            0xd1 => Token::Signed(i16::from_be_bytes(self.array()?).into()),
-            0xd2 => Token::Signed(i32::from_be_bytes(self.array()?).into()),
-            0xd3 => Token::Signed(i64::from_be_bytes(self.array()?)),
+            0xca => PackToken::Float(f32::from_be_bytes(self.array()?).into()),
+            0xcb => PackToken::Float(f64::from_be_bytes(self.array()?)),
+            0xcc => PackToken::Unsigned(u8::from_be_bytes(self.array()?).into()),
+            0xcd => PackToken::Unsigned(u16::from_be_bytes(self.array()?).into()),
+            0xce => PackToken::Unsigned(u32::from_be_bytes(self.array()?).into()),
+            0xcf => PackToken::Unsigned(u64::from_be_bytes(self.array()?)),
+            0xd0 => PackToken::Signed(i8::from_be_bytes(self.array()?).into()),
+            0xd1 => PackToken::Signed(i16::from_be_bytes(self.array()?).into()),
+            0xd2 => PackToken::Signed(i32::from_be_bytes(self.array()?).into()),
+            0xd3 => PackToken::Signed(i64::from_be_bytes(self.array()?)),
             0xd4..=0xd8 => self.extension(1 << (first - 0xd4))?,
             0xd9..=0xdb => {
                 let length = self.length(first - 0xd9)?;
                 self.text(length)?
             }
-            0xdc | 0xdd => Token::List(self.length(first - 0xdb)?),
-            0xde | 0xdf => Token::Map(self.length(first - 0xdd)?),
-            0xe0..=0xff => Token::Signed(i8::from_be_bytes([first]).into()),
+            0xdc | 0xdd => PackToken::List(self.length(first - 0xdb)?),
+            0xde | 0xdf => PackToken::Map(self.length(first - 0xdd)?),
+            0xe0..=0xff => PackToken::Signed(i8::from_be_bytes([first]).into()),
         })
     }
 
@@ -226,18 +234,18 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn text(&mut self, length: u32) -> Result<Token<'a>, Problem> {
+    fn text(&mut self, length: u32) -> Result<PackToken<'a>, Problem> {
         let text = std::str::from_utf8(self.take(length)?).map_err(|_| Problem::NotUtf8)?;
-        Ok(Token::Text(text))
+        Ok(PackToken::Text(text))
     }
 
-    fn extension(&mut self, length: u32) -> Result<Token<'a>, Problem> {
+    fn extension(&mut self, length: u32) -> Result<PackToken<'a>, Problem> {
         let code = i8::from_be_bytes(self.array()?);
         // -1 is the only negative code that MessagePack defines: a timestamp.
         if code < -1 {
             return Err(Problem::Code(code));
         }
-        Ok(Token::Extension(code, self.take(length)?))
+        Ok(PackToken::Extension(code, self.take(length)?))
     }
 
     fn take(&mut self, length: u32) -> Result<&'a [u8], Problem> {

@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
-    time::{self, Moment},
-    token::{Key, Reader, Token},
+    time::{self, StoredTime},
+    token::{PackKey, PackReader, PackToken},
 };
-use crate::board::wire::{posting::Problem, shown};
+use crate::board::wire::{posting::Problem, shown_float};
 
 /// How to show bytes and sets.
 #[derive(Debug, Clone, Copy)]
@@ -35,19 +35,19 @@ impl Viewer {
     }
 
     /// Expects a value that [`Reader::item`] has validated.
-    pub(super) fn show(self, reader: &mut Reader<'_>) -> Result<Value, Problem> {
+    pub(super) fn show(self, reader: &mut PackReader<'_>) -> Result<Value, Problem> {
         Ok(match reader.token()? {
-            Token::Null => Value::Null,
-            Token::Bool(truth) => truth.into(),
-            Token::Unsigned(number) => number.into(),
-            Token::Signed(number) => number.into(),
-            Token::Float(number) => shown::float(number),
-            Token::Text(text) => text.into(),
-            Token::Bytes(bytes) => match self.text(bytes) {
+            PackToken::Null => Value::Null,
+            PackToken::Bool(truth) => truth.into(),
+            PackToken::Unsigned(number) => number.into(),
+            PackToken::Signed(number) => number.into(),
+            PackToken::Float(number) => shown_float(number),
+            PackToken::Text(text) => text.into(),
+            PackToken::Bytes(bytes) => match self.text(bytes) {
                 Some(text) => text.into(),
                 None => json!({ "$bytes": STANDARD.encode(bytes) }),
             },
-            Token::List(count) => {
+            PackToken::List(count) => {
                 // The count was validated.
                 let mut list = Vec::with_capacity(count as usize);
                 for _ in 0..count {
@@ -55,11 +55,11 @@ impl Viewer {
                 }
                 list.into()
             }
-            Token::Map(count) => (0..count)
+            PackToken::Map(count) => (0..count)
                 .map(|_| Ok((self.key(reader.key()?), self.show(reader)?)))
                 .collect::<Result<Map<_, _>, Problem>>()?
                 .into(),
-            Token::Extension(code, payload) => match self.extension(code, payload) {
+            PackToken::Extension(code, payload) => match self.extension(code, payload) {
                 Some(text) => json!({ "$ext": code, "text": text }),
                 None => json!({ "$ext": code, "hex": hex(payload) }),
             },
@@ -72,10 +72,10 @@ impl Viewer {
             .filter(|_| self.has_byte_texts)
     }
 
-    pub(super) fn key(self, key: Key<'_>) -> String {
+    pub(super) fn key(self, key: PackKey<'_>) -> String {
         match key {
-            Key::Text(text) => text.to_owned(),
-            Key::Bytes(bytes) => match self.text(bytes) {
+            PackKey::Text(text) => text.to_owned(),
+            PackKey::Bytes(bytes) => match self.text(bytes) {
                 Some(text) => text.to_owned(),
                 None => format!("$bytes:{}", STANDARD.encode(bytes)),
             },
@@ -86,7 +86,7 @@ impl Viewer {
     pub(super) fn extension(self, code: i8, payload: &[u8]) -> Option<String> {
         match code {
             0 => Some(Uuid::try_parse_ascii(payload).ok()?.to_string()),
-            time::DATETIME | 6 => Some(Moment::read(payload).ok()?.to_string()),
+            time::DATETIME | 6 => Some(StoredTime::read(payload).ok()?.to_string()),
             2 => self.list(payload).filter(|list| list.len() == 2).map(text),
             3 => address(payload).map(|address| address.to_string()),
             4 | 5 => self.list(payload).map(text),
@@ -100,10 +100,10 @@ impl Viewer {
             sets: self.sets.checked_sub(1)?,
             ..self
         };
-        let mut reader = Reader::new(payload);
+        let mut reader = PackReader::new(payload);
         reader.item().ok()?;
         reader.end().ok()?;
-        match inner.show(&mut Reader::new(payload)).ok()? {
+        match inner.show(&mut PackReader::new(payload)).ok()? {
             Value::Array(list) => Some(list),
             _ => None,
         }
@@ -115,8 +115,8 @@ fn text(list: Vec<Value>) -> String {
 }
 
 fn address(payload: &[u8]) -> Option<IpAddr> {
-    let mut reader = Reader::new(payload);
-    let Token::Unsigned(number) = reader.token().ok()? else {
+    let mut reader = PackReader::new(payload);
+    let PackToken::Unsigned(number) = reader.token().ok()? else {
         return None;
     };
     reader.end().ok()?;

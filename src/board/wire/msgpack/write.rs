@@ -1,23 +1,22 @@
 //! Writes postings and times exactly as TaskFlow does.
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{
-    extension::{Bytes, Extension, Moment, bytes},
-    stored::Stored,
+    stored::ShownValue,
     time::{DATETIME, LAST_MICROSECOND},
 };
 use crate::job::{Book, Draft};
 
 /// The members of a posting in TaskFlow's order.
 #[derive(Serialize)]
-struct Record<'a> {
+struct PackPosting<'a> {
     uuid: String,
     name: &'a str,
     priority: &'static str,
     created_on: Extension,
-    details: Stored<'a>,
+    details: ShownValue<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     book: Option<&'a Book>,
     sequence: u8,
@@ -27,12 +26,12 @@ struct Record<'a> {
 ///
 /// The step that stores the posting assigns the number.
 pub(crate) fn encode(draft: &Draft, created_on: DateTime<Utc>) -> Vec<u8> {
-    let mut bytes = bytes(&Record {
+    let mut bytes = bytes(&PackPosting {
         uuid: draft.uuid.to_string(),
         name: &draft.name,
         priority: draft.priority.name(),
         created_on: extension(created_on),
-        details: Stored(&draft.details.value()),
+        details: ShownValue(&draft.details.value()),
         book: draft.book.as_ref(),
         sequence: 0,
     });
@@ -59,7 +58,7 @@ pub(crate) fn time(time: DateTime<Utc>) -> Vec<u8> {
 }
 
 fn extension(time: DateTime<Utc>) -> Extension {
-    let moment = Moment {
+    let moment = TimeMembers {
         day: time.day(),
         month: time.month(),
         year: time.year(),
@@ -71,4 +70,42 @@ fn extension(time: DateTime<Utc>) -> Extension {
         tz: None,
     };
     Extension((DATETIME, Bytes(bytes(&moment))))
+}
+
+const USUAL: usize = 512;
+
+/// The members of a time in TaskFlow's order.
+#[derive(Serialize)]
+pub(super) struct TimeMembers<'a> {
+    pub(super) day: u32,
+    pub(super) month: u32,
+    pub(super) year: i32,
+    pub(super) hour: u32,
+    pub(super) minute: u32,
+    pub(super) second: u32,
+    pub(super) microsecond: u32,
+    /// The zone, unless it is implicitly UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tz: Option<&'a str>,
+}
+
+/// An extension value: rmp-serde recognizes this name.
+#[derive(Serialize)]
+#[serde(rename = "_ExtStruct")]
+pub(super) struct Extension(pub(super) (i8, Bytes));
+
+pub(super) struct Bytes(pub(super) Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+/// Encodes a value, its members by their names.
+pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(USUAL);
+    rmp_serde::encode::write_named(&mut bytes, value)
+        .expect("what is posted came from JSON, which is never too deep");
+    bytes
 }

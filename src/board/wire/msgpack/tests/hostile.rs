@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{
     super::{
-        around_number, decode, edited, extension::bytes, rank, read_time, stored::Stored,
-        time as encoded, token::Reader, value::Viewer,
+        around_number, decode, edited, rank, read_time, stored::ShownValue, time as encoded,
+        token::PackReader, value::Viewer, write::bytes,
     },
     DATETIMES, LAST_MODIFIED, POSTINGS, TOLERANCE, bytes_of, read, unhex, vectors, with,
 };
@@ -76,13 +76,13 @@ fn is_a_posting(decode: impl Fn(&[u8], Detail) -> Result<Posting, Problem>, inpu
 
 /// Requires that the shown form converts back to the stored value.
 fn are_stored_as_displayed(details: &Value) -> Result<(), String> {
-    let stored = bytes(&Stored(details));
-    let mut reader = Reader::new(&stored);
+    let stored = bytes(&ShownValue(details));
+    let mut reader = PackReader::new(&stored);
     let checked = reader.item().and_then(|_| reader.end());
     checked.map_err(|problem| format!("the stored {details} are rejected: {problem}"))?;
-    let shown = Viewer::new(false).show(&mut Reader::new(&stored));
+    let shown = Viewer::new(false).show(&mut PackReader::new(&stored));
     let shown = shown.map_err(|problem| format!("{details} is not shown: {problem}"))?;
-    same("stored again", &stored, &bytes(&Stored(&shown)))?;
+    same("stored again", &stored, &bytes(&ShownValue(&shown)))?;
     // Bytes with a known meaning are shown by that meaning.
     match details.to_string().contains("\"hex\"") {
         true => Ok(()),
@@ -142,8 +142,8 @@ fn invalid_extension_is_stored_as_a_map() {
         r#"{"$ext": 42, "hex": "+f"}"#,
     ] {
         let shown: Value = serde_json::from_str(shown).unwrap();
-        let stored = bytes(&Stored(&shown));
-        let map = Reader::new(&stored).token().unwrap();
+        let stored = bytes(&ShownValue(&shown));
+        let map = PackReader::new(&stored).token().unwrap();
         assert_eq!(map.kind(), "a map", "{shown}");
     }
 }

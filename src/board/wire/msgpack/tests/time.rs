@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::{
-    super::{read_time, time::Moment},
+    super::{read_time, time::StoredTime},
     read, unhex, with,
 };
 
@@ -126,7 +126,7 @@ fn unsupported_zone_differs_from_an_unknown_zone() {
         more += &format!("{:02x}", 0xa0 + name.len());
         more.extend(name.bytes().map(|byte| format!("{byte:02x}")));
         let payload = payload(1, &more);
-        let moment = Moment::read(&payload).unwrap();
+        let moment = StoredTime::read(&payload).unwrap();
         moment.in_utc(zones).unwrap_err().to_string()
     };
     let other = "a time is in the zone `Europe/Berlin` instead of UTC";

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    super::{extension, stored::Stored},
+    super::{stored::ShownValue, write},
     TIME, read, unhex, with,
 };
 
@@ -128,7 +128,7 @@ fn nesting_is_bounded() {
 
 /// Returns the stored form of a shown value.
 fn written(shown: &Value) -> String {
-    hex(&extension::bytes(&Stored(shown)))
+    hex(&write::bytes(&ShownValue(shown)))
 }
 
 #[test]
