@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::job::{Conductor, JobKey, Malformed, Outcome, Owner};
 use crate::suggest::Hint;
 
-pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
+pub(crate) type ErrorSource = Box<dyn StdError + Send + Sync>;
 
 /// An error of a board.
 ///
@@ -67,24 +67,24 @@ pub(crate) enum BoardError {
     #[error("the board {board} cannot be opened under this name")]
     OtherName {
         board: String,
-        source: Cause,
+        source: ErrorSource,
         hint: Box<Hint>,
     },
     #[error("the board {board} is unreachable")]
-    Unreachable { board: String, source: Cause },
+    Unreachable { board: String, source: ErrorSource },
     /// No board at that address: no such name, or another kind of server.
     #[error("the board {board} is unreachable")]
-    Misdirected { board: String, source: Cause },
+    Misdirected { board: String, source: ErrorSource },
     #[error("the board {board} denies access")]
-    Denied { board: String, source: Cause },
+    Denied { board: String, source: ErrorSource },
     #[error("the board {board} did not reply, so the outcome is unknown")]
-    Unknown { board: String, source: Cause },
+    Unknown { board: String, source: ErrorSource },
     /// The operation failed, and repeating it does not help.
     #[error("cannot {doing} the board {board}")]
     Failed {
         doing: &'static str,
         board: String,
-        source: Cause,
+        source: ErrorSource,
     },
 }
 

@@ -26,10 +26,9 @@ named! {
         Extended => "extended",
         ConductorJoined => "conductor-joined",
         ConductorLeft => "conductor-left",
-        /// Jobs of some names are to be left alone.
         Paused => "paused",
         Resumed => "resumed",
-        /// Something may have been missed: look at the board again.
+        /// Some events may be missing: read the board again.
         Resync => "resync",
     }
 }

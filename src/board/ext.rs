@@ -118,7 +118,7 @@ pub(crate) trait BoardExt: Board {
         for ((key, aftermath), mut found) in jobs.into_iter().zip(found) {
             match found.pop() {
                 Some(entry) if entry.is_owned_by(owner) => {
-                    // As it was seen: whatever is the matter with what is beside it.
+                    // The expected state also covers a job with an unreadable sidecar.
                     let authority = Authority::Override(Witness::of(&entry));
                     settlements.push(Settlement::of(key, Outcome::Abandon(aftermath), authority));
                     ours.push(entry);
@@ -136,7 +136,7 @@ pub(crate) trait BoardExt: Board {
         for ((settlement, entry), answer) in settlements.into_iter().zip(ours).zip(settled) {
             let answer = match (answer, entry) {
                 (Err(error), _) if !error.is_about_the_claim() => Err(error),
-                // Else somebody has ended the claim meanwhile.
+                // Otherwise another client has ended the claim.
                 (_, Entry::Job(mut job)) => {
                     job.holding = None;
                     Ok(Some(*job))

@@ -19,7 +19,7 @@ const SHORTEST_PREFIX: usize = 4;
 
 const UUID_LENGTH: usize = 36;
 
-/// Points at a job in somebody's words.
+/// A reference to a job, as users write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JobRef {
     /// A whole uuid or a prefix, in lower case.
@@ -50,7 +50,6 @@ impl fmt::Display for JobRef {
     }
 }
 
-/// Says what a reference to a job looks like, to somebody who wrote something else.
 #[derive(Debug, Error)]
 #[error(
     "`{0}` is not a job reference; use the uuid, its first {SHORTEST_PREFIX} or more hex digits, \

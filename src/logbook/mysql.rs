@@ -10,7 +10,7 @@ use tokio_rustls::rustls::{RootCertStore, pki_types::CertificateDer};
 
 use super::{LogbookError, Result, database::TextRow, url::DatabaseServer};
 use crate::board::{
-    net::{problem::Obstacle, tls::system_roots},
+    net::{cause::ServerCause, tls::system_roots},
     url::TlsFiles,
 };
 
@@ -84,7 +84,7 @@ fn tls(server: &DatabaseServer, files: &TlsFiles) -> Result<SslOpts> {
         }
     };
     if trusted.is_empty() {
-        let problem = format!("{} {}", server.host, Obstacle::NoAuthorities);
+        let problem = format!("{} {}", server.host, ServerCause::NoAuthorities);
         return Err(LogbookError::Unreachable(problem));
     }
     let options = SslOpts::default().with_client_identity(identity);

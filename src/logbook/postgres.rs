@@ -9,10 +9,7 @@ use tokio_postgres::{
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{LogbookError, Result, database::TextRow, url::DatabaseServer};
-use crate::board::net::{
-    problem::{Kind, Obstacle, Reason},
-    tls,
-};
+use crate::board::net::tls;
 
 pub(super) struct Postgres {
     client: Client,
@@ -54,7 +51,7 @@ impl Postgres {
             return Ok(Self { client, carrier });
         };
         config.ssl_mode(SslMode::Require);
-        let settings = tls::config::<Ours>(tls, &server.host);
+        let settings = tls::config(tls, &server.host);
         let settings =
             settings.map_err(|problem| LogbookError::Unreachable(problem.to_string()))?;
         let settings = Arc::unwrap_or_clone(settings);
@@ -91,17 +88,6 @@ fn numbered(question: &str) -> String {
         .enumerate()
         .map(|(at, part)| format!("${}{part}", at + 1));
     [first].into_iter().chain(numbers).collect()
-}
-
-/// A problem with our own TLS files.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-struct Ours(#[from] Obstacle);
-
-impl Reason for Ours {
-    fn kind(&self) -> Kind {
-        Kind::Unreachable
-    }
 }
 
 fn problem(error: Error) -> LogbookError {

@@ -8,7 +8,7 @@ use tokio::{
     time::{self, Instant},
 };
 
-use super::problem::{Obstacle, Problem, Reason};
+use super::cause::{ServerCause, ServerProblem};
 use crate::board::url::Server;
 
 #[derive(Debug, Clone, Copy)]
@@ -43,19 +43,19 @@ impl Deadline {
     }
 }
 
-pub(crate) async fn connect<C: Reason>(
+pub(crate) async fn connect(
     server: &Server,
     deadline: Deadline,
-) -> Result<TcpStream, Problem<C>> {
-    let late = |limit| Problem::new(server, Obstacle::Silent(limit));
+) -> Result<TcpStream, ServerProblem> {
+    let late = |limit| ServerProblem::new(server, ServerCause::Silent(limit));
     deadline.bound(late, try_all(server, deadline)).await
 }
 
-async fn try_all<C: Reason>(server: &Server, deadline: Deadline) -> Result<TcpStream, Problem<C>> {
+async fn try_all(server: &Server, deadline: Deadline) -> Result<TcpStream, ServerProblem> {
     let unresolved = |reason: &str| {
         let reason = reason.trim_start_matches("failed to lookup address information: ");
-        let cause = Obstacle::Unresolved(reason.to_owned());
-        Problem::new(format!("the name {}", server.host), cause)
+        let cause = ServerCause::Unresolved(reason.to_owned());
+        ServerProblem::new(format!("the name {}", server.host), cause)
     };
     let addresses: Vec<_> = lookup_host((server.host.as_str(), server.port))
         .await
@@ -67,9 +67,9 @@ async fn try_all<C: Reason>(server: &Server, deadline: Deadline) -> Result<TcpSt
         let obstacle = match time::timeout(patience, try_one(*address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => error.into(),
-            Err(_) => Obstacle::Silent(deadline.length),
+            Err(_) => ServerCause::Silent(deadline.length),
         };
-        last = Problem::new(server, obstacle);
+        last = ServerProblem::new(server, obstacle);
     }
     Err(last)
 }

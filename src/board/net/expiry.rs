@@ -3,8 +3,8 @@
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
 use super::{
+    cause::{ServerCause, ServerProblem},
     connect::{Deadline, connect},
-    problem::{Obstacle, Problem as NotReached, Reason},
     tls,
 };
 use crate::{
@@ -20,14 +20,14 @@ use crate::{
 const SOON: TimeDelta = TimeDelta::days(30);
 
 /// Returns the validity of these servers' certificates; an unreachable server has none.
-pub(crate) async fn examine<C: Reason>(
+pub(crate) async fn examine(
     servers: &[Server],
     files: &TlsFiles,
     deadline: Deadline,
     seen: &mut Examined,
 ) {
     for server in servers {
-        let Ok(certificate) = certificate::<C>(server, files, deadline).await else {
+        let Ok(certificate) = certificate(server, files, deadline).await else {
             continue;
         };
         let Some(end) = not_after(&certificate) else {
@@ -45,13 +45,13 @@ pub(crate) async fn examine<C: Reason>(
     }
 }
 
-async fn certificate<C: Reason>(
+async fn certificate(
     server: &Server,
     files: &TlsFiles,
     deadline: Deadline,
-) -> Result<Vec<u8>, NotReached<C>> {
+) -> Result<Vec<u8>, ServerProblem> {
     let config = tls::config(files, server)?;
-    let late = |limit| NotReached::new(server, Obstacle::SilentInTls(limit));
+    let late = |limit| ServerProblem::new(server, ServerCause::SilentInTls(limit));
     let stream = connect(server, deadline).await?;
     let stream = deadline
         .bound(late, tls::secure(stream, server, config))

@@ -2,7 +2,10 @@
 
 use std::{error::Error as _, io};
 
-use crate::{board::BoardError, job::Draft};
+use crate::{
+    board::{BoardError, Result},
+    job::Draft,
+};
 
 /// Whether the request may have taken effect.
 #[derive(Debug)]
@@ -49,12 +52,22 @@ pub(crate) fn perhaps_posted(board: &str, draft: &Draft, error: &BoardError) -> 
     }
 }
 
-/// Repeats for another job why an exchange did not take place.
-pub(crate) fn not_done(board: &str, error: &BoardError) -> BoardError {
-    BoardError::Unreachable {
-        board: board.to_owned(),
-        source: cause(error).into(),
+/// Repeats for the rest of a batch why its request was not sent; an error if the whole batch remains.
+pub(crate) fn refuse_rest<T>(
+    answers: &mut Vec<Result<T>>,
+    batch: usize,
+    board: &str,
+    error: BoardError,
+) -> Result<()> {
+    if answers.is_empty() {
+        return Err(error);
     }
+    let not_sent = || BoardError::Unreachable {
+        board: board.to_owned(),
+        source: cause(&error).into(),
+    };
+    answers.resize_with(batch, || Err(not_sent()));
+    Ok(())
 }
 
 /// Returns the system's message without its error number.

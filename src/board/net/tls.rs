@@ -15,8 +15,8 @@ use tokio_rustls::{
 };
 
 use super::{
+    cause::{ServerCause, ServerProblem},
     failure::reason,
-    problem::{Obstacle, Problem, Reason},
 };
 use crate::{
     board::url::{Identity, Server, TlsFiles},
@@ -29,10 +29,10 @@ const TEST: Duration = Duration::from_millis(500);
 /// Returns the TLS configuration.
 ///
 /// It trusts the authorities of a file, or else those of the system.
-pub(crate) fn config<C: Reason>(
+pub(crate) fn config(
     files: &TlsFiles,
     whom: impl fmt::Display,
-) -> Result<Arc<ClientConfig>, Problem<C>> {
+) -> Result<Arc<ClientConfig>, ServerProblem> {
     let mut trusted = RootCertStore::empty();
     match &files.ca {
         Some(path) => {
@@ -46,7 +46,7 @@ pub(crate) fn config<C: Reason>(
         }
     }
     if trusted.is_empty() {
-        return Err(Problem::new(whom, Obstacle::NoAuthorities));
+        return Err(ServerProblem::new(whom, ServerCause::NoAuthorities));
     }
     let config = config_of(trusted);
     let Some(Identity { cert, key }) = &files.identity else {
@@ -70,15 +70,15 @@ fn config_of(trusted: RootCertStore) -> ConfigBuilder<ClientConfig, WantsClientC
         .with_root_certificates(trusted)
 }
 
-pub(crate) fn unusable<C: Reason>(path: &Path, why: impl ToString) -> Problem<C> {
-    Problem::new(path.display(), Obstacle::File(why.to_string()))
+pub(crate) fn unusable(path: &Path, why: impl ToString) -> ServerProblem {
+    ServerProblem::new(path.display(), ServerCause::File(why.to_string()))
 }
 
-pub(crate) fn read<C: Reason>(path: &Path) -> Result<Vec<u8>, Problem<C>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ServerProblem> {
     regular_file(path).map_err(|error| unusable(path, reason(&error)))
 }
 
-fn certificates<C: Reason>(path: &Path) -> Result<Vec<CertificateDer<'static>>, Problem<C>> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServerProblem> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&read(path)?)
         .collect::<Result<_, _>>()
         .map_err(|_| unusable(path, "the file is not in PEM format"))?;
@@ -88,16 +88,16 @@ fn certificates<C: Reason>(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     Ok(certificates)
 }
 
-pub(crate) async fn secure<C: Reason>(
+pub(crate) async fn secure(
     stream: TcpStream,
     server: &Server,
     config: Arc<ClientConfig>,
-) -> Result<TlsStream<TcpStream>, Problem<C>> {
+) -> Result<TlsStream<TcpStream>, ServerProblem> {
     let has_identity = config.client_auth_cert_resolver.has_certs();
     let secured = handshake(stream, server, config).await;
     secured.map_err(|error| {
-        let obstacle = objection(&error, has_identity).unwrap_or(Obstacle::NotTls);
-        Problem::new(server, obstacle)
+        let obstacle = objection(&error, has_identity).unwrap_or(ServerCause::NoTls);
+        ServerProblem::new(server, obstacle)
     })
 }
 
@@ -124,21 +124,23 @@ pub(crate) async fn is_spoken(stream: TcpStream, server: &Server) -> bool {
 }
 
 /// Returns the TLS problem of a connection; `None` if TLS did not cause the error.
-pub(crate) fn objection(error: &io::Error, has_identity: bool) -> Option<Obstacle> {
+pub(crate) fn objection(error: &io::Error, has_identity: bool) -> Option<ServerCause> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     Some(match error {
-        Error::InvalidCertificate(error) => Obstacle::Certificate(flaw(error)),
+        Error::InvalidCertificate(error) => ServerCause::Certificate(flaw(error)),
         // Servers send different alerts if the client certificate is missing.
         Error::AlertReceived(
             AlertDescription::CertificateRequired
             | AlertDescription::HandshakeFailure
             | AlertDescription::BadCertificate,
-        ) if !has_identity => Obstacle::NoCertificate,
+        ) if !has_identity => ServerCause::NoClientCertificate,
         Error::AlertReceived(alert) if has_identity => {
-            Obstacle::RefusedCertificate(format!("{alert:?}"))
+            ServerCause::ClientCertificate(format!("{alert:?}"))
         }
-        Error::AlertReceived(alert) => Obstacle::NoEntry(format!("TLS alert {alert:?}")),
-        Error::PeerIncompatible(why) => Obstacle::NoEntry(format!("TLS: {why:?}")),
+        Error::AlertReceived(alert) => {
+            ServerCause::AccessDeniedBecause(format!("TLS alert {alert:?}"))
+        }
+        Error::PeerIncompatible(why) => ServerCause::AccessDeniedBecause(format!("TLS: {why:?}")),
         _ => return None,
     })
 }

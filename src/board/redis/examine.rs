@@ -1,21 +1,21 @@
 //! Problems of a board on Redis: server configuration and stray keys. `rights` checks permissions.
 
+use std::pin::pin;
+
+use futures_util::TryStreamExt;
 use redis::{Cmd, Pipeline, Value};
 
 use super::{
     Redis,
-    keys::{Part as KeyPart, field_of},
-    read::{
-        field::Field,
-        scan::{hash, scan_keys},
-    },
+    keys::{KeyPart, field_of},
+    link::READ,
 };
 use crate::{
     board::{
         Result,
         examine::{Examined, Part},
     },
-    job::Shelf,
+    job::{Shelf, usual},
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
@@ -57,15 +57,21 @@ impl Redis {
         commands.cmd("CONFIG").arg("GET").arg("save");
         commands.cmd("CONFIG").arg("GET").arg("replica-read-only");
         let mut answers = Vec::new();
-        for (answer, what) in self.client.read_all(&commands).await?.into_iter().zip([
-            "memory",
-            "persistence",
-            "replication",
-            "the snapshot settings",
-            "whether replicas accept writes",
-        ]) {
+        for (answer, what) in self
+            .client
+            .exchange(READ, &commands)
+            .await?
+            .into_iter()
+            .zip([
+                "memory",
+                "persistence",
+                "replication",
+                "the snapshot settings",
+                "whether replicas accept writes",
+            ])
+        {
             if let Err(error) = &answer {
-                seen.unseen(what, self.client.refusal("read", error));
+                seen.unseen(what, self.client.refusal(READ, error, None));
             }
             answers.push(answer.ok());
         }
@@ -158,13 +164,13 @@ impl Redis {
         for (key, _) in &named {
             types.cmd("TYPE").arg(key);
         }
-        let answers = self.client.read_all(&types).await?;
+        let answers = self.client.exchange(READ, &types).await?;
         let mut is_sound = true;
         for ((key, wanted), answer) in named.iter().zip(answers) {
             let found = match answer {
                 Ok(found) => text(&found),
                 Err(error) => {
-                    let why = self.client.refusal_of("read", &error, key);
+                    let why = self.client.refusal(READ, &error, Some(key));
                     seen.unseen(format!("the type of {key}"), why);
                     continue;
                 }
@@ -191,7 +197,7 @@ impl Redis {
     async fn numbers(&self, highest: i64, seen: &mut Examined) -> Result<()> {
         // Read after the jobs: it only grows.
         let get = Cmd::get(self.keys.sequence());
-        let (last, _) = self.client.read::<Option<Vec<u8>>>(&get).await?;
+        let last: Option<Vec<u8>> = self.client.read(&get).await?;
         let last = last.map_or(Some(0), |last| {
             std::str::from_utf8(&last).ok()?.parse().ok()
         });
@@ -217,15 +223,12 @@ impl Redis {
 
     /// Finds keys of jobs that no longer exist.
     async fn strays(&self, seen: &mut Examined) -> Result<()> {
-        let (mut cursor, mut strays) = (0_u64, Vec::new());
-        loop {
-            let scan = scan_keys(cursor, &self.keys.all(), 1000);
-            let ((next, names), _) = self.client.read::<(u64, Vec<Vec<u8>>)>(&scan).await?;
+        let mut strays = Vec::new();
+        let mut pages = pin!(self.client.key_names(self.keys.all(), 1000));
+        while strays.len() <= MOST_STRAYS
+            && let Some(names) = pages.try_next().await?
+        {
             strays.append(&mut self.without_a_job(names).await?);
-            if next == 0 || strays.len() > MOST_STRAYS {
-                break;
-            }
-            cursor = next;
         }
         strays.sort_unstable();
         strays.dedup();
@@ -251,21 +254,19 @@ impl Redis {
                 }
             };
             // Anything else may be of another board, whose namespace begins like ours.
-            matches!(Field::of(&field), Field::Uuid(_)).then_some((name, field))
+            usual(&field).is_some().then_some((name, field))
         });
         let of_jobs: Vec<_> = of_jobs.collect();
         let mut commands = Pipeline::new();
         for (name, field) in &of_jobs {
             for shelf in [Shelf::Board, Shelf::Trash] {
-                commands
-                    .cmd("HEXISTS")
-                    .arg(hash(&self.keys, shelf))
-                    .arg(field);
+                let hash = self.keys.hash(shelf);
+                commands.cmd("HEXISTS").arg(hash).arg(field);
             }
             // Query the expiry last: keys of ended jobs are gone by then, and expiring keys need no fix.
             commands.cmd("PTTL").arg(name);
         }
-        let answers = self.client.read_all(&commands).await?;
+        let answers = self.client.exchange(READ, &commands).await?;
         let stray = of_jobs
             .iter()
             .zip(answers.chunks(3))

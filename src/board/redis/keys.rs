@@ -1,11 +1,12 @@
 //! The names of a board's keys, and the mapping between hash fields and job keys.
 
 use percent_encoding::percent_decode_str;
+use redis::Cmd;
 
 use super::link::bounded::stand_in;
 use crate::{
     board::scratch::MARK,
-    job::{JobKey, LONGEST},
+    job::{JobKey, LONGEST, Shelf},
 };
 
 #[derive(Debug, Clone)]
@@ -14,7 +15,8 @@ pub(super) struct Keys {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sidecars {
+/// The keys beside a posting.
+pub(super) struct SidecarNames {
     /// The owner, present while the job is claimed.
     pub(super) owner: Vec<u8>,
     pub(super) last_modified: Vec<u8>,
@@ -23,7 +25,7 @@ pub(super) struct Sidecars {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum KeyPart {
     Postings,
     Trash,
     Sequence,
@@ -33,6 +35,19 @@ pub(super) enum Part {
     Conductor(String),
 }
 
+/// Declares the keys that each board has once, by the names that TaskFlow and other clients use.
+macro_rules! names {
+    ($($name:ident)*) => {
+        impl Keys {
+            $(pub(super) fn $name(&self) -> String {
+                self.named(stringify!($name))
+            })*
+        }
+    };
+}
+
+names! { listings trash sequence fence past paused moves events }
+
 impl Keys {
     /// Returns the common prefix of the board's keys; empty without a namespace.
     pub(super) fn prefix(&self) -> &str {
@@ -40,24 +55,24 @@ impl Keys {
     }
 
     /// Returns the part of the board in a key; `None` if irrelevant or of another board.
-    pub(super) fn part(&self, name: &[u8]) -> Option<Part> {
+    pub(super) fn part(&self, name: &[u8]) -> Option<KeyPart> {
         let name = name.strip_prefix(self.prefix.as_bytes())?;
         // Longer names belong to no usable job or conductor.
         let name = (name.len() <= 2 * LONGEST).then_some(name)?;
         let of = |suffix: &str| name.strip_suffix(suffix.as_bytes()).map(key_of);
         match name {
-            b"listings" => Some(Part::Postings),
-            b"trash" => Some(Part::Trash),
-            b"sequence" => Some(Part::Sequence),
+            b"listings" => Some(KeyPart::Postings),
+            b"trash" => Some(KeyPart::Trash),
+            b"sequence" => Some(KeyPart::Sequence),
             _ => None,
         }
-        .or_else(|| of(".owned").map(Part::Owner))
-        .or_else(|| of(".last_modified").map(Part::Modified))
-        .or_else(|| of(".jobboard").map(Part::Sidecar))
+        .or_else(|| of(".owned").map(KeyPart::Owner))
+        .or_else(|| of(".last_modified").map(KeyPart::Modified))
+        .or_else(|| of(".jobboard").map(KeyPart::Sidecar))
         .or_else(|| {
             let conductor = name.strip_prefix(b"conductor.")?;
             let conductor = String::from_utf8_lossy(conductor).into_owned();
-            Some(Part::Conductor(conductor))
+            Some(KeyPart::Conductor(conductor))
         })
     }
 
@@ -68,36 +83,13 @@ impl Keys {
         }
     }
 
-    pub(super) fn listings(&self) -> String {
-        self.named("listings")
-    }
-
-    pub(super) fn trash(&self) -> String {
-        self.named("trash")
-    }
-
-    pub(super) fn sequence(&self) -> String {
-        self.named("sequence")
-    }
-
-    pub(super) fn fence(&self) -> String {
-        self.named("fence")
-    }
-
-    pub(super) fn past(&self) -> String {
-        self.named("past")
-    }
-
-    pub(super) fn paused(&self) -> String {
-        self.named("paused")
-    }
-
-    pub(super) fn moves(&self) -> String {
-        self.named("moves")
-    }
-
-    pub(super) fn events(&self) -> String {
-        self.named("events")
+    /// Returns the hash of the records; the history is a stream.
+    pub(super) fn hash(&self, shelf: Shelf) -> String {
+        match shelf {
+            Shelf::Board => self.listings(),
+            Shelf::Trash => self.trash(),
+            Shelf::Past => self.past(),
+        }
     }
 
     pub(super) fn conductor(&self, name: &str) -> String {
@@ -105,7 +97,7 @@ impl Keys {
     }
 
     /// The status of a conductor, beside its entry.
-    pub(super) fn told(&self, name: &str) -> String {
+    pub(super) fn conductor_status(&self, name: &str) -> String {
         self.named(&format!("told.{name}"))
     }
 
@@ -150,8 +142,8 @@ impl Keys {
         format!("{literal}*")
     }
 
-    pub(super) fn beside(&self, field: &[u8]) -> Sidecars {
-        Sidecars {
+    pub(super) fn beside(&self, field: &[u8]) -> SidecarNames {
+        SidecarNames {
             owner: self.owner(field),
             last_modified: self.of_field(field, ".last_modified"),
             side: self.of_field(field, ".jobboard"),
@@ -168,6 +160,14 @@ impl Keys {
 
     fn named(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
+    }
+}
+
+impl SidecarNames {
+    pub(super) fn add_to(&self, command: &mut Cmd) {
+        for name in [&self.owner, &self.last_modified, &self.side] {
+            command.arg(name.as_slice());
+        }
     }
 }
 
@@ -267,17 +267,23 @@ mod tests {
         for keys in [Keys::of(Some("a:b")), Keys::of(Some("")), Keys::of(None)] {
             let beside = keys.beside(b"x.owned");
             let key = JobKey::new("x.owned");
-            assert_eq!(keys.part(&beside.owner), Some(Part::Owner(key.clone())));
+            assert_eq!(keys.part(&beside.owner), Some(KeyPart::Owner(key.clone())));
             assert_eq!(
                 keys.part(&beside.last_modified),
-                Some(Part::Modified(key.clone()))
+                Some(KeyPart::Modified(key.clone()))
             );
-            assert_eq!(keys.part(&beside.side), Some(Part::Sidecar(key)));
-            assert_eq!(keys.part(keys.listings().as_bytes()), Some(Part::Postings));
-            assert_eq!(keys.part(keys.trash().as_bytes()), Some(Part::Trash));
-            let night = Some(Part::Conductor("night".to_owned()));
+            assert_eq!(keys.part(&beside.side), Some(KeyPart::Sidecar(key)));
+            assert_eq!(
+                keys.part(keys.listings().as_bytes()),
+                Some(KeyPart::Postings)
+            );
+            assert_eq!(keys.part(keys.trash().as_bytes()), Some(KeyPart::Trash));
+            let night = Some(KeyPart::Conductor("night".to_owned()));
             assert_eq!(keys.part(keys.conductor("night").as_bytes()), night);
-            assert_eq!(keys.part(keys.sequence().as_bytes()), Some(Part::Sequence));
+            assert_eq!(
+                keys.part(keys.sequence().as_bytes()),
+                Some(KeyPart::Sequence)
+            );
             assert_eq!(keys.part(keys.fence().as_bytes()), None);
         }
         assert_eq!(Keys::of(Some("a")).part(b"b:listings"), None);
@@ -336,7 +342,7 @@ mod tests {
                 same(
                     "it is known by its name",
                     &owner,
-                    &Some(Part::Owner(key.clone())),
+                    &Some(KeyPart::Owner(key.clone())),
                 )?;
                 let _ = keys.part(field);
             }

@@ -8,19 +8,22 @@ use std::{future::Future, sync::Arc, time::Duration};
 use redis::{Cmd, FromRedisValue, Pipeline, ServerError, Value};
 use tokio::{sync::Mutex, task};
 
-pub(super) use self::listener::{Listener, Pusher};
+pub(super) use self::listener::{PushListener, Pusher};
 use self::{
-    connect::{Endpoint, Place},
     connection::Connection,
+    endpoint::{Endpoint, ServerPlace},
     listener::pushes,
-    problem::{Cause, Problem},
     refusal::{meaning, meaning_in_script},
 };
 pub(super) use crate::board::net::failure::Failure;
 use crate::{
     board::{
         BoardError, Examined,
-        net::{connect::Deadline, expiry, problem::Obstacle},
+        net::{
+            cause::{ServerCause, ServerProblem},
+            connect::Deadline,
+            expiry,
+        },
         url::redis::{Address, RedisUrl, Sentinel},
         wire::posting::Limit,
     },
@@ -29,12 +32,10 @@ use crate::{
 
 pub(super) mod bounded;
 mod cli;
-pub(super) mod connect;
 pub(super) mod connection;
-pub(super) mod exchange;
+pub(super) mod endpoint;
 pub(super) mod greet;
 mod listener;
-pub(super) mod problem;
 pub(super) mod refusal;
 pub(super) mod sentinel;
 
@@ -44,7 +45,13 @@ mod tests;
 /// Time limit for connecting, or for Sentinels to name the server.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-const READ: &str = "read";
+/// The operation of requests that are resent if their reply is lost.
+pub(super) const READ: &str = "read";
+
+pub(super) const WRITE: &str = "write to";
+
+/// The reply to one of several commands.
+pub(super) type CommandReply = Result<Value, ServerError>;
 
 /// Noticing a hang-up takes one turn of the runtime and one of the connection.
 const TURNS_TO_LOOK: usize = 2;
@@ -79,7 +86,7 @@ impl Client {
     pub(super) async fn look_at_certificate(&self, seen: &mut Examined) {
         if let (Address::Tcp(server), Some(files)) = (&self.url.address, &self.url.tls) {
             let deadline = Deadline::after(self.patience());
-            expiry::examine::<Cause>(std::slice::from_ref(server), files, deadline, seen).await;
+            expiry::examine(std::slice::from_ref(server), files, deadline, seen).await;
         }
     }
 
@@ -89,109 +96,91 @@ impl Client {
         doing: &'static str,
         command: &Cmd,
     ) -> Result<T, BoardError> {
-        let connection = self.connection(doing).await?;
-        let answer = connection.ask(command).await;
-        self.answered(doing, command, &connection, answer)
+        Ok(self.ask_on(doing, command).await?.0)
     }
 
-    fn answered<T: FromRedisValue>(
+    pub(super) async fn read<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, BoardError> {
+        self.ask(READ, command).await
+    }
+
+    /// Also returns the connection that was used.
+    pub(super) async fn ask_on<T: FromRedisValue>(
         &self,
         doing: &'static str,
         command: &Cmd,
-        connection: &Connection,
-        answer: Result<Value, Problem>,
-    ) -> Result<T, BoardError> {
-        let answer = answer.and_then(|answer| connection.read(answer));
-        answer.map_err(|problem| {
-            let problem = problem.map(|cause| cause.under(&key_of(command)));
-            problem.into_error(doing, &self.name)
-        })
-    }
-
-    /// Resends a read-only command once if the connection breaks before the reply.
-    pub(super) async fn read<T: FromRedisValue>(
-        &self,
-        command: &Cmd,
     ) -> Result<(T, Arc<Connection>), BoardError> {
-        let mut connection = self.connection(READ).await?;
-        let mut answer = connection.ask(command).await;
-        if broke_off(&answer) {
-            connection = self.connection(READ).await?;
-            answer = connection.ask(command).await;
+        let (mut answers, connection) = self.exchange_on(doing, &single(command)).await?;
+        match connection.only(answers.pop()) {
+            Ok(answer) => Ok((answer, connection)),
+            Err(problem) => {
+                let problem = problem.under(&key_of(command));
+                Err(problem.into_error(doing, &self.name))
+            }
         }
-        let answer = self.answered(READ, command, &connection, answer)?;
-        Ok((answer, connection))
-    }
-
-    /// Sends several read-only commands with the retry of [`read`](Self::read); returns the same as
-    /// [`ask_all`](Self::ask_all).
-    pub(super) async fn read_all(
-        &self,
-        commands: &Pipeline,
-    ) -> Result<Vec<Result<Value, ServerError>>, BoardError> {
-        if commands.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut connection = self.connection(READ).await?;
-        let mut answers = connection.ask_all(commands).await;
-        if broke_off(&answers) {
-            connection = self.connection(READ).await?;
-            answers = connection.ask_all(commands).await;
-        }
-        let answers = answers.map_err(|problem| problem.into_error(READ, &self.name))?;
-        Ok(connection.sort_all(answers))
     }
 
     /// Uses no transaction: one refused command does not disturb the others. [`refusal`](Self::refusal) explains it.
-    pub(super) async fn ask_all(
+    pub(super) async fn exchange(
         &self,
         doing: &'static str,
         commands: &Pipeline,
-    ) -> Result<Vec<Result<Value, ServerError>>, Failure> {
+    ) -> Result<Vec<CommandReply>, Failure> {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
-        let connection = self.connection(doing).await?;
-        let answers = connection
-            .ask_all(commands)
-            .await
-            .map_err(|problem| Failure::Lost(problem.into_error(doing, &self.name)))?;
-        Ok(connection.sort_all(answers))
+        Ok(self.exchange_on(doing, commands).await?.0)
     }
 
-    pub(super) async fn ask_at_once(
+    /// Resends read-only commands once if the connection breaks before the reply.
+    async fn exchange_on(
+        &self,
+        doing: &'static str,
+        commands: &Pipeline,
+    ) -> Result<(Vec<CommandReply>, Arc<Connection>), Failure> {
+        let mut connection = self.connection(doing).await?;
+        let mut answers = connection.exchange(commands).await;
+        if let Err(problem) = &answers
+            && doing == READ
+            && *problem.cause() == ServerCause::ConnectionLost
+        {
+            connection = self.connection(doing).await?;
+            answers = connection.exchange(commands).await;
+        }
+        match answers {
+            Ok(answers) => Ok((answers, connection)),
+            Err(problem) => Err(Failure::Lost(problem.into_error(doing, &self.name))),
+        }
+    }
+
+    /// Sends a transaction.
+    pub(super) async fn at_once(
         &self,
         doing: &'static str,
         commands: &Pipeline,
     ) -> Result<Vec<Value>, BoardError> {
-        let answers = self.ask_all(doing, &transaction(commands)).await?;
-        let mut last = None;
-        for answer in answers {
-            last = Some(answer.map_err(|error| self.refusal(doing, &error))?);
-        }
-        at_once(last).ok_or_else(|| self.error(doing, Cause::Strange))
+        let (answers, connection) = self.exchange_on(doing, &transaction(commands)).await?;
+        let answers = connection.executed(answers);
+        answers.map_err(|problem| problem.into_error(doing, &self.name))
     }
 
-    pub(super) fn refusal(&self, doing: &'static str, error: &ServerError) -> BoardError {
-        self.error(doing, meaning(error, self.url.user.as_deref()))
-    }
-
-    pub(super) fn refusal_of(
+    /// Explains a refused command; the key may be unknown.
+    pub(super) fn refusal(
         &self,
         doing: &'static str,
         error: &ServerError,
-        key: &str,
+        key: Option<&str>,
     ) -> BoardError {
-        self.error(doing, meaning(error, self.url.user.as_deref()).under(key))
+        let cause = meaning(error, self.url.user.as_deref());
+        self.error(doing, cause.under(key.unwrap_or_default()))
     }
 
-    /// Converts a server message that did not end the script.
-    pub(super) fn said(&self, doing: &'static str, text: &str) -> BoardError {
+    /// Explains an error that a script has caught.
+    pub(super) fn refusal_in_script(&self, doing: &'static str, text: &str) -> BoardError {
         self.error(doing, meaning_in_script(text, self.url.user.as_deref()))
     }
 
-    pub(super) fn error(&self, doing: &'static str, cause: impl Into<Cause>) -> BoardError {
-        Problem::new(self.place(), cause).into_error(doing, &self.name)
+    pub(super) fn error(&self, doing: &'static str, cause: ServerCause) -> BoardError {
+        ServerProblem::new(self.place(), cause).into_error(doing, &self.name)
     }
 
     pub(super) async fn software(&self, doing: &'static str) -> Result<String, BoardError> {
@@ -199,11 +188,11 @@ impl Client {
     }
 
     /// Servers older than 6 cannot push, which is `Unsupported`.
-    pub(super) async fn listen(&self, doing: &'static str) -> Result<Listener, Failure> {
+    pub(super) async fn listen(&self, doing: &'static str) -> Result<PushListener, Failure> {
         let (pusher, pushes) = pushes();
         let connection = self.in_time(|deadline| self.open(Some(pusher), deadline));
         match connection.await {
-            Ok(connection) => Ok(Listener::new(&self.name, connection, pushes)),
+            Ok(connection) => Ok(PushListener::new(&self.name, connection, pushes)),
             Err(problem) => Err(Failure::NotSent(problem.into_error(doing, &self.name))),
         }
     }
@@ -245,10 +234,10 @@ impl Client {
         &self,
         pushes: Option<Pusher>,
         deadline: Deadline,
-    ) -> Result<Connection, Problem> {
+    ) -> Result<Connection, ServerProblem> {
         let place = match &self.url.address {
-            Address::Tcp(server) => Place::Tcp(server.clone()),
-            Address::Unix(path) => Place::Unix(path.clone()),
+            Address::Tcp(server) => ServerPlace::Tcp(server.clone()),
+            Address::Unix(path) => ServerPlace::Unix(path.clone()),
             Address::Sentinel(sentinel) => return self.open_master(sentinel, pushes).await,
         };
         let endpoint = self.endpoint(place);
@@ -259,36 +248,37 @@ impl Client {
         &self,
         sentinel: &Sentinel,
         pushes: Option<Pusher>,
-    ) -> Result<Connection, Problem> {
+    ) -> Result<Connection, ServerProblem> {
         let deadline = Deadline::after(self.patience());
         let mut tried = Vec::new();
         let mut last = None;
         // An isolated Sentinel may name a former master; ask the others.
         while let Some(server) = sentinel::master(sentinel, &tried, deadline).await? {
-            let endpoint = self.endpoint(Place::Tcp(server.clone()));
+            let endpoint = self.endpoint(ServerPlace::Tcp(server.clone()));
             let deadline = Deadline::after(self.patience());
             let pushes = pushes.clone();
             match Connection::open(endpoint, self.url.db, self.op_timeout, pushes, deadline).await {
                 Ok(connection) if !connection.server.is_replica => return Ok(connection),
-                Ok(connection) => last = Some(connection.problem(Cause::NotMaster)),
+                Ok(connection) => last = Some(connection.problem(ServerCause::NotMaster)),
                 Err(problem) => last = Some(problem),
             }
             tried.push(server);
         }
-        Err(last.unwrap_or_else(|| Problem::new(self.place(), Obstacle::RefusedConnection)))
+        Err(last
+            .unwrap_or_else(|| ServerProblem::new(self.place(), ServerCause::RefusedConnection)))
     }
 
     /// Bounds the time to get a connection, including the wait for other users.
-    async fn in_time<T, F: Future<Output = Result<T, Problem>>>(
+    async fn in_time<T, F: Future<Output = Result<T, ServerProblem>>>(
         &self,
         attempt: impl FnOnce(Deadline) -> F,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, ServerProblem> {
         let patience = match &self.url.address {
             Address::Tcp(_) | Address::Unix(_) => self.patience(),
             Address::Sentinel(_) => self.patience() * 2,
         };
         let deadline = Deadline::after(patience);
-        let late = |limit| Problem::new(self.place(), Obstacle::Silent(limit));
+        let late = |limit| ServerProblem::new(self.place(), ServerCause::Silent(limit));
         deadline.bound(late, attempt(deadline)).await
     }
 
@@ -296,7 +286,7 @@ impl Client {
         PATIENCE.min(self.op_timeout)
     }
 
-    fn endpoint(&self, place: Place) -> Endpoint {
+    fn endpoint(&self, place: ServerPlace) -> Endpoint {
         Endpoint {
             place,
             tls: self.url.tls.clone(),
@@ -333,25 +323,14 @@ fn key_of(command: &Cmd) -> String {
     }
 }
 
-fn broke_off<T>(answer: &Result<T, Problem>) -> bool {
-    let cause = answer.as_ref().err().map(Problem::cause);
-    cause == Some(&Cause::Any(Obstacle::BrokenOff))
-}
-
 fn transaction(commands: &Pipeline) -> Pipeline {
-    let mut all = Pipeline::with_capacity(commands.len() + 2);
-    all.cmd("MULTI");
-    for command in commands.cmd_iter() {
-        all.add_command(command.clone());
-    }
-    all.cmd("EXEC");
-    all
+    let mut transaction = commands.clone();
+    transaction.atomic();
+    transaction
 }
 
-/// Returns the replies inside the final reply of a transaction.
-fn at_once(last: Option<Value>) -> Option<Vec<Value>> {
-    match last {
-        Some(Value::Array(answers)) => Some(answers),
-        _ => None,
-    }
+fn single(command: &Cmd) -> Pipeline {
+    let mut commands = Pipeline::with_capacity(1);
+    commands.add_command(command.clone());
+    commands
 }

@@ -20,18 +20,18 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use futures_util::{Stream, stream::BoxStream};
-use redis::Pipeline;
+use futures_util::stream::BoxStream;
+use redis::{Pipeline, Value};
 
 use self::{
     keys::Keys,
-    link::Client,
-    registry::Entrant,
-    write::{change::Target, predicted::PredictedNumbers},
+    link::{Client, READ},
+    registry::RedisRegistration,
+    write::post::PredictedNumbers,
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, Onlooker,
-    PeerOrder, Posted, Query, Result, Settled,
+    Board, Capabilities, ClaimRules, Detail, Events, Health, JobRef, Onlooker, PeerOrder, Posted,
+    Query, Result, Settled,
     examine::{Examined, Part},
     pages,
     registration::Registration,
@@ -73,19 +73,6 @@ impl Redis {
             history,
         }
     }
-
-    fn target(&self) -> Target<'_> {
-        Target {
-            client: &self.client,
-            keys: &self.keys,
-            predicted: &self.predicted,
-            history: self.history,
-        }
-    }
-
-    fn past(&self) -> impl Stream<Item = Result<Vec<Entry>>> + Send + '_ {
-        read::past::pages(&self.client, &self.keys, self.history)
-    }
 }
 
 #[async_trait]
@@ -106,21 +93,21 @@ impl Board for Redis {
         drafts: &[Draft],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>> {
-        self.target().post(drafts, claimant).await
+        self.post_jobs(drafts, claimant).await
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
         if query.shelf == Shelf::Past {
             return pages::flatten(self.past());
         }
-        pages::flatten(read::look::pages(&self.client, &self.keys, query))
+        pages::flatten(self.pages(query))
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if shelf == Shelf::Past {
             return past::find(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
-        read::look::find(&self.client, &self.keys, shelf, wanted).await
+        self.matches(shelf, wanted).await
     }
 
     async fn claim(
@@ -130,23 +117,23 @@ impl Board for Redis {
         most: usize,
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>> {
-        self.target().claim(keys, by, most, rules).await
+        self.claim_jobs(keys, by, most, rules).await
     }
 
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
-        self.target().renew(claims).await
+        self.renew_claims(claims).await
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
-        self.target().settle(settlements).await
+        self.settle_jobs(settlements).await
     }
 
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
-        self.target().restore(jobs).await
+        self.restore_jobs(jobs).await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
-        self.target().purge(purges).await
+        self.purge_jobs(purges).await
     }
 
     async fn events(&self) -> Result<Events<'_>> {
@@ -159,7 +146,7 @@ impl Board for Redis {
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let client = Arc::clone(&self.client);
-        let entrant = Entrant::enter(client, self.keys.clone(), conductor).await?;
+        let entrant = RedisRegistration::enter(client, self.keys.clone(), conductor).await?;
         self.registration.begin(entrant);
         Ok(())
     }
@@ -169,65 +156,58 @@ impl Board for Redis {
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
-        registry::conductors(&self.client, &self.keys).await
+        self.registered().await
     }
 
     async fn pause(&self, pause: &Pause) -> Result<()> {
-        pauses::pause(&self.client, &self.keys, pause).await
+        self.put_pause(pause).await
     }
 
     async fn resume(&self, names: &str, remark: &Remark) -> Result<bool> {
-        pauses::resume(&self.client, &self.keys, names, remark).await
+        self.delete_pause(names, remark).await
     }
 
     async fn pauses(&self) -> Result<Vec<Pause>> {
-        pauses::pauses(&self.client, &self.keys).await
+        self.all_pauses().await
     }
 
     async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
-        moves::begin(&self.client, &self.keys, record).await
+        self.put_move(record).await
     }
 
     async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        moves::records(&self.client, &self.keys).await
+        self.move_records().await
     }
 
     async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {
-        moves::delete(&self.client, &self.keys, records).await
+        self.delete_moves(records).await
     }
 
     async fn health(&self) -> Result<Health> {
-        const DOING: &str = "read";
-        let mut commands = Pipeline::new();
-        commands.cmd("HLEN").arg(self.keys.listings());
-        commands.cmd("HLEN").arg(self.keys.trash());
-        commands.cmd("EXISTS").arg(self.keys.sequence());
-        commands.cmd("INFO").arg("memory");
-        let mut answers = self.client.ask_all(DOING, &commands).await?;
-        // Without permission the value stays unknown.
-        let memory = answers.pop().and_then(std::result::Result::ok);
-        let mut numbers = Vec::with_capacity(answers.len());
-        let keys = [
-            self.keys.listings(),
-            self.keys.trash(),
-            self.keys.sequence(),
+        let counted = [
+            ("HLEN", self.keys.listings()),
+            ("HLEN", self.keys.trash()),
+            ("EXISTS", self.keys.sequence()),
         ];
-        for (answer, key) in answers.into_iter().zip(keys) {
-            numbers.push(match answer {
-                Ok(redis::Value::Int(number)) => number.unsigned_abs(),
-                Ok(_) => 0,
-                Err(error) => return Err(self.client.refusal_of(DOING, &error, key.as_ref())),
-            });
+        let mut commands = Pipeline::new();
+        for (command, key) in &counted {
+            commands.cmd(command).arg(key);
         }
-        let [jobs, trashed, numbered] = numbers[..] else {
-            return Err(BoardError::Failed {
-                doing: DOING,
-                board: self.name().to_owned(),
-                source: "the server sent an unexpected reply".into(),
-            });
-        };
+        commands.cmd("INFO").arg("memory");
+        let mut answers = self.client.exchange(READ, &commands).await?.into_iter();
+        let mut counts = [0; 3];
+        for ((count, (_, key)), answer) in counts.iter_mut().zip(&counted).zip(&mut answers) {
+            *count = match answer {
+                Ok(Value::Int(count)) => count.unsigned_abs(),
+                Ok(_) => 0,
+                Err(error) => return Err(self.client.refusal(READ, &error, Some(key))),
+            };
+        }
+        let [jobs, trashed, numbered] = counts;
+        // Without permission the value stays unknown.
+        let memory = answers.next().and_then(std::result::Result::ok);
         Ok(Health {
-            server: self.client.software(DOING).await?,
+            server: self.client.software(READ).await?,
             jobs,
             trashed,
             trashed_beside: 0,
@@ -241,7 +221,7 @@ impl Board for Redis {
     }
 
     async fn try_past(&self) -> Result<()> {
-        read::past::try_it(&self.client, &self.keys).await
+        self.check_past().await
     }
 
     async fn close(&self) {

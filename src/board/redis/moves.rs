@@ -1,48 +1,42 @@
 //! Move records: fields of one hash.
 
-use std::collections::BTreeMap;
+use std::pin::pin;
 
-use redis::cmd;
+use futures_util::TryStreamExt;
+use redis::Cmd;
 
-use super::{keys::Keys, link::Client, read::scan::scan_hash};
+use super::{Redis, link::WRITE};
 use crate::{
     board::Result,
     job::{MOST_RECORDS, MoveRecord},
 };
 
-pub(super) async fn begin(client: &Client, keys: &Keys, record: &MoveRecord) -> Result<()> {
-    let mut set = cmd("HSET");
-    set.arg(keys.moves()).arg(record.key()).arg(record.value());
-    client.ask::<u64>("write to", &set).await.map(drop)
-}
+impl Redis {
+    pub(super) async fn put_move(&self, record: &MoveRecord) -> Result<()> {
+        let set = Cmd::hset(self.keys.moves(), record.key(), record.value());
+        self.client.ask::<u64>(WRITE, &set).await.map(drop)
+    }
 
-pub(super) async fn records(client: &Client, keys: &Keys) -> Result<Vec<MoveRecord>> {
-    let (mut records, mut cursor) = (Vec::new(), 0_u64);
-    loop {
-        let scan = scan_hash(&keys.moves(), cursor, 1000);
-        let (next, some): (u64, BTreeMap<Vec<u8>, Vec<u8>>) = client.ask("read", &scan).await?;
-        let read = some.iter().filter_map(|(key, value)| {
-            MoveRecord::read(
-                std::str::from_utf8(key).ok()?,
-                std::str::from_utf8(value).ok()?,
-            )
-        });
-        records.extend(read);
-        cursor = next;
-        if cursor == 0 || records.len() > MOST_RECORDS {
-            return Ok(records);
+    pub(super) async fn move_records(&self) -> Result<Vec<MoveRecord>> {
+        let mut records = Vec::new();
+        let mut pages = pin!(self.client.fields(self.keys.moves(), 1000));
+        while records.len() <= MOST_RECORDS
+            && let Some(page) = pages.try_next().await?
+        {
+            records.extend(page.iter().filter_map(|(key, value)| {
+                let (key, value) = (std::str::from_utf8(key), std::str::from_utf8(value));
+                MoveRecord::read(key.ok()?, value.ok()?)
+            }));
         }
+        Ok(records)
     }
-}
 
-pub(super) async fn delete(client: &Client, keys: &Keys, records: &[MoveRecord]) -> Result<()> {
-    if records.is_empty() {
-        return Ok(());
+    pub(super) async fn delete_moves(&self, records: &[MoveRecord]) -> Result<()> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<_> = records.iter().map(MoveRecord::key).collect();
+        let delete = Cmd::hdel(self.keys.moves(), keys);
+        self.client.ask::<u64>(WRITE, &delete).await.map(drop)
     }
-    let mut delete = cmd("HDEL");
-    delete.arg(keys.moves());
-    for record in records {
-        delete.arg(record.key());
-    }
-    client.ask::<u64>("write to", &delete).await.map(drop)
 }

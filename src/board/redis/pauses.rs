@@ -1,60 +1,66 @@
 //! Pauses: a hash of globs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, pin::pin};
 
+use futures_util::TryStreamExt;
 use redis::{Cmd, Pipeline};
 
-use super::{events::told::message, keys::Keys, link::Client, read::scan::scan_hash};
+use super::{Redis, events::message::announcement, link::WRITE};
 use crate::{
     board::{EventKind, Result, wire::as_json},
     job::{MOST_PAUSES, Pause, Remark, from_json},
 };
 
-pub(super) async fn pause(client: &Client, keys: &Keys, pause: &Pause) -> Result<()> {
-    let set = Cmd::hset(keys.paused(), &pause.names, as_json(pause));
-    let names = ("names", pause.names.as_str());
-    let tell = message(keys, EventKind::Paused, names, Some(&pause.remark));
-    change(client, keys, set, tell).await.map(drop)
-}
-
-pub(super) async fn resume(
-    client: &Client,
-    keys: &Keys,
-    names: &str,
-    remark: &Remark,
-) -> Result<bool> {
-    let delete = Cmd::hdel(keys.paused(), names);
-    let tell = message(keys, EventKind::Resumed, ("names", names), Some(remark));
-    Ok(change(client, keys, delete, tell).await? > 0)
-}
-
-/// Changes a pause and announces it in one transaction.
-async fn change(client: &Client, keys: &Keys, change: Cmd, tell: Option<Cmd>) -> Result<u64> {
-    let mut commands = Pipeline::new();
-    commands.add_command(change);
-    tell.into_iter()
-        .for_each(|tell| _ = commands.add_command(tell));
-    // A denied message does not undo the change: late subscribers read the hash.
-    let mut answers = client.ask_all("write to", &commands).await?.into_iter();
-    match answers.next() {
-        Some(Ok(changed)) => Ok(redis::from_redis_value(changed).unwrap_or_default()),
-        Some(Err(error)) => Err(client.refusal_of("write to", &error, keys.paused().as_ref())),
-        None => Ok(0),
+impl Redis {
+    pub(super) async fn put_pause(&self, pause: &Pause) -> Result<()> {
+        let set = Cmd::hset(self.keys.paused(), &pause.names, as_json(pause));
+        let (names, remark) = (pause.names.as_str(), Some(&pause.remark));
+        self.change_pause(EventKind::Paused, set, names, remark)
+            .await
+            .map(drop)
     }
-}
 
-pub(super) async fn pauses(client: &Client, keys: &Keys) -> Result<Vec<Pause>> {
-    let count = client.ask("read", &Cmd::hlen(keys.paused())).await?;
-    let (mut found, mut cursor) = (BTreeMap::new(), 0_u64);
-    while found.len() < MOST_PAUSES {
-        let scan = scan_hash(&keys.paused(), cursor, 200);
-        let (next, some): (u64, BTreeMap<Vec<u8>, Vec<u8>>) = client.ask("read", &scan).await?;
-        let read = some.into_iter();
-        found.extend(read.filter_map(|(names, text)| Some((names, from_json(&text).ok()?))));
-        cursor = next;
-        if cursor == 0 {
-            break;
+    pub(super) async fn delete_pause(&self, names: &str, remark: &Remark) -> Result<bool> {
+        let delete = Cmd::hdel(self.keys.paused(), names);
+        let deleted = self.change_pause(EventKind::Resumed, delete, names, Some(remark));
+        Ok(deleted.await? > 0)
+    }
+
+    /// Changes a pause and announces it.
+    async fn change_pause(
+        &self,
+        kind: EventKind,
+        change: Cmd,
+        names: &str,
+        remark: Option<&Remark>,
+    ) -> Result<u64> {
+        let mut commands = Pipeline::new();
+        commands.add_command(change);
+        if let Some(announcement) = announcement(&self.keys, kind, ("names", names), remark) {
+            commands.add_command(announcement);
+        }
+        // A denied message does not undo the change: late subscribers read the hash.
+        let mut answers = self.client.exchange(WRITE, &commands).await?.into_iter();
+        match answers.next() {
+            Some(Ok(changed)) => Ok(redis::from_redis_value(changed).unwrap_or_default()),
+            Some(Err(error)) => {
+                let key = self.keys.paused();
+                Err(self.client.refusal(WRITE, &error, Some(&key)))
+            }
+            None => Ok(0),
         }
     }
-    Ok(Pause::bounded(found.into_values().collect(), count))
+
+    pub(super) async fn all_pauses(&self) -> Result<Vec<Pause>> {
+        let count = self.client.read(&Cmd::hlen(self.keys.paused())).await?;
+        let mut found = BTreeMap::new();
+        let mut pages = pin!(self.client.fields(self.keys.paused(), 200));
+        while found.len() < MOST_PAUSES
+            && let Some(page) = pages.try_next().await?
+        {
+            let read = page.into_iter();
+            found.extend(read.filter_map(|(names, text)| Some((names, from_json(&text).ok()?))));
+        }
+        Ok(Pause::bounded(found.into_values().collect(), count))
+    }
 }

@@ -2,18 +2,25 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt;
 use parking_lot::Mutex;
 use redis::{Pipeline, Value, cmd};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{events::told::message, keys::Keys, link::Client, read::scan::scan_keys};
+use super::{
+    Redis,
+    events::message::announcement,
+    keys::Keys,
+    link::{Client, READ},
+};
 use crate::{
     board::{
         BoardError, EventKind, Result,
@@ -26,7 +33,7 @@ use crate::{
 const DOING: &str = "register with";
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Entry {
+struct RegistryEntry {
     name: String,
     host: String,
     pid: u32,
@@ -41,20 +48,20 @@ const REGISTER: &str = include_str!("write/scripts/register.lua");
 
 const AT_ONCE: usize = 100;
 
-pub(super) struct Entrant {
+pub(super) struct RedisRegistration {
     client: Arc<Client>,
     keys: Keys,
-    entry: Entry,
+    entry: RegistryEntry,
     told: Mutex<Told>,
 }
 
-impl Entrant {
+impl RedisRegistration {
     pub(super) async fn enter(
         client: Arc<Client>,
         keys: Keys,
         conductor: &Conductor,
     ) -> Result<Self> {
-        let entry = Entry {
+        let entry = RegistryEntry {
             name: conductor.name.clone(),
             host: conductor.host.clone(),
             pid: conductor.pid,
@@ -92,7 +99,7 @@ impl Entrant {
             .arg(3)
             .arg(self.keys.conductor(&self.entry.name))
             .arg(self.keys.conductor_seen(&self.entry.name))
-            .arg(self.keys.told(&self.entry.name))
+            .arg(self.keys.conductor_status(&self.entry.name))
             .arg(&self.entry.token)
             .arg(text)
             .arg(LIFE.as_millis().to_string())
@@ -102,7 +109,8 @@ impl Entrant {
     }
 
     async fn publish(&self, kind: EventKind) {
-        let Some(publish) = message(&self.keys, kind, ("owner", &self.entry.name), None) else {
+        let Some(publish) = announcement(&self.keys, kind, ("owner", &self.entry.name), None)
+        else {
             return;
         };
         // Subscribers poll the registry as well; the message is only faster.
@@ -111,7 +119,7 @@ impl Entrant {
 }
 
 #[async_trait]
-impl Registered for Entrant {
+impl Registered for RedisRegistration {
     fn set_told(&self, told: &Told) {
         *self.told.lock() = told.clone();
     }
@@ -128,95 +136,91 @@ impl Registered for Entrant {
     }
 }
 
-pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Conductor>> {
-    let (mut found, mut seen) = (BTreeMap::new(), BTreeSet::new());
-    let (mut cursor, mut count) = (0_u64, 0);
-    loop {
-        let scan = scan_keys(cursor, &keys.conductors(), 5000);
-        let (next, scanned): (u64, Vec<Vec<u8>>) = client.ask("read", &scan).await?;
-        let named = |prefix: String| {
-            let names = scanned.iter();
-            let names = names.filter_map(move |it| it.strip_prefix(prefix.as_bytes()));
-            names.map(<[u8]>::to_vec)
-        };
-        let registered: Vec<_> = named(keys.conductor("")).collect();
-        count += registered.len();
-        for names in registered.chunks(AT_ONCE) {
-            if found.len() < MOST_CONDUCTORS {
-                found.extend(read(client, keys, names).await?);
+impl Redis {
+    pub(super) async fn registered(&self) -> Result<Vec<Conductor>> {
+        let (mut found, mut copies, mut count) = (BTreeMap::new(), BTreeSet::new(), 0);
+        let mut pages = pin!(self.client.key_names(self.keys.conductors(), 5000));
+        while let Some(page) = pages.try_next().await? {
+            let named = |prefix: String| {
+                let names = page.iter();
+                let names = names.filter_map(move |it| it.strip_prefix(prefix.as_bytes()));
+                names.map(<[u8]>::to_vec)
+            };
+            let entries: Vec<_> = named(self.keys.conductor("")).collect();
+            count += entries.len();
+            for names in entries.chunks(AT_ONCE) {
+                if found.len() < MOST_CONDUCTORS {
+                    found.extend(self.conductors_named(names).await?);
+                }
+            }
+            // Twice the limit: registered conductors have copies, too.
+            let room = (2 * MOST_CONDUCTORS).saturating_sub(copies.len());
+            copies.extend(named(self.keys.conductor_seen("")).take(room));
+        }
+        if count <= MOST_CONDUCTORS {
+            let left = copies.into_iter().filter(|name| !found.contains_key(name));
+            let room = MOST_CONDUCTORS.saturating_sub(found.len());
+            let left: Vec<_> = left.take(room).collect();
+            for names in left.chunks(AT_ONCE) {
+                found.extend(self.conductors_named(names).await?);
             }
         }
-        // Twice the limit: registered conductors have copies, too.
-        let room = (2 * MOST_CONDUCTORS).saturating_sub(seen.len());
-        seen.extend(named(keys.conductor_seen("")).take(room));
-        cursor = next;
-        if cursor == 0 {
-            break;
-        }
+        crowded(found.into_values().collect(), count)
     }
-    if count <= MOST_CONDUCTORS {
-        let left = seen.into_iter().filter(|name| !found.contains_key(name));
-        let room = MOST_CONDUCTORS.saturating_sub(found.len());
-        let left: Vec<_> = left.take(room).collect();
-        for names in left.chunks(AT_ONCE) {
-            found.extend(read(client, keys, names).await?);
-        }
-    }
-    crowded(found.into_values().collect(), count)
-}
 
-/// Reads the conductors of these names.
-async fn read(
-    client: &Client,
-    keys: &Keys,
-    names: &[Vec<u8>],
-) -> Result<Vec<(Vec<u8>, Conductor)>> {
-    let prefixes = [keys.conductor(""), keys.conductor_seen(""), keys.told("")];
-    let (mut look, mut texts) = (Pipeline::new(), cmd("MGET"));
-    // A value that is no text reads as missing.
-    for name in names {
-        let [entry, seen, told] =
-            (prefixes.each_ref()).map(|prefix| [prefix.as_bytes(), name].concat());
-        texts.arg(&entry).arg(&seen).arg(told);
-        look.cmd("PTTL").arg(entry).cmd("PTTL").arg(seen);
-    }
-    let texts: Vec<Option<Vec<u8>>> = client.ask("read", &texts).await?;
-    let lives = client.ask_all("read", &look).await?;
-    let mut found = Vec::with_capacity(names.len());
-    for ((name, texts), lives) in names
-        .iter()
-        .zip(texts.chunks_exact(3))
-        .zip(lives.chunks_exact(2))
-    {
-        let told = Told::read(texts[2].as_deref().unwrap_or_default());
-        let (text, life, left) = match (&texts[0], &texts[1]) {
-            (Some(entry), _) => (entry, LIFE, &lives[0]),
-            (None, Some(seen)) => (seen, kept(&told), &lives[1]),
-            (None, None) => continue,
-        };
-        // Without permission the time stays unknown.
-        let left = left.as_ref().ok();
-        let left = left.and_then(|left| redis::from_redis_value_ref::<u64>(left).ok());
-        let silence = left.map(|left| life.saturating_sub(Duration::from_millis(left)));
-        let has_left = texts[0].is_none();
-        found.extend(from_json::<Entry>(text).ok().map(|entry| {
-            let conductor = Conductor {
-                name: entry.name,
-                host: entry.host,
-                pid: entry.pid,
-                since: entry.since,
-                owner: Owner::from_stored(entry.owner),
-                silence: match has_left {
-                    true => Some(silence.unwrap_or_default().max(LIFE)),
-                    false => silence,
-                },
-                has_left,
-                told,
+    async fn conductors_named(&self, names: &[Vec<u8>]) -> Result<Vec<(Vec<u8>, Conductor)>> {
+        let keys = &self.keys;
+        let prefixes = [
+            keys.conductor(""),
+            keys.conductor_seen(""),
+            keys.conductor_status(""),
+        ];
+        let (mut look, mut texts) = (Pipeline::new(), cmd("MGET"));
+        // A value that is no text reads as missing.
+        for name in names {
+            let [entry, seen, told] =
+                (prefixes.each_ref()).map(|prefix| [prefix.as_bytes(), name].concat());
+            texts.arg(&entry).arg(&seen).arg(told);
+            look.cmd("PTTL").arg(entry).cmd("PTTL").arg(seen);
+        }
+        let texts: Vec<Option<Vec<u8>>> = self.client.read(&texts).await?;
+        let lives = self.client.exchange(READ, &look).await?;
+        let mut found = Vec::with_capacity(names.len());
+        for ((name, texts), lives) in names
+            .iter()
+            .zip(texts.chunks_exact(3))
+            .zip(lives.chunks_exact(2))
+        {
+            let told = Told::read(texts[2].as_deref().unwrap_or_default());
+            let (text, life, left) = match (&texts[0], &texts[1]) {
+                (Some(entry), _) => (entry, LIFE, &lives[0]),
+                (None, Some(seen)) => (seen, kept(&told), &lives[1]),
+                (None, None) => continue,
             };
-            (name.clone(), conductor)
-        }));
+            // Without permission the time stays unknown.
+            let left = left.as_ref().ok();
+            let left = left.and_then(|left| redis::from_redis_value_ref::<u64>(left).ok());
+            let silence = left.map(|left| life.saturating_sub(Duration::from_millis(left)));
+            let has_left = texts[0].is_none();
+            found.extend(from_json::<RegistryEntry>(text).ok().map(|entry| {
+                let conductor = Conductor {
+                    name: entry.name,
+                    host: entry.host,
+                    pid: entry.pid,
+                    since: entry.since,
+                    owner: Owner::from_stored(entry.owner),
+                    silence: match has_left {
+                        true => Some(silence.unwrap_or_default().max(LIFE)),
+                        false => silence,
+                    },
+                    has_left,
+                    told,
+                };
+                (name.clone(), conductor)
+            }));
+        }
+        Ok(found)
     }
-    Ok(found)
 }
 
 #[cfg(test)]
@@ -277,7 +281,7 @@ mod tests {
             event.await.unwrap().unwrap().unwrap().kind
         };
         let client = Arc::clone(&board.client);
-        let entrant = Entrant::enter(client, board.keys.clone(), &night()).await;
+        let entrant = RedisRegistration::enter(client, board.keys.clone(), &night()).await;
         let entrant = entrant.unwrap();
         for _ in 0..2 {
             assert_eq!(told().await, EventKind::ConductorJoined);

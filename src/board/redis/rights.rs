@@ -25,13 +25,8 @@ const MAY: &str = "local denied = {} \
       end \
     end return denied";
 
-struct Need {
-    /// The command's arguments; `@` is the key.
-    words: &'static str,
-    key: String,
-    /// What fails without it.
-    what: &'static str,
-}
+/// A command, with `@` for its key, the key, and what fails without it.
+type Need = (&'static str, String, &'static str);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lack {
@@ -62,10 +57,10 @@ impl Redis {
         let mut command = cmd("EVAL");
         command.arg(MAY).arg(0);
         for need in &needed {
-            command.arg(need.words).arg(&need.key);
+            command.arg(need.0).arg(&need.1);
         }
         let denied: Vec<String> = match self.client.read(&command).await {
-            Ok((denied, _)) => denied,
+            Ok(denied) => denied,
             Err(error @ BoardError::Denied { .. }) => {
                 let problem = self.lacks(&[("EVAL", Lack::Command)]);
                 seen.add(problem.seen("denied", "EVAL: claiming and settling jobs"));
@@ -94,10 +89,9 @@ impl Redis {
             return Ok(());
         }
         let breaks = |(command, _): &(&str, Lack)| {
-            let of = needed
-                .iter()
-                .filter(|it| it.words.split(' ').next() == Some(*command));
-            let mut of: Vec<_> = of.map(|it| it.what).collect();
+            let of = needed.iter();
+            let of = of.filter(|it| it.0.split(' ').next() == Some(*command));
+            let mut of: Vec<_> = of.map(|it| it.2).collect();
             of.dedup();
             format!("{command}: {}", of.join(", "))
         };
@@ -109,50 +103,41 @@ impl Redis {
 
     fn needed(&self) -> Vec<Need> {
         let keys = &self.keys;
-        let (job, past, none) = (keys.beside(b"x"), keys.past(), String::new());
-        let owner = String::from_utf8_lossy(&job.owner).into_owned();
-        let (telling, hearing) = ("sending events to subscribers", "receiving events");
-        let all = [
-            (
-                "HGET @ x",
-                keys.listings(),
-                "listing, claiming and settling jobs",
-            ),
-            ("HMGET @ x", keys.listings(), "problem jobs"),
-            (
-                "HEXISTS @ x",
-                keys.listings(),
-                "posting jobs and renewing claims",
-            ),
-            ("HSCAN @ 0", keys.listings(), "listing jobs"),
-            ("HSET @ x x", keys.listings(), "posting jobs"),
-            ("HDEL @ x", keys.listings(), "settling jobs"),
-            ("INCRBY @ 1", keys.sequence(), "posting and claiming jobs"),
-            ("GET @", owner.clone(), "reading the owner of a job"),
-            ("MGET @", owner.clone(), "reading the owner of a job"),
-            ("PTTL @", owner.clone(), "reading the expiry of a claim"),
-            ("SET @ x", owner.clone(), "claiming jobs"),
-            ("PEXPIRE @ 1", owner.clone(), "renewing claims"),
-            ("DEL @", owner, "releasing jobs"),
-            ("TIME", none.clone(), "claiming and settling jobs"),
-            ("HSET @ x x", keys.trash(), "trashing jobs"),
-            (
-                "XADD @ * x x",
-                past.clone(),
-                "recording ended jobs in the history",
-            ),
-            ("XREVRANGE @ + -", past, "`list --history`"),
-            ("SCAN 0", none.clone(), "`conductors`"),
-            ("HLEN @", keys.listings(), "`status`"),
-            ("HKEYS @", keys.listings(), "`selftest --clean`"),
-            ("PUBLISH @ x", keys.events(), telling),
-            ("SUBSCRIBE @", keys.events(), hearing),
-            ("CLIENT TRACKING ON", none.clone(), hearing),
-            ("MULTI", none.clone(), hearing),
-            ("EXEC", none, hearing),
+        let (jobs, trash, number) = (keys.listings(), keys.trash(), keys.sequence());
+        let (past, events, none) = (keys.past(), keys.events(), String::new());
+        let owner = String::from_utf8_lossy(&keys.owner(b"x")).into_owned();
+        let (sending, receiving) = ("sending events to subscribers", "receiving events");
+        let recording = "recording ended jobs in the history";
+        let needed = [
+            ("HGET @ x", &jobs, "listing, claiming and settling jobs"),
+            ("HMGET @ x", &jobs, "problem jobs"),
+            ("HEXISTS @ x", &jobs, "posting jobs and renewing claims"),
+            ("HSCAN @ 0", &jobs, "listing jobs"),
+            ("HSET @ x x", &jobs, "posting jobs"),
+            ("HDEL @ x", &jobs, "settling jobs"),
+            ("INCRBY @ 1", &number, "posting and claiming jobs"),
+            ("GET @", &owner, "reading the owner of a job"),
+            ("MGET @", &owner, "reading the owner of a job"),
+            ("PTTL @", &owner, "reading the expiry of a claim"),
+            ("SET @ x", &owner, "claiming jobs"),
+            ("PEXPIRE @ 1", &owner, "renewing claims"),
+            ("DEL @", &owner, "releasing jobs"),
+            ("TIME", &none, "claiming and settling jobs"),
+            ("HSET @ x x", &trash, "trashing jobs"),
+            ("XADD @ * x x", &past, recording),
+            ("XREVRANGE @ + -", &past, "`list --history`"),
+            ("SCAN 0", &none, "`conductors`"),
+            ("HLEN @", &jobs, "`status`"),
+            ("HKEYS @", &jobs, "`selftest --clean`"),
+            ("PUBLISH @ x", &events, sending),
+            ("SUBSCRIBE @", &events, receiving),
+            ("CLIENT TRACKING ON", &none, receiving),
+            ("MULTI", &none, receiving),
+            ("EXEC", &none, receiving),
         ];
-        let all = all.into_iter();
-        all.map(|(words, key, what)| Need { words, key, what })
+        let needed = needed.into_iter();
+        needed
+            .map(|(command, key, what)| (command, key.clone(), what))
             .collect()
     }
 

@@ -1,15 +1,16 @@
 //! Test support for Redis boards: scratch keys beside those of the board, and a connection that breaks.
 
-use std::time::{Duration, Instant};
+use std::{
+    pin::pin,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt;
 use redis::{Cmd, cmd};
 
-use super::{
-    Redis,
-    read::scan::{Scan, scan_keys},
-};
+use super::{Redis, link::WRITE, read::scan::Scan};
 use crate::{
     board::{
         BoardError, Result,
@@ -30,7 +31,7 @@ impl Redis {
         require_scratch(name)?;
         let mut mark = cmd(command);
         mark.arg(base.scratches()).arg(name).arg(value);
-        self.client.ask::<u64>("write to", &mark).await.map(drop)
+        self.client.ask::<u64>(WRITE, &mark).await.map(drop)
     }
 
     async fn delete(&self, names: Vec<Vec<u8>>) -> Result<()> {
@@ -42,7 +43,7 @@ impl Redis {
     }
 
     async fn delete_beside(&self, shelf: Shelf) -> Result<()> {
-        let mut scan = Scan::of(&self.keys, shelf);
+        let mut scan = Scan::of(self.keys.hash(shelf));
         while let Some(page) = scan.next(&self.client).await? {
             let beside = page.iter().flat_map(|(field, _)| {
                 let beside = self.keys.beside(field);
@@ -55,16 +56,14 @@ impl Redis {
 
     /// Scans the server's keys up to the time limit.
     async fn delete_strays(&self) -> Result<()> {
-        let (end, mut cursor) = (Instant::now() + WALK, 0_u64);
-        loop {
-            let scan = scan_keys(cursor, &self.keys.all(), PAGE);
-            let (next, names) = self.client.read::<(u64, Vec<Vec<u8>>)>(&scan).await?.0;
+        let end = Instant::now() + WALK;
+        let mut pages = pin!(self.client.key_names(self.keys.all(), PAGE));
+        while Instant::now() <= end
+            && let Some(names) = pages.try_next().await?
+        {
             self.delete(names).await?;
-            cursor = next;
-            if cursor == 0 || Instant::now() > end {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 }
 
@@ -76,7 +75,7 @@ impl Testable for Redis {
 
     async fn scratches(&self) -> Result<Vec<String>> {
         let names = Cmd::hkeys(self.keys.scratches());
-        let (mut found, _) = self.client.read::<Vec<String>>(&names).await?;
+        let mut found: Vec<String> = self.client.read(&names).await?;
         found.retain(|it| made_on(it).is_some());
         found.sort_unstable();
         Ok(found)
@@ -110,15 +109,14 @@ impl Testable for Redis {
     }
 
     async fn loss(&self) -> Result<Option<Loss>> {
-        let mut told = Vec::new();
+        let mut settings = Vec::new();
         for name in ["appendonly", "appendfsync"] {
-            let mut get = cmd("CONFIG");
-            get.arg("GET").arg(name);
-            let (pair, _) = self.client.read::<Vec<String>>(&get).await?;
-            told.extend(pair.into_iter().nth(1));
+            let get = cmd("CONFIG").arg("GET").arg(name).take();
+            let pair: Vec<String> = self.client.read(&get).await?;
+            settings.extend(pair.into_iter().nth(1));
         }
-        let told: Vec<_> = told.iter().map(String::as_str).collect();
-        let (what, remedy) = match told[..] {
+        let settings: Vec<_> = settings.iter().map(String::as_str).collect();
+        let (what, remedy) = match settings[..] {
             ["no", _] => (
                 "a failure of the server loses all changes since the last snapshot",
                 "set `appendonly yes`, now and in the configuration of the server",
@@ -137,10 +135,8 @@ impl Testable for Redis {
     }
 
     async fn clock(&self) -> Result<Option<DateTime<Utc>>> {
-        let (seconds, micros) = self.client.read::<(i64, u32)>(&cmd("TIME")).await?.0;
-        Ok(DateTime::from_timestamp(
-            seconds,
-            micros.saturating_mul(1000),
-        ))
+        let (seconds, micros): (i64, u32) = self.client.read(&cmd("TIME")).await?;
+        let nanos = micros.saturating_mul(1000);
+        Ok(DateTime::from_timestamp(seconds, nanos))
     }
 }

@@ -15,17 +15,15 @@ use tokio::{
 use zookeeper_client::{Acls, SessionState};
 
 pub(super) use self::session::Session;
-use self::{
-    open::first_of,
-    probe::examine,
-    problem::{Cause, Problem},
-    session::Circumstances,
-    tls::Tls,
-};
+use self::{open::first_of, probe::examine, session::Circumstances, tls::Tls};
 use crate::{
     board::{
         BoardError, Examined,
-        net::{connect::Deadline, expiry, problem::Obstacle},
+        net::{
+            cause::{ServerCause, ServerProblem},
+            connect::Deadline,
+            expiry,
+        },
         url::{
             Server,
             zookeeper::{Acl, ZooKeeperUrl},
@@ -111,11 +109,11 @@ impl Client {
 
     pub(super) async fn look_at_certificates(&self, seen: &mut Examined) {
         if let Some(files) = &self.url.tls {
-            expiry::examine::<Cause>(&self.url.servers, files, self.deadline(), seen).await;
+            expiry::examine(&self.url.servers, files, self.deadline(), seen).await;
         }
     }
 
-    pub(super) async fn problems(&self) -> Vec<Problem> {
+    pub(super) async fn problems(&self) -> Vec<ServerProblem> {
         if self.url.servers.len() < 2 {
             return Vec::new();
         }
@@ -143,7 +141,7 @@ impl Client {
             }
             self.open(&mut kept, self.timeout(), deadline).await
         };
-        let found: Result<_, Problem> = found.await;
+        let found: Result<_, ServerProblem> = found.await;
         found.map_err(|problem| problem.into_error(doing, self.name()))
     }
 
@@ -183,7 +181,7 @@ impl Client {
             }
             Ok(session)
         };
-        let found: Result<_, Problem> = found.await;
+        let found: Result<_, ServerProblem> = found.await;
         found.map_err(|problem| problem.into_error(doing, self.name()))
     }
 
@@ -210,12 +208,15 @@ impl Client {
         Deadline::after(PATIENCE.min(self.about.op_timeout))
     }
 
-    async fn lock(&self, deadline: Deadline) -> Result<MutexGuard<'_, Option<Kept>>, Problem> {
+    async fn lock(
+        &self,
+        deadline: Deadline,
+    ) -> Result<MutexGuard<'_, Option<Kept>>, ServerProblem> {
         // Noticing a hang-up takes one turn of the runtime and one of the session. An operation sent before would be
         // lost, with an unknown outcome.
         task::yield_now().await;
         task::yield_now().await;
-        let late = |limit| self.problem(Obstacle::Silent(limit));
+        let late = |limit| self.problem(ServerCause::Silent(limit));
         deadline
             .bound(late, async { Ok(self.kept.lock().await) })
             .await
@@ -226,7 +227,7 @@ impl Client {
         &self,
         kept: &mut Option<Kept>,
         deadline: Deadline,
-    ) -> Result<Option<Session>, Problem> {
+    ) -> Result<Option<Session>, ServerProblem> {
         let Some(old) = kept.as_ref() else {
             return Ok(None);
         };
@@ -269,16 +270,16 @@ impl Client {
         kept: &mut Option<Kept>,
         asked: Duration,
         deadline: Deadline,
-    ) -> Result<Session, Problem> {
+    ) -> Result<Session, ServerProblem> {
         if let (Some(user), None) = (&self.url.user, &self.url.password) {
             let whom = format!("the user {user}");
-            return Err(Problem::new(whom, Cause::NoPassword));
+            return Err(ServerProblem::new(whom, ServerCause::UserWithoutPassword));
         }
         let tls = self.tls()?;
         let straight = self.connect(&self.url.servers, tls.as_ref(), asked);
         let detour = self.detour(tls.as_ref(), Some(asked), deadline);
         let session = first_of(straight, detour).await?;
-        let session = session.ok_or_else(|| self.problem(Cause::NoEntry))?;
+        let session = session.ok_or_else(|| self.problem(ServerCause::AccessDenied))?;
         *kept = Some(Kept {
             session: session.clone(),
             asked,
@@ -287,15 +288,15 @@ impl Client {
         Ok(session)
     }
 
-    fn tls(&self) -> Result<Option<Tls>, Problem> {
+    fn tls(&self) -> Result<Option<Tls>, ServerProblem> {
         let files = self.url.tls.as_ref();
         files
             .map(|files| Tls::load(files, &self.url.servers))
             .transpose()
     }
 
-    fn problem(&self, cause: impl Into<Cause>) -> Problem {
-        Problem::new(&self.about.servers, cause)
+    fn problem(&self, cause: ServerCause) -> ServerProblem {
+        ServerProblem::new(&self.about.servers, cause)
     }
 }
 

@@ -20,7 +20,7 @@ use super::{
     is_busy, is_denied,
     transaction::{BoardView, Change},
 };
-use crate::board::{BoardError, Result, net::problem::Kind};
+use crate::board::{BoardError, Result, net::cause::BoardErrorKind};
 use crate::suggest::Hint;
 
 /// Opened on the first use, and created by the first post.
@@ -207,7 +207,7 @@ impl BoardFile {
                     hint,
                 };
             }
-            OpenError::Nowhere(_) => Kind::Misdirected,
+            OpenError::Nowhere(_) => BoardErrorKind::Misdirected,
             OpenError::Newer { .. }
             | OpenError::Older { .. }
             | OpenError::Foreign
@@ -215,23 +215,23 @@ impl BoardFile {
             | OpenError::NoFile
             | OpenError::NetworkFileSystem => {
                 doing = "open";
-                Kind::Failed
+                BoardErrorKind::Failed
             }
-            OpenError::Replaced => Kind::Unreachable,
-            OpenError::Loosened => Kind::Denied,
+            OpenError::Replaced => BoardErrorKind::Unreachable,
+            OpenError::Loosened => BoardErrorKind::Denied,
             OpenError::Inaccessible { source, .. } => match source.kind() {
-                PermissionDenied | ReadOnlyFilesystem => Kind::Denied,
-                _ => Kind::Failed,
+                PermissionDenied | ReadOnlyFilesystem => BoardErrorKind::Denied,
+                _ => BoardErrorKind::Failed,
             },
             OpenError::Sqlite(error) if is_busy(error) => {
                 let why = "another process holds the lock of the board file";
-                return Kind::Unreachable.error(doing, board, why.into());
+                return BoardErrorKind::Unreachable.error(doing, board, why.into());
             }
             OpenError::Sqlite(error) => {
                 let limit = limit_behind(error);
                 let kind = match limit.is_none() && is_denied(error) {
-                    true => Kind::Denied,
-                    false => Kind::Failed,
+                    true => BoardErrorKind::Denied,
+                    false => BoardErrorKind::Failed,
                 };
                 // The text alone: the source of SQLite's errors repeats it with a number.
                 let why = limit.unwrap_or_else(|| error.to_string());

@@ -20,10 +20,8 @@ pub(super) enum Presence {
 #[derive(Debug, Default)]
 pub(super) struct Conductors {
     touched: HashSet<String>,
-    /// Departed conductors, the latest last.
-    gone: VecDeque<String>,
-    /// Conductors seen to be back that may still announce it.
-    back: HashSet<String>,
+    /// Conductors reported as departed, the latest last. One that a read showed to be back may still announce it.
+    departed: VecDeque<(String, Presence)>,
 }
 
 impl Conductors {
@@ -39,50 +37,45 @@ impl Conductors {
         !self.touched.is_empty()
     }
 
+    /// Whether the event is new.
     pub(super) fn hear(&mut self, event: &Event) -> bool {
         let name = event.owner.as_ref().map(ToString::to_string);
         match (event.kind, name) {
-            (EventKind::ConductorLeft, Some(name)) => self.leave(name),
+            (EventKind::ConductorLeft, Some(name)) => {
+                self.set(&name, Some(Presence::Gone)) != Some(Presence::Gone)
+            }
             (EventKind::ConductorJoined, Some(name)) => {
-                self.join(&name);
-                !self.back.remove(&name)
+                self.set(&name, None) != Some(Presence::There)
             }
             _ => true,
         }
     }
 
-    pub(super) fn see(&mut self, name: String, presence: Presence) -> Option<Event> {
-        let owner = Owner::from_stored(name.clone());
-        let kind = match presence {
-            Presence::There => {
-                let is_back = self.join(&name);
-                is_back.then(|| self.back.insert(name))?;
-                EventKind::ConductorJoined
-            }
-            Presence::Gone => self.leave(name).then_some(EventKind::ConductorLeft)?,
+    pub(super) fn see(&mut self, name: &str, presence: Presence) -> Option<Event> {
+        let before = self.departed.iter().find(|(it, _)| it == name);
+        let kind = match (before.map(|it| it.1), presence) {
+            (Some(Presence::Gone), Presence::There) => EventKind::ConductorJoined,
+            (None | Some(Presence::There), Presence::Gone) => EventKind::ConductorLeft,
+            _ => return None,
         };
+        self.set(name, Some(presence));
         Some(Event {
-            owner: Some(owner),
+            owner: Some(Owner::from_stored(name)),
             ..Event::now(kind)
         })
     }
 
-    fn join(&mut self, name: &str) -> bool {
-        let known = self.gone.len();
-        self.gone.retain(|gone| gone != name);
-        self.gone.len() < known
-    }
-
-    fn leave(&mut self, name: String) -> bool {
-        self.back.remove(&name);
-        if self.gone.contains(&name) {
-            return false;
+    /// Returns the presence before.
+    fn set(&mut self, name: &str, presence: Option<Presence>) -> Option<Presence> {
+        let at = self.departed.iter().position(|(it, _)| it == name);
+        let before = at.and_then(|at| self.departed.remove(at));
+        if let Some(presence) = presence {
+            self.departed.push_back((name.to_owned(), presence));
+            if self.departed.len() > REMEMBERED {
+                self.departed.pop_front();
+            }
         }
-        self.gone.push_back(name);
-        if self.gone.len() > REMEMBERED {
-            self.gone.pop_front();
-        }
-        true
+        before.map(|(_, presence)| presence)
     }
 }
 
@@ -98,7 +91,7 @@ mod tests {
     }
 
     fn seen(conductors: &mut Conductors, name: &str, presence: Presence) -> Option<EventKind> {
-        let event = conductors.see(name.to_owned(), presence);
+        let event = conductors.see(name, presence);
         event.map(|event| event.kind)
     }
 
@@ -127,6 +120,6 @@ mod tests {
         for number in 0..10 * REMEMBERED {
             conductors.hear(&event(EventKind::ConductorLeft, &number.to_string()));
         }
-        assert_eq!(conductors.gone.len(), REMEMBERED);
+        assert_eq!(conductors.departed.len(), REMEMBERED);
     }
 }

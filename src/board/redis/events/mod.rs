@@ -5,12 +5,11 @@
 //! known. The picture of the board derives the events.
 
 mod conductors;
-mod observation;
+pub(super) mod message;
 mod pace;
 mod picture;
 mod recheck;
 mod survey;
-pub(super) mod told;
 mod watcher;
 
 #[cfg(test)]
@@ -19,15 +18,15 @@ mod tests;
 use futures_util::{StreamExt, stream};
 use redis::{Cmd, Value, cmd};
 
-use self::watcher::Watcher;
-use super::{Redis, link::Listener};
+use self::watcher::RedisWatcher;
+use super::{Redis, link::PushListener};
 use crate::board::{BoardError, Events, Onlooker, Result};
 
 const DOING: &str = "subscribe to";
 
 struct Subscription {
     /// `None` if the server pushes nothing.
-    listener: Option<Listener>,
+    listener: Option<PushListener>,
     /// Whether the server pushes every client's changes, and not only our scripts' messages.
     is_tracking: bool,
     lack: Option<String>,
@@ -40,7 +39,7 @@ pub(super) async fn events<'a>(
 ) -> Result<Events<'a>> {
     let subscription = Subscription::open(board).await?;
     let lack = subscription.lack.clone();
-    let mut watcher = Watcher::new(board, subscription);
+    let mut watcher = RedisWatcher::new(board, subscription);
     // Read after subscribing: every later change is reported.
     watcher.start(onlooker).await?;
     let stream = stream::try_unfold(watcher, |mut watcher| async {
@@ -98,7 +97,7 @@ fn lacking(what: &str, error: impl std::fmt::Display) -> String {
     format!("the board {what}, because the server pushes no changes: {error}")
 }
 
-async fn asked(listener: &Listener, command: &Cmd) -> Result<Option<String>> {
+async fn asked(listener: &PushListener, command: &Cmd) -> Result<Option<String>> {
     match listener.ask::<Value>(DOING, command).await {
         Ok(_) => Ok(None),
         Err(error) => refused(error).map(Some),

@@ -29,14 +29,14 @@ impl Costs {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct ReadPace {
     /// When the pauses of all reads are over.
     rested: Instant,
     whole: Costs,
     parts: Costs,
 }
 
-impl Pace {
+impl ReadPace {
     pub(super) fn new() -> Self {
         Self {
             rested: Instant::now(),
@@ -66,12 +66,12 @@ impl Pace {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Round {
+pub(super) struct PollPace {
     pause: Duration,
     next: Instant,
 }
 
-impl Round {
+impl PollPace {
     pub(super) fn new() -> Self {
         Self {
             pause: PAUSES.0,
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn expensive_check_is_followed_by_a_long_pause() {
-        let mut pace = Pace::new();
+        let mut pace = ReadPace::new();
         let began = Instant::now() - Duration::from_millis(50);
         pace.spent(began);
         assert!(pace.next() >= began + 20 * Duration::from_millis(50));
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn many_cheap_checks_are_as_rare_as_expensive_ones() {
         const COST: Duration = Duration::from_millis(1);
-        let mut pace = Pace::new();
+        let mut pace = ReadPace::new();
         let start = pace.rested;
         let mut now = start;
         let mut looks = Vec::new();
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn rounds_become_rare_without_events() {
-        let mut round = Round::new();
+        let mut round = PollPace::new();
         for _ in 0..10 {
             round.done(Instant::now(), 0);
         }

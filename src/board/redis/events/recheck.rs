@@ -7,7 +7,7 @@ use crate::job::JobKey;
 
 /// Why a job is to be read, the most urgent cause first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Cause {
+pub(super) enum Urgency {
     Due,
     Touched,
     /// A message or a hash left its state open.
@@ -16,7 +16,7 @@ pub(super) enum Cause {
 
 #[derive(Debug, Default)]
 pub(super) struct RecheckQueue {
-    jobs: HashMap<JobKey, (Cause, Traces)>,
+    jobs: HashMap<JobKey, (Urgency, Traces)>,
     /// In arrival order; a job that became more urgent also stays in its old queue.
     queues: [VecDeque<JobKey>; 3],
 }
@@ -27,7 +27,7 @@ impl RecheckQueue {
     }
 
     /// Adds a job and merges its traces.
-    pub(super) fn add(&mut self, key: JobKey, cause: Cause, traces: Traces) {
+    pub(super) fn add(&mut self, key: JobKey, cause: Urgency, traces: Traces) {
         match self.jobs.get_mut(&key) {
             Some((before, known)) => {
                 known.add(traces);
@@ -48,15 +48,15 @@ impl RecheckQueue {
     /// Removes the most urgent jobs, up to a limit.
     pub(super) fn take(&mut self, most: usize) -> Vec<(JobKey, Traces)> {
         // Constant touches must not starve the other causes.
-        let share = self.queues[Cause::Noted as usize].len().min(most / 4);
+        let share = self.queues[Urgency::Noted as usize].len().min(most / 4);
         let mut taken = Vec::new();
-        self.move_to(&mut taken, Cause::Due, most);
-        self.move_to(&mut taken, Cause::Touched, most - share);
-        self.move_to(&mut taken, Cause::Noted, most);
+        self.move_to(&mut taken, Urgency::Due, most);
+        self.move_to(&mut taken, Urgency::Touched, most - share);
+        self.move_to(&mut taken, Urgency::Noted, most);
         taken
     }
 
-    fn move_to(&mut self, taken: &mut Vec<(JobKey, Traces)>, cause: Cause, most: usize) {
+    fn move_to(&mut self, taken: &mut Vec<(JobKey, Traces)>, cause: Urgency, most: usize) {
         while taken.len() < most
             && let Some(key) = self.queues[cause as usize].pop_front()
         {
@@ -73,7 +73,7 @@ impl RecheckQueue {
 mod tests {
     use super::*;
 
-    fn recheck(jobs: &[(&str, Cause)]) -> RecheckQueue {
+    fn recheck(jobs: &[(&str, Urgency)]) -> RecheckQueue {
         let mut recheck = RecheckQueue::default();
         for (key, cause) in jobs {
             recheck.add(JobKey::new(*key), *cause, Traces::default());
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn recheck_order_is_by_urgency_then_arrival() {
-        use Cause::{Due, Noted, Touched};
+        use Urgency::{Due, Noted, Touched};
         let mut recheck = recheck(&[
             ("noted", Noted),
             ("second", Touched),
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn least_urgent_recheck_is_not_starved() {
         let touched: Vec<_> = (0..100).map(|job| format!("touched{job}")).collect();
-        let mut all = vec![("noted", Cause::Noted)];
-        all.extend(touched.iter().map(|key| (key.as_str(), Cause::Touched)));
+        let mut all = vec![("noted", Urgency::Noted)];
+        all.extend(touched.iter().map(|key| (key.as_str(), Urgency::Touched)));
         let taken = take(&mut recheck(&all), 8);
         assert_eq!(taken.len(), 8);
         assert!(taken.contains(&"noted".to_owned()), "{taken:?}");
@@ -127,8 +127,8 @@ mod tests {
                 is_ours: true,
             },
         );
-        recheck.add(key.clone(), Cause::Noted, claim);
-        recheck.add(key.clone(), Cause::Touched, ours);
+        recheck.add(key.clone(), Urgency::Noted, claim);
+        recheck.add(key.clone(), Urgency::Touched, ours);
         let both = Traces {
             claim: true,
             is_ours: true,

@@ -48,17 +48,17 @@ impl Counts {
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Numbers {
     /// Whether a post was announced since the number was touched.
-    is_told: bool,
+    is_announced: bool,
     are_of_peers: bool,
 }
 
 impl Numbers {
-    pub(super) fn tell(&mut self) {
-        self.is_told = true;
+    pub(super) fn note(&mut self) {
+        self.is_announced = true;
     }
 
     pub(super) fn touch(&mut self) {
-        self.are_of_peers |= !std::mem::take(&mut self.is_told);
+        self.are_of_peers |= !std::mem::take(&mut self.is_announced);
     }
 
     /// Whether a peer has numbered a job since the last comparison.
@@ -74,17 +74,17 @@ impl Numbers {
 
 /// The numbers of announced jobs.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct AnnouncedNumbers {
     /// Numbers up to this one are settled.
     settled: i64,
-    told: BTreeSet<i64>,
+    announced: BTreeSet<i64>,
     /// Since when numbers lack a post.
     lacking_since: Option<Instant>,
     /// Whether a touched claim had no job: before the last query for the numbers, and since.
     ghosts: (bool, bool),
 }
 
-impl Account {
+impl AnnouncedNumbers {
     pub(super) fn at(sequence: i64) -> Self {
         Self {
             settled: sequence,
@@ -92,17 +92,17 @@ impl Account {
         }
     }
 
-    pub(super) fn tell(&mut self, sequence: i64) {
+    pub(super) fn note(&mut self, sequence: i64) {
         if sequence > self.settled {
-            self.told.insert(sequence);
+            self.announced.insert(sequence);
         }
     }
 
     /// Whether some numbers up to this one lack an announced post.
     pub(super) fn lacks_some(&self, sequence: i64) -> bool {
-        let told = self.told.range(..=sequence).count();
-        let told = i64::try_from(told).unwrap_or(i64::MAX);
-        sequence.saturating_sub(self.settled) > told
+        let announced = self.announced.range(..=sequence).count();
+        let announced = i64::try_from(announced).unwrap_or(i64::MAX);
+        sequence.saturating_sub(self.settled) > announced
     }
 
     /// Whether more numbers were assigned earlier than the server reports now.
@@ -123,7 +123,7 @@ impl Account {
         }
         self.lacking_since = None;
         self.settled = self.settled.max(sequence);
-        self.told = self.told.split_off(&(self.settled + 1));
+        self.announced = self.announced.split_off(&(self.settled + 1));
         // A job seen since may have a later number.
         self.ghosts = (false, self.ghosts.1 && !lacks_some);
         lacks_some && has_ghosts
@@ -152,20 +152,20 @@ mod tests {
     #[test]
     fn unannounced_number_is_attributed_to_a_peer() {
         let mut numbers = Numbers::default();
-        numbers.tell();
-        numbers.tell();
+        numbers.note();
+        numbers.note();
         numbers.touch();
         assert!(!numbers.are_of_peers());
         numbers.touch();
-        numbers.tell();
+        numbers.note();
         numbers.touch();
         assert!(numbers.are_of_peers() && numbers.settle() && !numbers.are_of_peers());
     }
 
     #[test]
     fn unused_number_is_no_job() {
-        let (mut account, now) = (Account::at(5), Instant::now());
-        account.tell(6);
+        let (mut account, now) = (AnnouncedNumbers::at(5), Instant::now());
+        account.note(6);
         assert!(!account.lacks_some(6));
         assert!(account.lacks_some(7));
         assert!(!account.settle(7, now));
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn unmatched_number_and_claim_mean_a_short_lived_job() {
-        let (mut account, now) = (Account::at(5), Instant::now());
+        let (mut account, now) = (AnnouncedNumbers::at(5), Instant::now());
         // The number comes first and the job follows.
         assert!(!account.settle(6, now));
         account.suspect();

@@ -8,7 +8,7 @@ use std::{io, str::FromStr};
 use redis::{PushKind, Value, from_redis_value, parse_redis_value};
 use tokio::io::{AsyncReadExt as _, ReadHalf};
 
-use super::connect::Stream;
+use super::endpoint::ByteStream;
 
 /// Begins neither text nor JSON nor msgpack.
 const MARK: u8 = 0xc1;
@@ -50,7 +50,7 @@ pub(crate) enum Deaf {
 
 /// The replies of a server. Each value has a size limit; a whole reply may have twice as much.
 pub(crate) struct Replies {
-    reader: ReadHalf<Box<dyn Stream>>,
+    reader: ReadHalf<Box<dyn ByteStream>>,
     most: usize,
     buffer: Vec<u8>,
     /// Read position in the buffer.
@@ -72,7 +72,7 @@ struct List {
 }
 
 impl Replies {
-    pub(crate) fn new(reader: ReadHalf<Box<dyn Stream>>, most: usize) -> Self {
+    pub(crate) fn new(reader: ReadHalf<Box<dyn ByteStream>>, most: usize) -> Self {
         Self {
             reader,
             most,
@@ -270,7 +270,7 @@ mod tests {
     /// Reads all replies from bytes that arrive in pieces of this size.
     async fn through(bytes: &[u8], piece: usize) -> (Vec<Value>, Deaf) {
         let (mut server, stream) = tokio::io::duplex(piece);
-        let stream: Box<dyn Stream> = Box::new(stream);
+        let stream: Box<dyn ByteStream> = Box::new(stream);
         let mut replies = Replies::new(split(stream).0, 10);
         let bytes = bytes.to_vec();
         // Fails once the reader stops.

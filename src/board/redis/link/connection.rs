@@ -8,9 +8,7 @@ use std::{
 };
 
 use futures_util::future::select;
-use redis::{
-    Cmd, FromRedisValue, Pipeline, PushInfo, PushKind, ServerError, Value, from_redis_value,
-};
+use redis::{FromRedisValue, Pipeline, PushInfo, PushKind, Value, from_redis_value};
 use tokio::{
     io::AsyncWriteExt,
     sync::{mpsc, oneshot},
@@ -19,14 +17,16 @@ use tokio::{
 };
 
 use super::{
-    Pusher,
+    CommandReply, Pusher,
     bounded::Deaf,
-    connect::{Endpoint, Talk},
-    greet::Server,
-    problem::{Cause, Problem},
+    endpoint::{Endpoint, Talk},
+    greet::ServerInfo,
     refusal::meaning,
 };
-use crate::board::net::{connect::Deadline, problem::Obstacle};
+use crate::board::net::{
+    cause::{ServerCause, ServerProblem},
+    connect::Deadline,
+};
 
 /// Maximum requests sent together.
 const AT_ONCE: usize = 64;
@@ -37,7 +37,7 @@ const PARTS: u32 = 10;
 /// A connection to a verified server; closed when dropped.
 pub(crate) struct Connection {
     pub(super) endpoint: Endpoint,
-    pub(super) server: Server,
+    pub(super) server: ServerInfo,
     op_timeout: Duration,
     questions: mpsc::UnboundedSender<Question>,
     driver: JoinHandle<()>,
@@ -52,7 +52,7 @@ impl Connection {
         op_timeout: Duration,
         pushes: Option<Pusher>,
         deadline: Deadline,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, ServerProblem> {
         let (mut talk, server) = endpoint.enter(db, deadline).await?;
         if pushes.is_some() {
             let mut hello = Pipeline::new();
@@ -61,7 +61,7 @@ impl Connection {
             if let Some(Value::ServerError(error)) = answers.pop() {
                 let problem = endpoint.meaning(&error);
                 return Err(match problem.cause() {
-                    Cause::Said(_) => endpoint.problem(Cause::NoPushes),
+                    ServerCause::Message(_) => endpoint.problem(ServerCause::NO_PUSHES),
                     _ => problem,
                 });
             }
@@ -86,75 +86,79 @@ impl Connection {
         self.driver.abort();
     }
 
-    pub(crate) fn problem(&self, cause: impl Into<Cause>) -> Problem {
+    pub(crate) fn problem(&self, cause: ServerCause) -> ServerProblem {
         self.endpoint.problem(cause)
     }
 
-    pub(crate) fn meaning(&self, refusal: &ServerError) -> Problem {
-        self.endpoint.meaning(refusal)
-    }
-
-    /// Sends a command and returns its reply; an error means that the reply was lost.
-    pub(crate) async fn ask(&self, command: &Cmd) -> Result<Value, Problem> {
-        let answers = self.answers(command.get_packed_command(), 1).await?;
-        let answer = answers.into_iter().next();
-        answer.ok_or_else(|| self.problem(Cause::Strange))
-    }
-
     /// Sends commands and returns their replies; an error means that they were lost.
-    pub(crate) async fn ask_all(&self, commands: &Pipeline) -> Result<Vec<Value>, Problem> {
-        self.answers(commands.get_packed_pipeline(), commands.len())
-            .await
-    }
-
-    /// If this process is suspended, for example by a full pipe, only one step of the timeout elapses. A reply that
-    /// arrived meanwhile is then not late.
-    async fn answers(&self, commands: Vec<u8>, count: usize) -> Result<Vec<Value>, Problem> {
+    pub(crate) async fn exchange(
+        &self,
+        commands: &Pipeline,
+    ) -> Result<Vec<CommandReply>, ServerProblem> {
         let (asker, mut answers) = oneshot::channel();
+        // With the replies to MULTI and EXEC.
+        let count = commands.len() + if commands.is_transaction() { 2 } else { 0 };
         // If the driver is gone, `asker` goes as well.
         let _ = self.questions.send(Question {
-            commands,
+            commands: commands.get_packed_pipeline(),
             count,
             answers: Vec::with_capacity(count),
             asker,
         });
+        // If this process is suspended, for example by a full pipe, only one step of the timeout elapses. A reply that
+        // arrived meanwhile is then not late.
         for _ in 0..PARTS {
             match timeout(self.op_timeout / PARTS, &mut answers).await {
-                Ok(Ok(Ok(answers))) => return Ok(answers),
-                Ok(Ok(Err(Deaf::Gibberish(_)))) => return Err(self.give_up(Cause::NotRedis)),
-                Ok(_) => return Err(self.give_up(Obstacle::BrokenOff)),
+                Ok(Ok(Ok(answers))) => {
+                    return Ok(answers.into_iter().map(|it| self.sort(it)).collect());
+                }
+                Ok(Ok(Err(Deaf::Gibberish(_)))) => return Err(self.give_up(ServerCause::NotRedis)),
+                Ok(_) => return Err(self.give_up(ServerCause::ConnectionLost)),
                 Err(_) => {}
             }
         }
-        Err(self.give_up(Obstacle::Silent(self.op_timeout)))
+        Err(self.give_up(ServerCause::Silent(self.op_timeout)))
     }
 
-    pub(crate) fn sort(&self, answer: Value) -> Result<Value, ServerError> {
+    fn sort(&self, answer: Value) -> CommandReply {
         let Value::ServerError(error) = answer else {
             return Ok(answer);
         };
         // After a failover another server takes writes.
-        if matches!(meaning(&error, None), Cause::Replica | Cause::Orphaned) {
+        if matches!(
+            meaning(&error, None),
+            ServerCause::Replica | ServerCause::LostMaster
+        ) {
             self.is_spent.store(true, Ordering::Relaxed);
         }
         Err(error)
     }
 
-    /// Interprets the replies to several commands in the same way.
-    pub(crate) fn sort_all(&self, answers: Vec<Value>) -> Vec<Result<Value, ServerError>> {
-        answers
-            .into_iter()
-            .map(|answer| self.sort(answer))
-            .collect()
+    /// Reads the reply to a single command.
+    pub(crate) fn only<T: FromRedisValue>(
+        &self,
+        answer: Option<CommandReply>,
+    ) -> Result<T, ServerProblem> {
+        let answer = answer.transpose();
+        let answer = answer.map_err(|error| self.endpoint.meaning(&error))?;
+        let answer = answer.and_then(|answer| from_redis_value(answer).ok());
+        answer.ok_or_else(|| self.problem(ServerCause::UnexpectedReply))
     }
 
-    pub(crate) fn read<T: FromRedisValue>(&self, answer: Value) -> Result<T, Problem> {
-        let answer = self.sort(answer).map_err(|error| self.meaning(&error))?;
-        from_redis_value(answer).map_err(|_| self.problem(Cause::Strange))
+    /// Returns the replies inside the final reply of a transaction.
+    pub(crate) fn executed(&self, answers: Vec<CommandReply>) -> Result<Vec<Value>, ServerProblem> {
+        let answers: Result<Vec<_>, _> = answers.into_iter().collect();
+        let last = answers
+            .map_err(|error| self.endpoint.meaning(&error))?
+            .pop();
+        match last {
+            Some(Value::Array(answers)) => Ok(answers),
+            _ => Err(self.problem(ServerCause::UnexpectedReply)),
+        }
     }
 
     /// Closes a connection on which a reply was lost.
-    fn give_up(&self, cause: impl Into<Cause>) -> Problem {
+    fn give_up(&self, cause: ServerCause) -> ServerProblem {
         self.is_spent.store(true, Ordering::Relaxed);
         self.problem(cause)
     }

@@ -1,11 +1,13 @@
 //! The handshake: authentication, database choice, and a check that the server suits a board.
 
-use crate::board::net::connect::Deadline;
+use crate::board::net::{
+    cause::{ServerCause, ServerProblem},
+    connect::Deadline,
+};
 use redis::{Pipeline, ServerError, Value, cmd};
 
 use super::{
-    connect::{Endpoint, Talk},
-    problem::{Cause, Problem},
+    endpoint::{Endpoint, Talk},
     refusal::{meaning, meaning_of_login},
 };
 
@@ -13,7 +15,7 @@ use super::{
 const OLDEST: u32 = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Server {
+pub(crate) struct ServerInfo {
     /// The software and its version, as far as readable.
     pub(crate) software: String,
     pub(crate) is_replica: bool,
@@ -25,7 +27,7 @@ impl Endpoint {
         &self,
         db: u32,
         deadline: Deadline,
-    ) -> Result<(Talk, Server), Problem> {
+    ) -> Result<(Talk, ServerInfo), ServerProblem> {
         let mut talk = self.connect(deadline).await?;
         let mut greeting = self.login();
         greeting.add_command(cmd("HELLO"));
@@ -76,7 +78,7 @@ impl Endpoint {
     pub(crate) fn check_login(
         &self,
         answers: Vec<Value>,
-    ) -> Result<impl Iterator<Item = Value>, Problem> {
+    ) -> Result<impl Iterator<Item = Value>, ServerProblem> {
         let mut answers = answers.into_iter();
         if self.has_login()
             && let Value::ServerError(error) = self.next(&mut answers)?
@@ -87,11 +89,16 @@ impl Endpoint {
     }
 
     /// Returns the next reply; a server that refuses a client hangs up after the first.
-    pub(crate) fn next(&self, answers: &mut impl Iterator<Item = Value>) -> Result<Value, Problem> {
-        answers.next().ok_or_else(|| self.problem(Cause::Closed))
+    pub(crate) fn next(
+        &self,
+        answers: &mut impl Iterator<Item = Value>,
+    ) -> Result<Value, ServerProblem> {
+        answers
+            .next()
+            .ok_or_else(|| self.problem(ServerCause::ClosedWithoutReply))
     }
 
-    pub(crate) fn meaning(&self, error: &ServerError) -> Problem {
+    pub(crate) fn meaning(&self, error: &ServerError) -> ServerProblem {
         self.problem(meaning(error, self.user.as_deref()))
     }
 
@@ -99,37 +106,39 @@ impl Endpoint {
     fn is_harmless(&self, error: &ServerError) -> bool {
         matches!(
             meaning(error, None),
-            Cause::ForbiddenCommand { .. } | Cause::Forbidden { .. } | Cause::Said(_)
+            ServerCause::ForbiddenCommand { .. }
+                | ServerCause::Forbidden { .. }
+                | ServerCause::Message(_)
         )
     }
 
-    fn judge(&self, facts: Value) -> Result<Server, Problem> {
+    fn judge(&self, facts: Value) -> Result<ServerInfo, ServerProblem> {
         let facts = match facts {
-            Value::ServerError(error) if self.is_harmless(&error) => Facts::default(),
+            Value::ServerError(error) if self.is_harmless(&error) => ServerFacts::default(),
             Value::ServerError(error) => return Err(self.meaning(&error)),
-            facts => Facts::of(&facts),
+            facts => ServerFacts::of(&facts),
         };
         if facts.mode == "sentinel" {
-            return Err(self.problem(Cause::Sentinel(self.place.to_string())));
+            return Err(self.problem(ServerCause::Sentinel(self.place.to_string())));
         }
         if facts.mode == "cluster" {
-            return Err(self.problem(Cause::Cluster));
+            return Err(self.problem(ServerCause::CLUSTER));
         }
         let major = facts.version.split('.').next().unwrap_or_default();
         if major.parse::<u32>().is_ok_and(|major| major < OLDEST) {
-            return Err(self.problem(Cause::Old(facts.version)));
+            return Err(self.problem(ServerCause::OLD_REDIS));
         }
-        Ok(Server {
+        Ok(ServerInfo {
             software: facts.software(),
             is_replica: ["replica", "slave"].contains(&facts.role.as_str()),
         })
     }
 
-    fn check_database(&self, answer: Value, db: u32) -> Result<(), Problem> {
+    fn check_database(&self, answer: Value, db: u32) -> Result<(), ServerProblem> {
         match answer {
             Value::ServerError(error) => Err(match meaning(&error, self.user.as_deref()) {
-                Cause::Said(text) if text.contains("out of range") => {
-                    self.problem(Cause::NoDatabase(db))
+                ServerCause::Message(text) if text.contains("out of range") => {
+                    self.problem(ServerCause::NoDatabase(db))
                 }
                 cause => self.problem(cause),
             }),
@@ -140,14 +149,14 @@ impl Endpoint {
 
 /// The server's reply to `HELLO` or `INFO`; empty if missing.
 #[derive(Debug, Default)]
-struct Facts {
+struct ServerFacts {
     server: String,
     version: String,
     mode: String,
     role: String,
 }
 
-impl Facts {
+impl ServerFacts {
     fn of(answer: &Value) -> Self {
         let pairs = pairs(answer);
         let find = |names: &[&str]| {

@@ -8,13 +8,8 @@ use std::sync::{
 use redis::{Cmd, FromRedisValue, Pipeline, PushInfo, PushKind, Value};
 use tokio::sync::mpsc::{Receiver, Sender, channel, error::TrySendError};
 
-use super::{
-    at_once,
-    connection::Connection,
-    problem::{Cause, Problem},
-    transaction,
-};
-use crate::board::{BoardError, net::problem::Obstacle};
+use super::{connection::Connection, single, transaction};
+use crate::board::{BoardError, net::cause::ServerCause};
 
 /// Maximum queued pushes: enough for a burst, and no danger to the memory.
 const PUSHES: usize = 20_000;
@@ -23,7 +18,7 @@ const PUSHES: usize = 20_000;
 const BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Default)]
-struct Backlog {
+struct PushBacklog {
     bytes: AtomicUsize,
     has_lost: AtomicBool,
 }
@@ -32,7 +27,7 @@ struct Backlog {
 #[derive(Clone)]
 pub(crate) struct Pusher {
     sender: Sender<PushInfo>,
-    backlog: Arc<Backlog>,
+    backlog: Arc<PushBacklog>,
 }
 
 impl Pusher {
@@ -56,7 +51,7 @@ impl Pusher {
 
 pub(super) struct Pushed {
     receiver: Receiver<PushInfo>,
-    backlog: Arc<Backlog>,
+    backlog: Arc<PushBacklog>,
 }
 
 impl Pushed {
@@ -68,7 +63,7 @@ impl Pushed {
 
 pub(super) fn pushes() -> (Pusher, Pushed) {
     let (sender, receiver) = channel(PUSHES);
-    let backlog = Arc::new(Backlog::default());
+    let backlog = Arc::new(PushBacklog::default());
     let pusher = Pusher {
         sender,
         backlog: Arc::clone(&backlog),
@@ -91,13 +86,13 @@ fn size_of_value(value: &Value) -> usize {
     size_of::<Value>() + behind
 }
 
-pub(crate) struct Listener {
+pub(crate) struct PushListener {
     name: String,
     connection: Connection,
     pushed: Pushed,
 }
 
-impl Listener {
+impl PushListener {
     pub(super) fn new(name: &str, connection: Connection, pushed: Pushed) -> Self {
         Self {
             name: name.to_owned(),
@@ -111,27 +106,20 @@ impl Listener {
         doing: &'static str,
         command: &Cmd,
     ) -> Result<T, BoardError> {
-        let answer = self.connection.ask(command).await;
-        answer
-            .and_then(|answer| self.connection.read(answer))
-            .map_err(|problem| problem.into_error(doing, &self.name))
+        let answers = self.connection.exchange(&single(command)).await;
+        let answer = answers.and_then(|mut answers| self.connection.only(answers.pop()));
+        answer.map_err(|problem| problem.into_error(doing, &self.name))
     }
 
     /// By the time this returns, all messages pushed before the transaction are queued.
-    pub(crate) async fn ask_at_once(
+    pub(crate) async fn at_once(
         &self,
         doing: &'static str,
         commands: &Pipeline,
     ) -> Result<Vec<Value>, BoardError> {
-        let error = |problem: Problem| problem.into_error(doing, &self.name);
-        let answers = self.connection.ask_all(&transaction(commands)).await;
-        let answers = answers.map_err(error)?;
-        let mut last = None;
-        for answer in answers {
-            let answer = self.connection.sort(answer);
-            last = Some(answer.map_err(|refusal| error(self.connection.meaning(&refusal)))?);
-        }
-        at_once(last).ok_or_else(|| error(self.connection.problem(Cause::Strange)))
+        let answers = self.connection.exchange(&transaction(commands)).await;
+        let answers = answers.and_then(|answers| self.connection.executed(answers));
+        answers.map_err(|problem| problem.into_error(doing, &self.name))
     }
 
     /// Waits for the next push, including confirmations of subscriptions.
@@ -158,7 +146,7 @@ impl Listener {
     }
 
     pub(crate) fn broken(&self, doing: &'static str) -> BoardError {
-        let problem = self.connection.problem(Obstacle::BrokenOff);
+        let problem = self.connection.problem(ServerCause::ConnectionLost);
         problem.into_error(doing, &self.name)
     }
 }

@@ -2,8 +2,7 @@
 
 use redis::ServerError;
 
-use super::problem::Cause;
-use crate::board::net::problem::Obstacle;
+use crate::board::net::cause::ServerCause;
 
 /// Codes that scripts on servers older than 7 wrap into an `ERR` of their own.
 const WRAPPED: [&str; 7] = [
@@ -17,12 +16,12 @@ const WRAPPED: [&str; 7] = [
 ];
 
 /// `user` is our login name; the message never repeats data that we sent.
-pub(crate) fn meaning(error: &ServerError, user: Option<&str>) -> Cause {
+pub(crate) fn meaning(error: &ServerError, user: Option<&str>) -> ServerCause {
     sort(error.code(), error.details().unwrap_or_default(), user)
 }
 
 /// Interprets an error that a script has caught.
-pub(crate) fn meaning_in_script(text: &str, user: Option<&str>) -> Cause {
+pub(crate) fn meaning_in_script(text: &str, user: Option<&str>) -> ServerCause {
     // Before Redis 7 it begins with a place in the script.
     match text.split_once(' ') {
         Some((code, details)) if code.bytes().all(|byte| byte.is_ascii_uppercase()) => {
@@ -32,47 +31,49 @@ pub(crate) fn meaning_in_script(text: &str, user: Option<&str>) -> Cause {
     }
 }
 
-fn sort(code: &str, details: &str, user: Option<&str>) -> Cause {
+fn sort(code: &str, details: &str, user: Option<&str>) -> ServerCause {
     match unwrapped(code, details) {
-        "LOADING" => Cause::Loading,
-        "BUSY" => Cause::Busy,
-        "MASTERDOWN" => Cause::Orphaned,
-        "CLUSTERDOWN" => Cause::ClusterDown,
-        "NOREPLICAS" => Cause::TooFewReplicas,
-        "MOVED" | "ASK" | "CROSSSLOT" | "TRYAGAIN" => Cause::Cluster,
-        "NOAUTH" => Cause::NoPassword,
-        "DENIED" => Cause::ProtectedMode,
+        "LOADING" => ServerCause::Loading,
+        "BUSY" => ServerCause::Busy,
+        "MASTERDOWN" => ServerCause::LostMaster,
+        "CLUSTERDOWN" => ServerCause::ClusterDown,
+        "NOREPLICAS" => ServerCause::TooFewReplicas,
+        "MOVED" | "ASK" | "CROSSSLOT" | "TRYAGAIN" => ServerCause::CLUSTER,
+        "NOAUTH" => ServerCause::NoPassword,
+        "DENIED" => ServerCause::ProtectedMode,
         "NOPERM" => forbidden(details, user),
-        "READONLY" => Cause::Replica,
-        "OOM" => Cause::OutOfMemory,
-        "MISCONF" => Cause::CannotSave,
-        "WRONGTYPE" => Cause::OtherType(String::new()),
+        "READONLY" => ServerCause::Replica,
+        "OOM" => ServerCause::OutOfMemory,
+        "MISCONF" => ServerCause::CannotSave,
+        "WRONGTYPE" => ServerCause::WrongType(String::new()),
         // Our own scripts' codes.
-        "NOCOUNT" => Cause::NoCount(one_line("", details)),
-        "TOOMANY" => Cause::TooMany(one_line("", details)),
-        "ERR" if details.starts_with("max number of clients") => Cause::Full,
+        "NOCOUNT" => ServerCause::NoCounter(one_line("", details)),
+        "TOOMANY" => ServerCause::HighCounter(one_line("", details)),
+        "ERR" if details.starts_with("max number of clients") => ServerCause::TooManyClients,
         "ERR" if details.starts_with("The user executing the script") => forbidden(details, user),
-        code => Cause::Said(one_line(code, details)),
+        code => ServerCause::Message(one_line(code, details)),
     }
 }
 
 /// Omits the server's message: a server that does not know the command repeats the password in it.
-pub(crate) fn meaning_of_login(error: &ServerError, user: Option<&str>) -> Cause {
+pub(crate) fn meaning_of_login(error: &ServerError, user: Option<&str>) -> ServerCause {
     let details = error.details().unwrap_or_default();
     let is_wrong = error.code() == "WRONGPASS" || details.starts_with("invalid password");
     match (error.code(), user) {
-        (_, Some(user)) if is_wrong => Cause::WrongUser(user.to_owned()),
-        (_, None) if is_wrong => Cause::WrongPassword,
+        (_, Some(user)) if is_wrong => ServerCause::WrongUser(user.to_owned()),
+        (_, None) if is_wrong => ServerCause::WrongPassword,
         ("ERR", _) if details.contains("without any password configured") => {
-            Cause::NeedlessPassword
+            ServerCause::NeedlessPassword
         }
-        ("ERR", _) if details.contains("no password is set") => Cause::NeedlessPassword,
-        ("ERR", Some(_)) if details.starts_with("wrong number of arguments") => Cause::NoUsers,
-        ("ERR", _) if details.starts_with("max number of clients") => Cause::Full,
-        ("DENIED", _) => Cause::ProtectedMode,
-        ("LOADING", _) => Cause::Loading,
-        ("BUSY", _) => Cause::Busy,
-        (code, _) => Obstacle::NoEntry(code.to_owned()).into(),
+        ("ERR", _) if details.contains("no password is set") => ServerCause::NeedlessPassword,
+        ("ERR", Some(_)) if details.starts_with("wrong number of arguments") => {
+            ServerCause::NoUsers
+        }
+        ("ERR", _) if details.starts_with("max number of clients") => ServerCause::TooManyClients,
+        ("DENIED", _) => ServerCause::ProtectedMode,
+        ("LOADING", _) => ServerCause::Loading,
+        ("BUSY", _) => ServerCause::Busy,
+        (code, _) => ServerCause::AccessDeniedBecause(code.to_owned()),
     }
 }
 
@@ -87,20 +88,20 @@ fn unwrapped<'a>(code: &'a str, details: &str) -> &'a str {
     }
 }
 
-fn forbidden(details: &str, user: Option<&str>) -> Cause {
+fn forbidden(details: &str, user: Option<&str>) -> ServerCause {
     let user = user.unwrap_or("default").to_owned();
     let quoted = details.split('\'').nth(1);
     match quoted.filter(|_| details.contains("permissions to run")) {
-        Some(command) => Cause::ForbiddenCommand {
+        Some(command) => ServerCause::ForbiddenCommand {
             user,
             command: command.to_owned(),
         },
-        None if details.contains("channel") => Cause::Forbidden {
+        None if details.contains("channel") => ServerCause::Forbidden {
             user,
             what: "channels",
         },
-        None if details.contains("key") => Cause::Forbidden { user, what: "keys" },
-        None => Cause::Forbidden {
+        None if details.contains("key") => ServerCause::Forbidden { user, what: "keys" },
+        None => ServerCause::Forbidden {
             user,
             what: "scripts",
         },
@@ -132,36 +133,38 @@ mod tests {
         for (text, expected) in [
             (
                 "LOADING Redis is loading the dataset in memory",
-                Cause::Loading,
+                ServerCause::Loading,
             ),
             (
                 "BUSY Redis is busy running a script. You can only call",
-                Cause::Busy,
+                ServerCause::Busy,
             ),
-            ("CLUSTERDOWN Hash slot not served", Cause::ClusterDown),
+            ("CLUSTERDOWN Hash slot not served", ServerCause::ClusterDown),
             (
                 "MISCONF Redis is configured to save RDB snapshots",
-                Cause::CannotSave,
+                ServerCause::CannotSave,
             ),
-            ("MOVED 3999 127.0.0.1:6381", Cause::Cluster),
+            ("MOVED 3999 127.0.0.1:6381", ServerCause::CLUSTER),
             (
                 "ERR Error running script (call to f_0c): @user_script: 1: -OOM command not \
                  allowed when used memory > 'maxmemory'.",
-                Cause::OutOfMemory,
+                ServerCause::OutOfMemory,
             ),
             (
                 "ERR Error running script (call to f_0c): @user_script:1: WRONGTYPE Operation",
-                Cause::OtherType(String::new()),
+                ServerCause::WrongType(String::new()),
             ),
             (
                 "READONLY You can't write against a read only replica. script: 0c, on @user_script:1.",
-                Cause::Replica,
+                ServerCause::Replica,
             ),
             (
                 "ERR Wrong number of args calling Redis command from script script: 0c, on x.",
-                Cause::Said("ERR Wrong number of args calling Redis command from script".into()),
+                ServerCause::Message(
+                    "ERR Wrong number of args calling Redis command from script".into(),
+                ),
             ),
-            ("EXECABORT", Cause::Said("EXECABORT".into())),
+            ("EXECABORT", ServerCause::Message("EXECABORT".into())),
         ] {
             assert_eq!(meaning(&error(text), None), expected, "{text}");
         }
@@ -171,27 +174,31 @@ mod tests {
     fn login_failures_of_all_versions_are_understood() {
         let user = Some("alice");
         for (text, user, expected) in [
-            ("ERR invalid password", None, Cause::WrongPassword),
+            ("ERR invalid password", None, ServerCause::WrongPassword),
             (
                 "WRONGPASS invalid username-password pair",
                 None,
-                Cause::WrongPassword,
+                ServerCause::WrongPassword,
             ),
             (
                 "ERR Client sent AUTH, but no password is set",
                 None,
-                Cause::NeedlessPassword,
+                ServerCause::NeedlessPassword,
             ),
             (
                 "ERR wrong number of arguments for 'auth' command",
                 user,
-                Cause::NoUsers,
+                ServerCause::NoUsers,
             ),
-            ("WRONGPASS pair", user, Cause::WrongUser("alice".into())),
+            (
+                "WRONGPASS pair",
+                user,
+                ServerCause::WrongUser("alice".into()),
+            ),
             (
                 "ERR unknown command `AUTH`, with args beginning with: `hunter2`",
                 None,
-                Obstacle::NoEntry("ERR".into()).into(),
+                ServerCause::AccessDeniedBecause("ERR".into()),
             ),
         ] {
             assert_eq!(meaning_of_login(&error(text), user), expected, "{text}");

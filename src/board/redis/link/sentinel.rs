@@ -6,13 +6,14 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use redis::{Value, from_redis_value};
 use tokio::time;
 
-use super::{
-    connect::{Endpoint, Place},
-    problem::{Cause, Problem},
-};
+use super::endpoint::{Endpoint, ServerPlace};
 use crate::{
     board::{
-        net::{connect::Deadline, failure::reason, problem::Obstacle},
+        net::{
+            cause::{ServerCause, ServerProblem},
+            connect::Deadline,
+            failure::reason,
+        },
         url::{Server, redis::Sentinel},
     },
     bounded_read::regular_file,
@@ -31,10 +32,10 @@ pub(crate) async fn master(
     sentinel: &Sentinel,
     tried: &[Server],
     deadline: Deadline,
-) -> Result<Option<Server>, Problem> {
+) -> Result<Option<Server>, ServerProblem> {
     let password = password(sentinel)?;
     let mut waiting = sentinel.servers.iter().map(|server| Endpoint {
-        place: Place::Tcp(server.clone()),
+        place: ServerPlace::Tcp(server.clone()),
         tls: sentinel.tls.clone(),
         user: sentinel.user.clone(),
         password: password.clone(),
@@ -57,27 +58,30 @@ pub(crate) async fn master(
     if is_known {
         return Ok(None);
     }
-    Err(most_telling(problems, sentinel))
+    Err(most_informative(problems, sentinel))
 }
 
-/// Returns the most informative of several Sentinel failures.
-fn most_telling(mut problems: Vec<Problem>, sentinel: &Sentinel) -> Problem {
-    let has_spoken = |problem: &Problem| {
-        use Obstacle::*;
-        let Cause::Any(obstacle) = problem.cause() else {
-            return true;
-        };
-        !matches!(obstacle, RefusedConnection | Silent(_) | SilentInTls(_))
+fn most_informative(mut problems: Vec<ServerProblem>, sentinel: &Sentinel) -> ServerProblem {
+    let has_replied = |problem: &ServerProblem| {
+        use ServerCause::{RefusedConnection, Silent, SilentInTls};
+        !matches!(
+            problem.cause(),
+            RefusedConnection | Silent(_) | SilentInTls(_)
+        )
     };
-    if let Some(index) = problems.iter().position(has_spoken) {
+    if let Some(index) = problems.iter().position(has_replied) {
         return problems.swap_remove(index);
     }
-    let texts: Vec<_> = problems.iter().map(Problem::to_string).collect();
+    let texts: Vec<_> = problems.iter().map(ServerProblem::to_string).collect();
     let whom = format!("the master {}", sentinel.master);
-    Problem::new(whom, Obstacle::NoWay(texts.join(", ")))
+    ServerProblem::new(whom, ServerCause::Unreachable(texts.join(", ")))
 }
 
-async fn ask(endpoint: &Endpoint, master: &str, deadline: Deadline) -> Result<Server, Problem> {
+async fn ask(
+    endpoint: &Endpoint,
+    master: &str,
+    deadline: Deadline,
+) -> Result<Server, ServerProblem> {
     let mut talk = endpoint.connect(deadline).await?;
     let mut question = endpoint.login();
     question
@@ -87,21 +91,21 @@ async fn ask(endpoint: &Endpoint, master: &str, deadline: Deadline) -> Result<Se
     let answers = endpoint.exchange(&mut talk, &question, deadline).await?;
     let answer = endpoint.next(&mut endpoint.check_login(answers)?)?;
     match answer {
-        Value::Nil => Err(endpoint.problem(Cause::UnknownMaster(master.to_owned()))),
+        Value::Nil => Err(endpoint.problem(ServerCause::UnknownMaster(master.to_owned()))),
         Value::ServerError(error) => Err(match endpoint.meaning(&error) {
-            problem if matches!(problem.cause(), Cause::Said(_)) => {
-                endpoint.problem(Cause::NotSentinel)
+            problem if matches!(problem.cause(), ServerCause::Message(_)) => {
+                endpoint.problem(ServerCause::NotSentinel)
             }
             problem => problem,
         }),
         answer => match from_redis_value::<(String, u16)>(answer) {
             Ok((host, port)) => Ok(Server { host, port }),
-            Err(_) => Err(endpoint.problem(Cause::Strange)),
+            Err(_) => Err(endpoint.problem(ServerCause::UnexpectedReply)),
         },
     }
 }
 
-fn password(sentinel: &Sentinel) -> Result<Option<Secret>, Problem> {
+fn password(sentinel: &Sentinel) -> Result<Option<Secret>, ServerProblem> {
     if sentinel.password.is_some() {
         return Ok(sentinel.password.clone());
     }
@@ -111,7 +115,7 @@ fn password(sentinel: &Sentinel) -> Result<Option<Secret>, Problem> {
     // Reading a pipe would block the other tasks.
     let read = regular_file(path).and_then(|bytes| Secret::read(&bytes[..]));
     read.map(Some).map_err(|error| {
-        let cause = Obstacle::File(reason(&error));
-        Problem::new(path.display(), cause)
+        let cause = ServerCause::File(reason(&error));
+        ServerProblem::new(path.display(), cause)
     })
 }

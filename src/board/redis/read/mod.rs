@@ -1,6 +1,5 @@
 //! Reading a board: its jobs, the trash and the sidecars.
 
-pub(super) mod field;
 pub(super) mod look;
 pub(super) mod past;
 pub(super) mod ranking;

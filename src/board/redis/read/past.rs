@@ -8,8 +8,8 @@ use crate::{
         Result,
         pages::next_page,
         redis::{
-            keys::Keys,
-            link::{Client, bounded::size_unread},
+            Redis,
+            link::{WRITE, bounded::size_unread},
         },
         wire::{past, sidecar::Sidecar},
     },
@@ -17,60 +17,80 @@ use crate::{
 };
 
 /// A stream entry: its id, then names and values alternately.
-type Stored = (String, Vec<Vec<u8>>);
+type StreamEntry = (String, Vec<Vec<u8>>);
 
 /// First page: few, since most readers want only the latest.
 const FIRST_PAGE: usize = 64;
 
 const LARGEST_PAGE: usize = 2048;
 
-struct Cursor {
+struct PastCursor {
     /// The id of the next entry, or a later one.
     from: String,
     left: usize,
     page: usize,
 }
 
-/// Streams the history, latest end first.
-pub(crate) fn pages<'a>(
-    client: &'a Client,
-    keys: &'a Keys,
-    history: u32,
-) -> impl Stream<Item = Result<Vec<Entry>>> + Send + 'a {
-    let first = Cursor {
-        from: "+".to_owned(),
-        left: history as usize,
-        page: FIRST_PAGE,
-    };
-    stream::try_unfold(Some(first), move |cursor| async move {
-        let Some(cursor) = cursor.filter(|cursor| cursor.left > 0) else {
-            return Ok(None);
-        };
-        let mut count = cursor.page.min(cursor.left);
-        let mut stored = range(client, keys, &cursor.from, count).await?;
-        let had_no_room = |part: &Vec<u8>| size_unread(part).is_some_and(|it| it <= LONGEST_RECORD);
-        // A reply always has room for one readable entry.
-        while count > 1 && stored.iter().flat_map(|(_, parts)| parts).any(had_no_room) {
-            count = count.div_ceil(16);
-            stored = range(client, keys, &cursor.from, count).await?;
-        }
-        let sizes = stored.iter().flat_map(|(_, parts)| parts).map(Vec::len);
-        let page = next_page(stored.len(), sizes.sum(), LARGEST_PAGE);
-        let last = stored.last().filter(|_| stored.len() == count);
-        let next = last.and_then(|(id, _)| id_before(id)).map(|from| Cursor {
-            from,
-            left: cursor.left - count,
-            page,
-        });
-        Ok(Some((stored.iter().map(entry).collect(), next)))
-    })
-}
+/// Whether a script's user may write the history; Redis before 7 cannot tell.
+const MAY_WRITE: &str = "if not redis.acl_check_cmd then return 1 end \
+    return redis.acl_check_cmd('XADD', ARGV[1], 'MAXLEN', '~', '1', '*', 'job', '') and 1 or 0";
 
-async fn range(client: &Client, keys: &Keys, from: &str, count: usize) -> Result<Vec<Stored>> {
-    let mut command = cmd("XREVRANGE");
-    command.arg(keys.past()).arg(from).arg("-");
-    command.arg("COUNT").arg(count);
-    Ok(client.read(&command).await?.0)
+impl Redis {
+    /// Streams the history, latest end first.
+    pub(crate) fn past(&self) -> impl Stream<Item = Result<Vec<Entry>>> + Send + use<'_> {
+        let first = PastCursor {
+            from: "+".to_owned(),
+            left: self.history as usize,
+            page: FIRST_PAGE,
+        };
+        stream::try_unfold(Some(first), move |cursor| async move {
+            let Some(cursor) = cursor.filter(|cursor| cursor.left > 0) else {
+                return Ok(None);
+            };
+            let mut count = cursor.page.min(cursor.left);
+            let mut page = self.range(&cursor.from, count).await?;
+            let had_no_room =
+                |part: &Vec<u8>| size_unread(part).is_some_and(|it| it <= LONGEST_RECORD);
+            // A reply always has room for one readable entry.
+            while count > 1 && page.iter().flat_map(|(_, parts)| parts).any(had_no_room) {
+                count = count.div_ceil(16);
+                page = self.range(&cursor.from, count).await?;
+            }
+            let sizes = page.iter().flat_map(|(_, parts)| parts).map(Vec::len);
+            let next_count = next_page(page.len(), sizes.sum(), LARGEST_PAGE);
+            let last = page.last().filter(|_| page.len() == count);
+            let next = last
+                .and_then(|(id, _)| id_before(id))
+                .map(|from| PastCursor {
+                    from,
+                    left: cursor.left - count,
+                    page: next_count,
+                });
+            Ok(Some((page.iter().map(entry).collect(), next)))
+        })
+    }
+
+    async fn range(&self, from: &str, count: usize) -> Result<Vec<StreamEntry>> {
+        let mut command = cmd("XREVRANGE");
+        command.arg(self.keys.past()).arg(from).arg("-");
+        self.client.read(command.arg("COUNT").arg(count)).await
+    }
+
+    /// Fails if reading or writing the history would.
+    pub(crate) async fn check_past(&self) -> Result<()> {
+        self.range("+", 1).await?;
+        let mut eval = cmd("EVAL");
+        let may_write = eval.arg(MAY_WRITE).arg(0).arg(self.keys.past());
+        match self.client.read::<i64>(may_write).await {
+            Ok(0) => Err(self.client.refusal_in_script(
+                WRITE,
+                "NOPERM this user has no permissions to run the 'xadd' command",
+            )),
+            Err(error) if error.is_retryable() => Err(error),
+            // A user without script rights ends no jobs.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
 }
 
 /// Returns the id right before another one; servers before Redis 6.2 know no open ranges.
@@ -83,27 +103,7 @@ fn id_before(id: &str) -> Option<String> {
     }
 }
 
-/// Whether a script's user may write the history; Redis before 7 cannot tell.
-const MAY_WRITE: &str = "if not redis.acl_check_cmd then return 1 end \
-    return redis.acl_check_cmd('XADD', ARGV[1], 'MAXLEN', '~', '1', '*', 'job', '') and 1 or 0";
-
-/// Fails if reading or writing the history would.
-pub(crate) async fn try_it(client: &Client, keys: &Keys) -> Result<()> {
-    range(client, keys, "+", 1).await?;
-    let mut command = cmd("EVAL");
-    command.arg(MAY_WRITE).arg(0).arg(keys.past());
-    match client.read::<i64>(&command).await {
-        Ok((0, _)) => Err(client.said(
-            "write to",
-            "NOPERM this user has no permissions to run the 'xadd' command",
-        )),
-        Err(error) if error.is_retryable() => Err(error),
-        // A user without script rights ends no jobs.
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-fn entry((id, parts): &Stored) -> Entry {
+fn entry((id, parts): &StreamEntry) -> Entry {
     let part = |name: &[u8]| {
         let mut pairs = parts.chunks_exact(2);
         let pair = pairs.find(|pair| pair[0] == name)?;

@@ -4,20 +4,18 @@ use std::{collections::VecDeque, ops::Range, pin::pin};
 
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 
-use super::{
-    field::Field,
-    scan::{AHEAD, FIRST_PAGE, Stored, hash, page_after, parts, postings_in, scanned},
-};
+use super::scan::{AHEAD, FIRST_PAGE, RawPosting, first_postings, page_after, parts};
 use crate::{
     board::{
         BoardError, Order, Result,
         redis::{
-            keys::Keys,
-            link::{Client, give_way},
+            Redis,
+            keys::{field_of, key_of},
+            link::give_way,
         },
         wire::msgpack,
     },
-    job::{Priority, Rank, Shelf},
+    job::{JobKey, Priority, Rank, Shelf},
 };
 
 /// Longer postings are read again: keeping them would store them twice.
@@ -26,22 +24,21 @@ const LARGEST_KEPT: usize = 16 * 1024;
 /// Streams the records in our order, malformed ones last.
 ///
 /// A full scan finds the order. It keeps this many bytes of postings; the others are read again.
-pub(crate) fn ranked<'a>(
-    client: &'a Client,
-    keys: &'a Keys,
+pub(crate) fn ranked(
+    board: &Redis,
     (shelf, order): (Shelf, Order),
     budget: usize,
-) -> impl Stream<Item = Result<Vec<Stored>>> + Send + 'a {
+) -> impl Stream<Item = Result<Vec<RawPosting>>> + Send {
     let in_order = move |(mut ranking, count): (Ranking, usize)| async move {
         if ranking.jobs.is_empty() {
             return Ok::<_, BoardError>(None);
         }
-        let stored = ranking.take(client, keys, shelf, count).await?;
-        let bytes = stored.iter().map(|(_, posting)| posting.len()).sum();
-        let count = page_after(stored.len(), bytes);
-        Ok(Some((stored, (ranking, count))))
+        let page = ranking.take(board, shelf, count).await?;
+        let bytes = page.iter().map(|(_, posting)| posting.len()).sum();
+        let count = page_after(page.len(), bytes);
+        Ok(Some((page, (ranking, count))))
     };
-    stream::once(Ranking::of(client, keys, (shelf, order), budget))
+    stream::once(Ranking::of(board, (shelf, order), budget))
         .map_ok(move |ranking| stream::try_unfold((ranking, FIRST_PAGE), in_order))
         .try_flatten()
         .map_ok(parts)
@@ -59,19 +56,14 @@ struct Ranking {
 #[derive(Debug)]
 struct Ranked {
     rank: Option<Rank>,
-    field: Field,
+    key: JobKey,
     /// The range of its kept posting; empty if it was not kept.
     kept: Range<u32>,
 }
 
 impl Ranking {
-    async fn of(
-        client: &Client,
-        keys: &Keys,
-        (shelf, order): (Shelf, Order),
-        budget: usize,
-    ) -> Result<Self> {
-        let pages = scanned(client, keys, shelf).map(|page| async move {
+    async fn of(board: &Redis, (shelf, order): (Shelf, Order), budget: usize) -> Result<Self> {
+        let pages = board.scanned(shelf).map(|page| async move {
             give_way().await;
             page
         });
@@ -101,22 +93,16 @@ impl Ranking {
             }
             _ => 0..0,
         };
-        let field = Field::of(field);
-        self.jobs.push_back(Ranked { rank, field, kept });
+        let key = key_of(field);
+        self.jobs.push_back(Ranked { rank, key, kept });
     }
 
     /// Skips jobs that are gone by now.
-    async fn take(
-        &mut self,
-        client: &Client,
-        keys: &Keys,
-        shelf: Shelf,
-        count: usize,
-    ) -> Result<Vec<Stored>> {
+    async fn take(&mut self, board: &Redis, shelf: Shelf, count: usize) -> Result<Vec<RawPosting>> {
         let first = self.jobs.iter().take(count);
         let missing = first.filter(|job| job.kept.is_empty());
-        let missing: Vec<_> = missing.map(|job| job.field.bytes()).collect();
-        let found = postings_in(client, &hash(keys, shelf), &missing).await?;
+        let missing: Vec<_> = missing.map(|job| field_of(&job.key)).collect();
+        let found = first_postings(&board.client, &board.keys.hash(shelf), &missing).await?;
         let mut room = found.len();
         // Jobs whose postings did not fit the reply begin the next page.
         let end = self.jobs.iter().take(count).take_while(|job| {
@@ -127,34 +113,29 @@ impl Ranking {
         let end = end.count();
         let jobs: Vec<_> = self.jobs.drain(..end).collect();
         let mut found = found.into_iter();
-        let stored = jobs.iter().filter_map(|job| {
+        let page = jobs.iter().filter_map(|job| {
             let posting = match job.kept.is_empty() {
                 true => found.next()??,
                 false => self.kept[job.kept.start as usize..job.kept.end as usize].to_vec(),
             };
-            Some((job.field.bytes().into_owned(), posting))
+            Some((field_of(&job.key), posting))
         });
-        Ok(stored.collect())
+        Ok(page.collect())
     }
 }
 
 impl Ranked {
     fn place(&self) -> impl Ord {
-        (self.rank.is_none(), self.rank, &self.field)
+        (self.rank.is_none(), self.rank, &self.key)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use redis::Cmd;
 
     use super::*;
-    use crate::{
-        board::redis::testing::{Server, redis_url},
-        job::Draft,
-    };
+    use crate::{board::redis::testing::Server, job::Draft};
 
     fn posting(priority: Priority, sequence: u64) -> Vec<u8> {
         let draft = Draft {
@@ -176,14 +157,9 @@ mod tests {
         let Some(server) = Server::start(&[]) else {
             return;
         };
-        let keys = Keys::of(Some("taskflow"));
-        let client = Client::new(
-            &redis_url(&format!("redis://127.0.0.1:{}", server.port())),
-            None,
-            Duration::from_secs(5),
-        );
+        let board = server.board("");
         let mut fill = Cmd::new();
-        fill.arg("HSET").arg(keys.listings());
+        fill.arg("HSET").arg(board.keys.listings());
         let mut expected = Vec::new();
         for (at, priority) in (0..300).zip([Priority::Low, Priority::High].into_iter().cycle()) {
             let posting = posting(priority, at);
@@ -191,13 +167,13 @@ mod tests {
             expected.push(((priority == Priority::Low, at), posting));
         }
         fill.arg("empty").arg("");
-        client.ask::<()>("fill", &fill).await.unwrap();
+        board.client.ask::<()>("fill", &fill).await.unwrap();
         expected.sort();
         let mut expected: Vec<_> = expected.into_iter().map(|(_, posting)| posting).collect();
         let size = expected.iter().map(Vec::len).sum();
         expected.push(Vec::new());
         for budget in [0, size / 2, size] {
-            let pages = ranked(&client, &keys, (Shelf::Board, Order::Rank), budget);
+            let pages = ranked(&board, (Shelf::Board, Order::Rank), budget);
             let pages: Vec<_> = pages.try_collect().await.unwrap();
             let found: Vec<_> = pages
                 .concat()

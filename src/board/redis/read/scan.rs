@@ -1,32 +1,33 @@
 //! Scans the board or the trash in pages of undecoded postings.
 
-use std::sync::{Arc, Weak};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Weak},
+};
 
 use futures_util::{Stream, TryStreamExt, stream};
-use redis::{Cmd, cmd};
+use redis::{Cmd, FromRedisValue, cmd};
 
-use super::field::Seen;
 use crate::{
     board::{
         BoardError, Result,
+        net::cause::ServerCause,
         pages::next_page,
         redis::{
-            keys::Keys,
+            Redis,
+            keys::key_of,
             link::{
-                Client,
+                Client, READ,
                 bounded::{lacked_room, stand_in},
                 connection::Connection,
-                problem::Cause,
             },
         },
     },
-    job::{LONGEST, Shelf},
+    job::{JobKey, LONGEST, Shelf},
 };
 
 /// Pages requested together: each needs as many exchanges one after another.
 pub(crate) const AHEAD: usize = 3;
-
-const DOING: &str = "read";
 
 pub(crate) const FIRST_PAGE: usize = 128;
 
@@ -35,8 +36,8 @@ const LARGEST_PAGE: usize = 1000;
 /// Maximum restarts of a scan in a row without a new field.
 const RESTARTS: u32 = 3;
 
-/// A posting in its field, undecoded.
-pub(crate) type Stored = (Vec<u8>, Vec<u8>);
+/// A field of a hash and its posting, undecoded.
+pub(crate) type RawPosting = (Vec<u8>, Vec<u8>);
 
 /// Yields each field once, whatever the server does meanwhile.
 #[derive(Debug)]
@@ -49,33 +50,37 @@ pub(crate) struct Scan {
     /// Restarts since the last new field.
     restarts: u32,
     /// A server may return a field twice while its table grows or shrinks.
-    seen: Seen,
+    returned: HashSet<JobKey>,
     /// Fields whose postings did not fit the reply that named them.
     pending: Vec<Vec<u8>>,
 }
 
 impl Scan {
-    pub(crate) fn of(keys: &Keys, shelf: Shelf) -> Self {
+    pub(crate) fn of(hash: String) -> Self {
         Self {
-            hash: hash(keys, shelf),
+            hash,
             cursor: Some(0),
             count: FIRST_PAGE,
             connection: Weak::new(),
             restarts: 0,
-            seen: Seen::default(),
+            returned: HashSet::new(),
             pending: Vec::new(),
         }
     }
 
-    pub(crate) async fn next(&mut self, client: &Client) -> Result<Option<Vec<Stored>>> {
+    pub(crate) async fn next(&mut self, client: &Client) -> Result<Option<Vec<RawPosting>>> {
         if !self.pending.is_empty() {
-            return self.next_pending(client).await.map(Some);
+            let found = first_postings(client, &self.hash, &self.pending).await?;
+            let fields = self.pending.drain(..found.len());
+            let page = fields.zip(found);
+            let page = page.filter_map(|(field, posting)| Some((field, posting?)));
+            return Ok(Some(page.collect()));
         }
         let Some(command) = self.command() else {
             return Ok(None);
         };
         let is_first = self.cursor == Some(0);
-        let (answer, connection) = client.read(&command).await?;
+        let (answer, connection) = client.ask_on(READ, &command).await?;
         let (mut page, most) = (self.page(answer), client.limit.stored());
         let mut before = 0;
         let pending = page.extract_if(.., |(field, posting)| {
@@ -90,20 +95,11 @@ impl Scan {
             self.cursor = Some(0);
             self.restarts += 1;
             if self.restarts > RESTARTS {
-                return Err(client.error(DOING, Cause::Unsteady));
+                return Err(client.error(READ, ServerCause::KeepsClosing));
             }
         }
         self.connection = connection;
         Ok(Some(page))
-    }
-
-    async fn next_pending(&mut self, client: &Client) -> Result<Vec<Stored>> {
-        let found = postings_in(client, &self.hash, &self.pending).await?;
-        let fields = self.pending.drain(..found.len());
-        let page = fields
-            .zip(found)
-            .filter_map(|(field, posting)| Some((field, posting?)));
-        Ok(page.collect())
     }
 
     /// Returns the command for the next page; `None` at the end.
@@ -111,7 +107,7 @@ impl Scan {
         Some(scan_hash(&self.hash, self.cursor?, self.count))
     }
 
-    pub(crate) fn page(&mut self, (next, flat): (u64, Vec<Vec<u8>>)) -> Vec<Stored> {
+    pub(crate) fn page(&mut self, (next, flat): (u64, Vec<Vec<u8>>)) -> Vec<RawPosting> {
         self.cursor = (next != 0).then_some(next);
         let bytes: usize = flat.iter().map(Vec::len).sum();
         // Count repeated fields too: these bytes include them.
@@ -122,7 +118,7 @@ impl Scan {
             if field.len() > LONGEST {
                 field = stand_in(field.len());
             }
-            if self.seen.insert(&field) {
+            if self.returned.insert(key_of(&field)) {
                 page.push((field, posting));
             }
         }
@@ -136,72 +132,31 @@ impl Scan {
 /// Bytes of postings decoded together, or a single posting: in memory they may take many times that.
 const PART: usize = 1 << 20;
 
-pub(crate) fn parts(page: Vec<Stored>) -> impl Stream<Item = Result<Vec<Stored>>> + Send {
+pub(crate) fn parts(page: Vec<RawPosting>) -> impl Stream<Item = Result<Vec<RawPosting>>> + Send {
     let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
-    for stored in page {
-        bytes += stored.1.len();
+    for posting in page {
+        bytes += posting.1.len();
         if bytes > PART {
-            bytes = stored.1.len();
+            bytes = posting.1.len();
             parts.push(Ok(std::mem::take(&mut part)));
         }
-        part.push(stored);
+        part.push(posting);
     }
     parts.push(Ok(part));
     stream::iter(parts)
-}
-
-/// Streams all records in the server's order.
-pub(crate) fn scanned<'a>(
-    client: &'a Client,
-    keys: &Keys,
-    shelf: Shelf,
-) -> impl Stream<Item = Result<Vec<Stored>>> + Send + use<'a> {
-    let pages = stream::try_unfold(Scan::of(keys, shelf), move |mut scan: Scan| async move {
-        let page = scan.next(client).await?;
-        Ok::<_, BoardError>(page.map(|page| (page, scan)))
-    });
-    pages.map_ok(parts).try_flatten()
 }
 
 pub(crate) fn page_after(count: usize, bytes: usize) -> usize {
     next_page(count, bytes, LARGEST_PAGE)
 }
 
-pub(crate) fn hash(keys: &Keys, shelf: Shelf) -> String {
-    match shelf {
-        Shelf::Board => keys.listings(),
-        Shelf::Trash => keys.trash(),
-        // The history is no hash and is never scanned.
-        Shelf::Past => keys.past(),
-    }
-}
-
-pub(crate) async fn postings(
-    client: &Client,
-    keys: &Keys,
-    shelf: Shelf,
-    fields: &[impl AsRef<[u8]>],
-) -> Result<Vec<Option<Vec<u8>>>> {
-    let (hash, mut found) = (hash(keys, shelf), Vec::with_capacity(fields.len()));
-    while found.len() < fields.len() {
-        found.append(&mut postings_in(client, &hash, &fields[found.len()..]).await?);
-    }
-    Ok(found)
-}
-
-pub(crate) fn scan_hash(hash: &str, cursor: u64, count: usize) -> Cmd {
+fn scan_hash(hash: &str, cursor: u64, count: usize) -> Cmd {
     let mut scan = cmd("HSCAN");
     scan.arg(hash).arg(cursor).arg("COUNT").arg(count).take()
 }
 
-pub(crate) fn scan_keys(cursor: u64, pattern: &str, count: usize) -> Cmd {
-    let mut scan = cmd("SCAN");
-    scan.arg(cursor).arg("MATCH").arg(pattern);
-    scan.arg("COUNT").arg(count).take()
-}
-
 /// Fetches the postings of the first fields: as many as fit a reply, at least one.
-pub(crate) async fn postings_in(
+pub(crate) async fn first_postings(
     client: &Client,
     hash: &str,
     fields: &[impl AsRef<[u8]>],
@@ -214,19 +169,82 @@ pub(crate) async fn postings_in(
     for field in fields {
         command.arg(field.as_ref());
     }
-    let (mut postings, _) = client.read::<Vec<Option<Vec<u8>>>>(&command).await?;
+    let mut postings: Vec<Option<Vec<u8>>> = client.read(&command).await?;
     let (mut before, most) = (0, client.limit.stored());
     let had_no_room = |posting: &Option<Vec<u8>>| {
         let posting = posting.as_deref().unwrap_or_default();
         before += posting.len();
         lacked_room(posting, before, most)
     };
-    let end = postings
-        .iter()
-        .position(had_no_room)
-        .unwrap_or(postings.len());
-    postings.truncate(end.max(1));
+    let end = postings.iter().position(had_no_room);
+    postings.truncate(end.unwrap_or(postings.len()).max(1));
     Ok(postings)
+}
+
+impl Redis {
+    /// Streams all records in the server's order.
+    pub(crate) fn scanned(
+        &self,
+        shelf: Shelf,
+    ) -> impl Stream<Item = Result<Vec<RawPosting>>> + Send + use<'_> {
+        let scan = Scan::of(self.keys.hash(shelf));
+        let pages = stream::try_unfold(scan, move |mut scan: Scan| async move {
+            let page = scan.next(&self.client).await?;
+            Ok::<_, BoardError>(page.map(|page| (page, scan)))
+        });
+        pages.map_ok(parts).try_flatten()
+    }
+
+    pub(crate) async fn postings(
+        &self,
+        shelf: Shelf,
+        fields: &[impl AsRef<[u8]>],
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let (hash, mut found) = (self.keys.hash(shelf), Vec::with_capacity(fields.len()));
+        while found.len() < fields.len() {
+            let left = &fields[found.len()..];
+            found.append(&mut first_postings(&self.client, &hash, left).await?);
+        }
+        Ok(found)
+    }
+}
+
+impl Client {
+    /// Streams the fields of a hash with their values.
+    pub(crate) fn fields(
+        &self,
+        hash: String,
+        count: usize,
+    ) -> impl Stream<Item = Result<Vec<(Vec<u8>, Vec<u8>)>>> + Send + use<'_> {
+        self.pages(move |cursor| scan_hash(&hash, cursor, count))
+    }
+
+    /// Streams the names of the server's keys.
+    pub(crate) fn key_names(
+        &self,
+        pattern: String,
+        count: usize,
+    ) -> impl Stream<Item = Result<Vec<Vec<u8>>>> + Send + use<'_> {
+        self.pages(move |cursor| {
+            let mut scan = cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(&pattern);
+            scan.arg("COUNT").arg(count).take()
+        })
+    }
+
+    fn pages<T: FromRedisValue + Send>(
+        &self,
+        command: impl Fn(u64) -> Cmd + Send,
+    ) -> impl Stream<Item = Result<T>> + Send {
+        stream::try_unfold(Some(0), move |cursor: Option<u64>| {
+            let scan = cursor.map(&command);
+            async move {
+                let Some(scan) = scan else { return Ok(None) };
+                let (next, page): (u64, T) = self.read(&scan).await?;
+                Ok(Some((page, (next != 0).then_some(next))))
+            }
+        })
+    }
 }
 
 #[cfg(test)]
@@ -236,14 +254,13 @@ mod tests {
     use super::*;
     use crate::board::redis::testing::Server;
 
-    fn start() -> (Scan, Keys) {
-        let keys = Keys::of(Some("taskflow"));
-        (Scan::of(&keys, Shelf::Board), keys)
+    fn start() -> Scan {
+        Scan::of("taskflow:listings".to_owned())
     }
 
     #[test]
     fn earlier_page_does_not_shrink_the_next() {
-        let (mut scan, _) = start();
+        let mut scan = start();
         let page = || {
             let parts = (0..100).flat_map(|job| [format!("field{job}"), "x".repeat(3000)]);
             (7, parts.map(String::into_bytes).collect::<Vec<_>>())
@@ -263,7 +280,7 @@ mod tests {
         let fill = "for i = 1, 5000 do redis.call('HSET', KEYS[1], 'field' .. i, 'x') end";
         server.run::<()>(&["EVAL", fill, "1", "taskflow:listings"]);
         let client = Client::new(&server.url(""), None, Duration::from_secs(5));
-        let (mut scan, _) = start();
+        let mut scan = start();
         let mut error = None;
         for _ in 0..100 {
             match scan.next(&client).await {
@@ -286,7 +303,7 @@ mod tests {
         let fill = "for i = 1, 5000 do redis.call('HSET', KEYS[1], 'field' .. i, 'x') end";
         server.run::<()>(&["EVAL", fill, "1", "taskflow:listings"]);
         let client = Client::new(&server.url(""), None, Duration::from_secs(5));
-        let (mut scan, _) = start();
+        let mut scan = start();
         let (mut found, mut pages) = (0, 0);
         while let Some(page) = scan.next(&client).await.unwrap() {
             (found, pages) = (found + page.len(), pages + 1);

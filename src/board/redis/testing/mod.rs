@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use redis::{Client, Connection, ConnectionAddr, FromRedisValue, IntoConnectionInfo, RedisResult};
@@ -16,7 +17,14 @@ use tempfile::TempDir;
 
 use crate::board::testing::needs::{has, may_start_servers};
 pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
-use crate::board::url::{BoardUrl, redis::RedisUrl};
+use crate::{
+    board::{
+        redis::Redis,
+        url::{BoardUrl, redis::RedisUrl},
+        wire::posting::Limit,
+    },
+    job::HISTORY,
+};
 
 pub(super) fn redis_url(text: &str) -> RedisUrl {
     match text.parse() {
@@ -123,6 +131,12 @@ impl Server {
     /// Returns the URL of a board on this server; `tail` follows the port.
     pub(super) fn url(&self, tail: &str) -> RedisUrl {
         redis_url(&format!("redis://127.0.0.1:{}{tail}", self.port))
+    }
+
+    /// Opens the board at [`url`](Self::url).
+    pub(super) fn board(&self, tail: &str) -> Redis {
+        let limit = Duration::from_secs(5);
+        Redis::new(&self.url(tail), None, limit, Limit::USUAL, HISTORY)
     }
 
     /// Runs a command with all rights.

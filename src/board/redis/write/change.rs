@@ -4,21 +4,16 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{
-    predicted::PredictedNumbers,
-    scripts::{Call, DOING, Reply, Script},
-};
+use super::scripts::{Call, Reply, Script};
 use crate::{
     board::{
         BoardError, ClaimRules, NOT_AHEAD, Result, Settled,
         net::failure::unknown,
         redis::{
-            keys::{Keys, Sidecars as Names, field_of, key_of},
-            link::{Client, Failure},
-            read::{
-                record::{self, Sidecars},
-                scan::postings,
-            },
+            Redis,
+            keys::{field_of, key_of},
+            link::Failure,
+            read::record::{self, Sidecars},
         },
         wire::{as_json, msgpack, past::PastJob, sidecar::text_of},
     },
@@ -28,37 +23,25 @@ use crate::{
     },
 };
 
-#[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
-    pub(crate) client: &'a Client,
-    pub(crate) keys: &'a Keys,
-    pub(crate) predicted: &'a PredictedNumbers,
-    pub(crate) history: u32,
-}
-
-impl Target<'_> {
-    pub(crate) fn call(self, script: Script) -> Call {
+impl Redis {
+    pub(super) fn call(&self, script: Script) -> Call {
         let mut call = Call::of(script);
         call.key("listings", self.keys.listings())
             .arg("channel", self.keys.events());
         call
     }
 
-    pub(crate) fn beside(self, call: &mut Call, field: &[u8]) {
-        let Names {
-            owner,
-            last_modified,
-            side,
-        } = self.keys.beside(field);
+    pub(super) fn add_job(&self, call: &mut Call, field: &[u8]) {
+        let names = self.keys.beside(field);
         call.job()
-            .key("owned", owner)
-            .key("modified", last_modified)
-            .key("sidecar", side)
+            .key("owned", names.owner)
+            .key("modified", names.last_modified)
+            .key("sidecar", names.side)
             .arg("field", field);
     }
 
-    async fn run(self, call: &Call) -> Result<Vec<Reply>> {
-        call.run(self.client, DOING)
+    async fn run(&self, call: &Call) -> Result<Vec<Reply>> {
+        call.run(&self.client)
             .await
             .map_err(|failure| match failure {
                 Failure::NotSent(error) => error,
@@ -66,8 +49,8 @@ impl Target<'_> {
             })
     }
 
-    pub(crate) async fn claim(
-        self,
+    pub(crate) async fn claim_jobs(
+        &self,
         keys: &[JobKey],
         by: &Claimant,
         most: usize,
@@ -88,12 +71,12 @@ impl Target<'_> {
             .arg("not_ahead", text_of(now + NOT_AHEAD))
             .arg("needs_side", flag(rules.need_record(by.term)));
         for field in &fields {
-            self.beside(&mut call, field);
+            self.add_job(&mut call, field);
         }
         let replies = self.run(&call).await?;
         let mut answers = Vec::with_capacity(replies.len());
         for (field, reply) in fields.iter().zip(replies) {
-            let answer = match reply.done(self.client, &key_of(field), None) {
+            let answer = match reply.done(&self.client, &key_of(field), None) {
                 Err(refusal) => Err(refusal),
                 Ok(reply) => self.claimed(field, &reply, by, now).await,
             };
@@ -110,7 +93,7 @@ impl Target<'_> {
     }
 
     async fn claimed(
-        self,
+        &self,
         field: &[u8],
         reply: &Reply,
         by: &Claimant,
@@ -141,7 +124,7 @@ impl Target<'_> {
     }
 
     /// Releases a job that may not be claimed in this way.
-    async fn give_back(self, claimed: Claimed, by: &Claimant) -> Result<Claimed> {
+    async fn give_back(&self, claimed: Claimed, by: &Claimant) -> Result<Claimed> {
         self.release(claimed.job.key, by, claimed.fence).await?;
         Err(BoardError::Unfit {
             problem: claimed.job.problem.unwrap_or_default(),
@@ -149,21 +132,21 @@ impl Target<'_> {
     }
 
     /// Ends a claim just made; an error means that it may still exist.
-    async fn release(self, key: JobKey, by: &Claimant, fence: Fence) -> Result<()> {
+    async fn release(&self, key: JobKey, by: &Claimant, fence: Fence) -> Result<()> {
         let authority = Authority::Claim(by.owner.clone(), fence);
         let release = Settlement::of(key, Outcome::Abandon(Aftermath::Interrupted), authority);
-        let released = self.settle(std::slice::from_ref(&release)).await;
+        let released = self.settle_jobs(std::slice::from_ref(&release)).await;
         match released.and_then(|answers| answers.into_iter().collect::<Result<Vec<_>>>()) {
             Err(error) if !error.is_about_the_claim() => Err(unknown(self.client.name(), error)),
             _ => Ok(()),
         }
     }
 
-    pub(crate) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn renew_claims(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
         let mut call = self.call(Script::Renew);
         call.arg("time", text_of(Utc::now()));
         for claim in claims {
-            self.beside(&mut call, &field_of(&claim.key));
+            self.add_job(&mut call, &field_of(&claim.key));
             call.arg("owner", claim.owner.as_bytes())
                 .arg("fence", fence_text(claim.fence.as_ref()))
                 .arg("life", millis(claim.term));
@@ -174,13 +157,16 @@ impl Target<'_> {
             .zip(replies)
             .map(|(claim, reply)| {
                 reply
-                    .done(self.client, &claim.key, Some(&claim.owner))
+                    .done(&self.client, &claim.key, Some(&claim.owner))
                     .map(drop)
             })
             .collect())
     }
 
-    pub(crate) async fn settle(self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
+    pub(crate) async fn settle_jobs(
+        &self,
+        settlements: &[Settlement],
+    ) -> Result<Vec<Result<Settled>>> {
         let now = Utc::now();
         let mut call = self.call(Script::Settle);
         call.key("trash", self.keys.trash())
@@ -189,7 +175,7 @@ impl Target<'_> {
             .arg("moves", self.keys.moves());
         self.add_past(&mut call);
         for settlement in settlements {
-            self.beside(&mut call, &field_of(&settlement.key));
+            self.add_job(&mut call, &field_of(&settlement.key));
             add_settlement(&mut call, settlement);
             let commit = settlement.commit.as_ref().map(MoveRecord::key);
             call.arg("commit", commit.unwrap_or_default());
@@ -204,7 +190,7 @@ impl Target<'_> {
                     Authority::Owner(owner) | Authority::Claim(owner, _) => Some(owner),
                     Authority::Override(_) => None,
                 };
-                let reply = reply.done(self.client, &settlement.key, wanted)?;
+                let reply = reply.done(&self.client, &settlement.key, wanted)?;
                 Ok(Settled {
                     replaced_namesake: reply.fact(0) == b"1",
                     forgotten: Some(reply.text(1)).filter(|why| !why.is_empty()),
@@ -213,12 +199,12 @@ impl Target<'_> {
             .collect())
     }
 
-    pub(crate) async fn restore(self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn restore_jobs(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
         let edits = self.edits(jobs).await?;
         let mut call = self.on_trash(Script::Restore, Utc::now());
         for (job, edit) in jobs.iter().zip(&edits) {
             let Ok((seen, wanted)) = edit else { continue };
-            self.beside(&mut call, &field_of(&job.key));
+            self.add_job(&mut call, &field_of(&job.key));
             call.arg("is_trashed", flag(job.shelf == Shelf::Trash))
                 .arg("keeps_attempts", flag(job.keeps_attempts))
                 .arg("remark", remark_text(job.remark.as_ref()))
@@ -229,16 +215,16 @@ impl Target<'_> {
         let answers = jobs.iter().zip(edits).map(|(job, edit)| {
             edit?;
             let reply = replies.next().ok_or(BoardError::Changed)?;
-            reply.done(self.client, &job.key, None).map(drop)
+            reply.done(&self.client, &job.key, None).map(drop)
         });
         Ok(answers.collect())
     }
 
     /// Returns each job's posting before and after; both empty if unchanged.
-    async fn edits(self, jobs: &[Restore]) -> Result<Vec<Result<(Vec<u8>, Vec<u8>)>>> {
+    async fn edits(&self, jobs: &[Restore]) -> Result<Vec<Result<(Vec<u8>, Vec<u8>)>>> {
         let edited = jobs.iter().filter(|job| job.edit.is_some());
         let fields: Vec<_> = edited.map(|job| field_of(&job.key)).collect();
-        let found = postings(self.client, self.keys, Shelf::Board, &fields).await?;
+        let found = self.postings(Shelf::Board, &fields).await?;
         let mut found = found.into_iter();
         let edits = jobs.iter().map(|job| {
             let Some(edit) = &job.edit else {
@@ -255,19 +241,19 @@ impl Target<'_> {
         Ok(edits.collect())
     }
 
-    pub(crate) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
+    pub(crate) async fn purge_jobs(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         let now = Utc::now();
         let mut call = self.on_trash(Script::Purge, now);
         self.add_past(&mut call);
         for purge in purges {
-            self.beside(&mut call, &field_of(&purge.key));
+            self.add_job(&mut call, &field_of(&purge.key));
             call.arg("remark", remark_text(purge.remark.as_ref()));
             self.add_remembered(&mut call, PastJob::purged(purge, now));
         }
         let replies = self.run(&call).await?.into_iter().zip(purges);
         Ok(replies
             .map(|(reply, purge)| {
-                let reply = reply.done(self.client, &purge.key, None)?;
+                let reply = reply.done(&self.client, &purge.key, None)?;
                 Ok(Settled {
                     replaced_namesake: false,
                     forgotten: Some(reply.text(0)).filter(|why| !why.is_empty()),
@@ -276,12 +262,12 @@ impl Target<'_> {
             .collect())
     }
 
-    fn add_past(self, call: &mut Call) {
+    fn add_past(&self, call: &mut Call) {
         call.arg("past", self.keys.past())
             .arg("history", self.history.to_string());
     }
 
-    fn add_remembered(self, call: &mut Call, past: Option<PastJob>) {
+    fn add_remembered(&self, call: &mut Call, past: Option<PastJob>) {
         let past = past.filter(|_| self.history > 0);
         call.arg(
             "remembered",
@@ -289,7 +275,7 @@ impl Target<'_> {
         );
     }
 
-    fn on_trash(self, script: Script, now: DateTime<Utc>) -> Call {
+    fn on_trash(&self, script: Script, now: DateTime<Utc>) -> Call {
         let mut call = self.call(script);
         call.key("trash", self.keys.trash())
             .arg("now", msgpack::time(now))

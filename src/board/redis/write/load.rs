@@ -3,28 +3,29 @@
 use chrono::Utc;
 
 use super::{
-    change::{Target, flag},
-    scripts::{Call, DOING, Script},
+    change::flag,
+    post::one_posted,
+    scripts::{Call, Script},
 };
 use crate::{
     board::{
         Posted, Result,
-        net::failure::{Failure, not_done, perhaps_posted},
-        redis::keys::field_of,
+        net::failure::{Failure, perhaps_posted, refuse_rest},
+        redis::{Redis, keys::field_of},
         wire::{
             msgpack,
             sidecar::{Sidecar, text_of},
         },
     },
-    job::{Claimant, Draft, Fence, Former, JobKey, Shelf},
+    job::{Claimant, Draft, Former, JobKey, Shelf},
 };
 
 /// Approximate limit for the postings of a call, in bytes.
 const BYTES: usize = 1 << 20;
 
-impl Target<'_> {
-    pub(crate) async fn load(
-        self,
+impl Redis {
+    pub(crate) async fn load_jobs(
+        &self,
         drafts: &[(&Draft, &Former)],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>> {
@@ -47,25 +48,15 @@ impl Target<'_> {
                 }
             }
             let some = &some[..count];
-            match call.run(self.client, DOING).await {
+            match call.run(&self.client).await {
                 Ok(replies) => {
                     answers.extend(some.iter().zip(replies).map(|((draft, former), reply)| {
                         let key = key_of(draft, former);
-                        let reply = reply.done(self.client, &key, None)?;
-                        let sequence = reply.text(0).parse().unwrap_or_default();
-                        let fence = claimant.map(|_| Fence(reply.text(1)));
-                        Ok(Posted {
-                            key,
-                            sequence,
-                            fence,
-                        })
+                        one_posted(&self.client, key, reply, claimant)
                     }))
                 }
-                Err(Failure::NotSent(error)) if answers.is_empty() => return Err(error),
                 Err(Failure::NotSent(error)) => {
-                    let missing = drafts.len() - answers.len();
-                    let refused = (0..missing).map(|_| Err(not_done(self.client.name(), &error)));
-                    answers.extend(refused);
+                    refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
                 }
                 Err(Failure::Lost(error)) => answers.extend(
                     (some.iter())
@@ -77,7 +68,7 @@ impl Target<'_> {
     }
 
     /// Adds a job to a call, and returns the size of its posting.
-    fn add(self, call: &mut Call, draft: &Draft, former: &Former) -> usize {
+    fn add(&self, call: &mut Call, draft: &Draft, former: &Former) -> usize {
         let made;
         let [head, stored, tail] = match msgpack::around_number(&former.raw) {
             Some(parts) => parts,
@@ -93,7 +84,7 @@ impl Target<'_> {
             _ => stored.to_vec(),
         };
         let side = Sidecar::of_former(former).map(|side| side.write());
-        self.beside(call, &field_of(&key_of(draft, former)));
+        self.add_job(call, &field_of(&key_of(draft, former)));
         call.arg("is_trashed", flag(former.shelf == Shelf::Trash))
             .arg("is_malformed", flag(former.malformed.is_some()))
             .arg("head", head)

@@ -3,5 +3,4 @@
 pub(super) mod change;
 pub(super) mod load;
 pub(super) mod post;
-pub(super) mod predicted;
 pub(super) mod scripts;

@@ -1,20 +1,29 @@
 //! Posting: many jobs in few exchanges.
 
-use std::iter::repeat_with;
+use std::{
+    iter::repeat_with,
+    sync::atomic::{AtomicI64, Ordering},
+};
 
 use chrono::{DateTime, Utc};
 use redis::cmd;
+use serde::Serialize;
 
 use super::{
-    change::{Target, life},
-    predicted,
-    scripts::{Call, DOING, Reply, Script},
+    change::life,
+    scripts::{Call, Reply, Script},
 };
 use crate::{
     board::{
         BoardError, Detail, Posted, Result,
-        net::failure::{not_done, perhaps_posted},
-        redis::link::{Client, Failure, problem::Cause},
+        net::{
+            cause::ServerCause,
+            failure::{perhaps_posted, refuse_rest},
+        },
+        redis::{
+            Redis,
+            link::{Client, Failure, WRITE},
+        },
         wire::{msgpack, posting::Limit, sidecar::text_of},
     },
     job::{Claimant, Draft, Fence, JobKey},
@@ -23,15 +32,15 @@ use crate::{
 /// Maximum jobs and bytes of a call.
 const BATCH: (usize, usize) = (1000, 1 << 20);
 
-impl Target<'_> {
-    pub(crate) async fn post(
-        self,
+impl Redis {
+    pub(crate) async fn post_jobs(
+        &self,
         drafts: &[Draft],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>> {
         let formers: Option<Vec<_>> = drafts.iter().map(Draft::with_former).collect();
         if let Some(formers) = formers.filter(|formers| !formers.is_empty()) {
-            return self.load(&formers, claimant).await;
+            return self.load_jobs(&formers, claimant).await;
         }
         let now = Utc::now();
         let mut postings: Vec<_> = drafts
@@ -44,13 +53,10 @@ impl Target<'_> {
             let count = batch(rest.iter().map(Vec::len));
             let some = &drafts[answers.len()..][..count];
             let call = self.post_call(some, &mut rest[..count], claimant, now);
-            match call.run(self.client, DOING).await {
+            match call.run(&self.client).await {
                 Ok(replies) => answers.extend(self.posted(some, replies, claimant)),
-                Err(Failure::NotSent(error)) if answers.is_empty() => return Err(error),
                 Err(Failure::NotSent(error)) => {
-                    let missing = drafts.len() - answers.len();
-                    let refused = (0..missing).map(|_| Err(not_done(self.client.name(), &error)));
-                    answers.extend(refused);
+                    refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
                 }
                 Err(Failure::Lost(error)) => {
                     answers.extend(self.look_up(some, claimant, &error).await);
@@ -61,7 +67,7 @@ impl Target<'_> {
     }
 
     fn post_call(
-        self,
+        &self,
         drafts: &[Draft],
         postings: &mut [Vec<u8>],
         claimant: Option<&Claimant>,
@@ -81,11 +87,11 @@ impl Target<'_> {
         if are_new {
             let (mut end, mut message) = (String::new(), Vec::new());
             if let Some(last) = self.predicted.last() {
-                predicted::complete(postings, last);
+                complete(postings, last);
                 end = last
                     .saturating_add_unsigned(drafts.len() as u64)
                     .to_string();
-                message = predicted::message(drafts, &fields, &text_of(now), last);
+                message = announcement(drafts, &fields, &text_of(now), last);
             }
             call.arg("foreseen", end).arg("message", message);
         } else {
@@ -95,7 +101,7 @@ impl Target<'_> {
             if are_new {
                 call.job().arg("field", field);
             } else {
-                self.beside(&mut call, field.as_bytes());
+                self.add_job(&mut call, field.as_bytes());
             }
             call.arg("posting", std::mem::take(posting));
         }
@@ -104,7 +110,7 @@ impl Target<'_> {
 
     /// Adds the owner of the new jobs; an empty name leaves them unclaimed.
     pub(super) fn add_claimant(
-        self,
+        &self,
         call: &mut Call,
         claimant: Option<&Claimant>,
         now: DateTime<Utc>,
@@ -120,7 +126,7 @@ impl Target<'_> {
     }
 
     fn posted(
-        self,
+        &self,
         drafts: &[Draft],
         replies: Vec<Reply>,
         claimant: Option<&Claimant>,
@@ -130,16 +136,16 @@ impl Target<'_> {
             [all] if all.word == "all" => drafts
                 .iter()
                 .zip(number(all)..=i64::MAX)
-                .map(|(draft, sequence)| Ok(posted(draft, sequence, None)))
+                .map(|(draft, sequence)| Ok(unclaimed(draft, sequence)))
                 .collect(),
             _ => drafts
                 .iter()
                 .zip(replies.into_iter().map(Some).chain(repeat_with(|| None)))
                 .map(|(draft, reply)| match reply {
-                    Some(reply) => one_posted(self.client, draft, reply, claimant),
+                    Some(reply) => one_posted(&self.client, key(draft), reply, claimant),
                     // No script of ours replies like this.
                     None => {
-                        let error = self.client.error(DOING, Cause::Strange);
+                        let error = self.client.error(WRITE, ServerCause::UnexpectedReply);
                         Err(perhaps_posted(self.client.name(), draft, &error))
                     }
                 })
@@ -152,7 +158,7 @@ impl Target<'_> {
 
     /// Looks up jobs whose post got no reply, unless a claim came with the post and would stay unknown.
     async fn look_up(
-        self,
+        &self,
         drafts: &[Draft],
         claimant: Option<&Claimant>,
         error: &BoardError,
@@ -165,7 +171,7 @@ impl Target<'_> {
         }
         let found: Vec<Option<Vec<u8>>> = self
             .client
-            .ask(DOING, &command)
+            .ask(WRITE, &command)
             .await
             .unwrap_or_else(|_| vec![None; drafts.len()]);
         drafts
@@ -177,7 +183,7 @@ impl Target<'_> {
                 match read.and_then(|posting| posting.sequence) {
                     // A job with a chosen uuid may have been there before.
                     Some(sequence) if !draft.chosen && claimant.is_none() => {
-                        Ok(posted(draft, sequence, None))
+                        Ok(unclaimed(draft, sequence))
                     }
                     _ => Err(perhaps_posted(self.client.name(), draft, error)),
                 }
@@ -186,23 +192,30 @@ impl Target<'_> {
     }
 }
 
-fn one_posted(
+pub(super) fn one_posted(
     client: &Client,
-    draft: &Draft,
+    key: JobKey,
     reply: Reply,
     claimant: Option<&Claimant>,
 ) -> Result<Posted> {
-    let reply = reply.done(client, &JobKey::new(draft.uuid.to_string()), None)?;
-    let fence = claimant.map(|_| Fence(reply.text(1)));
-    Ok(posted(draft, number(&reply), fence))
+    let reply = reply.done(client, &key, None)?;
+    Ok(Posted {
+        key,
+        sequence: number(&reply),
+        fence: claimant.map(|_| Fence(reply.text(1))),
+    })
 }
 
-fn posted(draft: &Draft, sequence: i64, fence: Option<Fence>) -> Posted {
+fn unclaimed(draft: &Draft, sequence: i64) -> Posted {
     Posted {
-        key: JobKey::new(draft.uuid.to_string()),
+        key: key(draft),
         sequence,
-        fence,
+        fence: None,
     }
+}
+
+fn key(draft: &Draft) -> JobKey {
+    JobKey::new(draft.uuid.to_string())
 }
 
 fn number(reply: &Reply) -> i64 {
@@ -219,4 +232,63 @@ fn batch(sizes: impl Iterator<Item = usize>) -> usize {
             is_first || bytes <= BATCH.1
         })
         .count()
+}
+
+/// The next job numbers, which are right unless another client posts meanwhile.
+///
+/// A script then has nothing to assemble, which is its slowest part. It checks the numbers, and corrects the data if
+/// they are wrong.
+#[derive(Debug, Default)]
+pub(crate) struct PredictedNumbers {
+    /// Zero if unknown.
+    last: AtomicI64,
+}
+
+impl PredictedNumbers {
+    /// Returns the last assigned number, if known.
+    pub(crate) fn last(&self) -> Option<i64> {
+        Some(self.last.load(Ordering::Relaxed)).filter(|last| *last > 0)
+    }
+
+    /// Records the last number; `None` if uncertain.
+    pub(crate) fn note(&self, last: Option<i64>) {
+        self.last.store(last.unwrap_or_default(), Ordering::Relaxed);
+    }
+}
+
+fn complete(postings: &mut [Vec<u8>], last: i64) {
+    for (number, posting) in (last + 1..).zip(postings) {
+        posting.extend(msgpack::sequence(number.unsigned_abs()));
+    }
+}
+
+/// Builds the message that announces the posts under the predicted numbers.
+fn announcement(drafts: &[Draft], fields: &[String], time: &str, last: i64) -> Vec<u8> {
+    let events: Vec<_> = drafts
+        .iter()
+        .zip(fields)
+        .zip(last + 1..)
+        .map(|((draft, field), sequence)| PostedMessage {
+            event: "posted",
+            time,
+            field,
+            uuid: field,
+            name: &draft.name,
+            priority: draft.priority.name(),
+            sequence,
+        })
+        .collect();
+    msgpack::message(&events)
+}
+
+/// A post event in the scripts' format.
+#[derive(Serialize)]
+struct PostedMessage<'a> {
+    event: &'static str,
+    time: &'a str,
+    field: &'a str,
+    uuid: &'a str,
+    name: &'a str,
+    priority: &'static str,
+    sequence: i64,
 }

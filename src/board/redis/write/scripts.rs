@@ -7,14 +7,11 @@ use redis::{Pipeline, Script as Hashed, Value, cmd};
 use crate::{
     board::{
         BoardError,
-        redis::link::{Client, Failure},
+        redis::link::{Client, CommandReply, Failure, WRITE},
         wire::sidecar::Sidecar,
     },
     job::{JobKey, Owner},
 };
-
-/// For error messages.
-pub(crate) const DOING: &str = "write to";
 
 /// The beginning of every script that changes jobs.
 const PRELUDE: &str = include_str!("scripts/prelude.lua");
@@ -142,17 +139,13 @@ impl Call {
     }
 
     /// A server without the script gets its source; its error guarantees that nothing ran before.
-    pub(crate) async fn run(
-        &self,
-        client: &Client,
-        doing: &'static str,
-    ) -> Result<Vec<Reply>, Failure> {
+    pub(crate) async fn run(&self, client: &Client) -> Result<Vec<Reply>, Failure> {
         if self.jobs == 0 {
             return Ok(Vec::new());
         }
-        let mut answer = self.send(client, doing, "EVALSHA", self.hash()).await?;
+        let mut answer = self.send(client, "EVALSHA", self.hash()).await?;
         if matches!(&answer, Err(error) if error.code() == "NOSCRIPT") {
-            answer = self.send(client, doing, "EVAL", &self.code()).await?;
+            answer = self.send(client, "EVAL", &self.code()).await?;
         }
         let answer = answer.map_err(|error| {
             // A script reads its first key first.
@@ -161,11 +154,11 @@ impl Call {
                 .values
                 .first()
                 .map(|key| String::from_utf8_lossy(key));
-            Failure::NotSent(client.refusal_of(doing, &error, &key.unwrap_or_default()))
+            Failure::NotSent(client.refusal(WRITE, &error, key.as_deref()))
         })?;
         Reply::all(answer).ok_or_else(|| {
             Failure::Lost(BoardError::Failed {
-                doing,
+                doing: WRITE,
                 board: client.name().to_owned(),
                 source: "the script returned an unexpected reply".into(),
             })
@@ -175,18 +168,17 @@ impl Call {
     async fn send(
         &self,
         client: &Client,
-        doing: &'static str,
         how: &str,
-        what: &str,
-    ) -> Result<Result<Value, redis::ServerError>, Failure> {
+        script: &str,
+    ) -> Result<CommandReply, Failure> {
         let mut command = cmd(how);
-        command.arg(what).arg(self.keys.values.len());
+        command.arg(script).arg(self.keys.values.len());
         for part in self.keys.values.iter().chain(&self.args.values) {
             command.arg(part.as_slice());
         }
         let mut commands = Pipeline::with_capacity(1);
         commands.add_command(command);
-        let mut answers = client.ask_all(doing, &commands).await?;
+        let mut answers = client.exchange(WRITE, &commands).await?;
         Ok(answers.pop().unwrap_or(Ok(Value::Nil)))
     }
 }
@@ -262,7 +254,7 @@ impl Reply {
             ("unreadable", _) => BoardError::Unfit {
                 problem: Sidecar::problem(self.fact(0)),
             },
-            ("failed", _) => client.said(DOING, &self.text(0)),
+            ("failed", _) => client.refusal_in_script(WRITE, &self.text(0)),
             _ => BoardError::Changed,
         })
     }

@@ -6,14 +6,17 @@ use tokio::time;
 use zookeeper_client::{Connector, Error};
 
 use super::{
-    Client, PATIENCE,
-    probe::examine,
-    problem::{Cause, Problem, of_all},
-    session::Session,
-    tls::Tls,
+    Client, PATIENCE, probe::examine, problem::most_informative, session::Session, tls::Tls,
 };
 use crate::{
-    board::{BoardError, net::connect::Deadline, url::Server},
+    board::{
+        BoardError,
+        net::{
+            cause::{ServerCause, ServerProblem},
+            connect::Deadline,
+        },
+        url::Server,
+    },
     secret::Secret,
 };
 
@@ -34,7 +37,7 @@ impl Client {
         tls: Option<&Tls>,
         asked: Option<Duration>,
         deadline: Deadline,
-    ) -> Result<Session, Problem> {
+    ) -> Result<Session, ServerProblem> {
         let (well, mut problems) = examine(&self.url.servers, tls, deadline).await;
         if !well.is_empty() {
             let attempt = async {
@@ -45,13 +48,16 @@ impl Client {
             };
             let cause = match time::timeout_at(deadline.at, attempt).await {
                 Ok(Ok(session)) => return Ok(session),
-                Ok(Err(Error::AuthFailed)) => Cause::NoEntry,
-                Ok(Err(_)) | Err(_) => Cause::NoSession,
+                Ok(Err(Error::AuthFailed)) => ServerCause::AccessDenied,
+                Ok(Err(_)) | Err(_) => ServerCause::NoSession,
             };
-            problems.extend(well.iter().map(|one| Problem::new(one, cause.clone())));
+            problems.extend(
+                well.iter()
+                    .map(|one| ServerProblem::new(one, cause.clone())),
+            );
         }
-        let all = of_all(problems);
-        Err(all.unwrap_or_else(|| self.problem(Cause::Closed)))
+        let all = most_informative(problems);
+        Err(all.unwrap_or_else(|| self.problem(ServerCause::SessionRefused)))
     }
 
     /// Moves the session to another connection, which is dropped immediately: pending requests get no reply.
@@ -126,8 +132,8 @@ impl Client {
 /// Also tries the detour once the direct way fails or takes too long. `None` if no server explains the failure.
 pub(super) async fn first_of(
     straight: impl Future<Output = Result<Session, Error>>,
-    detour: impl Future<Output = Result<Session, Problem>>,
-) -> Result<Option<Session>, Problem> {
+    detour: impl Future<Output = Result<Session, ServerProblem>>,
+) -> Result<Option<Session>, ServerProblem> {
     let mut straight = pin!(straight);
     let mut detour = pin!(detour);
     let head_start = time::timeout(HEAD_START, &mut straight).await;

@@ -8,14 +8,11 @@ use tokio::{
     time::{self, Instant},
 };
 
-use super::{
-    problem::{Cause, Problem},
-    tls::Tls,
-};
+use super::tls::Tls;
 use crate::board::{
     net::{
+        cause::{ServerCause, ServerProblem},
         connect::{Deadline, connect},
-        problem::Obstacle,
         tls::is_spoken,
     },
     url::Server,
@@ -31,7 +28,7 @@ pub(crate) async fn examine(
     servers: &[Server],
     tls: Option<&Tls>,
     deadline: Deadline,
-) -> (Vec<Server>, Vec<Problem>) {
+) -> (Vec<Server>, Vec<ServerProblem>) {
     let probes = servers.iter().enumerate();
     let mut probes: FuturesUnordered<_> = probes
         .map(|(place, server)| async move { (place, server, probe(server, tls, deadline).await) })
@@ -57,15 +54,15 @@ pub(crate) async fn probe(
     server: &Server,
     tls: Option<&Tls>,
     deadline: Deadline,
-) -> Result<(), Problem> {
+) -> Result<(), ServerProblem> {
     let late = |limit| match tls {
-        Some(_) => Problem::new(server, Obstacle::SilentInTls(limit)),
-        None => Problem::new(server, Obstacle::Silent(limit)),
+        Some(_) => ServerProblem::new(server, ServerCause::SilentInTls(limit)),
+        None => ServerProblem::new(server, ServerCause::Silent(limit)),
     };
     deadline.bound(late, ask(server, tls, deadline)).await
 }
 
-async fn ask(server: &Server, tls: Option<&Tls>, deadline: Deadline) -> Result<(), Problem> {
+async fn ask(server: &Server, tls: Option<&Tls>, deadline: Deadline) -> Result<(), ServerProblem> {
     let stream = connect(server, deadline).await?;
     let answer = match tls {
         None => converse(stream).await,
@@ -75,15 +72,18 @@ async fn ask(server: &Server, tls: Option<&Tls>, deadline: Deadline) -> Result<(
         Ok(answer) => answer,
         Err(error) => {
             let alert = tls.and_then(|tls| tls.alert(&error));
-            return Err(Problem::new(server, alert.unwrap_or(Obstacle::BrokenOff)));
+            return Err(ServerProblem::new(
+                server,
+                alert.unwrap_or(ServerCause::ConnectionLost),
+            ));
         }
     };
     let known = understand(&answer);
     if known.is_err() && tls.is_none() && is_spoken(connect(server, deadline).await?, server).await
     {
-        return Err(Problem::new(server, Obstacle::WantsTls));
+        return Err(ServerProblem::new(server, ServerCause::RequiresTls));
     }
-    known.map_err(|cause| Problem::new(server, cause))
+    known.map_err(|cause| ServerProblem::new(server, cause))
 }
 
 /// Other protocols wait for the end of a line; send one after ZooKeeper's time to reply.
@@ -132,20 +132,20 @@ fn request() -> Vec<u8> {
     bytes
 }
 
-fn understand(answer: &[u8]) -> Result<(), Cause> {
+fn understand(answer: &[u8]) -> Result<(), ServerCause> {
     if answer.is_empty() {
-        return Err(Cause::Closed);
+        return Err(ServerCause::SessionRefused);
     }
     let number = |at: usize| {
         let bytes = answer.get(at..at + 4)?.try_into().ok()?;
         Some(i32::from_be_bytes(bytes))
     };
     let (Some(length), Some(version), Some(timeout)) = (number(0), number(4), number(8)) else {
-        return Err(Cause::NotZooKeeper);
+        return Err(ServerCause::NotZooKeeper);
     };
     let is_session = (36..=37).contains(&length) && version == 0 && timeout > 0;
     match is_session && number(20) == Some(PASSWORD) {
         true => Ok(()),
-        false => Err(Cause::NotZooKeeper),
+        false => Err(ServerCause::NotZooKeeper),
     }
 }

@@ -7,11 +7,13 @@ use zookeeper_client::{
     Acls, CreateMode, Error, MultiWriteError, SessionId, SessionInfo, SessionState, StateWatcher,
 };
 
-use super::problem::{Cause, Problem};
 use crate::{
     board::{
         BoardError,
-        net::{failure::Failure, problem::Obstacle},
+        net::{
+            cause::{ServerCause, ServerProblem},
+            failure::Failure,
+        },
     },
     suggest::Hint,
 };
@@ -98,16 +100,16 @@ impl Session {
     ) -> Result<Result<T, E>, Failure> {
         let limit = self.about.op_timeout;
         let Ok(answer) = time::timeout(limit, operation).await else {
-            return Err(Failure::Lost(self.error(doing, Obstacle::Silent(limit))));
+            return Err(Failure::Lost(self.error(doing, ServerCause::Silent(limit))));
         };
         let Err(refusal) = answer else {
             return Ok(answer);
         };
         match refusal.cause() {
             // The loss may precede or follow the server's read of the request.
-            Error::ConnectionLoss | Error::Custom(_) => {
-                Err(Failure::Lost(self.error(doing, Obstacle::BrokenOff)))
-            }
+            Error::ConnectionLoss | Error::Custom(_) => Err(Failure::Lost(
+                self.error(doing, ServerCause::ConnectionLost),
+            )),
             Error::UnmarshalError { .. } | Error::UnexpectedError(_) | Error::Timeout => {
                 Err(Failure::Lost(self.refusal(doing, refusal.cause())))
             }
@@ -130,17 +132,17 @@ impl Session {
     pub(crate) fn refusal(&self, doing: &'static str, error: &Error) -> BoardError {
         let cause = match error {
             Error::NoAuth => self.forbidden(doing),
-            Error::InvalidAcl => Cause::Nobody,
-            Error::AuthFailed => Cause::NoEntry,
+            Error::InvalidAcl => ServerCause::UnknownCreator,
+            Error::AuthFailed => ServerCause::AccessDenied,
             Error::SessionExpired | Error::SessionMoved | Error::ClientClosed => {
-                Cause::SessionEnded
+                ServerCause::SessionEnded
             }
-            Error::Throttled => Cause::Throttled,
-            Error::NotReadOnly => Cause::ReadOnly,
-            Error::QuotaExceeded => Cause::Quota,
-            Error::Unimplemented => Cause::Old,
-            Error::ConnectionLoss | Error::Custom(_) => Obstacle::BrokenOff.into(),
-            error => Cause::Said(error.to_string()),
+            Error::Throttled => ServerCause::Throttled,
+            Error::NotReadOnly => ServerCause::ReadOnly,
+            Error::QuotaExceeded => ServerCause::Quota,
+            Error::Unimplemented => ServerCause::OLD_ZOOKEEPER,
+            Error::ConnectionLoss | Error::Custom(_) => ServerCause::ConnectionLost,
+            error => ServerCause::Message(error.to_string()),
         };
         self.error(doing, cause)
     }
@@ -213,7 +215,7 @@ impl Session {
         let _ = time::timeout(patience, ended).await;
     }
 
-    fn forbidden(&self, doing: &'static str) -> Cause {
+    fn forbidden(&self, doing: &'static str) -> ServerCause {
         let (user, hint) = match &self.about.user {
             Some(user) => (
                 format!("the user {user}"),
@@ -224,7 +226,7 @@ impl Session {
                 ": the board URL names no user",
             ),
         };
-        Cause::Forbidden {
+        ServerCause::ForbiddenNodes {
             user,
             doing,
             path: self.about.path.clone(),
@@ -232,8 +234,8 @@ impl Session {
         }
     }
 
-    fn error(&self, doing: &'static str, cause: impl Into<Cause>) -> BoardError {
-        Problem::new(&self.about.servers, cause).into_error(doing, &self.about.board)
+    fn error(&self, doing: &'static str, cause: ServerCause) -> BoardError {
+        ServerProblem::new(&self.about.servers, cause).into_error(doing, &self.about.board)
     }
 }
 

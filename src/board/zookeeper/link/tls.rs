@@ -15,9 +15,11 @@ use tokio_rustls::{
 };
 use zookeeper_client::TlsOptions;
 
-use super::problem::{Cause, Problem};
 use crate::board::{
-    net::{problem::Obstacle, tls},
+    net::{
+        cause::{ServerCause, ServerProblem},
+        tls,
+    },
     url::{Identity, Server, TlsFiles},
 };
 
@@ -29,11 +31,12 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    pub(crate) fn load(files: &TlsFiles, servers: &[Server]) -> Result<Self, Problem> {
+    pub(crate) fn load(files: &TlsFiles, servers: &[Server]) -> Result<Self, ServerProblem> {
         set_provider();
         for server in servers {
             // The client would panic.
-            tls::name(server).map_err(|_| Problem::new(server, Cause::NoName))?;
+            tls::name(server)
+                .map_err(|_| ServerProblem::new(server, ServerCause::UncertifiableName))?;
         }
         let whom = servers.first().map(Server::to_string).unwrap_or_default();
         let config = tls::config(files, whom)?;
@@ -60,12 +63,12 @@ impl Tls {
         &self,
         stream: TcpStream,
         server: &Server,
-    ) -> Result<TlsStream<TcpStream>, Problem> {
+    ) -> Result<TlsStream<TcpStream>, ServerProblem> {
         tls::secure(stream, server, Arc::clone(&self.config)).await
     }
 
     /// Returns the TLS problem of a connection; `None` if TLS did not cause the error.
-    pub(crate) fn alert(&self, error: &io::Error) -> Option<Obstacle> {
+    pub(crate) fn alert(&self, error: &io::Error) -> Option<ServerCause> {
         tls::objection(error, self.certificate.is_some())
     }
 }
@@ -78,7 +81,7 @@ fn set_provider() {
     });
 }
 
-fn read_identity(files: &Identity) -> Result<(String, String), Problem> {
+fn read_identity(files: &Identity) -> Result<(String, String), ServerProblem> {
     Ok((read(&files.cert)?, read(&files.key)?))
 }
 
@@ -95,7 +98,7 @@ fn system_authorities() -> String {
     pem
 }
 
-fn read(path: &Path) -> Result<String, Problem> {
+fn read(path: &Path) -> Result<String, ServerProblem> {
     let text = String::from_utf8(tls::read(path)?);
     text.map_err(|_| tls::unusable(path, "the file is not in PEM format"))
 }

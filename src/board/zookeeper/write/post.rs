@@ -6,7 +6,7 @@ use super::{claim::mode, numbered::side_of};
 use crate::{
     board::{
         BoardError, JobRef, Posted, Result,
-        net::failure::{Failure, not_done, perhaps_posted},
+        net::failure::{Failure, perhaps_posted, refuse_rest},
         wire::json,
         zookeeper::{
             TRIES,
@@ -78,10 +78,8 @@ impl BoardSession<'_> {
                 Err(Failure::NotSent(error @ BoardError::TrashTaken { .. })) => {
                     answers.push(Err(error))
                 }
-                Err(Failure::NotSent(error)) if answers.is_empty() => return Err(error),
                 Err(Failure::NotSent(error)) => {
-                    let missing = drafts.len() - answers.len();
-                    answers.extend((0..missing).map(|_| Err(not_done(self.client.name(), &error))));
+                    refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
                 }
                 Err(Failure::Lost(error)) => {
                     answers.extend(self.look_up(batch, claimant, &error).await);

@@ -8,7 +8,7 @@ use super::marker::Mark;
 use crate::{
     board::{
         BoardError, Result, Settled,
-        net::failure::not_done,
+        net::failure::refuse_rest,
         rules::permit_settlement,
         wire::past::PastJob,
         zookeeper::{
@@ -29,13 +29,9 @@ impl BoardSession<'_> {
             let keys: Vec<_> = settlements.iter().map(|one| one.key.clone()).collect();
             let found = match self.records(Shelf::Board, &keys).await {
                 Ok(found) => found,
-                Err(error) if answers.is_empty() => return Err(error),
                 Err(error) => {
-                    answers.extend(
-                        settlements
-                            .iter()
-                            .map(|_| Err(not_done(self.client.name(), &error))),
-                    );
+                    let count = answers.len() + settlements.len();
+                    refuse_rest(&mut answers, count, self.client.name(), error)?;
                     continue;
                 }
             };

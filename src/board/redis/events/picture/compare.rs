@@ -12,9 +12,9 @@ use crate::{
 };
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Place<K> {
-    pub(crate) board: Option<K>,
-    pub(crate) trash: Option<K>,
+pub(crate) struct JobPlaces {
+    pub(crate) board: Option<Known>,
+    pub(crate) trash: Option<Known>,
 }
 
 /// Known facts of a change besides the job's later state.
@@ -35,8 +35,8 @@ impl Traces {
 /// Compares a cached job with a later read, and returns the events in their necessary order.
 pub(super) fn compare(
     key: &JobKey,
-    before: Place<&Known>,
-    after: Place<&Known>,
+    before: &JobPlaces,
+    after: &JobPlaces,
     traces: Traces,
     at: Instant,
 ) -> Vec<Event> {
@@ -48,13 +48,14 @@ pub(super) fn compare(
         events: Vec::new(),
         is_more: false,
     };
-    let is_same = |one: Option<&Known>, other: Option<&Known>| match (one, other) {
+    let is_same = |one: &Option<Known>, other: &Option<Known>| match (one, other) {
         (Some(one), Some(other)) => one.is_same_job(other),
         _ => false,
     };
-    let was_trashed = is_same(before.board, after.trash) && !is_same(before.trash, after.trash);
-    let was_restored = is_same(before.trash, after.board) && !is_same(before.trash, after.trash);
-    match (before.board, after.board) {
+    let was_trashed = is_same(&before.board, &after.trash) && !is_same(&before.trash, &after.trash);
+    let was_restored =
+        is_same(&before.trash, &after.board) && !is_same(&before.trash, &after.trash);
+    match (&before.board, &after.board) {
         (Some(known), Some(seen)) if known.is_same_job(seen) => story.go_on(known, seen),
         (known, seen) => {
             if let Some(known) = known {
@@ -73,16 +74,16 @@ pub(super) fn compare(
             }
         }
     }
-    if let Some(known) = before.trash
-        && !is_same(before.trash, after.trash)
+    if let Some(known) = &before.trash
+        && !is_same(&before.trash, &after.trash)
         && !was_restored
         // A trashed namesake replaces it, which is no purge.
         && after.trash.is_none()
     {
         story.step(EventKind::Purged, known, None);
     }
-    if let Some(seen) = after.trash
-        && !is_same(before.trash, after.trash)
+    if let Some(seen) = &after.trash
+        && !is_same(&before.trash, &after.trash)
         && !was_trashed
     {
         story.came_and_went(seen);

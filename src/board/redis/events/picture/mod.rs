@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use tokio::time::Instant;
 
 use self::compare::compare;
-pub(crate) use self::compare::{Place, Traces};
+pub(crate) use self::compare::{JobPlaces, Traces};
 use crate::{
     board::{
         Event, EventKind,
@@ -24,14 +24,14 @@ use crate::{
 };
 
 #[derive(Debug, Default)]
-pub(super) struct Picture {
+pub(super) struct BoardPicture {
     board: HashMap<JobKey, Known>,
     trash: HashMap<JobKey, Known>,
     /// The claims that expire, and when at the latest.
     deadlines: BTreeSet<(Instant, JobKey)>,
 }
 
-impl Picture {
+impl BoardPicture {
     pub(super) fn len(&self, shelf: Shelf) -> usize {
         self.shelf(shelf).map_or(0, HashMap::len)
     }
@@ -71,10 +71,7 @@ impl Picture {
 
     /// Stores a record without an event.
     pub(super) fn put(&mut self, shelf: Shelf, key: &JobKey, known: Known) {
-        let mut after = Place {
-            board: self.board.get(key).cloned(),
-            trash: self.trash.get(key).cloned(),
-        };
+        let mut after = self.places(key);
         match shelf {
             Shelf::Board => after.board = Some(known),
             Shelf::Trash => after.trash = Some(known),
@@ -86,24 +83,23 @@ impl Picture {
     pub(super) fn see(
         &mut self,
         key: &JobKey,
-        seen: Place<Known>,
+        seen: JobPlaces,
         traces: Traces,
         looked: Looked,
     ) -> Vec<Event> {
-        let before = Place {
-            board: self.board.get(key),
-            trash: self.trash.get(key),
-        };
-        let after = Place {
-            board: seen.board.as_ref(),
-            trash: seen.trash.as_ref(),
-        };
-        let events = compare(key, before, after, traces, looked.answered);
+        let events = compare(key, &self.places(key), &seen, traces, looked.answered);
         self.set(key, seen);
         events
     }
 
-    fn set(&mut self, key: &JobKey, place: Place<Known>) {
+    fn places(&self, key: &JobKey) -> JobPlaces {
+        JobPlaces {
+            board: self.board.get(key).cloned(),
+            trash: self.trash.get(key).cloned(),
+        }
+    }
+
+    fn set(&mut self, key: &JobKey, place: JobPlaces) {
         let deadline = |known: Option<&Known>| known.and_then(Known::deadline);
         let (before, after) = (
             deadline(self.board.get(key)),
@@ -132,10 +128,7 @@ impl Picture {
             return vec![event];
         };
         let key = subject.key.clone();
-        let mut place = Place {
-            board: self.board.get(&key).cloned(),
-            trash: self.trash.get(&key).cloned(),
-        };
+        let mut place = self.places(&key);
         let shelf = match event.kind {
             EventKind::Restored if place.board.is_none() => &place.trash,
             EventKind::Purged => &place.trash,
@@ -145,16 +138,16 @@ impl Picture {
         if let Some(known) = shelf {
             complete(subject, known);
         }
-        let mut told = Vec::new();
-        self.prove(&event, &mut place, &mut told);
+        let mut events = Vec::new();
+        self.prove(&event, &mut place, &mut events);
         follow(&event, &mut place);
         self.set(&key, place);
-        told.push(event);
-        told
+        events.push(event);
+        events
     }
 
     /// Adds the events that must have preceded this one.
-    fn prove(&self, event: &Event, place: &mut Place<Known>, told: &mut Vec<Event>) {
+    fn prove(&self, event: &Event, place: &mut JobPlaces, events: &mut Vec<Event>) {
         use EventKind::{
             Abandoned, Claimed, Consumed, Expired, Extended, Posted, Restored, Trashed,
         };
@@ -162,7 +155,7 @@ impl Picture {
             return;
         };
         let mut before = |kind, owner: Option<Owner>, fence: Option<Fence>| {
-            told.push(Event {
+            events.push(Event {
                 time: event.time,
                 subject: Some(subject.clone()),
                 owner,
@@ -172,7 +165,7 @@ impl Picture {
         };
         match event.kind {
             // The end of the earlier job can no longer be read.
-            Posted if place.board.is_some() => told.push(Event::resync()),
+            Posted if place.board.is_some() => events.push(Event::resync()),
             // The job is then unclaimed.
             Restored => {
                 let claim = place.board.as_mut().and_then(|known| known.claim.take());
@@ -223,7 +216,7 @@ fn complete(subject: &mut Subject, known: &Known) {
     }
 }
 
-fn follow(event: &Event, place: &mut Place<Known>) {
+fn follow(event: &Event, place: &mut JobPlaces) {
     let Some(subject) = &event.subject else {
         return;
     };

@@ -52,7 +52,7 @@ async fn loss_during_a_read_is_a_resync() {
     fill(&board, JOBS).await;
     let subscription = Subscription::open(&board).await.unwrap();
     let loss = subscription.listener.as_ref().unwrap().loss();
-    let mut watcher = Watcher::new(&board, subscription);
+    let mut watcher = RedisWatcher::new(&board, subscription);
     {
         let mut start = std::pin::pin!(watcher.start(None));
         until_within(&mut start, &server).await;

@@ -1,20 +1,24 @@
 //! Reads changed jobs and conductors, and all of them if the server does not push their names.
 
-use redis::{FromRedisValue, Pipeline, Value, from_redis_value};
+use redis::{FromRedisValue, Pipeline, Value, cmd, from_redis_value};
 use tokio::time::Instant;
 
-use super::Watcher;
+use super::RedisWatcher;
 use crate::{
     board::{
-        Board, BoardError, Event, Result,
+        Board, BoardError, Detail, Event, Result,
         known::{Known, Looked},
-        redis::events::{
-            DOING,
-            conductors::Presence,
-            observation,
-            picture::{Place, Traces},
-            recheck::Cause,
+        redis::{
+            events::{
+                DOING,
+                conductors::Presence,
+                picture::{JobPlaces, Traces},
+                recheck::Urgency,
+            },
+            keys::{Keys, field_of},
+            read::record::{Reading, Sidecars, read},
         },
+        wire::posting::Limit,
     },
     job::{JobKey, Shelf},
 };
@@ -22,22 +26,22 @@ use crate::{
 /// Maximum jobs per read: few enough to keep no server busy.
 const AT_ONCE: usize = 200;
 
-impl Watcher<'_> {
+impl RedisWatcher<'_> {
     pub(super) async fn look(&mut self) -> Result<()> {
         let (some, traces): (Vec<_>, Vec<_>) = self.recheck.take(AT_ONCE).into_iter().unzip();
         if some.is_empty() {
             return Ok(());
         }
         let asked = Instant::now();
-        let commands = observation::commands(&self.board.keys, &some);
+        let commands = commands_of(&self.board.keys, &some);
         let answers = self.ask(&commands).await?;
         let looked = Looked {
             asked,
             answered: Instant::now(),
         };
-        let places = observation::places(&some, answers, looked).ok_or_else(|| self.strange())?;
+        let places = places(&some, answers, looked).ok_or_else(|| self.strange())?;
         // Messages received with the reply may precede or follow it.
-        let told = self.drain()?;
+        let announced = self.drain()?;
         self.looks.spent(asked);
         // After a flush, missing jobs were not consumed.
         if self.has_lost {
@@ -45,8 +49,8 @@ impl Watcher<'_> {
         }
         let mut seen = Vec::new();
         for ((key, place), mut traces) in some.into_iter().zip(places).zip(traces) {
-            if told.contains(&key) {
-                self.recheck.add(key, Cause::Touched, traces);
+            if announced.contains(&key) {
+                self.recheck.add(key, Urgency::Touched, traces);
                 continue;
             }
             // Include messages that came with the reply.
@@ -56,7 +60,7 @@ impl Watcher<'_> {
         // Report new jobs in the order of their numbers.
         seen.sort_by_key(|(sequence, _)| *sequence);
         for (_, events) in seen {
-            self.tell(events);
+            self.report(events);
         }
         Ok(())
     }
@@ -64,7 +68,7 @@ impl Watcher<'_> {
     fn see(
         &mut self,
         key: &JobKey,
-        place: Place<Known>,
+        place: JobPlaces,
         mut traces: Traces,
         looked: Looked,
     ) -> Option<(Option<i64>, Vec<Event>)> {
@@ -103,7 +107,7 @@ impl Watcher<'_> {
                 Value::Int(0) => Presence::Gone,
                 _ => Presence::There,
             };
-            self.pending.extend(self.conductors.see(name, presence));
+            self.pending.extend(self.conductors.see(&name, presence));
         }
         Ok(())
     }
@@ -115,7 +119,7 @@ impl Watcher<'_> {
         self.survey().await?;
         for key in self.picture.keys(Shelf::Board) {
             self.recheck
-                .add(key.clone(), Cause::Noted, Traces::default());
+                .add(key.clone(), Urgency::Noted, Traces::default());
         }
         while !self.recheck.is_empty() && !self.has_lost {
             self.look().await?;
@@ -130,8 +134,8 @@ impl Watcher<'_> {
     /// Uses the subscribed connection, if any, so that the order of pushes and reply is known.
     pub(super) async fn ask(&self, commands: &Pipeline) -> Result<Vec<Value>> {
         match &self.listener {
-            Some(listener) => listener.ask_at_once(DOING, commands).await,
-            None => self.board.client.ask_at_once(DOING, commands).await,
+            Some(listener) => listener.at_once(DOING, commands).await,
+            None => self.board.client.at_once(DOING, commands).await,
         }
     }
 
@@ -147,5 +151,71 @@ impl Watcher<'_> {
             board: self.board.name().to_owned(),
             source: "the server sent an unexpected reply".into(),
         }
+    }
+}
+
+fn commands_of(keys: &Keys, jobs: &[JobKey]) -> Pipeline {
+    let fields: Vec<_> = jobs.iter().map(field_of).collect();
+    let mut commands = Pipeline::with_capacity(3 + jobs.len());
+    for hash in [keys.listings(), keys.trash()] {
+        let command = commands.cmd("HMGET").arg(hash);
+        for field in &fields {
+            command.arg(field.as_slice());
+        }
+    }
+    let beside: Vec<_> = fields.iter().map(|field| keys.beside(field)).collect();
+    let mut sidecars = cmd("MGET");
+    beside.iter().for_each(|names| names.add_to(&mut sidecars));
+    commands.add_command(sidecars);
+    for names in &beside {
+        commands.cmd("PTTL").arg(names.owner.as_slice());
+    }
+    commands
+}
+
+/// Decodes the replies for each job; `None` if invalid.
+fn places(jobs: &[JobKey], answers: Vec<Value>, looked: Looked) -> Option<Vec<JobPlaces>> {
+    let mut answers = answers.into_iter();
+    let mut list = || -> Option<std::vec::IntoIter<Option<Vec<u8>>>> {
+        let list: Vec<Option<Vec<u8>>> = from_redis_value(answers.next()?).ok()?;
+        Some(list.into_iter())
+    };
+    let (mut board, mut trash, mut beside) = (list()?, list()?, list()?);
+    let mut places = Vec::with_capacity(jobs.len());
+    for key in jobs {
+        let (posting, trashed) = (board.next()?, trash.next()?);
+        let (owner, last_modified, side) = (beside.next()?, beside.next()?, beside.next()?);
+        let left: i64 = from_redis_value(answers.next()?).ok()?;
+        let field = field_of(key);
+        let mut beside = Sidecars {
+            last_modified,
+            side,
+            ..Sidecars::default()
+        };
+        let known = |shelf: Shelf, posting: &[u8], beside: Sidecars| {
+            Known::of(&read(brief(shelf), &field, posting, beside), looked)
+        };
+        let trash = trashed.map(|posting| known(Shelf::Trash, &posting, beside.clone()));
+        // In the trash a job is never claimed.
+        beside.claim(owner, left);
+        places.push(JobPlaces {
+            board: posting.map(|posting| known(Shelf::Board, &posting, beside)),
+            trash,
+        });
+    }
+    Some(places)
+}
+
+pub(super) fn posted(key: &JobKey, posting: &[u8], looked: Looked) -> Known {
+    let alone = Sidecars::default();
+    let entry = read(brief(Shelf::Board), &field_of(key), posting, alone);
+    Known::of(&entry, looked)
+}
+
+fn brief(shelf: Shelf) -> Reading {
+    Reading {
+        shelf,
+        detail: Detail::Brief,
+        limit: Limit::USUAL,
     }
 }

@@ -12,16 +12,16 @@ use tokio::time::{self, Duration, Instant};
 use super::{
     DOING, Subscription,
     conductors::Conductors,
-    pace::{Pace, Round},
-    picture::{Picture, Traces},
-    recheck::{Cause, RecheckQueue},
-    survey::{Account, Numbers},
-    told::{self, Touched},
+    message::{self, Touched},
+    pace::{PollPace, ReadPace},
+    picture::{BoardPicture, Traces},
+    recheck::{RecheckQueue, Urgency},
+    survey::{AnnouncedNumbers, Numbers},
 };
 use crate::{
     board::{
         Event, EventKind, Result,
-        redis::{Redis, keys::Part, link::Listener},
+        redis::{Redis, keys::KeyPart, link::PushListener},
     },
     job::JobKey,
 };
@@ -33,41 +33,41 @@ const PENDING: usize = 100_000;
 const COURTESY: Duration = Duration::from_secs(1);
 
 /// `starting` begins it, `looking` reads records, and `surveying` compares whole hashes.
-pub(super) struct Watcher<'a> {
+pub(super) struct RedisWatcher<'a> {
     board: &'a Redis,
-    listener: Option<Listener>,
-    picture: Picture,
+    listener: Option<PushListener>,
+    picture: BoardPicture,
     recheck: RecheckQueue,
     conductors: Conductors,
     /// Since when the hashes may have changed.
     stale_since: Option<Instant>,
     numbers: Numbers,
-    account: Account,
+    account: AnnouncedNumbers,
     /// The last assigned number at the last comparison, and its time, until settled.
     to_settle: Option<(i64, Instant)>,
-    looks: Pace,
-    surveys: Pace,
+    looks: ReadPace,
+    surveys: ReadPace,
     /// Set for a server that does not report other clients' changes.
-    rounds: Option<Round>,
+    rounds: Option<PollPace>,
     has_lost: bool,
     pending: VecDeque<Event>,
 }
 
-impl<'a> Watcher<'a> {
+impl<'a> RedisWatcher<'a> {
     pub(super) fn new(board: &'a Redis, subscription: Subscription) -> Self {
         Self {
             board,
             listener: subscription.listener,
-            picture: Picture::default(),
+            picture: BoardPicture::default(),
             recheck: RecheckQueue::default(),
             conductors: Conductors::default(),
             stale_since: None,
             numbers: Numbers::default(),
-            account: Account::default(),
+            account: AnnouncedNumbers::default(),
             to_settle: None,
-            looks: Pace::new(),
-            surveys: Pace::new(),
-            rounds: (!subscription.is_tracking).then(Round::new),
+            looks: ReadPace::new(),
+            surveys: ReadPace::new(),
+            rounds: (!subscription.is_tracking).then(PollPace::new),
             has_lost: false,
             pending: VecDeque::new(),
         }
@@ -86,7 +86,7 @@ impl<'a> Watcher<'a> {
             }
             let now = Instant::now();
             for key in self.picture.due(now) {
-                self.recheck.add(key, Cause::Due, Traces::default());
+                self.recheck.add(key, Urgency::Due, Traces::default());
             }
             match self.work_at() {
                 Some(at) if at <= now => self.work(now).await?,
@@ -98,7 +98,7 @@ impl<'a> Watcher<'a> {
 
     fn work_at(&self) -> Option<Instant> {
         let look = self.has_touched().then(|| self.looks.next());
-        let round = self.rounds.map(Round::next);
+        let round = self.rounds.map(PollPace::next);
         [look, self.survey_at(), round, self.picture.next_deadline()]
             .into_iter()
             .flatten()
@@ -148,7 +148,7 @@ impl<'a> Watcher<'a> {
             if let Some((sequence, _)) = self.to_settle.take()
                 && self.account.settle(sequence, now)
             {
-                self.tell(vec![Event::resync()]);
+                self.report(vec![Event::resync()]);
             }
             if self.stale_since.is_some() {
                 self.survey().await?;
@@ -180,24 +180,24 @@ impl<'a> Watcher<'a> {
 
     /// Receives all pushed messages; returns the jobs that they name.
     fn drain(&mut self) -> Result<HashSet<JobKey>> {
-        let mut told = HashSet::new();
+        let mut announced = HashSet::new();
         while let Some(push) = self.pushed() {
             let before = self.pending.len();
             self.hear(Some(push))?;
             let events = self.pending.range(before..);
             let subjects = events.filter_map(|event| event.subject.as_ref());
-            told.extend(subjects.map(|subject| subject.key.clone()));
+            announced.extend(subjects.map(|subject| subject.key.clone()));
             if self.pending.len() > PENDING {
                 self.has_lost = true;
                 self.pending.clear();
                 break;
             }
         }
-        Ok(told)
+        Ok(announced)
     }
 
     fn hear(&mut self, push: Option<PushInfo>) -> Result<()> {
-        let broken = |listener: &Option<Listener>| match listener {
+        let broken = |listener: &Option<PushListener>| match listener {
             Some(listener) => Err(listener.broken(DOING)),
             None => Ok(()),
         };
@@ -207,11 +207,11 @@ impl<'a> Watcher<'a> {
         match push.kind {
             PushKind::Disconnection => return broken(&self.listener),
             PushKind::Message => {
-                for event in told::events(push.data.into_iter().nth(1)) {
+                for event in message::events(push.data.into_iter().nth(1)) {
                     self.follow(event);
                 }
             }
-            PushKind::Invalidate => match told::touched(&self.board.keys, push.data) {
+            PushKind::Invalidate => match message::touched(&self.board.keys, push.data) {
                 Touched::Everything => self.has_lost = true,
                 Touched::Parts(parts) => parts.into_iter().for_each(|part| self.touch(part)),
             },
@@ -225,7 +225,7 @@ impl<'a> Watcher<'a> {
             return;
         }
         if event.kind == EventKind::Posted {
-            self.numbers.tell();
+            self.numbers.note();
         }
         if let Some(subject) = &event.subject
             && matches!(event.kind, EventKind::Claimed | EventKind::Extended)
@@ -235,26 +235,27 @@ impl<'a> Watcher<'a> {
                 claim: false,
                 is_ours: true,
             };
-            self.recheck.add(subject.key.clone(), Cause::Noted, traces);
+            self.recheck
+                .add(subject.key.clone(), Urgency::Noted, traces);
         }
-        let told = self.picture.hear(event);
-        self.tell(told);
+        let announced = self.picture.hear(event);
+        self.report(announced);
     }
 
-    fn touch(&mut self, part: Part) {
+    fn touch(&mut self, part: KeyPart) {
         if let Some(key) = part.job() {
             let traces = Traces {
-                claim: matches!(part, Part::Owner(_)),
-                is_ours: matches!(part, Part::Sidecar(_)),
+                claim: matches!(part, KeyPart::Owner(_)),
+                is_ours: matches!(part, KeyPart::Sidecar(_)),
             };
-            self.recheck.add(key.clone(), Cause::Touched, traces);
+            self.recheck.add(key.clone(), Urgency::Touched, traces);
             return;
         }
         match part {
-            Part::Postings | Part::Trash => self.be_stale(),
-            Part::Sequence => self.numbers.touch(),
-            Part::Conductor(name) => self.conductors.touch(name),
-            Part::Owner(_) | Part::Modified(_) | Part::Sidecar(_) => {}
+            KeyPart::Postings | KeyPart::Trash => self.be_stale(),
+            KeyPart::Sequence => self.numbers.touch(),
+            KeyPart::Conductor(name) => self.conductors.touch(name),
+            KeyPart::Owner(_) | KeyPart::Modified(_) | KeyPart::Sidecar(_) => {}
         }
     }
 
@@ -262,14 +263,14 @@ impl<'a> Watcher<'a> {
         self.stale_since.get_or_insert_with(Instant::now);
     }
 
-    fn tell(&mut self, events: Vec<Event>) {
+    fn report(&mut self, events: Vec<Event>) {
         for event in events {
             // A job's post is announced before its other events, perhaps without its number.
             if let Some(sequence) = event.subject.as_ref().and_then(|it| it.sequence) {
-                self.account.tell(sequence);
+                self.account.note(sequence);
             }
-            let is_said = |last: &Event| last.kind == EventKind::Resync;
-            if event.kind != EventKind::Resync || !self.pending.back().is_some_and(is_said) {
+            let is_resync = |last: &Event| last.kind == EventKind::Resync;
+            if event.kind != EventKind::Resync || !self.pending.back().is_some_and(is_resync) {
                 self.pending.push_back(event);
             }
         }

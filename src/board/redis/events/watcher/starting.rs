@@ -6,7 +6,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use redis::PushKind;
 use tokio::time::Instant;
 
-use super::Watcher;
+use super::RedisWatcher;
 use crate::{
     board::{
         BoardError, Detail, Onlooker, Query, Result,
@@ -14,25 +14,22 @@ use crate::{
         redis::{
             events::{
                 conductors::Conductors,
-                picture::{Picture, Traces},
-                recheck::{Cause, RecheckQueue},
-                survey::{Account, Numbers},
+                picture::{BoardPicture, Traces},
+                recheck::{RecheckQueue, Urgency},
+                survey::{AnnouncedNumbers, Numbers},
             },
-            read::{
-                look::{entries, entries_wanted},
-                scan::{AHEAD, scanned},
-            },
+            read::scan::AHEAD,
         },
     },
     job::Shelf,
 };
 
-impl Watcher<'_> {
+impl RedisWatcher<'_> {
     /// Builds a picture of the board and shows it to an onlooker. After a loss the picture is incomplete.
     pub(crate) async fn start(&mut self, mut onlooker: Option<Onlooker<'_>>) -> Result<()> {
         self.forget()?;
         let before = self.counts().await?.sequence;
-        let mut picture = Picture::default();
+        let mut picture = BoardPicture::default();
         self.read(Shelf::Board, &mut picture, onlooker.as_mut())
             .await?;
         self.read(Shelf::Trash, &mut picture, None).await?;
@@ -41,7 +38,7 @@ impl Watcher<'_> {
         // Numbers never go back unless the board was deleted, which some servers do not report.
         self.has_lost |= sequence < before;
         self.picture = picture;
-        self.account = Account::at(sequence);
+        self.account = AnnouncedNumbers::at(sequence);
         Ok(())
     }
 
@@ -51,7 +48,7 @@ impl Watcher<'_> {
                 return self.hear(Some(push));
             }
         }
-        self.picture = Picture::default();
+        self.picture = BoardPicture::default();
         (self.recheck, self.conductors) = (RecheckQueue::default(), Conductors::default());
         (self.stale_since, self.to_settle) = (Some(Instant::now()), None);
         self.numbers = Numbers::default();
@@ -64,11 +61,10 @@ impl Watcher<'_> {
     async fn read(
         &mut self,
         shelf: Shelf,
-        picture: &mut Picture,
+        picture: &mut BoardPicture,
         onlooker: Option<&mut Onlooker<'_>>,
     ) -> Result<()> {
         let board = self.board;
-        let (client, keys) = (&board.client, &board.keys);
         let (detail, wants, mut sees) = match onlooker {
             Some(onlooker) => (
                 Detail::Whole,
@@ -78,12 +74,12 @@ impl Watcher<'_> {
             None => (Detail::Brief, None, None),
         };
         let query = Query::all(shelf, detail);
-        let pages = scanned(client, keys, shelf).map(move |page| async move {
+        let pages = board.scanned(shelf).map(move |page| async move {
             let asked = Instant::now();
             let page = match wants {
-                Some(wants) => entries_wanted(client, keys, query, page?, wants).await?,
+                Some(wants) => board.page_wanted(query, page?, wants).await?,
                 None => {
-                    let page = entries(client, keys, query, page?).await?;
+                    let page = board.page(query, page?).await?;
                     page.into_iter().map(|entry| (entry, true)).collect()
                 }
             };
@@ -116,7 +112,7 @@ impl Watcher<'_> {
     /// Takes pushed messages without applying them: they may predate the read, so their jobs are read again.
     fn skip(&mut self) -> Result<()> {
         for key in self.drain()? {
-            self.recheck.add(key, Cause::Noted, Traces::default());
+            self.recheck.add(key, Urgency::Noted, Traces::default());
         }
         self.pending.clear();
         Ok(())

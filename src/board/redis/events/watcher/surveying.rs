@@ -5,20 +5,20 @@ use std::collections::HashSet;
 use redis::{Pipeline, Value, from_redis_value};
 use tokio::time::Instant;
 
-use super::Watcher;
+use super::{RedisWatcher, looking::posted};
 use crate::{
     board::{
         BoardError, Result,
         known::Looked,
         redis::{
             events::{
-                DOING, observation,
-                picture::{Place, Traces},
-                recheck::Cause,
+                DOING,
+                picture::{JobPlaces, Traces},
+                recheck::Urgency,
                 survey::{Counts, missing},
             },
             keys::{field_of, key_of},
-            read::scan::{Scan, hash},
+            read::scan::Scan,
         },
     },
     job::{JobKey, Shelf},
@@ -30,9 +30,9 @@ const FEW: usize = 2000;
 type Names = Vec<Vec<u8>>;
 
 /// The fields of a hash, and the jobs announced before the reply.
-type Named = (Names, HashSet<JobKey>);
+type NamedFields = (Names, HashSet<JobKey>);
 
-impl Watcher<'_> {
+impl RedisWatcher<'_> {
     /// Finds the jobs that came or went, unless their claims were touched as well.
     pub(super) async fn survey(&mut self) -> Result<()> {
         let began = Instant::now();
@@ -44,7 +44,7 @@ impl Watcher<'_> {
             false => (self.counts().await?, None),
         };
         let before = self.lengths();
-        let told = self.drain()?;
+        let announced = self.drain()?;
         let after = self.lengths();
         // Numbers never go back, unless the board was deleted or the server lost data.
         self.has_lost |= self.account.is_beyond(counts.sequence);
@@ -53,30 +53,24 @@ impl Watcher<'_> {
         }
         let is_missing = self.account.lacks_some(counts.sequence);
         // Messages received with the reply may precede or follow it.
-        let differs = |count: usize, of: fn((usize, usize)) -> usize| {
-            count < of(before).min(of(after)) || count > of(before).max(of(after))
+        let differs = |count: usize, (one, other): (usize, usize)| {
+            count < one.min(other) || count > one.max(other)
         };
         let differ = [
-            (
-                Shelf::Board,
-                counts.jobs,
-                is_missing || differs(counts.jobs, |it| it.0),
-            ),
-            (
-                Shelf::Trash,
-                counts.trashed,
-                differs(counts.trashed, |it| it.1),
-            ),
+            is_missing || differs(counts.jobs, (before.0, after.0)),
+            differs(counts.trashed, (before.1, after.1)),
         ];
         if before != after {
             // Compare again once fewer messages arrive.
             self.be_stale();
         }
-        let is_whole = names.is_some() || differ.iter().any(|(_, _, differs)| *differs);
-        let mut named = names.map(|names| (names, told));
-        for (shelf, count, _) in differ.into_iter().filter(|(_, _, differs)| *differs) {
-            let named = named.take().filter(|_| shelf == Shelf::Board);
-            self.compare(shelf, count, named).await?;
+        let is_whole = names.is_some() || differ.contains(&true);
+        if differ[0] {
+            let named = names.map(|names| (names, announced));
+            self.compare(Shelf::Board, counts.jobs, named).await?;
+        }
+        if differ[1] {
+            self.compare(Shelf::Trash, counts.trashed, None).await?;
         }
         self.to_settle = Some((counts.sequence, Instant::now()));
         match is_whole {
@@ -91,95 +85,81 @@ impl Watcher<'_> {
         (length(Shelf::Board), length(Shelf::Trash))
     }
 
-    async fn compare(&mut self, shelf: Shelf, count: usize, named: Option<Named>) -> Result<()> {
-        let found = match count <= FEW {
-            true => self.find_by_names(shelf, named).await?,
-            false => Some(self.find_by_pages(shelf).await?),
-        };
-        let Some(found) = found.filter(|_| !self.has_lost) else {
-            return Ok(());
-        };
-        for key in missing(self.picture.keys(shelf), &found) {
-            self.recheck.add(key, Cause::Noted, Traces::default());
-        }
-        Ok(())
-    }
-
-    /// Finds new jobs by their names alone, and returns all present jobs; `None` if all known ones are present.
-    async fn find_by_names(
+    async fn compare(
         &mut self,
         shelf: Shelf,
-        named: Option<Named>,
-    ) -> Result<Option<HashSet<JobKey>>> {
-        let (names, mut told) = match named {
-            Some(named) => named,
-            None => match self.names(shelf).await {
-                // A client with the right to scan the board sees the same.
-                Err(BoardError::Denied { .. }) => {
-                    return self.find_by_pages(shelf).await.map(Some);
-                }
-                names => (names?, self.drain()?),
-            },
+        count: usize,
+        named: Option<NamedFields>,
+    ) -> Result<()> {
+        let named = match named {
+            None if count <= FEW => self.names(shelf).await?,
+            named => named,
         };
-        let keys: Vec<_> = names.iter().map(|field| key_of(field)).collect();
-        let is_known = |key: &JobKey| self.picture.has(shelf, key);
-        let (known, mut new): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_known);
-        let are_all_there = known.len() == self.picture.len(shelf);
-        new.retain(|key| !told.contains(key));
-        if !new.is_empty() && !self.has_lost {
-            told.extend(self.look_for(shelf, &new).await?);
+        let present = match named {
+            None => self.find_by_pages(shelf).await?,
+            Some((names, mut present)) => {
+                let keys: Vec<_> = names.iter().map(|field| key_of(field)).collect();
+                let new = keys.iter().filter(|key| !self.picture.has(shelf, key));
+                let new: Vec<_> = new.filter(|key| !present.contains(*key)).cloned().collect();
+                present.extend(keys);
+                if !new.is_empty() && !self.has_lost {
+                    present.extend(self.look_for(shelf, &new).await?);
+                }
+                present
+            }
+        };
+        if !self.has_lost {
+            for key in missing(self.picture.keys(shelf), &present) {
+                self.recheck.add(key, Urgency::Noted, Traces::default());
+            }
         }
-        if are_all_there {
-            return Ok(None);
-        }
-        told.extend(known.into_iter().chain(new));
-        Ok(Some(told))
+        Ok(())
     }
 
     /// Reads new jobs; returns those announced meanwhile.
     async fn look_for(&mut self, shelf: Shelf, new: &[JobKey]) -> Result<HashSet<JobKey>> {
         let mut commands = Pipeline::with_capacity(1);
-        let command = commands.cmd("HMGET").arg(hash(&self.board.keys, shelf));
+        let command = commands.cmd("HMGET").arg(self.board.keys.hash(shelf));
         for key in new {
             command.arg(field_of(key));
         }
         let asked = Instant::now();
         let postings: Vec<Option<Vec<u8>>> = self.ask_one(&commands).await?;
-        let told = self.drain()?;
+        let announced = self.drain()?;
         let answered = Instant::now();
         if !self.has_lost {
             for (key, posting) in new.iter().zip(postings) {
-                if let (Some(posting), false) = (posting, told.contains(key)) {
+                if let (Some(posting), false) = (posting, announced.contains(key)) {
                     self.find(shelf, key, &posting, Looked { asked, answered });
                 }
             }
         }
-        Ok(told)
+        Ok(announced)
     }
 
     /// Finds new jobs page by page, and returns all present jobs.
     async fn find_by_pages(&mut self, shelf: Shelf) -> Result<HashSet<JobKey>> {
-        let mut scan = Scan::of(&self.board.keys, shelf);
+        let mut scan = Scan::of(self.board.keys.hash(shelf));
         let mut found = HashSet::new();
         while let Some(command) = scan.command() {
             let asked = Instant::now();
             let mut commands = Pipeline::with_capacity(1);
             commands.add_command(command);
             let page = scan.page(self.ask_one(&commands).await?);
-            let told = self.drain()?;
+            let announced = self.drain()?;
             if self.has_lost {
                 break;
             }
             let answered = Instant::now();
             for (field, posting) in page {
                 let key = key_of(&field);
-                if !self.picture.has(shelf, &key) && !told.contains(&key) {
+                if !self.picture.has(shelf, &key) && !announced.contains(&key) {
                     self.find(shelf, &key, &posting, Looked { asked, answered });
                 }
                 found.insert(key);
             }
             // A job posted after the scan passed its page is not missing.
-            found.extend(told);
+            found.extend(announced);
         }
         Ok(found)
     }
@@ -187,15 +167,15 @@ impl Watcher<'_> {
     /// Records an unknown posting; a later read shows the rest.
     fn find(&mut self, shelf: Shelf, key: &JobKey, posting: &[u8], looked: Looked) {
         self.recheck
-            .add(key.clone(), Cause::Noted, Traces::default());
+            .add(key.clone(), Urgency::Noted, Traces::default());
         if shelf == Shelf::Board && !self.picture.has(Shelf::Trash, key) {
             // The job may be gone by then, but this proves that it existed.
-            let place = Place {
-                board: Some(observation::posted(key, posting, looked)),
+            let place = JobPlaces {
+                board: Some(posted(key, posting, looked)),
                 trash: None,
             };
-            let told = self.picture.see(key, place, Traces::default(), looked);
-            self.tell(told);
+            let announced = self.picture.see(key, place, Traces::default(), looked);
+            self.report(announced);
         }
     }
 
@@ -224,15 +204,19 @@ impl Watcher<'_> {
         let (client, keys) = (&self.board.client, &self.board.keys);
         for (answer, key) in answers.iter().zip([keys.listings(), keys.trash()]) {
             if let Value::ServerError(error) = answer {
-                return Err(client.refusal_of(DOING, error, key.as_ref()));
+                return Err(client.refusal(DOING, error, Some(&key)));
             }
         }
         Counts::read(answers).ok_or_else(|| self.strange())
     }
 
-    async fn names(&self, shelf: Shelf) -> Result<Names> {
+    /// Returns the jobs of a hash and those announced meanwhile; `None` without the right, which pages do not need.
+    async fn names(&mut self, shelf: Shelf) -> Result<Option<NamedFields>> {
         let mut commands = Pipeline::with_capacity(1);
-        commands.cmd("HKEYS").arg(hash(&self.board.keys, shelf));
-        self.ask_one(&commands).await
+        commands.cmd("HKEYS").arg(self.board.keys.hash(shelf));
+        match self.ask_one(&commands).await {
+            Err(BoardError::Denied { .. }) => Ok(None),
+            names => Ok(Some((names?, self.drain()?))),
+        }
     }
 }

@@ -100,12 +100,12 @@ async fn denied_command_is_reported() {
         .cmd("EVAL")
         .arg("return redis.call('GET', KEYS[1])");
     commands.arg(1).arg("taskflow:a");
-    let answers = client.ask_all("read", &commands).await.unwrap();
+    let answers = client.exchange("read", &commands).await.unwrap();
     let texts: Vec<_> = answers
         .into_iter()
         .map(|answer| {
             answer.map_or_else(
-                |error| summary(client.refusal("read", &error)),
+                |error| summary(client.refusal("read", &error, None)),
                 |_| "ok".into(),
             )
         })
@@ -132,12 +132,12 @@ async fn refused_command_does_not_affect_the_others() {
     commands.cmd("HGET").arg("text").arg("field");
     commands.cmd("EVALSHA").arg("0".repeat(40)).arg(0);
     commands.cmd("GET").arg("text");
-    let answers = client.ask_all("read", &commands).await.unwrap();
+    let answers = client.exchange("read", &commands).await.unwrap();
     assert_eq!(answers[0], Ok(Value::Okay));
     let wrong = answers[1].as_ref().unwrap_err();
     let port = server.port();
     assert_eq!(
-        summary(client.refusal("read", wrong)),
+        summary(client.refusal("read", wrong, None)),
         format!(
             "failed: 127.0.0.1:{port} stores a value of the wrong type under a key; rename or \
              delete that key"
@@ -147,7 +147,7 @@ async fn refused_command_does_not_affect_the_others() {
     assert_eq!(answers[3], Ok(Value::BulkString(b"x".to_vec())));
     assert!(
         client
-            .ask_all("read", &redis::pipe())
+            .exchange("read", &redis::pipe())
             .await
             .unwrap()
             .is_empty()

@@ -24,7 +24,7 @@ async fn client_reconnects_to_a_restarted_server() {
     }
     ping(&client).await;
     server.kill();
-    let refused = client.ask_all("write to", &increment()).await;
+    let refused = client.exchange("write to", &increment()).await;
     assert!(matches!(refused, Err(Failure::NotSent(_))), "{refused:?}");
     server.start_again();
     ping(&client).await;
@@ -47,7 +47,7 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
         ping(&client).await;
         server.run::<()>(&["SET", "counter", "0"]);
         proxy.set(mood);
-        let Err(Failure::Lost(error)) = client.ask_all("write to", &increment()).await else {
+        let Err(Failure::Lost(error)) = client.exchange("write to", &increment()).await else {
             panic!("{mood:?}: it is not lost");
         };
         assert_eq!(summary(error), format!("unreachable: {peer} {expected}"));
@@ -65,7 +65,7 @@ async fn late_reply_is_not_taken_for_another() {
     let client = Client::new(&server.url(""), None, Duration::from_millis(300));
     ping(&client).await;
     server.freeze();
-    let lost = client.ask_all("write to", &increment()).await;
+    let lost = client.exchange("write to", &increment()).await;
     assert!(matches!(lost, Err(Failure::Lost(_))), "{lost:?}");
     server.thaw();
     ping(&client).await;
@@ -106,7 +106,7 @@ async fn client_leaves_a_server_that_stops_accepting_writes() {
     };
     let first = id().await;
     server.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
-    let answers = client.ask_all("write to", &increment()).await.unwrap();
+    let answers = client.exchange("write to", &increment()).await.unwrap();
     assert_eq!(answers[0].as_ref().unwrap_err().code(), "READONLY");
     assert_ne!(id().await, first);
 }

@@ -56,6 +56,6 @@ fn is_send<T: Send>(_: &T) {}
 fn requests_are_send() {
     let client = client("redis://localhost");
     is_send(&client.ask::<()>("read", &cmd("PING")));
-    is_send(&client.ask_all("read", &redis::pipe()));
+    is_send(&client.exchange("read", &redis::pipe()));
     is_send(&client.listen("read"));
 }

@@ -19,15 +19,15 @@ fn event(kind: EventKind, owner: Option<&str>) -> Event {
     }
 }
 
-fn heard(before: Place<Known>, event: Event) -> Vec<(EventKind, Option<String>)> {
-    let mut picture = Picture::default();
+fn heard(before: JobPlaces, event: Event) -> Vec<(EventKind, Option<String>)> {
+    let mut picture = BoardPicture::default();
     picture.set(&key(), before);
     kinds_and_owners(picture.hear(event))
 }
 
 #[test]
 fn announced_change_is_not_reported_again_when_observed() {
-    let mut picture = Picture::default();
+    let mut picture = BoardPicture::default();
     let steps = [
         (event(Posted, None), place(Some(FREE), None)),
         (
@@ -107,7 +107,7 @@ fn changes_implied_by_an_event_are_reported_before_it() {
 
 #[test]
 fn event_without_a_name_uses_the_known_one() {
-    let mut picture = Picture::default();
+    let mut picture = BoardPicture::default();
     picture.put(Shelf::Board, &key(), known(held("ada", 1)));
     let mut consumed = event(Consumed, Some("ada"));
     consumed.subject.as_mut().unwrap().name = String::new();
@@ -123,7 +123,7 @@ fn record_of_a_job_is_at_most_160_bytes() {
 
 #[test]
 fn claims_are_due_once_at_their_deadline() {
-    let mut picture = Picture::default();
+    let mut picture = BoardPicture::default();
     let looked = looked();
     picture.put(Shelf::Board, &key(), known_at(for_a_while(30), looked));
     let deadline = picture.next_deadline().unwrap();

@@ -95,8 +95,8 @@ fn known(now: Now) -> Known {
     known_at(now, looked())
 }
 
-fn place(board: Option<Now>, trash: Option<Now>) -> Place<Known> {
-    Place {
+fn place(board: Option<Now>, trash: Option<Now>) -> JobPlaces {
+    JobPlaces {
         board: board.map(known),
         trash: trash.map(known),
     }
@@ -111,11 +111,11 @@ fn kinds_and_owners(events: Vec<Event>) -> Vec<(EventKind, Option<String>)> {
 
 /// Returns the events between two reads.
 fn between(
-    before: Place<Known>,
-    after: Place<Known>,
+    before: JobPlaces,
+    after: JobPlaces,
     traces: Traces,
 ) -> Vec<(EventKind, Option<String>)> {
-    let mut picture = Picture::default();
+    let mut picture = BoardPicture::default();
     picture.set(&key(), before);
     kinds_and_owners(picture.see(&key(), after, traces, looked()))
 }
@@ -307,7 +307,7 @@ fn unreadable_record_is_not_reported_as_consumed() {
         }),
         looked(),
     );
-    let before = Place {
+    let before = JobPlaces {
         board: Some(malformed),
         trash: None,
     };
@@ -352,9 +352,9 @@ fn slow_reply_is_no_extension() {
         asked: now + Duration::from_secs(3),
         answered: now + Duration::from_secs(3),
     };
-    let mut picture = Picture::default();
+    let mut picture = BoardPicture::default();
     picture.put(Shelf::Board, &key(), known_at(for_a_while(30), slow));
-    let after = Place {
+    let after = JobPlaces {
         board: Some(known_at(for_a_while(28), later)),
         trash: None,
     };

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use redis::{Cmd, Value};
 use serde::Deserialize;
 use serde_bytes::ByteBuf;
 
-use super::super::keys::{Keys, Part, key_of};
+use super::super::keys::{KeyPart, Keys, key_of};
 use crate::{
     board::{
         Event, EventKind,
@@ -24,7 +24,7 @@ const DEEPEST: usize = 32;
 const LONGEST: usize = 1 << 20;
 
 #[derive(Debug, Deserialize)]
-struct Told {
+struct Message {
     event: String,
     time: String,
     field: Option<ByteBuf>,
@@ -48,53 +48,53 @@ pub(super) fn events(message: Option<Value>) -> Vec<Event> {
     };
     let mut reader = rmp_serde::Deserializer::from_read_ref(&message);
     reader.set_max_depth(DEEPEST);
-    match Vec::<Told>::deserialize(&mut reader) {
-        Ok(told) => told.into_iter().map(Event::from).collect(),
+    match Vec::<Message>::deserialize(&mut reader) {
+        Ok(messages) => messages.into_iter().map(Event::from).collect(),
         Err(_) => vec![Event::resync()],
     }
 }
 
-impl From<Told> for Event {
-    fn from(told: Told) -> Self {
+impl From<Message> for Event {
+    fn from(message: Message) -> Self {
         let text = |bytes: &Option<ByteBuf>| {
             bytes
                 .as_ref()
                 .map(|bytes| shortened(&String::from_utf8_lossy(bytes)))
         };
-        let priority = text(&told.priority).and_then(|text| text.parse::<Priority>().ok());
-        let (uuid, name) = (text(&told.uuid), text(&told.name));
+        let priority = text(&message.priority).and_then(|text| text.parse::<Priority>().ok());
+        let (uuid, name) = (text(&message.uuid), text(&message.name));
         Self {
             // This release cannot report a kind that a later release added.
-            kind: told.event.parse().unwrap_or(EventKind::Resync),
-            time: told
-                .time
-                .parse::<DateTime<Utc>>()
-                .unwrap_or_else(|_| Utc::now()),
-            subject: told.field.map(|field| Subject {
+            kind: message.event.parse().unwrap_or(EventKind::Resync),
+            time: message.time.parse().unwrap_or_else(|_| Utc::now()),
+            subject: message.field.map(|field| Subject {
                 key: key_of(&field),
                 uuid: uuid.unwrap_or_default(),
                 name: name.unwrap_or_default(),
-                sequence: told.sequence,
-                rank: Rank::new(priority.unwrap_or_default(), told.sequence),
+                sequence: message.sequence,
+                rank: Rank::new(priority.unwrap_or_default(), message.sequence),
                 not_before: None,
             }),
-            names: text(&told.names),
-            owner: told
+            names: text(&message.names),
+            owner: message
                 .owner
                 .filter(|owner| !owner.is_empty())
                 .map(|owner| Owner::from_stored(owner.into_vec())),
-            fence: told
+            fence: message
                 .fence
                 .filter(|fence| !fence.is_empty())
                 .map(|fence| Fence(shortened(&fence))),
-            departure: told.outcome.as_deref().and_then(|name| name.parse().ok()),
-            remark: told.remark.and_then(|remark| from_json(&remark).ok()),
+            departure: message
+                .outcome
+                .as_deref()
+                .and_then(|name| name.parse().ok()),
+            remark: message.remark.and_then(|remark| from_json(&remark).ok()),
         }
     }
 }
 
 /// Returns the command that announces an event without a job.
-pub(crate) fn message(
+pub(crate) fn announcement(
     keys: &Keys,
     kind: EventKind,
     about: (&'static str, &str),
@@ -115,7 +115,7 @@ pub(crate) fn message(
 pub(super) enum Touched {
     /// Everything was deleted, or the server dropped its tracking.
     Everything,
-    Parts(Vec<Part>),
+    Parts(Vec<KeyPart>),
 }
 
 pub(super) fn touched(keys: &Keys, data: Vec<Value>) -> Touched {
@@ -129,7 +129,7 @@ pub(super) fn touched(keys: &Keys, data: Vec<Value>) -> Touched {
     Touched::Parts(parts.collect())
 }
 
-impl Part {
+impl KeyPart {
     pub(super) fn job(&self) -> Option<&JobKey> {
         match self {
             Self::Owner(key) | Self::Modified(key) | Self::Sidecar(key) => Some(key),
