@@ -4,6 +4,7 @@
 //! `board` stores the jobs, in one of its backends; `job` is the data model. `output` prints results for people and
 //! programs, and `exit` turns errors into messages and exit codes.
 
+mod atomic_file;
 mod backoff;
 mod board;
 mod bounded_read;
@@ -27,6 +28,7 @@ mod retry;
 mod secret;
 mod suggest;
 mod trace;
+mod transfer;
 mod trust;
 #[cfg(test)]
 mod untrusted;

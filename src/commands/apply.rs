@@ -1,10 +1,10 @@
 //! `jobboard apply`.
 
-use super::{
-    bulk::{act::Pace, plan::Plan, select::PreviewArgs},
-    parts::{draft, line_reader::LineReader},
+use super::bulk::{act::Pace, plan::Plan, select::PreviewArgs};
+use crate::{
+    context::{Consent, Context},
+    transfer::lines::{LineReader, source},
 };
-use crate::context::{Consent, Context};
 
 /// Carry out a plan that --plan wrote
 ///
@@ -30,7 +30,7 @@ pub(crate) struct ApplyArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()> {
-    let path = draft::source(&ctx.config, &args.file)?;
+    let path = source(&ctx.config, &args.file)?;
     let preview = PreviewArgs {
         dry_run: args.dry_run,
         plan: None,

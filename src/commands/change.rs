@@ -15,6 +15,7 @@ use crate::{
     context::{Consent, Context},
     exit::CommandError,
     job::{Edit, Priority},
+    transfer::limits,
 };
 
 /// Change the priority, name or details of unclaimed jobs
@@ -68,14 +69,14 @@ impl ChangeArgs {
             .as_deref()
             .map(|text| draft::details(text, max_details));
         let edit = Edit {
-            name: self.name.as_deref().map(draft::checked_name).transpose()?,
+            name: self.name.as_deref().map(limits::checked_name).transpose()?,
             priority: self.priority,
             details: details.transpose()?.map(Value::Object),
             set: self.set.clone(),
             unset: self.unset.clone(),
         };
         if let Some(details) = &edit.details {
-            draft::check_size(details, max_details)?;
+            limits::check_size(details, max_details)?;
         }
         match edit == Edit::default() {
             true => Err(CommandError::usage(

@@ -9,24 +9,20 @@ use std::{cell::Cell, collections::HashMap, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use chrono::Utc;
-use futures_util::{TryStreamExt, stream::BoxStream};
+use futures_util::StreamExt;
 use uuid::Uuid;
 
 use self::moving::{Mover, Route};
 use super::{
     bulk::{
-        report::{Done, Failures},
+        report::{Done, Results},
         shared_trash::SharedArgs,
     },
-    load::{record, refusal},
-    parts::{
-        loader::{Loaded, Loader, SHELVES},
-        under_claim::kept_owner,
-    },
+    parts::under_claim::kept_owner,
 };
 use crate::{
     board::{
-        self, Board, Detail, JobRef, Order, Query, Which,
+        Board, Detail, JobRef, Order, Query, Which,
         filter::{Filter, Filters},
         url::BoardKind,
     },
@@ -35,13 +31,16 @@ use crate::{
     exit::CommandError,
     job::{Draft, Entry, MOVER, Owner, Shelf},
     lease::{Keeper, LEASE},
-    output::{Progress, count_jobs},
+    output::count_jobs,
+    transfer::{
+        batches::{Batches, Candidate, Source, Unusable},
+        loader::{Loaded, Loader, SHELVES},
+        record,
+    },
 };
 
-const BATCH: usize = 200;
-
-/// The size of a batch but for its last record, in bytes: small enough for a slow network.
-const BYTES: usize = 4 << 20;
+/// The most records of a batch, and their size but for the last one, in bytes: small enough for a slow network.
+const BATCH: (usize, usize) = (200, 4 << 20);
 
 /// Copy or move all jobs of the board and its trash to another board
 ///
@@ -155,36 +154,33 @@ async fn finish(
     let (from, to) = (&route.source, &route.target);
     let question = format!("finish interrupted moves from {from} to {to}?");
     ctx.consent_on(&[&ctx.config, config], consent, &question)?;
-    let mut failures = Failures::new(ctx, "move", true);
-    let resumed = resume(ctx, route, &mut failures).await?;
-    if resumed == 0 {
+    let mut results = Results::new(ctx, "move", true);
+    resume(ctx, route, &mut results).await?;
+    if results.total == 0 {
         ctx.out
             .note(format!("found no interrupted move from {from} to {to}"));
     }
-    failures.end(ctx, resumed)
+    results.end(ctx)
 }
 
-/// Resolves the copies that interrupted moves left; returns their number.
-async fn resume(
-    ctx: &mut Context,
-    route: &Route<'_>,
-    failures: &mut Failures,
-) -> anyhow::Result<usize> {
-    let resumed = resume::resume(route)
-        .await
-        .with_context(|| route.failed())?;
-    let count = resumed.len();
-    for (entry, done) in resumed {
+/// Resolves the copies that interrupted moves left.
+async fn resume(ctx: &mut Context, route: &Route<'_>, results: &mut Results) -> anyhow::Result<()> {
+    let resumed = resume::resume(route).await;
+    report(ctx, resumed.with_context(|| route.failed())?, results)?;
+    results.flush(ctx, 0)
+}
+
+/// A job, and the action on it or the error.
+type CopyResult = (Entry, anyhow::Result<&'static str>);
+
+fn report(ctx: &mut Context, copied: Vec<CopyResult>, results: &mut Results) -> anyhow::Result<()> {
+    for (entry, done) in copied {
         match done {
-            Ok(done) => ctx.out.say(&Done::of(done, &entry))?,
-            Err(error) => {
-                let (name, reference) = (entry.name().into_owned(), entry.reference().into_owned());
-                failures.add(ctx, name, reference, error);
-            }
+            Ok(done) => results.say(ctx, &Done::of(done, &entry))?,
+            Err(error) => results.fail_entry(ctx, &entry, error),
         }
     }
-    ctx.out.flush()?;
-    Ok(count)
+    Ok(())
 }
 
 async fn between(
@@ -193,11 +189,13 @@ async fn between(
     route: &Route<'_>,
     args: &CopyArgs,
 ) -> anyhow::Result<()> {
-    let verb = if args.is_move { "move" } else { "copy" };
+    let (verb, doing) = match args.is_move {
+        true => ("move", "moving"),
+        false => ("copy", "copying"),
+    };
     let health = route.from.health().await;
     let health = health.with_context(|| ctx.trying(verb, "the jobs"))?;
-    let kinds = [&ctx.config, config].map(|it| it.board.value.url.kind());
-    let kinds = (kinds[0], kinds[1]);
+    let [from, to] = [&ctx.config, config].map(|it| it.board.value.url.kind());
     let is_move = args.is_move && !args.dry_run;
     let question = format!(
         "{verb} up to {} to {}?",
@@ -210,10 +208,11 @@ async fn between(
         true => ctx.consent_on(&[&ctx.config, config], &args.consent, &question)?,
         false => ctx.require_names(&[config], &args.consent, &question)?,
     }
-    let mut failures = Failures::new(ctx, verb, true);
-    let (mut mover, mut total) = (None, 0);
+    let progress = ctx.out.progress(doing, Some(health.jobs + health.trashed));
+    let mut results = Results::new(ctx, verb, true).with_progress(progress);
+    let mut mover = None;
     if is_move {
-        total = resume(ctx, route, &mut failures).await?;
+        resume(ctx, route, &mut results).await?;
         let lease = route.from.lease_term(LEASE).await;
         mover = Some(Mover {
             route,
@@ -223,204 +222,175 @@ async fn between(
             is_unfinished: Cell::default(),
         });
     }
-    let loader = Loader::new(route.to, kinds.1, args.dry_run).await;
-    let mut copy = Copy {
-        route,
-        kinds,
+    let choice = CopyChoice {
         args,
         filters: Filters::new(args.filter.clone()),
+        kinds: (Some(from), to),
+        is_move,
+        unreadable: Cell::default(),
+    };
+    let loader = Loader::new(route.to, to, args.dry_run).await;
+    let mut copy = Copy {
+        route,
+        choice: &choice,
         loader: loader.with_context(|| format!("cannot read the board {}", route.target))?,
         mover,
-        failures,
+        results,
         posted: HashMap::new(),
-        total,
-        unreadable: 0,
     };
     ctx.out.outlive_reader();
-    let progress = ctx.out.progress(
-        if args.is_move { "moving" } else { "copying" },
-        Some(health.jobs + health.trashed),
-    );
-    let mut ended = copy.all(ctx, &progress).await;
+    let mut ended = copy.all(ctx).await;
+    let unreadable = choice.unreadable.get();
     if ended.is_ok() && !copy.posted.is_empty() && !args.dry_run {
-        ended = copy.verify(ctx, &progress).await;
+        ended = copy.verify(ctx).await;
     }
-    drop(progress);
-    if copy.unreadable > 0 {
-        ctx.out.note(format!(
-            "unreadable records skipped: {} (`dump` and `load --malformed` copy them)",
-            copy.unreadable
-        ));
+    if unreadable > 0 {
+        let how = "(`dump` and `load --malformed` copy them)";
+        let note = format!("unreadable records skipped: {unreadable} {how}");
+        copy.results.suspend(|| ctx.out.note(note));
     }
-    ended.and(copy.failures.end(ctx, copy.total))
+    ended.and(copy.results.end(ctx))
 }
 
-async fn next_batch(
-    entries: &mut BoxStream<'_, board::Result<Entry>>,
-) -> board::Result<Vec<Entry>> {
-    let (mut batch, mut bytes) = (Vec::new(), 0);
-    while batch.len() < BATCH
-        && bytes < BYTES
-        && let Some(entry) = entries.try_next().await?
-    {
-        bytes += match &entry {
-            Entry::Job(job) => job.raw.len(),
-            Entry::Malformed(record) => record.raw.len(),
-        };
-        batch.push(entry);
-    }
-    Ok(batch)
-}
-
-struct Copy<'a> {
-    route: &'a Route<'a>,
-    kinds: (BoardKind, BoardKind),
+/// The records to copy.
+struct CopyChoice<'a> {
     args: &'a CopyArgs,
     filters: Filters,
-    loader: Loader<'a>,
-    mover: Option<Mover<'a>>,
-    failures: Failures,
-    /// The jobs that the target board accepted, with their sequence numbers there.
-    posted: HashMap<Uuid, i64>,
-    total: usize,
-    unreadable: u64,
+    kinds: (Option<BoardKind>, BoardKind),
+    is_move: bool,
+    unreadable: Cell<u64>,
 }
 
-type Passenger = (Entry, Draft);
-
-impl Copy<'_> {
-    async fn all(&mut self, ctx: &mut Context, progress: &Progress) -> anyhow::Result<()> {
-        for shelf in SHELVES {
-            let mut entries = self.route.from.entries(Query {
-                shelf,
-                which: Which::All,
-                order: Order::Posted,
-                detail: Detail::Stored,
-            });
-            loop {
-                let read = next_batch(&mut entries).await;
-                let read = read.with_context(|| ctx.trying("copy", "the jobs"))?;
-                let (seen, mut batch) = (read.len(), Vec::new());
-                for entry in read {
-                    match self.draft(&entry) {
-                        Ok(Some(draft)) => batch.push((entry, draft)),
-                        Ok(None) => self.unreadable += u64::from(entry.job().is_none()),
-                        Err(why) => {
-                            self.total += 1;
-                            self.fail(ctx, &entry, CommandError::refused(why).into(), progress);
-                        }
-                    }
-                }
-                if seen == 0 {
-                    break;
-                }
-                let told = match (&self.mover, shelf) {
-                    (Some(mover), Shelf::Board) => mover.pass(&self.loader, batch).await?,
-                    _ => self.pass(batch).await?,
-                };
-                self.tell(ctx, told, progress)?;
-                progress.add(seen as u64);
-            }
-        }
-        Ok(())
+impl<'a> CopyChoice<'a> {
+    /// Reads the records of the source board in batches.
+    fn batches(
+        &'a self,
+        board: &'a dyn Board,
+        (shelf, order): (Shelf, Order),
+    ) -> Batches<impl Source<Record = Passenger>> {
+        let entries = board.entries(Query {
+            shelf,
+            which: Which::All,
+            order,
+            detail: Detail::Stored,
+        });
+        Batches::new(
+            entries.map(|entry| anyhow::Ok(self.candidate(entry?))),
+            BATCH,
+        )
     }
 
-    /// Returns the draft of a record; `None` if the filters exclude the record.
+    fn candidate(&self, entry: Entry) -> Candidate<Passenger> {
+        let size = entry.job().map(|job| job.raw.len());
+        match self.draft(&entry) {
+            Ok(Some(draft)) => Ok(Some(((entry, draft), size.unwrap_or_default()))),
+            Ok(None) => {
+                self.unreadable.update(|it| it + u64::from(size.is_none()));
+                Ok(None)
+            }
+            Err(why) => Err(Unusable {
+                job: (entry.name().into_owned(), entry.reference().into_owned()),
+                error: CommandError::refused(why).into(),
+            }),
+        }
+    }
+
+    /// Returns the draft of a record; `None` for a record that is not to be copied.
     fn draft(&self, entry: &Entry) -> Result<Option<Draft>, String> {
         let is_meant = self.args.shared.admits(entry) && self.filters.matches(entry, Utc::now());
         let Some(job) = entry.job().filter(|_| is_meant) else {
             return Ok(None);
         };
-        if self.mover.is_some() && job.is_misnamed {
+        if self.is_move && job.is_misnamed {
             return Err("another record has the same uuid".to_owned());
         }
-        let kinds = (Some(self.kinds.0), self.kinds.1);
-        let mut draft = record::draft(job, job.raw.clone(), kinds)?;
+        let mut draft = record::draft(job, job.raw.clone(), self.kinds)?;
         if let (Some(former), true) = (&mut draft.former, self.args.fresh) {
             former.begin_anew();
         }
         Ok(Some(draft))
     }
+}
 
-    async fn pass(&mut self, batch: Vec<Passenger>) -> anyhow::Result<Vec<Told>> {
+type Passenger = (Entry, Draft);
+
+struct Copy<'a> {
+    route: &'a Route<'a>,
+    choice: &'a CopyChoice<'a>,
+    loader: Loader<'a>,
+    mover: Option<Mover<'a>>,
+    results: Results,
+    /// The jobs that the target board accepted, with their sequence numbers there.
+    posted: HashMap<Uuid, i64>,
+}
+
+impl Copy<'_> {
+    async fn all(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
+        for shelf in SHELVES {
+            let order = Order::Posted;
+            let mut batches = self.choice.batches(self.route.from, (shelf, order));
+            loop {
+                let fail = |it| self.results.fail_unusable(ctx, it);
+                let batch = batches.next(fail).await;
+                let batch = batch.with_context(|| ctx.trying("copy", "the jobs"))?;
+                if batch.is_empty() {
+                    break;
+                }
+                let copied = match (&self.mover, shelf) {
+                    (Some(mover), Shelf::Board) => mover.pass(&self.loader, batch).await?,
+                    _ => self.pass(batch).await?,
+                };
+                report(ctx, copied, &mut self.results)?;
+                self.results.flush(ctx, batches.count())?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn pass(&mut self, batch: Vec<Passenger>) -> anyhow::Result<Vec<CopyResult>> {
         let loaded = self.loader.load(&borrowed(&batch)).await;
         let loaded =
             loaded.with_context(|| format!("cannot copy jobs to {}", self.route.to.name()))?;
-        let done = if self.args.dry_run {
-            "would-copy"
-        } else {
-            "copied"
+        let copied = match self.choice.args.dry_run {
+            true => "would-copy",
+            false => "copied",
         };
-        let told = batch
-            .into_iter()
-            .zip(loaded)
-            .map(|((entry, draft), loaded)| {
-                if let Ok(Loaded::Posted { sequence }) = loaded {
-                    self.posted.insert(draft.uuid, sequence);
-                }
-                let told = match loaded {
-                    Ok(Loaded::Posted { .. }) => Ok(done),
-                    Ok(Loaded::Exists) => Ok("exists"),
-                    Ok(loaded @ (Loaded::Conflict | Loaded::Shelved)) => {
-                        Err(refusal(&entry, loaded))
-                    }
-                    Err(error) => Err(error.into()),
-                };
-                (entry, told)
-            });
-        Ok(told.collect())
-    }
-
-    fn tell(
-        &mut self,
-        ctx: &mut Context,
-        told: Vec<Told>,
-        progress: &Progress,
-    ) -> anyhow::Result<()> {
-        for (entry, told) in told {
-            self.total += 1;
-            match told {
-                Ok(done) => progress.suspend(|| ctx.out.say(&Done::of(done, &entry)))?,
-                Err(error) => self.fail(ctx, &entry, error, progress),
+        let results = batch.into_iter().zip(loaded);
+        let results = results.map(|((entry, draft), loaded)| {
+            if let Ok(Loaded::Posted { sequence }) = loaded {
+                self.posted.insert(draft.uuid, sequence);
             }
-        }
-        progress.suspend(|| ctx.out.flush())
-    }
-
-    fn fail(&mut self, ctx: &Context, entry: &Entry, error: anyhow::Error, progress: &Progress) {
-        let (name, reference) = (entry.name().into_owned(), entry.reference().into_owned());
-        progress.suspend(|| self.failures.add(ctx, name, reference, error));
+            let done = loaded.map_err(Into::into);
+            let done = done.and_then(|it: Loaded| it.done(copied, &entry));
+            (entry, done)
+        });
+        Ok(results.collect())
     }
 
     /// Reads both boards again, and reports posted jobs that are missing or different.
-    async fn verify(&mut self, ctx: &mut Context, progress: &Progress) -> anyhow::Result<()> {
-        let trying = || {
-            format!(
-                "cannot compare the copy with the board {}",
-                self.route.to.name()
-            )
-        };
-        let mut loader = Loader::new(self.route.to, self.kinds.1, true)
-            .await
-            .with_context(trying)?;
+    async fn verify(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
+        let (from, to) = (self.route.from, self.route.to);
+        let loader = Loader::new(to, self.choice.kinds.1, true).await;
+        let mut loader = loader
+            .with_context(|| format!("cannot compare the copy with the board {}", to.name()))?;
         for shelf in SHELVES {
-            let mut entries = self.route.from.entries(Query::all(shelf, Detail::Stored));
+            let mut batches = self.choice.batches(from, (shelf, Order::Any));
             loop {
-                let chunk = next_batch(&mut entries).await?;
-                if chunk.is_empty() {
+                let mut batch = batches.next(drop).await?;
+                if batch.is_empty() {
                     break;
                 }
-                let with_draft = |entry| Some((self.draft(&entry).ok()??, entry));
-                let batch = chunk.into_iter().filter_map(with_draft);
-                let batch = batch.filter(|(draft, _)| self.posted.contains_key(&draft.uuid));
-                let batch: Vec<_> = batch.map(|(draft, entry)| (entry, draft)).collect();
+                batch.retain(|(_, draft)| self.posted.contains_key(&draft.uuid));
                 let known = loader.known(&borrowed(&batch)).await?;
-                let is_missing = |known: &Option<Loaded>| *known != Some(Loaded::Exists);
-                let missing = batch.iter().zip(known).filter(|(_, it)| is_missing(it));
-                let missing: Vec<_> = missing.map(|(it, _)| it).collect();
+                let missing = batch.iter().zip(known);
+                let missing = missing.filter(|(_, known)| *known != Some(Loaded::Exists));
+                let missing = missing.map(|(it, _)| it).collect();
                 for (entry, _) in self.unperformed(missing).await? {
                     let message = "the copy was posted, but it is now missing or a different job";
-                    self.fail(ctx, entry, CommandError::refused(message).into(), progress);
+                    // It is counted already.
+                    self.results.total -= 1;
+                    let error = CommandError::refused(message).into();
+                    self.results.fail_entry(ctx, entry, error);
                 }
             }
         }
@@ -435,14 +405,9 @@ impl Copy<'_> {
         if jobs.is_empty() {
             return Ok(jobs);
         }
-        let wanted = jobs
-            .iter()
-            .map(|(_, draft)| JobRef::Uuid(draft.uuid.to_string()));
-        let past = self
-            .route
-            .to
-            .find(Shelf::Past, &wanted.collect::<Vec<_>>())
-            .await?;
+        let uuid = |(_, draft): &&Passenger| JobRef::Uuid(draft.uuid.to_string());
+        let wanted: Vec<_> = jobs.iter().map(uuid).collect();
+        let past = self.route.to.find(Shelf::Past, &wanted).await?;
         let left = jobs.into_iter().zip(past).filter(|((_, draft), past)| {
             let number = self.posted.get(&draft.uuid);
             let mut numbers = past.iter().filter_map(|it| it.job()?.sequence);
@@ -451,9 +416,6 @@ impl Copy<'_> {
         Ok(left.map(|(job, _)| job).collect())
     }
 }
-
-/// A job, and the action on it or the error.
-type Told = (Entry, anyhow::Result<&'static str>);
 
 fn borrowed(batch: &[Passenger]) -> Vec<(&Entry, &Draft)> {
     batch.iter().map(|(entry, draft)| (entry, draft)).collect()

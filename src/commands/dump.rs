@@ -6,13 +6,7 @@ use anyhow::Context as _;
 use chrono::Utc;
 use futures_util::TryStreamExt;
 
-use super::{
-    bulk::shared_trash::SharedArgs,
-    parts::{
-        dump_format::{Header, Line},
-        sealed::{Sink, Trailer},
-    },
-};
+use super::bulk::shared_trash::SharedArgs;
 use crate::{
     board::{
         Detail, Order, Query, Which,
@@ -22,6 +16,10 @@ use crate::{
     exit::CommandError,
     job::{Entry, Shelf},
     output::JobView,
+    transfer::{
+        dump::{DumpHeader, DumpLine},
+        sealed::{SealedWriter, Trailer},
+    },
 };
 
 /// The number of records between two progress reports.
@@ -61,10 +59,9 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
     // An unreadable board leaves no file behind, not even a header.
     let health = board.health().await;
     let health = health.with_context(|| ctx.trying("dump", "the jobs"))?;
-    let mut sink = Sink::open(args.file.as_deref().filter(|path| path.as_os_str() != "-"))?;
-    let url = &ctx.config.board.value.url;
-    let texts: Vec<_> = args.filter.iter().map(Filter::to_string).collect();
-    sink.line(ctx, &Header::new(board.name(), url.kind(), texts))?;
+    let mut writer = SealedWriter::open(args.file.as_deref())?;
+    let kind = ctx.config.board.value.url.kind();
+    writer.line(ctx, &DumpHeader::new(board.name(), kind, &args.filter))?;
     let filters = Filters::new(args.filter);
     let progress = ctx
         .out
@@ -97,12 +94,12 @@ pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()>
                 continue;
             }
             let view = JobView::of(&entry, now);
-            sink.line(ctx, &Line::new(shelf, view))?;
+            writer.line(ctx, &DumpLine::new(shelf, view))?;
             trailer.count(&entry);
         }
     }
     drop(progress);
-    sink.seal(ctx, "dumped to", trailer)?;
+    writer.seal(ctx, "dumped to", trailer)?;
     if unread == 0 {
         return Ok(());
     }

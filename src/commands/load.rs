@@ -1,20 +1,9 @@
 //! `jobboard load`.
 
-pub(super) mod record;
-
 use anyhow::Context as _;
 use chrono::Utc;
 
-use self::record::Loadable;
-use super::{
-    bulk::report::{Done, Failures},
-    parts::{
-        draft, dump_format,
-        line_reader::{LineReader, weight},
-        loader::{Loaded, Loader},
-        sealed::{self, Kind},
-    },
-};
+use super::bulk::report::{Done, Results};
 use crate::{
     board::{
         filter::{Filter, Filters},
@@ -23,14 +12,19 @@ use crate::{
     context::{Consent, Context, Creation},
     exit::CommandError,
     job::{Entry, Shelf},
-    output::{Progress, count_jobs},
-    suggest::Hint,
+    output::count_jobs,
+    transfer::{
+        batches::{Batches, Candidate, Source, Unusable},
+        dump::header,
+        lines::{LineReader, source, weight},
+        loader::{Loaded, Loader},
+        record::{self, Loadable},
+        sealed::{self, SealedKind},
+    },
 };
 
-const BATCH: usize = 500;
-
-/// The approximate memory of the lines in one exchange.
-const BATCH_WEIGHT: usize = 8 << 20;
+/// The most records of one exchange, and their approximate memory.
+const BATCH: (usize, usize) = (500, 4 << 20);
 
 /// Load jobs from a dump onto the board
 ///
@@ -75,108 +69,64 @@ pub(crate) struct LoadArgs {
     creation: Creation,
 }
 
-struct Source {
-    lines: LineReader,
-    first: Option<Vec<u8>>,
-    /// The kind of the dumped board; `None` for a listing.
-    from: Option<BoardKind>,
-    /// The number of records, if known.
-    total: Option<u64>,
-}
-
 pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()> {
     ctx.create_folder(&args.creation);
-    let path = draft::source(&ctx.config, &args.file)?;
+    let path = source(&ctx.config, &args.file)?;
     // A dry run also works on a read-only board.
     let board = match args.dry_run {
         true => ctx.board()?,
         false => ctx.writable_board()?,
     };
-    let max_details = ctx.config.max_details.value;
-    let source = Source::open(LineReader::open(path.as_deref(), max_details)?).await?;
+    let kind = ctx.config.board.value.url.kind();
+    let lines = LineReader::open(path.as_deref(), ctx.config.max_details.value)?;
+    let lines = DumpLines::open(lines, kind, &args).await?;
     if !args.dry_run {
-        let jobs = source.total.map_or("jobs".to_owned(), count_jobs);
+        let jobs = lines.total.map_or("jobs".to_owned(), count_jobs);
         ctx.require_names(&[&ctx.config], &args.consent, &format!("load {jobs}?"))?;
     }
-    let kind = ctx.config.board.value.url.kind();
     let loader = Loader::new(&*board, kind, args.dry_run)
         .await
         .with_context(|| ctx.trying("load", "jobs"))?;
     ctx.out.outlive_reader();
-    let progress = ctx.out.progress("loading", source.total);
-    let mut load = Load {
-        kinds: (source.from, kind),
-        filters: Filters::new(args.filter.clone()),
-        loader,
-        failures: Failures::new(ctx, "load", true),
-        tally: Tally::default(),
-        args,
-    };
-    let ended = load.all(ctx, source, &progress).await;
-    drop(progress);
-    let ended = ended.and(load.failures.end(ctx, load.tally.total));
-    load.tally.tell(ctx, &load.args);
+    let progress = ctx.out.progress("loading", lines.total);
+    let mut results = Results::new(ctx, "load", true).with_progress(progress);
+    let mut batches = Batches::new(lines, BATCH);
+    let mut counts = Counts::default();
+    let ended = load(ctx, (&mut batches, loader), (&mut results, &mut counts)).await;
+    let ended = ended.and(results.end(ctx));
+    counts.note(ctx, &batches.source);
     ended
 }
 
-impl Source {
-    async fn open(mut lines: LineReader) -> anyhow::Result<Self> {
-        let first = sealed::first(&mut lines).await?;
-        let header = first
-            .as_deref()
-            .map(dump_format::header)
-            .transpose()?
-            .flatten();
-        let (Some(header), Some(line)) = (header, &first) else {
-            let (from, total) = (None, None);
-            return Ok(Self {
-                lines,
-                first,
-                from,
-                total,
-            });
-        };
-        let (lines, trailer) = sealed::whole(lines, line, Kind::Dump).await?;
-        Ok(Self {
-            lines,
-            first: None,
-            from: header.backend,
-            total: Some(trailer.total()),
-        })
-    }
-
-    /// Returns the next line and its number; `None` after the last record.
-    async fn next(&mut self) -> anyhow::Result<Option<(u64, anyhow::Result<Vec<u8>>)>> {
-        let line = match self.first.take() {
-            Some(first) => Some(Ok(first)),
-            None => self.lines.next().await?,
-        };
-        let is_end = |line: &anyhow::Result<Vec<u8>>| {
-            let is_trailer = |line: &Vec<u8>| line.starts_with(b"{\"end\":true");
-            line.as_ref().is_ok_and(is_trailer)
-        };
-        let line = line.filter(|line| !is_end(line));
-        Ok(line.map(|line| (self.lines.number(), line)))
-    }
-}
-
 #[derive(Debug, Default)]
-struct Tally {
-    total: usize,
+struct Counts {
     posted: u64,
     trashed: u64,
     exist: u64,
     were_claimed: u64,
-    left_out: u64,
 }
 
-impl Tally {
-    fn tell(&self, ctx: &Context, args: &LoadArgs) {
-        let would = if args.dry_run { "would be " } else { "" };
-        if self.left_out > 0 {
+impl Counts {
+    fn add(&mut self, record: &Loadable, loaded: Loaded) {
+        match (loaded, record.draft.shelf()) {
+            (Loaded::Posted { .. }, shelf) => {
+                self.were_claimed += u64::from(record.was_claimed);
+                *match shelf {
+                    Shelf::Trash => &mut self.trashed,
+                    Shelf::Board | Shelf::Past => &mut self.posted,
+                } += 1;
+            }
+            (Loaded::Exists, _) => self.exist += 1,
+            (Loaded::Conflict | Loaded::Shelved, _) => {}
+        }
+    }
+
+    fn note(&self, ctx: &Context, lines: &DumpLines) {
+        let would = if lines.args.dry_run { "would be " } else { "" };
+        if lines.left_out > 0 {
             ctx.out.note(format!(
                 "unreadable records skipped: {} (--malformed loads them)",
-                self.left_out
+                lines.left_out
             ));
         }
         if self.were_claimed > 0 {
@@ -192,55 +142,82 @@ impl Tally {
     }
 }
 
-struct Load<'a> {
-    args: LoadArgs,
-    kinds: (Option<BoardKind>, BoardKind),
-    filters: Filters,
-    loader: Loader<'a>,
-    failures: Failures,
-    tally: Tally,
+async fn load(
+    ctx: &mut Context,
+    (batches, mut loader): (&mut Batches<DumpLines<'_>>, Loader<'_>),
+    (results, counts): (&mut Results, &mut Counts),
+) -> anyhow::Result<()> {
+    let posted = match batches.source.args.dry_run {
+        true => "would-post",
+        false => "posted",
+    };
+    loop {
+        let batch = batches.next(|it| results.fail_unusable(ctx, it)).await?;
+        let Some(first) = batch.first().map(|record| record.line) else {
+            return Ok(());
+        };
+        let jobs: Vec<_> = batch.iter().map(|it| (&it.entry, &it.draft)).collect();
+        let (answers, ahead) = batches.reading_ahead(loader.load(&jobs)).await;
+        let answers =
+            answers.with_context(|| ctx.trying("load", format!("jobs from line {first} on")))?;
+        for (record, answer) in batch.iter().zip(answers) {
+            answer.iter().for_each(|it| counts.add(record, *it));
+            let answer = answer.map_err(Into::into);
+            match answer.and_then(|it: Loaded| it.done(posted, &record.entry)) {
+                Ok(done) => {
+                    let done = Done::of(done, &record.entry).with("line", record.line);
+                    results.say(ctx, &done)?;
+                }
+                Err(error) => results.fail_entry(ctx, &record.entry, error),
+            }
+        }
+        results.flush(ctx, batches.count())?;
+        ahead?;
+    }
 }
 
-impl Load<'_> {
-    async fn all(
-        &mut self,
-        ctx: &mut Context,
-        mut source: Source,
-        progress: &Progress,
-    ) -> anyhow::Result<()> {
-        let mut is_ended = false;
-        while !is_ended {
-            let (mut batch, mut heavy, mut lines) = (Vec::new(), 0, 0);
-            while lines < BATCH && heavy < BATCH_WEIGHT {
-                let Some((number, line)) = source.next().await? else {
-                    is_ended = true;
-                    break;
-                };
-                lines += 1;
-                let line = line.and_then(|line| {
-                    heavy += weight(&line);
-                    self.read(number, &line)
-                });
-                match line {
-                    Ok(record) => batch.extend(record),
-                    Err(error) => {
-                        self.tally.total += 1;
-                        let name = format!("line {number}");
-                        progress.suspend(|| self.failures.add(ctx, name, String::new(), error));
-                    }
-                }
-                if source.lines.would_block() && !batch.is_empty() {
-                    break;
-                }
+/// The lines of a dump or of a listing.
+struct DumpLines<'a> {
+    lines: LineReader,
+    /// The first line of a listing.
+    first: Option<Vec<u8>>,
+    /// The kind of the dumped board, `None` for a listing, and that of the target board.
+    kinds: (Option<BoardKind>, BoardKind),
+    /// The number of records, if known.
+    total: Option<u64>,
+    args: &'a LoadArgs,
+    filters: Filters,
+    left_out: u64,
+}
+
+impl<'a> DumpLines<'a> {
+    /// Verifies a dump as a whole first.
+    async fn open(
+        mut lines: LineReader,
+        kind: BoardKind,
+        args: &'a LoadArgs,
+    ) -> anyhow::Result<Self> {
+        let first = sealed::first(&mut lines).await?;
+        let header = first.as_deref().map(header).transpose()?.flatten();
+        let (lines, first, from, total) = match (header, first) {
+            (Some(header), Some(line)) => {
+                let (lines, trailer) = sealed::whole(lines, &line, SealedKind::Dump).await?;
+                (lines, None, header.backend, Some(trailer.total()))
             }
-            self.send(ctx, batch, progress).await?;
-            progress.add(lines as u64);
-        }
-        Ok(())
+            (_, first) => (lines, first, None, None),
+        };
+        Ok(Self {
+            lines,
+            first,
+            kinds: (from, kind),
+            total,
+            args,
+            filters: Filters::new(args.filter.clone()),
+            left_out: 0,
+        })
     }
 
-    /// Returns `None` for a line without a job.
-    fn read(&mut self, number: u64, line: &[u8]) -> anyhow::Result<Option<Loadable>> {
+    fn read(&mut self, line: &[u8]) -> anyhow::Result<Option<Loadable>> {
         if line.trim_ascii().is_empty() {
             return Ok(None);
         }
@@ -248,14 +225,14 @@ impl Load<'_> {
         if !self.filters.matches(&record.entry, Utc::now()) {
             return Ok(None);
         }
-        record.line = Some(number);
+        record.line = self.lines.number();
         let former = record.draft.former.as_deref_mut();
         if let (Some(former), true) = (former, self.args.fresh) {
             former.begin_anew();
         }
         if let Entry::Malformed(malformed) = &record.entry {
             if !self.args.malformed {
-                self.tally.left_out += 1;
+                self.left_out += 1;
                 return Ok(None);
             }
             if self.kinds.0 != Some(self.kinds.1) || malformed.raw.is_empty() {
@@ -265,84 +242,28 @@ impl Load<'_> {
         }
         Ok(Some(record))
     }
-
-    async fn send(
-        &mut self,
-        ctx: &mut Context,
-        batch: Vec<Loadable>,
-        progress: &Progress,
-    ) -> anyhow::Result<()> {
-        let jobs: Vec<_> = batch
-            .iter()
-            .map(|record| (&record.entry, &record.draft))
-            .collect();
-        let answers = self.loader.load(&jobs).await.with_context(|| {
-            let line = batch
-                .first()
-                .and_then(|record| record.line)
-                .unwrap_or_default();
-            ctx.trying("load", format!("jobs from line {line} on"))
-        })?;
-        for (record, answer) in batch.iter().zip(answers) {
-            self.tally.total += 1;
-            let done = match answer {
-                Ok(Loaded::Posted { .. }) => {
-                    self.tally.were_claimed += u64::from(record.was_claimed);
-                    *match record.draft.shelf() {
-                        Shelf::Trash => &mut self.tally.trashed,
-                        Shelf::Board | Shelf::Past => &mut self.tally.posted,
-                    } += 1;
-                    if self.args.dry_run {
-                        "would-post"
-                    } else {
-                        "posted"
-                    }
-                }
-                Ok(Loaded::Exists) => {
-                    self.tally.exist += 1;
-                    "exists"
-                }
-                Ok(loaded @ (Loaded::Conflict | Loaded::Shelved)) => {
-                    self.fail(ctx, record, refusal(&record.entry, loaded), progress);
-                    continue;
-                }
-                Err(error) => {
-                    self.fail(ctx, record, error.into(), progress);
-                    continue;
-                }
-            };
-            let done = Done::of(done, &record.entry).with("line", record.line);
-            progress.suspend(|| ctx.out.say(&done))?;
-        }
-        progress.suspend(|| ctx.out.flush())
-    }
-
-    fn fail(
-        &mut self,
-        ctx: &Context,
-        record: &Loadable,
-        error: anyhow::Error,
-        progress: &Progress,
-    ) {
-        let (name, reference) = (record.entry.name(), record.entry.reference());
-        progress.suspend(|| {
-            self.failures
-                .add(ctx, name.into_owned(), reference.into_owned(), error);
-        });
-    }
 }
 
-pub(super) fn refusal(entry: &Entry, found: Loaded) -> anyhow::Error {
-    let message = match (found, entry.job().map(|job| job.shelf)) {
-        (Loaded::Shelved, Some(Shelf::Trash)) => {
-            "the job is on the board already, not in the trash; skipped"
-        }
-        (Loaded::Shelved, _) => "the job is in the trash already, not on the board; skipped",
-        _ => "the board has a different job with this uuid; skipped",
-    };
-    let hint = Hint::new(
-        "`jobboard show {}` prints the existing job",
-        [&[&entry.reference()]],
-    );
-    CommandError::refused(message).hint(hint).into()
+impl Source for DumpLines<'_> {
+    type Record = Loadable;
+
+    async fn next(&mut self) -> anyhow::Result<Option<Candidate<Loadable>>> {
+        let line = match self.first.take() {
+            Some(first) => Some(Ok(first)),
+            None => self.lines.next().await?,
+        };
+        let is_trailer = |line: &Vec<u8>| line.starts_with(b"{\"end\":true");
+        let line = line.filter(|line| !line.as_ref().is_ok_and(is_trailer));
+        Ok(line.map(|line| {
+            let measured = |line: Vec<u8>| Ok(self.read(&line)?.map(|it| (it, weight(&line))));
+            line.and_then(measured).map_err(|error| {
+                let job = (format!("line {}", self.lines.number()), String::new());
+                Unusable { job, error }
+            })
+        }))
+    }
+
+    fn would_block(&self) -> bool {
+        self.lines.would_block()
+    }
 }

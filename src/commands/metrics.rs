@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::parts::{scrape::scrape, target::Target};
-use crate::{context::Context, diagnosis::octavia_expiry, exit::CommandError, output::Exposition};
+use super::parts::scrape::scrape;
+use crate::{
+    atomic_file::AtomicFile, context::Context, diagnosis::octavia_expiry, exit::CommandError,
+    output::Exposition,
+};
 
 /// Print metrics for Prometheus
 ///
@@ -60,7 +63,7 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
         ctx.out.flush()?;
         return seen.with_context(|| ctx.trying("read", "the board"));
     };
-    Target::put(&file, text.as_bytes())?;
+    AtomicFile::put(&file, text.as_bytes())?;
     seen.with_context(|| ctx.trying("read", "the board"))?;
     let file = file.display().to_string();
     let sentence = format!("wrote the metrics to {file}");

@@ -1,7 +1,6 @@
 //! `jobboard post`.
 
-pub(super) mod bulk;
-pub(super) mod lines;
+mod bulk;
 
 use std::{borrow::Cow, time::Duration};
 
@@ -71,15 +70,15 @@ pub(crate) struct PostArgs {
 
 /// A job that was posted, or existed already.
 #[derive(Debug, Serialize)]
-pub(crate) struct PostReport {
+struct PostReport {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) line: Option<u64>,
-    pub(crate) uuid: String,
-    pub(crate) name: String,
-    pub(crate) done: &'static str,
-    pub(crate) sequence: Option<i64>,
+    line: Option<u64>,
+    uuid: String,
+    name: String,
+    done: &'static str,
+    sequence: Option<i64>,
     #[serde(skip)]
-    pub(crate) posted: Option<Posted>,
+    posted: Option<Posted>,
 }
 
 impl Record for PostReport {
@@ -222,8 +221,8 @@ async fn post_one(board: &dyn Board, draft: &Draft, is_unique: bool) -> Result<P
     report(draft, answer, is_unique)
 }
 
-/// Words the result for a draft; an existing unique job is fine.
-pub(crate) fn report(draft: &Draft, answer: Result<Posted>, is_unique: bool) -> Result<PostReport> {
+/// Reports the result for a draft; an existing unique job is fine.
+fn report(draft: &Draft, answer: Result<Posted>, is_unique: bool) -> Result<PostReport> {
     let posted = match answer {
         Ok(posted) => Some(posted),
         Err(BoardError::Exists { .. }) if is_unique => None,
@@ -237,8 +236,4 @@ pub(crate) fn report(draft: &Draft, answer: Result<Posted>, is_unique: bool) -> 
         sequence: posted.as_ref().map(|posted| posted.sequence),
         posted,
     })
-}
-
-pub(crate) fn show(ctx: &mut Context, draft: &Draft) -> anyhow::Result<()> {
-    ctx.out.report(&DryRun::from(draft))
 }

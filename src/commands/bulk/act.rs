@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use serde_json::Value;
 
 use super::{
-    report::{Done, Failures},
+    report::{Done, Results},
     select::{Choice, Chosen, Named},
 };
 use crate::{
@@ -98,8 +98,8 @@ pub(crate) async fn act(
     if total == 0 && choice != Choice::Planned {
         ctx.out.note("no job matches; nothing changed");
     }
-    let mut failures = Failures::new(ctx, verb.now, chosen.is_bulk());
     let progress = ctx.out.progress(verb.now, Some(total as u64));
+    let mut results = Results::new(ctx, verb.now, chosen.is_bulk()).with_progress(progress);
     let mut jobs = chosen.jobs.into_iter().peekable();
     let mut next = Instant::now();
     let mut signals = resume.as_ref().map(|_| Signals::ending()).transpose()?;
@@ -123,28 +123,28 @@ pub(crate) async fn act(
         let count = batch.len();
         for (name, reference, done) in matched(batch, answers) {
             match done {
-                Ok((entry, effect)) => progress.suspend(|| {
-                    let done = Done::of(verb.past, &entry);
-                    effect.note.into_iter().for_each(|note| ctx.out.note(note));
-                    ctx.out.say(&match effect.field {
-                        Some((name, value)) => done.with(name, value),
-                        None => done,
-                    })
-                })?,
+                Ok((entry, effect)) => {
+                    let mut done = Done::of(verb.past, &entry);
+                    for note in effect.note {
+                        results.suspend(|| ctx.out.note(note));
+                    }
+                    if let Some((name, value)) = effect.field {
+                        done = done.with(name, value);
+                    }
+                    results.say(ctx, &done)?;
+                }
                 Err(error) if choice == Choice::Planned && has_changed(&error) => {
-                    progress.suspend(|| ctx.out.say(&Done::skipped(&reference, name)))?;
+                    results.say(ctx, &Done::skipped(&reference, name))?;
                 }
                 Err(error) if total == 1 => {
                     return Err(error.context(ctx.trying(verb.now, name).with(reference)));
                 }
-                Err(error) => progress.suspend(|| failures.add(ctx, name, reference, error)),
+                Err(error) => results.fail(ctx, (name, reference), error),
             }
         }
-        progress.suspend(|| ctx.out.flush())?;
-        progress.add(count as u64);
+        results.flush(ctx, count as u64)?;
     };
-    drop(progress);
-    ended.and(failures.end(ctx, total))
+    ended.and(results.end(ctx))
 }
 
 /// Waits until then, or until a signal.

@@ -15,15 +15,15 @@ use super::{
 };
 use crate::{
     board::{self, Board, BoardError, JobRef},
-    commands::parts::{
-        line_reader::LineReader,
-        sealed::{self, Kind, Sink, Trailer},
-    },
     context::Context,
     exit::CommandError,
     job::{Entry, Fence, JobKey, Owner, State, shortened},
     output::{count_jobs, rfc3339},
     suggest::Hint,
+    transfer::{
+        lines::LineReader,
+        sealed::{self, SealedKind, SealedWriter, Trailer},
+    },
 };
 
 const VERSION: u32 = 1;
@@ -88,9 +88,9 @@ impl Expected {
 
 /// Writes the task as a plan instead of carrying it out.
 pub(super) fn write(ctx: &mut Context, file: &Path, task: Task) -> anyhow::Result<()> {
-    let (board, total) = (ctx.board()?, task.chosen.jobs.len());
-    let (entries, failures) = sorted_out(ctx, task.action.verb().now, task.chosen)?;
-    let mut sink = Sink::open(Some(file).filter(|path| path.as_os_str() != "-"))?;
+    let board = ctx.board()?;
+    let (entries, results) = sorted_out(ctx, task.action.verb().now, task.chosen)?;
+    let mut writer = SealedWriter::open(Some(file))?;
     let header = Header {
         jobboard_plan: VERSION,
         board: board.name().to_owned(),
@@ -100,7 +100,7 @@ pub(super) fn write(ctx: &mut Context, file: &Path, task: Task) -> anyhow::Resul
         reason: task.reason,
         action: task.action,
     };
-    sink.line(ctx, &header)?;
+    writer.line(ctx, &header)?;
     let mut trailer = Trailer::default();
     for entry in &entries {
         let item = Item {
@@ -109,11 +109,11 @@ pub(super) fn write(ctx: &mut Context, file: &Path, task: Task) -> anyhow::Resul
             key: entry.key().text().into_owned(),
             expected: Expected::of(entry),
         };
-        sink.line(ctx, &item)?;
+        writer.line(ctx, &item)?;
         trailer.count(entry);
     }
-    sink.seal(ctx, "planned in", trailer)?;
-    failures.end(ctx, total)
+    writer.seal(ctx, "planned in", trailer)?;
+    results.end(ctx)
 }
 
 /// A plan that was read and verified.
@@ -135,7 +135,7 @@ impl Plan {
             let message = format!("the plan has version {version}; this jobboard reads {VERSION}");
             return Err(CommandError::usage(message).into());
         }
-        let (mut lines, trailer) = sealed::whole(lines, &first, Kind::Plan).await?;
+        let (mut lines, trailer) = sealed::whole(lines, &first, SealedKind::Plan).await?;
         let mut items = Vec::new();
         for _ in 0..trailer.total() {
             let line = lines

@@ -10,7 +10,8 @@ use crate::{
     context::Context,
     exit::{CommandError, chain},
     job::{Entry, Job, Shelf, State},
-    output::{JobColumns, JobView, Page, Record, Report, Tone, count_jobs, short},
+    output::{JobColumns, JobView, Page, Progress, Record, Report, Tone, count_jobs, short},
+    transfer::batches::Unusable,
 };
 
 /// The number of jobs named per reason.
@@ -129,19 +130,23 @@ impl Report for Done {
     }
 }
 
+/// Reports the result for each job, and groups the failures.
 #[derive(Debug)]
-pub(crate) struct Failures {
+pub(crate) struct Results {
     verb: &'static str,
+    progress: Option<Progress>,
     /// Whether each failure is printed as it comes.
-    is_each_told: bool,
-    count: usize,
-    alike: HashMap<String, Alike>,
+    prints_each: bool,
+    pub(crate) total: usize,
+    pub(crate) failed: usize,
+    reasons: HashMap<String, FailedJobs>,
     /// The number of failures with a reason that was not kept.
     others: usize,
 }
 
+/// The jobs that failed for the same reason.
 #[derive(Debug)]
-struct Alike {
+struct FailedJobs {
     reason: anyhow::Error,
     /// The reference of the first job on the command line.
     reference: String,
@@ -149,36 +154,67 @@ struct Alike {
     count: usize,
 }
 
-impl Failures {
+impl Results {
     /// Groups failures by reason for people who chose jobs by filter.
     pub(crate) fn new(ctx: &Context, verb: &'static str, is_bulk: bool) -> Self {
         Self {
             verb,
-            is_each_told: !is_bulk || ctx.out.is_json() || ctx.out.is_verbose(),
-            count: 0,
-            alike: HashMap::new(),
+            progress: None,
+            prints_each: !is_bulk || ctx.out.is_json() || ctx.out.is_verbose(),
+            total: 0,
+            failed: 0,
+            reasons: HashMap::new(),
             others: 0,
         }
     }
 
-    /// Adds a failure, and prints it unless failures are grouped.
-    pub(crate) fn add(
+    pub(crate) fn with_progress(self, progress: Progress) -> Self {
+        Self {
+            progress: Some(progress),
+            ..self
+        }
+    }
+
+    /// Writes to the terminal without tearing the progress bar.
+    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+        match &self.progress {
+            Some(progress) => progress.suspend(write),
+            None => write(),
+        }
+    }
+
+    pub(crate) fn say(&mut self, ctx: &mut Context, result: &impl Report) -> anyhow::Result<()> {
+        self.total += 1;
+        self.suspend(|| ctx.out.say(result))
+    }
+
+    /// Counts a failure, and prints the error.
+    pub(crate) fn tell(&mut self, ctx: &Context, error: &anyhow::Error) {
+        self.total += 1;
+        self.failed += 1;
+        self.suspend(|| ctx.tell(error));
+    }
+
+    /// Counts the failure of a job, and prints it unless failures are grouped.
+    pub(crate) fn fail(
         &mut self,
         ctx: &Context,
-        name: String,
-        reference: String,
+        (name, reference): (impl Into<String>, impl Into<String>),
         reason: anyhow::Error,
     ) {
-        self.count += 1;
-        if self.is_each_told {
-            return ctx.tell(&reason.context(ctx.trying(self.verb, name).with(reference)));
+        let (name, reference) = (name.into(), reference.into());
+        if self.prints_each {
+            let error = reason.context(ctx.trying(self.verb, name).with(reference));
+            return self.tell(ctx, &error);
         }
-        let told = chain(reason.as_ref());
-        if self.alike.len() >= KEPT && !self.alike.contains_key(&told) {
+        self.total += 1;
+        self.failed += 1;
+        let text = chain(reason.as_ref());
+        if self.reasons.len() >= KEPT && !self.reasons.contains_key(&text) {
             self.others += 1;
             return;
         }
-        let alike = self.alike.entry(told).or_insert_with(|| Alike {
+        let alike = self.reasons.entry(text).or_insert_with(|| FailedJobs {
             reason,
             reference,
             named: Vec::new(),
@@ -190,22 +226,38 @@ impl Failures {
         }
     }
 
+    pub(crate) fn fail_unusable(&mut self, ctx: &Context, Unusable { job, error }: Unusable) {
+        self.fail(ctx, job, error);
+    }
+
+    pub(crate) fn fail_entry(&mut self, ctx: &Context, entry: &Entry, reason: anyhow::Error) {
+        self.fail(ctx, (entry.name(), entry.reference()), reason);
+    }
+
+    /// Ends a batch of this many records.
+    pub(crate) fn flush(&self, ctx: &mut Context, records: u64) -> anyhow::Result<()> {
+        self.suspend(|| ctx.out.flush())?;
+        self.progress.iter().for_each(|it| it.add(records));
+        Ok(())
+    }
+
     /// Prints the groups, and returns the error for all jobs.
-    pub(crate) fn end(self, ctx: &Context, total: usize) -> anyhow::Result<()> {
-        let failed = self.count;
-        self.report_mistakes(ctx);
+    pub(crate) fn end(mut self, ctx: &Context) -> anyhow::Result<()> {
+        drop(self.progress.take());
+        let (failed, total) = (self.failed, self.total);
+        self.print_groups(ctx);
         match failed {
             0 => Ok(()),
             failed => Err(CommandError::Partly { failed, total }.into()),
         }
     }
 
-    fn report_mistakes(self, ctx: &Context) {
-        let mut alike: Vec<_> = self.alike.into_values().collect();
+    fn print_groups(self, ctx: &Context) {
+        let mut alike: Vec<_> = self.reasons.into_values().collect();
         alike.sort_by(|one, other| (other.count, &one.named).cmp(&(one.count, &other.named)));
-        let untold = alike.split_off(alike.len().min(REASONS));
+        let unprinted = alike.split_off(alike.len().min(REASONS));
         let is_any_unnamed = alike.iter().any(|alike| alike.count > NAMED);
-        for Alike {
+        for FailedJobs {
             reason,
             reference,
             named,
@@ -215,7 +267,7 @@ impl Failures {
             let names = names_of(&named, count);
             ctx.tell(&reason.context(ctx.trying(self.verb, names).with(reference)));
         }
-        let others: u64 = untold.iter().map(|alike| alike.count as u64).sum();
+        let others: u64 = unprinted.iter().map(|alike| alike.count as u64).sum();
         let others = others + self.others as u64;
         if others > 0 {
             let others = count_jobs(others);
@@ -242,9 +294,9 @@ pub(super) fn sorted_out(
     ctx: &Context,
     verb: &'static str,
     chosen: Chosen,
-) -> anyhow::Result<(Vec<Entry>, Failures)> {
+) -> anyhow::Result<(Vec<Entry>, Results)> {
     let total = chosen.jobs.len();
-    let mut failures = Failures::new(ctx, verb, chosen.is_bulk());
+    let mut results = Results::new(ctx, verb, chosen.is_bulk());
     let mut entries = Vec::new();
     for named in chosen.jobs {
         match named.entry {
@@ -253,16 +305,16 @@ pub(super) fn sorted_out(
                 let trying = ctx.trying(verb, named.name).with(named.reference);
                 return Err(error.context(trying));
             }
-            Err(error) => failures.add(ctx, named.name, named.reference, error),
+            Err(error) => results.fail(ctx, (named.name, named.reference), error),
         }
     }
-    Ok((entries, failures))
+    results.total = total;
+    Ok((entries, results))
 }
 
 /// `--dry-run`: lists the chosen jobs like `list`, and reports missing ones.
 pub(super) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> anyhow::Result<()> {
-    let total = chosen.jobs.len();
-    let (entries, failures) = sorted_out(ctx, verb, chosen)?;
+    let (entries, results) = sorted_out(ctx, verb, chosen)?;
     let now = Utc::now();
     let are_trashed = entries.iter().all(|it| it.state() == State::Trashed);
     let shelf = match are_trashed {
@@ -276,8 +328,8 @@ pub(super) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> 
         rows.push(&columns.row(JobView::of(entry, now).covered(hides)))?;
     }
     rows.finish()?;
-    if total == 0 {
+    if results.total == 0 {
         ctx.out.note("no job matches");
     }
-    failures.end(ctx, total)
+    results.end(ctx)
 }

@@ -20,11 +20,9 @@ use super::listener::{
     HttpAnswer, MetricsListener, OwnedFileIdentity, Site, identity, identity_of,
 };
 use crate::{
+    atomic_file::AtomicFile,
     board::Board,
-    commands::parts::{
-        scrape::{OTHERS, scrape},
-        target::Target,
-    },
+    commands::parts::scrape::{OTHERS, scrape},
     conductor::{
         ConductorStatus, Settings,
         meter::{AttemptResult, DurationHistogram, Measurements, SPANS},
@@ -74,7 +72,7 @@ pub(super) async fn start(
     let listener = match place {
         MetricsPlace::File(path) => {
             let file = Textfile {
-                written: identity_of(Target::put(path, metrics.own(false).as_bytes())?),
+                written: identity_of(AtomicFile::put(path, metrics.own(false).as_bytes())?),
                 path: path.clone(),
             };
             return Ok(JoinSet::from_iter([file.keep(metrics, reporter)]));
@@ -113,7 +111,7 @@ impl Textfile {
             time::sleep(EVERY).await;
             let (path, text) = (self.path.clone(), metrics.own(false));
             // A slow disk must not delay the tasks that renew claims.
-            let written = spawn_blocking(move || Target::put(&path, text.as_bytes())).await;
+            let written = spawn_blocking(move || AtomicFile::put(&path, text.as_bytes())).await;
             match written {
                 Ok(Err(error)) if !std::mem::replace(&mut has_failed, true) => {
                     let note = Note::new("metrics_not_written");

@@ -5,10 +5,9 @@ use std::{cell::Cell, time::Duration};
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::{Passenger, Told, same};
+use super::{CopyResult, Passenger, same};
 use crate::{
     board::{self, Board, BoardError, ClaimRules, JobRef, net::failure::cause},
-    commands::parts::loader::{Loader, fingerprint},
     diagnosis::{is_copy_of_move, is_of_broken_move},
     exit::CommandError,
     job::{
@@ -17,6 +16,7 @@ use crate::{
     },
     lease::{Keeper, KeptLease},
     process::clock::Boottime,
+    transfer::loader::{Loader, fingerprint},
 };
 
 pub(super) struct Route<'a> {
@@ -69,10 +69,10 @@ struct Trip {
     draft: Draft,
     source: Option<(Claimed, KeptLease)>,
     copy: Option<Job>,
-    end: Option<End>,
+    end: Option<TripEnd>,
 }
 
-enum End {
+enum TripEnd {
     Committed,
     Stays(anyhow::Error),
     /// Only another read of the source board can decide.
@@ -85,7 +85,7 @@ impl Mover<'_> {
         &self,
         loader: &Loader<'_>,
         batch: Vec<Passenger>,
-    ) -> anyhow::Result<Vec<Told>> {
+    ) -> anyhow::Result<Vec<CopyResult>> {
         let trips = batch.into_iter().map(|(entry, draft)| Trip {
             entry,
             draft,
@@ -102,12 +102,12 @@ impl Mover<'_> {
         }
         self.conclude(&mut trips).await;
         posted.with_context(trying)?;
-        let told = trips.into_iter().map(|trip| match trip.end {
-            Some(End::Committed) => (trip.entry, Ok("moved")),
-            Some(End::Stays(error) | End::Unresolved(error)) => (trip.entry, Err(error)),
+        let moved = trips.into_iter().map(|trip| match trip.end {
+            Some(TripEnd::Committed) => (trip.entry, Ok("moved")),
+            Some(TripEnd::Stays(error) | TripEnd::Unresolved(error)) => (trip.entry, Err(error)),
             None => (trip.entry, Err(BoardError::NoSuchJob.into())),
         });
-        Ok(told.collect())
+        Ok(moved.collect())
     }
 
     /// Claims the jobs on the source board, after ending the claims of moves that died on this machine.
@@ -139,7 +139,7 @@ impl Mover<'_> {
             match claimed {
                 Ok(claimed) => {
                     if !is_as_listed(&trip.entry, &claimed.job) {
-                        trip.end = Some(End::Stays(BoardError::Changed.into()));
+                        trip.end = Some(TripEnd::Stays(BoardError::Changed.into()));
                     }
                     let claim = Claim {
                         key: claimed.job.key.clone(),
@@ -149,7 +149,7 @@ impl Mover<'_> {
                     };
                     trip.source = Some((claimed, self.keeper.hold(claim, asked)));
                 }
-                Err(error) => trip.end = Some(End::Stays(error.into())),
+                Err(error) => trip.end = Some(TripEnd::Stays(error.into())),
             }
         }
         Ok(())
@@ -219,13 +219,13 @@ impl Mover<'_> {
         trip: &Trip,
         posted: board::Result<board::Posted>,
         found: Result<&[Entry], &BoardError>,
-    ) -> (Option<Job>, Option<End>) {
+    ) -> (Option<Job>, Option<TripEnd>) {
         let ours = found.map(|found| found.iter().find(|it| it.is_owned_by(&self.owner)));
         let end = match (ours, posted) {
             (Ok(Some(Entry::Job(copy))), _) => {
                 let is_same = trip.entry.job().map(fingerprint) == Some(fingerprint(copy));
                 let differs = CommandError::refused("the copy on the target differs from the job");
-                let end = (!is_same).then(|| End::Stays(differs.into()));
+                let end = (!is_same).then(|| TripEnd::Stays(differs.into()));
                 return (Some((**copy).clone()), end);
             }
             (Ok(Some(Entry::Malformed(copy))), _) => self.unresolved(
@@ -242,10 +242,10 @@ impl Mover<'_> {
                 error.into(),
                 "the job stays here; a claimed copy may be on the target",
             ),
-            (Ok(None), Err(error)) => End::Stays(error.into()),
+            (Ok(None), Err(error)) => TripEnd::Stays(error.into()),
             (Ok(None), Ok(_)) => {
                 let message = "the copy on the target was posted and has disappeared";
-                End::Stays(CommandError::refused(message).into())
+                TripEnd::Stays(CommandError::refused(message).into())
             }
         };
         (None, Some(end))
@@ -256,7 +256,7 @@ impl Mover<'_> {
         let remark = self.remark(Remark::MOVED, format!("moved to {}", self.route.target));
         for trip in open(trips) {
             let lost = trip.source.as_mut().and_then(|(_, it)| it.lost_by_now());
-            trip.end = lost.map(|lost| End::Stays(lost.into()));
+            trip.end = lost.map(|lost| TripEnd::Stays(lost.into()));
         }
         let open = open(trips);
         let sources = open.iter().filter_map(|trip| trip.source.as_ref());
@@ -271,7 +271,7 @@ impl Mover<'_> {
         let mut failed = Vec::new();
         for (trip, settled) in open.into_iter().zip(settled) {
             match settled {
-                Ok(()) => trip.end = Some(End::Committed),
+                Ok(()) => trip.end = Some(TripEnd::Committed),
                 Err(error) => failed.push((trip, error)),
             }
         }
@@ -284,12 +284,12 @@ impl Mover<'_> {
         for ((trip, error), freed) in failed.into_iter().zip(freed) {
             let commit = MoveRecord::commit(&self.owner, &trip.draft.uuid.to_string());
             trip.end = Some(match (freed, &records) {
-                (Ok(()), _) => End::Stays(error.into()),
-                (Err(_), Ok(records)) if records.contains(&commit) => End::Committed,
+                (Ok(()), _) => TripEnd::Stays(error.into()),
+                (Err(_), Ok(records)) if records.contains(&commit) => TripEnd::Committed,
                 (Err(freed), Ok(_))
                     if freed.is_about_the_claim() && !matches!(freed, BoardError::NoSuchJob) =>
                 {
-                    End::Stays(error.into())
+                    TripEnd::Stays(error.into())
                 }
                 // A missing job may have moved: peers can delete its commit record.
                 _ => self.unresolved(
@@ -302,8 +302,8 @@ impl Mover<'_> {
 
     /// Releases the copies of consumed jobs; removes the copies of jobs that stay, and frees these jobs.
     async fn conclude(&self, trips: &mut [Trip]) {
-        let is_settled = |trip: &Trip| !matches!(trip.end, Some(End::Unresolved(_)));
-        let is_committed = |trip: &Trip| matches!(trip.end, Some(End::Committed));
+        let is_settled = |trip: &Trip| !matches!(trip.end, Some(TripEnd::Unresolved(_)));
+        let is_committed = |trip: &Trip| matches!(trip.end, Some(TripEnd::Committed));
         let returned = self.route.returned();
         let has_copy = |trip: &&mut Trip| trip.copy.is_some() && is_settled(trip);
         let copied: Vec<_> = trips.iter_mut().filter(has_copy).collect();
@@ -363,18 +363,18 @@ impl Mover<'_> {
     }
 
     /// Explains a job that stays because its uuid is taken on the target board.
-    fn conflict(&self, found: Option<&Entry>) -> End {
+    fn conflict(&self, found: Option<&Entry>) -> TripEnd {
         let place = match found {
             Some(Entry::Job(job)) if job.shelf == Shelf::Trash => "in the trash of the target",
             _ => "there",
         };
         let message = format!("a job with this uuid is already {place}; both jobs are unchanged");
-        End::Stays(CommandError::refused(message).into())
+        TripEnd::Stays(CommandError::refused(message).into())
     }
 
-    fn unresolved(&self, error: anyhow::Error, what: &str) -> End {
+    fn unresolved(&self, error: anyhow::Error, what: &str) -> TripEnd {
         let to = &self.route.target;
-        End::Unresolved(error.context(format!(
+        TripEnd::Unresolved(error.context(format!(
             "{what}; `copy --resume --to {to}` finishes the move"
         )))
     }

@@ -6,7 +6,7 @@ use chrono::{TimeDelta, Utc};
 use futures_util::TryStreamExt;
 
 use super::{
-    Told,
+    CopyResult,
     moving::{Route, end_copy, settle, unless_ended},
 };
 use crate::{
@@ -27,13 +27,13 @@ const LONGEST: TimeDelta = TimeDelta::minutes(10);
 ///
 /// It skips a copy while its move is alive on this machine or holds the claim on the source board. It also skips a copy
 /// without a record or a job on the source board, since the copy came from another board.
-pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<Told>> {
+pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<CopyResult>> {
     let mut records = route.records().await?;
     records.retain(|record| has_mover_ended(&record.owner) != Some(false));
     let owners: HashSet<_> = records.iter().map(|record| record.owner.clone()).collect();
-    let (mut copies, mut told) = (Vec::new(), Vec::new());
+    let (mut copies, mut resumed) = (Vec::new(), Vec::new());
     if owners.is_empty() {
-        return Ok(told);
+        return Ok(resumed);
     }
     let mut entries = route.to.entries(Query::all(Shelf::Board, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
@@ -46,16 +46,16 @@ pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<Told>> {
             Entry::Job(job) if job.moved_from() == Some(&*route.source) => {
                 copies.push((*job, owner));
             }
-            entry => told.push((entry, Err(of_another(route)))),
+            entry => resumed.push((entry, Err(of_another(route)))),
         }
     }
     drop(entries);
     while !copies.is_empty() {
         let batch = copies.drain(..copies.len().min(BATCH)).collect();
-        told.extend(resolve(route, batch).await?);
+        resumed.extend(resolve(route, batch).await?);
     }
     let is_busy = |owner: &Owner| {
-        let mut failed = told.iter().filter(|(_, done)| done.is_err());
+        let mut failed = resumed.iter().filter(|(_, done)| done.is_err());
         failed.any(|(entry, _)| entry.is_owned_by(owner))
     };
     let over = records.iter().filter_map(|record| match &record.stage {
@@ -68,10 +68,10 @@ pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<Told>> {
     let over: HashSet<_> = over.cloned().collect();
     records.retain(|record| over.contains(&record.owner));
     route.from.end_moves(&records).await?;
-    Ok(told)
+    Ok(resumed)
 }
 
-async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<Vec<Told>> {
+async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<Vec<CopyResult>> {
     let uuid = |job: &Job| JobRef::Uuid(job.uuid.clone());
     let wanted: Vec<_> = copies.iter().map(|(job, _)| uuid(job)).collect();
     let found = route.from.find(Shelf::Board, &wanted).await?;
@@ -96,7 +96,7 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
     let shelves = [Shelf::Board, Shelf::Trash, Shelf::Past];
     let mut found = route.from.resolve_on(&shelves, &lost).await?.into_iter();
     let returned = route.returned();
-    let (mut told, mut open, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut resumed, mut open, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for (copy, owner) in copies {
         let commit = MoveRecord::commit(&owner, &copy.uuid);
         let has_moved = match records.contains(&commit) {
@@ -113,7 +113,7 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
                 ends.push(end_copy(&copy, &owner, returned));
                 open.push((copy, commit, has_moved));
             }
-            Err(error) => told.push((Entry::Job(Box::new(copy)), Err(error))),
+            Err(error) => resumed.push((Entry::Job(Box::new(copy)), Err(error))),
         }
     }
     let mut ended = Vec::new();
@@ -122,10 +122,10 @@ async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<
         let settled = unless_ended(settled);
         ended.extend(Some(commit).filter(|_| settled.is_ok()));
         let entry = Entry::Job(Box::new(copy));
-        told.push((entry, settled.map(|()| done).map_err(Into::into)));
+        resumed.push((entry, settled.map(|()| done).map_err(Into::into)));
     }
     route.from.end_moves(&ended).await?;
-    Ok(told)
+    Ok(resumed)
 }
 
 /// Decides about a copy without a commit record, from the record of its job on the source board.

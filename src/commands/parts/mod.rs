@@ -1,11 +1,7 @@
 //! Parts that commands share: drafts, dumps, liveness, and commands under a claim.
 
 pub(super) mod draft;
-pub(super) mod dump_format;
 pub(super) mod early_format;
-pub(super) mod json;
-pub(super) mod line_reader;
-pub(super) mod loader;
 pub(super) mod logbook;
 pub(super) mod misuse;
 pub(super) mod notes;
@@ -13,9 +9,7 @@ pub(super) mod octavia;
 pub(super) mod problems;
 pub(super) mod reason;
 pub(super) mod scrape;
-pub(super) mod sealed;
 pub(super) mod synonyms;
-pub(super) mod target;
 pub(super) mod unconfirmed;
 pub(super) mod under_claim;
 pub(super) mod words;

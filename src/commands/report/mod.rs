@@ -18,8 +18,7 @@ use std::{io::IsTerminal, path::PathBuf};
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
-use super::parts::target::Target;
-use crate::{context::Context, exit::CommandError, output::Format};
+use crate::{atomic_file::AtomicFile, context::Context, exit::CommandError, output::Format};
 
 /// Write a report about the board for a browser or a ticket
 ///
@@ -66,7 +65,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<(
     let board = ctx.board()?;
     let file = args.file.filter(|_| !is_dash);
     // Report an unwritable file before reading the board.
-    let target = file.as_deref().map(Target::open).transpose()?;
+    let target = file.as_deref().map(AtomicFile::open).transpose()?;
     let facts = gather::gather(ctx, &*board, args.at).await?;
     let Some(mut target) = target else {
         // A page on a terminal is of no use.

@@ -22,9 +22,9 @@ use super::{
 };
 use crate::{
     board::{Board, Detail, Query, url::BoardKind},
-    commands::{load::record, parts::loader::Loader},
     job::{MOVER, Owner, Shelf},
     lease::Keeper,
+    transfer::{loader::Loader, record},
 };
 
 const A: usize = 0;

@@ -13,8 +13,9 @@ use aws_lc_rs::digest::{Context as Digest, SHA256};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{line_reader::LineReader, target::Target};
+use super::lines::LineReader;
 use crate::{
+    atomic_file::AtomicFile,
     context::{Context, on_file},
     exit::CommandError,
     job::{Entry, State},
@@ -23,7 +24,7 @@ use crate::{
 
 /// The kind of a sealed file, for its errors.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum SealedKind {
     Dump,
     Plan,
 }
@@ -59,29 +60,23 @@ fn always<S: serde::Serializer>(_: &bool, writer: S) -> Result<S::Ok, S::Error> 
 
 impl fmt::Display for Trailer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            jobs,
-            trash,
-            malformed,
-            ..
-        } = self;
-        write!(f, "{jobs} on the board, {trash} in the trash")?;
-        match malformed {
+        write!(f, "{} on the board, {} in the trash", self.jobs, self.trash)?;
+        match self.malformed {
             0 => Ok(()),
-            _ => write!(f, ", {malformed} unreadable"),
+            malformed => write!(f, ", {malformed} unreadable"),
         }
     }
 }
 
-struct Hash(Digest);
+struct Sha256(Digest);
 
-impl Default for Hash {
+impl Default for Sha256 {
     fn default() -> Self {
         Self(Digest::new(&SHA256))
     }
 }
 
-impl Hash {
+impl Sha256 {
     fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
@@ -97,50 +92,49 @@ impl Hash {
 
 /// A sealed file that was written.
 #[derive(Debug, Serialize)]
-struct Sealed {
+struct SealedFile {
+    /// The action, for people.
     #[serde(skip)]
-    deed: &'static str,
+    done: &'static str,
     file: PathBuf,
     #[serde(flatten)]
     trailer: Trailer,
 }
 
-impl Record for Sealed {
+impl Record for SealedFile {
     fn fields(&self) -> Vec<String> {
-        let Trailer {
-            jobs,
-            trash,
-            malformed,
-            ..
-        } = &self.trailer;
-        let counts = [jobs, trash, malformed].map(u64::to_string);
-        let sha256 = self.trailer.sha256.clone();
-        std::iter::once(self.file.display().to_string())
-            .chain(counts)
-            .chain([sha256])
-            .collect()
+        let trailer = &self.trailer;
+        vec![
+            self.file.display().to_string(),
+            trailer.jobs.to_string(),
+            trailer.trash.to_string(),
+            trailer.malformed.to_string(),
+            trailer.sha256.clone(),
+        ]
     }
 }
 
-impl Report for Sealed {
+impl Report for SealedFile {
     fn human(&self, page: &mut Page) {
-        let (deed, file) = (self.deed, self.file.display());
+        let (done, file) = (self.done, self.file.display());
         page.line()
-            .plain(format!("{deed} {file}: {}", self.trailer));
+            .plain(format!("{done} {file}: {}", self.trailer));
     }
 }
 
 /// Writes lines and computes their hash: to a file that appears atomically, or to standard output.
-pub(crate) struct Sink {
-    hash: Hash,
-    file: Option<Target>,
+pub(crate) struct SealedWriter {
+    hash: Sha256,
+    file: Option<AtomicFile>,
 }
 
-impl Sink {
+impl SealedWriter {
+    /// Opens a file, or standard output without a path or with the path `-`.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let file = path.map(Target::open).transpose()?;
+        let path = path.filter(|path| path.as_os_str() != "-");
+        let file = path.map(AtomicFile::open).transpose()?;
         Ok(Self {
-            hash: Hash::default(),
+            hash: Sha256::default(),
             file,
         })
     }
@@ -159,19 +153,19 @@ impl Sink {
     pub(crate) fn seal(
         mut self,
         ctx: &mut Context,
-        deed: &'static str,
+        done: &'static str,
         mut trailer: Trailer,
     ) -> anyhow::Result<()> {
         trailer.sha256 = self.hash.hex();
         self.line(ctx, &trailer)?;
         let Some(file) = self.file else {
             ctx.out.flush()?;
-            ctx.out.detail(format!("{deed} standard output: {trailer}"));
+            ctx.out.detail(format!("{done} standard output: {trailer}"));
             return Ok(());
         };
         let file = file.finish()?;
-        ctx.out.report(&Sealed {
-            deed,
+        ctx.out.report(&SealedFile {
+            done,
             file,
             trailer,
         })
@@ -195,13 +189,13 @@ pub(crate) async fn first(lines: &mut LineReader) -> anyhow::Result<Option<Vec<u
 pub(crate) async fn whole(
     mut lines: LineReader,
     header: &[u8],
-    kind: Kind,
+    kind: SealedKind,
 ) -> anyhow::Result<(LineReader, Trailer)> {
     let mut spool = match lines.is_file() {
         true => None,
         false => Some(nameless().context("cannot store the input while checking it")?),
     };
-    let mut hash = Hash::default();
+    let mut hash = Sha256::default();
     let mut last = header.to_vec();
     while let Some(line) = lines.next().await? {
         let line = line.with_context(|| lines.place())?;
@@ -216,11 +210,8 @@ pub(crate) async fn whole(
         .ok()
         .filter(|trailer| trailer.end);
     let Some(trailer) = trailer else {
-        return Err(refused(
-            &lines,
-            kind,
-            "is truncated: the trailer is missing",
-        ));
+        let problem = "is truncated: the trailer is missing";
+        return Err(refused(&lines, kind, problem));
     };
     if hash.hex() != trailer.sha256 {
         return Err(refused(&lines, kind, "is damaged: its hash does not match"));
@@ -231,16 +222,16 @@ pub(crate) async fn whole(
     Ok((records, trailer))
 }
 
-fn refused(lines: &LineReader, kind: Kind, what: &str) -> anyhow::Error {
+fn refused(lines: &LineReader, kind: SealedKind, problem: &str) -> anyhow::Error {
     let source = lines.source();
     match kind {
-        Kind::Dump => {
-            let message = format!("the dump {source} {what}; nothing was loaded");
+        SealedKind::Dump => {
+            let message = format!("the dump {source} {problem}; nothing was loaded");
             let hint = "`tail -n +2 FILE | jobboard load -` loads the readable records";
             CommandError::refused(message).hint(hint)
         }
-        Kind::Plan => {
-            let message = format!("the plan {source} {what}; nothing changed");
+        SealedKind::Plan => {
+            let message = format!("the plan {source} {problem}; nothing changed");
             CommandError::refused(message).hint("write the plan again with `--plan`")
         }
     }

@@ -6,21 +6,25 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::{dump::TRASH, json, limits::check_length};
 use crate::{
     board::{contradiction, url::BoardKind},
-    commands::{
-        parts::{draft::check_length, dump_format::TRASH, json},
-        post::lines::{NO_DETAILS, TOO_LARGE},
-    },
     job::{
         Book, Details, Draft, Entry, Failure, Former, History, Job, JobKey, Malformed, Origin,
         Priority, Remark, Shelf, shortened,
     },
+    secret,
 };
+
+pub(crate) const NO_DETAILS: &str = "the job is from the history, which keeps no details to post";
+
+/// Error for a line of a listing that was cut short.
+pub(crate) const TOO_LARGE: &str =
+    "the line lacks the details of the job: they were too large to read";
 
 /// Unknown members are ignored.
 #[derive(Debug, Deserialize)]
-struct Line {
+struct ListedJob {
     kind: Option<String>,
     state: Option<String>,
     key: Option<String>,
@@ -86,7 +90,8 @@ pub(crate) struct Loadable {
     pub(crate) entry: Entry,
     pub(crate) draft: Draft,
     pub(crate) was_claimed: bool,
-    pub(crate) line: Option<u64>,
+    /// The number of its line.
+    pub(crate) line: u64,
 }
 
 /// Parses a line. `kinds` are the kind of the board that its stored bytes come from, if known, and of the target.
@@ -97,7 +102,8 @@ pub(crate) fn read(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result
 
 fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadable, String> {
     let members = json::object(line)?;
-    let line: Line = serde_json::from_value(members.into()).map_err(|error| error.to_string())?;
+    let line: ListedJob =
+        serde_json::from_value(members.into()).map_err(|error| error.to_string())?;
     if line.key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
         return Err(format!("the key is longer than {LONGEST_KEY} bytes"));
     }
@@ -126,7 +132,7 @@ fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadab
         entry,
         draft,
         was_claimed,
-        line: None,
+        line: 0,
     })
 }
 
@@ -144,7 +150,7 @@ pub(crate) fn draft(
         (None, false) => return Err(TOO_LARGE.to_owned()),
     };
     let raw = if is_stored { raw } else { Vec::new() };
-    if !is_stored && crate::secret::has_cover(&details.value()) {
+    if !is_stored && secret::has_cover(&details.value()) {
         return Err(COVERED.to_owned());
     }
     if !is_stored {
@@ -168,7 +174,7 @@ pub(crate) fn draft(
     }
 }
 
-fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
+fn job(line: ListedJob, shelf: Shelf) -> Result<Job, String> {
     let uuid = line.uuid.ok_or("the record has no uuid")?;
     let name = line.name.ok_or("the record has no name")?;
     let waited = line.waited.and_then(|waited| {
@@ -207,39 +213,37 @@ fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
     })
 }
 
-fn malformed(line: Line, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
+/// Returns a malformed record, and its draft for a board of the same kind.
+fn malformed(line: ListedJob, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
     let key = JobKey::new(line.key.unwrap_or_default());
-    let entry = Malformed {
-        is_denied: false,
-        key: key.clone(),
-        problem: line.problem.unwrap_or_default(),
-        size: raw.len() as u64,
+    let former = Former {
+        shelf,
         raw: raw.clone(),
-        holding: None,
-        origin: Origin::Here,
+        malformed: Some(key.clone()),
+        sequence: None,
+        created_on: None,
+        trashed_on: None,
+        history: History::default(),
     };
-    (Entry::Malformed(entry.clone()), stray(&entry, shelf))
-}
-
-/// Returns the draft of a malformed record, for a board of the same kind.
-pub(crate) fn stray(record: &Malformed, shelf: Shelf) -> Draft {
-    Draft {
+    let draft = Draft {
         uuid: Uuid::nil(),
         chosen: false,
         name: String::new(),
         priority: Priority::default(),
         book: None,
         details: Value::Null.into(),
-        former: Some(Box::new(Former {
-            shelf,
-            raw: record.raw.clone(),
-            malformed: Some(record.key.clone()),
-            sequence: None,
-            created_on: None,
-            trashed_on: None,
-            history: History::default(),
-        })),
-    }
+        former: Some(Box::new(former)),
+    };
+    let entry = Malformed {
+        is_denied: false,
+        key,
+        problem: line.problem.unwrap_or_default(),
+        size: raw.len() as u64,
+        raw,
+        holding: None,
+        origin: Origin::Here,
+    };
+    (Entry::Malformed(entry), draft)
 }
 
 #[cfg(test)]
@@ -247,8 +251,8 @@ mod tests {
     use super::*;
     use crate::{
         board::misread,
-        commands::parts::dump_format::Line,
         output::JobView,
+        transfer::dump::DumpLine,
         untrusted::{Answer, Bounds, Corpus, refused, same},
     };
 
@@ -300,7 +304,7 @@ mod tests {
 
     fn dumped(loaded: &Loadable) -> Vec<u8> {
         let view = JobView::of(&loaded.entry, DateTime::default());
-        serde_json::to_vec(&Line::new(loaded.draft.shelf(), view)).unwrap()
+        serde_json::to_vec(&DumpLine::new(loaded.draft.shelf(), view)).unwrap()
     }
 
     #[test]

@@ -1,44 +1,46 @@
-//! The format of a dump: its header and its records. `sealed` adds the trailer.
+//! The lines of a dump: a header and records. `sealed` adds the trailer.
 
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
+use super::lines::MARK;
 use crate::{
-    board::url::BoardKind,
-    commands::post::lines::{DUMP, MARK},
+    board::{filter::Filter, url::BoardKind},
     exit::CommandError,
     job::{Shelf, shortened},
     output::{JobView, rfc3339},
 };
 
+/// The member that marks a header.
+pub(crate) const DUMP: &str = "jobboard_dump";
+
 const VERSION: u32 = 1;
 
-/// The first line.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Header {
-    pub(crate) jobboard_dump: u32,
-    pub(crate) board: String,
+pub(crate) struct DumpHeader {
+    jobboard_dump: u32,
+    board: String,
     /// `None` for a kind that only a later jobboard knows.
     #[serde(deserialize_with = "known")]
     pub(crate) backend: Option<BoardKind>,
     #[serde(default)]
     version: String,
     #[serde(default, alias = "taken")]
-    pub(crate) created_on: String,
+    created_on: String,
     #[serde(default)]
     filter: Vec<String>,
 }
 
-impl Header {
+impl DumpHeader {
     /// Returns the header of a dump that starts now.
-    pub(crate) fn new(board: &str, kind: BoardKind, filter: Vec<String>) -> Self {
+    pub(crate) fn new(board: &str, kind: BoardKind, filter: &[Filter]) -> Self {
         Self {
             jobboard_dump: VERSION,
             board: board.to_owned(),
             backend: Some(kind),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             created_on: rfc3339(Utc::now()),
-            filter,
+            filter: filter.iter().map(Filter::to_string).collect(),
         }
     }
 }
@@ -49,7 +51,7 @@ fn known<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<BoardKind
 
 /// A record: its listing plus its stored bytes.
 #[derive(Serialize)]
-pub(crate) struct Line<'a> {
+pub(crate) struct DumpLine<'a> {
     kind: &'static str,
     #[serde(flatten)]
     view: JobView<'a>,
@@ -57,7 +59,7 @@ pub(crate) struct Line<'a> {
 
 pub(crate) const TRASH: &str = "trash";
 
-impl<'a> Line<'a> {
+impl<'a> DumpLine<'a> {
     pub(crate) fn new(shelf: Shelf, view: JobView<'a>) -> Self {
         let kind = match shelf {
             Shelf::Trash => TRASH,
@@ -68,13 +70,13 @@ impl<'a> Line<'a> {
 }
 
 /// Parses the header; `None` for the line of a listing.
-pub(crate) fn header(line: &[u8]) -> anyhow::Result<Option<Header>> {
+pub(crate) fn header(line: &[u8]) -> anyhow::Result<Option<DumpHeader>> {
     // A header after a byte order mark counts, and its hash then rejects the dump.
     let line = line.strip_prefix(MARK).unwrap_or(line).trim_ascii_start();
     if !line.starts_with(format!("{{\"{DUMP}\":").as_bytes()) {
         return Ok(None);
     }
-    let header: Header = serde_json::from_slice(line)
+    let header: DumpHeader = serde_json::from_slice(line)
         .map_err(|error| shortened(&error.to_string()))
         .map_err(|words| CommandError::usage(format!("the header of the dump: {words}")))?;
     if header.jobboard_dump != VERSION {
@@ -101,7 +103,7 @@ mod tests {
         ];
         Corpus::of(Bounds::STORED, headers).hold(|input| match header(input) {
             Ok(Some(header)) => {
-                let text = |header: &Header| serde_json::to_string(header).unwrap();
+                let text = |header: &DumpHeader| serde_json::to_string(header).unwrap();
                 let once = text(&header);
                 if header.backend.is_some() {
                     let again = super::header(once.as_bytes()).map_err(|it| it.to_string())?;

@@ -12,14 +12,14 @@ use uuid::Uuid;
 use crate::context::on_file;
 
 /// A file under construction, private to its owner by default.
-pub(crate) struct Target {
+pub(crate) struct AtomicFile {
     writer: BufWriter<File>,
     path: PathBuf,
     /// The temporary path; `None` if the target is not a regular file, for example a pipe.
     partial: Option<PathBuf>,
 }
 
-impl Target {
+impl AtomicFile {
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         // Follows links: the target of the link is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -83,7 +83,7 @@ impl Target {
     }
 }
 
-impl Drop for Target {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
             // A leftover does no harm.

@@ -1,18 +1,22 @@
-//! Reads the lines of a bulk post and makes drafts of them.
-
-use std::path::Path;
+//! The lines of a bulk post, and the drafts that they make.
 
 use anyhow::Context as _;
+use chrono::DateTime;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::{
+    batches::{Candidate, Source},
+    dump::{DUMP, DumpLine},
+    json,
+    limits::{check_length, check_size, checked_name, identity, uuid},
+    lines::{LineReader, MARK, weight},
+    record::{NO_DETAILS, TOO_LARGE},
+};
 use crate::{
-    commands::parts::{
-        draft, json,
-        line_reader::{LineReader, weight},
-    },
     exit::CommandError,
-    job::{Book, Draft, Priority, shortened},
+    job::{Book, Draft, Entry, Job, JobKey, Priority, Shelf, shortened},
+    output::JobView,
     trace,
 };
 
@@ -29,51 +33,22 @@ const MEMBERS: [(&str, &str); 6] = [
     ("unique", "a string"),
 ];
 
-/// Members that `list -o jsonl` adds, which a new job ignores.
-const OF_LISTINGS: [&str; 30] = [
-    "key",
-    "state",
-    "sequence",
-    "created_on",
-    "last_modified",
-    "owner",
-    "lease",
-    "expires_in",
-    "claimed_on",
-    "fence",
-    "trashed_on",
-    "ended_on",
-    "outcome",
-    "by",
-    "action",
-    "action_on",
-    "reason",
-    "waited",
-    "took",
-    "exit_code",
-    "signal",
-    "failures",
-    "attempts",
-    "postponed",
-    "not_before",
-    "last_failure",
-    "problem",
-    "size",
-    "raw",
-    "kind",
-];
-
-/// The member that marks the first line of a dump.
-pub(crate) const DUMP: &str = "jobboard_dump";
-
-pub(crate) const NO_DETAILS: &str = "the job is from the history, which keeps no details to post";
-
-/// Error for a line of a listing that was cut short.
-pub(crate) const TOO_LARGE: &str =
-    "the line lacks the details of the job: they were too large to read";
+/// Returns the members of a dumped or listed job. A new job ignores most of them.
+fn listed_members() -> Map<String, Value> {
+    let job = Job {
+        raw: vec![0],
+        ..Job::new(JobKey::new(""), String::new(), String::new())
+    };
+    let entry = Entry::Job(Box::new(job));
+    let line = DumpLine::new(Shelf::Board, JobView::of(&entry, DateTime::default()));
+    match serde_json::to_value(line) {
+        Ok(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
+}
 
 #[derive(Debug, Default)]
-struct Line {
+struct DraftLine {
     name: Option<String>,
     details: Map<String, Value>,
     priority: Priority,
@@ -82,13 +57,11 @@ struct Line {
     unique: Option<String>,
 }
 
-impl Line {
+impl DraftLine {
     /// A null member counts as missing.
-    fn of(members: Map<String, Value>) -> Result<Self, String> {
-        if members
-            .get("state")
-            .is_some_and(|state| state == "MALFORMED")
-        {
+    fn of(members: Map<String, Value>, listed: &Map<String, Value>) -> Result<Self, String> {
+        let state = members.get("state").and_then(Value::as_str);
+        if state == Some("MALFORMED") {
             let key = members.get("key").and_then(Value::as_str);
             return Err(format!(
                 "the record key:{} is malformed and holds no readable job",
@@ -98,10 +71,7 @@ impl Line {
         if members.contains_key(DUMP) {
             return Err("this is a dump: use `jobboard load`".to_owned());
         }
-        if members
-            .get("state")
-            .is_some_and(|state| state == "COMPLETE")
-        {
+        if state == Some("COMPLETE") {
             return Err(NO_DETAILS.to_owned());
         }
         if members.contains_key("raw") && members.get("details").is_some_and(Value::is_null) {
@@ -117,26 +87,24 @@ impl Line {
                     line.priority = name.parse().map_err(|error| format!("{error}"))?;
                 }
                 ("book", Value::Object(book)) => line.book = Some(self::book(&book)?),
-                ("uuid", Value::String(uuid)) => line.uuid = Some(draft::uuid(&uuid)?),
+                ("uuid", Value::String(uuid)) => line.uuid = Some(self::uuid(&uuid)?),
                 ("unique", Value::String(key)) => line.unique = Some(key),
-                (member, _) if OF_LISTINGS.contains(&member) => {}
-                (_, value) => return Err(misfit(&member, &value)),
+                (name, value) => match MEMBERS.into_iter().find(|(known, _)| *known == name) {
+                    Some((name, format)) => {
+                        let kind = json::kind(&value);
+                        return Err(format!("`{name}` must be {format}, not {kind}"));
+                    }
+                    None if listed.contains_key(name) => {}
+                    None => {
+                        let known = MEMBERS.map(|(name, _)| name).join(", ");
+                        return Err(format!(
+                            "unknown member `{name}`; known members are {known}"
+                        ));
+                    }
+                },
             }
         }
         Ok(line)
-    }
-}
-
-fn misfit(member: &str, value: &Value) -> String {
-    let known = MEMBERS.into_iter().find(|(name, _)| *name == member);
-    match known {
-        Some((name, wanted)) => {
-            format!("`{name}` must be {wanted}, not {}", json::kind(value))
-        }
-        None => format!(
-            "unknown member `{member}`; known members are {}",
-            MEMBERS.map(|(name, _)| name).join(", ")
-        ),
     }
 }
 
@@ -145,75 +113,54 @@ fn book(members: &Map<String, Value>) -> Result<Book, String> {
         Some(Value::String(text)) => Ok(text),
         _ => Err(format!("`book` needs the string `{name}`")),
     };
-    draft::check_length("book", text("name")?)?;
+    check_length("book", text("name")?)?;
     Ok(Book {
         name: text("name")?.clone(),
-        uuid: draft::uuid(text("uuid")?)
+        uuid: self::uuid(text("uuid")?)
             .map_err(|error| format!("`book`: {error}"))?
             .to_string(),
     })
 }
 
-pub(crate) struct Numbered {
+/// The draft of a line.
+pub(crate) struct NumberedDraft {
     pub(crate) number: u64,
-    /// The length, or more for a line with many values.
-    pub(crate) size: usize,
     pub(crate) draft: Draft,
     pub(crate) is_unique: bool,
 }
 
-pub(crate) struct Lines {
+/// The lines of a bulk post.
+pub(crate) struct DraftLines {
     reader: LineReader,
     max_details: u64,
     trace: Vec<(String, Value)>,
+    listed: Map<String, Value>,
 }
 
-impl Lines {
-    /// Opens a file, or standard input; each draft gets the trace.
-    pub(crate) fn open(
-        path: Option<&Path>,
-        max_details: u64,
-        trace: Vec<(String, Value)>,
-    ) -> anyhow::Result<Self> {
-        Ok(Self {
-            reader: LineReader::open(path, max_details)?,
+impl DraftLines {
+    /// Each draft gets the trace.
+    pub(crate) fn new(reader: LineReader, max_details: u64, trace: Vec<(String, Value)>) -> Self {
+        Self {
+            reader,
             max_details,
             trace,
-        })
+            listed: listed_members(),
+        }
     }
 
-    pub(crate) fn would_block(&self) -> bool {
-        self.reader.would_block()
-    }
-
-    /// Returns the next line, or its own error; an empty line is no job.
-    pub(crate) async fn next(
-        &mut self,
-    ) -> anyhow::Result<Option<anyhow::Result<Option<Numbered>>>> {
-        let Some(line) = self.reader.next().await? else {
-            return Ok(None);
-        };
-        let read = line
-            .map(|line| without_mark(line, self.reader.number()))
-            .and_then(|line| match line.trim_ascii().is_empty() {
-                true => Ok(None),
-                false => self.numbered(&line).map(Some),
-            });
-        Ok(Some(read.with_context(|| self.reader.place())))
-    }
-
-    fn numbered(&mut self, line: &[u8]) -> anyhow::Result<Numbered> {
+    /// Parses a line, and measures it: its length, or more for a line with many values.
+    fn numbered(&self, line: &[u8]) -> anyhow::Result<(NumberedDraft, usize)> {
         // Measuring details would serialise them again.
         let size = line.len();
         let may_be_too_large = (size as u64).saturating_mul(SWELLING) > self.max_details;
         let room = size.max(weight(line) / 16);
-        let line = json::object(line).and_then(Line::of);
+        let line = json::object(line).and_then(|it| DraftLine::of(it, &self.listed));
         let line = line.map_err(|words| CommandError::usage(shortened(&words)))?;
-        let (uuid, chosen) = draft::identity(line.uuid, line.unique.as_deref())?;
+        let (uuid, chosen) = identity(line.uuid, line.unique.as_deref())?;
         let mut draft = Draft {
             uuid,
             chosen,
-            name: draft::checked_name(&line.name.unwrap_or_default())?,
+            name: checked_name(&line.name.unwrap_or_default())?,
             priority: line.priority,
             book: line.book,
             details: Value::Object(line.details).into(),
@@ -221,25 +168,39 @@ impl Lines {
         };
         trace::add(&self.trace, &mut draft.details);
         if may_be_too_large {
-            draft::check_size(&draft.details.value(), self.max_details)?;
+            check_size(&draft.details.value(), self.max_details)?;
         }
-        Ok(Numbered {
+        let numbered = NumberedDraft {
             number: self.reader.number(),
-            size: room,
             draft,
             is_unique: line.unique.is_some(),
-        })
+        };
+        Ok((numbered, room))
     }
 }
 
-/// The byte order mark of some editors.
-pub(crate) const MARK: &[u8] = "\u{feff}".as_bytes();
+impl Source for DraftLines {
+    type Record = NumberedDraft;
 
-fn without_mark(mut line: Vec<u8>, number: u64) -> Vec<u8> {
-    if number == 1 && line.starts_with(MARK) {
-        line.drain(..MARK.len());
+    async fn next(&mut self) -> anyhow::Result<Option<Candidate<NumberedDraft>>> {
+        let Some(line) = self.reader.next().await? else {
+            return Ok(None);
+        };
+        let read = line.and_then(|line| {
+            let mark = Some(MARK).filter(|_| self.reader.number() == 1);
+            let line = mark.and_then(|it| line.strip_prefix(it)).unwrap_or(&line);
+            match line.trim_ascii().is_empty() {
+                true => Ok(None),
+                false => self.numbered(line).map(Some),
+            }
+        });
+        let read = read.with_context(|| self.reader.place());
+        Ok(Some(read.map_err(Into::into)))
     }
-    line
+
+    fn would_block(&self) -> bool {
+        self.reader.would_block()
+    }
 }
 
 #[cfg(test)]
@@ -270,10 +231,11 @@ mod tests {
         };
         let lines = LINES.map(|line| line.replace('\n', " "));
         Corpus::of(bounds, lines).hold(|input| {
-            let lines = Lines::open(None, 1 << 20, Vec::new());
-            let mut lines = lines.map_err(|error| error.to_string())?;
+            let reader = LineReader::open(None, 1 << 20);
+            let reader = reader.map_err(|error| error.to_string())?;
+            let lines = DraftLines::new(reader, 1 << 20, Vec::new());
             let draft = match lines.numbered(input) {
-                Ok(numbered) => numbered.draft,
+                Ok((numbered, _)) => numbered.draft,
                 Err(error) => return refused(&format!("{error:#}")),
             };
             for kind in BoardKind::ALL {

@@ -1,13 +1,20 @@
 //! Reads untrusted input line by line, each line of bounded length.
 
-use std::{fs::File, io::Seek, path::Path};
+use std::{
+    fs::File,
+    io::Seek,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-use crate::{context::on_file, exit::CommandError};
+use crate::{config::Config, context::on_file, exit::CommandError};
 
 const READ: usize = 256 * 1024;
+
+/// The byte order mark of some editors.
+pub(crate) const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The limit of a line: a multiple of the details limit plus a constant. Escapes lengthen text, and a dump includes the
 /// stored bytes.
@@ -51,31 +58,33 @@ impl LineReader {
     /// Opens a file, or standard input; lines too long for these details are rejected.
     pub(crate) fn open(path: Option<&Path>, max_details: u64) -> anyhow::Result<Self> {
         let Some(path) = path else {
-            return Ok(Self {
-                reader: BufReader::with_capacity(READ, Box::new(tokio::io::stdin())),
-                source: "standard input".to_owned(),
-                file: None,
-                number: 0,
-                max_details,
-            });
+            let input = Box::new(tokio::io::stdin());
+            return Ok(Self::new(input, "standard input".to_owned(), max_details));
         };
         let file = on_file(path, "read", File::open(path))
             .map_err(|error| CommandError::usage(format!("{error:#}")))?;
-        Self::of(file, path.display().to_string(), max_details)
+        Self::of_file(file, path.display().to_string(), max_details)
     }
 
-    fn of(file: File, source: String, max_details: u64) -> anyhow::Result<Self> {
+    fn of_file(file: File, source: String, max_details: u64) -> anyhow::Result<Self> {
         // A path may also name a pipe.
         let is_file = file.metadata().is_ok_and(|facts| facts.is_file());
         let again = is_file.then(|| file.try_clone()).transpose()?;
         let file = Box::new(tokio::fs::File::from_std(file));
         Ok(Self {
-            reader: BufReader::with_capacity(READ, file),
-            source,
             file: again,
+            ..Self::new(file, source, max_details)
+        })
+    }
+
+    fn new(input: Box<dyn AsyncRead + Send + Unpin>, source: String, max_details: u64) -> Self {
+        Self {
+            reader: BufReader::with_capacity(READ, input),
+            source,
+            file: None,
             number: 0,
             max_details,
-        })
+        }
     }
 
     /// Whether the input can be read again.
@@ -88,7 +97,7 @@ impl LineReader {
         match kept.or(self.file.take()) {
             Some(mut file) => {
                 file.rewind()?;
-                Self::of(file, self.source, self.max_details)
+                Self::of_file(file, self.source, self.max_details)
             }
             None => Ok(self),
         }
@@ -149,4 +158,12 @@ impl LineReader {
         }
         Ok(is_any.then_some(Ok(line)))
     }
+}
+
+/// Returns the file to read, or `None` for standard input.
+pub(crate) fn source(config: &Config, text: &str) -> anyhow::Result<Option<PathBuf>> {
+    if text == "-" && config.takes_stdin() {
+        return Err(CommandError::usage("standard input can be read only once").into());
+    }
+    Ok((text != "-").then(|| PathBuf::from(text)))
 }

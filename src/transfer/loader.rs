@@ -10,10 +10,15 @@ use uuid::Uuid;
 
 use crate::{
     board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, url::BoardKind},
+    exit::CommandError,
     job::{Draft, Entry, Job, JobKey, Origin, Shelf},
+    suggest::Hint,
 };
 
 pub(crate) const SHELVES: [Shelf; 2] = [Shelf::Board, Shelf::Trash];
+
+/// The fingerprint and the place of a job on the target board.
+type StoredJob = (u64, Shelf);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loaded {
@@ -27,6 +32,26 @@ pub(crate) enum Loaded {
     Conflict,
 }
 
+impl Loaded {
+    /// Returns this word for a posted record, `exists`, or the reason for skipping a record.
+    pub(crate) fn done(self, posted: &'static str, entry: &Entry) -> anyhow::Result<&'static str> {
+        let message = match (self, entry.job().map(|job| job.shelf)) {
+            (Self::Posted { .. }, _) => return Ok(posted),
+            (Self::Exists, _) => return Ok("exists"),
+            (Self::Shelved, Some(Shelf::Trash)) => {
+                "the job is on the board already, not in the trash; skipped"
+            }
+            (Self::Shelved, _) => "the job is in the trash already, not on the board; skipped",
+            (Self::Conflict, _) => "the board has a different job with this uuid; skipped",
+        };
+        let hint = Hint::new(
+            "`jobboard show {}` prints the existing job",
+            [&[&entry.reference()]],
+        );
+        Err(CommandError::refused(message).hint(hint).into())
+    }
+}
+
 /// Hashes the fields that are the same on any board; location and history are not.
 pub(crate) fn fingerprint(job: &Job) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -38,8 +63,6 @@ pub(crate) fn fingerprint(job: &Job) -> u64 {
     hasher.finish()
 }
 
-type Seen = (u64, Shelf);
-
 fn hash_of(raw: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     raw.hash(&mut hasher);
@@ -50,7 +73,7 @@ pub(crate) struct Loader<'a> {
     board: &'a dyn Board,
     is_dry: bool,
     /// The index of a board that has to be read whole to find one job.
-    index: Option<HashMap<Uuid, (Seen, JobKey)>>,
+    index: Option<HashMap<Uuid, (StoredJob, JobKey)>>,
     /// The number of malformed records by their bytes; `None` until one has to be loaded.
     malformed: Option<HashMap<u64, u64>>,
 }
@@ -176,7 +199,7 @@ impl<'a> Loader<'a> {
             .map(|(_, draft)| JobRef::Uuid(draft.uuid.to_string()))
             .collect();
         let found = self.board.resolve_on(&SHELVES, &wanted).await?;
-        let there = |found: board::Result<Entry>| match found {
+        let stored = found.into_iter().map(|found| match found {
             Ok(Entry::Job(job)) => Ok(Some((fingerprint(&job), job.shelf))),
             // Any record takes the name.
             Ok(Entry::Malformed(_)) | Err(BoardError::Ambiguous { .. }) => {
@@ -184,11 +207,12 @@ impl<'a> Loader<'a> {
             }
             Err(BoardError::NoSuchJob) => Ok(None),
             Err(error) => Err(error),
-        };
-        jobs.iter()
-            .zip(found)
-            .map(|(job, found)| Ok(compared(*job, there(found)?)))
-            .collect()
+        });
+        let compared = jobs
+            .iter()
+            .zip(stored)
+            .map(|(job, it)| Ok(compared(*job, it?)));
+        compared.collect()
     }
 
     /// Returns the record of each uuid, on the board or in its trash.
@@ -224,19 +248,13 @@ impl<'a> Loader<'a> {
             .await?;
             self.malformed = Some(malformed);
         }
-        let there = self
-            .malformed
-            .as_mut()
-            .and_then(|it| it.get_mut(&hash_of(raw)));
-        Ok(there.is_some_and(|count| {
-            let is_any = *count > 0;
-            *count = count.saturating_sub(1);
-            is_any
-        }))
+        let count = self.malformed.as_mut();
+        let count = count.and_then(|it| it.get_mut(&hash_of(raw)).filter(|it| **it > 0));
+        Ok(count.map(|count| *count -= 1).is_some())
     }
 }
 
-fn compared((entry, draft): (&Entry, &Draft), there: Option<Seen>) -> Option<Loaded> {
+fn compared((entry, draft): (&Entry, &Draft), there: Option<StoredJob>) -> Option<Loaded> {
     there.map(|(there, shelf)| match entry {
         Entry::Job(job) if fingerprint(job) != there => Loaded::Conflict,
         Entry::Job(_) if draft.shelf() != shelf => Loaded::Shelved,

@@ -1,0 +1,167 @@
+//! Batches of records, read ahead while a board works on the previous batch.
+
+use std::{collections::VecDeque, mem};
+
+use futures_util::{Stream, TryStreamExt, future::join};
+use tokio::task::yield_now;
+
+/// The number of records read before the running exchange gets its turn.
+const AT_A_STRETCH: usize = 16;
+
+/// The error of one record.
+pub(crate) struct Unusable {
+    /// Its name and its reference.
+    pub(crate) job: (String, String),
+    pub(crate) error: anyhow::Error,
+}
+
+impl From<anyhow::Error> for Unusable {
+    /// For errors that name their record.
+    fn from(error: anyhow::Error) -> Self {
+        let job = Default::default();
+        Self { job, error }
+    }
+}
+
+/// A record with its approximate memory, or its own error; `None` for a record that is not wanted.
+pub(crate) type Candidate<R> = Result<Option<(R, usize)>, Unusable>;
+
+pub(crate) trait Source {
+    type Record;
+
+    /// Returns `None` at the end.
+    async fn next(&mut self) -> anyhow::Result<Option<Candidate<Self::Record>>>;
+
+    fn would_block(&self) -> bool {
+        false
+    }
+}
+
+impl<R, S: Stream<Item = anyhow::Result<Candidate<R>>> + Unpin> Source for S {
+    type Record = R;
+
+    async fn next(&mut self) -> anyhow::Result<Option<Candidate<R>>> {
+        self.try_next().await
+    }
+}
+
+pub(crate) struct Batches<S: Source> {
+    pub(crate) source: S,
+    most: usize,
+    /// The approximate memory of one exchange.
+    memory: usize,
+    records: VecDeque<(S::Record, usize)>,
+    waiting: usize,
+    /// The errors that are not reported yet.
+    errors: Vec<Unusable>,
+    is_ended: bool,
+    /// The number of records read since they were counted.
+    read: u64,
+}
+
+impl<S: Source> Batches<S> {
+    pub(crate) fn new(source: S, (most, memory): (usize, usize)) -> Self {
+        Self {
+            source,
+            most,
+            memory,
+            records: VecDeque::new(),
+            waiting: 0,
+            errors: Vec::new(),
+            is_ended: false,
+            read: 0,
+        }
+    }
+
+    /// Returns the next batch, empty at the end. The records of a slow source come as they are available.
+    pub(crate) async fn next(
+        &mut self,
+        mut fail: impl FnMut(Unusable),
+    ) -> anyhow::Result<Vec<S::Record>> {
+        loop {
+            self.errors.drain(..).for_each(&mut fail);
+            if self.is_ended || !self.records.is_empty() && !self.has_more_at_hand() {
+                break;
+            }
+            self.read().await?;
+        }
+        let (mut batch, mut memory) = (Vec::new(), 0);
+        while batch.len() < self.most
+            && memory < self.memory
+            && let Some((record, size)) = self.records.pop_front()
+        {
+            memory += size;
+            batch.push(record);
+        }
+        self.waiting -= memory;
+        Ok(batch)
+    }
+
+    /// Reads all records, before the first batch; returns their number.
+    pub(crate) async fn read_all(
+        &mut self,
+        mut fail: impl FnMut(Unusable),
+    ) -> anyhow::Result<usize> {
+        self.errors.drain(..).for_each(&mut fail);
+        while !self.is_ended {
+            self.read().await?;
+            self.errors.drain(..).for_each(&mut fail);
+        }
+        Ok(self.records.len())
+    }
+
+    /// Replaces records by errors.
+    pub(crate) fn reject(&mut self, mut problem: impl FnMut(&S::Record) -> Option<Unusable>) {
+        let errors = &mut self.errors;
+        self.records.retain(|(record, _)| {
+            let error = problem(record);
+            let is_fine = error.is_none();
+            errors.extend(error);
+            is_fine
+        });
+    }
+
+    /// Carries out an exchange with a board, and reads the available records meanwhile.
+    pub(crate) async fn reading_ahead<T>(
+        &mut self,
+        exchange: impl Future<Output = T>,
+    ) -> (T, anyhow::Result<()>) {
+        let ahead = async {
+            while self.has_more_at_hand() {
+                // Lets the exchange continue.
+                yield_now().await;
+                for _ in 0..AT_A_STRETCH {
+                    if self.has_more_at_hand() {
+                        self.read().await?;
+                    }
+                }
+            }
+            Ok(())
+        };
+        join(exchange, ahead).await
+    }
+
+    /// Returns the number of records read since the last call.
+    pub(crate) fn count(&mut self) -> u64 {
+        mem::take(&mut self.read)
+    }
+
+    fn has_more_at_hand(&self) -> bool {
+        let is_full = self.records.len() >= self.most || self.waiting >= self.memory;
+        !self.is_ended && !is_full && !self.source.would_block()
+    }
+
+    async fn read(&mut self) -> anyhow::Result<()> {
+        match self.source.next().await? {
+            None => self.is_ended = true,
+            Some(Ok(None)) => {}
+            Some(Ok(Some((record, size)))) => {
+                self.waiting += size;
+                self.records.push_back((record, size));
+            }
+            Some(Err(error)) => self.errors.push(error),
+        }
+        self.read += u64::from(!self.is_ended);
+        Ok(())
+    }
+}
