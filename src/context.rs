@@ -43,7 +43,7 @@ pub(crate) struct Consent {
 }
 
 /// Whether to create the directory of a new board.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Creation {
     /// Create the parent directory of the board file if it is missing
     #[arg(long)]

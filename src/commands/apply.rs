@@ -1,8 +1,14 @@
 //! `jobboard apply`.
 
-use super::bulk::{act::Pace, plan::Plan, select::PreviewArgs};
+use std::path::PathBuf;
+
+use super::{
+    bulk::{act::Pace, plan::Plan, select::PreviewArgs},
+    copy,
+};
 use crate::{
     context::{Consent, Context},
+    exit::CommandError,
     transfer::lines::{LineReader, source},
 };
 
@@ -17,16 +23,20 @@ pub(crate) struct ApplyArgs {
     #[arg(value_name = "FILE|-")]
     file: String,
 
+    /// With a plan of `copy --move`: file with the password of the target board
+    #[arg(long, value_name = "FILE")]
+    pub(super) to_password_file: Option<PathBuf>,
+
     /// Maximum pace, for example 5/s; also per m or h
     #[arg(long, value_name = "N/s", value_parser = Pace::parse)]
     rate: Option<Pace>,
 
     /// List the jobs that are unchanged, and change nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 
     #[command(flatten)]
-    consent: Consent,
+    pub(super) consent: Consent,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()> {
@@ -39,6 +49,18 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
     let max_details = ctx.config.max_details.value;
     let plan = Plan::read(LineReader::open(path.as_deref(), max_details)?).await?;
     plan.require(&*board)?;
+    let plan = match plan.into_move() {
+        Ok(_) if args.rate.is_some() => {
+            let message = "--rate does not apply to a plan of `copy --move`";
+            return Err(CommandError::usage(message).into());
+        }
+        Ok(planned) => return copy::apply(ctx, planned, args).await,
+        Err(_) if args.to_password_file.is_some() => {
+            let message = "--to-password-file applies only to a plan of `copy --move`";
+            return Err(CommandError::usage(message).into());
+        }
+        Err(plan) => plan,
+    };
     let (mut task, skipped) = plan.task(ctx, &*board).await?;
     if let (Some(_), Some(rate)) = (path, &args.rate) {
         let words = ["apply", &args.file, "--rate", &rate.text];

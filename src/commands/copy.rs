@@ -14,7 +14,11 @@ use uuid::Uuid;
 
 use self::moving::{Mover, Route};
 use super::{
+    apply::ApplyArgs,
     bulk::{
+        act::has_changed,
+        action::{Action, MoveAction},
+        plan::{self, PlannedMove, SKIPPED},
         report::{Done, Results},
         shared_trash::SharedArgs,
     },
@@ -22,12 +26,13 @@ use super::{
 };
 use crate::{
     board::{
-        Board, Detail, JobRef, Order, Query, Which,
+        Board, BoardError, Detail, JobRef, Order, Query, Which,
         filter::{Filter, Filters},
         url::BoardKind,
     },
     config::Config,
     context::{Consent, Context, Creation},
+    diagnosis::is_left_by_move,
     exit::CommandError,
     job::{Draft, Entry, MOVER, Owner, Shelf},
     lease::{Keeper, LEASE},
@@ -54,7 +59,7 @@ const BATCH: (usize, usize) = (200, 4 << 20);
 ///
 /// --resume finishes moves that were interrupted: it releases the copies of jobs that were consumed here,
 /// and removes the others. The next --move between the same boards does this first.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct CopyArgs {
     /// The target board: a URL, or a name from the configuration
     #[arg(long, value_name = "URL|NAME", required_unless_present = "from")]
@@ -95,6 +100,17 @@ pub(crate) struct CopyArgs {
     #[arg(long)]
     dry_run: bool,
 
+    /// With --move: write a plan for `apply` to this file, and change nothing
+    ///
+    /// The plan lists the jobs that would move. It has no jobs in the trash.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "is_move",
+        conflicts_with = "dry_run"
+    )]
+    plan: Option<PathBuf>,
+
     #[command(flatten)]
     consent: Consent,
 
@@ -109,8 +125,41 @@ pub(crate) struct CopyArgs {
 const OCTAVIA: &str =
     "cannot move jobs to an Octavia board: a claim without an expiry blocks all its posters";
 
+impl CopyArgs {
+    /// Whether nothing changes.
+    fn is_preview(&self) -> bool {
+        self.dry_run || self.plan.is_some()
+    }
+}
+
 pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()> {
-    let is_move = args.is_move && !args.dry_run;
+    transfer(ctx, args, None).await
+}
+
+/// Moves the jobs of a plan that are unchanged.
+pub(crate) async fn apply(
+    ctx: &mut Context,
+    planned: PlannedMove,
+    args: ApplyArgs,
+) -> anyhow::Result<()> {
+    let copy = CopyArgs {
+        to: Some(planned.action.to.clone()),
+        to_password_file: args.to_password_file,
+        is_move: true,
+        fresh: planned.action.fresh,
+        dry_run: args.dry_run,
+        consent: args.consent,
+        ..CopyArgs::default()
+    };
+    transfer(ctx, copy, Some(planned)).await
+}
+
+async fn transfer(
+    ctx: &mut Context,
+    args: CopyArgs,
+    planned: Option<PlannedMove>,
+) -> anyhow::Result<()> {
+    let is_move = args.is_move && !args.is_preview();
     let here = match is_move || args.resume {
         true => ctx.writable_board()?,
         false => ctx.board()?,
@@ -118,7 +167,8 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
     let other = args.to.as_ref().or(args.from.as_ref());
     let other = other.map_or("", String::as_str);
     let password_file = args.to_password_file.as_deref();
-    let (there, config) = ctx.second_board(other, password_file, !args.dry_run, &args.creation)?;
+    let (there, config) =
+        ctx.second_board(other, password_file, !args.is_preview(), &args.creation)?;
     let (own, other) = (&ctx.config.board.value, &config.board.value);
     let mut ends = [
         (&*here, own.url.absolute()),
@@ -128,7 +178,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
         ends.reverse();
     }
     let [(from, source), (to, target)] = ends;
-    let who = ctx.who().to_string();
+    let who = planned.as_ref().map_or(ctx.who(), |it| &it.who).to_string();
     let route = Route {
         from,
         to,
@@ -136,11 +186,17 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
         target,
         who,
     };
+    let is_other = planned.as_ref();
+    let is_other = is_other.is_some_and(|it| it.action.target != route.target);
     let copied = match args.is_move && other.is_of_octavia() {
         _ if own.url.is_same_board(&other.url) => Err(same()),
         true => Err(CommandError::refused(OCTAVIA).into()),
+        false if is_other => {
+            let message = format!("the plan is for another target than {}", route.target);
+            Err(CommandError::refused(message).into())
+        }
         false if args.resume => finish(ctx, &route, (&config, &args.consent)).await,
-        false => between(ctx, (&here, &config), &route, &args).await,
+        false => between(ctx, (&here, &config), &route, (&args, planned)).await,
     };
     there.close().await;
     copied
@@ -166,17 +222,27 @@ async fn finish(
 /// Resolves the copies that interrupted moves left.
 async fn resume(ctx: &mut Context, route: &Route<'_>, results: &mut Results) -> anyhow::Result<()> {
     let resumed = resume::resume(route).await;
-    report(ctx, resumed.with_context(|| route.failed())?, results)?;
+    let resumed = resumed.with_context(|| route.failed())?;
+    report(ctx, resumed, (results, false))?;
     results.flush(ctx, 0)
 }
 
 /// A job, and the action on it or the error.
 type CopyResult = (Entry, anyhow::Result<&'static str>);
 
-fn report(ctx: &mut Context, copied: Vec<CopyResult>, results: &mut Results) -> anyhow::Result<()> {
+/// Reports each job; a job of a plan that has changed is skipped.
+fn report(
+    ctx: &mut Context,
+    copied: Vec<CopyResult>,
+    (results, is_planned): (&mut Results, bool),
+) -> anyhow::Result<()> {
     for (entry, done) in copied {
         match done {
             Ok(done) => results.say(ctx, &Done::of(done, &entry))?,
+            Err(error) if is_planned && has_changed(&error) => {
+                let skipped = Done::skipped(&entry.reference(), entry.name().into_owned());
+                results.say(ctx, &skipped)?;
+            }
             Err(error) => results.fail_entry(ctx, &entry, error),
         }
     }
@@ -187,7 +253,7 @@ async fn between(
     ctx: &mut Context,
     (here, config): (&Arc<dyn Board>, &Config),
     route: &Route<'_>,
-    args: &CopyArgs,
+    (args, planned): (&CopyArgs, Option<PlannedMove>),
 ) -> anyhow::Result<()> {
     let (verb, doing) = match args.is_move {
         true => ("move", "moving"),
@@ -196,15 +262,12 @@ async fn between(
     let health = route.from.health().await;
     let health = health.with_context(|| ctx.trying(verb, "the jobs"))?;
     let [from, to] = [&ctx.config, config].map(|it| it.board.value.url.kind());
-    let is_move = args.is_move && !args.dry_run;
-    let question = format!(
-        "{verb} up to {} to {}?",
-        count_jobs(health.jobs),
-        route.target
-    );
+    let is_move = args.is_move && !args.is_preview();
+    let jobs = planned.as_ref().map_or(health.jobs, PlannedMove::len);
+    let question = format!("{verb} up to {} to {}?", count_jobs(jobs), route.target);
     let has_left = is_move && !route.from.moves().await?.is_empty();
-    match is_move && (health.jobs > 0 || has_left) {
-        _ if args.dry_run => {}
+    match is_move && (jobs > 0 || has_left) {
+        _ if args.is_preview() => {}
         true => ctx.consent_on(&[&ctx.config, config], &args.consent, &question)?,
         false => ctx.require_names(&[config], &args.consent, &question)?,
     }
@@ -226,10 +289,11 @@ async fn between(
         args,
         filters: Filters::new(args.filter.clone()),
         kinds: (Some(from), to),
-        is_move,
+        is_move: is_move || args.plan.is_some(),
         unreadable: Cell::default(),
+        planned,
     };
-    let loader = Loader::new(route.to, to, args.dry_run).await;
+    let loader = Loader::new(route.to, to, args.is_preview()).await;
     let mut copy = Copy {
         route,
         choice: &choice,
@@ -238,18 +302,51 @@ async fn between(
         results,
         posted: HashMap::new(),
     };
+    if let Some(file) = &args.plan {
+        let jobs = copy.movable(ctx).await?;
+        let (who, target) = (ctx.who().clone(), route.target.clone());
+        // A URL may have a password; the address has none.
+        let named = args.to.clone().filter(|to| !to.contains(':'));
+        let action = Action::Move(MoveAction {
+            to: named.unwrap_or_else(|| target.clone()),
+            target,
+            fresh: args.fresh,
+        });
+        copy.results.total += jobs.len();
+        return plan::write_jobs(ctx, file, (action, &who, None), (jobs, copy.results));
+    }
     ctx.out.outlive_reader();
     let mut ended = copy.all(ctx).await;
     let unreadable = choice.unreadable.get();
     if ended.is_ok() && !copy.posted.is_empty() && !args.dry_run {
         ended = copy.verify(ctx).await;
     }
-    if unreadable > 0 {
+    if unreadable > 0 && choice.planned.is_none() {
         let how = "(`dump` and `load --malformed` copy them)";
         let note = format!("unreadable records skipped: {unreadable} {how}");
         copy.results.suspend(|| ctx.out.note(note));
     }
-    ended.and(copy.results.end(ctx))
+    let mut results = copy.results;
+    if let Some(planned) = choice.planned.filter(|_| ended.is_ok()) {
+        ended = report_skipped(ctx, planned, (&mut results, jobs));
+    }
+    ended.and(results.end(ctx))
+}
+
+fn report_skipped(
+    ctx: &mut Context,
+    planned: PlannedMove,
+    (results, all): (&mut Results, u64),
+) -> anyhow::Result<()> {
+    let skipped = planned.skipped();
+    if !skipped.is_empty() {
+        let (skipped, all) = (skipped.len(), count_jobs(all));
+        results.suspend(|| ctx.out.note(format!("{SKIPPED}: {skipped} of {all}")));
+    }
+    for skipped in skipped {
+        results.say(ctx, &skipped)?;
+    }
+    results.flush(ctx, 0)
 }
 
 /// The records to copy.
@@ -259,6 +356,8 @@ struct CopyChoice<'a> {
     kinds: (Option<BoardKind>, BoardKind),
     is_move: bool,
     unreadable: Cell<u64>,
+    /// Moves these jobs only.
+    planned: Option<PlannedMove>,
 }
 
 impl<'a> CopyChoice<'a> {
@@ -298,6 +397,7 @@ impl<'a> CopyChoice<'a> {
     /// Returns the draft of a record; `None` for a record that is not to be copied.
     fn draft(&self, entry: &Entry) -> Result<Option<Draft>, String> {
         let is_meant = self.args.shared.admits(entry) && self.filters.matches(entry, Utc::now());
+        let is_meant = is_meant && self.planned.as_ref().is_none_or(|it| it.takes(entry));
         let Some(job) = entry.job().filter(|_| is_meant) else {
             return Ok(None);
         };
@@ -325,8 +425,38 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
+    /// Returns the jobs on the board that can move, and reports the other ones.
+    async fn movable(&mut self, ctx: &Context) -> anyhow::Result<Vec<Entry>> {
+        let board = (Shelf::Board, Order::Posted);
+        let mut batches = self.choice.batches(self.route.from, board);
+        let mut jobs = Vec::new();
+        loop {
+            let fail = |it| self.results.fail_unusable(ctx, it);
+            let batch = batches.next(fail).await;
+            let batch = batch.with_context(|| ctx.trying("move", "the jobs"))?;
+            if batch.is_empty() {
+                return Ok(jobs);
+            }
+            let known = self.loader.known(&borrowed(&batch)).await;
+            let known = known.with_context(|| self.route.failed())?;
+            for ((entry, _), known) in batch.into_iter().zip(known) {
+                let holding = entry.holding().filter(|it| !is_left_by_move(it));
+                let owner = holding.map(|it| it.owner.clone());
+                let claimed = owner.map(|owner| BoardError::AlreadyClaimed { owner }.into());
+                match claimed.or(known.map(|_| taken("there"))) {
+                    Some(error) => self.results.fail_entry(ctx, &entry, error),
+                    None => jobs.push(entry),
+                }
+            }
+        }
+    }
+
     async fn all(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
+        let is_planned = self.choice.planned.is_some();
         for shelf in SHELVES {
+            if is_planned && shelf == Shelf::Trash {
+                break;
+            }
             let order = Order::Posted;
             let mut batches = self.choice.batches(self.route.from, (shelf, order));
             loop {
@@ -340,7 +470,7 @@ impl Copy<'_> {
                     (Some(mover), Shelf::Board) => mover.pass(&self.loader, batch).await?,
                     _ => self.pass(batch).await?,
                 };
-                report(ctx, copied, &mut self.results)?;
+                report(ctx, copied, (&mut self.results, is_planned))?;
                 self.results.flush(ctx, batches.count())?;
             }
         }
@@ -419,6 +549,12 @@ impl Copy<'_> {
 
 fn borrowed(batch: &[Passenger]) -> Vec<(&Entry, &Draft)> {
     batch.iter().map(|(entry, draft)| (entry, draft)).collect()
+}
+
+/// Explains a job that stays because its uuid is taken on the target board.
+fn taken(place: &str) -> anyhow::Error {
+    let message = format!("a job with this uuid is already {place}; both jobs are unchanged");
+    CommandError::refused(message).into()
 }
 
 fn same() -> anyhow::Error {

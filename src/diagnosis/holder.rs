@@ -98,6 +98,13 @@ pub(crate) fn is_copy_of_move(holding: &Holding) -> bool {
     holding.lease == Lease::None && owner.is_some_and(|it| it.text().starts_with(MOVER))
 }
 
+/// Whether a claim on the source board is a leftover of a broken move.
+pub(crate) fn is_left_by_move(holding: &Holding) -> bool {
+    let owner = holding.owner.as_ref();
+    // Another board decides about a move's claim on a copy.
+    !is_copy_of_move(holding) && owner.is_some_and(is_of_broken_move)
+}
+
 /// Returns the host and the pid from a name like `…HOST:PID:RANDOM`.
 pub(crate) fn process_of(name: &str) -> Option<(&str, u32)> {
     let (rest, random) = name.rsplit_once(':')?;

@@ -24,7 +24,8 @@ pub(crate) use self::{
     explain::{ExplainedJob, Explanation},
     figures::{ByName, ByOwner, Departures, Figures, Standing, age},
     holder::{
-        Holder, Recheck, has_died, has_mover_ended, is_copy_of_move, is_of_broken_move, is_silent,
+        Holder, Recheck, has_died, has_mover_ended, is_copy_of_move, is_left_by_move,
+        is_of_broken_move, is_silent,
     },
     judge::{Judged, SKEW, is_exhausted},
     signature::{FailureGroup, Sample, Signatures, signature},

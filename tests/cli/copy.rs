@@ -1,6 +1,10 @@
 //! `jobboard copy`, and `copy --move`.
 
-use std::{collections::BTreeSet, fs, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -226,6 +230,112 @@ fn killed_move_can_be_repeated_without_loss_or_duplicates() {
             format!("{JOBS}\n")
         );
     }
+}
+
+fn plan(boards: &Boards, from: &str, to: &str) -> Outcome {
+    copy(boards, from, to, &["--move", "--plan", "plan"])
+}
+
+/// Returns the result for each name.
+fn apply(boards: &Boards, from: &str) -> BTreeMap<String, String> {
+    let applied = boards.run(from, &["apply", "plan", "--yes", "-o", "jsonl"]);
+    applied.succeeded();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let results = applied.values();
+    let results = results
+        .iter()
+        .map(|it| (text(&it["name"]), text(&it["done"])));
+    results.collect()
+}
+
+#[test]
+fn plan_moves_unchanged_jobs_and_lists_the_others() {
+    let boards = Boards::new();
+    for from in boards.kinds() {
+        for to in boards.kinds() {
+            let (one, other) = (boards.another(from), boards.another(to));
+            let post = |name| boards.run(&one, &["post", name]).posted();
+            let [same, claimed, edited, gone, held, thrown] =
+                ["same", "claimed", "edited", "gone", "held", "thrown"].map(post);
+            let run = |words: &[&str]| boards.run(&one, words).succeeded().to_owned();
+            run(&["claim", &held, "--who", "ada"]);
+            run(&["trash", &thrown, "--force", "--yes"]);
+            let before = boards.dumped(&one);
+            let planned = plan(&boards, &one, &other);
+            assert_eq!(planned.code, 7, "{planned:?}");
+            assert!(planned.stderr.contains("claimed by ada"), "{planned:?}");
+            assert_eq!(
+                (boards.dumped(&one), boards.dumped(&other)),
+                (before, Vec::new())
+            );
+            run(&["claim", &claimed, "--who", "bob"]);
+            run(&["change", &edited, "--priority", "LOW"]);
+            run(&["consume", &gone, "--force", "--yes"]);
+            post("new");
+            let would = boards.run(&one, &["apply", "plan", "--dry-run", "-o", "jsonl"]);
+            assert_eq!(would.values()[0]["done"], "would-copy", "{would:?}");
+            let skipped = ["claimed", "edited", "gone"].map(|it| (it, "skipped"));
+            let expected = [&[("same", "moved")][..], &skipped].concat();
+            let expected = expected
+                .into_iter()
+                .map(|(a, b)| (a.to_owned(), b.to_owned()));
+            let mut expected: BTreeMap<_, _> = expected.collect();
+            assert_eq!(apply(&boards, &one), expected, "{from} {to}");
+            expected.insert("same".to_owned(), "skipped".to_owned());
+            assert_eq!(apply(&boards, &one), expected, "{from} {to}");
+            assert_eq!(
+                uuids(&boards, &other, &["--unclaimed"]),
+                BTreeSet::from([same])
+            );
+        }
+    }
+}
+
+#[test]
+fn killed_move_of_a_plan_is_completed_by_applying_the_plan_again() {
+    const JOBS: usize = 500;
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let (one, other) = (boards.another(kind), boards.another("embedded"));
+        let lines: String = (0..JOBS)
+            .map(|n| format!("{{\"name\":\"job-{n}\"}}\n"))
+            .collect();
+        let post = ["post", "--from", "-"];
+        boards.on(&one, &post).stdin(lines).run().succeeded();
+        let all = uuids(&boards, &one, &[]);
+        plan(&boards, &one, &other).succeeded();
+        let new = boards.run(&one, &["post", "new"]).posted();
+        for (printed, late) in [(0, 30), (1, 0), (201, 5)] {
+            let mut run = boards.on(&one, &["apply", "plan", "--yes"]).spawn();
+            wait_until("the move has come so far", || {
+                run.has_ended() || run.stdout().lines().count() >= printed
+            });
+            // Anywhere between two exchanges.
+            std::thread::sleep(Duration::from_millis(late));
+            run.kill();
+        }
+        wait_until("all planned jobs are moved", || {
+            apply(&boards, &one);
+            uuids(&boards, &one, &[]).len() == 1
+        });
+        assert_eq!(uuids(&boards, &one, &[]), BTreeSet::from([new]));
+        assert_eq!(uuids(&boards, &other, &["--unclaimed"]), all, "{kind}");
+    }
+}
+
+#[test]
+fn plan_of_a_move_names_its_target() {
+    let boards = Boards::new();
+    let (one, other) = (boards.another("embedded"), boards.another("embedded"));
+    boards.run(&one, &["post", "a"]).succeeded();
+    plan(&boards, &one, &other).succeeded();
+    let rate = boards.run(&one, &["apply", "plan", "--yes", "--rate", "1/s"]);
+    assert!(rate.failed(2).contains("--rate does not apply"));
+    let header = fs::read_to_string(boards.env.file("plan")).unwrap();
+    let header: Value = serde_json::from_str(header.lines().next().unwrap()).unwrap();
+    let url = boards.url(&other);
+    let action = json!({"move": {"to": url, "target": url, "fresh": false}});
+    assert_eq!(header["action"], action);
 }
 
 #[test]

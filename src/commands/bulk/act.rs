@@ -179,7 +179,7 @@ pub(crate) fn stopped(
 }
 
 /// Whether another client acted on the job first.
-fn has_changed(error: &anyhow::Error) -> bool {
+pub(crate) fn has_changed(error: &anyhow::Error) -> bool {
     let is_changed = |error: &BoardError| {
         matches!(
             error,

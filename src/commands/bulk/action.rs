@@ -15,6 +15,17 @@ pub(crate) enum Action {
     Retry { keep_attempts: bool },
     Change(Edit),
     Purge,
+    Move(MoveAction),
+}
+
+/// A move to another board, for plans of `copy`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct MoveAction {
+    /// The target: its name in the configuration, or its address.
+    pub(crate) to: String,
+    /// The address that the plan was made for.
+    pub(crate) target: String,
+    pub(crate) fresh: bool,
 }
 
 /// Whose claims may be overridden.
@@ -40,15 +51,18 @@ impl Action {
             Self::Retry { .. } => ("retry", "retried"),
             Self::Change(_) => ("change", "changed"),
             Self::Purge => ("purge", "purged"),
+            Self::Move(_) => ("move", "moved"),
         };
         Verb { now, past }
     }
 
     pub(crate) fn shelves(&self) -> &'static [Shelf] {
         match self {
-            Self::Abandon { .. } | Self::Consume { .. } | Self::Trash { .. } | Self::Change(_) => {
-                &[Shelf::Board]
-            }
+            Self::Abandon { .. }
+            | Self::Consume { .. }
+            | Self::Trash { .. }
+            | Self::Change(_)
+            | Self::Move(_) => &[Shelf::Board],
             Self::Restore | Self::Purge => &[Shelf::Trash],
             Self::Retry { .. } => &[Shelf::Board, Shelf::Trash],
         }
@@ -59,7 +73,9 @@ impl Action {
             Self::Abandon { force, .. } | Self::Consume { force, .. } | Self::Trash { force } => {
                 Some(force)
             }
-            Self::Restore | Self::Retry { .. } | Self::Change(_) | Self::Purge => None,
+            Self::Restore | Self::Retry { .. } | Self::Change(_) | Self::Purge | Self::Move(_) => {
+                None
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Plans: what a verb would do, in a file, for `apply` to do later.
 
-use std::path::Path;
+use std::{cell::RefCell, collections::HashMap, path::Path};
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     act::{BATCH, Pace},
-    action::Action,
-    report::{Done, sorted_out},
+    action::{Action, MoveAction},
+    report::{Done, Results, sorted_out},
     select::{Choice, Chosen, Named},
     task::Task,
 };
 use crate::{
     board::{self, Board, BoardError, JobRef},
     context::Context,
+    diagnosis::is_left_by_move,
     exit::CommandError,
     job::{Entry, Fence, JobKey, Owner, State, shortened},
     output::{count_jobs, rfc3339},
@@ -27,6 +28,8 @@ use crate::{
 };
 
 const VERSION: u32 = 1;
+
+pub(crate) const SKIPPED: &str = "skipped, already done or changed since the plan";
 
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -84,21 +87,76 @@ impl Expected {
             action_on: history.and_then(|history| history.remark.as_ref()?.on),
         }
     }
+
+    /// Ignores the traces of an interrupted move, so that it can be repeated: its claims, and the time of their end.
+    fn of_move(entry: &Entry) -> Self {
+        let expected = Self {
+            last_modified: None,
+            ..Self::of(entry)
+        };
+        match entry.holding().is_some_and(is_left_by_move) {
+            true => Self {
+                state: State::Unclaimed,
+                owner: None,
+                fence: None,
+                ..expected
+            },
+            false => expected,
+        }
+    }
+}
+
+/// The jobs of a plan that `copy` moves.
+pub(crate) struct PlannedMove {
+    pub(crate) action: MoveAction,
+    pub(crate) who: Owner,
+    /// The jobs that were not seen as planned so far, with their places in the plan.
+    items: RefCell<HashMap<JobKey, (usize, Item)>>,
+}
+
+impl PlannedMove {
+    /// Whether a job is to be moved; each is moved once.
+    pub(crate) fn takes(&self, entry: &Entry) -> bool {
+        let mut items = self.items.borrow_mut();
+        let planned = items.get(entry.key());
+        let is_unchanged = planned.is_some_and(|(_, it)| it.expected == Expected::of_move(entry));
+        is_unchanged && items.remove(entry.key()).is_some()
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.items.borrow().len() as u64
+    }
+
+    /// Returns the reports of the other jobs.
+    pub(crate) fn skipped(self) -> Vec<Done> {
+        let mut items: Vec<_> = self.items.into_inner().into_values().collect();
+        items.sort_by_key(|(place, _)| *place);
+        let skipped = |(_, item): (_, Item)| Done::skipped(&item.job, item.name);
+        items.into_iter().map(skipped).collect()
+    }
 }
 
 /// Writes the task as a plan instead of carrying it out.
 pub(super) fn write(ctx: &mut Context, file: &Path, task: Task) -> anyhow::Result<()> {
-    let board = ctx.board()?;
-    let (entries, results) = sorted_out(ctx, task.action.verb().now, task.chosen)?;
+    let found = sorted_out(ctx, task.action.verb().now, task.chosen)?;
+    write_jobs(ctx, file, (task.action, &task.who, task.reason), found)
+}
+
+pub(crate) fn write_jobs(
+    ctx: &mut Context,
+    file: &Path,
+    (action, who, reason): (Action, &Owner, Option<String>),
+    (entries, results): (Vec<Entry>, Results),
+) -> anyhow::Result<()> {
     let mut writer = SealedWriter::open(Some(file))?;
     let header = Header {
         jobboard_plan: VERSION,
-        board: board.name().to_owned(),
+        board: ctx.board()?.name().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         created_on: rfc3339(Utc::now()),
-        who: task.who.text().into_owned(),
-        reason: task.reason,
-        action: task.action,
+        who: who.text().into_owned(),
+        reason,
+        action,
     };
     writer.line(ctx, &header)?;
     let mut trailer = Trailer::default();
@@ -107,7 +165,10 @@ pub(super) fn write(ctx: &mut Context, file: &Path, task: Task) -> anyhow::Resul
             job: entry.reference().into_owned(),
             name: entry.name().into_owned(),
             key: entry.key().text().into_owned(),
-            expected: Expected::of(entry),
+            expected: match header.action {
+                Action::Move(_) => Expected::of_move(entry),
+                _ => Expected::of(entry),
+            },
         };
         writer.line(ctx, &item)?;
         trailer.count(entry);
@@ -145,6 +206,20 @@ impl Plan {
             items.push(serde_json::from_slice(&line?).map_err(wrong)?);
         }
         Ok(Self { header, items })
+    }
+
+    /// Returns the move that the plan is for; otherwise itself.
+    pub(crate) fn into_move(self) -> Result<PlannedMove, Self> {
+        let Action::Move(action) = self.header.action else {
+            return Err(self);
+        };
+        let items = self.items.into_iter().enumerate();
+        let items = items.map(|(place, item)| (JobKey::new(&item.key), (place, item)));
+        Ok(PlannedMove {
+            action,
+            who: Owner::from_stored(self.header.who),
+            items: RefCell::new(items.collect()),
+        })
     }
 
     /// Rejects the plan of another board.
@@ -186,8 +261,7 @@ impl Plan {
         }
         if !skipped.is_empty() {
             let (skipped, all) = (skipped.len(), count_jobs(all as u64));
-            let why = "skipped, already done or changed since the plan";
-            ctx.out.note(format!("{why}: {skipped} of {all}"));
+            ctx.out.note(format!("{SKIPPED}: {skipped} of {all}"));
         }
         let choice = Choice::Planned;
         let task = Task {

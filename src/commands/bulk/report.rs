@@ -47,7 +47,7 @@ impl Done {
     }
 
     /// Reports a job that was left as it is.
-    pub(super) fn skipped(reference: &str, name: String) -> Self {
+    pub(crate) fn skipped(reference: &str, name: String) -> Self {
         let done = Self {
             name: Some(name),
             ..Self::unnamed("skipped", reference)

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Whether to include jobs that other boards put into a shared trash.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct SharedArgs {
     /// Include jobs that other boards put into the shared trash
     ///

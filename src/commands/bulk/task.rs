@@ -11,7 +11,7 @@ use super::{
     settle::{Release, authority, foresee_refusals, judged, settlements},
 };
 use crate::{
-    board::{self, Board, Settled},
+    board::{self, Board, BoardError, Settled},
     commands::{parts::reason::ReasonArgs, retry},
     context::{Consent, Context},
     job::{
@@ -169,6 +169,11 @@ impl<'a> Executor<'a> {
                     .map(|it| Ok(it.map(|()| Effect::default())?))
                     .collect())
             }
+            Action::Move(_) => Err(BoardError::Unsupported {
+                board: "a bulk verb",
+                operation: "move jobs",
+                hint: None,
+            }),
             Action::Purge => {
                 let jobs: Vec<_> = entries.iter().map(|entry| self.purge(entry)).collect();
                 let answers = self.board.purge(&jobs).await?.into_iter();

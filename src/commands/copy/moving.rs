@@ -5,10 +5,10 @@ use std::{cell::Cell, time::Duration};
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::{CopyResult, Passenger, same};
+use super::{CopyResult, Passenger, same, taken};
 use crate::{
     board::{self, Board, BoardError, ClaimRules, JobRef, net::failure::cause},
-    diagnosis::{is_copy_of_move, is_of_broken_move},
+    diagnosis::is_left_by_move,
     exit::CommandError,
     job::{
         Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Fence, Identity, Job, JobKey,
@@ -113,11 +113,9 @@ impl Mover<'_> {
     /// Claims the jobs on the source board, after ending the claims of moves that died on this machine.
     async fn claim(&self, trips: &mut [Trip]) -> board::Result<()> {
         let left = trips.iter().filter_map(|trip| {
-            let holding = trip.entry.holding()?;
-            let owner = holding.owner.as_ref().filter(|it| is_of_broken_move(it))?;
-            // A move's claim on a copy is not a leftover: another board decides about it.
-            (!is_copy_of_move(holding)).then_some(())?;
-            Some(abandon(trip.entry.key(), owner, holding.fence.as_ref()?))
+            let holding = trip.entry.holding().filter(|it| is_left_by_move(it))?;
+            let (owner, fence) = (holding.owner.as_ref()?, holding.fence.as_ref()?);
+            Some(abandon(trip.entry.key(), owner, fence))
         });
         self.route.from.settle(&left.collect::<Vec<_>>()).await?;
         let by = self.claimant(Term::Kept(self.lease));
@@ -362,14 +360,12 @@ impl Mover<'_> {
         Remark::now(action, &self.route.who, Some(&reason))
     }
 
-    /// Explains a job that stays because its uuid is taken on the target board.
     fn conflict(&self, found: Option<&Entry>) -> TripEnd {
         let place = match found {
             Some(Entry::Job(job)) if job.shelf == Shelf::Trash => "in the trash of the target",
             _ => "there",
         };
-        let message = format!("a job with this uuid is already {place}; both jobs are unchanged");
-        TripEnd::Stays(CommandError::refused(message).into())
+        TripEnd::Stays(taken(place))
     }
 
     fn unresolved(&self, error: anyhow::Error, what: &str) -> TripEnd {
