@@ -125,7 +125,7 @@ pub(crate) async fn act(
             match done {
                 Ok((entry, effect)) => {
                     let mut done = Done::of(verb.past, &entry);
-                    for note in effect.note {
+                    if let Some(note) = effect.note {
                         results.suspend(|| ctx.out.note(note));
                     }
                     if let Some((name, value)) = effect.field {
