@@ -130,7 +130,7 @@ impl Context {
             );
         }
         let password = match url.is_network() {
-            true => config.password()?,
+            true => config.password().map_err(wrong_file)?,
             false => None,
         };
         let bounds = Bounds {
@@ -224,10 +224,12 @@ impl Context {
             Some(answer) if matches!(answer.as_str(), "y" | "Y" | "yes") => Ok(()),
             Some(_) => {
                 let message = "not confirmed; nothing changed";
-                Err(CommandError::refused(message).hint("y agrees").into())
+                Err(CommandError::refused(message)
+                    .hint("answer y to confirm")
+                    .into())
             }
             None => {
-                let why = "confirmation is required, but jobboard cannot ask for it here";
+                let why = "confirmation is required, but there is no terminal to ask on";
                 let message = format!("{}: {why}", self.cannot(question));
                 let hint = "add `--yes` to confirm in advance";
                 Err(CommandError::refused(message).hint(hint).into())
@@ -302,6 +304,17 @@ impl Context {
         if let Some(board) = self.board.take() {
             board.close().await;
         }
+    }
+}
+
+/// Classifies a missing file of the password as a usage error, as for other files.
+fn wrong_file(error: anyhow::Error) -> anyhow::Error {
+    match error.root_cause().downcast_ref::<std::io::Error>() {
+        Some(reason) if reason.kind() == std::io::ErrorKind::NotFound => {
+            let hint = "`jobboard config` shows the source of the password";
+            CommandError::usage(format!("{error:#}")).hint(hint).into()
+        }
+        _ => error,
     }
 }
 

@@ -71,11 +71,21 @@ pub(crate) enum CommandError {
     Refused { message: String, hint: Option<Hint> },
     #[error("{0}")]
     InVain(String),
-    #[error("no running conductor has a name with this prefix")]
-    NoConductor,
+    #[error("no running conductor's name starts with {0}")]
+    NoConductor(String),
+    #[error("no job on {board} has the uuid or name {name}")]
+    NoSuchName { name: String, board: String },
+    /// A name that several jobs have.
+    #[error("{count} jobs are named {name}: {jobs}")]
+    Namesakes {
+        name: String,
+        count: usize,
+        jobs: String,
+        first: String,
+    },
     #[error(
-        "the job is unknown: it was never posted here, {}or it ended before the history of the \
-         board begins", if *has_peers { "a Python service ended it, " } else { "" }
+        "the job is unknown: it was never posted here, {}or it ended before this board's history \
+         starts", if *has_peers { "a Python service ended it, " } else { "" }
     )]
     NotKnown { has_peers: bool },
     #[error("{0}")]
@@ -214,11 +224,6 @@ impl Teller {
             kind,
             way_out,
         } = judge(error);
-        let way_out = way_out.or_else(|| {
-            let command = self.command.as_deref().unwrap_or("COMMAND");
-            let hint = Hint::new("`jobboard help {}` lists the options", [&[command]]);
-            (code == USAGE).then(|| WayOut::new(hint, None))
-        });
         let board = error.chain().find_map(board_error);
         let board = board.and_then(BoardError::board);
         let second = (self.second.get()).filter(|(name, _)| board == Some(name));
@@ -316,7 +321,10 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged
     let (code, kind) = match error {
         CommandError::Usage { .. } => (USAGE, "usage"),
         CommandError::Nothing(_) => (NOTHING, "not-found"),
-        CommandError::NotKnown { .. } | CommandError::NoConductor => (NOT_FOUND, "not-found"),
+        CommandError::NotKnown { .. }
+        | CommandError::NoConductor(_)
+        | CommandError::NoSuchName { .. } => (NOT_FOUND, "not-found"),
+        CommandError::Namesakes { .. } => (NOT_FOUND, "ambiguous"),
         CommandError::UnreadableOwner => (AGAINST_THE_RULES, "malformed"),
         CommandError::Yours { .. } => (AGAINST_THE_RULES, "already-claimed"),
         CommandError::NotHeldBy(_) => (AGAINST_THE_RULES, "changed"),

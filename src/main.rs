@@ -35,7 +35,7 @@ mod untrusted;
 mod watched_fd;
 mod worker;
 
-use std::{path::Path, process::ExitCode, time::Instant};
+use std::{ffi::OsString, path::Path, process::ExitCode, time::Instant};
 
 use anyhow::{Context as _, bail};
 use nix::sys::prctl::set_dumpable;
@@ -77,10 +77,11 @@ fn main() -> ExitCode {
     if answer_shell() {
         return ExitCode::SUCCESS;
     }
-    let (early, cli) = Cli::read(&std::env::args_os().collect::<Vec<_>>());
+    let words: Vec<_> = std::env::args_os().collect();
+    let (early, cli) = Cli::read(&words);
     match cli {
         Ok(cli) => run(cli, early),
-        Err(error) => complain(&error, early),
+        Err(error) => complain(&error, early, &words),
     }
 }
 
@@ -189,7 +190,7 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
 }
 
 /// Answers an invalid command line or a request for help.
-fn complain(error: &clap::Error, early: EarlyFormat) -> ExitCode {
+fn complain(error: &clap::Error, early: EarlyFormat, words: &[OsString]) -> ExitCode {
     let environment = Environment::of_process();
     let format = config::format(early.format, &environment);
     let mut out = Output::new(Style {
@@ -202,11 +203,13 @@ fn complain(error: &clap::Error, early: EarlyFormat) -> ExitCode {
     if !error.use_stderr() {
         return teller.conclude(out.help(&error.render()));
     }
-    match misuse(error, &early) {
+    let words = words.iter().map(|it| it.to_string_lossy().into_owned());
+    let words: Vec<_> = words.take_while(|word| word != "--").collect();
+    match misuse(error, &early, &words) {
         Some(misuse) => teller.conclude(Err(misuse.into())),
         // Without arguments, print the full help.
         None => {
-            out.usage(&error.render());
+            let _ = out.help(&error.render());
             ExitCode::from(exit::USAGE)
         }
     }

@@ -31,7 +31,7 @@ pub(crate) enum BoardError {
     Postponed {
         until: chrono::DateTime<chrono::Utc>,
     },
-    #[error("the job is not delayed")]
+    #[error("the job is not backing off; conductors can already claim it")]
     NotHeldBack,
     #[error("the job changed in the meantime")]
     Changed,

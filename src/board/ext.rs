@@ -21,6 +21,8 @@ pub(crate) struct Candidates {
     pub(crate) jobs: Vec<Job>,
     /// When the first postponed job becomes ready.
     pub(crate) next_not_before: Option<DateTime<Utc>>,
+    /// The paused and the postponed jobs so far.
+    pub(crate) waiting: (u64, u64),
 }
 
 impl Candidates {
@@ -32,6 +34,9 @@ impl Candidates {
         }
         let pause = pauses.of(&job.name, now);
         let held_until = [job.history.not_before, pause.and_then(|pause| pause.until)];
+        let is_postponed = job.history.is_held_back(now);
+        self.waiting.0 += u64::from(pause.is_some());
+        self.waiting.1 += u64::from(pause.is_none() && is_postponed);
         let held_until = held_until
             .into_iter()
             .flatten()

@@ -13,7 +13,7 @@ pub(crate) struct AbandonArgs {
     #[command(flatten)]
     settle: SettleArgs,
 
-    /// With --force: end the wait for the old command, which must have ended
+    /// With --force: do not wait for the old command; use only if you know that it has ended
     #[arg(long, requires = "force")]
     now: bool,
 }

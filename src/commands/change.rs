@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     bulk::{
         action::Action,
-        references::{named, references},
+        references::{Scope, named, references},
         select::{Choice, Chosen, PreviewArgs},
         task::Task,
     },
@@ -90,10 +90,21 @@ impl ChangeArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<()> {
     let action = Action::Change(args.edit(ctx)?);
-    let wanted = references(ctx, &args.jobs)?;
     let board = args.preview.board(ctx)?;
+    let wanted = references(ctx, &*board, Scope::board("change"), &args.jobs).await?;
+    let mut jobs = named(ctx, &*board, action.shelves(), &wanted).await?;
+    if let Action::Change(edit) = &action {
+        for named in &mut jobs {
+            let details = named.entry.as_ref().ok().and_then(|it| it.job()?.details());
+            if let Ok(Some(details)) = edit.details(details.as_deref())
+                && let Err(flaw) = limits::check_command(&details.into())
+            {
+                named.entry = Err(flaw);
+            }
+        }
+    }
     let chosen = Chosen {
-        jobs: named(ctx, &*board, action.shelves(), &wanted).await?,
+        jobs,
         choice: Choice::Named,
     };
     let task = Task::new(ctx, action, &args.reason, chosen);

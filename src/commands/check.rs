@@ -65,7 +65,7 @@ pub(crate) struct CheckArgs {
     crit: Vec<Threshold>,
 
     /// Count only matching jobs; repeat it to narrow further (`jobboard help filters`)
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     filter: Vec<Filter>,
 
     /// Report CRITICAL if the board does not answer within this time

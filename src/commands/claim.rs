@@ -8,7 +8,10 @@ use anyhow::Context as _;
 
 use self::search::{Search, WaitLimits};
 use super::{
-    bulk::{references::reference, report::Done},
+    bulk::{
+        references::{Scope, reference},
+        report::Done,
+    },
     parts::{
         octavia::{refuse_to_hold, refuse_to_perform},
         unconfirmed::{claim_one, settle_kept},
@@ -47,7 +50,7 @@ pub(crate) struct ClaimArgs {
     next: bool,
 
     /// With --next: consider only matching jobs
-    #[arg(long, value_name = "EXPR", requires = "next", conflicts_with = "job")]
+    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields, requires = "next", conflicts_with = "job")]
     filter: Vec<Filter>,
 
     /// With --next: consider only jobs with this name, for example 'backup-*'
@@ -309,8 +312,7 @@ async fn win(
         return Ok(won);
     }
     let Some(wait) = args.wait else {
-        let nothing = CommandError::Nothing("no job is claimable".to_owned());
-        return Err(nothing).with_context(trying);
+        return Err(search.nothing()).with_context(trying);
     };
     limits.end_after(wait);
     search.wait(ctx, &mut limits).await.with_context(trying)
@@ -323,7 +325,7 @@ async fn win_named(
     wish: &ClaimWish<'_>,
     mut limits: WaitLimits<'_>,
 ) -> anyhow::Result<WonJob> {
-    let wanted = reference(ctx, wanted)?;
+    let wanted = reference(ctx, board, Scope::board("claim"), wanted).await?;
     let entry = limits
         .bound(board.resolve_one(Shelf::Board, &wanted))
         .await

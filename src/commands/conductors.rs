@@ -20,7 +20,7 @@ use crate::{
 
 /// List the running conductors
 ///
-/// SEEN is the time since the last heartbeat. A conductor sends one every ten seconds, and within a second of a
+/// SEEN is the time since the last heartbeat. A conductor sends one every ten seconds, and within a second after a
 /// change. `silent` means that heartbeats are missing, or that the conductor's process on this machine is gone.
 /// After 30 seconds without a heartbeat a conductor is listed only while it holds a claim; on ZooKeeper, until its
 /// session ends. DOING is the conductor's longest-running job. Jobs that a conductor could not settle are listed on
@@ -303,7 +303,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
             false => it.conductor.name.starts_with(&name),
         });
         return match seen.as_slice() {
-            [] => Err(CommandError::NoConductor).with_context(|| ctx.trying("show", name)),
+            [] => Err(CommandError::NoConductor(name.clone()))
+                .with_context(|| ctx.trying("show", name)),
             [one] => ctx.out.report(one),
             several => ctx.out.reports(several),
         };

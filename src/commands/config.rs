@@ -20,7 +20,7 @@ impl Record for Setting {
 
 const COLUMNS: &[Column] = &[
     Column::new("setting", Fit::Whole),
-    Column::new("value", Fit::Shrinks),
+    Column::new("value", Fit::Whole),
     Column::new("from", Fit::Shrinks),
 ];
 

@@ -6,7 +6,8 @@ use crate::context::Context;
 /// Remove finished jobs from the board
 ///
 /// Requires your own claim (--who). The history keeps the job without its details (`list --history`); to keep
-/// the details, use `trash`. --force consumes a job with any owner, or none.
+/// the details, use `trash`. --force consumes a job that another owner holds, and an
+/// unclaimed job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConsumeArgs {
     /// Record the outcome `failed` instead of `consumed`

@@ -10,7 +10,7 @@ use futures_util::TryStreamExt;
 use tokio::time;
 
 use super::{
-    bulk::references::references_or_names,
+    bulk::references::{ANYWHERE, references_or_names},
     doctor::{self, DoctorArgs},
     parts::{logbook::LogbookArgs, octavia::AboutArgs, problems},
 };
@@ -32,7 +32,7 @@ const MOST_FACTS: usize = 5;
 /// Explain the state of a job and the command that helps
 ///
 /// The verdict uses the conductors' own rules and the settings that they publish. If a claim seems not to be renewed,
-/// the command looks twice. Without JOB, lists the problems of all jobs, as `jobboard doctor --only jobs` does.
+/// the command checks a second time. Without JOB, lists the problems of all jobs, as `jobboard doctor --only jobs` does.
 /// Nothing is changed. `jobboard help troubleshooting` explains each verdict.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
@@ -61,7 +61,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
         return doctor::run(ctx, DoctorArgs::of_jobs()).await;
     }
     let board = ctx.board()?;
-    let named = references_or_names(ctx, &*board, &args.jobs).await?;
+    let (named, unnamed) = references_or_names(ctx, &*board, ANYWHERE, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,
@@ -77,6 +77,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
     let explanations = explanations.into_iter().map(|it| it.on(&program));
     let explanations: Vec<_> = explanations.collect();
     match explanations.as_slice() {
+        [] => {}
         [one] => ctx.out.report(one)?,
         several => ctx.out.reports(several)?,
     }
@@ -90,7 +91,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
     if known.any(needs_help) {
         return Err(CommandError::Command(4).into());
     }
-    match explanations.iter().any(|it| it.verdict == Code::UnknownJob) {
+    match unnamed > 0 || explanations.iter().any(|it| it.verdict == Code::UnknownJob) {
         true => Err(CommandError::Command(3).into()),
         false => Ok(()),
     }
@@ -147,7 +148,9 @@ async fn explain(
     let (code, summary) = match hidden.is_empty() {
         true => (
             Code::UnknownJob,
-            format!("no such job: it was never posted here{peers} or it left the history"),
+            format!(
+                "no such job: it was never posted here{peers} or has been dropped from the history"
+            ),
         ),
         false => (
             Code::Unavailable,

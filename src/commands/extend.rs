@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     bulk::{
         act::{Effect, Pace, Verb, act},
-        references::{named, references},
+        references::{Scope, named, references},
         select::{Choice, Chosen, confirm},
         settle::stated_owner,
     },
@@ -47,8 +47,8 @@ pub(crate) struct ExtendArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<()> {
     let stated = stated_owner(args.owner.as_deref())?;
-    let wanted = references(ctx, &args.jobs)?;
     let board = ctx.writable_board()?;
+    let wanted = references(ctx, &*board, Scope::board("extend"), &args.jobs).await?;
     refuse_to_hold(ctx, Some(args.expiry), "use an --expiry of at most 1h")?;
     let chosen = Chosen {
         jobs: named(ctx, &*board, &[Shelf::Board], &wanted).await?,

@@ -22,6 +22,7 @@ use crate::{
         self, Board, BoardError, BoardExt as _, Detail, Order, Query, Which,
         filter::{FieldPath, Filter, Filters},
     },
+    conductor::policy::check_posted,
     context::Context,
     diagnosis::{ProblemSelector, Snapshot, signature, surroundings},
     exit::{CommandError, Trying},
@@ -295,10 +296,9 @@ impl ListFilter {
 }
 
 fn query(ctx: &Context, args: &ListArgs, filter: &ListFilter) -> Query {
-    // People know an Octavia job by its subject, which only the details name.
-    let is_of_octavia = ctx.config.board.value.is_of_octavia();
-    let titles = is_of_octavia && ctx.out.format() == Format::Table;
-    let shows_details = (ctx.out.is_json() || titles) && !args.count;
+    // People see the subject of an Octavia job and an invalid command, which only the details name.
+    let is_table = ctx.out.format() == Format::Table;
+    let shows_details = (ctx.out.is_json() || is_table) && !args.count;
     let needs_details = args.sort.needs_details() || args.by.iter().any(FieldPath::needs_details);
     Query {
         shelf: args.shelf(),
@@ -391,16 +391,26 @@ async fn print(
         };
         seen += 1;
         if seen <= limit {
-            let view = JobView::of(&entry, now).under(&pauses).covered(hides);
+            let view = view(&entry, now, &pauses).covered(hides);
             rows.push(&columns.row(view))?;
         }
     }
     rows.finish()?;
-    if seen > limit {
+    // A limit of 0 asks for no jobs.
+    if seen > limit && limit > 0 {
         ctx.out
             .note(format!("{} more not shown (--limit)", seen - limit));
     }
     Ok(seen)
+}
+
+fn view<'a>(entry: &'a Entry, now: DateTime<Utc>, pauses: &'a Pauses) -> JobView<'a> {
+    let job = entry.job().filter(|job| job.state() == State::Unclaimed);
+    let details = job.and_then(|job| job.details.as_ref());
+    JobView {
+        has_invalid_command: details.is_some_and(|details| check_posted(details).is_err()),
+        ..JobView::of(entry, now).under(pauses)
+    }
 }
 
 /// Reads the pauses for people; a failure to read them does not stop the listing.

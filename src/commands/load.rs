@@ -45,7 +45,7 @@ pub(crate) struct LoadArgs {
     file: String,
 
     /// Load only matching jobs, for example 'name=backup-*'; repeat it to narrow further
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     filter: Vec<Filter>,
 
     /// Reset attempts and back-off

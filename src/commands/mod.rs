@@ -68,8 +68,8 @@ use crate::{
 /// Failed jobs are retried and finally go to the trash. --board, JOBBOARD_URL or the configuration selects the
 /// board; the default is a file in your home directory.
 ///
-/// JOB is a uuid or its prefix, @SEQUENCE, key:TEXT, unique:KEY, or - for standard input. DURATION is 500ms,
-/// 90s, 15m, 1h30m or 2d.
+/// JOB is a uuid or its prefix, @SEQUENCE, key:TEXT, unique:KEY, or - for standard input; `show`, `explain` and
+/// `owner` also take a name. DURATION is 500ms, 90s, 15m, 1h30m or 2d.
 #[derive(clap::Parser)]
 #[command(
     name = "jobboard",
@@ -176,7 +176,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true)]
     read_only: bool,
 
-    /// Print long help without a pager [env: PAGER]
+    /// Print long help without a pager (or set PAGER=cat)
     #[arg(long = "no-pager", global = true)]
     _no_pager: bool,
 }

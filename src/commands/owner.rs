@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::bulk::{
-    references::{named, references_or_names},
+    references::{ANYWHERE, named, references_or_names},
     select::Named,
 };
 use crate::{
@@ -18,10 +18,10 @@ use crate::{
 
 /// Print the owner of a job
 ///
-/// Prints nothing for an unclaimed job. For several jobs, each line starts with the job.
+/// Prints nothing on standard output for an unclaimed job. For several jobs, each line starts with the job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnerArgs {
-    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
+    /// Jobs: uuid, prefix, name, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
 }
@@ -64,9 +64,11 @@ impl Report for Ownership {
 
 pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
-    let wanted = references_or_names(ctx, &*board, &args.jobs).await?;
-    let found = named(ctx, &*board, &[Shelf::Board], &wanted).await?;
-    let (total, mut failed) = (found.len(), 0);
+    let (shelves, is_better) = (&[Shelf::Board], ANYWHERE.1);
+    let (wanted, mut failed) =
+        references_or_names(ctx, &*board, (shelves, is_better), &args.jobs).await?;
+    let found = named(ctx, &*board, shelves, &wanted).await?;
+    let total = found.len() + failed;
     for Named {
         name,
         reference,

@@ -11,20 +11,25 @@ use serde_json::Value;
 
 use self::bulk::BulkArgs;
 use super::{
-    parts::{draft::DraftArgs, octavia::warn_of_workers},
+    parts::{
+        draft::DraftArgs,
+        octavia::warn_of_workers,
+    },
     wait,
 };
 use crate::{
     board::{
-        Board, BoardError, BoardExt, Posted, Result,
+        Board, BoardError, BoardExt, JobRef, Posted, Result,
         wait::{Awaited, Waiter},
     },
     context::{Context, Creation},
+    diagnosis::is_silent,
     duration,
-    job::{Book, Draft, Priority},
+    job::{Book, Draft, Entry, Priority, Shelf},
     output::{Page, Record, Report},
     suggest::Hint,
     trace,
+    transfer::limits,
 };
 
 /// Post a job
@@ -149,16 +154,9 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         return bulk::run(ctx, args.bulk, trace, args.dry_run).await;
     };
     let mut draft = args.draft.draft(&ctx.config, name, &args.command)?;
+    limits::check_command(&draft.details)?;
     trace::add(&trace, &mut draft.details);
-    if args.command.is_empty() && name.contains(' ') && draft.details.get("command").is_none() {
-        let words: Vec<_> = name.split(' ').collect();
-        let hint = Hint::new(
-            "conductors run only jobs that have a command or a handler; `jobboard post {} -- {}` \
-                posts a job with a command",
-            [&words[..1], &words],
-        );
-        ctx.out.note(hint.to_string());
-    }
+    note_likely_mistakes(ctx, name, &draft);
     if args.dry_run {
         return ctx.out.report(&DryRun::from(&draft));
     }
@@ -181,7 +179,20 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         let uuid = &report.uuid;
         format!("{name} is posted as {uuid}, but printing that failed")
     })?;
+    if args.draft.is_unique() {
+        note_namesake(ctx, &*board, &report).await;
+    }
     let Some(waiter) = waiter else { return Ok(()) };
+    if board
+        .conductors()
+        .await
+        .is_ok_and(|all| all.iter().all(is_silent))
+    {
+        let name = &draft.name;
+        ctx.out.note(format!(
+            "no conductor is running; {name} waits until a worker claims it"
+        ));
+    }
     let job = match report.posted {
         Some(posted) => Awaited {
             key: posted.key,
@@ -194,6 +205,48 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
             .with_context(|| ctx.trying("wait for", name))?,
     };
     wait::for_posted(ctx, (&*board, waiter), (name, job), args.timeout).await
+}
+
+/// Notes an unlikely priority, or a command line in place of the name.
+fn note_likely_mistakes(ctx: &Context, name: &str, draft: &Draft) {
+    if let Some(priority) = draft
+        .details
+        .get("priority")
+        .as_deref()
+        .and_then(Value::as_str)
+        && priority.parse::<Priority>().is_ok()
+    {
+        let hint = "`priority` is a member of the details here; `--priority {}` sets the priority";
+        ctx.out.note(Hint::new(hint, [&[priority]]).to_string());
+    }
+    if name.contains(' ') && draft.details.get("command").is_none() {
+        let words: Vec<_> = name.split(' ').collect();
+        let hint = Hint::new(
+            "conductors run only jobs that have a command or a handler; `jobboard post {} -- {}` \
+                posts a job with a command",
+            [&words[..1], &words],
+        );
+        ctx.out.note(hint.to_string());
+    }
+}
+
+/// Notes a job that was there already, or its predecessor in the trash.
+async fn note_namesake(ctx: &Context, board: &dyn Board, report: &PostReport) {
+    if report.posted.is_none() {
+        return ctx
+            .out
+            .remark(format!("{} is already on the board", report.name));
+    }
+    let wanted = JobRef::Uuid(report.uuid.clone());
+    // A trash that cannot be read is no reason to fail: the job is posted.
+    if let Ok(Entry::Job(trashed)) = board.resolve_one(Shelf::Trash, &wanted).await {
+        let failure = trashed.history.failures.last();
+        let failure = failure.map_or_else(String::new, |it| format!(" ({})", it.headline()));
+        ctx.out.note(format!(
+            "an earlier {} is in the trash{failure}; if this job is trashed, it replaces the earlier one",
+            trashed.name
+        ));
+    }
 }
 
 /// Returns the current trace for the details of a job; warns if it is missing.

@@ -74,7 +74,7 @@ impl RevivalArgs {
         action: Action,
         fits: impl Fn(&Entry) -> Result<(), BoardError>,
     ) -> anyhow::Result<Task> {
-        let mut chosen = self.selection.look_up(ctx, board, action.shelves()).await?;
+        let mut chosen = self.selection.look_up(ctx, board, action.scope()).await?;
         self.shared.narrow(ctx, board, &mut chosen);
         chosen.require(ctx, fits);
         let mut chosen = self.selection.bounded(ctx, chosen)?;

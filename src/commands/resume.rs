@@ -50,7 +50,11 @@ pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<(
         Some(_) => {
             let message = match paused.as_slice() {
                 [] => "nothing is paused".to_owned(),
-                paused => format!("paused names: {}", paused.join(", ")),
+                [one] => format!("no pause is named {what}; the current pause is {one}"),
+                all => format!(
+                    "no pause is named {what}; the current pauses are {}",
+                    all.join(", ")
+                ),
             };
             return Err(CommandError::Nothing(message)).with_context(trying);
         }

@@ -16,11 +16,11 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// Retry failed jobs now, from the trash or from back-off
+/// Retry failed jobs now, whether trashed or backing off
 ///
 /// Makes jobs from the trash and jobs in back-off claimable immediately. Attempts restart from zero. A claimed
-/// job is refused, and so is an untried job without back-off; a filter skips both. A filter takes jobs on the
-/// board before jobs in the trash.
+/// job is refused, and so is an untried job without back-off; a filter skips both. With a filter, jobs on
+/// the board are retried before trashed ones.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RetryArgs {
     #[command(flatten)]

@@ -85,17 +85,25 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
 fn hint(ctx: &Context, job: &Job, outcome: &Outcome, is_unique: bool) {
     let (name, program) = (&job.name, ctx.program());
     let on_job = |verb| Suggestion::of(verb).operand(&job.reference()).on(&program);
-    let (retry, conduct) = (on_job("retry"), Suggestion::of("conduct").on(&program));
-    let (until, then, remove) = match (outcome.is_trash(), is_unique) {
-        (true, _) => ("you restore it", format!("`{conduct}`"), on_job("purge")),
-        (false, false) => ("a conductor runs", format!("`{conduct}`"), on_job("trash")),
+    // A filter reads other characters as a pattern.
+    let is_plain = name
+        .chars()
+        .all(|it| it.is_alphanumeric() || "-_.".contains(it));
+    let only = is_plain.then(|| ["--filter".to_owned(), format!("name={name}")]);
+    let conduct = Suggestion::of("conduct --drain").with(only.into_iter().flatten());
+    let (retry, conduct) = (on_job("retry"), conduct.on(&program));
+    let by_conductor = format!("`{retry}`, then `{conduct}`");
+    let (until, how, remove) = match (outcome.is_trash(), is_unique) {
+        (true, _) => ("you restore it", by_conductor, "purge"),
+        (false, false) => ("a conductor runs", by_conductor, "trash --force"),
         (false, true) => {
             let until = "a conductor or the same `run --unique` runs";
-            (until, "the same command".to_owned(), on_job("trash"))
+            (until, "repeat this command".to_owned(), "trash --force")
         }
     };
+    let remove = on_job(remove);
     ctx.out.note(format!(
-        "nothing retries {name} until {until}; to retry {name} now: `{retry}`, then {then}"
+        "{name} is not retried until {until}; to retry {name} now: {how}"
     ));
     ctx.out.note(format!("to remove {name}: `{remove}`"));
 }
@@ -174,7 +182,6 @@ async fn claim_left(
     let entry = board.resolve_one(Shelf::Board, &wanted).await?;
     let rules = ClaimRules {
         is_attempt: true,
-        respects_not_before: true,
         ..ClaimRules::BY_HAND
     };
     let asked = Boottime::now();
@@ -187,7 +194,7 @@ async fn claim_left(
             Ok(Some(WonJob { claimed, asked }))
         }
         Err(error) => match error.downcast_ref() {
-            Some(reason @ (BoardError::AlreadyClaimed { .. } | BoardError::Postponed { .. })) => {
+            Some(reason @ BoardError::AlreadyClaimed { .. }) => {
                 ctx.out.note(format!(
                     "did not run {name}, which is still on the board: {reason}"
                 ));

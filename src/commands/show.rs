@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use chrono::Utc;
 
 use super::{
-    bulk::references::references_or_names,
+    bulk::references::{ANYWHERE, references_or_names},
     parts::{notes, octavia::AboutArgs},
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
 /// for Octavia boards.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
+    /// Jobs: uuid, prefix, name, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(value_name = "JOB", required_unless_present_any = ["lb", "amphora"],
           conflicts_with_all = ["lb", "amphora"])]
     jobs: Vec<String>,
@@ -42,7 +42,11 @@ pub(crate) struct ShowArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
-    let named = references_or_names(ctx, &*board, &args.jobs).await?;
+    let where_to_look = match args.output {
+        true => (ANYWHERE.0, has_failed as fn(&Entry) -> bool),
+        false => ANYWHERE,
+    };
+    let (named, unnamed) = references_or_names(ctx, &*board, where_to_look, &args.jobs).await?;
     let wanted = match args.about.is_given() {
         true => args.about.jobs(ctx, &*board).await?,
         false => named,
@@ -56,7 +60,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
     } else if found.iter().flatten().any(is_past) {
         notes::remark_on_peers(ctx, &*board);
     }
-    let total = found.len();
+    let total = found.len() + unnamed;
     let mut entries = Vec::new();
     for (wanted, found) in wanted.iter().zip(found) {
         match found.with_context(|| ctx.trying("show", wanted).with(wanted)) {
@@ -99,6 +103,12 @@ fn output(ctx: &mut Context, views: &[JobView<'_>]) -> anyhow::Result<()> {
     }
     let attempts: Vec<_> = views.iter().flat_map(|view| view.attempts()).collect();
     ctx.out.reports(&attempts)
+}
+
+fn has_failed(entry: &Entry) -> bool {
+    entry
+        .job()
+        .is_some_and(|job| !job.history.failures.is_empty())
 }
 
 fn is_past(entry: &Entry) -> bool {

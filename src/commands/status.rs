@@ -20,7 +20,7 @@ use crate::{
 
 /// Show the board at a glance
 ///
-/// Shows jobs by state, departures in the last 24 hours, the oldest unclaimed job and the longest claim, how many jobs
+/// Shows jobs by state, jobs that ended in the last 24 hours, the oldest unclaimed job and the longest claim, how many jobs
 /// have each problem, the most frequent names (FAILED counts jobs with a failed attempt), and the owners with the most
 /// claims (HELD is the longest claim, EXPIRES the next expiry, NEVER the number of claims without expiry). `doctor`
 /// shows the causes and the fixes.

@@ -7,11 +7,13 @@ use std::{collections::HashSet, time::Duration};
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use serde_json::json;
 
 use self::outcomes::{BadEnds, outcomes};
 use super::{
-    bulk::{references::references, report::Done},
+    bulk::{
+        references::{Scope, references},
+        report::Done,
+    },
     parts::notes,
     show,
 };
@@ -31,8 +33,8 @@ use crate::{
 
 /// Wait until jobs end, the board is empty, or a job is claimable
 ///
-/// If a job failed, was trashed or was purged, prints the reason. Only an end that was recorded or observed
-/// counts: if the board lost the job, the command fails.
+/// If a job failed, was trashed or was purged, prints the reason. If the job disappears without a recorded
+/// outcome, the command fails.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
@@ -48,7 +50,7 @@ pub(crate) struct WaitArgs {
     any: bool,
 
     /// With --any: consider only matching jobs
-    #[arg(long, value_name = "EXPR", requires = "any", conflicts_with_all = ["jobs", "empty"])]
+    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields, requires = "any", conflicts_with_all = ["jobs", "empty"])]
     filter: Vec<Filter>,
 
     /// Treat an unknown full uuid as a completed job
@@ -65,11 +67,15 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
         let message = "no job given: name one or use --empty or --any";
         return Err(CommandError::usage(message).into());
     }
-    let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
+    let scope = Scope {
+        shelves: &[Shelf::Board, Shelf::Trash],
+        ..Scope::board("wait")
+    };
+    let wanted = references(ctx, &*board, scope, &args.jobs).await?;
     if args.empty {
         let empty = async { waiter(ctx, &*board).await?.until_empty().await };
-        within(args.timeout, "an empty board", empty)
+        within(args.timeout, "the board was not empty after", empty)
             .await
             .with_context(|| ctx.trying("wait for", "an empty board"))?;
         return ctx.out.report(&Emptied { done: "empty" });
@@ -81,7 +87,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
             let mut waiter = waiter(ctx, &*board).await?;
             waiter.until_claimable(&filters, &nothing).await
         };
-        let job = within(args.timeout, "a claimable job", claimable)
+        let job = within(args.timeout, "no job was claimable within", claimable)
             .await
             .with_context(|| ctx.trying("wait for", "a job"))?;
         return ctx.out.report(&Done::of_job("claimable", &job));
@@ -138,9 +144,17 @@ pub(crate) async fn for_posted(
     let endings = finished(ctx, (board, waiter), jobs, timeout).await?;
     let mut bad_ends = BadEnds::default();
     if let Some(Some(ending)) = endings.first() {
-        outcomes(ctx, board, &[(name, &job, *ending)], &mut bad_ends)
-            .await
-            .with_context(|| ctx.trying("wait for", name))?;
+        let ends = outcomes(ctx, board, &[(name, &job, *ending)], &mut bad_ends).await;
+        let ends = ends.with_context(|| ctx.trying("wait for", name))?;
+        if let (true, Some(end), Some(uuid)) =
+            (ctx.out.is_json(), ends.into_iter().next(), &job.uuid)
+        {
+            let done = Done {
+                name: Some(name.to_owned()),
+                ..Done::unnamed(end.word, uuid)
+            };
+            ctx.out.report(&end.add_to(done))?;
+        }
     }
     bad_ends.end()
 }
@@ -172,13 +186,20 @@ async fn finished(
     timeout: Option<Duration>,
 ) -> anyhow::Result<Vec<Option<Ending>>> {
     let (whom, what) = match awaited {
-        [job] => (job.key.text(), "the job to finish"),
-        _ => ("the jobs".into(), "the jobs to finish"),
+        [job] => (job.key.text(), "the job did not end within"),
+        _ => ("the jobs".into(), "the jobs did not end within"),
     };
     let mut waiter = waiter.telling(|news| print_news(ctx, board, news));
+    let trying = || {
+        let trying = ctx.trying("wait for", &whom);
+        match awaited {
+            [job] => trying.with(job.uuid.as_deref().unwrap_or(&whom)),
+            _ => trying,
+        }
+    };
     within(timeout, what, waiter.until_finished(awaited))
         .await
-        .with_context(|| ctx.trying("wait for", &whom))
+        .with_context(trying)
 }
 
 enum AwaitedJob {
@@ -196,7 +217,7 @@ async fn for_named(
     args: &WaitArgs,
 ) -> anyhow::Result<()> {
     // From here on the waiter hears every end, also before the lookup.
-    let waiter = within(args.timeout, "the board", Waiter::begin(board))
+    let waiter = within(args.timeout, NO_REPLY, Waiter::begin(board))
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
     let found = look_up(ctx, board, wanted, args.gone_ok).await?;
@@ -247,11 +268,8 @@ async fn for_existing(
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
     for ((entry, ..), end) in ended.into_iter().zip(ends) {
-        let done = Done::of(end.word, entry).with("outcome", json!(end.outcome));
-        ctx.out.report(&match end.failure {
-            None if end.word == "complete" => done,
-            failure => done.with("last_failure", json!(failure)),
-        })?;
+        let done = Done::of(end.word, entry);
+        ctx.out.report(&end.add_to(done))?;
     }
     bad_ends.end()
 }
@@ -305,6 +323,9 @@ async fn look_up(
     Ok(jobs)
 }
 
+pub(super) const NO_REPLY: &str = "the board did not reply within";
+
+/// Limits a wait; `what` begins the error, and the time ends it.
 pub(super) async fn within<T>(
     timeout: Option<Duration>,
     what: &str,
@@ -321,5 +342,5 @@ pub(super) async fn within<T>(
 
 pub(super) fn out_of_time(timeout: Duration, what: &str) -> anyhow::Error {
     let waited = duration::exact(timeout);
-    CommandError::TimedOut(format!("waited {waited} for {what}")).into()
+    CommandError::TimedOut(format!("{what} {waited}")).into()
 }

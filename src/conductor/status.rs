@@ -54,8 +54,15 @@ pub(super) struct Work {
     pub(super) queue: (usize, bool),
     /// Jobs that failed, went back to the board and have not ended since.
     failing: HashMap<JobKey, Arc<Tag>>,
-    /// The first few in the trash.
+    /// The first ones in the trash, and how often one of them went there again.
     trashed: Vec<Arc<Tag>>,
+    trashed_again: u64,
+}
+
+impl Work {
+    fn has_trashed(&self, tag: &Tag) -> bool {
+        self.trashed.iter().any(|it| it.uuid == tag.uuid)
+    }
 }
 
 /// Counts a job as running until dropped.
@@ -145,8 +152,10 @@ impl ConductorStatus {
                 Outcome::Abandon(_) => {}
                 _ => _ = work.failing.remove(key),
             }
-            if outcome.is_trash() && work.trashed.len() < MOST_NAMED {
-                work.trashed.push(Arc::clone(tag));
+            match outcome.is_trash() {
+                true if work.has_trashed(tag) => work.trashed_again += 1,
+                true if work.trashed.len() < MOST_FAILING => work.trashed.push(Arc::clone(tag)),
+                _ => {}
             }
         });
     }
@@ -229,8 +238,10 @@ impl ConductorStatus {
         use AttemptResult::{Consumed, Failed, GivenUp, Interrupted, Lost, Postponed, Trashed};
         self.work(|work| {
             let count = |results: &[AttemptResult]| work.measured.count(results);
-            let mut failing: Vec<_> = work.failing.values().cloned().collect();
-            let failed = count(&[Trashed]) + failing.len() as u64;
+            // A job that was retried from the trash counts once.
+            let failing = work.failing.values().filter(|tag| !work.has_trashed(tag));
+            let mut failing: Vec<_> = failing.cloned().collect();
+            let failed = count(&[Trashed]) - work.trashed_again + failing.len() as u64;
             failing.sort_unstable_by(|one, other| {
                 (&one.name, &one.uuid).cmp(&(&other.name, &other.uuid))
             });

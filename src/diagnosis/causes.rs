@@ -173,7 +173,8 @@ impl FromStr for ProblemSelector {
             None => (text, None),
         };
         let known = code.parse().ok().filter(|code: &Code| code.is_problem());
-        let code = known.ok_or("`jobboard doctor --list` lists the codes")?;
+        let wrong = || format!("unknown code `{code}`; `jobboard doctor --list` lists the codes");
+        let code = known.ok_or_else(wrong)?;
         let regex = |cause: &str| {
             Regex::new(&translate(cause).map_err(|error| error.to_string())?)
                 .map_err(|error| error.to_string())

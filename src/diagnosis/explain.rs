@@ -42,6 +42,8 @@ pub(crate) struct Explanation {
 impl Explanation {
     pub(crate) fn title(&self) -> String {
         format!("{} {}", self.name, short(&self.job))
+            .trim_start()
+            .to_owned()
     }
 
     pub(crate) fn on(mut self, program: &Suggestion) -> Self {

@@ -8,6 +8,9 @@ use crate::{
     suggest::Hint,
 };
 
+const LIST: &str = "`jobboard list` shows the jobs on the board; add `--trash` or `--history` for \
+                    jobs that left it";
+
 pub(super) const LOOK_AT_IT: &str = "nothing changed; `jobboard show JOB` shows its current \
                                      state";
 
@@ -45,15 +48,22 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::NotHeldBy(_) => {
             "nothing changed; `jobboard owner JOB` shows who holds the claim".into()
         }
-        CommandError::NoConductor => "`jobboard conductors` lists the running conductors".into(),
+        CommandError::NoConductor(_) => "`jobboard conductors` lists the running conductors".into(),
+        CommandError::NoSuchName { .. } => LIST.into(),
+        CommandError::Namesakes { first, .. } => {
+            Hint::new("name one by its uuid, as in `jobboard show {}`", [&[first]])
+        }
         CommandError::NotKnown { .. } => {
-            "add `--gone-ok` to treat an unknown job as complete; `jobboard list --history` \
-             lists the jobs that ended"
+            "check the reference and the board (`jobboard config`); `jobboard list --history` \
+             lists the jobs that ended, and --gone-ok counts an unknown job as complete"
                 .into()
         }
         CommandError::Canary { .. } => "`jobboard show --output JOB` prints its output".into(),
         CommandError::InVain(_) => {
             "`jobboard list --trash` and `jobboard list --history` show how the jobs ended".into()
+        }
+        CommandError::TimedOut(_) if trying.is_some_and(|it| it.job.is_some()) => {
+            "`jobboard explain JOB` shows its state and the reason".into()
         }
         CommandError::TimedOut(_) => "`jobboard list` shows the jobs on the board".into(),
         // Each failure was reported separately, and a command prints its own errors.
@@ -86,14 +96,11 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         BoardError::Ambiguous { wanted, .. }
             if wanted.parse().is_ok_and(|it: JobRef| it.is_exact()) =>
         {
-            "nothing changed; several records share this reference, so name one by its key, as \
-             in key:TEXT"
+            "several records share this reference, so name one by its key, as in key:TEXT"
         }
-        BoardError::Ambiguous { .. } => "nothing changed; give more digits of the uuid",
+        BoardError::Ambiguous { .. } => "give more digits of the uuid",
         BoardError::Postponed { .. } => "`jobboard claim JOB` claims the job now",
-        BoardError::NotHeldBack => {
-            "nothing changed; the job is already claimable, as `jobboard show JOB` shows"
-        }
+        BoardError::NotHeldBack => "nothing changed; `jobboard show JOB` shows the job",
         BoardError::Changed => LOOK_AT_IT,
         BoardError::Exists { .. } => "nothing changed; `jobboard show JOB` shows the existing job",
         BoardError::TrashTaken { .. } => {
@@ -144,10 +151,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::NoSuchJob, word) if has_job && !matches!(word, "show" | "wait") => {
             "`jobboard show JOB` also searches the trash and the history"
         }
-        (BoardError::NoSuchJob, _) => {
-            "`jobboard list` shows the jobs on the board; add `--trash` or `--history` for jobs \
-             that left it"
-        }
+        (BoardError::NoSuchJob, _) => LIST,
         (BoardError::AlreadyClaimed { .. }, "retry") => {
             "nothing changed; if the owner is gone, `jobboard abandon --force JOB` releases the \
              claim"
@@ -159,7 +163,7 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::NotClaimed, "trash" | "consume") => {
             return Some(by_force(
                 verb,
-                "`jobboard {} --force JOB` works without a claim",
+                "to {} an unclaimed job: `jobboard {} --force JOB`",
             ));
         }
         (BoardError::NotClaimed, "abandon") => {
@@ -169,20 +173,20 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::NotOwner { .. }, "trash" | "consume" | "abandon") => {
             return Some(by_force(
                 verb,
-                "`jobboard {} --force JOB` overrides the owner; `--who NAME` acts as the owner",
+                "`--who NAME` acts as the owner; if the owner is gone, to {} the job anyway: \
+                 `jobboard {} --force JOB`",
             ));
         }
         (BoardError::NotOwner { .. }, _) => {
-            "`--who NAME` acts as the owner; `jobboard abandon --force JOB` releases the claim"
+            "`--who NAME` acts as the owner; if the owner is gone, `jobboard abandon --force JOB` \
+             releases the claim"
         }
         (BoardError::Malformed { .. }, "retry") => {
             "nothing changed; `jobboard show JOB` shows the record"
         }
-        (BoardError::Unreachable { .. } | BoardError::Misdirected { .. }, "ping") => {
-            "`jobboard config` shows the board in use and where it is configured"
-        }
         (BoardError::Unreachable { .. } | BoardError::Misdirected { .. }, _) => {
-            "`jobboard ping` tests the connection"
+            "start the server, or correct the board's URL (--board or JOBBOARD_URL); `jobboard \
+             config` shows its source"
         }
         (BoardError::Unknown { .. }, _) if has_job => "`jobboard show JOB` shows the outcome",
         (BoardError::Unknown { .. }, _) => "`jobboard list` shows the outcome",
@@ -197,5 +201,5 @@ fn verb(trying: Option<&Trying>) -> &'static str {
 
 fn by_force(verb: &str, text: &'static str) -> Hint {
     let words: Vec<_> = verb.split(' ').collect();
-    Hint::new(text, [&words])
+    Hint::new(text, [&words[..1], &words])
 }

@@ -5,7 +5,6 @@ use std::{
     io::{self, IsTerminal, Write},
 };
 
-use clap::builder::StyledStr;
 use serde::Serialize;
 
 use super::{Output, Progress, Text, Tone, Verbosity, json};
@@ -69,13 +68,6 @@ impl Output {
             writeln!(stderr).ok()?;
         }
         Some(answer.trim().to_owned())
-    }
-
-    /// Prints the usage after an incomplete command line.
-    pub(crate) fn usage(&self, text: &StyledStr) {
-        for line in text.to_string().lines() {
-            complain(&Text::from(line));
-        }
     }
 
     pub(crate) fn colours_errors(&self) -> bool {

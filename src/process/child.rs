@@ -39,8 +39,8 @@ impl Ended {
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exit(code) => write!(f, "the command ended with code {code}"),
-            Self::Signal(signal) => write!(f, "the command was killed by signal {signal}"),
+            Self::Exit(code) => write!(f, "exit {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
         }
     }
 }

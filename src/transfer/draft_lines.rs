@@ -9,7 +9,7 @@ use super::{
     batches::{Candidate, Source},
     dump::{DUMP, DumpLine},
     json,
-    limits::{check_length, check_size, checked_name, identity, uuid},
+    limits::{check_command, check_length, check_size, checked_name, identity, uuid},
     lines::{LineReader, MARK, weight},
     record::{NO_DETAILS, TOO_LARGE},
 };
@@ -166,6 +166,7 @@ impl DraftLines {
             details: Value::Object(line.details).into(),
             former: None,
         };
+        check_command(&draft.details)?;
         trace::add(&self.trace, &mut draft.details);
         if may_be_too_large {
             check_size(&draft.details.value(), self.max_details)?;

@@ -5,7 +5,14 @@ use std::fmt::Display;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{board::uuid_of, exit::CommandError, job::Book, secret};
+use crate::{
+    board::uuid_of,
+    conductor::policy::{self, Unfit},
+    exit::CommandError,
+    job::{Book, Details},
+    secret,
+    suggest::Hint,
+};
 
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     CommandError::usage(message).into()
@@ -40,14 +47,65 @@ pub(crate) fn check_length(what: &str, name: &str) -> Result<(), String> {
     }
 }
 
+/// Rejects details with a command that no conductor can ever run; names the correction.
+pub(crate) fn check_command(details: &Details) -> anyhow::Result<()> {
+    let Err(flaw) = policy::check_posted(details) else {
+        return Ok(());
+    };
+    let text = |field| {
+        details
+            .get(field)
+            .and_then(|it| Some(it.as_str()?.to_owned()))
+    };
+    let absolute = |path: &str| {
+        let path = std::path::absolute(path).unwrap_or_default();
+        let path = path.canonicalize().unwrap_or(path);
+        path.to_string_lossy().into_owned()
+    };
+    let hint = match &flaw {
+        Unfit::Relative(name) if !name.is_empty() => {
+            Hint::new("write `-- {}`", [&[&absolute(name)]])
+        }
+        Unfit::Malformed { field: "cwd", .. } => {
+            let cwd = text("cwd").unwrap_or_default();
+            Hint::new("write `{}`", [&[&format!("cwd={}", absolute(&cwd))]])
+        }
+        Unfit::Malformed {
+            field: "max_attempts",
+            ..
+        } => {
+            let most = text("max_attempts").filter(|it| it.parse::<u32>().is_ok_and(|it| it > 0));
+            let most = most.unwrap_or_else(|| "3".to_owned());
+            Hint::new("write `{}`", [&[&format!("max_attempts:={most}")]])
+        }
+        Unfit::Malformed {
+            field: "timeout", ..
+        } => {
+            let seconds = details.get("timeout").and_then(|it| it.as_u64());
+            let timeout = seconds.map_or_else(|| "5m".to_owned(), |it| format!("{it}s"));
+            Hint::new("write `{}`", [&[&format!("timeout={timeout}")]])
+        }
+        Unfit::Malformed { field: "env", .. } => {
+            Hint::new("write `{}`", [&[r#"env:={"NAME":"text"}"#]])
+        }
+        Unfit::Variable(_) => "conductors set PATH, LD_* and JOBBOARD_* themselves".into(),
+        _ => "a command is `-- PROGRAM ARGUMENT...`".into(),
+    };
+    Err(CommandError::usage(flaw.to_string()).hint(hint).into())
+}
+
 pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
     if name.trim().is_empty() {
         return Err(usage("a job needs a name"));
     }
     if let Some(character) = name.chars().find(|character| character.is_control()) {
         return Err(usage(format!(
-            "the name of a job may not contain control characters; this one has {}",
-            character.escape_unicode()
+            "the name of a job may not contain control characters; this one contains {}",
+            match character {
+                '\n' => "a newline".to_owned(),
+                '\t' => "a tab".to_owned(),
+                other => other.escape_unicode().to_string(),
+            }
         )));
     }
     check_length("job", name).map_err(usage)?;

@@ -139,7 +139,7 @@ fn other_users_cannot_abandon() {
     --- stdout
     --- stderr
     error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
-    hint: `jobboard abandon --force @1` overrides the owner; `--who NAME` acts as the owner
+    hint: `--who NAME` acts as the owner; if the owner is gone, to abandon the job anyway: `jobboard abandon --force @1`
     ");
 }
 

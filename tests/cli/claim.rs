@@ -172,7 +172,7 @@ fn waiting_for_a_job_ends_at_the_timeout() {
     exit code 124
     --- stdout
     --- stderr
-    error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: waited 50ms for a claimable job
+    error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: no job was claimable within 50ms
     hint: `jobboard list` shows the jobs on the board
     ");
 }
@@ -212,4 +212,20 @@ fn no_job_to_run_for_differs_from_an_unreachable_board() {
         .run();
     run.failed(125);
     assert_eq!(run.error()["kind"], "unreachable");
+}
+
+#[test]
+fn nothing_to_claim_counts_the_paused_and_the_postponed_jobs() {
+    let env = Env::new();
+    env.post("deploy");
+    env.jobboard(&["run", "backup", "--", "false"])
+        .run()
+        .failed(1);
+    env.jobboard(&["pause", "deploy"]).run().succeeded();
+    let run = env.jobboard(&["claim", "--next"]).run();
+    assert!(
+        run.failed(6)
+            .contains("no job is claimable (1 paused, 1 backing off)"),
+        "{run}"
+    );
 }

@@ -81,7 +81,6 @@ fn error_in_the_file_has_its_line() {
     --- stdout
     --- stderr
     error: ROOT/config/jobboard/config.toml, line 4: unknown key `readonly`, expected one of `url`, `who`, `read_only`, `protected`, `password_file`, `password_command`, `history`, `logbook`, `conduct`
-    hint: `jobboard help config` lists the options
     ");
 }
 

@@ -44,6 +44,11 @@ fn guessed_commands_act_as_their_names_suggest() {
         ("list deploy", "deploy"),
         ("list --filter DEPL", "deploy"),
         ("jobs", "deploy"),
+        ("queue", "deploy"),
+        ("count", ""),
+        ("output backup", "disk full"),
+        ("backup", "deploy"),
+        ("suspend", ""),
         ("top --once", "deploy"),
         ("ui --once", "deploy"),
         ("tail --timeout 10ms", ""),
@@ -87,6 +92,46 @@ fn guessed_words_without_a_command_are_answered() {
         ("mv", "copy --move"),
         ("rename", "change JOB --name NAME"),
         ("schedule", "cron"),
+        ("cron", "cron"),
+        ("unclaim 3f9a", "`jobboard abandon 3f9a`"),
+        ("nack 3f9a", "`jobboard trash 3f9a`"),
+        ("pop", "`jobboard claim --next`"),
+        ("next", "`jobboard claim --next`"),
+        ("board", "`jobboard help boards`"),
+        ("abort 3f9a", "trash --force 3f9a"),
+        ("empty", "`jobboard list --trash`"),
+        ("clear", "`jobboard list --trash`"),
+        ("filters", "`jobboard help filters`"),
+        ("exit-codes", "`jobboard help exit-codes`"),
+        ("list --prio x", "--priority"),
+        ("list --claimed", "`jobboard list --state claimed`"),
+        ("list --running", "`jobboard list --state claimed`"),
+        ("list --pending", "`jobboard list --unclaimed`"),
+        ("list --done", "`jobboard list --history`"),
+        ("list --state failed", "`jobboard list --failed`"),
+        ("retry --all", "`jobboard retry --name '*'`"),
+        ("trash --list", "`jobboard list --trash`"),
+        ("cancel --all", "`jobboard trash --force --name '*'`"),
+        ("wait --all", "`jobboard wait --empty`"),
+        ("conduct -n 2", "`jobboard conduct --jobs 2`"),
+        ("conduct --workers", "`jobboard conduct --jobs N`"),
+        ("conduct --once", "`jobboard conduct --drain`"),
+        ("post a --delay 5m", "cron"),
+        ("post a --max-attempts 2", "`max_attempts:=2`"),
+        ("post a --env A=b", "env:="),
+        ("watch deploy", "`jobboard watch --filter name=deploy`"),
+        ("add echo hi", "`jobboard post echo -- echo hi`"),
+        ("run hi", "`jobboard run hi -- COMMAND`"),
+        (
+            "list -n -1",
+            "-n: invalid value `-1`: use a number of 0 or more",
+        ),
+        ("wait --empty --timeout -1s", "`-1s`: use a duration"),
+        ("post a --timeout 10m", "--timeout needs --wait"),
+        ("doctor --dry-run", "--dry-run needs --fix"),
+        ("list --by state", "--by needs --count"),
+        ("trash --force --filter report", "write name=report"),
+        ("claim --next --filter report", "write name=report"),
         ("--board localhost:6379 list", "redis://localhost:6379"),
         ("--board zk1:2181/taskflow list", "zk://zk1:2181/taskflow"),
     ] {
@@ -94,6 +139,14 @@ fn guessed_words_without_a_command_are_answered() {
         let run = env.jobboard(&words).run();
         assert!(run.failed(2).contains(answer), "{line}: {run}");
     }
+}
+
+#[test]
+fn bare_word_is_no_filter_of_a_check() {
+    let env = Env::new();
+    let run = env.jobboard(&["check", "--filter", "report"]).run();
+    assert_eq!(run.code, 3, "{run}");
+    assert!(run.stdout.contains("write name=report"), "{run}");
 }
 
 #[test]
@@ -132,4 +185,86 @@ fn ambiguous_name_lists_its_jobs() {
         uuids.iter().all(|uuid| answer.contains(&uuid.to_string())),
         "{run}"
     );
+}
+
+#[test]
+fn commands_that_change_answer_a_name_with_the_uuid_of_the_job() {
+    let env = stocked();
+    let deploy = env.jobboard(&["list", "deploy", "-o", "uuid"]).run();
+    let uuid = deploy.succeeded().trim()[..8].to_owned();
+    for verb in [
+        "retry",
+        "wait",
+        "trash --force",
+        "claim",
+        "consume",
+        "abandon",
+        "change",
+        "extend --expiry 5m",
+    ] {
+        let words: Vec<_> = verb.split(' ').chain(["deploy"]).collect();
+        let run = env.jobboard(&words).run();
+        let answer = run.failed(2);
+        assert!(
+            answer.contains(&format!("takes a uuid; the job named deploy is {uuid}")),
+            "{run}"
+        );
+        let verb = verb.trim_end_matches(" --expiry 5m");
+        assert!(
+            answer.contains(&format!("`jobboard {verb} {uuid}`")),
+            "{run}"
+        );
+    }
+    let purge = env.jobboard(&["purge", "backup"]).run();
+    assert!(
+        purge.failed(2).contains("the job named backup is "),
+        "{purge}"
+    );
+    let _ = env.post("deploy");
+    let run = env.jobboard(&["trash", "deploy"]).run();
+    let answer = run.failed(2);
+    assert!(answer.contains("2 jobs are named deploy: "), "{run}");
+    assert!(answer.contains("`jobboard trash --name deploy`"), "{run}");
+    let unknown = env.jobboard(&["trash", "nosuch"]).run();
+    assert!(
+        unknown.failed(2).contains("is not a job reference"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn name_of_several_jobs_is_ambiguous_wherever_they_are() {
+    let env = stocked();
+    env.post("backup");
+    for line in ["show backup", "explain backup", "status backup"] {
+        let words: Vec<_> = line.split(' ').collect();
+        let run = env.jobboard(&words).run();
+        let answer = run.failed(3);
+        assert!(answer.contains("2 jobs are named backup: "), "{run}");
+        assert!(
+            answer.contains("(UNCLAIMED)") && answer.contains("(TRASHED)"),
+            "{run}"
+        );
+    }
+    let logs = env.jobboard(&["logs", "backup"]).run();
+    assert!(logs.succeeded().contains("disk full"), "{logs}");
+    let owner = env.jobboard(&["owner", "backup"]).run();
+    assert!(owner.failed(6).contains("not claimed"), "{owner}");
+}
+
+#[test]
+fn name_of_hex_digits_is_found_and_unknown_names_hide_no_other() {
+    let env = Env::new();
+    env.post("beef");
+    env.post("deploy");
+    let run = env.jobboard(&["show", "beef"]).run();
+    assert!(run.succeeded().contains("beef"), "{run}");
+    let run = env.jobboard(&["explain", "deploy", "nosuch", "beef"]).run();
+    assert!(
+        run.stdout.contains("deploy") && run.stdout.contains("beef"),
+        "{run}"
+    );
+    assert!(run.stderr.contains("has the uuid or name nosuch"), "{run}");
+    let run = env.jobboard(&["explain", "dead"]).run();
+    assert!(run.stdout.starts_with("dead  unknown-job"), "{run}");
 }

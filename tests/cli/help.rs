@@ -5,7 +5,9 @@ use crate::support::env::Env;
 #[test]
 fn without_a_command_the_commands_are_listed() {
     let run = Env::new().jobboard(&[]).run();
-    let text = run.failed(2);
+    let text = &run.stdout;
+    assert_eq!((run.code, run.stderr.as_str()), (2, ""), "{run}");
+    assert!(!text.contains("\n\n\n"), "{run}");
     assert!(text.contains("Usage: jobboard"), "{run}");
     assert!(text.contains("\nFix:\n  doctor  "), "{run}");
     assert!(text.contains("`jobboard help COMMAND`"), "{run}");

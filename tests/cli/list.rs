@@ -381,3 +381,29 @@ fn columns_need_a_format_with_columns() {
     assert!(refused(&["--by", "state"]).contains("--count"));
     assert!(refused(&["--count", "--by", "state", "-o", "uuid"]).contains("exclude each other"));
 }
+
+#[test]
+fn color_always_outweighs_no_color() {
+    let env = Env::new();
+    env.post("resize");
+    let words = ["--color", "always", "list", "-o", "table"];
+    let run = env.jobboard(&words).env("NO_COLOR", "1").run();
+    assert_eq!(run.stdout, env.jobboard(&words).run().stdout);
+    assert!(run.succeeded().contains("\u{1b}[1m"), "{run}");
+}
+
+#[test]
+fn limit_of_zero_lists_nothing_without_a_remark() {
+    let env = Env::new();
+    env.post("resize");
+    let run = env.jobboard(&["list", "-n", "0"]).run();
+    assert_eq!((run.succeeded(), run.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn command_that_never_runs_is_noted() {
+    let env = Env::new();
+    env.load("wrong", &json!({"command": ["./x"]}));
+    let run = env.jobboard(&["list", "-o", "table"]).run();
+    assert!(run.succeeded().contains("invalid-command"), "{run}");
+}

@@ -124,7 +124,7 @@ fn plant_unclaimed(stage: &Stage) {
     handler(env, "cleanup", "true", 0o777);
     run(env, &["post", "cleanup"]);
     run(env, &["post", "migrate", "--priority", "HIGH"]);
-    run(env, &["post", "wrong", "command:=[\"../x\"]"]);
+    env.load("wrong", &json!({"command": ["../x"]}));
     for number in 0..4 {
         run(env, &["post", &format!("report-{number}")]);
     }
@@ -238,12 +238,14 @@ fn next(seed: &mut u64, most: usize) -> usize {
 fn change_at_random(env: &Env, seed: &mut u64) {
     let name = ["backup", "report", "resize"][next(seed, 3)];
     let job = match next(seed, 4) {
-        0 => env.jobboard(&["post", name, "command:=[\"../x\"]"]),
-        1 => env.jobboard(&["post", name, "max_attempts:=1"]),
-        2 => env.jobboard(&["post", name, "--", "true"]),
-        _ => env.jobboard(&["post", name]),
+        0 => env.load(name, &json!({"command": ["../x"]})),
+        1 => env
+            .jobboard(&["post", name, "max_attempts:=1"])
+            .run()
+            .posted(),
+        2 => env.jobboard(&["post", name, "--", "true"]).run().posted(),
+        _ => env.post(name),
     };
-    let job = job.run().posted();
     let fail = ["claim", &job, "--retry-delay", "1ms", "--retry-max", "1ms"];
     match next(seed, 8) {
         0 => env.claim(&job, &dead("night")),

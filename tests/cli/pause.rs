@@ -191,7 +191,7 @@ fn invalid_pause_or_resume_is_reported() {
     refused(&["pause", "backup-*"]).succeeded();
     let other = refused(&["resume", "backup"]);
     assert!(
-        other.failed(6).contains("paused names: backup-*"),
+        other.failed(6).contains("the current pause is backup-*"),
         "{other:?}"
     );
     assert!(

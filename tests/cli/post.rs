@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::env::Env;
+use crate::support::env::{Env, wait_until};
 
 #[test]
 fn post_prints_only_the_uuid() {
@@ -180,7 +180,6 @@ fn check_first_posts_nothing_if_a_line_is_bad() {
     --- stdout
     --- stderr
     error: standard input, line 2: a line must be a JSON object such as {"name": "resize"}, not an array
-    hint: `jobboard help post` lists the options
     nothing was posted
     error: 1 of 2 failed
     "#);
@@ -212,8 +211,9 @@ fn post_with_wait_ends_at_the_timeout() {
     --- stdout
     00000001-0000-0000-0000-000000000000
     --- stderr
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to finish
-    hint: `jobboard list` shows the jobs on the board
+    no conductor is running; resize waits until a worker claims it
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 50ms
+    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
     ");
 }
 
@@ -296,4 +296,170 @@ fn listed_job_can_be_posted_again() {
         run.failed(7).contains("already exists on the board"),
         "{run}"
     );
+}
+
+#[test]
+fn command_that_no_conductor_can_run_is_rejected_with_its_correction() {
+    let env = Env::new();
+    let report = env.file("report").display().to_string();
+    for (line, problem, correction) in [
+        (
+            "a -- ./report",
+            "give ./report as an absolute path",
+            format!("`-- {report}`"),
+        ),
+        (
+            "a -- ../work/report",
+            "as an absolute path",
+            format!("`-- {report}`"),
+        ),
+        (
+            "a -- ",
+            "the command names no program",
+            "`-- PROGRAM".to_owned(),
+        ),
+        (
+            "a max_attempts=2 -- true",
+            "not a positive number",
+            "`max_attempts:=2`".to_owned(),
+        ),
+        (
+            "a max_attempts:=0 -- true",
+            "not a positive number",
+            "`max_attempts:=3`".to_owned(),
+        ),
+        (
+            "a timeout:=5 -- true",
+            "not a duration",
+            "`timeout=5s`".to_owned(),
+        ),
+        (
+            "a timeout=5y -- true",
+            "not a duration",
+            "`timeout=5m`".to_owned(),
+        ),
+        (
+            "a env:=1 -- true",
+            "not an object of strings",
+            "env:=".to_owned(),
+        ),
+        (
+            "a env:={\"PATH\":\"/\"} -- true",
+            "the variable `PATH`",
+            "PATH".to_owned(),
+        ),
+        (
+            "a cwd=work -- true",
+            "not an absolute path",
+            "`cwd=/".to_owned(),
+        ),
+        (
+            "a command:=[\"./report\"]",
+            "as an absolute path",
+            format!("`-- {report}`"),
+        ),
+    ] {
+        let words: Vec<_> = ["post"].into_iter().chain(line.split(' ')).collect();
+        let run = env.jobboard(&words).run();
+        let answer = run.failed(2);
+        assert!(
+            answer.contains(problem) && answer.contains(&correction),
+            "{line}: {run}"
+        );
+    }
+}
+
+#[test]
+fn each_way_to_write_details_checks_the_command() {
+    let env = Env::new();
+    let line = r#"{"name":"a","details":{"command":["./report"]}}"#;
+    let run = env.jobboard(&["post", "--from", "-"]).stdin(line).run();
+    assert!(run.failed(7).contains("absolute path"), "{run}");
+    let uuid = env.jobboard(&["post", "a", "--", "true"]).run().posted();
+    let change = ["change", &uuid, "--set", "max_attempts=2"];
+    let run = env.jobboard(&change).run();
+    assert!(run.failed(2).contains("`max_attempts:=2`"), "{run}");
+    // Other machines may have the program, and other workers may read other details.
+    for line in [
+        "a -- no-such-program",
+        "a timeout:=5",
+        "a command=any",
+        "a max_attempts:=2 -- true",
+    ] {
+        let words: Vec<_> = ["post"].into_iter().chain(line.split(' ')).collect();
+        env.jobboard(&words).run().succeeded();
+    }
+}
+
+#[test]
+fn priority_among_the_details_is_pointed_out() {
+    let env = Env::new();
+    let run = env.jobboard(&["post", "a", "priority=HIGH"]).run();
+    run.succeeded();
+    assert!(run.stderr.contains("`--priority HIGH`"), "{run}");
+}
+
+#[test]
+fn unique_job_with_a_failed_predecessor_names_its_failure() {
+    let env = Env::new();
+    let post = [
+        "post",
+        "nightly",
+        "--unique",
+        "k",
+        "max_attempts:=1",
+        "--",
+        "sh",
+        "-c",
+        "echo disk full >&2; exit 3",
+    ];
+    let first = env.jobboard(&post).run();
+    first.succeeded();
+    assert_eq!(first.stderr, "");
+    let _ = env.jobboard(&["conduct", "--drain"]).run();
+    let again = env.jobboard(&post).run();
+    assert_eq!(again.succeeded(), first.stdout);
+    assert!(
+        again.stderr.contains("in the trash (exit 3: disk full)"),
+        "{again}"
+    );
+}
+
+#[test]
+fn waiting_for_a_posted_job_reports_its_end_and_a_missing_conductor() {
+    let env = Env::new();
+    let post = [
+        "post",
+        "a",
+        "--wait",
+        "--timeout",
+        "1ms",
+        "--json",
+        "--",
+        "true",
+    ];
+    let run = env.jobboard(&post).run();
+    assert_eq!(run.code, 124, "{run}");
+    assert!(run.stderr.contains("no conductor is running"), "{run}");
+    let waiting = env
+        .jobboard(&["post", "b", "--wait", "--json", "--", "true"])
+        .spawn();
+    wait_until("both are done", || {
+        let _ = env.jobboard(&["conduct", "--drain"]).run();
+        env.jobboard(&["list", "--history", "b", "-o", "uuid"])
+            .run()
+            .stdout
+            .contains('-')
+    });
+    let run = waiting.ended();
+    let lines: Vec<serde_json::Value> = run
+        .succeeded()
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    assert_eq!(
+        (&lines[0]["done"], &lines[1]["done"]),
+        (&json!("posted"), &json!("complete"))
+    );
+    assert_eq!(lines[1]["outcome"], "consumed");
 }

@@ -42,7 +42,7 @@ fn ambiguous_prefix_lists_the_candidates() {
     --- stdout
     --- stderr
     error: cannot show 5f3a on sqlite:ROOT/state/jobboard/board.db: 5f3a matches several jobs: 00000001-0000-0000-0000-000000000000 (resize), 00000002-0000-0000-0000-000000000000 (grow)
-    hint: nothing changed; give more digits of the uuid
+    hint: give more digits of the uuid
     ");
 }
 
@@ -132,9 +132,9 @@ fn each_of_several_jobs_is_reported_and_possible_changes_happen() {
     00000001-0000-0000-0000-000000000000	job-0	consumed
     --- stderr
     error: cannot consume @2 on sqlite:ROOT/state/jobboard/board.db: the job belongs to bob, not to ada
-    hint: `jobboard consume --force @2` overrides the owner; `--who NAME` acts as the owner
+    hint: `--who NAME` acts as the owner; if the owner is gone, to consume the job anyway: `jobboard consume --force @2`
     error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed
-    hint: `jobboard consume --force @3` works without a claim
+    hint: to consume an unclaimed job: `jobboard consume --force @3`
     error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: the job does not exist
     hint: `jobboard show @99` also searches the trash and the history
     error: 3 of 4 failed

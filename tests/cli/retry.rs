@@ -107,7 +107,10 @@ fn each_job_is_retried_or_has_a_reason(stage: &Stage) {
             format!("{spent}\tspent\tretried")
         ]
     );
-    assert!(done.stderr.contains("the job is not delayed"), "{done:?}");
+    assert!(
+        done.stderr.contains("the job is not backing off"),
+        "{done:?}"
+    );
     assert!(
         done.stderr.contains("the job is claimed by ada"),
         "{done:?}"
@@ -126,7 +129,7 @@ fn each_job_is_retried_or_has_a_reason(stage: &Stage) {
             assert_eq!(now[field], before[field]);
         }
     }
-    for (job, why) in [(&free, "not delayed"), (&claimed, "claimed by ada")] {
+    for (job, why) in [(&free, "not backing off"), (&claimed, "claimed by ada")] {
         let refused = run(stage, &["retry", job]);
         assert!(refused.failed(4).contains(why), "{refused:?}");
     }
@@ -155,7 +158,7 @@ fn filter_retries_many_jobs(stage: &Stage) {
     );
     let (first, _) = retry(&["--limit", "1"]);
     assert_eq!(first.succeeded(), format!("{}\ta-2\tretried\n", jobs[1]));
-    let left = "skipped because they are claimed or not delayed: 1 of 5 jobs";
+    let left = "skipped 1 of 5 jobs: claimed, or not waiting for a retry";
     assert!(first.stderr.contains(left), "{first:?}");
     let (rest, took) = retry(&["--rate", "5/s"]);
     let told = rest

@@ -81,8 +81,8 @@ fn failed_command_returns_the_job_to_the_board() {
     --- stdout
     --- stderr
     resize is back on the board; retry in 1s: exit 7
-    nothing retries resize until a conductor runs; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct`
-    to remove resize: `jobboard trash 00000001-0000-0000-0000-000000000000`
+    resize is not retried until a conductor runs; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct --drain --filter name=resize`
+    to remove resize: `jobboard trash --force 00000001-0000-0000-0000-000000000000`
     ");
     let uuid = job["uuid"].as_str().unwrap();
     for words in [
@@ -123,7 +123,7 @@ fn failed_job_can_be_trashed() {
     --- stdout
     --- stderr
     resize is in the trash: signal 9
-    nothing retries resize until you restore it; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct`
+    resize is not retried until you restore it; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then `jobboard conduct --drain --filter name=resize`
     to remove resize: `jobboard purge 00000001-0000-0000-0000-000000000000`
     ");
 }
@@ -347,12 +347,22 @@ fn job_of_an_earlier_run_is_retried() {
     --- stderr
     retrying resize, which an earlier run left on the board
     resize is back on the board: exit 3
-    nothing retries resize until a conductor or the same `run --unique` runs; to retry resize now: `jobboard retry 00000001-0000-0000-0000-000000000000`, then the same command
-    to remove resize: `jobboard trash 00000001-0000-0000-0000-000000000000`
+    resize is not retried until a conductor or the same `run --unique` runs; to retry resize now: repeat this command
+    to remove resize: `jobboard trash --force 00000001-0000-0000-0000-000000000000`
     ");
     let job = env.show("@1");
     assert_eq!(job["attempts"], 2);
     assert_eq!(again("true").code, 0);
+    assert_eq!(env.everything()[0], serde_json::json!([]));
+}
+
+#[test]
+fn job_of_an_earlier_run_is_retried_before_its_back_off_ends() {
+    let env = Env::new();
+    let again = |command| run(&env, &["--unique", "nightly", "--", "sh", "-c", command]);
+    assert_eq!(again("exit 1").code, 1);
+    let second = again("echo ran");
+    assert_eq!(second.succeeded(), "ran\n");
     assert_eq!(env.everything()[0], serde_json::json!([]));
 }
 

@@ -64,7 +64,7 @@ fn all_is_done(stage: &Stage, good: usize) {
         (&trash[0]["name"], &trash[0]["attempts"]),
         (&json!("poison"), &json!(5))
     );
-    let reason = "the command ended with code 1";
+    let reason = "exit 1";
     assert_eq!(trash[0]["last_failure"]["reason"], reason);
 }
 
@@ -157,7 +157,7 @@ fn failure_can_be_final() {
     stage.env.post_many(2);
     let of = |fate| next(&stage, &["--on-failure", fate], "exit 3");
     let consumed = of("consume");
-    let note = "job-0 is consumed as failed: exit 3\n";
+    let note = "job-0 was removed and recorded as failed: exit 3\n";
     assert_eq!((consumed.code, consumed.stderr.as_str()), (3, note));
     assert_eq!(of("trash").code, 3);
     let [board, trash] = stage.env.everything();

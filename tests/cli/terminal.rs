@@ -68,9 +68,11 @@ fn conductor_logs_sentences_on_a_terminal() {
     let job = env.jobboard(&post).run().posted();
     pane.line("jobboard conduct --drain --max-attempts 2 --output discard");
     let (time, id) = (r"^\d\d:\d\d:\d\dZ ", &job[..8]);
-    let failed = format!(r"{time}three failed \(exit 3: disk full\), ");
-    pane.shows(&format!(r"{failed}attempt 2 of 2 in \d+m?s  {id}$"));
-    pane.shows(&format!("{failed}moved to the trash  {id}$"));
+    let failed = format!(r"{time}three failed \(exit 3: disk full\)");
+    pane.shows(&format!(
+        r"{failed}; attempt 2 of 2 starts in \d+m?s  {id}$"
+    ));
+    pane.shows(&format!("{failed}, moved to the trash  {id}$"));
     pane.shows(&format!(
         "{time}failed: three; next: jobboard explain {job}$"
     ));

@@ -213,8 +213,8 @@ fn timeout_ends_the_wait() {
     exit code 124
     --- stdout
     --- stderr
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to finish
-    hint: `jobboard list` shows the jobs on the board
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job did not end within 50ms
+    hint: `jobboard explain 00000001-0000-0000-0000-000000000000` shows its state and the reason
     ");
 }
 

@@ -206,7 +206,7 @@ fn failed_command_is_reported_and_does_not_end_the_watch() {
     env.post_many(3);
     let run = watching.ended();
     assert_eq!(run.code, 7, "{run}");
-    assert!(run.stderr.contains("ended with code 3"), "{run}");
+    assert!(run.stderr.contains("exit 3"), "{run}");
     let missing = env.jobboard(&["watch", "--", "no-such-program"]).run();
     assert_eq!(missing.code, 127, "{missing}");
 }

@@ -26,10 +26,14 @@ pub(super) enum Fault {
     NoOperator { operators: String },
     #[error("write FIELD OP VALUE, for example held>10m")]
     Nothing,
+    #[error("a bare word searches only in `list`, `watch` and `dash`; here, write name={0}")]
+    Word(String),
     #[error("the condition after the last `and` is missing")]
     Dangling,
     #[error("`{0}` has no closing quote; double a quote to include it in the value")]
     OpenQuote(String),
+    #[error("filters have no `or`; run the command once per condition")]
+    Or,
     #[error(
         "unexpected `{rest}` after `{part}`; join two conditions with `and`{}",
         alternatively(whole.as_deref())

@@ -137,6 +137,13 @@ fn left_over(part: &str, rest: &str) -> Fault {
                 .trim_start()
         })
         .unwrap_or_default();
+    if rest
+        .trim_start()
+        .get(..3)
+        .is_some_and(|it| it.eq_ignore_ascii_case("or "))
+    {
+        return Fault::Or;
+    }
     let is_quoted = matches!(self::value(value), Ok((Cow::Owned(_), _)));
     let comparison = &part[..part.len() - value.len()];
     let whole = format!("{value}{rest}").replace('"', "\"\"");

@@ -61,6 +61,14 @@ impl Filter {
         conditions.all(|it| it.holds(entry, now))
     }
 
+    /// Parses the filter of a command that acts on its jobs: a bare word would select by accident.
+    pub(crate) fn of_fields(text: &str) -> Result<Self, InvalidFilter> {
+        match text.trim() {
+            word if is_search(word) => Err(InvalidFilter::new(word, Fault::Word(word.to_owned()))),
+            text => text.parse(),
+        }
+    }
+
     pub(crate) fn needs_details(&self) -> bool {
         self.conditions
             .iter()

@@ -68,6 +68,17 @@ impl Action {
         }
     }
 
+    /// Returns the words that repeat the verb, and where it looks for its jobs.
+    pub(crate) fn scope(&self) -> (&'static str, &'static [Shelf]) {
+        let verb = match self {
+            Self::Abandon { .. } if self.is_forced() => "abandon --force",
+            Self::Consume { .. } if self.is_forced() => "consume --force",
+            Self::Trash { .. } if self.is_forced() => "trash --force",
+            _ => self.verb().now,
+        };
+        (verb, self.shelves())
+    }
+
     pub(super) fn force(&self) -> Option<&Force> {
         match self {
             Self::Abandon { force, .. } | Self::Consume { force, .. } | Self::Trash { force } => {

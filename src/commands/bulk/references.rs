@@ -14,10 +14,11 @@ use crate::{
     context::Context,
     exit::CommandError,
     job::{Entry, JobKey, Shelf},
-    output::count_jobs,
+    output::{count_jobs, short},
+    suggest::Hint,
 };
 
-/// The number of candidates for an ambiguous name.
+/// The number of jobs listed for a name.
 const SAMPLE: usize = 5;
 
 /// The longest line of references in bytes: a `unique:KEY` may be long.
@@ -26,8 +27,48 @@ const LONGEST_LINE: u64 = 64 * 1024;
 /// The memory for all references, and the overhead of each.
 const MOST_REFERENCES: (usize, usize) = (64 << 20, 64);
 
-/// Parses references; `-` reads them from standard input.
-pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
+/// Where a command looks for its jobs, and how it selects several of them by name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) verb: &'a str,
+    pub(crate) shelves: &'a [Shelf],
+    pub(crate) has_name_option: bool,
+}
+
+impl<'a> Scope<'a> {
+    /// The jobs on the board, named one by one.
+    pub(crate) fn board(verb: &'a str) -> Self {
+        Self {
+            verb,
+            shelves: &[Shelf::Board],
+            has_name_option: false,
+        }
+    }
+}
+
+/// Parses references; a name is answered with the uuid of its job. `-` reads them from standard input.
+pub(crate) async fn references(
+    ctx: &Context,
+    board: &dyn Board,
+    scope: Scope<'_>,
+    typed: &[String],
+) -> anyhow::Result<Vec<JobRef>> {
+    if let Some(name) = typed.iter().find(|text| may_be_name(text)) {
+        // A board without an answer leaves the plain error.
+        let found = Namesakes::find(board, scope.shelves, name, |_| true).await;
+        if let Some(answer) = found.ok().and_then(|it| it.answer(scope)) {
+            return Err(answer.into());
+        }
+    }
+    parsed(ctx, typed)
+}
+
+/// Whether a word is no form of a reference.
+fn may_be_name(text: &str) -> bool {
+    text != "-" && !text.starts_with('@') && !text.contains(':') && text.parse::<JobRef>().is_err()
+}
+
+fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
     let readers = typed.iter().filter(|text| *text == "-").count();
     if readers + usize::from(ctx.config.takes_stdin()) > 1 && readers > 0 {
         return Err(CommandError::usage("standard input can be read only once").into());
@@ -59,47 +100,145 @@ pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<
     Ok(references)
 }
 
-/// Parses references for a command that only reads: any other word is the name of a job.
+/// On the board and in the trash; no job with a name is better than another.
+pub(crate) const ANYWHERE: (&[Shelf], fn(&Entry) -> bool) =
+    (&[Shelf::Board, Shelf::Trash], |_| false);
+
+/// Parses references or names for a command that only reads; also returns how many names it reported as unknown.
+///
+/// Of several jobs with a name, the only one that is `preferred` is meant.
 pub(crate) async fn references_or_names(
     ctx: &Context,
     board: &dyn Board,
+    (shelves, preferred): (&[Shelf], fn(&Entry) -> bool),
     typed: &[String],
-) -> anyhow::Result<Vec<JobRef>> {
-    let mut typed = typed.to_vec();
-    for text in &mut typed {
-        let is_form = text == "-" || text.starts_with(['@', ':']) || text.contains(':');
-        if !is_form && text.parse::<JobRef>().is_err() {
-            let found = by_name(board, text).await;
-            let found = found.with_context(|| ctx.trying("look up", &*text))?;
-            *text = JobRef::Key(found).to_string();
+) -> anyhow::Result<(Vec<JobRef>, usize)> {
+    let (mut known, mut failed) = (Vec::new(), 0);
+    for text in typed {
+        let found = match is_name(board, shelves, text).await {
+            Ok(true) => Namesakes::find(board, shelves, text, preferred).await,
+            Ok(false) => {
+                known.push(text.clone());
+                continue;
+            }
+            Err(error) => Err(error),
+        };
+        let found = found.with_context(|| ctx.trying("look up", text))?;
+        match found.only(board.name()) {
+            // A few hex digits that are no name either may begin a uuid in the history.
+            Err(CommandError::NoSuchName { .. }) if !may_be_name(text) => known.push(text.clone()),
+            Ok(key) => known.push(JobRef::Key(key).to_string()),
+            Err(error) if typed.len() == 1 => return Err(error.into()),
+            Err(error) => {
+                failed += 1;
+                ctx.tell(&error.into());
+            }
         }
     }
-    references(ctx, &typed)
+    Ok((parsed(ctx, &known)?, failed))
 }
 
-/// Finds the only job of this name: on the board, or else in the trash.
-async fn by_name(board: &dyn Board, name: &str) -> board::Result<JobKey> {
-    for shelf in [Shelf::Board, Shelf::Trash] {
-        let mut entries = board.entries(Query::all(shelf, Detail::Brief));
-        let mut found = Vec::new();
-        while let Some(entry) = entries.try_next().await? {
-            if entry.job().is_some_and(|job| job.name == name) && found.len() <= SAMPLE {
-                found.push(entry);
+/// Whether a word is a name: no form of a reference, or the beginning of no uuid.
+async fn is_name(board: &dyn Board, shelves: &[Shelf], text: &str) -> board::Result<bool> {
+    match text.parse::<JobRef>() {
+        Ok(wanted @ JobRef::Uuid(_)) if !wanted.is_exact() && !text.contains(':') => {
+            let found = board.resolve_on(shelves, &[wanted]).await?;
+            Ok(matches!(found.as_slice(), [Err(BoardError::NoSuchJob)]))
+        }
+        _ => Ok(may_be_name(text)),
+    }
+}
+
+/// The jobs with a name.
+struct Namesakes<'a> {
+    name: &'a str,
+    /// The first ones.
+    found: Vec<Entry>,
+    count: usize,
+}
+
+impl<'a> Namesakes<'a> {
+    /// Finds all jobs with this name, or only the preferred ones, if there are any.
+    async fn find(
+        board: &dyn Board,
+        shelves: &[Shelf],
+        name: &'a str,
+        preferred: fn(&Entry) -> bool,
+    ) -> board::Result<Self> {
+        let (mut all, mut best) = ((Vec::new(), 0), (Vec::new(), 0));
+        for shelf in shelves {
+            let mut entries = board.entries(Query::all(*shelf, Detail::Brief));
+            while let Some(entry) = entries.try_next().await? {
+                if entry.job().is_none_or(|job| job.name != name) {
+                    continue;
+                }
+                let (found, count) = match preferred(&entry) {
+                    true => &mut best,
+                    false => &mut all,
+                };
+                *count += 1;
+                if found.len() < SAMPLE {
+                    found.push(entry);
+                }
             }
         }
-        match found.as_slice() {
-            [] => {}
-            [entry] => return Ok(entry.key().clone()),
-            several => {
-                let candidates = several.iter().map(|it| it.reference().into_owned());
-                return Err(BoardError::Ambiguous {
-                    wanted: name.to_owned(),
-                    candidates: candidates.collect(),
-                });
-            }
+        let (found, count) = if best.1 > 0 { best } else { all };
+        Ok(Self { name, found, count })
+    }
+
+    fn only(&self, board: &str) -> Result<JobKey, CommandError> {
+        let name = self.name.to_owned();
+        match self.found.as_slice() {
+            [] => Err(CommandError::NoSuchName {
+                name,
+                board: board.to_owned(),
+            }),
+            [entry] => Ok(entry.key().clone()),
+            [first, ..] => Err(CommandError::Namesakes {
+                jobs: self.list(SAMPLE, |reference| reference),
+                count: self.count,
+                name,
+                first: first.reference().into_owned(),
+            }),
         }
     }
-    Err(BoardError::NoSuchJob)
+
+    /// Names the jobs for a command that takes no name; never acts on them. `None` without such a job.
+    fn answer(&self, scope: Scope<'_>) -> Option<CommandError> {
+        let (verb, name, count) = (scope.verb, self.name, self.count);
+        let words: Vec<_> = verb.split(' ').collect();
+        let first = self.found.first()?.reference();
+        let (first, command) = (short(&first), words.first().unwrap_or(&""));
+        Some(match count {
+            1 => CommandError::usage(format!(
+                "{command} takes a uuid; the job named {name} is {first}"
+            ))
+            .hint(Hint::new("`jobboard {} {}`", [&words, &[first]])),
+            _ => {
+                let jobs = self.list(3, short);
+                let hint = match scope.has_name_option {
+                    true => Hint::new(
+                        "`jobboard {} {}` takes one of them, `jobboard {} --name {}` all",
+                        [&words, &[first], &words, &[name]],
+                    ),
+                    false => Hint::new("`jobboard {} {}`", [&words, &[first]]),
+                };
+                let message =
+                    format!("{command} takes a uuid; {count} jobs are named {name}: {jobs}");
+                CommandError::usage(message).hint(hint)
+            }
+        })
+    }
+
+    /// Lists the first jobs with their states.
+    fn list(&self, most: usize, shown: fn(&str) -> &str) -> String {
+        let named = |entry: &Entry| format!("{} ({})", shown(&entry.reference()), entry.state());
+        let jobs: Vec<_> = self.found.iter().take(most).map(named).collect();
+        match self.count - jobs.len() {
+            0 => jobs.join(", "),
+            more => format!("{} and {more} more", jobs.join(", ")),
+        }
+    }
 }
 
 /// Reads the next line; rejects one that is longer than any reference.
@@ -114,8 +253,13 @@ fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     Ok((!text.is_empty()).then_some(text))
 }
 
-pub(crate) fn reference(ctx: &Context, typed: &str) -> anyhow::Result<JobRef> {
-    let mut references = references(ctx, &[typed.to_owned()])?;
+pub(crate) async fn reference(
+    ctx: &Context,
+    board: &dyn Board,
+    scope: Scope<'_>,
+    typed: &str,
+) -> anyhow::Result<JobRef> {
+    let mut references = references(ctx, board, scope, &[typed.to_owned()]).await?;
     match (references.pop(), references.is_empty()) {
         (Some(reference), true) => Ok(reference),
         (None, _) => Err(CommandError::usage("standard input names no job").into()),

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use chrono::Utc;
 use futures_util::TryStreamExt;
 
-use super::references::{named, references};
+use super::references::{Scope, named, references};
 use crate::{
     board::{
         Board, BoardError, Detail, Order, Query, Which,
@@ -37,14 +37,14 @@ pub(crate) struct Selection {
     pub(crate) name: Option<Filter>,
 
     /// Act on all matching jobs, for example 'held>10m'; repeat it to narrow further
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     pub(crate) filter: Vec<Filter>,
 
     /// Act on all jobs with this problem, as `jobboard doctor` names it; CAUSE is a glob
     #[arg(long, value_name = "CODE[=CAUSE]")]
     pub(crate) problem: Option<ProblemSelector>,
 
-    /// Maximum number of jobs to act on, first in the order of `list`
+    /// Act on at most N jobs, in the order of `list`
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 
@@ -123,7 +123,7 @@ impl Chosen {
             if skipped > 0 {
                 let all = count_jobs(all as u64);
                 ctx.out.note(format!(
-                    "skipped because they are claimed or not delayed: {skipped} of {all}"
+                    "skipped {skipped} of {all}: claimed, or not waiting for a retry"
                 ));
             }
         }
@@ -171,7 +171,7 @@ impl Selection {
         &self,
         ctx: &Context,
         board: &dyn Board,
-        shelves: &[Shelf],
+        (verb, shelves): (&str, &[Shelf]),
     ) -> anyhow::Result<Chosen> {
         let choice = match self.jobs.is_empty() {
             true => Choice::Filtered,
@@ -179,7 +179,13 @@ impl Selection {
         };
         let mut jobs = Vec::new();
         if choice == Choice::Named {
-            jobs = named(ctx, board, shelves, &references(ctx, &self.jobs)?).await?;
+            let scope = Scope {
+                verb,
+                shelves,
+                has_name_option: true,
+            };
+            let wanted = references(ctx, board, scope, &self.jobs).await?;
+            jobs = named(ctx, board, shelves, &wanted).await?;
         } else {
             let snapshot = match &self.problem {
                 Some(_) => Some(surroundings(ctx, board).await?),

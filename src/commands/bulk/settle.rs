@@ -62,10 +62,7 @@ impl SettleArgs {
             (true, None) => Force::Any,
             (true, Some(owner)) => Force::Of(owner),
         });
-        let chosen = self
-            .selection
-            .look_up(ctx, &*board, action.shelves())
-            .await?;
+        let chosen = self.selection.look_up(ctx, &*board, action.scope()).await?;
         let chosen = self.selection.bounded(ctx, chosen)?;
         let task = Task::new(ctx, action, &self.reason, chosen);
         let how = (&self.selection.preview, &self.consent);

@@ -218,7 +218,8 @@ impl MetricValue {
 
 impl CheckFinding {
     fn line(&self) -> String {
-        let summary = without_bars(&self.summary);
-        format!("{}: {summary}: {}", self.state, self.command)
+        // The first line has the cause.
+        let code = self.summary.split(": ").next().unwrap_or_default();
+        format!("{}: {}: {}", self.state, without_bars(code), self.command)
     }
 }

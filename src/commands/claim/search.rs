@@ -15,6 +15,7 @@ use crate::{
         wait::{out_of_time, waiter},
     },
     context::Context,
+    exit::CommandError,
     job::{Claimant, Job, JobKey},
     process::{clock::Boottime, signal::Signals},
 };
@@ -67,7 +68,7 @@ impl<'a> WaitLimits<'a> {
             answer = wait => Ok(answer?),
             () = is_over => {
                 let waited = end.map_or(Duration::ZERO, |(_, wait)| wait);
-                Err(out_of_time(waited, "a claimable job"))
+                Err(out_of_time(waited, "no job was claimable within"))
             }
         }
     }
@@ -79,6 +80,8 @@ pub(super) struct Search<'a> {
     by: &'a Claimant,
     rules: ClaimRules,
     skipped: HashSet<JobKey>,
+    /// The paused and the postponed jobs.
+    waiting: (u64, u64),
 }
 
 impl<'a> Search<'a> {
@@ -94,7 +97,22 @@ impl<'a> Search<'a> {
             by,
             rules,
             skipped: HashSet::new(),
+            waiting: (0, 0),
         }
+    }
+
+    /// Explains that there was no job.
+    pub(super) fn nothing(&self) -> CommandError {
+        let (paused, postponed) = self.waiting;
+        let counts = [(paused, "paused"), (postponed, "backing off")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<_> = counts
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        CommandError::Nothing(match counts.is_empty() {
+            true => "no job is claimable".to_owned(),
+            false => format!("no job is claimable ({})", counts.join(", ")),
+        })
     }
 
     pub(super) async fn win(
@@ -106,6 +124,7 @@ impl<'a> Search<'a> {
             let candidates = self.board.candidates(&self.filters, most, &self.skipped);
             most = (most * 2).min(CANDIDATES.1);
             let candidates = limits.bound(candidates).await?;
+            self.waiting = candidates.waiting;
             if candidates.jobs.is_empty() {
                 return Ok(None);
             }

@@ -74,7 +74,7 @@ pub(crate) struct ConductArgs {
     name: Option<String>,
 
     /// Run only matching jobs
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     filter: Vec<Filter>,
 
     /// Lease duration; renewed while a job runs [default: 30s]
@@ -112,7 +112,7 @@ pub(crate) struct ConductArgs {
     #[arg(long, value_name = "WHERE", default_value = "prefix", value_parser = output)]
     output: Destination,
 
-    /// Time for running jobs to finish after a stop signal; a second signal ends it
+    /// Time for running jobs to finish after a stop signal; a second signal ends the wait
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "25s")]
     grace: Duration,
 

@@ -29,7 +29,7 @@ pub(super) struct PolicyArgs {
     #[arg(long, conflicts_with = "allow")]
     allow_any: bool,
 
-    /// Allow jobs to set matching variables; never LD_*, PATH or JOBBOARD_*
+    /// Allow jobs to set matching variables, except LD_*, PATH and JOBBOARD_*, which are always refused
     #[arg(long, value_name = "GLOB", value_parser = |text: &str| text.parse::<Glob>())]
     allow_env: Vec<Glob>,
 }

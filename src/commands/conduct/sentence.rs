@@ -16,7 +16,7 @@ const SENTENCES: &str = "
     !job_consumed: {name} failed ({reason}), consumed
     job_consumed: {name} done in {took}
     job_consumed: {name} done
-    !job_abandoned: {name} failed ({reason}), attempt {next} of {max_attempts} in {delay}
+    !job_abandoned: {name} failed ({reason}); attempt {next} of {max_attempts} starts in {delay}
     job_abandoned: {name} released, attempt not counted
     job_postponed: {name} postponed, retry in {delay}
     !job_trashed: {name} failed ({reason}), moved to the trash
@@ -157,6 +157,12 @@ fn failed(note: &Note) -> Option<Sentence> {
 fn counted(note: &Note, names: &str) -> String {
     let counts = names.split(' ').enumerate().filter_map(|(at, name)| {
         let count = note.fact(name)?.as_u64()?;
+        let name = match name {
+            "ran" if count == 1 => "attempt",
+            "ran" => "attempts",
+            "abandoned" => "to be retried",
+            name => name,
+        };
         (at == 0 || count > 0).then(|| format!("{count} {name}"))
     });
     counts.collect::<Vec<_>>().join(", ")
@@ -224,7 +230,7 @@ mod tests {
         assert_eq!(
             lines(&failed(), None),
             [
-                "three failed (exit 3: disk full, and nothing was written), attempt 3 of 5 in 2s  \
+                "three failed (exit 3: disk full, and nothing was written); attempt 3 of 5 starts in 2s  \
                  1f0c9a58"
             ]
         );
@@ -234,10 +240,10 @@ mod tests {
     fn long_reason_is_shortened_to_the_width_of_the_terminal() {
         for room in 30..120 {
             let line = &lines(&failed(), Some(room))[0];
-            let (width, shortest) = (Text::from(line).width(), 71);
+            let (width, shortest) = (Text::from(line).width(), 78);
             assert!(width <= room.max(shortest), "{room}: {line}");
             assert!(
-                line.ends_with("), attempt 3 of 5 in 2s  1f0c9a58"),
+                line.ends_with("); attempt 3 of 5 starts in 2s  1f0c9a58"),
                 "{line}"
             );
         }
@@ -255,7 +261,7 @@ mod tests {
         assert_eq!(
             lines(&note, Some(40)),
             [
-                "9 ran, 2 consumed",
+                "9 attempts, 2 consumed",
                 "failed: a, b, c, d, e and 2 more; next: jobboard list --failed"
             ]
         );

@@ -8,7 +8,11 @@ use chrono::Utc;
 
 pub(crate) use self::position::position;
 use self::view::FlowView;
-use super::{bulk::references::reference, parts::logbook::LogbookArgs, show::look_everywhere};
+use super::{
+    bulk::references::{Scope, reference},
+    parts::logbook::LogbookArgs,
+    show::look_everywhere,
+};
 use crate::{board::BoardError, context::Context, exit::CommandError};
 
 /// Show the progress of a TaskFlow job: its tasks and failures
@@ -26,8 +30,8 @@ pub(crate) struct FlowArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: FlowArgs) -> anyhow::Result<()> {
-    let wanted = reference(ctx, &args.job)?;
     let board = ctx.board()?;
+    let wanted = reference(ctx, &*board, Scope::board("flow"), &args.job).await?;
     let trying = || ctx.trying("show the flow of", &wanted).with(&wanted);
     let found = look_everywhere(&*board, std::slice::from_ref(&wanted)).await;
     let mut found = found.with_context(trying)?;

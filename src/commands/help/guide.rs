@@ -137,7 +137,7 @@ fn describe(command: Command) -> Command {
         .about(Resettable::Reset);
     if name == PROGRAM {
         return command.help_template(format!(
-            "{about}\n\n{{before-help}}\n{{usage-heading}} {{usage}}\n\n{}\n{POINTERS}",
+            "{about}\n\n{{before-help}}{{usage-heading}} {{usage}}\n\n{}\n{POINTERS}",
             guide.groups(header)
         ));
     }

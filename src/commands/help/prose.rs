@@ -132,7 +132,7 @@ fn blocks(text: &str) -> Vec<Block> {
             let cells = cells(row);
             match titles.is_empty() {
                 true => titles = cells,
-                false => blocks.extend(entry_of_row(&titles, &cells)),
+                false => blocks.extend(entry_of_row(&cells)),
             }
             continue;
         }
@@ -180,12 +180,17 @@ fn cells(row: &str) -> Vec<String> {
 }
 
 /// Returns an entry, unless the row is the line below the titles.
-fn entry_of_row(titles: &[String], cells: &[String]) -> Option<Block> {
+///
+/// A third cell explains the second, or is a sentence of its own.
+fn entry_of_row(cells: &[String]) -> Option<Block> {
     let (term, said) = cells.split_first()?;
     let mut text = said.first()?.clone();
-    for (title, more) in titles.iter().zip(cells).skip(2) {
-        let (first, rest) = title.split_at_checked(1)?;
-        text.push_str(&format!(". {}{rest}: {more}", first.to_uppercase()));
+    for more in said.iter().skip(1) {
+        let (first, rest) = more.split_at_checked(1).unwrap_or(("", more));
+        text += &match text.ends_with('`') {
+            true => format!(": {more}"),
+            false => format!(". {}{rest}", first.to_uppercase()),
+        };
     }
     (!term.starts_with("--")).then(|| Block::Entry {
         term: term.clone(),

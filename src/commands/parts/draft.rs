@@ -41,7 +41,7 @@ pub(crate) struct DraftArgs {
     #[arg(long, value_name = "UUID", value_parser = uuid, conflicts_with = "unique")]
     uuid: Option<Uuid>,
 
-    /// Post nothing if the job posted under this key is still on the board
+    /// Post nothing if the job posted under this key is still on the board; one in the trash does not count
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
 }
@@ -50,6 +50,13 @@ impl DraftArgs {
     /// Whether an existing job is as good as a new one.
     pub(crate) fn is_unique(&self) -> bool {
         self.unique.is_some()
+    }
+
+    /// Shows how to post words that look like a command line.
+    fn without_dashes(&self, name: &str, error: &anyhow::Error) -> anyhow::Error {
+        let words: Vec<_> = self.facts.iter().map(String::as_str).collect();
+        let hint = Hint::new("`jobboard post {} -- {} {}`", [&[name], &[name], &words]);
+        CommandError::usage(error.to_string()).hint(hint).into()
     }
 
     /// Creates a draft; the command goes into the details.
@@ -68,7 +75,10 @@ impl DraftArgs {
             None => Map::new(),
         };
         for text in &self.facts {
-            let (key, value) = fact(text)?;
+            let (key, value) = fact(text).map_err(|error| match text.contains('=') {
+                true => error,
+                false => self.without_dashes(name, &error),
+            })?;
             if details.insert(key.clone(), value).is_some() {
                 return Err(usage(format!("the details have `{key}` twice")));
             }

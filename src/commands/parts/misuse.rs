@@ -6,14 +6,21 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use strsim::levenshtein;
 
-use super::{early_format::EarlyFormat, synonyms::answer};
-use crate::{exit::CommandError, suggest::Hint};
+use super::{
+    early_format::EarlyFormat,
+    synonyms::{answer, answer_option},
+};
+use crate::{commands::Command, exit::CommandError, suggest::Hint};
 
 /// Commands that end claims or jobs, or run commands: a typing error never suggests one.
 const DANGEROUS: [&str; 6] = ["abandon", "apply", "conduct", "consume", "purge", "trash"];
 
-/// Rewords a parser error; `None` if the program's help answers it.
-pub(crate) fn misuse(error: &clap::Error, early: &EarlyFormat) -> Option<CommandError> {
+/// Rewords a parser error about these words; `None` if the program's help answers it.
+pub(crate) fn misuse(
+    error: &clap::Error,
+    early: &EarlyFormat,
+    words: &[String],
+) -> Option<CommandError> {
     let command = early.command.as_deref();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return None;
@@ -25,8 +32,21 @@ pub(crate) fn misuse(error: &clap::Error, early: &EarlyFormat) -> Option<Command
         },
         (ErrorKind::MissingSubcommand, _) => "no command given".to_owned(),
         (ErrorKind::ValueValidation, Some(reason)) => of_value(error, &reason),
+        (ErrorKind::MissingRequiredArgument, _) => missing(error, command, words),
+        (ErrorKind::UnknownArgument, _) => negative(error, words).unwrap_or_else(|| folded(error)),
         _ => folded(error),
     };
+    if let Some(hint) = command.and_then(|it| guessed(error, it, words)) {
+        return Some(CommandError::usage(message).hint(hint));
+    }
+    // The message says which value fits.
+    if matches!(
+        error.kind(),
+        ErrorKind::ValueValidation | ErrorKind::ArgumentConflict
+    ) || negative(error, words).is_some()
+    {
+        return Some(CommandError::usage(message));
+    }
     let next = early.unknown.as_ref().and_then(|(_, next)| next.as_deref());
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(word) = text(error, ContextKind::InvalidSubcommand)
@@ -50,11 +70,106 @@ pub(crate) fn misuse(error: &clap::Error, early: &EarlyFormat) -> Option<Command
     Some(CommandError::usage(message).hint(hint))
 }
 
+/// Answers a value or an option that people guess, or a command line without its `--`.
+fn guessed(error: &clap::Error, command: &str, words: &[String]) -> Option<Hint> {
+    let argument = text(error, ContextKind::InvalidArg).unwrap_or_default();
+    let argument = argument.split([' ', '=']).next().unwrap_or_default();
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let value = words.iter().skip_while(|word| *word != argument).nth(1);
+            match argument.starts_with('-') {
+                true => answer_option(command, argument, value.map(String::as_str)),
+                false => answer_option(command, "WORD", Some(argument)),
+            }
+        }
+        ErrorKind::ValueValidation if argument == "--filter" => {
+            Some("`jobboard help filters` explains filters".into())
+        }
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue => {
+            let value = text(error, ContextKind::InvalidValue)?;
+            answer_option(
+                command,
+                &format!("{argument}={}", value.to_lowercase()),
+                None,
+            )
+        }
+        ErrorKind::MissingRequiredArgument if command == "run" => {
+            let name = words.iter().skip_while(|word| *word != command).nth(1)?;
+            let line: Vec<_> = name.split(' ').collect();
+            Some(match line.as_slice() {
+                [_] => Hint::new("`jobboard run {} -- COMMAND` runs a command", [&[name]]),
+                line => Hint::new("`jobboard run {} -- {}`", [&line[..1], line]),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Names the option that needs another one, or the argument that is missing.
+fn missing(error: &clap::Error, command: Option<&str>, words: &[String]) -> String {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.join(", "),
+        _ => return folded(error),
+    };
+    let grammar = command.and_then(Command::named).map(|grammar| grammar());
+    let options: Vec<_> = grammar
+        .iter()
+        .flat_map(clap::Command::get_arguments)
+        .collect();
+    let name = |it: &clap::Arg| it.get_long().map(|long| format!("--{long}"));
+    let is = |it: &clap::Arg, word: &str| {
+        name(it).is_some_and(|it| word.split(['=', ' ']).next() == Some(&it))
+    };
+    let is_always_needed = options
+        .iter()
+        .any(|it| is(it, &missing) && it.is_required_set());
+    let mut typed = options
+        .iter()
+        .filter(|it| words.iter().any(|word| is(it, word)));
+    let has_it_in_help = |it: &clap::Arg| {
+        let word = missing.split(' ').next().unwrap_or_default();
+        it.get_help()
+            .is_some_and(|help| help.to_string().starts_with(&format!("With {word}:")))
+    };
+    let needs = typed
+        .clone()
+        .find(|it| has_it_in_help(it))
+        .or_else(|| typed.next_back());
+    match needs.and_then(|it| name(it)) {
+        Some(option) if missing.starts_with("--") && !is_always_needed => {
+            format!("{option} needs {missing}")
+        }
+        _ => format!("{missing} is missing"),
+    }
+}
+
+/// Explains a negative number or duration, which looks like an option.
+fn negative(error: &clap::Error, words: &[String]) -> Option<String> {
+    let value = text(error, ContextKind::InvalidArg)?;
+    let digits = value
+        .strip_prefix('-')
+        .filter(|it| it.starts_with(|it: char| it.is_ascii_digit()))?;
+    let at = words.iter().position(|word| word.starts_with(&value))?;
+    let (option, value) = (words.get(at.checked_sub(1)?)?, words.get(at)?);
+    let wanted = match digits.ends_with(|it: char| it.is_ascii_digit()) && value.ends_with(digits) {
+        true => "a number of 0 or more",
+        false => "a duration of 0s or more",
+    };
+    option
+        .starts_with('-')
+        .then(|| format!("{option}: invalid value `{value}`: use {wanted}"))
+}
+
 fn of_value(error: &clap::Error, reason: &str) -> String {
     let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
     let argument = text(error, ContextKind::InvalidArg).unwrap_or_default();
     let argument = argument.split(' ').next().unwrap_or_default();
-    match reason.contains(&format!("`{value}`")) {
+    // The reason may name the part before a `=`.
+    let part = value.split('=').next().unwrap_or_default();
+    match [&*value, part]
+        .iter()
+        .any(|it| reason.contains(&format!("`{it}`")))
+    {
         true => format!("{argument}: {reason}"),
         false => format!("{argument}: invalid value `{value}`: {reason}"),
     }
@@ -83,7 +198,7 @@ fn suggestion(error: &clap::Error) -> Option<String> {
 fn source(error: &clap::Error) -> Option<String> {
     let source = std::error::Error::source(error)?;
     Some(match source.is::<ParseIntError>() {
-        true => "use a whole number".to_owned(),
+        true => "use a whole number of 0 or more".to_owned(),
         false => {
             let text = source.to_string();
             // The largest number of its type is of no use to people.

@@ -4,130 +4,54 @@ use std::ffi::OsString;
 
 use crate::{board::url::likely, suggest::Hint};
 
-/// Synonyms of commands.
-///
-/// The only destructive one is `trash`; a job can be restored from there.
-const SYNONYMS: [(&str, &str); 39] = [
-    ("add", "post"),
-    ("create", "post"),
-    ("enqueue", "post"),
-    ("new", "post"),
-    ("push", "post"),
-    ("submit", "post"),
-    ("cancel", "trash"),
-    ("delete", "trash"),
-    ("remove", "trash"),
-    ("rm", "trash"),
-    ("describe", "show"),
-    ("get", "show"),
-    ("info", "show"),
-    ("inspect", "show"),
-    ("view", "show"),
-    ("log", "show --output"),
-    ("logs", "show --output"),
-    ("why", "explain"),
-    ("start", "conduct"),
-    ("work", "conduct"),
-    ("worker", "conduct"),
-    ("events", "watch"),
-    ("follow", "watch"),
-    ("monitor", "watch"),
-    ("tail", "watch"),
-    ("top", "dash"),
-    ("ui", "dash"),
-    ("ps", "conductors"),
-    ("workers", "conductors"),
-    ("failed", "list --failed"),
-    ("failures", "list --failed"),
-    ("history", "list --history"),
-    ("jobs", "list"),
-    ("requeue", "retry"),
-    ("unpause", "resume"),
-    ("export", "dump"),
-    ("import", "load"),
-    ("test", "selftest"),
-    ("version", "--version"),
-];
+/// A line has words, a mark and a text: `=` for synonyms, `?` for answers, `-` for answers to options.
+const GUESSES: &str = include_str!("guesses.txt");
 
-/// Advice for words with a dangerous or missing command. `{}` is the next word.
-const ANSWERS: [(&str, &str); 19] = [
-    ("ack", "`jobboard consume {}` removes a finished job"),
-    ("done", "`jobboard consume {}` removes a finished job"),
-    ("finish", "`jobboard consume {}` removes a finished job"),
-    (
-        "boards",
-        "`jobboard config` prints the board in use; the configuration file names the others: `jobboard help boards`",
-    ),
-    (
-        "clear",
-        "`jobboard trash --force --name GLOB` moves jobs to the trash; `jobboard purge --all` empties the trash",
-    ),
-    (
-        "empty",
-        "`jobboard purge --all` empties the trash; `jobboard wait --empty` waits for an empty board",
-    ),
-    (
-        "free",
-        "`jobboard abandon --force {}` releases the claim of another owner",
-    ),
-    (
-        "init",
-        "a board needs no setup: `jobboard post hello -- echo hello` creates the default one",
-    ),
-    (
-        "kill",
-        "`jobboard trash --force {}` takes the job from its owner; a conductor then stops the command",
-    ),
-    (
-        "move",
-        "`jobboard copy --move --to BOARD` moves jobs to another board",
-    ),
-    (
-        "mv",
-        "`jobboard copy --move --to BOARD` moves jobs to another board",
-    ),
-    (
-        "release",
-        "`jobboard abandon {}` releases your claim; with --force, the claim of another owner",
-    ),
-    (
-        "unlock",
-        "`jobboard abandon --force {}` releases the claim of another owner",
-    ),
-    ("rename", "`jobboard change {} --name NAME` renames a job"),
-    ("edit", "`jobboard change {}` edits an unclaimed job"),
-    ("update", "`jobboard change {}` edits an unclaimed job"),
-    (
-        "schedule",
-        "cron or a systemd timer posts jobs on a schedule: `jobboard help post`",
-    ),
-    (
-        "stop",
-        "Ctrl-C or `kill -TERM PID` stops a conductor; `jobboard pause *` keeps all conductors from new jobs",
-    ),
-    (
-        "use",
-        "`jobboard --board {} list` uses a board once, and JOBBOARD_URL for a whole session",
-    ),
-];
+/// Returns the words and the text of each line with this mark.
+fn guesses(
+    mark: &'static str,
+) -> impl Iterator<Item = (impl Iterator<Item = &'static str> + Clone, &'static str)> {
+    let lines = GUESSES
+        .lines()
+        .filter_map(move |line| line.split_once(mark));
+    lines.map(|(words, text)| (words.split(' '), text))
+}
 
 /// Replaces the synonym at this position with its command.
 pub(in crate::commands) fn expand(words: &[OsString], at: usize) -> Option<Vec<OsString>> {
     let word = words.get(at)?.to_str()?;
-    let (_, command) = SYNONYMS.iter().find(|(synonym, _)| *synonym == word)?;
+    let (_, command) = guesses(" = ").find(|(words, _)| words.clone().any(|it| it == word))?;
     let command = command.split(' ').map(OsString::from);
     Some([&words[..at], &command.collect::<Vec<_>>(), &words[at + 1..]].concat())
 }
 
+/// Answers an option, or OPTION=VALUE, of a command.
+pub(super) fn answer_option(command: &str, option: &str, next: Option<&str>) -> Option<Hint> {
+    let (_, text) = guesses(" - ").find(|(words, _)| {
+        let mut commands = words
+            .clone()
+            .take_while(|it| !it.starts_with('-') && *it != "WORD");
+        let is_any = commands.clone().next().is_none();
+        (is_any || commands.any(|it| it == command)) && words.clone().any(|it| it == option)
+    })?;
+    let is_number = |it: &&str| option == "WORD" || it.parse::<u32>().is_ok();
+    let next = next.filter(is_number).unwrap_or("N");
+    Some(match text.contains("{}") {
+        true => Hint::new(text, [&[next]]),
+        false => text.into(),
+    })
+}
+
 pub(super) fn answer(word: &str, next: Option<&str>) -> Option<Hint> {
-    let (_, text) = ANSWERS.iter().find(|(asked, _)| *asked == word)?;
+    let (_, text) = guesses(" ? ").find(|(words, _)| words.clone().any(|it| it == word))?;
     Some(match text.contains("{}") {
         true => {
             let next = next.unwrap_or(if word == "use" { "URL" } else { "JOB" });
             let url = likely(next);
-            Hint::new(text, [&[url.as_deref().unwrap_or(next)]])
+            let next = url.as_deref().unwrap_or(next);
+            Hint::new(text, [&[next], &[next]])
         }
-        false => (*text).into(),
+        false => text.into(),
     })
 }
 
@@ -138,7 +62,8 @@ mod tests {
 
     #[test]
     fn synonyms_stand_for_commands() {
-        for (synonym, command) in SYNONYMS {
+        let all = guesses(" = ").flat_map(|(words, command)| words.map(move |it| (it, command)));
+        for (synonym, command) in all {
             assert!(Command::named(synonym).is_none(), "{synonym}");
             let word = command.split(' ').next().unwrap();
             assert!(
@@ -166,12 +91,11 @@ mod tests {
 
     #[test]
     fn answered_words_are_neither_commands_nor_synonyms() {
-        for (word, text) in ANSWERS {
+        let all = guesses(" ? ").flat_map(|(words, text)| words.map(move |it| (it, text)));
+        for (word, text) in all {
             assert!(Command::named(word).is_none(), "{word}");
-            assert!(
-                SYNONYMS.iter().all(|(synonym, _)| *synonym != word),
-                "{word}"
-            );
+            let is_synonym = guesses(" = ").any(|(mut words, _)| words.any(|it| it == word));
+            assert!(!is_synonym, "{word}");
             assert!(text.contains('`'), "{word}");
         }
     }

@@ -231,7 +231,7 @@ fn is_by_hand(ended: Ended, is_interrupted: bool) -> bool {
 fn report(ctx: &Context, job: &Job, outcome: &Outcome, ended: Option<Ended>) {
     let fate = match outcome {
         Outcome::Consume => return,
-        Outcome::GiveUp(_) => "is consumed as failed".to_owned(),
+        Outcome::GiveUp(_) => "was removed and recorded as failed".to_owned(),
         Outcome::Trash(_) | Outcome::Spent(_) => "is in the trash".to_owned(),
         Outcome::Abandon(_) => format!("is back on the board{}", until(outcome.not_before())),
     };

@@ -17,7 +17,7 @@ use crate::{
             task::Task,
         },
         show::look_everywhere,
-        wait::{print_news, within},
+        wait::{NO_REPLY, print_news, within},
     },
     context::Context,
     diagnosis::{is_silent, signature},
@@ -78,7 +78,7 @@ impl CanaryArgs {
         let canaries: Vec<_> = jobs.map(Canary::of).collect();
         let trial = Trial::new(canaries, &task.chosen);
         // Subscribe before the retry, so that an early end is not missed.
-        let waiter = within(self.timeout, "the board", Waiter::begin(board))
+        let waiter = within(self.timeout, NO_REPLY, Waiter::begin(board))
             .await
             .with_context(|| ctx.trying("wait for", "the canaries"))?;
         let mut signals = Signals::ending()?;
@@ -86,7 +86,7 @@ impl CanaryArgs {
         let mut waiter = waiter.telling(|news| print_news(ctx, board, news));
         let outcome = waiter.until_known(&trial.uuids, async |board| trial.outcome(board).await);
         let failures = tokio::select! {
-            failures = within(self.timeout, "the outcome of the canaries", outcome) => {
+            failures = within(self.timeout, "the canaries did not end within", outcome) => {
                 if failures.is_err() {
                     let rest = count_jobs(task.chosen.jobs.len() as u64);
                     ctx.out.note(format!("the canaries were retried; not retried: {rest}"));

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use crate::{
     board::{
         self, Board, JobRef,
         wait::{Awaited, Ending},
     },
+    commands::bulk::report::Done,
     context::Context,
     exit::{CommandError, chain},
     job::{Departure, Entry, Failure, Job, Shelf},
@@ -72,6 +75,16 @@ pub(super) struct AwaitedEnd {
     pub(super) failure: Option<Failure>,
 }
 
+impl AwaitedEnd {
+    pub(super) fn add_to(self, done: Done) -> Done {
+        let done = done.with("outcome", json!(self.outcome));
+        match self.failure {
+            None if self.word == "complete" => done,
+            failure => done.with("last_failure", json!(failure)),
+        }
+    }
+}
+
 /// Looks up the results of jobs, and notes the bad ones.
 ///
 /// An unknown result is no failure, unless the board does not answer a question about it. A job that vanished is a
@@ -102,7 +115,7 @@ pub(super) async fn outcomes(
                 ("complete", None)
             }
             (_, Some(Departure::Consumed)) => ("complete", None),
-            (_, Some(Departure::Failed)) => ("failed", Some("was consumed as failed")),
+            (_, Some(Departure::Failed)) => ("failed", Some("was removed and recorded as failed")),
             (_, Some(Departure::Purged)) => ("purged", Some("was purged")),
         };
         let failure = found.and_then(|job| job.history.failures.last());

@@ -57,7 +57,7 @@ pub(crate) struct WatchArgs {
     #[command(flatten)]
     about: AboutArgs,
 
-    /// Print only this kind of event; repeat it for several
+    /// Print only this kind of event; repeat the option for several
     #[arg(long, value_name = "NAME")]
     event: Vec<EventKind>,
 

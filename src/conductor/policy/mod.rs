@@ -14,7 +14,7 @@ use std::{
     borrow::Cow,
     collections::HashMap,
     ffi::{OsStr, OsString},
-    path::{Component, Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -26,6 +26,7 @@ pub(crate) use self::{
     board::check_board,
     glob::{Glob, InvalidPattern},
     handlers::{Folder, Handlers},
+    request::check_posted,
 };
 use crate::{
     job::{Job, Takes},
@@ -101,7 +102,10 @@ pub(crate) enum Unfit {
         field: &'static str,
         wanted: &'static str,
     },
-    #[error("the program `{}` is neither a plain name nor an absolute path without `..`", excerpt(.0))]
+    #[error("{}", match .0.as_str() {
+        "" => "the command names no program".to_owned(),
+        name => format!("give {} as an absolute path without `..`", excerpt(name)),
+    })]
     Relative(String),
     #[error("the program `{}` is not allowed here", excerpt(.0))]
     NotAllowed(String),
@@ -229,13 +233,6 @@ impl Policy {
         let Some(request) = details.map(CommandRequest::read).transpose()?.flatten() else {
             return Err(no_command);
         };
-        let name = request.command.first().map_or("", String::as_str);
-        let has_parents = Path::new(name)
-            .components()
-            .any(|part| part == Component::ParentDir);
-        if name.is_empty() || has_parents || (name.contains('/') && !name.starts_with('/')) {
-            return Err(Unfit::Relative(name.to_owned()));
-        }
         for (name, _) in &request.env {
             self.check_variable(name)?;
         }
@@ -243,7 +240,7 @@ impl Policy {
     }
 
     fn program(&self, request: &CommandRequest) -> Result<Result<PathBuf, NotRun>, Unfit> {
-        let name = request.command.first().map_or("", String::as_str);
+        let name = request.program();
         let Some(found) = &self.found else {
             return self.elsewhere(name).map(Ok);
         };

@@ -1,10 +1,13 @@
 //! The details of a posting that asks for a command.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Component, Path, PathBuf},
+    time::Duration,
+};
 
 use serde_json::Value;
 
-use super::Unfit;
+use super::{Unfit, decides_what_runs};
 use crate::{duration, job::Details, retry};
 
 /// The members of the details that conductors read.
@@ -46,6 +49,7 @@ impl JobLimits {
 }
 
 impl CommandRequest {
+    /// Reads a request whose command has a valid program name.
     pub(super) fn read(details: &Details) -> Result<Option<Self>, Unfit> {
         let details = &*details.members(&NAMES);
         let Some(command) = details.get("command") else {
@@ -60,13 +64,40 @@ impl CommandRequest {
         let stdin = read(details, "stdin", "a text", |value| {
             value.as_str().map(str::to_owned)
         })?;
-        Ok(Some(Self {
+        let request = Self {
             env: read(details, "env", "an object of strings", variables)?.unwrap_or_default(),
             command,
             cwd,
             stdin,
             limits: JobLimits::of(details)?,
-        }))
+        };
+        let name = request.program();
+        let has_parents = Path::new(name)
+            .components()
+            .any(|part| part == Component::ParentDir);
+        match name.is_empty() || has_parents || (name.contains('/') && !name.starts_with('/')) {
+            true => Err(Unfit::Relative(name.to_owned())),
+            false => Ok(Some(request)),
+        }
+    }
+
+    pub(super) fn program(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+}
+
+/// Rejects details with a command that no conductor can ever run.
+///
+/// A `command` that is no array may be meant for a handler.
+pub(crate) fn check_posted(details: &Details) -> Result<(), Unfit> {
+    let command = details.get("command");
+    if !command.is_some_and(|command| command.is_array()) {
+        return Ok(());
+    }
+    let env = CommandRequest::read(details)?.map_or_else(Vec::new, |request| request.env);
+    match env.into_iter().find(|(name, _)| decides_what_runs(name)) {
+        Some((name, _)) => Err(Unfit::Variable(name)),
+        None => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     duration,
     job::{Departure, Entry, FieldValue, Job, JobField, Lease, State, octavia},
     output::{Cell, Column, Fit, NOTHING, Tone},
+    problem::Code,
 };
 
 #[derive(Debug)]
@@ -191,6 +192,7 @@ fn note<'a>(view: JobView<'_>, job: &Job) -> Fact<'a> {
     let delay = delay.filter(|left| state == State::Unclaimed && !left.is_zero());
     let notes = [
         job.problem.clone(),
+        (view.has_invalid_command).then(|| Code::InvalidCommand.name().to_owned()),
         paused,
         is_endless.then(|| "never expires".to_owned()),
         delay.map(|left| format!("retry in {}", duration::brief(left))),

@@ -24,6 +24,8 @@ pub(crate) struct JobView<'a> {
     /// Whether secrets are hidden from programs too, unless people see them.
     pub(crate) is_covered: bool,
     pub(crate) pause: Option<&'a Pause>,
+    /// Whether no conductor can ever run its command.
+    pub(crate) has_invalid_command: bool,
 }
 
 impl<'a> JobView<'a> {
@@ -35,6 +37,7 @@ impl<'a> JobView<'a> {
             is_revealed: false,
             is_covered: false,
             pause: None,
+            has_invalid_command: false,
         }
     }
 

@@ -44,8 +44,7 @@ fn commands_repair_claims_and_records(stage: &Stage) {
     repairs(stage, "claim-never-expires");
     ruin_a_record(stage);
     repairs(stage, "unreadable-record");
-    let wrong = ["post", "wrong", "command:=[\"../x\"]"];
-    env.jobboard(&wrong).run().succeeded();
+    env.load("wrong", &json!({"command": ["../x"]}));
     repairs(stage, "invalid-command");
     assert_eq!(env.state(&jobs[0]), "UNCLAIMED");
     assert_eq!(env.state(&jobs[1]), "UNCLAIMED");

@@ -8,6 +8,17 @@ use crate::support::env::Env;
 /// Command lines that cannot be understood, or that ask for what makes no sense.
 const MISTAKES: &[&str] = &[
     "frobnicate",
+    "kill 3f9a",
+    "list --state failed",
+    "list -n -1",
+    "retry --all",
+    "conduct -n 2",
+    "trash --force --filter report",
+    "post a -- ./report",
+    "post a max_attempts=2 -- true",
+    "post a env:=1 -- true",
+    "post echo hi",
+    "run hi",
     "lst",
     "trsh",
     "-q",
@@ -146,7 +157,7 @@ pub(super) fn provoke(errors: &mut Errors) {
     mistakes.expect("refused", "conduct --metrics 0.0.0.0:0");
     mistakes.expect("failed", "conduct --otlp-file none/spans");
     mistakes.expect("failed", "metrics --textfile none/board.prom");
-    mistakes.expect("failed", "list --board redis://h --password-file nothing");
+    mistakes.expect("usage", "list --board redis://h --password-file nothing");
     for configuration in CONFIGURATIONS {
         let env = Env::new();
         fs::write(env.file("config.toml"), configuration).unwrap();
@@ -172,6 +183,8 @@ fn jobs(errors: &mut Errors) {
     let mut told = errors.of(&env, Some(&board));
     for (kind, command) in [
         ("not-found", "show abcd"),
+        ("not-found", "show nosuch"),
+        ("not-found", "wait unique:typo"),
         ("not-found", "trash abcd"),
         ("not-found", "owner @99"),
         ("not-found", "wait key:none"),
@@ -205,6 +218,9 @@ fn jobs(errors: &mut Errors) {
         told.expect(kind, command);
     }
     told.board = None;
+    told.expect("ambiguous", "show twin");
+    told.expect("usage", "retry free");
+    told.expect("usage", "trash --force twin");
     told.expect("failed", &format!("trash {free} {held}"));
     told.expect("failed", &format!("owner {free} {held} abcd"));
     told.expect("failed", "trash --state UNCLAIMED --yes");

@@ -6,7 +6,7 @@ mod output;
 use std::{collections::BTreeSet, fs};
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board},
@@ -203,7 +203,7 @@ fn invalid_command_differs_from_a_refused_one(stage: &Stage) {
         let words = ["post", name, "--details", details];
         stage.env.jobboard(&words).run().posted()
     };
-    let wrong = post("wrong", r#"{"command": ["./x"]}"#);
+    let wrong = stage.env.load("wrong", &json!({"command": ["./x"]}));
     is(stage, &wrong, "invalid-command");
     let conductor = stage.start(&["--handlers", "handlers", "--name", "night"]);
     let (resize, fine) = (post("resize", "{}"), post("fine", "{}"));
@@ -215,7 +215,7 @@ fn invalid_command_differs_from_a_refused_one(stage: &Stage) {
     );
     assert_eq!(told.remedy(), ["conductors", "night"]);
     let told = is(stage, &wrong, "invalid-command");
-    assert!(told.text().contains("neither a plain name"), "{}", told.run);
+    assert!(told.text().contains("as an absolute path"), "{}", told.run);
     wait_until("it is run", || explain(stage, &fine).verdict() == "running");
     drop(conductor);
 }

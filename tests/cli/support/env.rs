@@ -95,6 +95,15 @@ impl Env {
         self.jobboard(&["post", name]).run().posted()
     }
 
+    /// Stores a job that `post` would reject.
+    pub(crate) fn load(&self, name: &str, details: &serde_json::Value) -> String {
+        let uuid = uuid::Uuid::new_v4().to_string();
+        let line = serde_json::json!({"uuid": uuid, "name": name, "details": details});
+        let load = self.jobboard(&["load", "-"]).stdin(line.to_string());
+        load.run().succeeded();
+        uuid
+    }
+
     /// Posts many jobs at once, named by their numbers, and returns their uuids in order.
     pub(crate) fn post_many(&self, count: usize) -> Vec<String> {
         let lines: String = (0..count)
