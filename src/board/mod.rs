@@ -3,6 +3,10 @@
 //! The backends live in their own directories and know nothing of the command line; only `open` names them.
 //! `conformance` tests the contract beyond the signatures.
 
+#[cfg(test)]
+#[macro_use]
+pub(crate) mod testing;
+
 pub(crate) mod backlog;
 pub(crate) mod error;
 pub(crate) mod event;
@@ -29,8 +33,6 @@ mod zookeeper;
 
 #[cfg(test)]
 mod conformance;
-#[cfg(test)]
-pub(crate) mod testing;
 use std::time::Duration;
 
 use async_trait::async_trait;

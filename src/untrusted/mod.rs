@@ -36,7 +36,6 @@ pub(crate) fn refused(words: &(impl Display + ?Sized)) -> Tried {
     Ok(Answer::Refused(words.to_string()))
 }
 
-/// Requires that two ways lead to the same result.
 pub(crate) fn same<T: PartialEq + Debug>(what: &str, one: &T, other: &T) -> Result<(), String> {
     match one == other {
         true => Ok(()),
@@ -74,7 +73,6 @@ impl Bounds {
     };
 }
 
-/// Valid inputs to mutate.
 pub(crate) struct Corpus {
     inputs: Vec<Vec<u8>>,
     bounds: Bounds,

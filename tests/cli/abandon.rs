@@ -90,13 +90,13 @@ fn forced_release_without_proof_reports_the_wait_and_now_ends_it(stage: &Stage) 
 
 fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
     if stage.zookeeper_board().is_some() {
-        // The claim ends with the session of the dead conductor, maybe before the release.
+        // On ZooKeeper the claim ends with the session of the dead conductor, maybe before the release.
         return;
     }
     let job = stage.post("long", "sleep 1000 & echo $! >> log; wait");
     let conductor = stage.start(&["--name", "dead1", "--lease", "6h"]);
     stage.logged(1);
-    // With its guard dead, too, nothing ends the command.
+    // Its guard must be dead too, or the guard ends the command.
     let owner = Pid::from_raw(conductor.pid() as i32).unwrap();
     guards(owner)
         .into_iter()
@@ -119,9 +119,7 @@ fn claimed_by_ada() -> (Env, String) {
 #[test]
 fn owner_releases_a_job() {
     let (env, uuid) = claimed_by_ada();
-    let told = env
-        .jobboard(&["abandon", "@1", "--who", "ada", "--json"])
-        .run();
+    let told = env.run("abandon @1 --who ada --json");
     assert_eq!(
         told.json(),
         json!({"uuid": uuid, "name": "resize", "done": "abandoned"})
@@ -132,7 +130,7 @@ fn owner_releases_a_job() {
 #[test]
 fn other_users_cannot_abandon() {
     let (env, _) = claimed_by_ada();
-    let run = env.jobboard(&["abandon", "@1", "--who", "bob"]).run();
+    let run = env.run("abandon @1 --who bob");
     assert_eq!(env.state("@1"), "CLAIMED");
     insta::assert_snapshot!(run, @"
     exit code 4
@@ -158,7 +156,7 @@ fn unclaimed_job_cannot_be_abandoned_even_by_force() {
 #[test]
 fn force_releases_the_claim_and_prints_it() {
     let (env, _) = claimed_by_ada();
-    let run = env.jobboard(&["abandon", "@1", "--force", "--yes"]).run();
+    let run = env.run("abandon @1 --force --yes");
     assert_eq!(env.state("@1"), "UNCLAIMED");
     insta::assert_snapshot!(run, @"
     exit code 0
@@ -197,9 +195,7 @@ fn all_claims_of_one_owner_are_released() {
     env.claim("@1", "ada");
     env.claim("@2", "bob");
     env.claim("@3", "ada");
-    let run = env
-        .jobboard(&["abandon", "--filter", "owner=ada", "--force", "--yes"])
-        .run();
+    let run = env.run("abandon --filter owner=ada --force --yes");
     let states = ["@1", "@2", "@3"].map(|job| env.state(job));
     assert_eq!(states, ["UNCLAIMED", "CLAIMED", "UNCLAIMED"]);
     insta::assert_snapshot!(run, @"
@@ -213,7 +209,7 @@ fn all_claims_of_one_owner_are_released() {
     ");
 }
 
-/// A board with a job of ada's and five that nobody has.
+/// A board with one job of ada and five unclaimed jobs.
 fn mostly_unclaimed() -> Env {
     let env = Env::new();
     env.post_many(6);
@@ -224,9 +220,7 @@ fn mostly_unclaimed() -> Env {
 #[test]
 fn equal_failures_of_a_filter_are_summarised() {
     let env = mostly_unclaimed();
-    let run = env
-        .jobboard(&["abandon", "--filter", "name=*", "--yes", "--who", "ada"])
-        .run();
+    let run = env.run("abandon --filter name=* --yes --who ada");
     insta::assert_snapshot!(run, @"
     exit code 7
     --- stdout

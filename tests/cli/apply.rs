@@ -27,7 +27,7 @@ fn run(env: &Env, words: &[&str]) -> Outcome {
 
 /// Applies the plan, and returns the names of the jobs with each result.
 fn applied(env: &Env) -> (Vec<String>, Vec<String>) {
-    let run = run(env, &["apply", "plan", "--yes", "--json"]);
+    let run = env.run("apply plan --yes --json");
     run.succeeded();
     let (skipped, done): (Vec<_>, Vec<_>) = run
         .values()
@@ -71,7 +71,7 @@ fn each_verb_is_planned_without_an_effect_and_applied_once(stage: &Stage) {
             "COMPLETE",
         ),
     ] {
-        let uuids = run(env, &["list", "-o", "uuid"]).stdout;
+        let uuids = env.run("list -o uuid").stdout;
         if verb[0] == "abandon" {
             for job in uuids.lines() {
                 env.claim(job, "ada");
@@ -85,7 +85,7 @@ fn each_verb_is_planned_without_an_effect_and_applied_once(stage: &Stage) {
         let before = env.everything();
         env.jobboard(&words).stdin(uuids).run().succeeded();
         assert_eq!(env.everything(), before, "{verb:?}");
-        let dry = run(env, &["apply", "plan", "--dry-run", "--json"]).json();
+        let dry = env.json("apply plan --dry-run --json");
         assert_eq!(dry.as_array().unwrap().len(), 3, "{verb:?}");
         assert_eq!(json!(applied(env).0), jobs, "{verb:?}");
         let list = match after {
@@ -116,13 +116,13 @@ fn each_verb_is_planned_without_an_effect_and_applied_once(stage: &Stage) {
 fn jobs_that_changed_since_the_plan_are_skipped(stage: &Stage) {
     let env = &stage.env;
     let jobs = ["same", "claimed", "gone", "edited", "posted-again"].map(|name| env.post(name));
-    run(env, &["trash", "--name", "*", "--force", "--plan", "plan"]).succeeded();
+    env.ok("trash --name * --force --plan plan");
     env.claim(&jobs[1], "bob");
     for job in [&jobs[2], &jobs[4]] {
-        run(env, &["consume", job, "--force", "--yes"]).succeeded();
+        env.ok(format!("consume {job} --force --yes"));
     }
-    run(env, &["change", &jobs[3], "--priority", "LOW"]).succeeded();
-    run(env, &["post", "posted-again", "--uuid", &jobs[4]]).succeeded();
+    env.ok(format!("change {} --priority LOW", jobs[3]));
+    env.ok(format!("post posted-again --uuid {}", jobs[4]));
     let new = env.post("new");
     let (done, skipped) = applied(env);
     assert_eq!(done, ["same"]);
@@ -136,7 +136,7 @@ fn killed_apply_is_completed_by_repeating_it(stage: &Stage) {
     for lines in [1, 7, 14] {
         let jobs = env.post_many(20);
         let plan = ["retry", "--state", "TRASHED", "--plan", "plan"];
-        run(env, &["trash", "--name", "*", "--force", "--yes"]).succeeded();
+        env.ok("trash --name * --force --yes");
         run(env, &[&plan[..], &["--reason", "disk freed"]].concat()).succeeded();
         let apply = ["apply", "plan", "--yes", "--rate", "50/s"];
         let running = env.jobboard(&apply).spawn();
@@ -150,7 +150,7 @@ fn killed_apply_is_completed_by_repeating_it(stage: &Stage) {
             let told = [&job["state"], &job["action"], &job["reason"]];
             assert_eq!(told, ["UNCLAIMED", "retried", "disk freed"]);
         }
-        run(env, &["consume", "--name", "*", "--force", "--yes"]).succeeded();
+        env.ok("consume --name * --force --yes");
     }
 }
 
@@ -165,7 +165,7 @@ fn job_that_changes_before_its_turn_is_skipped(stage: &Stage) {
     let apply = env.jobboard(&apply).spawn();
     apply.prints(1);
     apply.signal(Signal::STOP);
-    run(env, &["change", &jobs[1], "--priority", "LOW"]).succeeded();
+    env.ok(format!("change {} --priority LOW", jobs[1]));
     apply.signal(Signal::CONT);
     let told = apply.ended();
     let [first, second] = &jobs;
@@ -178,11 +178,7 @@ fn job_that_changes_before_its_turn_is_skipped(stage: &Stage) {
 fn plan_that_is_damaged_or_for_another_board_changes_nothing() {
     let env = Env::new();
     env.post("a");
-    let plan = || {
-        run(&env, &["trash", "@1", "--force", "--plan", "plan"])
-            .succeeded()
-            .to_owned()
-    };
+    let plan = || env.ok("trash @1 --force --plan plan");
     plan();
     let text = fs::read_to_string(env.file("plan")).unwrap();
     let cut = text.lines().next().unwrap();
@@ -200,9 +196,9 @@ fn plan_that_is_damaged_or_for_another_board_changes_nothing() {
             .failed(8)
             .contains("the plan is for the board sqlite:")
     );
-    run(&env, &["apply", "plan"]).failed(8);
+    env.fails(8, "apply plan");
     assert_eq!(env.state("@1"), "UNCLAIMED");
-    // Only its author reads a plan, which may hold details.
+    // A plan may contain details, so only its author may read it.
     let mode = Command::new("stat")
         .args(["-c", "%a"])
         .arg(env.file("plan"))
@@ -221,15 +217,9 @@ fn plan_against_a_python_worker_on_zookeeper() {
 }
 
 fn each_job_is_done_by_the_plan_or_by_the_worker<H: Host>() {
-    let Some(mut shared) = Shared::<H>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<H>::new());
     let jobs = shared.env.post_many(30);
-    run(
-        &shared.env,
-        &["trash", "--name", "*", "--force", "--plan", "plan"],
-    )
-    .succeeded();
+    shared.env.ok("trash --name * --force --plan plan");
     let (early, late) = jobs.split_at(2);
     for job in early {
         shared.does(Side::TaskFlow, "claim", job, "py").unwrap();
@@ -237,7 +227,7 @@ fn each_job_is_done_by_the_plan_or_by_the_worker<H: Host>() {
     let apply = ["apply", "plan", "--yes", "--rate", "20/s"];
     let apply = shared.env.jobboard(&apply).spawn();
     apply.prints(4);
-    // From the end on, so that both meet.
+    // From the last job backwards, so that it meets the worker.
     let mut worked = Vec::new();
     for job in late.iter().rev() {
         if shared.does(Side::TaskFlow, "claim", job, "py").is_ok() {
@@ -256,7 +246,7 @@ fn each_job_is_done_by_the_plan_or_by_the_worker<H: Host>() {
             "{result}"
         );
     }
-    let trashed = run(&shared.env, &["list", "--trash", "--count"]);
+    let trashed = shared.env.run("list --trash --count");
     let trashed: usize = trashed.succeeded().trim().parse().unwrap();
     assert!(trashed > 0 && !worked.is_empty());
     assert_eq!(trashed + worked.len() + early.len(), 30);

@@ -1,10 +1,10 @@
-//! Which files are boards, which are not, and what is created when.
+//! Which files are boards, and when files are created.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use crate::support::env::{Env, Outcome, stays};
 
-/// Calls that read or change a board, each of which would succeed or find nothing.
+/// Calls that read or change a board; each would succeed or find nothing.
 const CALLS: [&[&str]; 6] = [
     &["list"],
     &["ping"],
@@ -18,7 +18,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// Requires that every call is refused with code 1, and that the file stays as it is.
+/// Requires that every call fails with code 1 and leaves the file unchanged.
 fn is_left_alone(env: &Env, file: &Path, reason: &str) {
     let before = fs::read(file).unwrap();
     for call in CALLS {
@@ -36,7 +36,7 @@ fn is_left_alone(env: &Env, file: &Path, reason: &str) {
 fn file_of_a_newer_release_is_refused_unchanged() {
     let env = Env::new();
     env.post("resize");
-    // Into the file itself, so that reading its bytes tells everything.
+    // Checkpointed, so that the bytes of the file show every change.
     let newer = "PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)";
     env.database().execute_batch(newer).unwrap();
     is_left_alone(&env, &env.board(), "layout 99");
@@ -118,8 +118,7 @@ fn missing_directory_is_an_error_for_every_reader() {
             "{run}"
         );
     }
-    let here = ["list", "--board", "sqlite:jobs.db"];
-    env.jobboard(&here).run().succeeded();
+    env.ok("list --board sqlite:jobs.db");
 }
 
 #[test]
@@ -137,15 +136,14 @@ fn removed_board_is_not_taken_for_an_empty_one() {
         fs::remove_file(file.unwrap().path()).unwrap();
     }
     waiting.says("the board file was removed");
-    // It looks for it ten times a second at first.
+    // `wait` polls ten times a second at first.
     let long = std::time::Duration::from_millis(600);
     stays("it waits", long, || {
         !waiting.has_ended() && !waiting.stderr().contains("reconnected to")
     });
     fs::rename(copy, env.board()).unwrap();
     waiting.says("reconnected to");
-    let consume = ["consume", "@1", "--force", "--yes"];
-    env.jobboard(&consume).run().succeeded();
+    env.ok("consume @1 --force --yes");
     waiting.ended().succeeded();
 }
 
@@ -153,8 +151,7 @@ fn removed_board_is_not_taken_for_an_empty_one() {
 fn empty_board_differs_from_a_missing_one() {
     let env = Env::new();
     env.post("resize");
-    let consume = ["consume", "@1", "--force", "--yes"];
-    env.jobboard(&consume).run().succeeded();
+    env.ok("consume @1 --force --yes");
     let stderr = |arguments: &[&str]| env.jobboard(arguments).run().stderr;
     assert_eq!(stderr(&["list"]), "");
     assert_eq!(stderr(&["ping"]), "");
@@ -181,7 +178,7 @@ fn board_url_names_the_file() {
     let env = Env::new();
     let board = ["--board", "sqlite:deep/er/jobs.db"];
     let post = |more: &[&str]| env.jobboard(&[&["post", "resize"], more, &board].concat());
-    // A misspelt path leaves nothing behind, and a folder that is there is enough.
+    // A misspelt path creates nothing, and an existing directory is sufficient.
     let refused = post(&[]).run();
     assert!(!env.file("deep").exists());
     insta::assert_snapshot!(refused, @"
@@ -192,9 +189,7 @@ fn board_url_names_the_file() {
     hint: add `--create` to create the directory
     ");
     post(&["--create"]).run().succeeded();
-    env.jobboard(&["post", "resize", "--board", "sqlite:deep/jobs.db"])
-        .run()
-        .succeeded();
+    env.ok("post resize --board sqlite:deep/jobs.db");
     assert!(env.file("deep/jobs.db").exists());
     assert!(env.file("deep/er/jobs.db").exists());
     assert!(!env.board().exists());
@@ -215,7 +210,7 @@ fn unavailable_board_kinds_are_unsupported() {
     for url in ["redis://localhost:1", "zk://localhost:1"] {
         let run = env.jobboard(&["list", "--board", url, "--json"]).run();
         let kind = run.error()["kind"].clone();
-        // One that is supported cannot be reached at that port.
+        // A supported kind is unreachable at that port.
         assert!(kind == "unsupported" || kind == "unreachable", "{run}");
     }
 }
@@ -260,7 +255,7 @@ fn special_files_are_refused() {
 fn unwritable_board_is_readable() {
     let env = Env::new();
     let job = env.post("in-the-log");
-    // Whatever lies beside the file: all of it, the log alone, or nothing.
+    // With all files next to the board, with the log alone, and with neither.
     let script = "set -e; folder=$(dirname \"$1\"); kept=$(mktemp -d); cp \"$1\"* $kept; \
                   mount -t tmpfs none \"$folder\"; cp $kept/* \"$folder\"; \
                   for gone in none shm wal; do \
@@ -289,7 +284,7 @@ fn unwritable_board_is_readable() {
         let run = unshare(&["sh", "-c", script, "sh", board, program, &job]).run();
         let lines: Vec<_> = run.succeeded().lines().collect();
         let listed = lines.iter().filter(|line| line.contains("in-the-log"));
-        // Without its log, a board that had one is not what it was.
+        // Without its log the board lacks one job.
         let count = if has_log { 2 } else { 3 };
         assert_eq!(listed.count(), count, "{run}");
         let gone = lines.iter().filter(|line| **line == "gone");

@@ -1,10 +1,10 @@
-//! Lines of a bulk post that are wrong: each is told with its number, and the others are posted.
+//! Bad lines of a bulk post: each is reported with its number, and the others are posted.
 
 use serde_json::Value;
 
 use crate::support::env::{Env, Outcome};
 
-/// Posts lines, of which the second is bad, and returns what was said about it.
+/// Posts lines of which the second is bad, and returns the run and its error.
 fn bad_second_line(line: &str) -> (Outcome, Value) {
     let env = Env::new();
     let lines = format!("{{\"name\":\"a\"}}\n{line}\n{{\"name\":\"c\"}}\n");

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// What `change` itself writes.
+/// Members that `change` itself writes.
 const OF_THE_CHANGE: [&str; 4] = ["by", "action", "action_on", "reason"];
 
 #[test]
@@ -77,7 +77,7 @@ fn change_edits_the_chosen_parts_and_nothing_else() {
             named["name"] = before["name"].clone();
             are_alike(std::slice::from_ref(before), &[named], &but.concat());
         }
-        // What failed is still held back, and what is urgent is next.
+        // A failed job is still delayed, and an urgent one is next.
         assert_eq!(
             (&after[3]["attempts"], after[3]["not_before"].is_null()),
             (&json!(1), false)
@@ -196,13 +196,11 @@ fn concurrent_changes_are_all_applied() {
     }
 }
 
-/// Requires that TaskFlow reads what was changed, and that whoever listens is told.
+/// Requires that TaskFlow reads a changed job, and that a listener receives an event.
 fn taskflow_reads_it<H: Host>(server: Option<H>) {
     let boards = Boards::new();
-    let Some(server) = server else { return };
-    let Some(mut peer) = Peer::on(&server) else {
-        return;
-    };
+    need!(server = server);
+    need!(mut peer = Peer::on(&server));
     let posted = peer.request(&json!({
         "do": "post", "name": "peers", "priority": "LOW", "details": {"a": [1, "é"]},
     }));
@@ -219,7 +217,7 @@ fn taskflow_reads_it<H: Host>(server: Option<H>) {
         "--reason",
         "why",
     ];
-    // It may begin to listen only now.
+    // The listener may start late.
     wait_until("it is told", || {
         let changed = boards.run(&board, &words);
         assert!(changed.stderr.contains("Python services"), "{changed}");
@@ -230,7 +228,7 @@ fn taskflow_reads_it<H: Host>(server: Option<H>) {
         (&told["event"], &told["reason"]),
         (&json!("restored"), &json!("why"))
     );
-    // On ZooKeeper one that has listed it goes by what it was.
+    // A peer on ZooKeeper that has listed the job keeps the old version.
     let mut peer = Peer::on(&server).unwrap();
     let listed = peer.request(&json!({"do": "list"}));
     let facts = (&listed[0]["priority"], &listed[0]["details"]);

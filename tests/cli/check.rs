@@ -22,7 +22,7 @@ fn check(env: &Env, words: &[&str]) -> Outcome {
     env.jobboard(&[&["check"], words].concat()).run()
 }
 
-/// Returns the value of a metric, and what is made of it.
+/// Returns the value and the grade of a metric.
 fn metric(told: &Value, name: &str) -> (u64, String) {
     let mut metrics = told["metrics"].as_array().unwrap().iter();
     let found = metrics.find(|it| it["name"] == name).unwrap();
@@ -35,8 +35,7 @@ fn checked_values(env: &Env, words: &[&str]) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
 }
 
-/// Puts jobs on a board: some claimed, one by somebody who is dead, some in the trash, one that waits, and
-/// one that was tried as often as it may be.
+/// Posts jobs of all kinds: claimed, claimed by a dead owner, trashed, delayed and exhausted.
 pub(crate) fn post_jobs_of_all_kinds(env: &Env) {
     let jobs = env.post_many(12);
     for job in &jobs[..3] {
@@ -60,7 +59,7 @@ fn numbers_equal_those_of_status_and_listings(stage: &Stage) {
     let env = &stage.env;
     post_jobs_of_all_kinds(env);
     let checked = checked_values(env, &[]);
-    let status = env.jobboard(&["status", "--json"]).run().json();
+    let status = env.json("status --json");
     for (name, count) in [
         ("unclaimed", 6),
         ("claimed", 4),
@@ -86,24 +85,26 @@ fn numbers_equal_those_of_status_and_listings(stage: &Stage) {
         let command = found["command"].as_array().unwrap().iter();
         let words: Vec<_> = command.map(|word| word.as_str().unwrap()).collect();
         let listed = env.jobboard(&[&words[1..], &["-o", "uuid"]].concat()).run();
-        // One says by its code that it has found something.
+        // `doctor` reports a finding by its exit code.
         let is_answer = listed.code == 0 || (words[1] == "doctor" && listed.code == 7);
         assert!(is_answer, "{words:?}: {listed}");
         let count = listed.stdout.lines().count();
-        // Of spans the command has what they are the longest of; the others are about no jobs.
+        // For durations the command lists the longest ones; the other metrics count no jobs.
         let is_listed = words[1] == "list" && found["unit"] == "" && found["name"] != "backing_off";
         if is_listed {
             assert_eq!(found["value"], count, "{words:?}");
         }
     }
-    // As a filter narrows it, in the trash, too.
+    // A filter applies to the trash too.
     let narrow = ["--filter", "name~job-[456]$"];
     let narrowed = checked_values(env, &[&narrow[..], &["-w", "trashed=1"]].concat());
     assert_eq!(metric(&narrowed, "unclaimed").0, 1);
     assert_eq!(metric(&narrowed, "trashed"), (2, "WARNING".to_owned()));
     assert_eq!(narrowed["code"], 1);
-    let counted = ["list", "--count", "--filter", "name~job-[456]$"];
-    assert_eq!(env.jobboard(&counted).run().stdout, "1\n");
+    assert_eq!(
+        env.run("list --count --filter name~job-[456]$").stdout,
+        "1\n"
+    );
 }
 
 fn claims_of_a_dead_conductor_differ_from_live_ones(stage: &Stage) {
@@ -117,14 +118,14 @@ fn claims_of_a_dead_conductor_differ_from_live_ones(stage: &Stage) {
     let unheard = check.in_shell("exec \"$@\" >/dev/full").run();
     assert_eq!(unheard.code, 3, "{unheard}");
     conductor.kill();
-    // On ZooKeeper a claim ends with the session of whoever had it.
+    // On ZooKeeper a claim ends with its session.
     wait_until("it is told", || {
         let told = checked_values(&stage.env, &[]);
         metric(&told, "owner_dead").0 == 1 || metric(&told, "claimed").0 == 0
     });
     let told = checked_values(&stage.env, &["-c", "conductors=1:"]);
     assert_eq!(metric(&told, "conductors"), (0, "CRITICAL".to_owned()));
-    let status = stage.env.jobboard(&["status", "--json"]).run().json();
+    let status = stage.env.json("status --json");
     assert_eq!(status["conductors"], 0);
     let owner = &status["owners"][0];
     assert!(status["silent"] == 1 && owner["is_dead"] == true || owner.is_null());
@@ -153,7 +154,7 @@ fn each_value_is_judged_and_the_worst_decides() {
     }
 }
 
-/// Takes the figures away that are another each time.
+/// Removes the numbers that differ in each run.
 fn without_times(text: &str) -> String {
     let pattern = regex::Regex::new(r"(unclaimed|claim|rtt)=[0-9.]+s").unwrap();
     pattern.replace_all(text, "$1=SPANs").into_owned()
@@ -191,7 +192,7 @@ fn first_line_summarises_and_the_others_list_commands() {
             .contains("\nOK: trashed is 1: jobboard list --trash\n"),
         "{run}"
     );
-    // A filter may have the sign behind which monitoring looks for figures.
+    // A filter may contain `|`, which separates the numbers for monitoring.
     let run = check(&env, &["--filter", "name~a|job", "-w", "unclaimed=0"]);
     assert_eq!(run.stdout.matches('|').count(), 1, "{run}");
     let (_, command) = run.stdout.split_once("outside 0: jobboard ").unwrap();
@@ -230,15 +231,13 @@ fn every_failure_has_a_monitoring_exit_code() {
             assert_eq!((run.code, &told["code"]), (code, &json!(code)), "{run}");
         }
     }
-    // A board of that name makes no plugin of another command.
-    env.jobboard(&["--board", "check", "list"]).run().failed(2);
+    // A board named `check` does not turn other commands into a plugin.
+    env.fails(2, "--board check list");
 }
 
 #[test]
 fn unreachable_or_silent_server_is_critical_and_denied_access_unknown() {
-    let Some(mut stage) = Stage::redis() else {
-        return;
-    };
+    need!(mut stage = Stage::redis());
     stage.env.post("resize");
     let (board, proxy) = stage.through_proxy();
     let words = ["--board", &board, "--timeout", "2s"];
@@ -266,9 +265,7 @@ fn unreachable_or_silent_server_is_critical_and_denied_access_unknown() {
 
 #[test]
 fn expiring_claim_differs_from_a_renewed_one() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     let not_renewed = || metric(&checked_values(&stage.env, &[]), "claim_not_renewed").0;
     stage.post("long", "touch log; exec sleep 600");
     let conductor = stage.start(&["--lease", "15s"]);
@@ -277,7 +274,7 @@ fn expiring_claim_differs_from_a_renewed_one() {
     conductor.signal(Signal::STOP);
     wait_until("it is told", || not_renewed() == 1);
     conductor.signal(Signal::CONT);
-    // One by hand is not meant to be renewed, and a peer's is known by what it has left.
+    // A manual claim needs no renewal, and a peer's claim is judged by its remaining time.
     let [hand, late, kept] = ["hand", "late", "kept"].map(|name| stage.env.post(name));
     let claim = ["claim", &hand, "--expiry", "5s"];
     stage.env.jobboard(&claim).run().succeeded();
@@ -337,7 +334,7 @@ fn icinga_accepts_every_number_and_the_definitions() {
     }
     assert_eq!(parsed.as_array().unwrap().len(), 13);
     assert_eq!(parsed[1]["warn"], json!(3600));
-    // Started by root it works as a user of its own.
+    // Icinga changes to its own user if root starts it.
     for folder in ["", "work"] {
         set_mode(&env.root().join(folder), 0o777);
     }
@@ -359,7 +356,7 @@ fn icinga_accepts_every_number_and_the_definitions() {
 #[test]
 fn redis_without_persistence_is_a_warning() {
     for (server, code) in [(Server::start(), 1), (Server::start_keeping_data(), 0)] {
-        let Some(server) = server else { return };
+        need!(server = server);
         let env = Env::new();
         server.serves(&env, "");
         env.post("resize");

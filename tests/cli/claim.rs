@@ -6,7 +6,7 @@ use crate::support::env::Env;
 fn job_is_claimed_under_a_name() {
     let env = Env::new();
     env.post("resize");
-    let run = env.jobboard(&["claim", "@1", "--who", "ada"]).run();
+    let run = env.run("claim @1 --who ada");
     assert_eq!(env.show("@1")["owner"], "ada");
     insta::assert_snapshot!(run, @"
     exit code 0
@@ -20,7 +20,7 @@ fn job_is_claimed_under_a_name() {
 fn default_owner_is_user_at_host() {
     let env = Env::new();
     env.post("resize");
-    let claimed = env.jobboard(&["claim", "@1", "--json"]).run().json();
+    let claimed = env.json("claim @1 --json");
     let host = rustix::system::uname();
     let host = host.nodename().to_str().unwrap();
     let owner = claimed["owner"].as_str().unwrap();
@@ -32,9 +32,7 @@ fn claimed_job_cannot_be_claimed_again() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada");
-    let own = env
-        .jobboard(&["claim", "@1", "--who", "ada", "--json"])
-        .run();
+    let own = env.run("claim @1 --who ada --json");
     let error = own.error();
     assert_eq!(error["kind"], "already-claimed");
     assert!(
@@ -44,7 +42,7 @@ fn claimed_job_cannot_be_claimed_again() {
             .contains("you already hold the claim"),
         "{own}"
     );
-    // The hint works when it is typed.
+    // The suggested command works.
     let hint = error["hint"].as_str().unwrap();
     for command in hint.split('`').filter(|part| part.starts_with("jobboard ")) {
         let words: Vec<_> = command.split(' ').skip(1).collect();
@@ -58,7 +56,7 @@ fn claimed_job_cannot_be_claimed_again() {
         env.jobboard(&[&words[..], dry].concat()).run().succeeded();
     }
     let before = env.show("@1")["owner"].clone();
-    let other = env.jobboard(&["claim", "@1", "--who", "bob"]).run();
+    let other = env.run("claim @1 --who bob");
     assert_eq!(env.show("@1")["owner"], before);
     insta::assert_snapshot!(other, @"
     exit code 4
@@ -76,9 +74,9 @@ fn next_job_is_the_most_urgent_then_the_oldest() {
         let posted = env.jobboard(&["post", name, "--priority", priority]).run();
         posted.succeeded();
     }
-    let next = || env.jobboard(&["claim", "--next", "--json"]).run().json()["name"].clone();
+    let next = || env.json("claim --next --json")["name"].clone();
     assert_eq!([next(), next(), next()], ["a", "b", "c"]);
-    let none = env.jobboard(&["claim", "--next"]).run();
+    let none = env.run("claim --next");
     none.failed(6);
     insta::assert_snapshot!(none, @"
     exit code 6
@@ -112,9 +110,7 @@ fn next_job_has_a_matching_name() {
     claim(&["backup-*"]).run().succeeded();
     assert_eq!([env.state("@1"), env.state("@2")], ["UNCLAIMED", "CLAIMED"]);
     claim(&["backup-*"]).run().failed(6);
-    env.jobboard(&["claim", "@1", "--name", "nap"])
-        .run()
-        .failed(2);
+    env.fails(2, "claim @1 --name nap");
 }
 
 #[test]
@@ -122,8 +118,8 @@ fn fences_increase() {
     let env = Env::new();
     env.post("resize");
     let fence = || {
-        let claimed = env.jobboard(&["claim", "@1", "--json"]).run().json();
-        env.jobboard(&["abandon", "@1"]).run().succeeded();
+        let claimed = env.json("claim @1 --json");
+        env.ok("abandon @1");
         claimed["fence"].as_str().unwrap().parse::<u64>().unwrap()
     };
     let (first, second) = (fence(), fence());
@@ -158,14 +154,14 @@ fn postponed_job_is_claimed_only_by_name() {
     database
         .execute("UPDATE job SET not_before = 4102444800000000", [])
         .unwrap();
-    env.jobboard(&["claim", "--next"]).run().failed(6);
-    env.jobboard(&["claim", "@1"]).run().succeeded();
+    env.fails(6, "claim --next");
+    env.ok("claim @1");
 }
 
 #[test]
 fn waiting_for_a_job_ends_at_the_timeout() {
     let env = Env::new();
-    let run = env.jobboard(&["claim", "--next", "--wait", "50ms"]).run();
+    let run = env.run("claim --next --wait 50ms");
     run.failed(124);
     assert!(!env.board().exists());
     insta::assert_snapshot!(run, @"
@@ -180,15 +176,15 @@ fn waiting_for_a_job_ends_at_the_timeout() {
 #[test]
 fn claim_requires_exactly_one_way_to_name_the_job() {
     let env = Env::new();
-    assert_eq!(env.jobboard(&["claim"]).run().code, 2);
-    assert_eq!(env.jobboard(&["claim", "@1", "--next"]).run().code, 2);
+    assert_eq!(env.run("claim").code, 2);
+    assert_eq!(env.run("claim @1 --next").code, 2);
 }
 
 #[test]
 fn missing_command_after_the_dashes_is_a_usage_error() {
     let env = Env::new();
     env.post("resize");
-    env.jobboard(&["claim", "--next", "--"]).run().failed(2);
+    env.fails(2, "claim --next --");
     assert_eq!(env.state("@1"), "UNCLAIMED");
 }
 
@@ -202,10 +198,7 @@ fn no_job_to_run_for_differs_from_an_unreachable_board() {
     let filtered = ["claim", "--next", "--filter", "name=x", "--", "true"];
     env.post("resize");
     env.jobboard(&filtered).run().failed(6);
-    let waiting = [
-        "claim", "--next", "--wait", "50ms", "--filter", "name=x", "--", "true",
-    ];
-    env.jobboard(&waiting).run().failed(124);
+    env.fails(124, "claim --next --wait 50ms --filter name=x -- true");
     let run = env
         .jobboard(&claim)
         .env("JOBBOARD_URL", "redis://127.0.0.1:1")

@@ -1,4 +1,4 @@
-//! `jobboard completions`, and what its scripts ask the program.
+//! `jobboard completions`, and the requests of its scripts.
 
 use std::{path::Path, time::Duration};
 
@@ -17,7 +17,7 @@ fn each_shell_script_asks_the_program() {
         let run = env.jobboard(&["completions", shell]).run();
         let script = run.succeeded();
         assert!(script.contains("COMPLETE"), "{shell}");
-        // Wherever the program is, it is found by its name.
+        // Scripts find the program by its name.
         assert!(!script.contains(env!("CARGO_BIN_EXE_jobboard")), "{shell}");
         assert_eq!(run.stderr, "");
     }
@@ -38,20 +38,20 @@ fn packaged_scripts_are_the_same() {
     }
 }
 
-/// Asks for completions of the last word, as a shell would, and returns the values without their help.
+/// Returns the completions of the last word, without their descriptions.
 fn completed(env: &Env, words: &[&str]) -> Vec<String> {
     let call = [&["--", "jobboard"], words].concat();
     let run = env.jobboard(&call).env("COMPLETE", "fish").run();
     assert_eq!(run.stderr, "");
     let lines = run.succeeded().lines();
     let values = lines.map(|line| line.split('\t').next().unwrap());
-    // Where there is no value, options are offered.
+    // Options are offered where no value fits.
     let is_begun = words.last().is_some_and(|word| !word.is_empty());
     let values = values.filter(|value| is_begun || !value.starts_with('-'));
     values.map(str::to_owned).collect()
 }
 
-/// Requires just these, which come within the time that a shell has, or with another press of the key.
+/// Requires exactly these completions. A busy machine may exceed the time limit, so it retries.
 fn offers(env: &Env, words: &[&str], expected: &[&str]) {
     let mut shown = Vec::new();
     let is_shown = comes_true(SOON, || {
@@ -94,21 +94,21 @@ fn words_are_completed() {
         (&["help", "exit"], &["exit-codes"]),
         (&["help", "abandon"], &["abandon"]),
         (&["schema", "ev"], &["event"]),
-        // What follows is somebody else's.
+        // The remaining words belong to the command.
         (&["run", "a", "--", "list", "--state", "un"], &[]),
     ] {
         offers(&env, words, expected);
     }
 }
 
-/// Posts four jobs: one free, one claimed, one held back, one in the trash; and returns their ids.
+/// Posts an unclaimed, a claimed, a delayed and a trashed job, and returns their ids.
 fn peopled(env: &Env) -> [String; 4] {
     let uuids: [String; 4] = env.post_many(4).try_into().unwrap();
     env.claim(&uuids[1], "ada");
     let failing = ["claim", &uuids[2], "--", "sh", "-c", "exit 75"];
     assert_ne!(env.jobboard(&failing).run().code, 0);
     env.trash(&uuids[3]);
-    let pause = env.jobboard(&["pause", "night-*"]).run();
+    let pause = env.run("pause night-*");
     pause.succeeded();
     uuids.map(|uuid| uuid[..8].to_owned())
 }
@@ -216,13 +216,11 @@ fn completion_errors_are_silent() {
 #[test]
 fn bash_completes_jobs() {
     let env = Env::new();
-    let Some(pane) = Pane::open(&env, &[]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &[]));
     let uuids = env.post_many(2);
     env.claim("@1", "ada");
     env.claim("@2", "ada");
-    env.jobboard(&["pause", "night-*"]).run().succeeded();
+    env.ok("pause night-*");
     pane.line("source <(jobboard completions bash)");
     for (typed, shown) in [
         ("jobboard li", "jobboard list$"),
@@ -261,7 +259,7 @@ fn bash_completes_jobs() {
     );
 }
 
-/// Presses the key until the screen shows it: at first there may have been no time.
+/// Presses the key until the screen shows the text: the first attempt may exceed the time limit.
 fn completes(pane: &Pane, shown: &str) {
     wait_until(shown, || {
         pane.press("Tab");
@@ -271,6 +269,6 @@ fn completes(pane: &Pane, shown: &str) {
 
 #[test]
 fn unknown_shell_is_refused() {
-    let run = Env::new().jobboard(&["completions", "cmd"]).run();
+    let run = Env::new().run("completions cmd");
     assert!(run.failed(2).contains("bash"), "{run}");
 }

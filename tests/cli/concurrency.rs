@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::support::env::{Env, Running, SOON, wait_until};
 
-/// Starts the same call several times at once.
+/// Starts the same call several times concurrently.
 fn at_once(env: &Env, count: usize, arguments: &[&str]) -> Vec<Running> {
     (0..count)
         .map(|_| env.jobboard(arguments).spawn())
@@ -13,10 +13,10 @@ fn at_once(env: &Env, count: usize, arguments: &[&str]) -> Vec<Running> {
 
 #[test]
 fn concurrent_first_posts_succeed() {
-    // Only now and then do they come between two steps of one another.
+    // The race is rare, so repeat.
     for _ in 0..50 {
         let env = Env::new();
-        // However long the others take.
+        // Enough time for all others.
         let posts = at_once(&env, 8, &["post", "resize", "--op-timeout", "30s"]);
         let readers = at_once(&env, 4, &["list", "--op-timeout", "30s"]);
         let posted: BTreeSet<_> = posts
@@ -104,8 +104,7 @@ fn extended_claim_does_not_expire() {
     };
     claim("@1");
     claim("@2");
-    let extend = ["extend", "@1", "--expiry", "1h"];
-    env.jobboard(&extend).run().succeeded();
+    env.ok("extend @1 --expiry 1h");
     wait_until("the other claim to lapse", || {
         env.state("@2") == "UNCLAIMED"
     });
@@ -119,26 +118,23 @@ fn expired_claim_is_offered_again() {
     let claim = ["claim", "@1", "--expiry", "1ms"];
     env.jobboard(&claim).run().succeeded();
     wait_until("the claim to lapse", || env.state("@1") == "UNCLAIMED");
-    // Nobody has written it down yet: a listing and a claim have to see it by themselves.
-    let unclaimed = env.jobboard(&["list", "--unclaimed", "-o", "uuid"]).run();
+    // No process has recorded the expiry yet: a listing and a claim must compute it.
+    let unclaimed = env.run("list --unclaimed -o uuid");
     assert_eq!(unclaimed.succeeded().lines().count(), 1);
-    env.jobboard(&["claim", "--next"]).run().succeeded();
+    env.ok("claim --next");
 }
 
-/// Waits for a job to claim while something is done, and requires that it is won.
+/// Waits for a claimable job during an action, and requires that the waiter wins it.
 fn is_won(env: &Env, something: impl FnOnce()) {
     let claim = ["claim", "--next", "--wait", "60s", "--who", "bob"];
     let mut waiting = env.jobboard(&claim).spawn();
     waiting.listens();
     something();
     waiting.ended().succeeded();
-    let won = env
-        .jobboard(&["list", "--filter", "owner=bob", "--count"])
-        .run();
+    let won = env.run("list --filter owner=bob --count");
     assert_eq!(won.succeeded(), "1\n");
 }
 
-/// A board whose only job is claimed.
 fn all_claimed(more: &[&str]) -> Env {
     let env = Env::new();
     env.post("resize");
@@ -157,8 +153,7 @@ fn waiter_wins_a_posted_job() {
 fn waiter_wins_an_abandoned_job() {
     let env = all_claimed(&[]);
     is_won(&env, || {
-        let abandon = ["abandon", "@1", "--who", "ada"];
-        env.jobboard(&abandon).run().succeeded();
+        env.ok("abandon @1 --who ada");
     });
 }
 
@@ -173,7 +168,7 @@ fn waiter_wins_a_restored_job() {
     let env = all_claimed(&[]);
     env.trash("@1");
     is_won(&env, || {
-        env.jobboard(&["restore", "@1"]).run().succeeded();
+        env.ok("restore @1");
     });
 }
 
@@ -209,7 +204,7 @@ fn readers_never_see_a_partial_change() {
     let start = std::time::Instant::now();
     while !trashing.has_ended() {
         assert!(start.elapsed() < SOON);
-        let ping = env.jobboard(&["ping", "--json"]).run().json();
+        let ping = env.json("ping --json");
         let total = ping["jobs"].as_u64().unwrap() + ping["trashed"].as_u64().unwrap();
         assert_eq!(total, 200);
     }

@@ -2,7 +2,7 @@
 
 use crate::{conduct::Stage, support::env::Env};
 
-/// A board on which one conductor is alive and another has died.
+/// A board with a live and a dead conductor.
 fn at_work() -> Env {
     let env = Env::new();
     env.post("resize");
@@ -16,7 +16,7 @@ fn at_work() -> Env {
 #[test]
 fn live_conductors_are_listed() {
     let env = at_work();
-    let run = env.jobboard(&["conductors"]).run();
+    let run = env.run("conductors");
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
@@ -28,7 +28,7 @@ fn live_conductors_are_listed() {
 #[test]
 fn json_has_a_fixed_set_of_keys() {
     let env = at_work();
-    let listed = env.jobboard(&["conductors", "--json"]).run().json();
+    let listed = env.json("conductors --json");
     let conductor = listed[0].as_object().unwrap();
     let keys: Vec<_> = conductor.keys().map(String::as_str).collect();
     let expected = "name host pid since owner version process slots lease course running runs accepts done \
@@ -40,7 +40,7 @@ fn json_has_a_fixed_set_of_keys() {
 #[test]
 fn empty_registry_lists_nothing() {
     let env = Env::new();
-    let run = env.jobboard(&["conductors", "--json"]).run();
+    let run = env.run("conductors --json");
     assert_eq!(run.succeeded(), "[]\n");
     assert!(!env.board().exists());
 }
@@ -76,9 +76,7 @@ fn killed_conductor_is_listed_while_it_holds_a_claim_on_an_embedded_board() {
 
 #[test]
 fn killed_conductor_is_listed_while_it_holds_a_claim_on_redis() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     killed_conductor_is_listed_while_it_holds_a_claim(&stage, || {
         let entries = ["dead1", "dead2"].map(|name| format!("taskflow:conductor.{name}"));
         let server = stage.redis_server().unwrap();
@@ -86,7 +84,7 @@ fn killed_conductor_is_listed_while_it_holds_a_claim_on_redis() {
     });
 }
 
-/// `expire` ends the registrations of both conductors, as half a minute would.
+/// `expire` ends the registrations of both conductors, like a pause of half a minute.
 fn killed_conductor_is_listed_while_it_holds_a_claim(stage: &Stage, expire: impl FnOnce()) {
     let idle = stage.start(&["--name", "dead2", "--lease", "1h", "--filter", "name=other"]);
     let job = stage.post("long", "echo began >> log; sleep 600");
@@ -96,7 +94,7 @@ fn killed_conductor_is_listed_while_it_holds_a_claim(stage: &Stage, expire: impl
     idle.kill();
     killed.kill();
     expire();
-    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    let listed = stage.env.json("conductors --json");
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     let dead = &listed[0];
     assert_eq!(
@@ -105,16 +103,11 @@ fn killed_conductor_is_listed_while_it_holds_a_claim(stage: &Stage, expire: impl
         "{dead}"
     );
     assert_eq!(dead["pid"], pid);
-    let named = stage
-        .env
-        .jobboard(&["conductors", "dead1", "-o", "table"])
-        .run();
+    let named = stage.env.run("conductors dead1 -o table");
     assert!(named.succeeded().contains("silent "), "{named}");
 
-    let abandon = ["abandon", &job, "--force", "--yes"];
-    stage.env.jobboard(&abandon).run().succeeded();
-    let listed = stage.env.jobboard(&["conductors", "--json"]).run();
+    stage.env.ok(format!("abandon {job} --force --yes"));
+    let listed = stage.env.run("conductors --json");
     assert_eq!(listed.succeeded(), "[]\n");
-    // The name is free.
     stage.start(&["--name", "dead1"]).kill();
 }

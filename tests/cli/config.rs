@@ -1,4 +1,4 @@
-//! `jobboard config`; what overrides what is in `precedence`.
+//! `jobboard config`; `precedence` tests the order of the sources.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use crate::support::env::Env;
 
 #[test]
 fn defaults_are_listed() {
-    let run = Env::new().jobboard(&["config"]).run();
+    let run = Env::new().run("config");
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
@@ -64,7 +64,7 @@ fn each_value_is_listed_with_its_source() {
 
 #[test]
 fn json_is_an_array_of_settings() {
-    let settings = Env::new().jobboard(&["config", "--json"]).run().json();
+    let settings = Env::new().json("config --json");
     let who = settings.as_array().unwrap().iter();
     let who = who.clone().find(|setting| setting["key"] == "who").unwrap();
     assert_eq!(who["source"], "default");
@@ -74,7 +74,7 @@ fn json_is_an_array_of_settings() {
 fn error_in_the_file_has_its_line() {
     let env = Env::new();
     env.configure("default = \"prod\"\n[board.prod]\nurl = \"sqlite:x\"\nreadonly = true\n");
-    let run = env.jobboard(&["config"]).run();
+    let run = env.run("config");
     run.failed(2);
     insta::assert_snapshot!(run, @"
     exit code 2
@@ -90,12 +90,12 @@ fn files_in_the_current_directory_are_ignored() {
     for name in ["config.toml", "jobboard.toml", ".jobboard.toml"] {
         std::fs::write(env.file(name), "nonsense").unwrap();
     }
-    env.jobboard(&["config"]).run().succeeded();
+    env.ok("config");
 }
 
 #[test]
 fn json_values_have_types() {
-    let settings = Env::new().jobboard(&["config", "--json"]).run().json();
+    let settings = Env::new().json("config --json");
     let value = |key: &str| {
         let mut settings = settings.as_array().unwrap().iter();
         settings.find(|setting| setting["key"] == key).unwrap()["value"].clone()
@@ -150,9 +150,9 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Requires that the board is refused, with the command that mends it.
+/// Requires that the board is refused with this reason and this fix.
 fn is_refused(env: &Env, why: &str, remedy: &str) {
-    let run = env.jobboard(&["list", "--board", "a", "--json"]).run();
+    let run = env.run("list --board a --json");
     run.failed(8);
     let error = run.error();
     let told = |part: &str| error[part].as_str().unwrap_or_default().to_owned();
@@ -184,7 +184,7 @@ fn file_with_secrets_writable_by_others_is_refused() {
             "" => 5,
             _ => 0,
         };
-        let list = || env.jobboard(&["list", "--board", "a"]).run().code;
+        let list = || env.run("list --board a").code;
         assert_eq!(list(), code, "{names}");
         let path = file.to_str().unwrap();
         for mode in [0o620, 0o602, 0o666] {
@@ -233,6 +233,6 @@ fn file_without_secrets_may_be_shared() {
          [board.b]\nurl = \"sqlite:a.db\"\npassword_file = \"pw\"\n",
     );
     set_mode(&file, 0o664);
-    env.jobboard(&["list", "--board", "a"]).run().succeeded();
-    env.jobboard(&["list", "--board", "b"]).run().failed(8);
+    env.ok("list --board a");
+    env.fails(8, "list --board b");
 }

@@ -14,9 +14,7 @@ fn claimed_by_ada() -> (Env, String) {
 #[test]
 fn owner_consumes_a_job() {
     let (env, uuid) = claimed_by_ada();
-    let told = env
-        .jobboard(&["consume", "@1", "--who", "ada", "--json"])
-        .run();
+    let told = env.run("consume @1 --who ada --json");
     assert_eq!(
         told.json(),
         json!({"uuid": uuid, "name": "resize", "done": "consumed"})
@@ -27,9 +25,7 @@ fn owner_consumes_a_job() {
 #[test]
 fn table_output_names_the_result() {
     let (env, _) = claimed_by_ada();
-    let run = env
-        .jobboard(&["consume", "@1", "--who", "ada", "-o", "table"])
-        .run();
+    let run = env.run("consume @1 --who ada -o table");
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
@@ -41,9 +37,7 @@ fn table_output_names_the_result() {
 #[test]
 fn other_users_cannot_consume() {
     let (env, _) = claimed_by_ada();
-    let run = env
-        .jobboard(&["consume", "@1", "--who", "bob", "--json"])
-        .run();
+    let run = env.run("consume @1 --who bob --json");
     assert_eq!(run.code, 4);
     assert_eq!(run.error()["kind"], "not-owner");
     assert_eq!(env.names(), ["resize"]);
@@ -53,7 +47,7 @@ fn other_users_cannot_consume() {
 fn unclaimed_job_must_be_claimed_first() {
     let env = Env::new();
     env.post("resize");
-    let run = env.jobboard(&["consume", "@1"]).run();
+    let run = env.run("consume @1");
     assert_eq!(env.names(), ["resize"]);
     insta::assert_snapshot!(run, @"
     exit code 4
@@ -68,9 +62,7 @@ fn unclaimed_job_must_be_claimed_first() {
 fn force_consumes_any_job() {
     let (env, _) = claimed_by_ada();
     env.post("other");
-    let run = env
-        .jobboard(&["consume", "@1", "@2", "--force", "--yes"])
-        .run();
+    let run = env.run("consume @1 @2 --force --yes");
     assert!(env.names().is_empty());
     insta::assert_snapshot!(run, @"
     exit code 0
@@ -86,7 +78,7 @@ fn force_consumes_any_job() {
 #[test]
 fn consume_requires_a_job() {
     let (env, _) = claimed_by_ada();
-    let run = env.jobboard(&["consume"]).run();
+    let run = env.run("consume");
     insta::assert_snapshot!(run, @"
     exit code 2
     --- stdout

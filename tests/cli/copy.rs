@@ -69,7 +69,7 @@ fn copy_is_identical_and_repeatable() {
                 };
                 assert_eq!(raw(&before), raw(&after), "{from}");
             }
-            // What is gone from there comes back.
+            // A copy restores a deleted job.
             let gone = after.remove(1)["uuid"].as_str().unwrap().to_owned();
             boards
                 .run(&other, &["consume", &gone, "--force", "--yes"])
@@ -141,7 +141,7 @@ fn move_takes_unclaimed_jobs_and_reports_the_others() {
             let past = boards.run(&one, &["list", "--history", "--json"]).json();
             let reason = past[0]["reason"].as_str().unwrap();
             assert!(reason.starts_with("moved to "), "{reason}");
-            // It is not done: whoever waits for it must not go on.
+            // It was moved, not completed: `wait` must not continue.
             let waited = boards.run(&one, &["wait", past[0]["uuid"].as_str().unwrap()]);
             let why = "continues on another board, by ";
             assert!(
@@ -170,7 +170,7 @@ fn board_is_not_moved_to_itself_under_another_name() {
         let before = uuids(&boards, &board, &[]);
         for to in [&url, &other] {
             let moved = boards.run(&board, &["copy", "--move", "--yes", "--to", to]);
-            // SQLite may well refuse a file under two names by itself.
+            // SQLite itself may refuse a file with two names.
             assert!(moved.code != 0, "{moved:?}");
             assert!(
                 moved.stderr.contains("the same board") || kind == "embedded",
@@ -219,7 +219,7 @@ fn killed_move_can_be_repeated_without_loss_or_duplicates() {
         }
         let again = || copy(&boards, &one, &other, &["--move"]).code == 0;
         match kind {
-            // The server lets go of what was on its way when it has heard of the end.
+            // The server drops pending transactions when it learns of the kill.
             "zookeeper" => wait_until("all of it is moved", again),
             _ => assert!(again(), "{kind}"),
         }
@@ -359,9 +359,7 @@ fn failed_move_leaves_no_job_claimed() {
 #[test]
 fn each_board_has_its_own_password() {
     let boards = Boards::new();
-    let Some(server) = Server::start() else {
-        return;
-    };
+    need!(server = Server::start());
     server.run(&["CONFIG", "SET", "requirepass", "hush"]);
     let one = boards.another("redis");
     boards.run(&one, &["post", "a"]).succeeded();
@@ -377,8 +375,7 @@ fn each_board_has_its_own_password() {
     boards.run(&one, &words).succeeded();
 }
 
-/// Has a board be made, and its server learn what it is to do when jobs are moved, lest that comes
-/// before it.
+/// Creates a board, and makes its server cache the scripts of a move, so that the proxy meets the real request.
 fn learn(boards: &Boards, board: &str) {
     let from = boards.another(board.split('-').next().unwrap());
     boards.run(&from, &["post", "a"]).succeeded();
@@ -387,7 +384,6 @@ fn learn(boards: &Boards, board: &str) {
     boards.run(board, &consume).succeeded();
 }
 
-/// Returns the URL of a board with a proxy before its server.
 pub(crate) fn behind_a_proxy(boards: &Boards, board: &str) -> (Proxy, String) {
     let url = boards.url(board);
     let start = url.find("127.0.0.1:").unwrap() + "127.0.0.1:".len();
@@ -443,7 +439,7 @@ fn copy_with_an_unanswered_post_stays_claimed_until_the_move_is_resumed() {
         assert!(proxy.has_sprung());
         assert_ne!(moved.code, 0, "{moved:?}");
         assert!(moved.stderr.contains("copy --resume --to"), "{moved:?}");
-        // The job is free here, and its copy there can be claimed by no one.
+        // The job is free on the source, and no client can claim its copy.
         assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 1);
         assert_eq!(uuids(&boards, &other, &[]).len(), 1);
         assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 0);
@@ -467,7 +463,7 @@ fn copy_with_an_unanswered_post_stays_claimed_until_the_move_is_resumed() {
     }
 }
 
-/// A move that was killed, the server behind a proxy, and the addresses that it used.
+/// A killed move, the proxy of its server, and the two board addresses.
 struct Killed {
     _proxy: Proxy,
     from: String,
@@ -664,7 +660,7 @@ fn copies_without_a_source_record_are_kept() {
     boards.run(&stranger, &["post", "a"]).succeeded();
     copy(&boards, &stranger, &to, &["--resume"]).succeeded();
     assert_eq!(run(&["list", "--count"]).stdout, "1\n");
-    // Nor is it freed as the claim of a process that is dead.
+    // The claim is not released as that of a dead process either.
     run(&["doctor", "--fix", "--yes", "--only", "owner-dead"]);
     assert_eq!(run(&["list", "--unclaimed", "--count"]).stdout, "0\n");
     copy(&boards, &from, &to, &["--resume"]).succeeded();
@@ -735,7 +731,7 @@ fn move_needs_confirmation_and_the_name_of_a_protected_board() {
         let refused = move_to(least);
         assert_eq!(refused.code, 8, "{refused:?}");
         assert!(refused.stderr.contains("move up to 1 job"), "{refused:?}");
-        let left = env.jobboard(&["list", "--unclaimed", "--count"]).run();
+        let left = env.run("list --unclaimed --count");
         assert_eq!(left.succeeded(), "1\n");
         move_to(&[&["--dry-run"], least].concat()).succeeded();
         move_to(&most).succeeded();
@@ -745,15 +741,13 @@ fn move_needs_confirmation_and_the_name_of_a_protected_board() {
 #[test]
 fn trash_of_a_sibling_board_does_not_count_as_trash_of_the_target() {
     let boards = Boards::new();
-    let Some(server) = <ZooKeeper as Host>::start() else {
-        return;
-    };
+    need!(server = <ZooKeeper as Host>::start());
     let from = boards.another("embedded");
     let job = boards.run(&from, &["post", "a"]).posted();
     boards
         .run(&from, &["trash", &job, "--force", "--yes"])
         .succeeded();
-    // So that they do not number their jobs alike.
+    // So that both boards number their jobs differently.
     boards.run(&server.beside(), &["post", "b"]).succeeded();
     for to in [server.board(), server.beside()] {
         let copied = copy(&boards, &from, &to, &[]);
@@ -777,9 +771,9 @@ fn loading_onto_a_protected_board_needs_its_name() {
          [board.b]\nurl = \"sqlite:b.db\"\nprotected = true\n",
     );
     env.post("a");
-    let dump = env.jobboard(&["dump"]).run().succeeded().to_owned();
+    let dump = env.ok("dump");
     let count = || {
-        let listed = env.jobboard(&["--board", "b", "list", "--count"]).run();
+        let listed = env.run("--board b list --count");
         listed.stdout.trim().to_owned()
     };
     let load = |words: &[&str]| {

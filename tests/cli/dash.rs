@@ -1,4 +1,4 @@
-//! `jobboard dash`: one frame of it as text, and all of it on a real terminal.
+//! `jobboard dash`: one frame as text, and the whole on a real terminal.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::support::{
     tmux::Pane,
 };
 
-/// Starts the dashboard from a script that leaves its pid and, around it, how the terminal is set.
+/// Starts the dashboard from a script that records its pid and the terminal settings before and after.
 fn start(env: &Env, pane: &Pane<'_>, options: &str) {
     pane.line(&format!("cd {}; stty -g > before", env.root().display()));
     let run = format!("echo $$ > pid; exec jobboard dash {options}");
@@ -23,7 +23,7 @@ fn pid(env: &Env) -> Pid {
     Pid::from_raw(text.trim().parse().unwrap()).unwrap()
 }
 
-/// Makes sure that the terminal is as it was.
+/// Requires that the terminal settings are unchanged.
 fn is_whole(env: &Env, pane: &Pane<'_>) {
     let read = |name| fs::read_to_string(env.root().join(name)).unwrap_or_default();
     pane.line("stty -g > after; echo done > told");
@@ -38,7 +38,7 @@ fn once_prints_one_frame_as_text() {
     env.post("resize");
     env.post("backup");
     env.claim("@1", "ada");
-    let frame = env.jobboard(&["dash", "--once"]).run();
+    let frame = env.run("dash --once");
     let text = frame.succeeded();
     for part in [
         "1 unclaimed  1 claimed",
@@ -50,16 +50,7 @@ fn once_prints_one_frame_as_text() {
         assert!(text.contains(part), "{part}: {frame}");
     }
     assert!(!text.contains('\u{1b}') && text.lines().all(|line| line.chars().count() <= 80));
-    let claims = [
-        "dash",
-        "--once",
-        "--ascii",
-        "--view",
-        "claims",
-        "--filter",
-        "owner=bob",
-    ];
-    let frame = env.jobboard(&claims).run();
+    let frame = env.run("dash --once --ascii --view claims --filter owner=bob");
     assert!(frame.succeeded().contains("filter: owner=bob"), "{frame}");
     assert!(
         frame.stdout.is_ascii() && !frame.stdout.contains("ada  "),
@@ -70,9 +61,9 @@ fn once_prints_one_frame_as_text() {
 #[test]
 fn without_a_terminal_alternatives_are_suggested() {
     let env = Env::new();
-    let run = env.jobboard(&["dash"]).run();
+    let run = env.run("dash");
     assert!(run.failed(2).contains("dash --once"), "{run}");
-    let run = env.jobboard(&["dash", "--once", "--json"]).run();
+    let run = env.run("dash --once --json");
     assert!(run.failed(2).contains("status --json"), "{run}");
     let run = env
         .jobboard(&["dash", "--act", "--read-only"])
@@ -84,9 +75,7 @@ fn without_a_terminal_alternatives_are_suggested() {
 #[test]
 fn dashboard_follows_events_and_restores_the_terminal_after_random_keys() {
     let env = Env::new();
-    let Some(pane) = Pane::open(&env, &["stty"]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &["stty"]));
     env.post("resize");
     start(&env, &pane, "");
     pane.shows(r"1 unclaimed .*\n(?s:.*)> \w{8} +resize");
@@ -94,7 +83,7 @@ fn dashboard_follows_events_and_restores_the_terminal_after_random_keys() {
     pane.shows("2 unclaimed");
     env.claim("@1", "ada");
     pane.shows("resize +CLAIMED");
-    // A job, and what there is to explain of it.
+    // A job, and its explanation.
     pane.press("Enter");
     pane.shows("claim-never-expires");
     pane.press("Escape");
@@ -106,7 +95,7 @@ fn dashboard_follows_events_and_restores_the_terminal_after_random_keys() {
     pane.shows("this one has");
     pane.resize(100, 30);
     pane.shows("> .*backup");
-    // The shell has the terminal meanwhile.
+    // The shell controls the terminal meanwhile.
     pane.press("C-z");
     pane.shows("Stopped");
     is_whole(&env, &pane);
@@ -122,9 +111,7 @@ fn dashboard_follows_events_and_restores_the_terminal_after_random_keys() {
 fn signal_restores_the_terminal() {
     for (ending, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
         let env = Env::new();
-        let Some(pane) = Pane::open(&env, &["stty"]) else {
-            return;
-        };
+        need!(pane = Pane::open(&env, &["stty"]));
         start(&env, &pane, "--view events");
         pane.shows("7 Events");
         signal(pid(&env), ending);
@@ -136,13 +123,9 @@ fn signal_restores_the_terminal() {
 #[test]
 fn reconnected_server_is_shown_as_it_is() {
     let env = Env::new();
-    let Some(mut server) = Server::start_keeping_data() else {
-        return;
-    };
+    need!(mut server = Server::start_keeping_data());
     server.serves(&env, "");
-    let Some(pane) = Pane::open(&env, &[]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &[]));
     env.post("resize");
     start(&env, &pane, "");
     pane.shows("1 unclaimed");
@@ -160,9 +143,7 @@ fn reconnected_server_is_shown_as_it_is() {
 #[test]
 fn job_that_changes_owner_during_a_confirmation_is_kept() {
     let env = Env::new();
-    let Some(pane) = Pane::open(&env, &[]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &[]));
     env.post("resize");
     env.post("backup");
     env.claim("@1", "ada");
@@ -174,9 +155,7 @@ fn job_that_changes_owner_during_a_confirmation_is_kept() {
     pane.shows("abandon 2 jobs by force");
     pane.shows("1 skipped: the job is not claimed");
     pane.shows("claimed by ada");
-    env.jobboard(&["abandon", "@1", "--who", "ada"])
-        .run()
-        .succeeded();
+    env.ok("abandon @1 --who ada");
     env.claim("@1", "bob");
     pane.shows("changed meanwhile");
     pane.press("Enter");
@@ -184,7 +163,7 @@ fn job_that_changes_owner_during_a_confirmation_is_kept() {
     pane.shows("the job changed in the meantime");
     assert_eq!(env.show("@1")["owner"], "bob");
     pane.press("Enter");
-    // As it is now, it may be freed.
+    // In its current state the job can be released.
     pane.text("gA");
     pane.shows("claimed by bob");
     pane.press("Enter");
@@ -192,7 +171,7 @@ fn job_that_changes_owner_during_a_confirmation_is_kept() {
     assert_eq!(env.state("@1"), "UNCLAIMED");
     pane.text("qA");
     pane.shows("the job is not claimed");
-    // Once they are paused, the same key ends that.
+    // The same key resumes paused names.
     for (question, done) in [
         ("pause all jobs named resize", "paused resize"),
         ("resume jobs named resize", "resumed resize"),

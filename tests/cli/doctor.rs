@@ -1,4 +1,4 @@
-//! `jobboard doctor`: each thing that may be the matter, where it is, and where it is not.
+//! `jobboard doctor`: each problem, on boards with it and without it.
 
 mod commands;
 mod fix;
@@ -26,7 +26,7 @@ on_every_board!(
     looking_changes_nothing,
 );
 
-/// What most servers of tests are like, for which no test of a board can do anything.
+/// Skips a problem that most test servers have.
 const USUAL: [&str; 2] = ["--skip", "not-persistent"];
 
 fn doctor(env: &Env, words: &[&str]) -> Outcome {
@@ -46,7 +46,6 @@ fn diagnosed(env: &Env, words: &[&str]) -> Value {
     told
 }
 
-/// Returns the findings of a code.
 fn findings(env: &Env, code: &str) -> Vec<Value> {
     let told = diagnosed(env, &["--only", code]);
     let findings = told["problems"].as_array().unwrap().clone();
@@ -54,13 +53,13 @@ fn findings(env: &Env, code: &str) -> Vec<Value> {
     findings
 }
 
-/// Returns the words of the command that a finding suggests.
+/// Returns the words of the suggested command.
 fn command(found: &Value) -> Vec<&str> {
     let words = found["fix"]["command"].as_array().unwrap().iter();
     words.map(|word| word.as_str().unwrap()).collect()
 }
 
-/// Requires that something is told once, and returns it.
+/// Requires exactly one finding of this code, and returns it.
 fn finds(env: &Env, code: &str) -> Value {
     let found = findings(env, code);
     assert_eq!(found.len(), 1, "{code}: {found:?}");
@@ -73,7 +72,7 @@ fn is_sound(env: &Env) {
     assert_eq!(told["sound"], json!(true), "{told}");
 }
 
-/// Returns the name of a process of this machine that has ended.
+/// Returns the owner name of an ended process on this machine.
 pub(crate) fn dead(name: &str) -> String {
     let host = rustix::system::uname();
     format!(
@@ -82,14 +81,13 @@ pub(crate) fn dead(name: &str) -> String {
     )
 }
 
-/// Has the attempt at a job fail.
 fn fail(env: &Env, job: &str, delay: &str) {
     let claim = ["claim", job, "--retry-delay", delay, "--retry-max", delay];
     let claim = [&claim[..], &["--max-attempts", "9", "--", "false"]].concat();
     env.jobboard(&claim).run().failed(1);
 }
 
-/// Does with a board what one usually does.
+/// Uses a board in all common ways.
 fn use_it(stage: &Stage) {
     let env = &stage.env;
     let jobs = env.post_many(9);
@@ -98,15 +96,10 @@ fn use_it(stage: &Stage) {
     fail(env, &jobs[2], "1ms");
     env.trash(&jobs[3]);
     env.trash(&jobs[4]);
-    env.jobboard(&["restore", &jobs[4]]).run().succeeded();
-    env.jobboard(&["claim", &jobs[5], "--", "true"])
-        .run()
-        .succeeded();
-    env.jobboard(&["consume", &jobs[6], "--force", "--yes"])
-        .run()
-        .succeeded();
-    let expiring = ["claim", &jobs[7], "--expiry", "1h"];
-    let claimed = env.jobboard(&expiring).run();
+    env.ok(format!("restore {}", jobs[4]));
+    env.ok(format!("claim {} -- true", jobs[5]));
+    env.ok(format!("consume {} --force --yes", jobs[6]));
+    let claimed = env.run(format!("claim {} --expiry 1h", jobs[7]));
     assert_eq!(claimed.code == 0, stage.zookeeper_board().is_none());
 }
 
@@ -141,7 +134,7 @@ fn board_in_normal_use_has_no_problem(stage: &Stage) {
     let left = ["claim-never-expires", "no-matching-conductor"];
     assert_eq!(codes(&told), left, "{told}");
     let others = told["groups"].as_array().unwrap().iter();
-    // ZooKeeper does not tell configuration.
+    // ZooKeeper does not report its configuration.
     let is_fine =
         |it: &Value| it["group"] == "jobs" || it["state"] == "ok" || it["state"] == "unknown";
     assert!(others.into_iter().all(is_fine), "{told}");
@@ -155,7 +148,7 @@ fn dead_owners_and_exhausted_jobs_are_reported(stage: &Stage) {
     env.claim(&jobs[1], "ada");
     let found = finds(env, "owner-dead");
     assert_eq!(found["fix"]["risk"], "safe", "{found}");
-    // It frees that claim, and no other.
+    // The command releases that claim only.
     let words = command(&found);
     env.jobboard(&[&words[1..], &["--yes"]].concat())
         .run()
@@ -165,25 +158,23 @@ fn dead_owners_and_exhausted_jobs_are_reported(stage: &Stage) {
         ["UNCLAIMED", "CLAIMED"]
     );
     is_sound(env);
-    // Of another machine nothing is known, and of a claim that lapses nothing is lost.
+    // Processes on another machine cannot be checked, and an expiring claim ends without help.
     env.claim(&jobs[0], "night:elsewhere.:7:c0ffee01");
     let found = finds(env, "owner-dead");
     assert_eq!(found["fix"]["risk"], "decision", "{found}");
     assert!(command(&found).contains(&"--now"), "{found}");
-    env.jobboard(&["abandon", &jobs[0], "--force", "--yes"])
-        .run()
-        .succeeded();
+    env.ok(format!("abandon {} --force --yes", jobs[0]));
     for _ in 0..5 {
         fail(env, &jobs[2], "1ms");
     }
-    // One that may be tried more often is not meant.
+    // A job with attempts left is no problem.
     fail(env, &jobs[3], "1ms");
     let found = finds(env, "retries-exhausted");
     assert_eq!(
         (&found["jobs"], &found["examples"][0]["job"]),
         (&json!(1), &json!(jobs[2]))
     );
-    env.jobboard(&["retry", &jobs[2]]).run().succeeded();
+    env.ok(format!("retry {}", jobs[2]));
     is_sound(env);
 }
 
@@ -194,9 +185,7 @@ fn killed_conductor_without_claims_is_no_problem(stage: &Stage) {
 
 #[test]
 fn stopped_conductor_is_silent() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let conductor = stage.start(&["--name", "night"]);
     assert_eq!(findings(&stage.env, "conductor-silent"), [json!(null); 0]);
     conductor.signal(Signal::STOP);
@@ -227,7 +216,7 @@ fn looking_changes_nothing(stage: &Stage) {
         return;
     }
     if stage.is_network() {
-        // What it makes for itself goes with its session; all else is seen by a peer.
+        // Its ephemeral nodes end with the session; a peer checks the others.
         return network::foreign_nodes_stay_unchanged(stage);
     }
     let bytes = || ["", "-wal"].map(|it| fs::read(format!("{}{it}", env.board().display())).ok());
@@ -241,9 +230,7 @@ fn table_output_shows_problem_effect_and_fix() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada:elsewhere.:7:c0ffee01");
-    let run = env
-        .jobboard(&["doctor", "-o", "table", "--only", "jobs,server"])
-        .run();
+    let run = env.run("doctor -o table --only jobs,server");
     assert_eq!(run.code, 7, "{run}");
     let lines: Vec<_> = run.stdout.lines().collect();
     let [title, _, "", what, more, example, fix, end] = lines[..] else {
@@ -267,27 +254,21 @@ fn table_output_shows_problem_effect_and_fix() {
         format!("       fix  if the process is gone: {command}")
     );
     assert_eq!(end, "to review and run this fix: jobboard doctor --fix");
-    let list = env
-        .jobboard(&["doctor", "--list", "--skip", "keys,local"])
-        .run();
+    let list = env.run("doctor --list --skip keys,local");
     assert!(
         list.succeeded().contains("jobs\towner-dead\terror\t"),
         "{list}"
     );
     assert!(!list.stdout.contains("stray-keys"), "{list}");
-    env.jobboard(&["doctor", "--only", "nonsense"])
-        .run()
-        .failed(2);
-    env.jobboard(&["doctor", "--board", "redis://127.0.0.1:1"])
-        .run()
-        .failed(5);
+    env.fails(2, "doctor --only nonsense");
+    env.fails(5, "doctor --board redis://127.0.0.1:1");
 }
 
 #[test]
 fn every_code_has_a_section() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/troubleshooting.md");
     let page = fs::read_to_string(page).unwrap();
-    let list = Env::new().jobboard(&["doctor", "--list"]).run();
+    let list = Env::new().run("doctor --list");
     for line in list.succeeded().lines() {
         let code = line.split('\t').nth(1).unwrap();
         assert!(page.contains(&format!("\n### {code}\n")), "{code}");
@@ -296,9 +277,7 @@ fn every_code_has_a_section() {
 
 #[test]
 fn file_problems_are_reported() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let env = &stage.env;
     env.post_many(200);
     is_sound(env);
@@ -309,7 +288,7 @@ fn file_problems_are_reported() {
         finds(env, "writable-by-others");
         set_mode(place, usual);
     }
-    // As if somebody had been reading for long.
+    // Simulates a reader that blocked checkpoints for a long time.
     let log = format!("{}-wal", board.display());
     let file = fs::File::options()
         .create(true)
@@ -342,7 +321,6 @@ fn file_problems_are_reported() {
     let found = finds(env, "claim-never-expires");
     assert_eq!(found["severity"], "warning", "{found}");
     assert_eq!(found["summary"], "claimed by ada", "{found}");
-    // A page in the middle is overwritten.
     let mut bytes = fs::read(&board).unwrap();
     let middle = bytes.len() / 2 / 4096 * 4096;
     bytes[middle..middle + 4096].fill(0x5a);

@@ -1,4 +1,4 @@
-//! `jobboard dump` and `jobboard load`: what is on one board comes to another, and back.
+//! `jobboard dump` and `jobboard load`: jobs move between boards of all kinds.
 
 pub(crate) mod boards;
 mod broken;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use self::boards::{Boards, KINDS, records};
 use crate::support::servers::{Host, Peer, Server, ZooKeeper};
 
-/// What a claim is, and what a move changes, which no board takes over from another.
+/// Members of claims and moves, which are not copied between boards.
 pub(crate) const OF_THE_BOARD: [&str; 8] = [
     "state",
     "owner",
@@ -22,10 +22,10 @@ pub(crate) const OF_THE_BOARD: [&str; 8] = [
     "waited",
 ];
 
-/// What may differ between boards of two kinds.
+/// Members that differ between boards of two kinds.
 pub(crate) const OF_THE_KIND: [&str; 4] = ["key", "raw", "size", "sequence"];
 
-/// Fills a board with jobs of which each has something of its own.
+/// Fills a board with jobs that differ in every respect.
 pub(crate) fn fill(boards: &Boards, board: &str) {
     let run = |words: &[&str]| boards.run(board, words);
     let details = json!({
@@ -65,7 +65,7 @@ pub(crate) fn fill(boards: &Boards, board: &str) {
     run(&["post", "last"]).succeeded();
 }
 
-/// Requires that two dumps have the same records, but for these members.
+/// Requires that two dumps have the same records, except for these members.
 #[track_caller]
 pub(crate) fn are_alike(one: &[Value], other: &[Value], but: &[&str]) {
     let names = |records: &[Value]| -> Vec<String> {
@@ -127,7 +127,7 @@ fn dump_and_load_preserve_jobs_between_all_boards() {
                 "{again:?}"
             );
             assert_eq!(boards.dumped(&board), after);
-            // And from there to where it came from.
+            // And back to a board of the first kind.
             let back = boards.another(from);
             boards.run(&board, &["dump", "back"]).succeeded();
             boards.run(&back, &["load", "back"]).succeeded();
@@ -149,7 +149,7 @@ fn loaded_jobs_can_be_performed_and_restored() {
         boards.run(&from, &["dump", "it"]).succeeded();
         let board = boards.another(kind);
         boards.run(&board, &["load", "it"]).succeeded();
-        // Nobody holds what was claimed, and what failed is still held back.
+        // The copies are unclaimed, and failed jobs are still delayed.
         for name in ["rich", "with-book", "claimed", "last", "low"] {
             let next = ["claim", "--next", "--", "sh", "-c", "echo $JOBBOARD_NAME"];
             let performed = boards.run(&board, &next);
@@ -176,13 +176,11 @@ fn loaded_jobs_can_be_performed_and_restored() {
     }
 }
 
-/// Requires that TaskFlow finds and finishes what was loaded, and what it posts has its place.
+/// Requires that TaskFlow lists and finishes loaded jobs, and that a later post gets its place.
 fn taskflow_reads_loaded_jobs_from<H: Host>(server: Option<H>) {
     let boards = Boards::new();
-    let Some(server) = server else { return };
-    let Some(mut peer) = Peer::on(&server) else {
-        return;
-    };
+    need!(server = server);
+    need!(mut peer = Peer::on(&server));
     for kind in boards.kinds() {
         let from = boards.another(kind);
         fill(&boards, &from);

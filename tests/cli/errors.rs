@@ -1,18 +1,18 @@
-//! Every error that the program tells of, collected: what was tried, why it failed, what to do next.
+//! Collects every error: the attempt, the reason and the next command.
 //!
-//! The snapshot is to be read as a whole, as a newcomer would: JOBBOARD_UPDATE=1 writes it anew.
+//! Read the snapshot as a whole, as a newcomer would; JOBBOARD_UPDATE=1 rewrites it.
 
 mod servers;
 mod usage;
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path, thread};
 
 use regex::Regex;
 use serde_json::Value;
 
 use crate::support::env::{Env, Outcome, wait_until};
 
-/// What errors can be about, as the documentation has it.
+/// The documented kinds of errors.
 const KINDS: [&str; 17] = [
     "already-claimed",
     "ambiguous",
@@ -33,48 +33,53 @@ const KINDS: [&str; 17] = [
     "usage",
 ];
 
-/// What is in an error that needs no hint: each of the jobs was told of by itself, or the system
-/// says what is the matter with a file that is named.
+/// Errors that need no hint: each job was reported separately, or the system names the problem of a file.
 const PLAIN: [&str; 2] = [" failed", " (os error "];
 
 #[test]
 fn every_error_names_the_attempt_the_reason_and_the_next_command() {
-    let mut errors = Errors::default();
-    usage::provoke(&mut errors);
-    let is_complete = servers::provoke(&mut errors);
-    if !is_complete {
-        return;
-    }
-    let kinds: Vec<_> = errors.kinds.iter().map(String::as_str).collect();
-    assert_eq!(kinds, KINDS);
+    let mut parts = vec![usage::provoke as fn(&mut Errors) -> Option<()>];
+    parts.extend(servers::PARTS);
+    let parts: Option<Vec<Errors>> = thread::scope(|scope| {
+        let run = |part: fn(&mut Errors) -> Option<()>| {
+            scope.spawn(move || {
+                let mut errors = Errors::default();
+                part(&mut errors).map(|()| errors)
+            })
+        };
+        let running: Vec<_> = parts.into_iter().map(run).collect();
+        running.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    need!(parts = parts);
+    let kinds: BTreeSet<_> = parts.iter().flat_map(|it| &it.kinds).collect();
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), KINDS);
+    let text: String = parts.into_iter().map(|it| it.text).collect();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/errors/collection.txt");
     if std::env::var_os("JOBBOARD_UPDATE").is_some() {
-        fs::write(&file, &errors.text).unwrap();
+        fs::write(&file, &text).unwrap();
     }
     let stored = fs::read_to_string(&file).unwrap_or_default();
-    similar_asserts(&stored, &errors.text);
+    similar_asserts(&stored, &text);
 }
 
-/// Requires that two texts are the same, and shows the first line that differs.
+/// Requires equal texts, and shows the first different line.
 fn similar_asserts(stored: &str, seen: &str) {
     for (stored, seen) in stored.lines().zip(seen.lines()) {
-        assert_eq!(stored, seen, "JOBBOARD_UPDATE=1 writes it anew");
+        assert_eq!(stored, seen, "JOBBOARD_UPDATE=1 rewrites it");
     }
     assert_eq!(stored.lines().count(), seen.lines().count());
 }
 
-/// The errors that were seen.
 #[derive(Default)]
 struct Errors {
     kinds: BTreeSet<String>,
     text: String,
 }
 
-/// Errors of one board.
 struct Of<'a> {
     errors: &'a mut Errors,
     env: &'a Env,
-    /// How the board is called, which is to be said once; `None` where no board is involved.
+    /// The name of the board, which each error contains once; `None` without a board.
     board: Option<String>,
 }
 
@@ -89,7 +94,7 @@ impl Errors {
 }
 
 impl Of<'_> {
-    /// Runs a command, whose words are separated by spaces, and requires a proper error of a kind.
+    /// Runs a command with words separated by spaces, and requires a well-formed error of a kind.
     fn expect(&mut self, kind: &str, command: &str) {
         let words: Vec<_> = command.split(' ').collect();
         self.expect_words(kind, &words);
@@ -99,7 +104,7 @@ impl Of<'_> {
         self.expect_saying("", kind, words);
     }
 
-    /// Does so with one that may have to be run again until its error has these words.
+    /// Repeats the command until its error has these words.
     fn expect_saying(&mut self, text: &str, kind: &str, words: &[&str]) {
         let env = self.env;
         let says_it = |words: &[&str]| {
@@ -120,7 +125,7 @@ impl Of<'_> {
         assert!(run.stderr.ends_with(&end), "{end:?} {run}");
     }
 
-    /// Requires a proper error of a run that spoke JSON.
+    /// Requires a well-formed error of a run with JSON output.
     fn expect_run(&mut self, kind: &str, command: &str, run: &Outcome) -> Told {
         let told = Told::of(run);
         assert_eq!(told.kind, kind, "{run}");
@@ -137,7 +142,7 @@ impl Of<'_> {
             None => {
                 // A usage error names the correction itself.
                 let is_plain = PLAIN.iter().any(|plain| told.message.contains(plain));
-                assert!(is_plain || kind == "usage", "there is no hint: {run}");
+                assert!(is_plain || kind == "usage", "no hint: {run}");
             }
             Some(hint) => self.judge(hint),
         }
@@ -145,7 +150,7 @@ impl Of<'_> {
         told
     }
 
-    /// Requires that what a hint says can be done: its commands are understood as they are.
+    /// Requires that the commands of a hint are valid as printed.
     fn judge(&self, hint: &str) {
         assert!(!hint.contains('\n'), "{hint}");
         assert!(!hint.replace("JOBBOARD_", "").contains("JOB"), "{hint}");
@@ -166,7 +171,7 @@ impl Of<'_> {
         shell.run()
     }
 
-    /// Adds an error to the collection, without what differs from run to run.
+    /// Adds an error to the collection, without its variable parts.
     fn keep(&mut self, command: &str, told: &Told) {
         let hint = told.hint.as_ref().map(|hint| format!("hint: {hint}\n"));
         let (kind, message) = (&told.kind, &told.message);
@@ -192,7 +197,6 @@ impl Of<'_> {
     }
 }
 
-/// An error as it was told.
 struct Told {
     kind: String,
     message: String,
@@ -200,7 +204,7 @@ struct Told {
 }
 
 impl Told {
-    /// Finds the error that a run told of last; notes may stand before it.
+    /// Finds the last error of a run; notes may precede it.
     fn of(run: &Outcome) -> Self {
         assert_ne!(run.code, 0, "{run}");
         let line = run.stderr.lines().last().unwrap_or_default();

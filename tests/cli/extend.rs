@@ -24,9 +24,7 @@ fn new_expiry_counts_from_now() {
 #[test]
 fn claim_of_another_user_is_not_extended() {
     let env = claimed_for_a_minute();
-    let run = env
-        .jobboard(&["extend", "@1", "--expiry", "2h", "--who", "bob"])
-        .run();
+    let run = env.run("extend @1 --expiry 2h --who bob");
     assert!(env.show("@1")["expires_in"].as_f64().unwrap() <= 60.0);
     insta::assert_snapshot!(run, @"
     exit code 4
@@ -41,9 +39,7 @@ fn claim_of_another_user_is_not_extended() {
 fn unclaimed_job_cannot_be_extended() {
     let env = Env::new();
     env.post("resize");
-    let run = env
-        .jobboard(&["extend", "@1", "--expiry", "2h", "--json"])
-        .run();
+    let run = env.run("extend @1 --expiry 2h --json");
     assert_eq!(run.code, 4);
     assert_eq!(run.error()["kind"], "not-claimed");
     assert_eq!(env.state("@1"), "UNCLAIMED");
@@ -51,17 +47,14 @@ fn unclaimed_job_cannot_be_extended() {
 
 #[test]
 fn extend_requires_an_expiry() {
-    assert_eq!(Env::new().jobboard(&["extend", "@1"]).run().code, 2);
+    assert_eq!(Env::new().run("extend @1").code, 2);
 }
 
 #[test]
 fn several_extensions_are_reported_separately() {
     let env = claimed_for_a_minute();
     env.post("other");
-    let words = [
-        "extend", "@1", "@2", "--expiry", "2h", "--who", "ada", "--json",
-    ];
-    let run = env.jobboard(&words).run();
+    let run = env.run("extend @1 @2 --expiry 2h --who ada --json");
     assert_eq!(run.code, 7, "{run}");
     assert_eq!(run.values()[0]["done"], "extended");
     assert_eq!(run.values()[0]["expires_in"], 7200.0);

@@ -1,4 +1,4 @@
-//! What goes wrong around the program: crowds, sudden deaths, full disks.
+//! Faults around the program: many processes, kills and full disks.
 //!
 //! `JOBBOARD_FAULTS=full` makes the first two large.
 
@@ -24,12 +24,11 @@ use std::{
 use crate::support::env::{Env, Outcome, Running};
 pub(crate) use crate::support::needs::{has, size};
 
-/// Returns a number below the limit that nobody can foresee.
 pub(crate) fn random(limit: u64) -> u64 {
     RandomState::new().hash_one(0) % limit
 }
 
-/// Builds a library of `tests/cli/support` that is preloaded into a program.
+/// Builds a library of `tests/cli/support` for preloading.
 pub(crate) fn preload(env: &Env, source: &str) -> Option<String> {
     if !has("cc") {
         return None;
@@ -56,13 +55,12 @@ fn is_intact(env: &Env) {
     assert_eq!(answer, "ok");
 }
 
-/// Claims until nothing is left, and returns what was won and how long the longest claim took.
+/// Claims until the board is empty, and returns the jobs and the longest duration of a claim.
 fn claim_all(env: &Env, who: &str) -> (Vec<String>, Duration) {
     let (mut won, mut worst) = (Vec::new(), Duration::ZERO);
     loop {
         let start = Instant::now();
-        let claim = ["claim", "--next", "-o", "uuid", "--who", who];
-        let run = env.jobboard(&claim).run();
+        let run = env.run(format!("claim --next -o uuid --who {who}"));
         worst = worst.max(start.elapsed());
         if run.code == 6 {
             return (won, worst);
@@ -93,7 +91,7 @@ fn concurrent_claimants_claim_every_job_exactly_once() {
     belongs_to_winners(&env, &jobs, &won);
 }
 
-/// Requires that each job was won once, and that the board says the same.
+/// Requires that each job was claimed once, and that the board agrees.
 fn belongs_to_winners(env: &Env, jobs: &BTreeSet<String>, won: &[(Vec<String>, Duration)]) {
     let mut owners = BTreeMap::new();
     for (number, (uuids, _)) in won.iter().enumerate() {
@@ -103,30 +101,28 @@ fn belongs_to_winners(env: &Env, jobs: &BTreeSet<String>, won: &[(Vec<String>, D
         }
     }
     assert!(owners.keys().eq(jobs), "some jobs were lost");
-    let listed = env.jobboard(&["list", "--json"]).run().json();
+    let listed = env.json("list --json");
     for job in listed.as_array().unwrap() {
         assert_eq!(job["owner"], owners[job["uuid"].as_str().unwrap()]);
     }
 }
 
-/// What is known of the jobs on a board on which processes are killed.
+/// The known jobs of a board whose clients are killed.
 #[derive(Default)]
 struct Ledger {
     posted: BTreeSet<String>,
-    /// Those whose end was asked for; they may be gone.
+    /// Jobs whose end was requested; they may be gone.
     perhaps_consumed: BTreeSet<String>,
     consumed: BTreeSet<String>,
     claimed: BTreeSet<String>,
 }
 
 impl Ledger {
-    /// Claims and consumes once, killing either if chance will have it.
+    /// Claims and consumes once, and kills either at random.
     fn work(&mut self, env: &Env) {
         let claim = ["claim", "--next", "-o", "uuid", "--who", "ada"];
         let claim = perhaps_killed(env.jobboard(&claim).spawn());
-        let Some(uuid) = acknowledged(&claim).pop() else {
-            return;
-        };
+        need!(uuid = acknowledged(&claim).pop());
         self.claimed.insert(uuid.clone());
         self.perhaps_consumed.insert(uuid.clone());
         let consume = ["consume", &uuid, "-o", "uuid", "--who", "ada"];
@@ -134,15 +130,15 @@ impl Ledger {
         self.consumed.extend(acknowledged(&consume));
     }
 
-    /// Requires that the board has done all that it said.
+    /// Requires that the board has every acknowledged change.
     fn holds(&self, env: &Env) {
         if !env.board().exists() {
-            // The first writer was too soon dead.
+            // The first writer was killed too early.
             assert!(self.posted.is_empty());
             return;
         }
         is_intact(env);
-        let listed = env.jobboard(&["list", "--json"]).run().json();
+        let listed = env.json("list --json");
         let listed = listed.as_array().unwrap();
         let owners: BTreeMap<_, _> = listed
             .iter()
@@ -168,7 +164,7 @@ impl Ledger {
     }
 }
 
-/// Lets a process end, or kills it at some moment before.
+/// Waits for a process, or kills it at a random moment.
 fn perhaps_killed(run: Running) -> Outcome {
     if random(3) > 0 {
         thread::sleep(Duration::from_micros(random(20_000)));
@@ -177,7 +173,7 @@ fn perhaps_killed(run: Running) -> Outcome {
     run.ended()
 }
 
-/// Returns the uuids that were printed whole.
+/// Returns the completely printed uuids.
 fn acknowledged(run: &Outcome) -> Vec<String> {
     let whole = run.stdout.rfind('\n').map_or("", |end| &run.stdout[..end]);
     whole.lines().map(str::to_owned).collect()
@@ -200,21 +196,21 @@ fn acknowledged_changes_survive_killed_writers() {
     );
 }
 
-/// Kills that many writers of a board, one after another, and looks at it after each.
+/// Kills writers of a board one after the other, and checks it after each.
 fn after_deaths(count: usize) -> Ledger {
     let env = Env::new();
     let mut ledger = Ledger::default();
     for death in 0..count {
         let mut posting = env.jobboard(&["post", "--from", "-"]).piped_stdin().spawn();
         let mut stdin = posting.stdin();
-        // It writes until nobody reads any more.
+        // It writes until the pipe closes.
         let line = b"{\"name\":\"a\",\"details\":{\"n\":1}}\n";
         let feeder = thread::spawn(move || while stdin.write_all(line).is_ok() {});
         for _ in 0..3 {
             ledger.work(&env);
         }
         if death % 2 == 1 {
-            // Else, on a slow machine, all may be too soon dead to have said anything.
+            // On a slow machine all writers might be killed before their first result.
             posting.prints(1);
         }
         thread::sleep(Duration::from_micros(random(30_000)));
@@ -228,11 +224,11 @@ fn after_deaths(count: usize) -> Ledger {
     ledger
 }
 
-/// A file system that has little room.
+/// A small file system.
 pub(crate) struct SmallDisk(pub(crate) PathBuf);
 
 impl SmallDisk {
-    /// Mounts it, if we may.
+    /// Mounts it, if permitted.
     pub(crate) fn mount(folder: PathBuf) -> Option<Self> {
         fs::create_dir(&folder).unwrap();
         let mut mount = Command::new("mount");
@@ -251,7 +247,7 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let mut unmount = Command::new("umount");
-        // What cannot be unmounted now is gone once nobody uses it.
+        // A lazy unmount ends with the last user.
         let _ = unmount.arg("--lazy").arg(&self.0).status();
     }
 }
@@ -298,7 +294,7 @@ fn initially_full_disk_is_reported() {
         return;
     };
     let filler = disk.0.join("filler");
-    // It ends when there is no room.
+    // The write ends when the disk is full.
     let _ = fs::write(&filler, vec![0; 2 << 20]);
     let url = format!("sqlite:{}", disk.0.join("board.db").display());
     let post = || {

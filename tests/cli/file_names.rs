@@ -1,4 +1,4 @@
-//! A board file with several names: one of them is used at a time, and nothing that was acknowledged is lost.
+//! Board files with several names: one name is used at a time, and no acknowledged change is lost.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
@@ -35,13 +35,12 @@ impl Named {
         self.env.jobboard(&words).run()
     }
 
-    /// Returns how many jobs are seen by a name.
     fn count(&self, name: &str) -> String {
         let run = self.run(name, &["list", "--count"]);
         run.succeeded().trim().to_owned()
     }
 
-    /// Requires that a name is refused, whatever is asked for, and that nothing is made beside it.
+    /// Requires that a name is refused for every command, and that no file is created next to it.
     fn is_refused(&self, name: &str, why: &str, way_out: &str) {
         let before = self.files_of(name);
         for words in [&["list"][..], &["post", "more"], &["claim", "--next"]] {
@@ -54,7 +53,7 @@ impl Named {
         assert_eq!(self.files_of(name), before);
     }
 
-    /// Returns the files that belong to this name. A process that uses another name makes files as well.
+    /// Returns the files of this name. A process with another name creates files too.
     fn files_of(&self, name: &str) -> BTreeSet<String> {
         let files = fs::read_dir(self.file("")).unwrap();
         let files = files.map(|it| it.unwrap().file_name().into_string().unwrap());
@@ -72,7 +71,7 @@ impl Named {
         fs::hard_link(self.file("one.db"), self.file("two.db")).unwrap();
     }
 
-    /// Posts by both names at the same time, and requires that all is there that was acknowledged.
+    /// Posts by both names concurrently, and requires every acknowledged job.
     fn posts_by_both(&self, names: [&str; 2]) {
         let spawn = |number: usize| {
             let words = Self::words(names[number % 2], &["post", "more"]);
@@ -156,7 +155,7 @@ fn hard_link_backup_is_usable_once_the_log_is_empty() {
     named.empty_log("one.db");
     assert_eq!(named.count("two.db"), "2");
     assert_eq!(named.count("one.db"), "2");
-    // Where the log is linked as well it is the same one by both names.
+    // A linked log is the same log under both names.
     let mut copy = Command::new("cp");
     copy.arg("-al")
         .arg(named.file(""))
@@ -221,7 +220,7 @@ fn moved_file_needs_its_log() {
     fs::rename(log("one.db"), log("there/two.db")).unwrap();
     assert_eq!(named.count("there/two.db"), "1");
     named.run("there/two.db", &["post", "second"]).succeeded();
-    // A folder is moved with all that is in it.
+    // A directory is moved with its contents.
     fs::rename(named.file("there"), named.file("elsewhere")).unwrap();
     assert_eq!(named.count("elsewhere/two.db"), "2");
     named.empty_log("elsewhere/two.db");

@@ -1,4 +1,4 @@
-//! Files and folders that the user may not touch, or only read.
+//! Files and directories without permissions.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::support::env::{Env, Outcome, names};
 
-/// A board that nobody but its owner may touch in some way, for runs as somebody else.
+/// A board that only its owner may use in some way, for runs as another user.
 struct Guarded {
     env: Env,
     program: PathBuf,
@@ -17,7 +17,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    /// Makes a board with one claimed job, and gives its folder and its files these modes.
+    /// Creates a board with one claimed job, and sets the modes of its directory and files.
     fn new(folder: u32, files: u32) -> Self {
         let env = Env::new();
         let board = env.root().join("shared/board.db");
@@ -25,9 +25,9 @@ impl Guarded {
         env.jobboard(&["post", "resize", "--create", "--board", &url])
             .run()
             .succeeded();
-        // Others may have no way to where we build.
+        // Other users may have no access to the build directory.
         let program = env.root().join("jobboard");
-        // By another process: a file that ours has open for writing cannot be run.
+        // A file that this process has open for writing cannot be executed.
         let mut copy = Command::new("cp");
         copy.arg(env!("CARGO_BIN_EXE_jobboard")).arg(&program);
         assert!(copy.status().unwrap().success());
@@ -56,7 +56,7 @@ impl Guarded {
         assert_eq!(run.error()["kind"], "denied", "{run}");
     }
 
-    /// Requires that the board is as it was, for those who may see it.
+    /// Requires that the board is unchanged, as far as it is readable.
     fn is_unchanged(&self) {
         set_mode(&self.env.root().join("shared"), 0o755);
         for file in fs::read_dir(self.env.root().join("shared")).unwrap() {

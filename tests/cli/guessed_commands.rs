@@ -1,8 +1,7 @@
-//! Words that newcomers type: each works, or is answered with the command to type.
+//! Words that newcomers type: each works, or suggests the right command.
 
 use crate::support::env::Env;
 
-/// Returns an environment with a failed job in the trash, and one job on the board.
 fn stocked() -> Env {
     let env = Env::new();
     let fail = [
@@ -15,7 +14,7 @@ fn stocked() -> Env {
         "echo disk full >&2; exit 3",
     ];
     env.jobboard(&fail).run().succeeded();
-    let _ = env.jobboard(&["conduct", "--drain"]).run();
+    let _ = env.run("conduct --drain");
     env.post("deploy");
     env
 }
@@ -70,7 +69,7 @@ fn guessed_commands_act_as_their_names_suggest() {
         let run = env.jobboard(&words).run();
         assert_eq!(run.code, 4, "{line}: {run}");
         assert!(run.stdout.contains("no-conductor"), "{line}: {run}");
-        let deploy = env.jobboard(&["list", "deploy", "-o", "uuid"]).run();
+        let deploy = env.run("list deploy -o uuid");
         let trash = ["trash", "--force", "--yes", deploy.succeeded().trim()];
         env.jobboard(&trash).run().succeeded();
     }
@@ -153,7 +152,7 @@ fn bare_word_is_no_filter_of_a_check() {
 fn typing_errors_never_suggest_a_destructive_command() {
     let env = Env::new();
     for word in ["trsh", "purg", "consum", "abandn", "conduc", "claer"] {
-        let run = env.jobboard(&[word]).run();
+        let run = env.run(word);
         let answer = run.failed(2);
         for command in ["trash", "purge", "consume", "abandon", "conduct"] {
             assert!(!answer.contains(command), "{word}: {run}");
@@ -164,13 +163,13 @@ fn typing_errors_never_suggest_a_destructive_command() {
 #[test]
 fn post_of_a_command_line_as_a_name_shows_how_to_post_a_command() {
     let env = Env::new();
-    let run = env.jobboard(&["post", "echo hi"]).run();
+    let run = env.run("post 'echo hi'");
     run.succeeded();
     assert!(
         run.stderr.contains("`jobboard post echo -- echo hi`"),
         "{run}"
     );
-    let run = env.jobboard(&["post", "echo hi", "--", "echo", "hi"]).run();
+    let run = env.run("post 'echo hi' -- echo hi");
     run.succeeded();
     assert_eq!(run.stderr, "");
 }
@@ -179,7 +178,7 @@ fn post_of_a_command_line_as_a_name_shows_how_to_post_a_command() {
 fn ambiguous_name_lists_its_jobs() {
     let env = Env::new();
     let uuids = [env.post("twin"), env.post("twin")];
-    let run = env.jobboard(&["show", "twin"]).run();
+    let run = env.run("show twin");
     let answer = run.failed(3);
     assert!(
         uuids.iter().all(|uuid| answer.contains(&uuid.to_string())),

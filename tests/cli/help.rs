@@ -1,4 +1,4 @@
-//! What is said to somebody who does not know the way.
+//! Help texts and suggestions.
 
 use crate::support::env::Env;
 
@@ -15,7 +15,7 @@ fn without_a_command_the_commands_are_listed() {
 
 #[test]
 fn help_of_a_command_explains_each_option() {
-    let run = Env::new().jobboard(&["help", "claim"]).run();
+    let run = Env::new().run("help claim");
     let text = run.succeeded();
     assert!(
         text.starts_with("Claim a job\n\nExamples:\n  jobboard claim 3f9a --expiry 15m "),
@@ -48,7 +48,7 @@ fn help_of_a_command_explains_each_option() {
 
 #[test]
 fn misspelt_command_suggests_similar_ones() {
-    let run = Env::new().jobboard(&["clam", "--next"]).run();
+    let run = Env::new().run("clam --next");
     insta::assert_snapshot!(run, @"
     exit code 2
     --- stdout
@@ -60,9 +60,7 @@ fn misspelt_command_suggests_similar_ones() {
 
 #[test]
 fn misspelt_option_suggests_the_right_one() {
-    let run = Env::new()
-        .jobboard(&["post", "a", "--prioritty", "HIGH"])
-        .run();
+    let run = Env::new().run("post a --prioritty HIGH");
     insta::assert_snapshot!(run, @"
     exit code 2
     --- stdout
@@ -74,7 +72,7 @@ fn misspelt_option_suggests_the_right_one() {
 
 #[test]
 fn version_is_one_line() {
-    let run = Env::new().jobboard(&["--version"]).run();
+    let run = Env::new().run("--version");
     assert_eq!(
         run.succeeded(),
         concat!("jobboard ", env!("CARGO_PKG_VERSION"), "\n")
@@ -155,7 +153,7 @@ fn common_subjects_have_topics() {
 #[test]
 fn help_of_a_code_prints_its_section() {
     let env = Env::new();
-    let run = env.jobboard(&["help", "broken-lock"]).run();
+    let run = env.run("help broken-lock");
     insta::assert_snapshot!(run.succeeded(), @r"
     broken-lock
 
@@ -167,7 +165,7 @@ fn help_of_a_code_prints_its_section() {
     This removes the lock. It is safe for a lock without an owner. For an unreadable owner, check first
     that no worker runs the job. If you do nothing, the job never runs.
     ");
-    let run = env.jobboard(&["help", "broken-lock", "--json"]).run();
+    let run = env.run("help broken-lock --json");
     let text = &run.json()["text"];
     assert!(
         text.as_str()
@@ -185,11 +183,11 @@ fn help_of_an_unknown_word_suggests_a_similar_one_or_the_topics() {
         ("owner-ded", "owner-dead"),
         ("claims", "claim"),
     ] {
-        let run = env.jobboard(&["help", word]).run();
+        let run = env.run(format!("help {word}"));
         let hint = format!("did you mean `jobboard help {near}`?");
         assert!(run.failed(2).contains(&hint), "{run}");
     }
-    let run = env.jobboard(&["help", "foo"]).run();
+    let run = env.run("help foo");
     let hint = "the topics are boards filters output";
     assert!(run.failed(2).contains(hint), "{run}");
 }
@@ -212,7 +210,6 @@ fn documented_filters_are_valid() {
     }
 }
 
-/// All fields that there are, each with its meaning.
 #[test]
 fn each_filter_field_is_documented() {
     let env = Env::new();
@@ -222,7 +219,7 @@ fn each_filter_field_is_documented() {
         .lines()
         .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let told: Vec<_> = fields.skip(1).flat_map(|names| names.split(", ")).collect();
-    let run = env.jobboard(&["help", "list", "--json"]).run();
+    let run = env.run("help list --json");
     let told_by_grammar = run.json();
     let options = told_by_grammar["options"].as_array().unwrap();
     let by = options
@@ -240,12 +237,12 @@ fn each_filter_field_is_documented() {
     }
 }
 
-/// Some that change nothing, and need nothing but a board.
+/// Examples that change nothing and need only a board.
 #[test]
 fn examples_are_valid() {
     let env = Env::new();
     env.post("resize");
-    let run = env.jobboard(&["help", "--json"]).run();
+    let run = env.run("help --json");
     let program = run.json();
     let commands = program["commands"].as_array().unwrap();
     let mut typed = 0;
@@ -274,7 +271,7 @@ fn examples_are_valid() {
 #[test]
 fn help_json_describes_the_arguments() {
     let env = Env::new();
-    let run = env.jobboard(&["help", "--json"]).run();
+    let run = env.run("help --json");
     let program = run.json();
     let commands = program["commands"].as_array().unwrap();
     let option = |options: &serde_json::Value, long: &str| {
@@ -298,7 +295,7 @@ fn help_json_describes_the_arguments() {
         (&attempts["default"], &attempts["value_name"]),
         (&"5".into(), &"N".into())
     );
-    let list = env.jobboard(&["help", "list", "--json"]).run();
+    let list = env.run("help list --json");
     let list = list.json();
     assert_eq!(list["aliases"], serde_json::json!(["ls"]));
     assert!(commands.contains(&list), "{list}");
@@ -306,7 +303,7 @@ fn help_json_describes_the_arguments() {
         let run = env.jobboard(&["help", subject, "-o", "json"]).run();
         assert!(run.json().is_object(), "{run}");
     }
-    let run = env.jobboard(&["help", "nothing", "--json"]).run();
+    let run = env.run("help nothing --json");
     assert_eq!(run.error()["kind"], "usage");
 }
 
@@ -318,6 +315,6 @@ fn help_of_a_command_equals_its_help_option() {
         let own = env.jobboard(&[command, "--help"]).run();
         assert_eq!(asked.succeeded(), own.succeeded());
     }
-    let all = env.jobboard(&["help"]).run();
-    assert_eq!(all.succeeded(), env.jobboard(&["--help"]).run().succeeded());
+    let all = env.run("help");
+    assert_eq!(all.succeeded(), env.ok("--help"));
 }

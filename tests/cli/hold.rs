@@ -1,4 +1,4 @@
-//! `jobboard claim --hold` and `jobboard claim -- COMMAND`: claims that are kept alive.
+//! `jobboard claim --hold` and `jobboard claim -- COMMAND`: renewed claims.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::support::env::{Env, Running, wait_until};
 
-/// Starts to hold a job, and returns what is told of it at once.
+/// Starts to hold a job, and returns its first output.
 fn hold(env: &Env, words: &[&str]) -> (Running, Value) {
     let claim = ["claim", "@1", "--hold", "--who", "ada", "--json"];
     let mut running = env.jobboard(&[&claim, words].concat()).spawn();
-    wait_until("the claim is told", || {
+    wait_until("the claim is printed", || {
         assert!(!running.has_ended());
         running.stdout().ends_with('\n')
     });
@@ -49,7 +49,7 @@ fn failed_command_abandons_the_job() {
         .run();
     assert_eq!((first.code, first.stdout.as_str()), (3, "1\n"));
     assert_eq!((second.code, second.stdout.as_str()), (3, "2\n"));
-    // A claim by hand is no attempt.
+    // A manual claim is no attempt.
     env.claim("@1", "ada");
     let job = env.show("@1");
     assert_eq!(job["attempts"], 2);
@@ -62,8 +62,7 @@ fn command_does_not_run_without_a_job() {
     env.post("resize");
     env.claim("@1", "ada");
     for (job, code) in [("--next", 6), ("@1", 125), ("@9", 125)] {
-        let command = ["claim", job, "--json", "--", "touch", "ran"];
-        let run = env.jobboard(&command).run();
+        let run = env.run(format!("claim {job} --json -- touch ran"));
         assert_eq!(run.code, code, "{run:?}");
         let kinds = ["not-found", "already-claimed", "not-found"];
         let kind = run.error()["kind"].clone();
@@ -118,9 +117,7 @@ fn job_of_a_killed_holder_is_free_after_the_lease() {
     env.post("resize");
     let (running, _) = hold(&env, &["--lease", "2s"]);
     assert_eq!(running.kill().code, 137);
-    env.jobboard(&["claim", "--next", "--wait", "20s"])
-        .run()
-        .succeeded();
+    env.ok("claim --next --wait 20s");
 }
 
 #[test]
@@ -134,8 +131,7 @@ fn only_force_releases_a_held_claim() {
     assert_eq!(refused.error()["kind"], "not-owner");
     assert_eq!(env.show("@1")["owner"], told["owner"]);
     assert!(!running.has_ended());
-    let force = ["abandon", "@1", "--force", "--yes", "--who", "bob"];
-    env.jobboard(&force).run().succeeded();
+    env.ok("abandon @1 --force --yes --who bob");
     let run = running.ended();
     assert_ne!(run.code, 0, "{run:?}");
     assert!(

@@ -1,6 +1,7 @@
-//! Boards on which a peer has put far too much: each command reads the rest, in little memory, and prints little of it.
+//! Boards with huge values of a peer: each command reads the other jobs in little memory, and prints little of the
+//! values.
 //!
-//! `JOBBOARD_FAULTS=full` makes it as much as a server takes.
+//! `JOBBOARD_FAULTS=full` makes them as large as a server permits.
 
 use std::time::Instant;
 
@@ -15,13 +16,12 @@ use crate::{
     },
 };
 
-/// How much memory a command may have, in the units of a shell.
+/// The memory limit of a command.
 const MEMORY: &str = "ulimit -d 150000; exec \"$@\"";
 
-/// How long a text may be that is printed of one value, and some room for what is around it.
+/// The longest printed text of a value, with its surroundings.
 const PRINTED: usize = 1200;
 
-/// The commands that read a board.
 const COMMANDS: [&[&str]; 23] = [
     &["list"],
     &["list", "--json"],
@@ -48,14 +48,14 @@ const COMMANDS: [&[&str]; 23] = [
     &["conduct", "--drain", "--allow-any", "--output", "discard"],
 ];
 
-/// Requires that each command does what it does in little memory, and prints no long text.
+/// Requires that each command works in little memory, and prints no long text.
 fn holds(env: &Env, kind: &str) {
     for words in COMMANDS {
         let start = Instant::now();
         let run = env.jobboard(words).in_shell(MEMORY).run();
         let what = format!("{kind}: {words:?}");
         eprintln!("faults: {what} took {:.1?}", start.elapsed());
-        // The call is right, the board is reached, and memory is not lacking.
+        // The call is valid, the board is reachable, and memory suffices.
         let is_sound = (0..100).contains(&run.code) && ![2, 5].contains(&run.code);
         let is_check = words[0] == "check";
         assert!(is_sound || is_check || run.code == 124, "{what}: {run}");
@@ -75,19 +75,15 @@ fn is_short(run: &Outcome, what: &str) {
     }
 }
 
-/// Makes two sound jobs, and one in the trash.
+/// Posts two sound jobs, and trashes one.
 fn post(env: &Env) {
     for name in ["sound", "other", "thrown"] {
-        env.jobboard(&["post", name, "--", "true"])
-            .run()
-            .succeeded();
+        env.ok(format!("post {name} -- true"));
     }
-    env.jobboard(&["trash", "--force", "--yes", "--name", "thrown"])
-        .run()
-        .succeeded();
+    env.ok("trash --force --yes --name thrown");
 }
 
-/// Values that are far too large: what is done on the server, where `big` is a text and `job` the field of a sound job.
+/// Huge values, as scripts for the server, where `big` is a text and `job` the field of a sound job.
 const LARGE: [(&str, &str); 9] = [
     (
         "posting",
@@ -135,7 +131,7 @@ fn faults_oversized_values_are_not_read_redis() {
         let big = format!("local big = string.rep('x', {length})");
         server.run(&["EVAL", &format!("{job} {big} {script}"), "0"]);
         holds(&env, kind);
-        let listed = env.jobboard(&["list", "--json"]).run();
+        let listed = env.run("list --json");
         assert!(
             listed.succeeded().contains("\"name\":\"sound\""),
             "{kind}: {listed}"
@@ -145,17 +141,15 @@ fn faults_oversized_values_are_not_read_redis() {
     post(&env);
     let big = format!("redis.call('HSET', 'taskflow:listings', 'x', string.rep('x', {length}))");
     server.run(&["EVAL", &big, "0"]);
-    let shown = env.jobboard(&["show", "key:x", "--json"]).run().json();
+    let shown = env.json("show key:x --json");
     assert_eq!(
         (&shown["size"], &shown["raw"]),
         (&json!(length), &json!(""))
     );
-    env.jobboard(&["trash", "--force", "--yes", "key:x"])
-        .run()
-        .succeeded();
+    env.ok("trash --force --yes key:x");
 }
 
-/// Makes so many pauses and registrations on Redis.
+/// Creates many pauses and registrations on Redis.
 const MANY: &str = "for i = 1, tonumber(ARGV[1]) do
     redis.call('HSET', 'taskflow:paused', i, '{\"names\":\"*x' .. i .. '*\",\"until\":null,\"by\":\"eve\"}') end
     for i = 1, tonumber(ARGV[2]) do redis.call('SET', 'taskflow:conductor.c' .. i, '{\"name\":\"c' .. i ..
@@ -177,9 +171,7 @@ fn faults_excess_pauses_and_conductors_are_cut_redis() {
 
 #[test]
 fn faults_excess_pauses_and_conductors_are_cut_zookeeper() {
-    let Some(server) = ZooKeeper::start() else {
-        return;
-    };
+    need!(server = ZooKeeper::start());
     let (env, Some(mut peer)) = (Env::new(), Peer::on(&server)) else {
         return;
     };
@@ -216,17 +208,17 @@ fn faults_excess_pauses_and_conductors_are_cut_zookeeper() {
     are_counted(&env, pauses, conductors);
 }
 
-/// Requires that all jobs are paused, and that it is told how many conductors there are.
+/// Requires that all jobs are paused, and that the conductors are counted.
 fn are_counted(env: &Env, pauses: usize, conductors: usize) {
-    let next = env.jobboard(&["claim", "--next", "--who", "ada"]).run();
+    let next = env.run("claim --next --who ada");
     assert_ne!(next.code, 0, "{next}");
-    let told = env.jobboard(&["conductors"]).run();
+    let told = env.run("conductors");
     assert_eq!(told.succeeded().lines().count(), 500);
     let more = format!("{} more conductors are registered", conductors - 500);
     assert!(told.stderr.contains(&more), "{told}");
     let many = format!("the board has {pauses} pauses");
     assert!(told.stderr.contains(&many), "{told}");
-    let status = env.jobboard(&["status"]).run();
+    let status = env.run("status");
     let many = format!("{conductors} conductors are registered");
     assert!(status.stderr.contains(&many), "{status}");
 }
@@ -244,18 +236,13 @@ fn postings_larger_than_one_reply_are_all_claimed() {
         .stdin(lines)
         .run()
         .succeeded();
-    let conduct = ["conduct", "-j", "40", "--drain", "--allow-any"];
-    let run = env.jobboard(&conduct).run();
+    let run = env.run("conduct -j 40 --drain --allow-any");
     run.succeeded();
     assert!(!run.stderr.contains("is unreadable"), "{run}");
-    let past = [
-        "list",
-        "--history",
-        "--count",
-        "--filter",
-        "outcome=consumed",
-    ];
-    assert_eq!(env.jobboard(&past).run().succeeded(), "40\n");
+    assert_eq!(
+        env.ok("list --history --count --filter outcome=consumed"),
+        "40\n"
+    );
 }
 
 #[test]
@@ -267,15 +254,15 @@ fn dump_reports_and_omits_oversized_jobs() {
     post(&env);
     let big = "redis.call('HSET', 'taskflow:listings', 'x', string.rep('x', 20000000))";
     server.run(&["EVAL", big, "0"]);
-    let dumped = env.jobboard(&["dump", "it"]).run();
+    let dumped = env.run("dump it");
     assert_eq!(dumped.code, 7, "{dumped}");
     assert!(dumped.stderr.contains("too large to read: 1"), "{dumped}");
     server.run(&["FLUSHALL"]);
-    env.jobboard(&["load", "it"]).run().succeeded();
-    assert_eq!(env.jobboard(&["list", "--count"]).run().succeeded(), "2\n");
+    env.ok("load it");
+    assert_eq!(env.ok("list --count"), "2\n");
 }
 
-/// Copies a job without details so many times on Redis, each copy with half a megabyte of small numbers.
+/// Copies a job without details many times on Redis, each copy with half a megabyte of small numbers.
 const HEAVY: &str = "local function with(text, old, new)
         local at = string.find(text, old, 1, true)
         return string.sub(text, 1, at - 1) .. new .. string.sub(text, at + #old)
@@ -298,7 +285,7 @@ fn details_of_many_values_use_little_memory() {
         return;
     }
     server.serves(&env, "");
-    env.jobboard(&["post", "plain"]).run().succeeded();
+    env.ok("post plain");
     server.run(&["EVAL", HEAVY, "0", "4"]);
     for words in [
         &["list", "--json", "--filter", "details.a.0=1"][..],
@@ -322,15 +309,11 @@ fn details_of_many_values_use_little_memory() {
         assert!([0, 4, 7].contains(&run.code), "{words:?}: {run}");
         assert!(used <= 143, "{words:?}: {used} MiB");
     }
-    let moved = || {
-        let count = ["list", "--count", "--board", "sqlite:moved.db"];
-        env.jobboard(&count).run().succeeded().trim() == "5"
-    };
-    // On a machine with much else to do, a claim may not be renewed in time: the job then stays for the next move.
+    let moved = || env.ok("list --count --board sqlite:moved.db").trim() == "5";
+    // On a busy machine a renewal may be late: the job then stays for the next move.
     wait_until("all are moved", || {
         moved() || {
-            let again = ["copy", "--move", "--yes", "--to", "sqlite:moved.db"];
-            let _ = env.jobboard(&again).run();
+            let _ = env.run("copy --move --yes --to sqlite:moved.db");
             false
         }
     });

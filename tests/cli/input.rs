@@ -1,4 +1,4 @@
-//! Malformed input: it is refused as such, with what was wrong and what would be right.
+//! Malformed input: the error states the problem and the correct form.
 
 mod bounds;
 mod memory;
@@ -7,7 +7,7 @@ use crate::support::env::{Env, Outcome};
 
 const MIB: usize = 1024 * 1024;
 
-/// Requires a refusal with code 2, in words and as JSON, that says all of these texts.
+/// Requires code 2 with all of these texts, in words and as JSON.
 fn is_refused(env: &Env, arguments: &[&str], texts: &[&str]) {
     let told = env.jobboard(arguments).run();
     let words = told.failed(2);
@@ -337,7 +337,7 @@ fn usage_errors_are_json_on_request() {
 #[test]
 fn json_errors_have_fixed_keys() {
     let env = Env::new();
-    let error = env.jobboard(&["show", "@1", "--json"]).run().error();
+    let error = env.run("show @1 --json").error();
     let keys: Vec<_> = error.as_object().unwrap().keys().cloned().collect();
     assert_eq!(keys, ["code", "kind", "message", "hint", "commands"]);
 }

@@ -1,10 +1,10 @@
-//! JSON says a truth value or nothing by a value of that type, never by a text.
+//! JSON values have their own types, never texts of them.
 
 use serde_json::Value;
 
 use crate::support::env::Env;
 
-/// Finds texts that stand for something that JSON has a value of its own for.
+/// Finds texts that stand for a JSON value.
 fn mistyped(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
@@ -18,7 +18,7 @@ fn mistyped(value: &Value, path: &str, found: &mut Vec<String>) {
             }
         }
         Value::String(text) => {
-            // A claim that never lapses has this one among other words.
+            // The lease of an unlimited claim has this name among others.
             let is_word = path.ends_with(".lease") && text == "none";
             let wrong = ["true", "false", "none", "null", "-", ""];
             if wrong.contains(&text.to_ascii_lowercase().as_str()) && !is_word {
@@ -33,9 +33,7 @@ fn mistyped(value: &Value, path: &str, found: &mut Vec<String>) {
 fn json_values_have_their_types() {
     let env = Env::new();
     let uuids = env.post_many(6);
-    env.jobboard(&["claim", "@1", "--who", "ada"])
-        .run()
-        .succeeded();
+    env.ok("claim @1 --who ada");
     env.trash("@2");
     let gone = "00000000-0000-4000-8000-000000000001";
     for words in [

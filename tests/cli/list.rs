@@ -29,7 +29,7 @@ fn listed(env: &Env, arguments: &[&str]) -> Vec<String> {
 
 #[test]
 fn table_lists_the_best_jobs_first() {
-    let run = three().jobboard(&["list", "-o", "table"]).run();
+    let run = three().run("list -o table");
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
@@ -43,7 +43,7 @@ fn table_lists_the_best_jobs_first() {
 
 #[test]
 fn pipe_gets_the_columns_of_the_table() {
-    let run = three().jobboard(&["list"]).run();
+    let run = three().run("list");
     for line in run.succeeded().lines() {
         assert_eq!(line.split('\t').count(), 10, "{line}");
     }
@@ -80,7 +80,7 @@ fn header_names_the_columns_of_tab_separated_lines() {
 #[test]
 fn json_has_every_key_and_null_for_absent_values() {
     let env = three();
-    let jobs = env.jobboard(&["list", "--json"]).run().json();
+    let jobs = env.json("list --json");
     let keys: Vec<_> = jobs[0].as_object().unwrap().keys().cloned().collect();
     assert_eq!(
         keys.join(" "),
@@ -98,7 +98,7 @@ fn json_has_every_key_and_null_for_absent_values() {
 fn uuid_format_prints_uuids_only() {
     let env = Env::new();
     let uuid = env.post("resize");
-    let run = env.jobboard(&["list", "-o", "uuid"]).run();
+    let run = env.run("list -o uuid");
     assert_eq!(run.succeeded(), format!("{uuid}\n"));
 }
 
@@ -134,18 +134,14 @@ fn order_can_be_chosen_and_reversed() {
 
 #[test]
 fn taskflow_order_is_unsupported_on_embedded_boards() {
-    let run = three()
-        .jobboard(&["list", "--sort", "taskflow", "--json"])
-        .run();
+    let run = three().run("list --sort taskflow --json");
     assert_eq!(run.code, 4);
     assert_eq!(run.error()["kind"], "unsupported");
 }
 
 #[test]
 fn limit_reports_the_number_of_omitted_jobs() {
-    let run = three()
-        .jobboard(&["list", "--limit", "1", "-o", "table"])
-        .run();
+    let run = three().run("list --limit 1 -o table");
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
@@ -192,9 +188,7 @@ fn and_joins_conditions_and_is_never_part_of_a_text() {
     assert_eq!(names("name=resize and owner=ada"), ["resize"]);
     assert!(names("name=resize and owner=none").is_empty());
     assert_eq!(names("name=\"a, owner=none\""), ["a, owner=none"]);
-    let run = env
-        .jobboard(&["list", "--filter", "name=a, owner=none"])
-        .run();
+    let run = env.run("list --filter 'name=a, owner=none'");
     assert!(run.failed(2).contains("after `name=a`"), "{run}");
 }
 
@@ -204,7 +198,7 @@ fn name_option_selects_by_pattern() {
     for name in ["backup-a", "grow", "none"] {
         env.post(name);
     }
-    let named = |name: &str| names(&env.jobboard(&["list", "--name", name, "--json"]).run());
+    let named = |name: &str| names(&env.run(format!("list --name {name} --json")));
     assert_eq!(named("backup-*"), ["backup-a"]);
     assert_eq!(named("none"), ["none"]);
 }
@@ -216,7 +210,7 @@ on_every_board!(
     trash_and_history_have_their_own_columns,
 );
 
-/// Returns what a listing shows for people, without what the space between columns depends on.
+/// Returns a listing without the padding of its columns.
 fn shown(stage: &Stage, words: &[&str]) -> Vec<String> {
     let words = [&["list", "-o", "table"], words].concat();
     let run = stage.env.jobboard(&words).run();
@@ -251,7 +245,7 @@ fn problems_of_jobs_are_noted(stage: &Stage) {
     );
     assert!(rows[3].starts_with("failing 1 retry in "), "{rows:?}");
     assert_eq!(rows[4..], ["fresh 0 -"]);
-    // Programs get the same, and the usual fields unless they ask for others.
+    // Other formats get the same, with the usual fields unless fields are requested.
     let told = run(&[
         "list",
         "--columns",
@@ -279,8 +273,7 @@ fn jobs_can_be_sorted_by_any_field(stage: &Stage) {
         let post = ["post", name, size, "--priority", priority];
         stage.env.jobboard(&post).run().succeeded();
     }
-    let claim = ["claim", "--next", "--filter", "name=c"];
-    stage.env.jobboard(&claim).run().succeeded();
+    stage.env.ok("claim --next --filter name=c");
     let sorted = |words: &[&str]| {
         let words = [&["list", "--json", "--sort"], words].concat();
         names(&stage.env.jobboard(&words).run()).concat()
@@ -355,7 +348,7 @@ fn trash_and_history_have_their_own_columns(stage: &Stage) {
         past[1].ends_with(" done consumed - - olga no such volume"),
         "{past:?}"
     );
-    // What would be done to the trash is shown as the trash is.
+    // The plan for the trash is shown like the trash.
     let purge = run(&["purge", "--all", "--dry-run", "-o", "table"]);
     assert!(purge.succeeded().contains("REASON"), "{purge}");
     let trash = run(&["list", "--trash"]);

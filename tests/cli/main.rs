@@ -1,6 +1,6 @@
-//! The command line, as its users meet it: each test runs the program on a board of its own.
+//! The command line, as users meet it: each test runs the program on its own board.
 //!
-//! A file per subcommand shows that it is wired; the others are about what all commands share.
+//! A file per subcommand shows that it is wired; the others test shared behaviour.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,6 +8,7 @@
     reason = "this is a test from end to end, also where it is no #[test] function"
 )]
 
+#[macro_use]
 pub(crate) mod support;
 
 mod abandon;

@@ -1,4 +1,4 @@
-//! Records that unreadable, as no release of ours would write them.
+//! Unreadable records, which no release of ours writes.
 
 use crate::support::env::Env;
 
@@ -16,10 +16,10 @@ fn unreadable_record_affects_no_other_job() {
     let env = Env::new();
     env.post_many(3);
     break_details(&env, "sequence = 1");
-    let next = || env.jobboard(&["claim", "--next", "--json"]).run();
+    let next = || env.run("claim --next --json");
     assert_eq!(next().json()["name"], "job-1");
     assert_eq!(next().json()["name"], "job-2");
-    let listed = env.jobboard(&["list", "--json"]).run().json();
+    let listed = env.json("list --json");
     assert_eq!(listed[0]["state"], "MALFORMED");
 }
 
@@ -28,7 +28,7 @@ fn many_unreadable_records_hide_no_job() {
     let env = Env::new();
     env.post_many(40);
     break_details(&env, "sequence < 40");
-    let next = env.jobboard(&["claim", "--next", "--json"]).run();
+    let next = env.run("claim --next --json");
     assert_eq!(next.json()["name"], "job-39");
 }
 
@@ -37,8 +37,8 @@ fn only_unreadable_records_leave_no_job_to_claim() {
     let env = Env::new();
     env.post("resize");
     break_details(&env, "true");
-    env.jobboard(&["claim", "--next"]).run().failed(6);
-    let any = env.jobboard(&["wait", "--any", "--timeout", "50ms"]).run();
+    env.fails(6, "claim --next");
+    let any = env.run("wait --any --timeout 50ms");
     any.failed(124);
 }
 
@@ -48,7 +48,7 @@ fn unreadable_record_is_malformed_in_every_format() {
     env.post("resize");
     break_details(&env, "true");
     for format in ["table", "tsv", "json"] {
-        let run = env.jobboard(&["list", "-o", format]).run();
+        let run = env.run(format!("list -o {format}"));
         assert!(run.succeeded().contains("MALFORMED"), "{run}");
     }
 }
@@ -59,17 +59,17 @@ fn claimed_unreadable_record_shows_its_owner_and_can_be_forced() {
     env.post("resize");
     env.claim("@1", "ada");
     break_details(&env, "true");
-    let owner = env.jobboard(&["owner", "@1"]).run();
+    let owner = env.run("owner @1");
     assert_eq!(owner.succeeded(), "ada\n");
-    let freed = env.jobboard(&["abandon", "@1", "--force", "--yes"]).run();
+    let freed = env.run("abandon @1 --force --yes");
     freed.succeeded();
-    // Nobody has it any more, and that is not what is the matter with it.
+    // After the release, the unreadable record has no owner.
     for call in [&["owner", "@1"][..], &["abandon", "@1", "--force", "--yes"]] {
         let run = env.jobboard(call).run();
         assert!(run.failed(4).contains("is unreadable: "), "{run}");
         assert!(run.stderr.contains("`jobboard trash --force key:"), "{run}");
     }
-    let trashed = env.jobboard(&["trash", "@1", "--force", "--yes"]).run();
+    let trashed = env.run("trash @1 --force --yes");
     trashed.succeeded();
 }
 
@@ -80,11 +80,9 @@ fn unreadable_details_are_masked_completely() {
     let secret = "PRAGMA ignore_check_constraints = on;
                   UPDATE job SET details = '{\"password\": \"hunter2\"'";
     env.database().execute_batch(secret).unwrap();
-    let shown = env.jobboard(&["show", "@1", "-o", "table"]).run();
+    let shown = env.run("show @1 -o table");
     assert!(!shown.succeeded().contains("hunter2"), "{shown}");
-    let revealed = env
-        .jobboard(&["show", "@1", "-o", "table", "--reveal"])
-        .run();
+    let revealed = env.run("show @1 -o table --reveal");
     assert!(revealed.succeeded().contains("hunter2"), "{revealed}");
 }
 
@@ -93,8 +91,7 @@ fn result_for_an_unreadable_record_names_its_key() {
     let env = Env::new();
     let uuid = env.post("resize");
     break_details(&env, "true");
-    let trash = ["trash", "@1", "--force", "--yes"];
-    let told = env.jobboard(&trash).run().succeeded().to_owned();
+    let told = env.ok("trash @1 --force --yes");
     assert_eq!(told, format!("\tkey:{uuid}\ttrashed\n"));
 }
 
@@ -103,7 +100,7 @@ fn piped_listing_includes_unreadable_records() {
     let env = Env::new();
     let uuids = env.post_many(2);
     break_details(&env, "sequence = 1");
-    let listed = env.jobboard(&["list", "-o", "uuid"]).run();
+    let listed = env.run("list -o uuid");
     let references: Vec<_> = listed.succeeded().lines().collect();
     assert_eq!(references, [&format!("key:{}", uuids[0]), &uuids[1]]);
     let trash = ["trash", "-", "--force", "--yes", "-o", "uuid"];
@@ -119,7 +116,7 @@ fn listed_unreadable_record_is_a_bad_line_of_a_bulk_post() {
     let env = Env::new();
     env.post_many(3);
     break_details(&env, "sequence = 2");
-    let listed = env.jobboard(&["list", "-o", "jsonl"]).run();
+    let listed = env.run("list -o jsonl");
     let post = ["post", "--from", "-", "--board", "sqlite:other.db"];
     let run = env.jobboard(&post).stdin(listed.succeeded()).run();
     assert_eq!((run.code, run.stdout.lines().count()), (7, 2), "{run}");

@@ -4,14 +4,14 @@ use crate::support::env::Env;
 
 #[test]
 fn man_prints_the_page() {
-    let run = Env::new().jobboard(&["man"]).run();
+    let run = Env::new().run("man");
     assert!(run.succeeded().contains(".TH jobboard 1"), "{run}");
 }
 
 #[test]
 fn man_writes_pages_to_a_directory() {
     let env = Env::new();
-    let run = env.jobboard(&["man", "share/man"]).run();
+    let run = env.run("man share/man");
     assert_eq!(run.succeeded(), "share/man\n");
     let read = |page: &str| {
         let path = env.file("share/man").join(page);
@@ -57,11 +57,11 @@ fn man_writes_pages_to_a_directory() {
     }
 }
 
-/// Where there is no `man` nobody reads the pages.
+/// `man` checks the pages, if it exists.
 #[test]
 fn pages_are_well_formed() {
     let env = Env::new();
-    env.jobboard(&["man", "pages"]).run().succeeded();
+    env.ok("man pages");
     for page in std::fs::read_dir(env.file("pages")).unwrap() {
         let mut man = std::process::Command::new("man");
         man.args(["--warnings", "--local-file", "--encoding=utf8"])
@@ -82,7 +82,7 @@ fn pages_are_well_formed() {
 fn uncreatable_directory_is_named() {
     let env = Env::new();
     std::fs::write(env.file("file"), "").unwrap();
-    let run = env.jobboard(&["man", "file/man1"]).run();
+    let run = env.run("man file/man1");
     assert!(run.failed(1).contains("file/man1"), "{run}");
 }
 

@@ -21,12 +21,12 @@ fn metrics(env: &Env, words: &[&str]) -> Outcome {
     env.jobboard(&[&["metrics"], words].concat()).run()
 }
 
-/// Returns the value of a figure, given with its labels but that of the board.
+/// Returns the value of a number, given with its labels except that of the board.
 fn figure(text: &str, name: &str) -> Option<f64> {
     figure_of(text, name, &[])
 }
 
-/// Returns the value of a figure, given with its labels but that of the board and these.
+/// Returns the value of a number, given with its labels except that of the board and these.
 pub(crate) fn figure_of(text: &str, name: &str, but: &[&str]) -> Option<f64> {
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.find_map(|line| {
@@ -48,7 +48,7 @@ pub(crate) fn figure_of(text: &str, name: &str, but: &[&str]) -> Option<f64> {
     })
 }
 
-/// Has those judge the form who made it.
+/// Checks the format with Prometheus' own tool.
 pub(crate) fn judged(text: &str) {
     if !needs::has("promtool") {
         return;
@@ -74,7 +74,7 @@ fn metrics_equal_status(stage: &Stage) {
     let told = metrics(env, &[]);
     let text = told.succeeded();
     judged(text);
-    let status = env.jobboard(&["status", "--json"]).run().json();
+    let status = env.json("status --json");
     for (name, key, count) in [
         ("jobboard_jobs{state=\"unclaimed\"}", "unclaimed", 6),
         ("jobboard_jobs{state=\"claimed\"}", "claimed", 4),
@@ -103,12 +103,12 @@ fn metrics_equal_status(stage: &Stage) {
     }
     let unreadable = figure(text, "jobboard_jobs{state=\"malformed\"}");
     assert_eq!(unreadable, Some(0.0), "{told}");
-    // Of the six that nobody has one waits, and one retry limit reached.
+    // Of six unclaimed jobs, one is delayed and one is exhausted.
     assert_eq!(figure(text, "jobboard_jobs_claimable"), Some(4.0));
     assert_eq!(figure(text, "jobboard_up"), Some(1.0));
     let oldest = figure(text, "jobboard_oldest_unclaimed_seconds").unwrap();
     assert!((0.0..3600.0).contains(&oldest), "{told}");
-    env.jobboard(&["pause", "job-1?"]).run().succeeded();
+    env.ok("pause job-1?");
     let told = metrics(env, &[]);
     let text = told.succeeded();
     assert_eq!(figure(text, "jobboard_jobs_paused"), Some(2.0), "{told}");
@@ -129,7 +129,7 @@ fn most_frequent_names_are_listed_and_the_sum_is_complete() {
         let name = match number % 3 {
             0 => "often".to_owned(),
             1 => hostile.to_owned(),
-            // They differ where they are cut off.
+            // They differ after the limit of a label.
             _ => format!("{}{number}{0}", "n".repeat(300)),
         };
         lines += &format!("{}\n", serde_json::json!({ "name": name }));
@@ -180,10 +180,10 @@ fn textfile_is_complete_and_world_readable() {
     let mut beside = fs::read_dir(env.root().join("work")).unwrap();
     assert!(
         beside.all(|entry| is_file(entry.unwrap())),
-        "what is half written stays"
+        "a partial file stays"
     );
     metrics(&env, &["--textfile", "board.txt"]).failed(2);
-    // In the place of a link there is a file, and what it led to is as it was.
+    // The link is replaced with a file, and its target is unchanged.
     let other = env.file("other");
     fs::write(&other, "other").unwrap();
     fs::remove_file(&file).unwrap();
@@ -227,7 +227,7 @@ fn alerts_name_working_commands() {
     for command in commands {
         let words: Vec<_> = command.split(' ').collect();
         let run = env.jobboard(&words).run();
-        // It may have found something.
+        // A command may report a finding.
         assert!(matches!(run.code, 0 | 4 | 7), "{command}: {run}");
         count += 1;
     }

@@ -1,4 +1,4 @@
-//! A bad night on each kind of board: seen by one command, repaired by the next, and gone in the third.
+//! Many problems on each kind of board: one command shows them, the next repairs them, and the third finds none.
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
@@ -16,7 +16,6 @@ use crate::{
 
 on_every_board!(many_problems_take_three_commands);
 
-/// The problems that are planted.
 const PLANTED: [&str; 9] = [
     "owner-dead",
     "unreadable-record",
@@ -33,7 +32,6 @@ fn run(env: &Env, words: &[&str]) -> String {
     env.jobboard(words).run().succeeded().to_owned()
 }
 
-/// Writes a handler.
 fn handler(env: &Env, name: &str, script: &str, mode: u32) {
     let path = env.file("handlers").join(name);
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -78,7 +76,7 @@ fn plant(stage: &Stage) {
     ruin_a_record(stage);
 }
 
-/// Leaves claims of conductors that were killed, and of a service without an expiry; one job is out of retries.
+/// Leaves claims of killed conductors and an unlimited claim of a service; one job is exhausted.
 fn plant_claims(stage: &Stage) {
     let env = &stage.env;
     for number in 0..5 {
@@ -96,7 +94,7 @@ fn plant_claims(stage: &Stage) {
         stage.logged(number + 1);
         conductor.kill();
     }
-    let spent = env.jobboard(&["post", "spent"]).run().posted();
+    let spent = env.run("post spent").posted();
     for _ in 0..5 {
         let claim = [
             "claim",
@@ -118,7 +116,7 @@ fn plant_claims(stage: &Stage) {
     }
 }
 
-/// Leaves jobs that no conductor takes, and a pause.
+/// Leaves jobs that no conductor accepts, and a pause.
 fn plant_unclaimed(stage: &Stage) {
     let env = &stage.env;
     handler(env, "cleanup", "true", 0o777);
@@ -134,7 +132,7 @@ fn plant_unclaimed(stage: &Stage) {
     );
 }
 
-/// Has a Python service claim a job without an expiry, where one has such claims.
+/// Lets a Python service claim a job without an expiry, where such claims exist.
 fn claim_by_python(stage: &Stage, job: &str) {
     match stage.redis_server().and_then(Peer::on) {
         Some(mut peer) => {
@@ -158,9 +156,9 @@ pub(crate) fn ruin_a_record(stage: &Stage) {
     }
 }
 
-/// Returns the codes that a command finds.
+/// Returns the codes of the findings.
 fn codes(env: &Env) -> Vec<String> {
-    let told = env.jobboard(&["doctor", "--json"]).run();
+    let told = env.run("doctor --json");
     let told: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told}"));
     let problems = told["problems"].as_array().unwrap().iter();
     problems
@@ -168,7 +166,7 @@ fn codes(env: &Env) -> Vec<String> {
         .collect()
 }
 
-/// Requires of all views the same number of jobs for each problem.
+/// Requires the same number of jobs for each problem in all views.
 fn views_agree(env: &Env) {
     let json = |words: &[&str]| -> Value {
         let run = env.jobboard(&[words, &["--json"]].concat()).run();
@@ -200,7 +198,7 @@ fn views_agree(env: &Env) {
     for (code, count) in &doctor {
         let selected = run(env, &["list", "--problem", code, "--count"]);
         assert_eq!(selected.trim(), count.to_string(), "{code}");
-        // Both leave the trash out.
+        // Both omit the trash.
         if code == "failed" {
             continue;
         }
@@ -217,7 +215,7 @@ fn views_agree(env: &Env) {
             "{code}: {check}"
         );
     }
-    let dash = env.jobboard(&["dash", "--once"]).run();
+    let dash = env.run("dash --once");
     for (code, words) in [
         ("owner-dead", "owner dead"),
         ("unreadable-record", "unreadable"),
@@ -227,7 +225,6 @@ fn views_agree(env: &Env) {
     }
 }
 
-/// Returns the next of a fixed sequence of numbers below `most`.
 fn next(seed: &mut u64, most: usize) -> usize {
     *seed = seed
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -251,8 +248,8 @@ fn change_at_random(env: &Env, seed: &mut u64) {
         0 => env.claim(&job, &dead("night")),
         1 => env.claim(&job, "service"),
         2 => env.trash(&job),
-        3 => drop(env.jobboard(&["claim", &job, "--expiry", "9s"]).run()),
-        // Without a retry limit of its own, the job is delayed; with one, it may be trashed.
+        3 => drop(env.run(format!("claim {job} --expiry 9s"))),
+        // Without its own retry limit, the job is delayed; with one, it may be trashed.
         4 | 5 => drop(env.jobboard(&[&fail[..], &["--", "false"]].concat()).run()),
         6 => {
             let ruin = "PRAGMA ignore_check_constraints = on;
@@ -282,12 +279,10 @@ fn views_agree_on_random_boards() {
 
 fn many_problems_take_three_commands(stage: &Stage) {
     let env = &stage.env;
-    let Some(screen) = Pane::open(env, &[]) else {
-        return;
-    };
+    need!(screen = Pane::open(env, &[]));
     plant(stage);
     let night = stage.start(&["--handlers", "handlers", "--name", "night", "-j", "9"]);
-    // It has looked at all jobs, and the commands of the dead have ended.
+    // It has read all jobs, and the commands of dead conductors have ended.
     wait_until("it skips jobs", || night.stderr().contains("skipped"));
     let doctor = ["doctor", "--skip", "server", "--color", "never"];
     let shown = env.jobboard(&doctor).at_terminal(100).run();
@@ -305,7 +300,7 @@ fn many_problems_take_three_commands(stage: &Stage) {
     );
     assert!(shown.stdout.contains("exit 3: disk full"), "{shown}");
     views_agree(env);
-    // What no command of jobboard can repair.
+    // Problems that no command repairs.
     for name in ["cleanup", "migrate", "flow-0", "flow-1", "flow-2"] {
         handler(env, name, "true", 0o755);
     }

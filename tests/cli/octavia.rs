@@ -1,4 +1,4 @@
-//! Boards of Octavia: found by its configuration, with the names that its operators use.
+//! Boards of Octavia: found by its configuration, with the names of its operators.
 
 mod live;
 
@@ -16,7 +16,7 @@ const AMPHORA: &str = "f27c9e10-8b5a-4d3e-a6c1-0d9f8e7b6a52";
 const FLOW: &str = "31211ba6-5368-40d3-aaab-065d316bae66";
 const PASSWORD: &str = "pa$s, 'word'";
 
-/// A machine on which Octavia is configured, and the server of its board.
+/// A machine with Octavia's configuration, and the server of its board.
 struct Octavia {
     env: Env,
     board: String,
@@ -45,19 +45,17 @@ impl Octavia {
         })
     }
 
-    /// Prepares a run about the board.
     fn run(&self, arguments: &[&str]) -> Invocation {
         let run = self.env.jobboard(arguments);
         run.env("JOBBOARD_URL", &self.board)
     }
 
-    /// Posts the job that creates the load balancer.
     fn post_create(&self) -> String {
         let store = json!({"loadbalancer_id": BALANCER});
         self.post("get_create_load_balancer_flow", &store)
     }
 
-    /// Posts a job as Octavia does, about what its store says.
+    /// Posts a job as Octavia does, about the resource in its store.
     fn post(&self, factory: &str, store: &Value) -> String {
         let name = format!("{factory}-{FLOW}");
         let details = json!({ "store": store }).to_string();
@@ -69,9 +67,7 @@ impl Octavia {
 
 #[test]
 fn jobs_are_listed_by_flow_and_target_and_found_by_resource() {
-    let Some(octavia) = Octavia::new() else {
-        return;
-    };
+    need!(octavia = Octavia::new());
     let create = octavia.post_create();
     let failover = octavia.post(
         "get_failover_LB_flow",
@@ -132,10 +128,8 @@ fn jobs_are_listed_by_flow_and_target_and_found_by_resource() {
 
 #[test]
 fn events_of_a_load_balancer_are_streamed() {
-    let Some(octavia) = Octavia::new() else {
-        return;
-    };
-    // What happens before it listens, it tells as well.
+    need!(octavia = Octavia::new());
+    // Events before the start are included.
     let arguments = [
         "watch", "--lb", "5f3a", "--since", "1h", "--count", "2", "--json",
     ];
@@ -165,9 +159,7 @@ fn events_of_a_load_balancer_are_streamed() {
 
 #[test]
 fn octavia_board_is_protected_and_needs_an_expiry() {
-    let Some(octavia) = Octavia::new() else {
-        return;
-    };
+    need!(octavia = Octavia::new());
     let job = octavia.post_create();
     octavia
         .run(&["claim", &job, "--expiry", "61m"])
@@ -185,7 +177,7 @@ fn octavia_board_is_protected_and_needs_an_expiry() {
     ] {
         octavia.run(words).run().failed(8);
     }
-    // Its own codes are those of the command.
+    // The command keeps its own exit codes.
     let refused = octavia.run(&["claim", &job, "--", "true"]).run();
     assert!(
         refused.failed(125).contains("its jobs are flows"),
@@ -213,9 +205,7 @@ fn octavia_board_is_protected_and_needs_an_expiry() {
 
 #[test]
 fn oldest_job_that_blocks_new_flows_is_reported() {
-    let Some(octavia) = Octavia::new() else {
-        return;
-    };
+    need!(octavia = Octavia::new());
     let told = |words: &[&str]| octavia.run(words).run();
     octavia.post_create();
     let codes = |run: &Outcome| {
@@ -229,7 +219,7 @@ fn oldest_job_that_blocks_new_flows_is_reported() {
     let doctor = ["doctor", "--only", "blocks-posters", "--json"];
     assert!(codes(&told(&doctor)).is_empty());
     assert_ne!(told(&["check"]).code, 2);
-    // The line of a dump, with a time of its own.
+    // A dump record with an old time.
     let old = json!({
         "uuid": AMPHORA, "name": format!("get_delete_amphora_flow-{FLOW}"), "created_on": "2020-01-01T00:00:00Z",
         "details": {"store": {}},
@@ -269,9 +259,7 @@ fn oldest_job_that_blocks_new_flows_is_reported() {
 
 #[test]
 fn resolved_configuration_is_shown_without_secrets() {
-    let Some(octavia) = Octavia::new() else {
-        return;
-    };
+    need!(octavia = Octavia::new());
     let shown = octavia.run(&["config"]).run();
     let text = shown.succeeded();
     for row in [
@@ -290,10 +278,7 @@ fn resolved_configuration_is_shown_without_secrets() {
         !text.contains("hunter2") && !text.contains("pa$s"),
         "{text}"
     );
-    let missing = octavia
-        .env
-        .jobboard(&["list", "--board", "octavia:/nowhere/o.conf"])
-        .run();
+    let missing = octavia.env.run("list --board octavia:/nowhere/o.conf");
     assert!(
         missing
             .failed(2)
@@ -304,36 +289,22 @@ fn resolved_configuration_is_shown_without_secrets() {
 
 #[test]
 fn configured_board_can_be_octavia() {
-    let Some(octavia) = Octavia::new() else {
-        return;
-    };
+    need!(octavia = Octavia::new());
     let job = octavia.post_create();
     octavia
         .env
         .configure(&format!("[board.prod]\nurl = \"{}\"\n", octavia.board));
-    let listed = octavia
-        .env
-        .jobboard(&["list", "--board", "prod", "-o", "uuid"])
-        .run();
+    let listed = octavia.env.run("list --board prod -o uuid");
     assert_eq!(listed.succeeded().trim_end(), job);
-    let all = [
-        "trash",
-        "--state",
-        "unclaimed",
-        "--force",
-        "--board",
-        "prod",
-        "--yes",
-    ];
-    let refused = octavia.env.jobboard(&all).run();
+    let refused = octavia
+        .env
+        .run("trash --state unclaimed --force --board prod --yes");
     assert!(refused.failed(8).contains("--confirm prod"), "{refused}");
 }
 
 #[test]
 fn octavia_board_on_zookeeper_is_found() {
-    let Some(server) = ZooKeeper::start() else {
-        return;
-    };
+    need!(server = ZooKeeper::start());
     let set = format!(
         "jobboard_backend_driver = zookeeper_taskflow_driver\njobboard_backend_port = {}",
         server.port()
@@ -344,9 +315,7 @@ fn octavia_board_on_zookeeper_is_found() {
 
 #[test]
 fn octavia_board_behind_sentinels_is_found() {
-    let Some(master) = Server::start() else {
-        return;
-    };
+    need!(master = Server::start());
     let sentinel = Server::start_sentinel(&master).unwrap();
     let set = format!(
         "jobboard_redis_sentinel = mymaster\njobboard_backend_port = {}",
@@ -355,7 +324,7 @@ fn octavia_board_behind_sentinels_is_found() {
     is_found(&set, &master.url("/0?namespace=octavia_test"));
 }
 
-/// What these settings describe is the board that is there.
+/// Requires that these settings lead to the existing board.
 fn is_found(set: &str, url: &str) {
     let env = Env::new();
     let text = format!(

@@ -1,8 +1,8 @@
-//! What all commands share: where output goes, in which form, and for how long.
+//! Shared behaviour of all commands: the place, form and end of output.
 
 use crate::support::env::{Env, Invocation, Outcome};
 
-/// A call of each command, which prints something on the stocked board; and what it reads.
+/// A call of each command that prints something on the stocked board, and its input.
 const CALLS: [(&[&str], &str); 32] = [
     (&["post", "resize"], ""),
     (&["post", "resize", "--dry-run"], ""),
@@ -44,11 +44,11 @@ const CALLS: [(&[&str], &str); 32] = [
     (&["selftest", "--read-only"], ""),
 ];
 
-/// A free job, one that is ours, one in the trash, and a conductor.
+/// An unclaimed job, one of ours, a trashed one, and a conductor.
 fn stocked() -> Env {
     let env = Env::new();
     env.post_many(3);
-    env.jobboard(&["claim", "@2"]).run().succeeded();
+    env.ok("claim @2");
     env.trash("@3");
     let conductor = "INSERT INTO conductor (name, host, pid, since, owner, token, alive_boot)
         VALUES ('c1', 'h1', 42, 0, CAST('c1' AS BLOB), 't', 9000000000000)";
@@ -56,10 +56,11 @@ fn stocked() -> Env {
     env
 }
 
-/// Prepares each call on a board of its own.
+/// Prepares each call on its own board.
 fn each_call(options: &[&str], mut check: impl FnMut(&[&str], Invocation)) {
+    let stocked = stocked();
     for (call, input) in CALLS {
-        let env = stocked();
+        let env = stocked.copy();
         let words = [call, options].concat();
         check(call, env.jobboard(&words).stdin(input));
     }
@@ -125,7 +126,7 @@ fn closed_pipe_ends_a_long_listing_quietly() {
         &["list", "--sort", "name"],
         &["list", "--sort", "none"],
     ] {
-        // The code of the listing itself, not of the pipe.
+        // The exit code of the listing itself, not of the pipe.
         let script = "{ \"$@\"; echo $? >&2; } | head -n 1";
         let run = env.jobboard(call).in_shell(script).run();
         assert_eq!(run.succeeded().lines().count(), 1, "{call:?}");
@@ -167,20 +168,16 @@ fn unwritable_output_of_a_change_is_repeated_in_the_error() {
 
 #[test]
 fn pipe_has_colour_only_on_request() {
-    for (call, input) in CALLS {
-        for format in ["table", "tsv"] {
-            let env = stocked();
-            let words = [call, &["-o", format]].concat();
-            let run = env.jobboard(&words).stdin(input).run();
+    for format in ["table", "tsv"] {
+        each_call(&["-o", format], |_, run| {
+            let run = run.run();
             assert!(!run.succeeded().contains('\u{1b}'), "{run}");
             assert!(!run.stderr.contains('\u{1b}'), "{run}");
-        }
+        });
     }
     let env = stocked();
     let coloured = |format: &str| {
-        let run = env
-            .jobboard(&["list", "--color", "always", "-o", format])
-            .run();
+        let run = env.run(format!("list --color always -o {format}"));
         run.succeeded().contains('\u{1b}')
     };
     assert!(coloured("table"));
@@ -242,8 +239,9 @@ fn quiet_success_leaves_stderr_empty() {
 
 #[test]
 fn results_of_verbs_have_three_fields_in_a_pipe() {
+    let stocked = stocked();
     for (call, input) in &CALLS[7..13] {
-        let env = stocked();
+        let env = stocked.copy();
         let run = env.jobboard(call).stdin(*input).run();
         let fields: Vec<_> = run.succeeded().trim_end_matches('\n').split('\t').collect();
         assert_eq!(fields.len(), 3, "{run}");
@@ -262,7 +260,7 @@ fn new_default_board_is_named_once_on_a_terminal() {
     assert!(names_the_board(env.jobboard(&post)));
     assert!(!names_the_board(env.jobboard(&post)));
     assert!(names_the_board(env.jobboard(&["list", "-v"])));
-    assert_eq!(env.jobboard(&["list"]).run().stderr, "");
+    assert_eq!(env.run("list").stderr, "");
     for option in ["-q", "--json"] {
         let env = Env::new();
         assert!(!names_the_board(
@@ -285,22 +283,19 @@ fn quiet_claim_without_a_claimable_job_prints_nothing() {
     assert_ne!(env.jobboard(&words).run().failed(6), "");
 }
 
-/// Jobs whose columns all want to be wide.
+/// Jobs with wide columns.
 fn wide() -> Env {
     let env = Env::new();
     let name = "a name that is as long as people make them, héllo ☃ 日本語";
-    let posted = env
-        .jobboard(&["post", name, "--priority", "very_high"])
-        .run();
+    let posted = env.run(format!("post '{name}' --priority very_high"));
     posted.succeeded();
     env.post("resize");
     let who = "somebody@a-long-host-name.in.some.domain.example.com";
-    let claim = ["claim", "@1", "--expiry", "2d", "--who", who];
-    env.jobboard(&claim).run().succeeded();
+    env.ok(format!("claim @1 --expiry 2d --who {who}"));
     env
 }
 
-/// Returns the widths of the lines of a table, on a terminal that is so wide.
+/// Returns the line widths of a table on a terminal of this width.
 fn widths(columns: u16) -> Vec<usize> {
     let list = ["list", "-q", "--color", "never"];
     let run = wide().jobboard(&list).at_terminal(columns).run();
@@ -335,7 +330,7 @@ fn wide_terminal_truncates_nothing() {
 fn escaped_fields_are_reversible() {
     let env = Env::new();
     env.post("a\\tb");
-    let line = env.jobboard(&["list"]).run();
+    let line = env.run("list");
     assert_eq!(line.succeeded().split('\t').nth(1), Some("a\\\\tb"));
 }
 

@@ -9,10 +9,10 @@ fn owner_prints_only_the_name() {
     let env = Env::new();
     let uuid = env.post("resize");
     env.claim("@1", "ada");
-    let run = env.jobboard(&["owner", "@1"]).run();
+    let run = env.run("owner @1");
     assert_eq!(run.succeeded(), "ada\n");
     assert_eq!(
-        env.jobboard(&["owner", "@1", "--json"]).run().json(),
+        env.json("owner @1 --json"),
         json!({"uuid": uuid, "name": "resize", "owner": "ada"})
     );
 }
@@ -21,7 +21,7 @@ fn owner_prints_only_the_name() {
 fn unclaimed_job_has_no_owner() {
     let env = Env::new();
     env.post("resize");
-    let run = env.jobboard(&["owner", "@1"]).run();
+    let run = env.run("owner @1");
     run.failed(6);
     insta::assert_snapshot!(run, @"
     exit code 6
@@ -35,7 +35,7 @@ fn unclaimed_job_has_no_owner() {
 #[test]
 fn missing_job_has_no_owner() {
     let env = Env::new();
-    let run = env.jobboard(&["owner", "@1", "--json"]).run();
+    let run = env.run("owner @1 --json");
     run.failed(3);
     assert_eq!(run.error()["kind"], "not-found");
 }
@@ -46,7 +46,7 @@ fn several_owners_are_printed_with_their_jobs() {
     let jobs = env.post_many(3);
     env.claim("@1", "ada");
     env.claim("@2", "bob");
-    let run = env.jobboard(&["owner", "@1", "@2"]).run();
+    let run = env.run("owner @1 @2");
     let expected = format!("{}\tada\n{}\tbob\n", jobs[0], jobs[1]);
     assert_eq!(run.succeeded(), expected);
     let run = env

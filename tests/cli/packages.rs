@@ -1,6 +1,6 @@
-//! What is packed for users: made twice, installed, used, upgraded and removed in roots of their own.
+//! The packages: built twice, installed, used, upgraded and removed in separate roots.
 //!
-//! `JOBBOARD_DIST=dist cargo test --test cli packages -- --include-ignored` tries what `scripts/package` has made;
+//! `JOBBOARD_DIST=dist cargo test --test cli packages -- --include-ignored` tests the output of `scripts/package`;
 //! otherwise the program under test is packed.
 
 use std::{
@@ -21,7 +21,7 @@ use crate::support::{
     servers::{Authority, Server},
 };
 
-/// Runs a program to its good end, and returns what it wrote.
+/// Runs a program that must succeed, and returns its output.
 fn done(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let [out, err] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
@@ -51,7 +51,7 @@ fn pack(revision: &str) -> TempDir {
     folder
 }
 
-/// Returns the folder of packages that most tests are about.
+/// Returns the packages of most tests.
 fn packed() -> PathBuf {
     static PACKED: OnceLock<TempDir> = OnceLock::new();
     match env::var_os("JOBBOARD_DIST") {
@@ -60,13 +60,13 @@ fn packed() -> PathBuf {
     }
 }
 
-/// Returns the folder of the packages that come after those.
+/// Returns the packages of the next version.
 fn upgrade() -> &'static Path {
     static PACKED: OnceLock<TempDir> = OnceLock::new();
     PACKED.get_or_init(|| pack("2")).path()
 }
 
-/// Returns the one file in a folder whose name ends like this.
+/// Returns the one file in a directory with this suffix.
 fn file(folder: &Path, end: &str) -> PathBuf {
     let files = fs::read_dir(folder).unwrap();
     let paths = files.map(|file| file.unwrap().path());
@@ -74,7 +74,7 @@ fn file(folder: &Path, end: &str) -> PathBuf {
     found.next().unwrap()
 }
 
-/// A root of a file system in which nothing is but what a program cannot do without.
+/// A root file system with only the necessary files.
 struct Root(TempDir);
 
 impl Root {
@@ -86,7 +86,7 @@ impl Root {
         Self(root)
     }
 
-    /// Puts the libraries of the system there that the program asks for.
+    /// Copies the system libraries of the program.
     fn add_libraries(&self) {
         let needed = done(Command::new("ldd").arg(env!("CARGO_BIN_EXE_jobboard")));
         let paths = needed.split_whitespace().filter(|it| it.starts_with('/'));
@@ -97,7 +97,7 @@ impl Root {
         }
     }
 
-    /// Prepares a run of a program that sees nothing but this root.
+    /// Prepares a run of a program in this root.
     fn run(&self, words: &[&str]) -> Command {
         let chroot = env::split_paths("/usr/sbin:/usr/bin:/sbin");
         let chroot = chroot.map(|it| it.join("chroot"));
@@ -107,7 +107,7 @@ impl Root {
         command
     }
 
-    /// Returns all files below a folder but those of package managers.
+    /// Returns all files except those of package managers.
     fn files(&self) -> BTreeSet<PathBuf> {
         let listed = Command::new("find")
             .arg(self.0.path())
@@ -118,7 +118,7 @@ impl Root {
     }
 }
 
-/// Uses a program that was installed as its user would, and returns what it says which version it is.
+/// Uses an installed program like a user, and returns its version.
 fn use_it(root: &Root, program: &str) -> String {
     let version = done(&mut root.run(&[program, "--version"]));
     let job = done(&mut root.run(&[program, "post", "backup"]));
@@ -127,7 +127,7 @@ fn use_it(root: &Root, program: &str) -> String {
     version
 }
 
-/// Installs, uses, upgrades, uses and removes: nothing stays but the board.
+/// Installs, uses, upgrades, uses and removes: only the board remains.
 fn comes_and_goes(root: &Root, manager: impl Fn(&[&str])) {
     root.add_libraries();
     let before = root.files();
@@ -192,7 +192,7 @@ fn debian_package_installs_and_uninstalls() {
             ["install", deb, _] => &["--install", deb],
             _ => &["--purge", "jobboard"],
         };
-        // The libraries are there, and no package says so.
+        // The libraries exist outside the package database.
         let root = format!("--root={}", root.0.path().display());
         done(
             Command::new("dpkg")
@@ -242,13 +242,11 @@ fn bill_of_materials_lists_the_dependencies() {
     }
 }
 
-/// In an empty root there is nothing but the program, a certificate, and where names are asked for.
+/// The root contains only the program, a certificate, and the name server's address.
 #[test]
 #[ignore = "takes what scripts/package has built: JOBBOARD_DIST"]
 fn static_program_needs_no_library() {
-    let Some(authority) = Authority::new() else {
-        return;
-    };
+    need!(authority = Authority::new());
     let identity = authority.issue("DNS:board.test,DNS:board.hosts", 1);
     let server = Server::start_tls(&identity, &authority).unwrap();
     let root = Root::new();
@@ -289,7 +287,7 @@ fn static_program_needs_no_library() {
     assert!(!is_told, "the program knows where it was built");
 }
 
-/// Tells everybody who asks for an address of IPv4 that it is this machine.
+/// Resolves every IPv4 name to this machine.
 fn answer_names(socket: &UdpSocket) {
     let mut asked = [0; 512];
     while let Ok((length, who)) = socket.recv_from(&mut asked) {

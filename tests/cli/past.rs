@@ -1,4 +1,4 @@
-//! What a board remembers of the jobs that left it, as each command tells it.
+//! The history of a board, as shown by each command.
 
 mod corrupt;
 mod watch;
@@ -26,12 +26,11 @@ on_every_board!(
     unrecorded_ends_of_peers_are_mentioned,
 );
 
-/// Runs a command on the stage's board.
 fn run(stage: &Stage, words: &[&str]) -> Outcome {
     stage.env.jobboard(words).run()
 }
 
-/// Returns the past, the latest end first.
+/// Returns the history, latest end first.
 fn past(stage: &Stage, words: &[&str]) -> Vec<Value> {
     let list = [&["list", "--history", "--json"], words].concat();
     let listed = run(stage, &list).json();
@@ -59,7 +58,7 @@ fn each_end_looks_the_same_everywhere(stage: &Stage) {
         "of no use",
     ];
     run(stage, &trash).succeeded();
-    run(stage, &["purge", "--yes", &purged]).succeeded();
+    stage.env.ok(format!("purge --yes {purged}"));
     let listed = past(stage, &[]);
     let ends = [
         ("purged", &purged),
@@ -74,12 +73,12 @@ fn each_end_looks_the_same_everywhere(stage: &Stage) {
             (&json!(uuid), &json!("COMPLETE"))
         );
         assert!(listed["ended_on"].is_string(), "{listed}");
-        // By itself it is told as it is listed.
+        // `show` prints the same.
         assert_eq!(&stage.env.show(uuid), listed);
-        let told = run(stage, &["show", uuid, "-o", "table"]);
+        let told = stage.env.run(format!("show {uuid} -o table"));
         let told = told.succeeded();
         assert!(told.contains(&format!("outcome       {outcome}")), "{told}");
-        let waited = run(stage, &["wait", uuid]);
+        let waited = stage.env.run(format!("wait {uuid}"));
         assert_eq!(waited.code, if outcome == "consumed" { 0 } else { 9 });
     }
     assert_eq!(listed[0]["reason"], "of no use");
@@ -91,7 +90,7 @@ fn each_end_looks_the_same_everywhere(stage: &Stage) {
         assert!(listed["took"].as_f64() >= Some(0.0), "{listed}");
         assert_eq!(listed["attempts"], 1);
     }
-    let rows = run(stage, &["list", "--history"]);
+    let rows = stage.env.run("list --history");
     let columns: Vec<_> = rows
         .succeeded()
         .lines()
@@ -139,11 +138,11 @@ fn earlier_action_is_not_taken_for_the_cause_of_the_end(stage: &Stage) {
     ];
     run(stage, &[&free[..], &["--who", "olga"]].concat()).succeeded();
     stage.env.claim(&job, "ben");
-    run(stage, &["consume", &job, "--who", "ben"]).succeeded();
-    let listed = run(stage, &["list", "--history", "-o", "table"]);
+    stage.env.ok(format!("consume {job} --who ben"));
+    let listed = stage.env.run("list --history -o table");
     let listed = listed.succeeded();
     assert!(listed.contains("abandoned: ada is ill"), "{listed}");
-    let shown = run(stage, &["show", &job, "-o", "table"]);
+    let shown = stage.env.run(format!("show {job} -o table"));
     let shown = shown.succeeded();
     assert!(shown.contains("olga, abandoned "), "{shown}");
     let freed = [
@@ -162,7 +161,7 @@ fn earlier_action_is_not_taken_for_the_cause_of_the_end(stage: &Stage) {
         by,
         [(&abandoned, &json!("olga")), (&consumed, &Value::Null)]
     );
-    let wrong = run(stage, &["list", "--history", "--filter", "outcome=bogus"]);
+    let wrong = stage.env.run("list --history --filter outcome=bogus");
     assert!(wrong.failed(2).contains("consumed, failed, purged"));
 }
 
@@ -189,7 +188,7 @@ fn post_with_wait_reports_the_end(stage: &Stage) {
 fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
     let posting = stage.env.jobboard(&["post", "resize", "--wait"]).spawn();
     wait_until("it is posted", || !stage.env.names().is_empty());
-    run(stage, &["claim", "--next", "--who", "ada"]).succeeded();
+    stage.env.ok("claim --next --who ada");
     let failed = [
         "consume", "--state", "CLAIMED", "--failed", "--who", "ada", "--yes",
     ];
@@ -206,7 +205,7 @@ fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
         "{posted:?}"
     );
     let uuid = posted.stdout.trim();
-    let waited = run(stage, &["wait", uuid]);
+    let waited = stage.env.run(format!("wait {uuid}"));
     assert!(
         waited.code == 9 && waited.stderr.contains(why),
         "{waited:?}"
@@ -220,7 +219,7 @@ fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
     let other = stage.env.post("other");
     let force = ["consume", &other, "--failed", "--force", "--yes"];
     run(stage, &force).succeeded();
-    let waited = run(stage, &["wait", &other]);
+    let waited = stage.env.run(format!("wait {other}"));
     assert!(
         waited
             .stderr
@@ -234,7 +233,7 @@ fn final_failure_is_reported_the_same_by_every_runner(stage: &Stage) {
     run(stage, &[&["run", "one"], &fail[..]].concat()).failed(7);
     stage.env.post("two");
     run(stage, &[&["claim", "--next"], &fail[..]].concat()).failed(7);
-    run(stage, &["post", "three", "--", "sh", "-c", "exit 7"]).succeeded();
+    stage.env.ok("post three -- sh -c 'exit 7'");
     let conduct = [
         "conduct",
         "--drain",
@@ -260,7 +259,7 @@ fn missing_job_does_not_prevent_waiting_for_others(stage: &Stage) {
     let (job, trashed) = (stage.env.post("resize"), stage.env.post("trashed"));
     let waiting = stage.env.jobboard(&["wait", gone, "@99", &job]).spawn();
     stage.env.claim(&job, "ada");
-    run(stage, &["consume", &job, "--who", "ada"]).succeeded();
+    stage.env.ok(format!("consume {job} --who ada"));
     let waited = waiting.ended();
     assert_eq!(waited.code, 3, "{waited:?}");
     assert_eq!(waited.stdout, format!("{job}\tresize\tcomplete\n"));
@@ -273,8 +272,8 @@ fn missing_job_does_not_prevent_waiting_for_others(stage: &Stage) {
     }
     let has_peers = waited.stderr.contains("a Python service ended it");
     assert_eq!(has_peers, stage.is_network(), "{waited:?}");
-    run(stage, &["trash", "--force", "--yes", &trashed]).succeeded();
-    let waited = run(stage, &["wait", gone, &trashed]);
+    stage.env.ok(format!("trash --force --yes {trashed}"));
+    let waited = stage.env.run(format!("wait {gone} {trashed}"));
     assert_eq!(waited.code, 9, "{waited:?}");
     assert!(
         waited.stderr.contains("trashed ended in the trash"),
@@ -286,16 +285,14 @@ fn missing_job_does_not_prevent_waiting_for_others(stage: &Stage) {
 fn unrecorded_ends_of_peers_are_mentioned(stage: &Stage) {
     const UNSEEN: &str = "jobs that Python services end on this board are not in the history";
     let job = stage.env.post("resize");
-    run(stage, &["consume", "--force", "--yes", &job]).succeeded();
+    stage.env.ok(format!("consume --force --yes {job}"));
     let says = |told: Outcome| told.stderr.contains(UNSEEN);
-    assert_eq!(says(run(stage, &["show", "@99"])), stage.is_network());
-    // In a pipe it would be noise.
+    assert_eq!(says(stage.env.run("show @99")), stage.is_network());
+    // A pipe gets no such note.
     for words in [&["list", "--history"][..], &["show", &job]] {
         assert!(!says(run(stage, words)));
     }
-    let Some(pane) = Pane::open(&stage.env, &[]) else {
-        return;
-    };
+    need!(pane = Pane::open(&stage.env, &[]));
     pane.line(&format!("jobboard list --history; jobboard show {job}"));
     match stage.is_network() {
         true => pane.shows(&format!("(?s){UNSEEN}.*{UNSEEN}")),
@@ -331,12 +328,12 @@ fn conductors_write_history_that_filters_can_select(stage: &Stage) {
         ["bad"]
     );
     assert_eq!(names("ended>1h"), [""; 0]);
-    let count = run(stage, &["list", "--history", "--count"]);
+    let count = stage.env.run("list --history --count");
     assert_eq!(count.succeeded(), "2\n");
 }
 
 fn board_without_history_records_nothing(stage: &Stage) {
-    let config = run(stage, &["config", "--json"]).json();
+    let config = stage.env.json("config --json");
     let url = config
         .as_array()
         .unwrap()
@@ -352,11 +349,11 @@ fn board_without_history_records_nothing(stage: &Stage) {
     };
     let job = stage.env.post("resize");
     remember("history = 0");
-    run(stage, &["consume", "--force", "--yes", &job]).succeeded();
+    stage.env.ok(format!("consume --force --yes {job}"));
     remember("");
     assert_eq!(past(stage, &[]), [Value::Null; 0]);
-    run(stage, &["wait", &job]).failed(3);
-    let waited = run(stage, &["wait", &job, "--gone-ok", "--json"]).json();
+    stage.env.fails(3, format!("wait {job}"));
+    let waited = stage.env.json(format!("wait {job} --gone-ok --json"));
     assert_eq!(
         (&waited["uuid"], &waited["done"]),
         (&json!(job), &json!("complete"))

@@ -19,10 +19,10 @@ fn run(stage: &Stage, words: &[&str]) -> Outcome {
     stage.env.jobboard(words).run()
 }
 
-/// Waits until a conductor says for which reason it leaves jobs alone.
+/// Waits until a conductor reports this reason for skipping jobs.
 fn leaves_alone(stage: &Stage, reason: &str) {
-    wait_until("it is said why they are left alone", || {
-        let told = run(stage, &["conductors", "--json"]).json();
+    wait_until("the reason is reported", || {
+        let told = stage.env.json("conductors --json");
         let reasons = told[0]["skipped"].as_array().unwrap().clone();
         let mut reasons = reasons.iter().filter_map(|it| it["reason"].as_str());
         reasons.any(|it| it.contains(reason))
@@ -30,22 +30,18 @@ fn leaves_alone(stage: &Stage, reason: &str) {
 }
 
 fn conductor_skips_paused_jobs_only(stage: &Stage) {
-    run(
-        stage,
-        &["pause", "backup-*", "--reason", "the volume is full"],
-    )
-    .succeeded();
+    stage.env.ok("pause backup-* --reason 'the volume is full'");
     let _conductor = stage.start(&[]);
     let paused = stage.post("backup-1", "echo backup >> log");
     stage.post("resize", "echo resize >> log");
     stage.logged(1);
     assert_eq!(stage.log(), ["resize"]);
     leaves_alone(stage, "the volume is full");
-    let told = run(stage, &["conductors"]).stderr;
+    let told = stage.env.run("conductors").stderr;
     assert!(told.contains("backup-* is paused by "), "{told}");
     assert_eq!(stage.env.state(&paused), "UNCLAIMED");
     assert_eq!(stage.env.show(&paused)["attempts"], 0);
-    run(stage, &["resume"]).succeeded();
+    stage.env.ok("resume");
     stage.logged(2);
     assert_eq!(stage.log(), ["resize", "backup"]);
 }
@@ -55,7 +51,7 @@ fn conductor_skips_known_jobs_once_paused(stage: &Stage) {
     let _conductor = stage.start(&["--jobs", "1", "--retry-delay", "1h", "--retry-max", "1h"]);
     let is_held_back = || !stage.env.show(&flaky)["not_before"].is_null();
     wait_until("it is held back", is_held_back);
-    run(stage, &["pause", "flaky"]).succeeded();
+    stage.env.ok("pause flaky");
     leaves_alone(stage, "flaky is paused");
     std::fs::write(stage.env.file("mended"), "").unwrap();
     run(stage, &["retry", &flaky]).succeeded();
@@ -63,14 +59,14 @@ fn conductor_skips_known_jobs_once_paused(stage: &Stage) {
     stage.logged(2);
     assert_eq!(stage.log(), ["flaky", "last"]);
     assert_eq!(stage.env.state(&flaky), "UNCLAIMED");
-    run(stage, &["resume", "flaky"]).succeeded();
+    stage.env.ok("resume flaky");
     stage.logged(3);
     assert_eq!(stage.log(), ["flaky", "last", "flaky"]);
 }
 
 fn pause_expires(stage: &Stage) {
     let _conductor = stage.start(&[]);
-    let paused = run(stage, &["pause", "*", "--for", "1500ms", "--json", "--yes"]).json();
+    let paused = stage.env.json("pause * --for 1500ms --json --yes");
     assert_eq!(
         (&paused["done"], &paused["names"]),
         (&json!("paused"), &json!("*"))
@@ -87,8 +83,8 @@ fn pause_expires(stage: &Stage) {
 
 fn claim_next_skips_paused_jobs(stage: &Stage) {
     let backup = stage.env.post("backup");
-    run(stage, &["pause", "backup"]).succeeded();
-    run(stage, &["claim", "--next"]).failed(6);
+    stage.env.ok("pause backup");
+    stage.env.fails(6, "claim --next");
     let waiting = stage
         .env
         .jobboard(&["claim", "--next", "--wait", "60s"])
@@ -99,11 +95,11 @@ fn claim_next_skips_paused_jobs(stage: &Stage) {
         .env
         .jobboard(&["claim", "--next", "--wait", "60s"])
         .spawn();
-    run(stage, &["resume", "backup"]).succeeded();
+    stage.env.ok("resume backup");
     assert!(waiting.ended().succeeded().contains(&backup));
-    // One that ends by itself takes the place of one that does not.
+    // A pause with an end replaces one without.
     let third = stage.env.post("backup");
-    run(stage, &["pause", "backup"]).succeeded();
+    stage.env.ok("pause backup");
     let waiting = stage
         .env
         .jobboard(&["claim", "--next", "--wait", "60s"])
@@ -114,12 +110,12 @@ fn claim_next_skips_paused_jobs(stage: &Stage) {
         .env
         .jobboard(&["claim", "--next", "--wait", "60s"])
         .spawn();
-    run(stage, &["pause", "backup", "--for", "1s"]).succeeded();
+    stage.env.ok("pause backup --for 1s");
     assert!(waiting.ended().succeeded().contains(&third));
-    // By name it can be had in any case.
+    // A paused job can be claimed by name.
     let other = stage.env.post("backup");
-    run(stage, &["pause", "backup"]).succeeded();
-    run(stage, &["claim", &other]).succeeded();
+    stage.env.ok("pause backup");
+    stage.env.ok(format!("claim {other}"));
 }
 
 fn pause_is_shown_and_reported(stage: &Stage) {
@@ -132,11 +128,7 @@ fn pause_is_shown_and_reported(stage: &Stage) {
         .jobboard(&[&watch[..], &["--since", "1s"]].concat())
         .spawn();
     wait_until("it listens", || {
-        run(
-            stage,
-            &["pause", "backup-*", "--who", "olga", "--reason", "no room"],
-        )
-        .succeeded();
+        stage.env.ok("pause backup-* --who olga --reason 'no room'");
         !watching.stdout().is_empty()
     });
     let table = ["-o", "table"];
@@ -151,7 +143,7 @@ fn pause_is_shown_and_reported(stage: &Stage) {
         status.contains(words) && status.contains("resume 'backup-*'"),
         "{status}"
     );
-    let paused = &run(stage, &["status", "--json"]).json()["pauses"][0];
+    let paused = &stage.env.json("status --json")["pauses"][0];
     assert_eq!(
         (&paused["names"], &paused["by"]),
         (&json!("backup-*"), &json!("olga"))
@@ -160,7 +152,7 @@ fn pause_is_shown_and_reported(stage: &Stage) {
         (&paused["until"], &paused["reason"]),
         (&Value::Null, &json!("no room"))
     );
-    run(stage, &["resume", "backup-*"]).succeeded();
+    stage.env.ok("resume backup-*");
     let events = watching.ended().values();
     let names: Vec<_> = events.iter().map(|event| &event["name"]).collect();
     assert_eq!(names, [&json!("backup-*"), &json!("backup-*")]);
@@ -206,7 +198,7 @@ fn pausing_everything_needs_all_and_a_protected_board_its_name() {
     let env = Env::new();
     let pause = |words: &[&str]| env.jobboard(&[&["pause"], words].concat()).run();
     let paused = || {
-        let told = env.jobboard(&["status", "--json"]).run().json();
+        let told = env.json("status --json");
         told["paused"].as_array().map_or(0, Vec::len)
     };
     env.post("a");

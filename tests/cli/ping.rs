@@ -7,7 +7,7 @@ fn ping_prints_the_server_and_the_number_of_jobs() {
     let env = Env::new();
     env.post_many(3);
     env.trash("@1");
-    let run = env.jobboard(&["ping", "-o", "table"]).run();
+    let run = env.run("ping -o table");
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
@@ -24,7 +24,7 @@ fn ping_prints_the_server_and_the_number_of_jobs() {
 fn ping_json_has_numbers() {
     let env = Env::new();
     env.post("resize");
-    let pong = env.jobboard(&["ping", "--json"]).run().json();
+    let pong = env.json("ping --json");
     assert_eq!(pong["jobs"], 1);
     assert_eq!(pong["trashed"], 0);
     assert_eq!(pong["history_problem"], serde_json::Value::Null);
@@ -35,6 +35,6 @@ fn ping_json_has_numbers() {
 fn unusable_board_is_an_error() {
     let env = Env::new();
     std::fs::create_dir(env.file("folder")).unwrap();
-    let run = env.jobboard(&["ping", "--board", "sqlite:folder"]).run();
+    let run = env.run("ping --board sqlite:folder");
     assert!(run.failed(1).contains("the path is a directory"), "{run}");
 }

@@ -7,7 +7,7 @@ use crate::support::env::{Env, wait_until};
 #[test]
 fn post_prints_only_the_uuid() {
     let env = Env::new();
-    let run = env.jobboard(&["post", "resize"]).run();
+    let run = env.run("post resize");
     run.posted();
     insta::assert_snapshot!(run, @"
     exit code 0
@@ -57,9 +57,7 @@ fn priority_book_and_uuid_are_stored() {
     let env = Env::new();
     let (uuid, book) = (uuid::Uuid::new_v4(), uuid::Uuid::new_v4());
     let (uuid, book) = (uuid.to_string(), format!("flows:{book}"));
-    let posted = env
-        .jobboard(&["post", "a", "--priority", "very_high", "--uuid", &uuid])
-        .run();
+    let posted = env.run(format!("post a --priority very_high --uuid {uuid}"));
     assert_eq!(posted.posted(), uuid);
     assert_eq!(env.show(&uuid)["priority"], "VERY_HIGH");
     let with_book = env.jobboard(&["post", "a", "--book", &book]).run().posted();
@@ -70,7 +68,7 @@ fn priority_book_and_uuid_are_stored() {
 fn taken_uuid_is_refused() {
     let env = Env::new();
     let uuid = env.post("resize");
-    let run = env.jobboard(&["post", "other", "--uuid", &uuid]).run();
+    let run = env.run(format!("post other --uuid {uuid}"));
     assert_eq!(env.names(), ["resize"]);
     insta::assert_snapshot!(run, @"
     exit code 4
@@ -90,18 +88,14 @@ fn unique_job_is_posted_once() {
     assert_eq!(second["done"], "exists");
     assert_eq!(first["uuid"], second["uuid"]);
     assert_eq!(env.names(), ["nightly"]);
-    env.jobboard(&["consume", "@1", "--force", "--yes"])
-        .run()
-        .succeeded();
+    env.ok("consume @1 --force --yes");
     assert_eq!(post().run().json()["done"], "posted");
 }
 
 #[test]
 fn dry_run_prints_the_record_and_posts_nothing() {
     let env = Env::new();
-    let run = env
-        .jobboard(&["post", "resize", "size:=10", "--dry-run", "-o", "table"])
-        .run();
+    let run = env.run("post resize size:=10 --dry-run -o table");
     assert!(!env.board().exists());
     insta::assert_snapshot!(run, @r#"
     exit code 0
@@ -192,9 +186,7 @@ fn post_with_wait_ends_with_the_job() {
         let waiting = env.jobboard(&["post", "resize", "--wait"]).spawn();
         crate::support::env::wait_until("the post", || !waiting.stdout().is_empty());
         let uuid = waiting.stdout().trim().to_owned();
-        env.jobboard(&[verb, &uuid, "--force", "--yes"])
-            .run()
-            .succeeded();
+        env.ok(format!("{verb} {uuid} --force --yes"));
         assert_eq!(waiting.ended().code, code);
     }
 }
@@ -202,9 +194,7 @@ fn post_with_wait_ends_with_the_job() {
 #[test]
 fn post_with_wait_ends_at_the_timeout() {
     let env = Env::new();
-    let run = env
-        .jobboard(&["post", "resize", "--wait", "--timeout", "50ms"])
-        .run();
+    let run = env.run("post resize --wait --timeout 50ms");
     assert_eq!(env.names(), ["resize"]);
     insta::assert_snapshot!(run, @"
     exit code 124
@@ -245,8 +235,7 @@ fn post_with_wait_prints_the_reason_of_a_failure() {
     ];
     let waiting = env.jobboard(&post).spawn();
     crate::support::env::wait_until("the post", || !waiting.stdout().is_empty());
-    let conduct = ["conduct", "--drain", "--max-attempts", "1"];
-    assert_eq!(env.jobboard(&conduct).run().code, 7);
+    assert_eq!(env.run("conduct --drain --max-attempts 1").code, 7);
     let run = waiting.ended();
     assert_eq!(run.code, 9, "{run}");
     for said in ["  boom", "; last failure: exit 3: boom"] {
@@ -270,7 +259,7 @@ fn listed_job_can_be_posted_again() {
     ];
     let uuid = env.jobboard(&post).run().posted();
     env.claim("@1", "ada");
-    let listed = env.jobboard(&["list", "-o", "jsonl"]).run();
+    let listed = env.run("list -o jsonl");
     let board = ["--board", "sqlite:other.db"];
     let post = ["post", "--from", "-", "--board", "sqlite:other.db"];
     let run = env.jobboard(&post).stdin(listed.succeeded()).run();
@@ -284,7 +273,7 @@ fn listed_job_can_be_posted_again() {
         assert_eq!(copy[key], original[key], "{key}");
     }
     assert_eq!(copy["state"], "UNCLAIMED");
-    // And so can what is listed there, byte for byte.
+    // And the listing of the copy can be posted again, byte for byte.
     let again = env
         .jobboard(&[&["list", "-o", "jsonl"][..], &board].concat())
         .run();

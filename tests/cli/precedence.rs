@@ -1,4 +1,4 @@
-//! Who has the last word, and what is refused for safety.
+//! The order of the sources of settings, and refusals for safety.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::env::{Env, Invocation, Outcome};
 
-/// Returns a value of the configuration, and who said it.
+/// Returns a setting and its source.
 fn setting(invocation: Invocation, key: &str) -> [String; 2] {
     let settings: Value = invocation.run().json();
     let found = settings.as_array().unwrap().iter();
@@ -60,7 +60,7 @@ fn resolved_settings_are_used() {
     assert!(env.root().join("config/jobboard/a.db").exists());
     assert_eq!(env.show("@1")["owner"], "flag");
     env.post("grow");
-    env.jobboard(&["claim", "@2"]).run().succeeded();
+    env.ok("claim @2");
     assert_eq!(env.show("@2")["owner"], "file");
 }
 
@@ -72,11 +72,11 @@ fn named_configuration_file_replaces_the_others() {
     let config = || env.jobboard(&["config", "--json", "--config", "mine.toml"]);
     assert_eq!(setting(config(), "op_timeout"), ["7s", "mine.toml"]);
     assert_eq!(setting(config(), "board")[0], "none");
-    let missing = env.jobboard(&["config", "--config", "missing.toml"]).run();
+    let missing = env.run("config --config missing.toml");
     assert!(missing.failed(2).contains("missing.toml"), "{missing}");
 }
 
-/// A free job, one that ada holds, and one in the trash.
+/// An unclaimed job, a claimed one of ada, and a trashed one.
 fn stocked() -> Env {
     let env = Env::new();
     env.post_many(3);
@@ -85,7 +85,7 @@ fn stocked() -> Env {
     env
 }
 
-/// Every call that would change the stocked board, and that succeeds if it may.
+/// Every call that changes the stocked board, and succeeds if permitted.
 const CHANGES: [&[&str]; 18] = [
     &["post", "resize"],
     &["post", "--from", "lines.jsonl"],
@@ -107,7 +107,7 @@ const CHANGES: [&[&str]; 18] = [
     &["load", "lines.jsonl"],
 ];
 
-/// A job to be posted, or to be loaded.
+/// A line to post or to load.
 const LINE: &str = "{\"name\":\"a\",\"uuid\":\"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b\"}\n";
 
 #[test]
@@ -136,10 +136,11 @@ fn read_only_refuses_every_change() {
 
 #[test]
 fn unrestricted_board_accepts_every_change() {
+    let stocked = stocked();
+    let before = stocked.everything();
     for change in CHANGES {
-        let env = stocked();
+        let env = stocked.copy();
         fs::write(env.file("lines.jsonl"), LINE).unwrap();
-        let before = env.everything();
         env.jobboard(change).run().succeeded();
         assert_ne!(env.everything(), before, "{change:?}");
     }
@@ -246,9 +247,13 @@ fn bulk_confirmation_shows_the_count_and_five_jobs() {
     assert!(env.names().is_empty());
 }
 
-/// The stocked board, under the name `prod`, protected.
+/// The stocked board as the protected board `prod`.
 fn protected() -> Env {
-    let env = stocked();
+    protected_copy(&stocked())
+}
+
+fn protected_copy(stocked: &Env) -> Env {
+    let env = stocked.copy();
     let url = format!("sqlite:{}", env.board().display());
     let table = format!("default = \"prod\"\n[board.prod]\nurl = \"{url}\"\nprotected = true\n");
     env.configure(&table);
@@ -271,8 +276,9 @@ fn protected_board_requires_its_name_for_dangerous_changes() {
 
 #[test]
 fn confirmed_name_allows_dangerous_changes() {
+    let stocked = stocked();
     for change in CHANGES.iter().filter(|change| change.contains(&"--yes")) {
-        let env = protected();
+        let env = protected_copy(&stocked);
         let words: Vec<_> = change
             .iter()
             .filter(|word| **word != "--yes")
@@ -314,7 +320,7 @@ fn owner_needs_no_confirmation_on_a_protected_board() {
     }
 }
 
-/// A run with a secret in every place that may hold one.
+/// A run with a secret in every possible place.
 fn with_secrets(env: &Env, arguments: &[&str]) -> Outcome {
     env.jobboard(arguments)
         .env("JOBBOARD_PASSWORD", "hunter2")
@@ -367,7 +373,7 @@ fn error_in_the_file_does_not_show_the_secret_line() {
         "[board.a]\nurl = \"redis://localhost\"\npassword_file = 7\n# hunter2\n",
     ] {
         env.configure(text);
-        let run = env.jobboard(&["list"]).run();
+        let run = env.run("list");
         let complaint = run.failed(2);
         assert!(!complaint.contains("hunter2"), "{complaint}");
         assert!(complaint.contains("config.toml, line"), "{complaint}");
@@ -377,9 +383,7 @@ fn error_in_the_file_does_not_show_the_secret_line() {
 #[test]
 fn password_in_the_url_causes_a_warning() {
     let env = Env::new();
-    let run = env
-        .jobboard(&["list", "--board", "redis://ada:hunter2@localhost:1"])
-        .run();
+    let run = env.run("list --board redis://ada:hunter2@localhost:1");
     assert!(run.stderr.contains("warning: "), "{run}");
     assert!(run.stderr.contains("--password-file"), "{run}");
 }

@@ -2,7 +2,7 @@
 
 use crate::support::env::{Env, names};
 
-/// Two jobs in the trash, and one on the board.
+/// Two trashed jobs, and one on the board.
 fn two_trashed() -> Env {
     let env = Env::new();
     env.post_many(3);
@@ -12,13 +12,13 @@ fn two_trashed() -> Env {
 }
 
 fn trash(env: &Env) -> Vec<String> {
-    names(&env.jobboard(&["list", "--trash", "--json"]).run())
+    names(&env.run("list --trash --json"))
 }
 
 #[test]
 fn purged_job_is_deleted() {
     let env = two_trashed();
-    let run = env.jobboard(&["purge", "@1", "--yes"]).run();
+    let run = env.run("purge @1 --yes");
     assert_eq!(trash(&env), ["job-1"]);
     insta::assert_snapshot!(run, @"
     exit code 0
@@ -32,7 +32,7 @@ fn purged_job_is_deleted() {
 #[test]
 fn purge_without_a_terminal_needs_yes() {
     let env = two_trashed();
-    let run = env.jobboard(&["purge", "@1"]).run();
+    let run = env.run("purge @1");
     run.failed(8);
     assert_eq!(trash(&env).len(), 2);
     insta::assert_snapshot!(run, @"
@@ -48,7 +48,7 @@ fn purge_without_a_terminal_needs_yes() {
 #[test]
 fn purge_all_deletes_the_trash_only() {
     let env = two_trashed();
-    env.jobboard(&["purge", "--all", "--yes"]).run().succeeded();
+    env.ok("purge --all --yes");
     assert!(trash(&env).is_empty());
     assert_eq!(env.names(), ["job-2"]);
 }
@@ -56,7 +56,7 @@ fn purge_all_deletes_the_trash_only() {
 #[test]
 fn purge_older_than_deletes_only_older_jobs() {
     let env = two_trashed();
-    let purge = |age: &str| env.jobboard(&["purge", "--older-than", age, "--yes"]).run();
+    let purge = |age: &str| env.run(format!("purge --older-than {age} --yes"));
     assert_eq!(purge("1h").succeeded(), "");
     assert_eq!(trash(&env).len(), 2);
     let database = env.database();
@@ -69,14 +69,14 @@ fn purge_older_than_deletes_only_older_jobs() {
 #[test]
 fn job_on_the_board_cannot_be_purged() {
     let env = two_trashed();
-    env.jobboard(&["purge", "@3", "--yes"]).run().failed(3);
+    env.fails(3, "purge @3 --yes");
     assert_eq!(env.names(), ["job-2"]);
 }
 
 #[test]
 fn purge_requires_a_selection() {
     let env = two_trashed();
-    assert_eq!(env.jobboard(&["purge", "--yes"]).run().code, 2);
+    assert_eq!(env.run("purge --yes").code, 2);
     assert_eq!(trash(&env).len(), 2);
 }
 
@@ -108,23 +108,16 @@ fn dry_run_lists_the_jobs_even_if_read_only() {
             "{told}"
         );
     }
-    let many = ["purge", "--all", "--dry-run", "--max", "1"];
-    env.jobboard(&many).run().failed(8);
-    env.jobboard(&["trash", "@9", "--dry-run"]).run().failed(3);
+    env.fails(8, "purge --all --dry-run --max 1");
+    env.fails(3, "trash @9 --dry-run");
     assert_eq!(env.names(), ["job-2"]);
-    assert_eq!(
-        env.jobboard(&["list", "--trash", "--count"]).run().stdout,
-        "2\n"
-    );
+    assert_eq!(env.run("list --trash --count").stdout, "2\n");
 }
 
 #[test]
 fn younger_jobs_do_not_count_for_max() {
     let env = two_trashed();
-    let purge = |age: &str| {
-        let words = ["purge", "--older-than", age, "--max", "1", "--yes"];
-        env.jobboard(&words).run()
-    };
+    let purge = |age: &str| env.run(format!("purge --older-than {age} --max 1 --yes"));
     assert!(purge("1h").succeeded().is_empty());
     assert!(
         purge("1ms")

@@ -1,4 +1,4 @@
-//! What is special about a board on Redis, as its users meet it.
+//! Behaviour that is special to Redis.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn open() -> Option<(Env, Server)> {
     Some((env, server))
 }
 
-/// Returns the bytes of a case in a file of records that TaskFlow wrote or was given.
+/// Returns a record that TaskFlow wrote or read.
 fn record(file: &str, case: &str) -> Vec<u8> {
     let file: Value = serde_json::from_str(file).unwrap();
     let mut cases = file["vectors"].as_array().unwrap().iter();
@@ -41,9 +41,7 @@ fn posting(case: &str) -> Vec<u8> {
 
 #[test]
 fn unreadable_records_stay_and_affect_no_other() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let posted: BTreeSet<_> = env.post_many(100).into_iter().collect();
     let cases = [
         "missing name",
@@ -58,18 +56,18 @@ fn unreadable_records_stay_and_affect_no_other() {
     }
     let before = server.everything();
     for format in ["tsv", "jsonl"] {
-        let listed = env.jobboard(&["list", "-o", format]).run();
+        let listed = env.run(format!("list -o {format}"));
         assert_eq!(listed.succeeded().lines().count(), 105, "{listed}");
         assert_eq!(listed.stdout.matches("MALFORMED").count(), 5, "{listed}");
     }
-    let shown = env.jobboard(&["show", "key:bad-3", "--json"]).run();
+    let shown = env.run("show key:bad-3 --json");
     assert_eq!(shown.json()["state"], "MALFORMED");
-    env.jobboard(&["owner", "key:bad-3"]).run().failed(4);
-    env.jobboard(&["ping"]).run().succeeded();
+    env.fails(4, "owner key:bad-3");
+    env.ok("ping");
     assert_eq!(server.everything(), before);
     let claimed: BTreeSet<_> = (0..3)
         .map(|_| {
-            let next = env.jobboard(&["claim", "--next", "-o", "uuid"]).run();
+            let next = env.run("claim --next -o uuid");
             next.posted()
         })
         .collect();
@@ -79,9 +77,7 @@ fn unreadable_records_stay_and_affect_no_other() {
 
 #[test]
 fn longest_expiry_is_ten_years() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let owned = ["a", "b"].map(|name| format!("taskflow:{}.owned", env.post(name)));
     let connections = || -> u64 {
         let stats = server.run(&["INFO", "stats"]);
@@ -91,14 +87,12 @@ fn longest_expiry_is_ten_years() {
     };
     let before = connections();
     for expiry in ["99999d", "3650d1ms", "0s", "0ms"] {
-        let claim = ["claim", "@1", "--expiry", expiry];
-        env.jobboard(&claim).run().failed(2);
+        env.fails(2, format!("claim @1 --expiry {expiry}"));
     }
-    // The one that asks is itself one more.
+    // The inspecting connection is one more.
     assert_eq!(connections(), before + 1);
     assert_eq!(server.run(&["EXISTS", &owned[0]]), "0");
-    let claim = ["claim", "@2", "--expiry", "3650d"];
-    env.jobboard(&claim).run().succeeded();
+    env.ok("claim @2 --expiry 3650d");
     let left: i64 = server.run(&["PTTL", &owned[1]]).parse().unwrap();
     let most = 3650 * 24 * 60 * 60 * 1000;
     assert!(left > most - 60_000 && left <= most, "{left}");
@@ -106,9 +100,7 @@ fn longest_expiry_is_ten_years() {
 
 #[test]
 fn extending_a_claim_of_another_user_changes_nothing() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     for expiry in [&[][..], &["--expiry", "10m"]] {
         let job = env.post("resize");
         let claim = [&["claim", &job, "--who", "ada"], expiry].concat();
@@ -119,14 +111,13 @@ fn extending_a_claim_of_another_user_changes_nothing() {
             (server.everything(), ends)
         };
         let before = look();
-        let extend = ["extend", &job, "--who", "bob", "--expiry", "1h"];
-        let refused = env.jobboard(&extend).run();
+        let refused = env.run(format!("extend {job} --who bob --expiry 1h"));
         assert!(refused.failed(4).contains("belongs to ada"), "{refused}");
         assert_eq!(look(), before);
     }
 }
 
-/// Requires that a run was kept from the board, and said why in one line without the secret.
+/// Requires that a run was denied, with one line and without the secret.
 pub(crate) fn denied(run: &Outcome, why: &str) {
     let said = run.failed(5);
     let errors: Vec<_> = said
@@ -141,7 +132,7 @@ pub(crate) fn denied(run: &Outcome, why: &str) {
 
 #[test]
 fn unreachable_server_is_named() {
-    // A port that was free could be another test's by now.
+    // Another test might use a formerly free port.
     let host = "127.0.0.1:1";
     let env = Env::new();
     let url = format!("redis://{host}");
@@ -157,9 +148,7 @@ fn unreachable_server_is_named() {
 
 #[test]
 fn required_password_is_reported() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let let_in = "on >secret allkeys allchannels +@all";
     let user = [&["ACL", "SETUSER", "ada"], &words(let_in)[..]].concat();
     server.run(&user);
@@ -188,9 +177,7 @@ fn words(text: &str) -> Vec<&str> {
 
 #[test]
 fn denied_command_is_named() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     env.post("resize");
     env.claim("@1", "ada");
     let before = server.everything();
@@ -222,9 +209,7 @@ fn denied_command_is_named() {
 
 #[test]
 fn job_of_a_silent_peer_ends_the_wait() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let waiting = env.jobboard(&["wait", "--any", "--timeout", "20s"]).spawn();
     wait_until("it listens", || {
         !server.run(&["PUBSUB", "CHANNELS"]).is_empty()
@@ -237,9 +222,7 @@ fn job_of_a_silent_peer_ends_the_wait() {
 
 #[test]
 fn namespace_may_contain_colons() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let other = env.post("other");
     server.serves(&env, "?namespace=a:b:c");
     assert_eq!(env.names(), [""; 0]);
@@ -252,16 +235,14 @@ fn namespace_may_contain_colons() {
     assert_eq!(server.run(&["GET", &owned]), "ada");
     env.trash(&job);
     assert_eq!(server.run(&["HKEYS", "a:b:c:trash"]), job);
-    env.jobboard(&["restore", &job, "--yes"]).run().succeeded();
+    env.ok(format!("restore {job} --yes"));
     assert_eq!(env.names(), ["resize"]);
     assert_eq!(server.run(&["HKEYS", LISTINGS]), other);
 }
 
 #[test]
 fn forgotten_scripts_lose_no_job() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let names: Vec<_> = (0..3000).map(|number| format!("job-{number}")).collect();
     let lines: String = names
         .iter()
@@ -275,26 +256,24 @@ fn forgotten_scripts_lose_no_job() {
     let posted: BTreeSet<_> = ended.succeeded().lines().collect();
     assert_eq!(posted.len(), 3000);
     assert_eq!(env.names(), names);
-    let listed = env.jobboard(&["list", "-o", "uuid"]).run();
+    let listed = env.run("list -o uuid");
     let listed: BTreeSet<_> = listed.succeeded().lines().map(str::to_owned).collect();
     assert!(listed.iter().map(String::as_str).eq(posted));
 }
 
 #[test]
 fn evicting_server_ends_claims_and_ping_warns() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let job = env.post("resize");
     let claim = ["claim", &job, "--expiry", "1h"];
     env.jobboard(&claim).run().succeeded();
     let ping = || {
-        let run = env.jobboard(&["ping"]).run();
+        let run = env.run("ping");
         run.succeeded();
         run.stderr
     };
     server.run(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
-    // As long as there is no limit, nothing is removed.
+    // Without a limit, no key is evicted.
     assert_eq!(ping(), "");
     server.run(&["CONFIG", "SET", "maxmemory", "1gb"]);
     let told = ping();
@@ -302,7 +281,7 @@ fn evicting_server_ends_claims_and_ping_warns() {
     assert_eq!(env.show(&job)["state"], "CLAIMED");
     server.run(&["CONFIG", "SET", "maxmemory", "1"]);
     wait_until("the claim is removed", || {
-        // Nothing that is written finds room; what makes room is that others are removed.
+        // Writes find no room until other keys are evicted.
         server.run(&["SET", "room", "none"]);
         env.show(&job)["state"] == "UNCLAIMED"
     });
@@ -312,16 +291,14 @@ fn evicting_server_ends_claims_and_ping_warns() {
 
 #[test]
 fn streamed_listing_prints_objects_before_the_next_page() {
-    // As many as a listing reads at first, of more than it asks for at once.
+    // The size of the first page, smaller than the later ones.
     const FIRST: usize = 128;
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let mut posted = env.post_many(3000);
     let last = posted.pop().unwrap();
     let proxy = Proxy::start(server.port());
     let url = format!("redis://127.0.0.1:{}", proxy.port);
-    // What is beside the last one is not answered.
+    // The proxy stalls the requests of the last page.
     proxy.set_at(
         Box::leak(format!("{last}.owned").into_boxed_str()),
         Mood::Stall,
@@ -336,7 +313,7 @@ fn streamed_listing_prints_objects_before_the_next_page() {
 
 const VICTIM: &str = "5f3a0000-0000-4000-8000-000000000001";
 
-/// Puts the posting of a job under other fields as well.
+/// Copies the posting of a job to other fields.
 fn copy_posting(server: &Server, fields: &[&str]) {
     let copy = "local posting = redis.call('HGET', KEYS[1], ARGV[1])
         for at = 2, #ARGV do redis.call('HSET', KEYS[1], ARGV[at], posting) end";
@@ -345,9 +322,7 @@ fn copy_posting(server: &Server, fields: &[&str]) {
 
 #[test]
 fn record_with_the_uuid_of_another_job_is_named_by_its_key() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let run = |words: &[&str]| env.jobboard(words).run();
     run(&["post", "resize", "--uuid", VICTIM]).succeeded();
     let strays = ["job0000000001", "5f3a0000-0000-4000-8000-00000000000f"];
@@ -363,7 +338,7 @@ fn record_with_the_uuid_of_another_job_is_named_by_its_key() {
         &["-o", "uuid", "--sort", "age"],
         &["-o", "tsv"],
     ] {
-        // Snapshots have other uuids.
+        // Snapshots contain other uuids.
         let listed = listed(words);
         assert_eq!(listed.len(), 3, "{listed:?}");
         assert!(listed.contains(&keys[0]), "{listed:?}");
@@ -371,7 +346,7 @@ fn record_with_the_uuid_of_another_job_is_named_by_its_key() {
     }
     let table = run(&["list", "-o", "table"]);
     assert!(table.stdout.contains(&keys[0]), "{table}");
-    // What is printed leads back to the record that it was printed of.
+    // Each printed key selects its own record.
     let watching = env
         .jobboard(&["watch", "-o", "uuid", "--count", "2"])
         .spawn();
@@ -394,9 +369,7 @@ fn record_with_the_uuid_of_another_job_is_named_by_its_key() {
 
 #[test]
 fn record_with_an_empty_name_can_be_listed_and_removed() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let run = |words: &[&str]| env.jobboard(words).run();
     run(&["post", "resize", "--uuid", VICTIM]).succeeded();
     for posting in [None, Some("no posting")] {
@@ -428,15 +401,13 @@ fn record_with_an_empty_name_can_be_listed_and_removed() {
 
 #[test]
 fn uuid_never_selects_a_record_of_another_job() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let run = |words: &[&str]| env.jobboard(words).run();
     run(&["post", "resize", "--uuid", VICTIM]).succeeded();
     let other = env.post("other");
     copy_posting(&server, &[&other, "stray"]);
     let before = server.everything();
-    // It is stored there, and says that it is another job.
+    // The field contains the posting of another job.
     run(&["trash", &other, "--force", "--yes"]).failed(3);
     let ambiguous = run(&["trash", &VICTIM[..8], "--force", "--yes"]);
     ambiguous.failed(3);
@@ -456,17 +427,14 @@ fn uuid_never_selects_a_record_of_another_job() {
 
 #[test]
 fn command_of_a_record_with_a_foreign_uuid_gets_its_key() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     let log = env.file("log");
     let script = format!("echo $JOBBOARD_JOB >> {}", log.display());
     let post = ["post", "resize", "--uuid", VICTIM];
     let post = [&post[..], &["--", "sh", "-c", &script]].concat();
     env.jobboard(&post).run().succeeded();
     copy_posting(&server, &["stray"]);
-    let conduct = ["conduct", "--drain", "--allow-any", "--output", "discard"];
-    let conducted = env.jobboard(&conduct).run();
+    let conducted = env.run("conduct --drain --allow-any --output discard");
     assert_eq!(conducted.code, 0, "{conducted}");
     let log = std::fs::read_to_string(log).unwrap();
     let jobs: BTreeSet<_> = log.lines().collect();

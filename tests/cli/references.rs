@@ -1,11 +1,11 @@
-//! How jobs are pointed at, one or several.
+//! References to one or several jobs.
 
 use crate::support::env::Env;
 
 const ONE: &str = "5f3a0000-0000-4000-8000-000000000001";
 const OTHER: &str = "5f3a0000-0000-4000-8000-000000000002";
 
-/// Two jobs whose uuids begin alike.
+/// Two jobs with a common uuid prefix.
 fn alike() -> Env {
     let env = Env::new();
     for (name, uuid) in [("resize", ONE), ("grow", OTHER)] {
@@ -32,7 +32,7 @@ fn every_form_of_reference_finds_the_job() {
 #[test]
 fn ambiguous_prefix_lists_the_candidates() {
     let env = alike();
-    let run = env.jobboard(&["show", "5f3a"]).run();
+    let run = env.run("show 5f3a");
     assert!(
         run.stderr.contains(ONE) && run.stderr.contains(OTHER),
         "{run}"
@@ -76,10 +76,10 @@ fn ambiguous_reference_in_the_trash_is_refused() {
     env.trash("@2");
     let before = env.everything();
     for verb in ["restore", "purge"] {
-        let run = env.jobboard(&[verb, "5f3a", "--json"]).run();
+        let run = env.run(format!("{verb} 5f3a --json"));
         assert_ne!(run.code, 0, "{run}");
     }
-    let run = env.jobboard(&["purge", "5f3a", "--yes", "--json"]).run();
+    let run = env.run("purge 5f3a --yes --json");
     assert_eq!(run.error()["kind"], "ambiguous");
     assert_eq!(env.everything(), before);
 }
@@ -100,7 +100,7 @@ fn one_command_can_feed_another() {
     let env = Env::new();
     env.post_many(3);
     env.claim("@2", "ada");
-    let listed = env.jobboard(&["list", "--unclaimed", "-o", "uuid"]).run();
+    let listed = env.run("list --unclaimed -o uuid");
     let trash = ["trash", "-", "--force", "--yes"];
     let run = env.jobboard(&trash).stdin(listed.succeeded()).run();
     run.succeeded();
@@ -123,8 +123,7 @@ fn each_of_several_jobs_is_reported_and_possible_changes_happen() {
     env.post_many(3);
     env.claim("@1", "ada");
     env.claim("@2", "bob");
-    let words = ["consume", "@1", "@2", "@3", "@99", "--who", "ada"];
-    let run = env.jobboard(&words).run();
+    let run = env.run("consume @1 @2 @3 @99 --who ada");
     assert_eq!(env.names(), ["job-1", "job-2"]);
     insta::assert_snapshot!(run, @"
     exit code 7
@@ -146,8 +145,7 @@ fn json_failures_are_separate_errors() {
     let env = Env::new();
     env.post_many(2);
     env.claim("@1", "ada");
-    let words = ["consume", "@1", "@2", "@99", "--who", "ada", "--json"];
-    let run = env.jobboard(&words).run();
+    let run = env.run("consume @1 @2 @99 --who ada --json");
     assert_eq!(run.code, 7);
     assert_eq!(run.values().len(), 1);
     let errors = serde_json::Deserializer::from_str(&run.stderr).into_iter();
@@ -190,8 +188,7 @@ fn partial_failure_exits_with_7_for_every_verb() {
 fn job_named_twice_is_changed_once() {
     let env = Env::new();
     env.post("resize");
-    let words = ["consume", "@1", "@1", "--force", "--yes"];
-    let run = env.jobboard(&words).run();
+    let run = env.run("consume @1 @1 --force --yes");
     assert_eq!(run.stdout.lines().count(), 1, "{run}");
     assert!(env.names().is_empty());
 }
@@ -203,9 +200,7 @@ fn unique_key_is_a_reference() {
     let unique = ["post", "backup", "--unique", "nightly run"];
     let uuid = env.jobboard(&unique).run().posted();
     assert_eq!(env.show("unique:nightly run")["uuid"], uuid);
-    let claim = env
-        .jobboard(&["claim", "unique:nightly run", "-o", "uuid"])
-        .run();
+    let claim = env.run("claim 'unique:nightly run' -o uuid");
     assert_eq!(claim.succeeded(), format!("{uuid}\n"));
     let run = env
         .jobboard(&["consume", "-"])

@@ -1,4 +1,4 @@
-//! `scripts/release --check`: what names a version or describes the program agrees with it.
+//! `scripts/release --check`: all files that name a version or describe the program agree.
 
 use std::{
     fs,
@@ -12,10 +12,9 @@ use crate::support::needs::has;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Makes something disagree.
 type Planted = fn(&Release);
 
-/// A copy of what a release is about, as a repository of its own that is ready for one.
+/// A copy of the released files, as a separate repository ready for a release.
 struct Release(TempDir);
 
 impl Release {

@@ -19,7 +19,7 @@ on_every_board!(
     runs_are_recorded_with_their_conductor,
 );
 
-/// Puts some jobs of each kind on a board.
+/// Posts jobs of each kind.
 fn mixed(stage: &Stage) {
     let env = &stage.env;
     let run = |words: &[&str]| -> Outcome { env.jobboard(words).run() };
@@ -42,7 +42,7 @@ fn mixed(stage: &Stage) {
 }
 
 fn report(env: &Env) -> Value {
-    env.jobboard(&["report", "--json"]).run().json()
+    env.json("report --json")
 }
 
 fn numbers_equal_those_of_other_commands(stage: &Stage) {
@@ -76,7 +76,7 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
     assert_eq!(told["unclaimed"], counted(&["--state", "UNCLAIMED"]));
     assert_eq!(told["claimed"], counted(&["--state", "CLAIMED"]));
     assert_eq!(told["trashed"], counted(&["--trash"]));
-    let check = env.jobboard(&["check", "--json"]).run();
+    let check = env.run("check --json");
     let metrics: Value = serde_json::from_str(&check.stdout).unwrap();
     let metrics = metrics["metrics"].as_array().unwrap();
     for (metric, key) in [
@@ -90,7 +90,7 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
         let value = found.next().unwrap()["value"].as_f64();
         assert_eq!(value, told[key].as_f64(), "{metric}");
     }
-    let frame = env.jobboard(&["dash", "--once"]).run();
+    let frame = env.run("dash --once");
     let lines = frame.succeeded().replace('\n', "  ");
     let of = |key: &str, what: &str| format!("{} {what}", told[key]);
     for count in [
@@ -102,17 +102,17 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
     ] {
         assert!(lines.contains(&format!(" {count}  ")), "{count}: {frame}");
     }
-    // Where there is none it is not said.
+    // Without malformed jobs the word is absent.
     assert!(!lines.contains("malformed"), "{frame}");
     sums_are_right(&told);
-    let text = env.jobboard(&["report", "-o", "table"]).run();
+    let text = env.run("report -o table");
     let text = text.succeeded();
     for fact in ["unclaimed", "exit 3", "Age of unclaimed jobs", "finished"] {
         assert!(text.contains(fact), "{fact}: {text}");
     }
 }
 
-/// Requires that what is told of the same jobs in several ways comes to the same.
+/// Requires that different sums of the same jobs are equal.
 fn sums_are_right(told: &Value) {
     let sum = |list: &str, key: &str| -> u64 {
         let each = told[list].as_array().unwrap().iter();
@@ -126,9 +126,9 @@ fn sums_are_right(told: &Value) {
     let all = told["unclaimed"].as_u64().unwrap() + told["claimed"].as_u64().unwrap();
     assert_eq!(sum("attempts", "jobs"), all);
     assert_eq!(told["remembered"]["consumed"], sum("course", "finished"));
-    // It begins in the minute in which the first job ended.
+    // The chart begins in the minute of the first end.
     assert!(sum("course", "posted") <= 41);
-    // The one in the trash, too, if that was not before.
+    // Including the trashed job, unless it was earlier.
     assert!((1..=2).contains(&sum("course", "failed")));
     let failures = &told["failures"][0];
     assert_eq!(failures["signature"], "exit 3");
@@ -150,7 +150,7 @@ fn problems_are_counted_the_same_by_every_command(stage: &Stage) {
     }
     let trash = ["run", "doomed", "--on-failure", "trash", "--", "false"];
     env.jobboard(&trash).run().failed(1);
-    // Some of these exit with another code if there are problems.
+    // Some of these commands exit with another code if there are problems.
     let json = |words: &[&str]| -> Value {
         let run = env.jobboard(&[words, &["--json"]].concat()).run();
         serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
@@ -159,7 +159,7 @@ fn problems_are_counted_the_same_by_every_command(stage: &Stage) {
     assert_eq!(told["sound"], doctor["sound"]);
     let sorted = |problems: &Value| {
         let mut all = problems.as_array().unwrap().clone();
-        // The words for a time differ from run to run.
+        // Durations in the texts differ in each run.
         all.iter_mut().for_each(|it| it["evidence"] = Value::Null);
         all.sort_by_key(ToString::to_string);
         all
@@ -192,7 +192,7 @@ fn problems_are_counted_the_same_by_every_command(stage: &Stage) {
         doctor,
         explained: json(&explain),
         checked: json(&["check"]),
-        metrics: env.jobboard(&["metrics"]).run(),
+        metrics: env.run("metrics"),
     };
     for (code, count) in counts {
         views.agree_on(code, count);
@@ -238,7 +238,7 @@ fn runs_are_recorded_with_their_conductor(stage: &Stage) {
     stage.post("slow", "touch log; sleep 600");
     let conductor = stage.start(&["--name", "night", "-j2"]);
     let lanes = || report(&stage.env)["timeline"]["lanes"].clone();
-    wait_until("both are told of", || {
+    wait_until("both are reported", || {
         lanes()[0]["runs"]
             .as_array()
             .is_some_and(|runs| runs.len() == 2)
@@ -260,7 +260,7 @@ fn runs_are_recorded_with_their_conductor(stage: &Stage) {
 fn report_file_is_private_and_complete() {
     let env = Env::new();
     env.post("resize");
-    let run = env.jobboard(&["report", "board.html", "-o", "table"]).run();
+    let run = env.run("report board.html -o table");
     assert!(run.succeeded().contains("wrote the report to"), "{run}");
     let page = fs::read_to_string(env.file("board.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\"><head><meta http-equiv="));
@@ -269,13 +269,11 @@ fn report_file_is_private_and_complete() {
     assert_eq!(mode.mode() & 0o777, 0o600);
     let names = fs::read_dir(env.file("")).unwrap();
     assert_eq!(names.count(), 1);
-    // What is there stays until the new one is whole.
-    let run = env
-        .jobboard(&["--board", "redis://127.0.0.1:1", "report", "board.html"])
-        .run();
+    // The old report stays until the new one is complete.
+    let run = env.run("--board redis://127.0.0.1:1 report board.html");
     run.failed(5);
     assert_eq!(fs::read_to_string(env.file("board.html")).unwrap(), page);
-    let run = env.jobboard(&["report", "nowhere/board.html"]).run();
+    let run = env.run("report nowhere/board.html");
     assert!(run.failed(1).contains("nowhere/board.html"), "{run}");
 }
 
@@ -285,10 +283,7 @@ fn report_is_reproducible() {
     env.post_many(30);
     env.claim("@3", "ada");
     env.trash("@4");
-    let page = || {
-        let at = ["report", "-", "--at", "2030-01-01T00:00:00Z"];
-        env.jobboard(&at).run().succeeded().to_owned()
-    };
+    let page = || env.ok("report - --at 2030-01-01T00:00:00Z");
     let first = page();
     assert!(first.contains("2030-01-01 00:00:00 UTC"), "{first}");
     assert_eq!(first, page());
@@ -297,12 +292,10 @@ fn report_is_reproducible() {
 #[test]
 fn invalid_report_options_are_refused() {
     let env = Env::new();
-    let run = env.jobboard(&["report", "--at", "yesterday"]).run();
+    let run = env.run("report --at yesterday");
     let told = "--at: invalid value `yesterday`: use a time such as 2026-11-20T18:00:00Z";
     assert!(run.failed(2).contains(told), "{run}");
-    let run = env
-        .jobboard(&["report", "-", "-o", "table", "--json"])
-        .run();
+    let run = env.run("report - -o table --json");
     run.failed(2);
     for words in [
         &["report", "-", "--json"][..],
@@ -325,8 +318,7 @@ fn invalid_report_options_are_refused() {
 fn claims_and_conductors_are_reported_as_of_the_chosen_time() {
     let env = Env::new();
     let job = env.post("resize");
-    let claim = ["claim", &job, "--who", "ada", "--expiry", "1h"];
-    env.jobboard(&claim).run().succeeded();
+    env.ok(format!("claim {job} --who ada --expiry 1h"));
     let left = |at: DateTime<Utc>| {
         let at = at.to_rfc3339();
         let told = env
@@ -348,12 +340,9 @@ fn claims_and_conductors_are_reported_as_of_the_chosen_time() {
 
 #[test]
 fn unreadable_history_entries_are_reported() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     let job = stage.env.post("resize");
-    let consume = ["consume", &job, "--force", "--yes"];
-    stage.env.jobboard(&consume).run().succeeded();
+    stage.env.ok(format!("consume {job} --force --yes"));
     let spoil = "local key = redis.call('KEYS', '*past')[1]; \
         return redis.call('XADD', key, '*', 'job', 'nonsense', 'side', '')";
     stage.redis_server().unwrap().run(&["EVAL", spoil, "0"]);
@@ -367,7 +356,7 @@ fn unreadable_history_entries_are_reported() {
 #[test]
 fn missing_board_has_a_report() {
     let env = Env::new();
-    let run = env.jobboard(&["report", "board.html"]).run();
+    let run = env.run("report board.html");
     let text = run.succeeded();
     assert!(
         text.starts_with("No problems found.\nwrote the report to board.html ("),
@@ -388,7 +377,7 @@ fn terminal_and_pipe_get_the_same_text() {
         assert!(text.contains("Age of unclaimed jobs"), "{run}");
         assert!(!text.contains("<html"), "{run}");
     }
-    let piped = env.jobboard(&["report"]).run();
+    let piped = env.run("report");
     assert!(
         piped.succeeded().contains("Age of unclaimed jobs"),
         "{piped}"
@@ -397,9 +386,7 @@ fn terminal_and_pipe_get_the_same_text() {
 
 #[test]
 fn report_works_without_a_readable_history() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     stage.env.post("resize");
     let server = stage.redis_server().unwrap();
     let past = "local key = redis.call('KEYS', '*listings')[1]:gsub('listings$', 'past'); \

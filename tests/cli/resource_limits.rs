@@ -1,17 +1,15 @@
-//! Limits of the process: how long its files may get, and how many it may open.
+//! Process limits: file size and open files.
 
 use std::fs;
 
 use crate::{conduct::Stage, support::env::Env};
 
-/// Half a mebibyte, in the units of a shell: less than the commands below write, more than a board.
+/// Half a mebibyte, in the units of a shell: less than the output below, more than a board.
 const FILE_LIMIT: &str = "ulimit -f 1000; exec \"$@\"";
 
 #[test]
 fn unstorable_output_is_reported_once_and_stops_no_job() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let folder = stage.env.file("kept");
     fs::create_dir(&folder).unwrap();
     let uuid = stage.post(
@@ -32,13 +30,11 @@ fn unstorable_output_is_reported_once_and_stops_no_job() {
 
 #[test]
 fn command_that_writes_too_much_is_ended_by_the_file_limit() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     stage.post("a", "head -c 3000000 /dev/zero > large; echo $? > log");
     let run = stage.conduct(&["--drain"]).in_shell(FILE_LIMIT).run();
     run.succeeded();
-    // 128 and the number of the signal.
+    // 128 plus the number of the signal.
     assert_eq!(stage.log(), ["153"]);
 }
 

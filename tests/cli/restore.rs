@@ -13,7 +13,7 @@ fn trashed() -> (Env, String) {
 #[test]
 fn restored_job_is_unclaimed_on_the_board() {
     let (env, _) = trashed();
-    let run = env.jobboard(&["restore", "@1"]).run();
+    let run = env.run("restore @1");
     let job = env.show("@1");
     assert_eq!(job["state"], "UNCLAIMED");
     assert!(job["trashed_on"].is_null());
@@ -31,7 +31,7 @@ fn restored_job_has_no_attempts() {
     let database = env.database();
     let tried = "UPDATE job SET attempts = 5, postponed = 2, not_before = 4102444800000000";
     database.execute(tried, []).unwrap();
-    env.jobboard(&["restore", "@1"]).run().succeeded();
+    env.ok("restore @1");
     let job = env.show("@1");
     assert_eq!(job["attempts"], 0);
     assert!(job["not_before"].is_null());
@@ -40,10 +40,8 @@ fn restored_job_has_no_attempts() {
 #[test]
 fn same_uuid_on_the_board_blocks_a_restore() {
     let (env, uuid) = trashed();
-    env.jobboard(&["post", "again", "--uuid", &uuid])
-        .run()
-        .succeeded();
-    let run = env.jobboard(&["restore", "@1"]).run();
+    env.ok(format!("post again --uuid {uuid}"));
+    let run = env.run("restore @1");
     assert_eq!(env.names(), ["again"]);
     insta::assert_snapshot!(run, @"
     exit code 4
@@ -58,7 +56,7 @@ fn same_uuid_on_the_board_blocks_a_restore() {
 fn job_outside_the_trash_is_not_found() {
     let env = Env::new();
     env.post("resize");
-    env.jobboard(&["restore", "@1"]).run().failed(3);
+    env.fails(3, "restore @1");
 }
 
 #[test]
@@ -68,9 +66,7 @@ fn filter_restores_many_jobs() {
     for job in 1..=7 {
         env.trash(&format!("@{job}"));
     }
-    let run = env
-        .jobboard(&["restore", "--filter", "name=job-*", "--yes", "-o", "table"])
-        .run();
+    let run = env.run("restore --filter name=job-* --yes -o table");
     assert_eq!(env.names().len(), 7);
     insta::assert_snapshot!(run, @"
     exit code 0

@@ -21,14 +21,14 @@ on_every_board!(
     interrupted_retry_prints_the_command_for_the_remaining_jobs,
 );
 
-/// So that what fails is held back for longer than any test lasts.
+/// Delays failed jobs for longer than any test.
 const LATER: [&str; 4] = ["--retry-delay", "1h", "--retry-max", "1h"];
 
 fn run(stage: &Stage, words: &[&str]) -> Outcome {
     stage.env.jobboard(words).run()
 }
 
-/// Has jobs claimed and fail, so that they are held back.
+/// Claims jobs and lets them fail, so that they are delayed.
 fn hold_back(stage: &Stage, names: &[&str]) -> Vec<String> {
     let jobs: Vec<_> = names
         .iter()
@@ -48,7 +48,7 @@ fn retried_job_runs_immediately(stage: &Stage) {
     );
     let words = [&LATER[..], &["--max-attempts", "2"]].concat();
     let conductor = stage.start(&words);
-    // The conductor that holds it back is the one to try it again.
+    // The conductor that delayed the job retries it.
     for attempts in [["1"].as_slice(), &["1", "1"], &["1", "1", "2"]] {
         stage.logged(attempts.len());
         assert_eq!(stage.log(), attempts);
@@ -69,14 +69,14 @@ fn retried_job_runs_immediately(stage: &Stage) {
     stage.logged(4);
     assert_eq!(stage.log(), ["1", "1", "2", "1"]);
     wait_until("it is done", || {
-        run(stage, &["show", &job, "--json"]).json()["outcome"] == "consumed"
+        stage.env.json(format!("show {job} --json"))["outcome"] == "consumed"
     });
     conductor.kill();
 }
 
 fn each_job_is_retried_or_has_a_reason(stage: &Stage) {
     let [held, spent] = hold_back(stage, &["held", "spent"]).try_into().unwrap();
-    run(stage, &["trash", &spent, "--force", "--yes"]).succeeded();
+    stage.env.ok(format!("trash {spent} --force --yes"));
     let (free, claimed) = (stage.env.post("free"), stage.env.post("claimed"));
     stage.env.claim(&claimed, "ada");
     let untouched = [&free, &claimed].map(|job| stage.env.show(job));
@@ -130,7 +130,7 @@ fn each_job_is_retried_or_has_a_reason(stage: &Stage) {
         }
     }
     for (job, why) in [(&free, "not backing off"), (&claimed, "claimed by ada")] {
-        let refused = run(stage, &["retry", job]);
+        let refused = stage.env.run(format!("retry {job}"));
         assert!(refused.failed(4).contains(why), "{refused:?}");
     }
 }
@@ -142,7 +142,7 @@ fn uuids(listed: &Value) -> Vec<&str> {
 
 fn filter_retries_many_jobs(stage: &Stage) {
     let jobs = hold_back(stage, &["a-1", "a-2", "a-3", "a-4", "b-1"]);
-    run(stage, &["trash", &jobs[0], "--force", "--yes"]).succeeded();
+    stage.env.ok(format!("trash {} --force --yes", jobs[0]));
     stage.env.post("a-free");
     let retry = |words: &[&str]| {
         let begun = Instant::now();
@@ -173,7 +173,7 @@ fn filter_retries_many_jobs(stage: &Stage) {
         none.succeeded().is_empty() && none.stderr.contains("no job matches"),
         "{none:?}"
     );
-    let held_back = run(stage, &["list", "--json", "--filter", "attempts>0"]).json();
+    let held_back = stage.env.json("list --json --filter attempts>0");
     assert_eq!(uuids(&held_back), [&jobs[4]]);
 }
 
@@ -182,14 +182,14 @@ fn waiting_claim_wins_a_retried_job(stage: &Stage) {
     let wait = ["claim", "--next", "--wait", "5m"];
     let waiting = stage.env.jobboard(&wait).spawn();
     let begun = Instant::now();
-    run(stage, &["retry", &job]).succeeded();
+    stage.env.ok(format!("retry {job}"));
     assert!(waiting.ended().succeeded().contains(&job));
     assert!(begun.elapsed().as_secs() < 60);
 }
 
 const CANARY: [&str; 6] = ["retry", "--name", "a-*", "--yes", "--canary", "1"];
 
-/// Starts a conductor under which four jobs fail as the file `why` says, and waits until all are in the trash.
+/// Starts a conductor under which four jobs fail with the text of the file `why`, and waits until all are trashed.
 fn fail(stage: &Stage) -> Running {
     fs::write(stage.env.file("why"), "disk full").unwrap();
     for name in ["a-1", "a-2", "a-3", "a-4"] {
@@ -201,7 +201,7 @@ fn fail(stage: &Stage) -> Running {
 }
 
 fn trashed(stage: &Stage) -> String {
-    run(stage, &["list", "--trash", "--count"]).stdout
+    stage.env.run("list --trash --count").stdout
 }
 
 fn canary_that_fails_as_before_keeps_the_others(stage: &Stage) {
@@ -213,7 +213,7 @@ fn canary_that_fails_as_before_keeps_the_others(stage: &Stage) {
     assert!(refused.stderr.contains(told), "{refused:?}");
     wait_until("it is back in the trash", || trashed(stage) == "4\n");
     conductor.kill();
-    // A failed attempt is an outcome, also if others follow.
+    // A failed attempt is a result, even if others follow.
     let conductor = stage.start(&LATER);
     let refused = run(stage, &CANARY);
     assert_eq!(refused.code, 7, "{refused:?}");
@@ -235,7 +235,7 @@ fn canary_with_another_result_releases_the_others(stage: &Stage) {
     assert_eq!(done.succeeded().lines().count(), 4, "{done:?}");
     assert!(done.stderr.contains("continuing with 3 jobs"), "{done:?}");
     wait_until("all are done", || {
-        run(stage, &["list", "--count"]).stdout == "0\n"
+        stage.env.run("list --count").stdout == "0\n"
     });
     assert_eq!(trashed(stage), "0\n");
     conductor.kill();
@@ -298,8 +298,8 @@ fn interrupted_retry_prints_the_command_for_the_remaining_jobs(stage: &Stage) {
 fn missing_job_is_not_found_and_invalid_rate_is_refused() {
     let env = Env::new();
     env.post("resize");
-    env.jobboard(&["retry", "@2"]).run().failed(3);
-    env.jobboard(&["retry"]).run().failed(2);
+    env.fails(3, "retry @2");
+    env.fails(2, "retry");
     for rate in ["5", "0/s", "x/s", "5/d"] {
         let refused = env.jobboard(&["retry", "@1", "--rate", rate]).run();
         assert!(refused.failed(2).contains("5/s or 100/m"), "{refused:?}");

@@ -1,4 +1,4 @@
-//! `jobboard run`, where there is no terminal.
+//! `jobboard run` without a terminal.
 
 mod ending;
 
@@ -14,10 +14,9 @@ use crate::support::{
     process::{Tag, guards, is_alive, no_echo, signal, watches},
 };
 
-/// How long a command may outlive those who were to watch over it.
+/// The longest time that a command may outlive its watchers.
 const SURVIVAL: Duration = Duration::from_secs(2);
 
-/// Runs a command for a job to its end.
 #[must_use]
 fn run(env: &Env, words: &[&str]) -> Outcome {
     env.jobboard(&[&["run", "resize"], words].concat()).run()
@@ -30,7 +29,7 @@ fn start(env: &Env, tag: &Tag, words: &[&str]) -> Running {
     running
 }
 
-/// Returns what a shell runs that sleeps whenever it is not asked to end, and then does something.
+/// Returns a script that sleeps forever, with this reaction to TERM.
 fn stubborn(tag: &Tag, when_asked: &str) -> String {
     let tag = tag.text();
     format!("trap '{when_asked}' TERM; while :; do sleep {tag}; done")
@@ -92,7 +91,7 @@ fn failed_command_returns_the_job_to_the_board() {
         let _ = env.jobboard(words).run();
     }
     assert_eq!(env.show(uuid)["state"], "TRASHED");
-    env.jobboard(&["purge", uuid, "--yes"]).run().succeeded();
+    env.ok(format!("purge {uuid} --yes"));
 }
 
 fn without_uuid(run: &Outcome, job: &serde_json::Value) -> String {
@@ -145,7 +144,7 @@ fn missing_program_posts_no_job() {
 fn non_program_costs_no_attempt() {
     let env = Env::new();
     let run = run(&env, &["--", "/etc/passwd"]);
-    let jobs = env.jobboard(&["list", "--json"]).run().json();
+    let jobs = env.json("list --json");
     for job in jobs.as_array().unwrap() {
         assert_eq!(
             (&job["state"], &job["attempts"]),
@@ -241,7 +240,7 @@ fn details_file_has_the_details_under_run_claim_and_conduct() {
 
     let script = format!("({DETAILS}) > seen");
     post(&["size:=6", "--", "sh", "-c", &script]);
-    env.jobboard(&["conduct", "--drain"]).run().succeeded();
+    env.ok("conduct --drain");
     let details = serde_json::json!({"size": 6, "command": ["sh", "-c", script]});
     let seen = fs::read_to_string(env.file("seen")).unwrap();
     assert_eq!(seen, expected(&details, ""));
@@ -261,7 +260,7 @@ fn command_does_not_inherit_secrets() {
         .env("WATCHDOG_USEC", "1000000")
         .run();
     let told = run.succeeded();
-    // Nor may it speak for us.
+    // Nor may it notify our service manager.
     for secret in [
         "swordfish",
         "trustno1",
@@ -369,12 +368,8 @@ fn job_of_an_earlier_run_is_retried_before_its_back_off_ends() {
 #[test]
 fn claimed_job_is_not_run_again() {
     let env = Env::new();
-    env.jobboard(&["post", "resize", "--unique", "nightly"])
-        .run()
-        .succeeded();
-    env.jobboard(&["claim", "@1", "--who", "ada"])
-        .run()
-        .succeeded();
+    env.ok("post resize --unique nightly");
+    env.ok("claim @1 --who ada");
     let before = env.everything();
     insta::assert_snapshot!(run(&env, &["--unique", "nightly", "--", "echo", "ran"]), @"
     exit code 0

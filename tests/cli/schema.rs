@@ -1,4 +1,4 @@
-//! `jobboard schema`; what is printed is compared with the schemas wherever a test runs the program.
+//! `jobboard schema`; every test that runs the program compares its output with the schemas.
 
 use std::{io::Write, process::Stdio};
 
@@ -13,7 +13,7 @@ use crate::support::{
 #[test]
 fn schemas_are_listed_and_printed_by_name_and_by_command() {
     let env = Env::new();
-    let listed = env.jobboard(&["schema", "--json"]).run().json();
+    let listed = env.json("schema --json");
     let names: Vec<_> = listed
         .as_array()
         .unwrap()
@@ -21,11 +21,11 @@ fn schemas_are_listed_and_printed_by_name_and_by_command() {
         .map(|it| it["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, SCHEMAS.keys().collect::<Vec<_>>());
-    let event = env.jobboard(&["schema", "event"]).run().json();
+    let event = env.json("schema event");
     assert_eq!(event, SCHEMAS["event"]);
-    let job = env.jobboard(&["schema", "job"]).run().json();
+    let job = env.json("schema job");
     assert_eq!(job["$defs"]["common"], SCHEMAS["common"]);
-    let list = env.jobboard(&["schema", "list"]).run().json();
+    let list = env.json("schema list");
     let kinds = json!([{ "$ref": "urn:jobboard:count" }, { "$ref": "urn:jobboard:job" }]);
     assert_eq!(
         list["anyOf"],
@@ -34,7 +34,7 @@ fn schemas_are_listed_and_printed_by_name_and_by_command() {
     assert_eq!(list["$defs"]["job"], SCHEMAS["job"]);
     let table = env.jobboard(&["schema"]).at_terminal(100).run();
     assert!(table.succeeded().contains("An event on a board"), "{table}");
-    let unknown = env.jobboard(&["schema", "jop"]).run();
+    let unknown = env.run("schema jop");
     assert!(
         unknown
             .failed(2)
@@ -43,7 +43,7 @@ fn schemas_are_listed_and_printed_by_name_and_by_command() {
     );
 }
 
-/// Returns what is printed, each with the schema that describes it.
+/// Returns outputs, each with its schema.
 fn printed(env: &Env) -> Vec<(&'static str, Value)> {
     let mut printed = Vec::new();
     let mut print = |schema, words: &[&str]| {
@@ -57,8 +57,7 @@ fn printed(env: &Env) -> Vec<(&'static str, Value)> {
     };
     print("posted", &["post", "resize", "vm=1", "--json"]);
     print("draft", &["post", "resize", "--dry-run", "--json"]);
-    let doomed = ["run", "doomed", "--on-failure", "trash", "--", "false"];
-    assert_eq!(env.jobboard(&doomed).run().code, 1);
+    assert_eq!(env.run("run doomed --on-failure trash -- false").code, 1);
     print("result", &["claim", "--next", "--json"]);
     print("owner", &["owner", "@1", "--json"]);
     print("pause", &["pause", "night-*", "--json"]);
@@ -91,12 +90,12 @@ fn printed(env: &Env) -> Vec<(&'static str, Value)> {
     print("help", &["help", "boards", "--json"]);
     print("help", &["help", "options", "--json"]);
     print("pause", &["resume", "night-*", "--json"]);
-    let failed = env.jobboard(&["show", "no-such", "--json"]).run();
+    let failed = env.run("show no-such --json");
     printed.push(("error", serde_json::from_str(&failed.stderr).unwrap()));
     printed
 }
 
-/// Returns a value, and those like it of which a member is missing or of another type.
+/// Returns a value and variants with a missing or mistyped member.
 fn altered(value: &Value) -> Vec<Value> {
     let mut all = vec![value.clone()];
     for name in value
@@ -115,7 +114,7 @@ fn altered(value: &Value) -> Vec<Value> {
 
 #[test]
 fn missing_or_mistyped_member_is_detected_here_and_in_python() {
-    let Some(mut python) = python() else { return };
+    need!(mut python = python());
     let env = Env::new();
     let cases: Vec<_> = printed(&env)
         .into_iter()
@@ -162,7 +161,7 @@ for line in sys.stdin:
         }
         assert!(verdicts[0], "{schema}: {}", values[0]);
     }
-    // All but what may be of any type, or need not be there.
+    // Except optional members and those of any type.
     let altered: usize = cases.iter().map(|(_, values)| values.len() - 1).sum();
     assert!(refused * 10 > altered * 9, "{refused} of {altered}");
 }

@@ -16,11 +16,11 @@ use crate::{
     },
 };
 
-/// How long it may take where all of it is to be tried; on a machine that is busier more, as long as is waited for.
+/// Enough time for all checks; a busy machine gets more.
 const LONG: &str = "15s";
 const LONGER: [&str; 3] = ["1m"; 3];
 
-/// What a sound board keeps however fast its machine is, and however it is reached.
+/// Promises that a sound board keeps at any speed.
 const SURE: [&str; 6] = [
     "keeps",
     "one-winner",
@@ -30,7 +30,7 @@ const SURE: [&str; 6] = [
     "interrupted",
 ];
 
-/// A board with a user's jobs on it, and all that is stored where it is.
+/// A board with a user's jobs, and access to its storage.
 struct Scene {
     stage: Stage,
     peer: Option<Peer>,
@@ -63,14 +63,14 @@ impl Scene {
         &self.stage.env
     }
 
-    /// Returns what is stored, beside and below what is the user's.
+    /// Returns everything stored next to and below the user's board.
     fn stored(&mut self) -> Vec<String> {
         if let Some(server) = self.stage.redis_server() {
             return server.everything().into_iter().map(|it| it.0).collect();
         }
         if let Some(server) = self.stage.zookeeper_board() {
             let nodes = json!({ "do": "nodes", "path": server.top() });
-            // Some of them may go while they are looked at.
+            // Some nodes may disappear meanwhile.
             let nodes = self.peer.as_mut().unwrap().ask(&nodes).unwrap_or_default();
             let nodes = nodes
                 .as_object()
@@ -85,12 +85,12 @@ impl Scene {
         names
     }
 
-    /// Whether a board is there to be thrown away.
+    /// Whether a scratch board exists.
     fn has_scratch(&mut self) -> bool {
         self.stored().iter().any(|it| it.contains("selftest-"))
     }
 
-    /// Starts one, and waits until it is at work.
+    /// Starts a selftest, and waits until it works.
     fn at_work(&mut self) -> Running {
         let words = ["selftest", "--yes", "--json", "--for", "10m"];
         let run = self.env().jobboard(&words).spawn();
@@ -98,7 +98,7 @@ impl Scene {
         run
     }
 
-    /// Whether there are jobs on a board to be thrown away; it is registered by then.
+    /// Whether a scratch board has jobs; it is registered by then.
     fn is_posted_to(&mut self) -> bool {
         if self.stage.is_network() {
             let is_job = |it: &String| it.contains("/job0") || it.ends_with(".jobboard");
@@ -126,7 +126,7 @@ fn selftest(env: &Env, words: &[&str]) -> Outcome {
         .run()
 }
 
-/// Runs something until it has the time to try all of it.
+/// Repeats a run with more time until all checks fit.
 fn with_time(run: impl Fn(&str) -> Outcome) -> Outcome {
     let mut told = run(LONG);
     for long in LONGER {
@@ -142,7 +142,7 @@ fn selftest_whole(env: &Env) -> Outcome {
     with_time(|long| selftest(env, &["--for", long]))
 }
 
-/// Returns what it told of each promise.
+/// Returns the result of each promise.
 fn promises(told: &Value) -> BTreeMap<String, Value> {
     let promises = told["promises"].as_array().unwrap().iter();
     promises
@@ -150,7 +150,7 @@ fn promises(told: &Value) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// Returns how each promise is kept, as it told.
+/// Returns the grade of each promise.
 fn grades(told: &Value) -> BTreeMap<String, String> {
     let promises = promises(told).into_iter();
     promises
@@ -167,13 +167,13 @@ fn sound_board_passes_every_check_without_leftovers() {
         let grades = grades(&told);
         assert_eq!(grades.len(), 13, "{told}");
         for (promise, grade) in &grades {
-            // What ZooKeeper's servers wait for they tell nobody.
+            // ZooKeeper servers do not report their sync settings.
             let is_unseen = promise == "durable" && scene.stage.zookeeper_board().is_some();
             let why = promises(&told)[promise]["why"].as_str().unwrap().to_owned();
             let is_busy = promise == "renewal" && why.contains("too busy");
             let is_tried = grade == "ok" || grade == "weak" || is_unseen || is_busy;
             assert!(is_tried, "{promise}: {told:#}");
-            // How fast a machine is that is busy says nothing.
+            // The speed of a busy machine proves nothing.
             let is_time = ["answers", "expiry", "events", "clock", "durable"];
             let is_kept = grade == "ok" || is_busy || is_time.contains(&promise.as_str());
             assert!(is_kept, "{promise}: {told:#}");
@@ -240,7 +240,7 @@ fn selftest_asks_first_and_names_its_place() {
     env.post("resize");
     let folder = || fs::read_dir(env.board().parent().unwrap()).unwrap().count();
     let before = folder();
-    let unasked = env.jobboard(&["selftest", "--for", "5s"]).run();
+    let unasked = env.run("selftest --for 5s");
     let error = unasked.failed(8);
     assert!(
         error.contains("test the server for 5s") && error.contains("--yes"),
@@ -252,10 +252,7 @@ fn selftest_asks_first_and_names_its_place() {
         .stdin("n\n")
         .run();
     assert_eq!(declined.code, 8, "{declined}");
-    let shown = env
-        .jobboard(&["selftest", "--dry-run", "--json"])
-        .run()
-        .json();
+    let shown = env.json("selftest --dry-run --json");
     let place = shown["place"].as_str().unwrap();
     let board = format!("sqlite:{}.selftest-", env.board().display());
     assert!(place.starts_with(&board), "{shown}");
@@ -290,7 +287,7 @@ fn read_only_selftest_only_reads() {
 #[test]
 fn selftest_prints_the_same_words_in_a_pipe_and_on_a_terminal() {
     let env = Env::new();
-    let run = env.jobboard(&["selftest", "--yes", "--for", "6s"]).run();
+    let run = env.run("selftest --yes --for 6s");
     let verdict = run.stdout.lines().last().unwrap();
     assert!(verdict.starts_with("weak: "), "{run}");
     assert!(run.stdout.contains("one-winner"), "{run}");
@@ -299,15 +296,13 @@ fn selftest_prints_the_same_words_in_a_pipe_and_on_a_terminal() {
         .at_terminal(80)
         .run();
     assert!(run.stdout.contains("one-winner"), "{run}");
-    // It was made for this, and nobody had a board there.
+    // The directory existed for this test only.
     assert!(!env.board().parent().unwrap().exists());
 }
 
 #[test]
 fn unreachable_board_is_an_error() {
-    let Some(mut server) = Server::start() else {
-        return;
-    };
+    need!(mut server = Server::start());
     let env = Env::new();
     server.serves(&env, "");
     server.kill();

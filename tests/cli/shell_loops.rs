@@ -1,4 +1,4 @@
-//! `claim --next -- COMMAND` and `run` in the loops of scripts and of cron: how attempts are judged.
+//! `claim --next -- COMMAND` and `run` in loops of scripts and cron: how attempts are judged.
 
 use std::{
     thread,
@@ -8,34 +8,37 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board},
+    conduct::{Stage, on_every_board, on_one_board},
     support::env::{Env, Outcome, wait_until},
 };
 
 on_every_board!(
     cron_loop_gets_past_a_failing_job,
-    shell_loop_continues_after_a_failed_job,
-    postponing_command_costs_no_attempt,
     exhausted_job_is_not_retried,
 );
 
-/// What a command does that can process every job but one.
+on_one_board!(
+    shell_loop_continues_after_a_failed_job,
+    postponing_command_costs_no_attempt,
+);
+
+/// A command that fails for one of the jobs.
 const PROCESS: &str = "echo $JOBBOARD_NAME >> log; test $JOBBOARD_NAME != poison";
 
-/// So that what fails is tried again soon.
+/// Retries failed jobs soon.
 const SOON: [&str; 4] = ["--retry-delay", "10ms", "--retry-max", "40ms"];
 
-/// How long a loop over many jobs may take, on a machine that has much else to do.
+/// The time limit of a loop over many jobs, on a busy machine.
 const LONG: Duration = Duration::from_secs(180);
 
-/// Claims the next job for a shell that runs this.
+/// Claims the next job for a shell script.
 fn next(stage: &Stage, words: &[&str], script: &str) -> Outcome {
     let command = ["--", "sh", "-c", script];
     let claim = [&["claim", "--next"], words, &command].concat();
     stage.env.jobboard(&claim).run()
 }
 
-/// Runs a loop around claims of the next job again and again, as cron does, until nothing is left.
+/// Repeats a loop that claims the next job, like cron, until the board is empty.
 fn run_until_empty(stage: &Stage, words: &[&str], script: &str) {
     let command = ["--", "sh", "-c", PROCESS];
     let claim = [&["-q", "claim", "--next"], words, &SOON, &command].concat();
@@ -50,7 +53,7 @@ fn run_until_empty(stage: &Stage, words: &[&str], script: &str) {
     }
 }
 
-/// A poison job and so many good ones end in the trash and consumed, each good one done once.
+/// Requires that the poison job is trashed, and each good one ran once.
 fn all_is_done(stage: &Stage, good: usize) {
     let mut log = stage.log();
     log.sort();
@@ -78,7 +81,7 @@ fn cron_loop_gets_past_a_failing_job(stage: &Stage) {
 fn shell_loop_continues_after_a_failed_job(stage: &Stage) {
     stage.env.post("poison");
     stage.env.post_many(10);
-    // Five failures by one loop: it waits for what is tried again.
+    // Five failures in one loop: it waits for the retries.
     let words = ["--if-none", "200", "--wait", "2s"];
     run_until_empty(stage, &words, "while \"$@\" || [ $? -lt 125 ]; do :; done");
     all_is_done(stage, 10);
@@ -109,10 +112,9 @@ fn postponing_command_costs_no_attempt(stage: &Stage) {
     );
     assert!(listed["not_before"].is_string(), "{listed}");
     next(stage, &words, "echo ran >> log").failed(6);
-    // Who asks for this very job gets it.
+    // A claim by name ignores the delay.
     let job = listed["uuid"].as_str().unwrap();
-    let again = ["claim", job, "--", "true"];
-    stage.env.jobboard(&again).run().succeeded();
+    stage.env.ok(format!("claim {job} -- true"));
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
 }
 
@@ -120,7 +122,7 @@ fn exhausted_job_is_not_retried(stage: &Stage) {
     stage.env.post("poison");
     let once = ["--max-attempts", "1", "--lease", "1s"];
     assert_eq!(next(stage, &once, "kill -9 $PPID").code, 137);
-    // The claim lapses; the job goes to the trash, and the next one is waited for.
+    // The claim expires; the job is trashed, and the next one is awaited.
     let command = ["--", "sh", "-c", PROCESS];
     let wait = [&["claim", "--next", "--wait", "5m"], &once[..], &command].concat();
     let waiting = stage.env.jobboard(&wait).spawn();
@@ -145,8 +147,7 @@ fn job_can_set_its_retry_limit() {
             "{run:?}"
         );
     }
-    let asked_too_much = ["post", "poison", "max_attempts:=9"];
-    env.jobboard(&asked_too_much).run().succeeded();
+    env.ok("post poison max_attempts:=9");
     assert_eq!(next(&stage, &["--max-attempts-max", "1"], "exit 3").code, 3);
     assert!(env.names().is_empty());
 }
@@ -237,12 +238,8 @@ fn failure_options_need_a_command() {
         let run = env.jobboard(&[&["claim", "@1"], &words[..]].concat()).run();
         run.failed(2);
     }
-    env.jobboard(&["claim", "@1", "--if-none", "3"])
-        .run()
-        .failed(2);
-    env.jobboard(&["claim", "@1", "--hold", "--retry-max", "3s"])
-        .run()
-        .failed(2);
+    env.fails(2, "claim @1 --if-none 3");
+    env.fails(2, "claim @1 --hold --retry-max 3s");
     assert_eq!(env.state("@1"), "UNCLAIMED");
 }
 

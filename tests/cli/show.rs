@@ -12,7 +12,7 @@ fn text_has_all_facts_even_in_a_pipe() {
         .jobboard(&["post", "resize", "lb=5f3a", "--book", book])
         .run();
     env.claim(&posted.posted(), "ada");
-    let run = env.jobboard(&["show", "@1"]).run();
+    let run = env.run("show @1");
     insta::assert_snapshot!(run, @r#"
     exit code 0
     --- stdout
@@ -49,7 +49,7 @@ fn each_job_is_one_json_line() {
     let env = Env::new();
     env.post_many(2);
     assert_eq!(env.show("@1")["name"], "job-0");
-    let both = env.jobboard(&["show", "@2", "@1", "--json"]).run().values();
+    let both = env.run("show @2 @1 --json").values();
     let names: Vec<_> = both.iter().map(|job| &job["name"]).collect();
     assert_eq!(names, ["job-1", "job-0"]);
 }
@@ -58,8 +58,7 @@ fn each_job_is_one_json_line() {
 fn fail(env: &Env, script: &str) {
     let post = ["post", "resize", "--", "sh", "-c", script];
     env.jobboard(&post).run().succeeded();
-    let conduct = ["conduct", "--drain", "--max-attempts", "1"];
-    assert_eq!(env.jobboard(&conduct).run().code, 7);
+    assert_eq!(env.run("conduct --drain --max-attempts 1").code, 7);
 }
 
 #[test]
@@ -93,7 +92,7 @@ fn output_of_failed_attempts_is_printed_with_secrets_masked() {
         ["step 1\\n", "password=********\\ndisk full\\n"]
     );
     env.post("other");
-    let none = env.jobboard(&["logs", "@2"]).run();
+    let none = env.run("logs @2");
     assert_eq!(none.succeeded(), "");
     assert!(none.stderr.contains("other: no failed attempt"), "{none}");
 }
@@ -115,7 +114,7 @@ fn failure_reads_the_same_in_all_listings() {
         assert!(run.stdout.contains("exit 3: disk full"), "{run}");
         assert!(!run.stdout.contains("ended with code"), "{run}");
     }
-    let waited = env.jobboard(&["wait", "@1"]).run();
+    let waited = env.run("wait @1");
     assert!(
         waited.stderr.contains("last failure: exit 3: disk full"),
         "{waited}"
@@ -146,7 +145,7 @@ fn secrets_are_shown_only_on_request() {
 fn missing_job_is_not_found() {
     let env = Env::new();
     env.post("resize");
-    let run = env.jobboard(&["show", "@99"]).run();
+    let run = env.run("show @99");
     insta::assert_snapshot!(run, @"
     exit code 3
     --- stdout

@@ -13,10 +13,10 @@ on_every_board!(
 );
 
 fn status(env: &Env) -> Value {
-    env.jobboard(&["status", "--json"]).run().json()
+    env.json("status --json")
 }
 
-/// Posts so many jobs of a name, with details.
+/// Posts several jobs with the same name and details.
 fn post(env: &Env, count: usize, name: &str, details: &Value) -> Vec<String> {
     let line = format!("{}\n", json!({"name": name, "details": details}));
     let run = env.jobboard(&["post", "--from", "-"]);
@@ -24,7 +24,6 @@ fn post(env: &Env, count: usize, name: &str, details: &Value) -> Vec<String> {
     run.succeeded().lines().map(str::to_owned).collect()
 }
 
-/// Has the attempt at a job fail.
 fn fail(env: &Env, job: &str, delay: &str) {
     let claim = ["claim", job, "--retry-delay", delay, "--retry-max", delay];
     let run = env.jobboard(&[&claim[..], &["--", "false"]].concat());
@@ -43,7 +42,7 @@ fn every_job_is_counted_and_each_problem_can_be_listed(stage: &Stage) {
     }
     env.claim(&shrink[0], "bob");
     fail(env, &shrink[1], "1d");
-    // Of two attempts one has failed; one of five is no cause for worry.
+    // One failure in two attempts is a problem, one in five is not.
     fail(env, &frail[0], "1ms");
     for job in &shrink[2..4] {
         env.trash(job);
@@ -93,7 +92,7 @@ fn problems_can_be_listed(stage: &Stage, told: &Value) {
         let listed = listed.succeeded().lines().count() as u64;
         assert_eq!(count, listed, "{code}");
     }
-    // People are told what is not in the past.
+    // The text mentions what the history lacks.
     let shown = env.jobboard(&["status"]).at_terminal(100).run();
     let remark = shown.succeeded().contains("Python services");
     assert_eq!(remark, stage.is_network(), "{shown}");
@@ -114,7 +113,7 @@ fn claims_of_a_live_conductor_are_distinguished(stage: &Stage) {
 #[test]
 fn missing_board_is_empty_with_a_note() {
     let env = Env::new();
-    let run = env.jobboard(&["status", "-o", "table"]).run();
+    let run = env.run("status -o table");
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
@@ -129,10 +128,8 @@ fn missing_board_is_empty_with_a_note() {
     ");
     assert!(!env.board().exists());
     env.post("resize");
-    env.jobboard(&["consume", "@1", "--force", "--yes"])
-        .run()
-        .succeeded();
-    let run = env.jobboard(&["status", "-o", "table"]).run();
+    env.ok("consume @1 --force --yes");
+    let run = env.run("status -o table");
     assert_eq!(run.stderr, "");
     assert!(run.stdout.contains("1 consumed"), "{run}");
 }
@@ -182,15 +179,13 @@ fn suggested_commands_use_the_same_board() {
 
 #[test]
 fn status_works_without_a_readable_history() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     stage.env.post("resize");
     let server = stage.redis_server().unwrap();
     let past = "local key = redis.call('KEYS', '*listings')[1]:gsub('listings$', 'past'); \
         redis.call('SET', key, 'x')";
     server.run(&["EVAL", past, "0"]);
-    let run = stage.env.jobboard(&["status", "--json"]).run();
+    let run = stage.env.run("status --json");
     let told = run.json();
     assert_eq!(
         (&told["unclaimed"], &told["history"]),
@@ -202,11 +197,9 @@ fn status_works_without_a_readable_history() {
 
 #[test]
 fn unreachable_server_is_an_error() {
-    let Some(mut stage) = Stage::redis() else {
-        return;
-    };
+    need!(mut stage = Stage::redis());
     stage.env.post("resize");
     stage.stop_server();
-    let run = stage.env.jobboard(&["status"]).run();
+    let run = stage.env.run("status");
     assert!(run.failed(5).contains("cannot read the board"), "{run}");
 }

@@ -1,4 +1,4 @@
-//! Commands that are suggested: whatever names and owners are, shells read the words that programs are told.
+//! Suggested commands: shells read the same words as programs, for any names and owners.
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +23,7 @@ const ODD: &str = "a\\'b`touch PWN`|c$(touch PWN)é";
 
 type Words = Vec<String>;
 
-/// A board with a name, jobs, owners, a pause and a conductor of which each is a command in itself.
+/// A board whose names, owners, pause and conductor contain commands.
 struct Hostile {
     env: Env,
     board: String,
@@ -65,7 +65,7 @@ impl Hostile {
         self.env.jobboard(&[&board[..], words].concat())
     }
 
-    /// Returns the commands that are in a text, read by each of the shells.
+    /// Returns the commands in a text, as read by each shell.
     fn read(&self, text: &str) -> BTreeSet<Words> {
         let text = text
             .replace("&lt;", "<")
@@ -96,7 +96,7 @@ impl Hostile {
         commands.map(words).collect()
     }
 
-    /// Runs a script where nothing but `awk` and `touch` is found, and requires that nothing is touched.
+    /// Runs a script that finds only `awk` and `touch`, and requires that it creates no file.
     fn in_shell(&self, shell: &[&str], script: &str) -> String {
         let (bin, home) = (self.env.file("bin"), self.env.file("home"));
         fs::create_dir_all(&bin).unwrap();
@@ -131,7 +131,7 @@ fn path(program: &str) -> PathBuf {
     all.find(|it| it.exists()).unwrap()
 }
 
-/// Adds all commands that a value has, and requires that each is an array of words.
+/// Collects the commands in a value, and requires that each is an array of words.
 fn commands(value: &Value, found: &mut BTreeSet<Words>) {
     let words = |it: &Value| {
         let words = it.as_array().unwrap_or_else(|| panic!("{value:#}")).iter();
@@ -196,7 +196,7 @@ fn suggested_commands_are_equal_in_every_form() {
         for (at, text) in forms.iter().enumerate() {
             let mut read = hostile.read(text);
             assert!(!read.is_empty(), "{verb}: {text}");
-            // Only people are told of these.
+            // The text alone suggests these.
             read.retain(|words| !words.ends_with(&["doctor", "--fix"].map(str::to_owned)));
             let strange: Vec<_> = read
                 .difference(&told)

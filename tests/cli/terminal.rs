@@ -1,4 +1,4 @@
-//! `jobboard run` at a terminal, under a shell with job control.
+//! `jobboard run` on a terminal, under a shell with job control.
 
 use std::{fs, time::Duration};
 
@@ -10,17 +10,17 @@ use crate::support::{
     tmux::Pane,
 };
 
-/// Waits until the command of a run sleeps and has the terminal, and returns it.
+/// Waits until the command of a run sleeps and controls the terminal, and returns it.
 fn in_foreground(tag: &Tag) -> Pid {
     becomes(tag, |stat| {
         stat.state == 'S' && stat.foreground == stat.group
     })
 }
 
-/// Waits until something holds for the command of a run, and returns it.
+/// Waits until a condition holds for the command of a run, and returns it.
 fn becomes(tag: &Tag, holds: impl Fn(&Stat) -> bool) -> Pid {
     let mut found = None;
-    wait_until("the command is as it is to be", || {
+    wait_until("the command reaches the expected state", || {
         let sleepers = tag.sleepers().into_iter();
         found = sleepers
             .into_iter()
@@ -39,10 +39,8 @@ fn is_free(env: &Env) {
 #[test]
 fn control_c_ends_the_command_and_releases_the_job() {
     let (env, tag) = (Env::new(), Tag::new());
-    let Some(pane) = Pane::open(&env, &[]) else {
-        return;
-    };
-    // A shell that learns of it goes on with neither the loop nor the line.
+    need!(pane = Pane::open(&env, &[]));
+    // A shell that notices the signal stops the loop and the line.
     let run = format!("jobboard run sleep -- sleep {}", tag.text());
     pane.line(&format!("while :; do {run}; done; echo went on"));
     let command = in_foreground(&tag);
@@ -60,9 +58,7 @@ fn control_c_ends_the_command_and_releases_the_job() {
 #[test]
 fn conductor_logs_sentences_on_a_terminal() {
     let env = Env::new();
-    let Some(pane) = Pane::open(&env, &[]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &[]));
     let script = "echo disk full >&2; exit 3";
     let post = ["post", "three", "--", "sh", "-c", script];
     let job = env.jobboard(&post).run().posted();
@@ -82,9 +78,7 @@ fn conductor_logs_sentences_on_a_terminal() {
 #[test]
 fn end_of_input_at_a_question_ends_its_line() {
     let env = Env::new();
-    let Some(pane) = Pane::open(&env, &[]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &[]));
     env.post("resize");
     pane.line("jobboard consume --force @1");
     pane.shows(r"\[y/N\]");
@@ -96,9 +90,7 @@ fn end_of_input_at_a_question_ends_its_line() {
 #[test]
 fn stopped_command_keeps_its_claim_and_can_continue() {
     let (env, tag) = (Env::new(), Tag::new());
-    let Some(pane) = Pane::open(&env, &[]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &[]));
     let sleep = format!("sleep {}; read word; [ $word = enough ]", tag.text());
     pane.line(&format!("jobboard run sleep --lease 2s -- sh -c '{sleep}'"));
     in_foreground(&tag);
@@ -120,9 +112,7 @@ fn stopped_command_keeps_its_claim_and_can_continue() {
 #[test]
 fn stopped_command_can_continue_in_the_background() {
     let (env, tag) = (Env::new(), Tag::new());
-    let Some(pane) = Pane::open(&env, &[]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &[]));
     pane.line(&format!("jobboard run sleep -- sleep {}", tag.text()));
     in_foreground(&tag);
     pane.press("C-z");
@@ -132,7 +122,7 @@ fn stopped_command_can_continue_in_the_background() {
     let shell = stat(command).unwrap().foreground;
     pane.line("jobs");
     pane.shows("Running");
-    // It has the terminal no sooner than it asks for it, and what is typed reaches it nevertheless.
+    // It gets the terminal on request, and receives earlier input too.
     pane.line("fg");
     becomes(&tag, |stat| stat.foreground != shell);
     pane.press("C-\\");
@@ -143,9 +133,7 @@ fn stopped_command_can_continue_in_the_background() {
 #[test]
 fn hold_prints_how_to_end_it() {
     let env = Env::new();
-    let Some(pane) = Pane::open(&env, &[]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &[]));
     env.post("resize");
     pane.line("jobboard claim --next --hold --lease 20s");
     pane.shows("^holding resize; Ctrl-C releases the claim. .* within 20s$");
@@ -158,9 +146,7 @@ fn hold_prints_how_to_end_it() {
 #[test]
 fn editor_works_under_run() {
     let (env, tag) = (Env::new(), Tag::new());
-    let Some(pane) = Pane::open(&env, &["vi"]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &["vi"]));
     let file = env.file(&format!("note-{}", tag.text()));
     pane.line(&format!("jobboard run edit -- vi {}", file.display()));
     pane.shows(r"^~");
@@ -176,10 +162,8 @@ fn editor_works_under_run() {
 #[test]
 fn terminal_is_restored_after_a_killed_command() {
     let (env, tag) = (Env::new(), Tag::new());
-    let Some(pane) = Pane::open(&env, &["stty"]) else {
-        return;
-    };
-    // A shell at a prompt would put the terminal right itself, and this one does not.
+    need!(pane = Pane::open(&env, &["stty"]));
+    // A shell at a prompt would restore the terminal itself; this one does not.
     let sleep = format!(
         "stty raw -echo; stty -g > during; exec sleep {}",
         tag.text()
@@ -202,12 +186,10 @@ fn terminal_is_restored_after_a_killed_command() {
 #[test]
 fn command_works_in_a_pipeline() {
     let env = Env::new();
-    let Some(pane) = Pane::open(&env, &["seq"]) else {
-        return;
-    };
+    need!(pane = Pane::open(&env, &["seq"]));
     pane.line("jobboard run count -- seq 3 | cat; echo codes ${PIPESTATUS[@]}");
     pane.shows("^1\n2\n3\ncodes 0 0$");
-    // The process that the shell knows makes itself known to its child alone.
+    // The process known to the shell reveals itself only to its child.
     pane.line("jobboard run look -- env > seen");
     assert_eq!(pane.code(), 0);
     let seen = fs::read_to_string(env.file("seen")).unwrap();

@@ -9,8 +9,8 @@ fn job_named_twice_is_trashed_once() {
     let trash = ["trash", &uuid, "@1", &uuid[..8], "--force", "--yes"];
     let told = env.jobboard(&trash).run();
     assert_eq!(told.succeeded().lines().count(), 1, "{told}");
-    env.jobboard(&["restore", &uuid, &uuid]).run().succeeded();
-    env.jobboard(&["trash", &uuid, &uuid]).run().failed(4);
+    env.ok(format!("restore {uuid} {uuid}"));
+    env.fails(4, format!("trash {uuid} {uuid}"));
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn owner_trashes_a_job() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada");
-    let run = env.jobboard(&["trash", "@1", "--who", "ada"]).run();
+    let run = env.run("trash @1 --who ada");
     assert_eq!(env.state("@1"), "TRASHED");
     assert!(env.names().is_empty());
     insta::assert_snapshot!(run, @"
@@ -33,7 +33,7 @@ fn owner_trashes_a_job() {
 fn other_users_need_force() {
     let env = Env::new();
     env.post("resize");
-    let run = env.jobboard(&["trash", "@1", "--json"]).run();
+    let run = env.run("trash @1 --json");
     assert_eq!(run.code, 4);
     assert_eq!(run.error()["kind"], "not-claimed");
     assert_eq!(env.state("@1"), "UNCLAIMED");
@@ -46,12 +46,8 @@ fn same_uuid_in_the_trash_is_replaced() {
     let env = Env::new();
     let uuid = env.post("resize");
     env.trash("@1");
-    env.jobboard(&["post", "again", "--uuid", &uuid])
-        .run()
-        .succeeded();
-    let run = env
-        .jobboard(&["trash", &uuid, "--force", "--yes", "-o", "table"])
-        .run();
+    env.ok(format!("post again --uuid {uuid}"));
+    let run = env.run(format!("trash {uuid} --force --yes -o table"));
     assert_eq!(env.show(&uuid)["name"], "again");
     insta::assert_snapshot!(run, @"
     exit code 0
@@ -70,11 +66,9 @@ fn unreadable_record_is_trashed_by_force_only() {
     let broken = "PRAGMA ignore_check_constraints = on; UPDATE job SET details = 'nonsense'";
     env.database().execute_batch(broken).unwrap();
     let key = format!("key:{uuid}");
-    let refused = env.jobboard(&["trash", &key, "--json"]).run();
+    let refused = env.run(format!("trash {key} --json"));
     assert_eq!(refused.error()["kind"], "malformed");
-    env.jobboard(&["trash", &key, "--force", "--yes"])
-        .run()
-        .succeeded();
+    env.ok(format!("trash {key} --force --yes"));
     assert!(env.names().is_empty());
 }
 
@@ -104,11 +98,10 @@ fn jobs_are_selected_by_name_state_and_limit() {
     env.claim("@2", "ada");
     trash(&["--state", "claimed"]).succeeded();
     assert_eq!(env.names(), ["backup-c", "none"]);
-    // A name is one whatever it means in a filter.
+    // In `--name`, `none` is an ordinary name.
     trash(&["--name", "none"]).succeeded();
     assert_eq!(env.names(), ["backup-c"]);
-    let restore = ["restore", "--name", "backup-*", "--limit", "1", "--yes"];
-    env.jobboard(&restore).run().succeeded();
+    env.ok("restore --name backup-* --limit 1 --yes");
     assert_eq!(env.names(), ["backup-a", "backup-c"]);
     for words in [
         &["trash", "--limit", "1"][..],

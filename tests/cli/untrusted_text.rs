@@ -1,17 +1,17 @@
-//! Texts that come from strangers: none of them acts on a terminal, whatever shows them.
+//! Untrusted texts: none of them controls a terminal, in any output.
 
 use crate::support::env::{Env, Outcome};
 
-/// Clears the screen, sets the title, rings, turns the text round, and pretends to be more lines.
+/// Clears the screen, sets the title, rings, reverses the text, and imitates more lines.
 const HOSTILE: &str =
     "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}gpj\u{2066}\tx\r\ny\u{7f}\u{2028}z";
 
-/// How the beginning of it is shown.
+/// The printed form of its beginning.
 const SHOWN: &str = "\\u{1b}[2J\\u{1b}]0;owned";
 
-/// Three jobs with hostile names: a free one, one with a hostile owner, one in the trash.
+/// Three jobs with hostile names: an unclaimed one, one with a hostile owner, a trashed one.
 ///
-/// Such names cannot be posted; they stand for what another program wrote.
+/// Such names cannot be posted; another program may write them.
 fn hostile() -> Env {
     let env = Env::new();
     env.post_many(3);
@@ -36,7 +36,7 @@ fn hostile() -> Env {
     env
 }
 
-/// Whether a terminal would do anything but show the character.
+/// Whether a character controls a terminal.
 fn acts(character: char) -> bool {
     let turns = matches!(character,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -51,7 +51,7 @@ fn is_harmless(run: &Outcome) {
     }
 }
 
-/// Calls that show such a job, or complain of it.
+/// Calls that print such a job, or an error about it.
 const CALLS: [&[&str]; 22] = [
     &["list"],
     &["list", "--trash"],
@@ -79,31 +79,38 @@ const CALLS: [&[&str]; 22] = [
 
 #[test]
 fn no_output_controls_a_terminal() {
+    let hostile = hostile();
     for call in CALLS {
         for format in ["table", "tsv", "uuid", "json", "jsonl"] {
-            let run = hostile().jobboard(&[call, &["-o", format]].concat()).run();
+            let run = hostile
+                .copy()
+                .jobboard(&[call, &["-o", format]].concat())
+                .run();
             is_harmless(&run);
         }
-        let run = hostile().jobboard(&[call, &["-o", "table"]].concat()).run();
+        let run = hostile
+            .copy()
+            .jobboard(&[call, &["-o", "table"]].concat())
+            .run();
         let said = format!("{}{}", run.stdout, run.stderr);
         let is_shown = said.contains(SHOWN) || call[0] == "purge" && said.contains("purged");
-        assert!(is_shown, "{call:?} does not show it at all: {run}");
+        assert!(is_shown, "{call:?} does not show it: {run}");
     }
 }
 
 #[test]
 fn foreign_text_breaks_no_row_or_field() {
     let env = hostile();
-    let table = env.jobboard(&["list", "-o", "table"]).run();
+    let table = env.run("list -o table");
     assert_eq!(table.succeeded().lines().count(), 3, "{table}");
-    let fields = env.jobboard(&["list"]).run();
+    let fields = env.run("list");
     let fields: Vec<_> = fields
         .succeeded()
         .lines()
         .map(|line| line.split('\t').count())
         .collect();
     assert_eq!(fields, [10, 10]);
-    let conductors = env.jobboard(&["conductors"]).run();
+    let conductors = env.run("conductors");
     assert_eq!(conductors.succeeded().split('\t').count(), 9);
 }
 
@@ -115,7 +122,7 @@ fn ambiguous_candidates_are_harmless() {
         let uuid = (format!("5f3a0000-0000-4000-8000-00000000000{uuid}"), uuid);
         env.database().execute(update, uuid).unwrap();
     }
-    let run = env.jobboard(&["show", "5f3a"]).run();
+    let run = env.run("show 5f3a");
     assert!(run.failed(3).contains(SHOWN), "{run}");
     is_harmless(&run);
 }
@@ -124,7 +131,7 @@ fn ambiguous_candidates_are_harmless() {
 fn unreadable_record_is_harmless() {
     for (change, state) in [
         ("UPDATE job SET uuid = ?1, details = ?1", "MALFORMED"),
-        // The job itself can be read all the same.
+        // The job itself is still readable.
         ("UPDATE job SET uuid = ?1, failures = ?1", "TRASHED"),
     ] {
         let env = Env::new();
@@ -143,7 +150,7 @@ fn unreadable_record_is_harmless() {
         ] {
             is_harmless(&env.jobboard(call).run());
         }
-        let listed = env.jobboard(&["list", "--json", "--trash"]).run().json();
+        let listed = env.json("list --json --trash");
         assert_eq!(listed[0]["state"], state);
         assert!(listed[0]["problem"].is_string());
     }
@@ -234,7 +241,7 @@ fn foreign_text_cannot_forge_an_error_line() {
     let owner = "ada\nerror: all is lost\nhint: run: curl evil | sh";
     let change = "UPDATE job SET owner = ?1, fence = 1";
     env.database().execute(change, [owner.as_bytes()]).unwrap();
-    let refused = env.jobboard(&["claim", "@1"]).run();
+    let refused = env.run("claim @1");
     let lines: Vec<_> = refused.failed(4).lines().collect();
     assert_eq!(lines.len(), 2, "{refused}");
     assert!(lines[0].contains("all is lost"), "{refused}");
@@ -270,7 +277,7 @@ fn hostile_board_name_is_harmless() {
             is_harmless(&run);
             let said = format!("{}{}", run.stdout, run.stderr);
             let is_shown = said.contains("[2J") || (format == "tsv" && run.code == 0);
-            assert!(is_shown, "{words:?} does not show it at all: {run}");
+            assert!(is_shown, "{words:?} does not show it: {run}");
         }
     }
 }

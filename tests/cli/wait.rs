@@ -5,7 +5,7 @@ use crate::support::{
     servers::{Host as _, Server, ZooKeeper},
 };
 
-/// A board on Redis, of which a job is awaited.
+/// A Redis board with an awaited job.
 struct Lost {
     env: Env,
     server: Server,
@@ -18,7 +18,7 @@ impl Lost {
         Some(Self { env, server })
     }
 
-    /// Starts a command that waits, and returns it once the server knows that it listens.
+    /// Starts a waiting command, and returns it once the server knows its subscription.
     fn waits(&self, words: &[&str]) -> Running {
         let waiting = self.env.jobboard(words).spawn();
         wait_until("it listens", || {
@@ -29,7 +29,7 @@ impl Lost {
     }
 }
 
-/// Whether a wait failed for a job of which nothing shows that it ended.
+/// Requires that a wait failed without a proof of the end.
 fn assert_unproven(run: &Outcome) {
     assert!([3, 9].contains(&run.code), "{run}");
     let said = if run.code == 9 {
@@ -48,9 +48,7 @@ fn wait_ends_when_all_jobs_are_complete() {
     waiting.listens();
     for job in ["@1", "@2"] {
         assert!(!waiting.has_ended());
-        env.jobboard(&["consume", job, "--force", "--yes"])
-            .run()
-            .succeeded();
+        env.ok(format!("consume {job} --force --yes"));
     }
     let run = waiting.ended();
     insta::assert_snapshot!(run, @"
@@ -85,7 +83,7 @@ fn previously_trashed_job_counts() {
     let env = Env::new();
     env.post("resize");
     env.trash("@1");
-    assert_eq!(env.jobboard(&["wait", "@1"]).run().code, 9);
+    assert_eq!(env.run("wait @1").code, 9);
 }
 
 #[test]
@@ -93,8 +91,8 @@ fn unknown_uuid_is_complete_only_on_request() {
     let env = Env::new();
     env.post("resize");
     let gone = "00000000-0000-4000-8000-000000000001";
-    env.jobboard(&["wait", "00000000"]).run().failed(3);
-    let run = env.jobboard(&["wait", gone]).run();
+    env.fails(3, "wait 00000000");
+    let run = env.run(format!("wait {gone}"));
     insta::assert_snapshot!(run, @"
     exit code 3
     --- stdout
@@ -102,7 +100,7 @@ fn unknown_uuid_is_complete_only_on_request() {
     error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job is unknown: it was never posted here, or it ended before the history of the board begins
     hint: add `--gone-ok` to treat an unknown job as complete; `jobboard list --history` lists the jobs that ended
     ");
-    let run = env.jobboard(&["wait", gone, "--gone-ok"]).run();
+    let run = env.run(format!("wait {gone} --gone-ok"));
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
@@ -110,17 +108,14 @@ fn unknown_uuid_is_complete_only_on_request() {
     --- stderr
     no record of 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db; counting the job as complete
     ");
-    let json = env
-        .jobboard(&["wait", gone, "--gone-ok", "--json"])
-        .run()
-        .json();
+    let json = env.json(format!("wait {gone} --gone-ok --json"));
     assert_eq!(json["name"], serde_json::Value::Null);
 }
 
 #[test]
 fn missing_board_is_mentioned() {
     let env = Env::new();
-    let run = env.jobboard(&["wait", "unique:nightly"]).run();
+    let run = env.run("wait unique:nightly");
     assert_eq!(run.code, 3, "{run}");
     for said in ["the job is unknown", "no job was ever posted on"] {
         assert!(run.stderr.contains(said), "{run}");
@@ -135,9 +130,8 @@ fn reason_of_a_trashed_job_is_printed() {
     env.jobboard(&["post", "resize", "--", "sh", "-c", script])
         .run()
         .succeeded();
-    let conduct = ["conduct", "--drain", "--max-attempts", "1"];
-    assert_eq!(env.jobboard(&conduct).run().code, 7);
-    let run = env.jobboard(&["wait", "@1"]).run();
+    assert_eq!(env.run("conduct --drain --max-attempts 1").code, 7);
+    let run = env.run("wait @1");
     insta::assert_snapshot!(run, @"
     exit code 9
     --- stdout
@@ -149,18 +143,16 @@ fn reason_of_a_trashed_job_is_printed() {
     error: resize ended in the trash; last failure: exit 3: password=********
     hint: `jobboard list --trash` and `jobboard list --history` show how the jobs ended
     ");
-    let json = env.jobboard(&["wait", "@1", "--json", "-q"]).run();
+    let json = env.run("wait @1 --json -q");
     assert_eq!(json.values()[0]["last_failure"]["exit_code"], 3);
     let message = json.error()["message"].as_str().unwrap().to_owned();
     assert!(
         message.ends_with("last failure: exit 3: password=********"),
         "{message}"
     );
-    let shown = env.jobboard(&["show", "@1", "-o", "table"]).run();
+    let shown = env.run("show @1 -o table");
     assert!(!shown.succeeded().contains("hunter2"), "{shown}");
-    let revealed = env
-        .jobboard(&["show", "@1", "-o", "table", "--reveal"])
-        .run();
+    let revealed = env.run("show @1 -o table --reveal");
     assert!(revealed.succeeded().contains("hunter2"), "{revealed}");
 }
 
@@ -172,9 +164,7 @@ fn wait_for_an_empty_board() {
     env.post("resize");
     let mut waiting = env.jobboard(&["wait", "--empty"]).spawn();
     waiting.listens();
-    env.jobboard(&["consume", "@1", "--force", "--yes"])
-        .run()
-        .succeeded();
+    env.ok("consume @1 --force --yes");
     waiting.ended().succeeded();
 }
 
@@ -182,7 +172,7 @@ fn wait_for_an_empty_board() {
 fn claimable_job_is_printed_and_not_claimed() {
     let env = Env::new();
     env.post("resize");
-    let run = env.jobboard(&["wait", "--any"]).run();
+    let run = env.run("wait --any");
     assert_eq!(env.state("@1"), "UNCLAIMED");
     insta::assert_snapshot!(run, @"
     exit code 0
@@ -208,7 +198,7 @@ fn wait_for_a_job_that_matches_the_filters() {
 fn timeout_ends_the_wait() {
     let env = Env::new();
     env.post("resize");
-    let run = env.jobboard(&["wait", "@1", "--timeout", "50ms"]).run();
+    let run = env.run("wait @1 --timeout 50ms");
     insta::assert_snapshot!(run, @"
     exit code 124
     --- stdout
@@ -236,9 +226,9 @@ fn signal_ends_the_wait_with_its_code() {
 #[test]
 fn wait_requires_exactly_one_target() {
     let env = Env::new();
-    assert_eq!(env.jobboard(&["wait"]).run().code, 2);
-    assert_eq!(env.jobboard(&["wait", "@1", "--empty"]).run().code, 2);
-    assert_eq!(env.jobboard(&["wait", "--any", "--empty"]).run().code, 2);
+    assert_eq!(env.run("wait").code, 2);
+    assert_eq!(env.run("wait @1 --empty").code, 2);
+    assert_eq!(env.run("wait --any --empty").code, 2);
 }
 
 #[test]
@@ -250,9 +240,7 @@ fn trashed_job_of_the_same_uuid_is_not_the_awaited_one() {
     let mut waiting = env.jobboard(&[&nightly[..], &["--wait"]].concat()).spawn();
     waiting.listens();
     env.claim("@2", "ada");
-    env.jobboard(&["consume", "@2", "--who", "ada"])
-        .run()
-        .succeeded();
+    env.ok("consume @2 --who ada");
     waiting.ended().succeeded();
 }
 
@@ -265,14 +253,10 @@ fn new_job_of_the_same_uuid_is_not_the_awaited_one() {
     let mut waiting = env.jobboard(&["wait", &uuid, "@2"]).spawn();
     waiting.listens();
     env.claim("@1", "ada");
-    env.jobboard(&["consume", "@1", "--who", "ada"])
-        .run()
-        .succeeded();
+    env.ok("consume @1 --who ada");
     env.jobboard(&nightly).run().succeeded();
     env.claim("@2", "ada");
-    env.jobboard(&["consume", "@2", "--who", "ada"])
-        .run()
-        .succeeded();
+    env.ok("consume @2 --who ada");
     waiting.ended().succeeded();
 }
 
@@ -290,10 +274,8 @@ fn wait_ends_once_one_job_cannot_complete() {
 fn reason_of_trashing_is_printed_to_waiters() {
     let env = Env::new();
     let job = env.post("resize");
-    env.jobboard(&["trash", &job, "--force", "--yes", "--reason", "bad data"])
-        .run()
-        .succeeded();
-    let waited = env.jobboard(&["wait", &job]).run();
+    env.ok(format!("trash {job} --force --yes --reason 'bad data'"));
+    let waited = env.run(format!("wait {job}"));
     assert_eq!(waited.code, 9);
     let (start, end) = ("error: resize ended in the trash, by ", ": bad data\n");
     let told = waited.stderr.lines().next().unwrap().to_owned() + "\n";
@@ -304,7 +286,7 @@ fn reason_of_trashing_is_printed_to_waiters() {
 fn suggested_way_to_give_a_job_up_works() {
     let env = Env::new();
     let job = env.post("resize");
-    let refused = env.jobboard(&["consume", "--failed", &job]).run();
+    let refused = env.run(format!("consume --failed {job}"));
     refused.failed(4);
     assert!(
         refused
@@ -330,7 +312,7 @@ fn job_lost_by_the_server_is_not_complete() {
         |lost| {
             lost.server.kill();
             lost.server.start_again();
-            let post = || lost.env.jobboard(&["post", "b"]).run().code == 0;
+            let post = || lost.env.run("post b").code == 0;
             wait_until("another one is posted", post);
         },
         |lost| {
@@ -339,22 +321,20 @@ fn job_lost_by_the_server_is_not_complete() {
         },
     ];
     for strike in strikes {
-        let Some(mut lost) = Lost::open() else {
-            return;
-        };
+        need!(mut lost = Lost::open());
         let waiting = lost.env.jobboard(&["post", "resize", "--wait"]).spawn();
         let job = waiting.prints(1).remove(0);
         strike(&mut lost);
         let run = waiting.ended();
         assert_eq!(run.code, 9, "{run}");
         assert_unproven(&run);
-        lost.env.jobboard(&["wait", &job]).run().failed(3);
+        lost.env.fails(3, format!("wait {job}"));
     }
 }
 
 #[test]
 fn job_lost_during_a_lookup_is_not_complete() {
-    let Some(lost) = Lost::open() else { return };
+    need!(lost = Lost::open());
     let job = lost.env.post("resize");
     let waiting = lost.waits(&["wait", &job]);
     lost.server.run(&["FLUSHALL"]);
@@ -363,12 +343,12 @@ fn job_lost_during_a_lookup_is_not_complete() {
 
 #[test]
 fn job_ended_by_a_peer_is_complete() {
-    let Some(lost) = Lost::open() else { return };
+    need!(lost = Lost::open());
     let job = lost.env.post("resize");
     let waiting = lost.waits(&["wait", &job, "@1"]);
     lost.server.run(&["HDEL", "taskflow:listings", &job]);
     let run = waiting.ended();
-    // Before it is looked up nothing is known of it.
+    // Before the lookup nothing is known of it.
     assert!([0, 3].contains(&run.code), "{run}");
     let waiting = lost.waits(&["post", "resize", "--wait"]);
     let fields = || lost.server.run(&["HKEYS", "taskflow:listings"]);
@@ -383,11 +363,10 @@ fn job_ended_by_a_peer_is_complete() {
 #[test]
 fn end_of_an_earlier_run_proves_nothing_for_a_later_one() {
     for forgets_numbers in [false, true] {
-        let Some(lost) = Lost::open() else { return };
+        need!(lost = Lost::open());
         let post = ["post", "resize", "--unique", "nightly"];
         lost.env.jobboard(&post).run().succeeded();
-        let consume = ["consume", "@1", "--force", "--yes"];
-        lost.env.jobboard(&consume).run().succeeded();
+        lost.env.ok("consume @1 --force --yes");
         if forgets_numbers {
             lost.server.run(&["DEL", "taskflow:sequence"]);
         }
@@ -398,7 +377,7 @@ fn end_of_an_earlier_run_proves_nothing_for_a_later_one() {
                 waiting.kill();
                 continue;
             }
-            // What is remembered stays.
+            // The history stays.
             let board = ["DEL", "taskflow:listings", "taskflow:sequence"];
             lost.server.run(&board);
             let run = waiting.ended();
@@ -426,9 +405,7 @@ fn job_of_a_replaced_file_is_not_complete() {
 
 #[test]
 fn job_lost_by_zookeeper_is_not_complete() {
-    let Some(mut server) = ZooKeeper::start_own() else {
-        return;
-    };
+    need!(mut server = ZooKeeper::start_own());
     let env = Env::new();
     let board = format!("default = \"b\"\n[board.b]\nurl = {:?}\n", server.board());
     env.configure(&board);

@@ -10,7 +10,7 @@ use crate::support::{
     servers::Server,
 };
 
-/// Starts to watch, and waits until nothing is missed from here on.
+/// Starts a watch, and returns once it misses no event.
 fn watch(env: &Env, arguments: &[&str]) -> Running {
     let watching = env.jobboard(&[&["watch"], arguments].concat()).spawn();
     watching.says("watching ");
@@ -18,9 +18,7 @@ fn watch(env: &Env, arguments: &[&str]) -> Running {
 }
 
 fn consume(env: &Env, job: &str) {
-    env.jobboard(&["consume", job, "--who", "ada"])
-        .run()
-        .succeeded();
+    env.ok(format!("consume {job} --who ada"));
 }
 
 /// Returns the events and names in lines of JSON.
@@ -41,7 +39,7 @@ fn each_event_is_a_line() {
     env.claim("@2", "ada");
     consume(&env, "@2");
     env.trash("@1");
-    env.jobboard(&["restore", "@1", "--yes"]).run().succeeded();
+    env.ok("restore @1 --yes");
     insta::assert_snapshot!(watching.ended(), @"
     exit code 0
     --- stdout
@@ -94,9 +92,7 @@ fn missing_board_can_be_watched() {
 fn timeout_fails_only_with_a_missing_count() {
     let env = Env::new();
     env.post("resize");
-    let run = env
-        .jobboard(&["watch", "--count", "1", "--timeout", "50ms", "-q"])
-        .run();
+    let run = env.run("watch --count 1 --timeout 50ms -q");
     insta::assert_snapshot!(run, @"
     exit code 124
     --- stdout
@@ -104,9 +100,7 @@ fn timeout_fails_only_with_a_missing_count() {
     error: watched for 50ms without reaching --count 1
     hint: `jobboard list` shows the jobs on the board
     ");
-    env.jobboard(&["watch", "--timeout", "50ms"])
-        .run()
-        .succeeded();
+    env.ok("watch --timeout 50ms");
 }
 
 #[test]
@@ -130,18 +124,18 @@ fn only_requested_events_are_printed_and_counted() {
         ]
     );
     watching.ended().succeeded();
-    let unknown = env.jobboard(&["watch", "--event", "stolen"]).run();
+    let unknown = env.run("watch --event stolen");
     assert!(unknown.failed(2).contains("stolen"));
 }
 
 #[test]
 fn filter_follows_a_job_until_it_is_removed() {
     let env = Env::new();
-    let before = env.jobboard(&["post", "before", "size:=3"]).run().posted();
+    let before = env.run("post before size:=3").posted();
     let watching = watch(&env, &["--filter", "details.size>2", "--json"]);
-    let small = env.jobboard(&["post", "small", "size:=1"]).run().posted();
-    let large = env.jobboard(&["post", "large", "size:=3"]).run().posted();
-    // A job that is gone is judged by how it was last seen.
+    let small = env.run("post small size:=1").posted();
+    let large = env.run("post large size:=3").posted();
+    // A removed job is judged by its last known state.
     watching.prints(1);
     for uuid in [&before, &small, &large] {
         env.claim(uuid, "ada");
@@ -169,13 +163,9 @@ fn filter_applies_to_the_job_after_the_event() {
     for who in ["ada", "bob"] {
         let uuid = env.post(who);
         env.claim(&uuid, who);
-        env.jobboard(&["abandon", &uuid, "--who", who])
-            .run()
-            .succeeded();
+        env.ok(format!("abandon {uuid} --who {who}"));
         env.claim(&uuid, who);
-        env.jobboard(&["consume", &uuid, "--who", who])
-            .run()
-            .succeeded();
+        env.ok(format!("consume {uuid} --who {who}"));
     }
     let told = events_and_names(&watching.prints(3));
     let events: Vec<_> = told.iter().map(|(event, _)| event.as_str()).collect();
@@ -207,7 +197,7 @@ fn failed_command_is_reported_and_does_not_end_the_watch() {
     let run = watching.ended();
     assert_eq!(run.code, 7, "{run}");
     assert!(run.stderr.contains("exit 3"), "{run}");
-    let missing = env.jobboard(&["watch", "--", "no-such-program"]).run();
+    let missing = env.run("watch -- no-such-program");
     assert_eq!(missing.code, 127, "{missing}");
 }
 
@@ -269,7 +259,7 @@ fn watch_ends_with_unread_output() {
 fn watch_ends_when_its_reader_closes() {
     let env = Env::new();
     env.post("resize");
-    // Nothing happens on the board all the while.
+    // The board does not change meanwhile.
     let run = env
         .jobboard(&["watch"])
         .in_shell("\"$@\" 2> err | true")
@@ -281,9 +271,7 @@ fn watch_ends_when_its_reader_closes() {
 
 #[test]
 fn lost_server_is_waited_for() {
-    let Some(mut server) = Server::start() else {
-        return;
-    };
+    need!(mut server = Server::start());
     let env = Env::new();
     server.serves(&env, "");
     let watching = watch(&env, &["--json"]);
@@ -306,9 +294,7 @@ fn lost_server_is_waited_for() {
 
 #[test]
 fn absent_server_is_waited_for_and_a_wrong_address_is_not() {
-    let Some(mut server) = Server::start() else {
-        return;
-    };
+    need!(mut server = Server::start());
     let env = Env::new();
     server.serves(&env, "");
     server.kill();

@@ -1,4 +1,4 @@
-//! A board on ZooKeeper on which something is wrong, and the program as the remedy.
+//! Repairs of a damaged board on ZooKeeper.
 
 use rustix::process::Signal;
 use zookeeper_client::{Acls, Client, CreateMode};
@@ -16,7 +16,6 @@ fn open() -> Option<(Env, Process)> {
     Some((env, server))
 }
 
-/// Creates a node as somebody may by hand.
 fn create(server: &Process, path: &str, data: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -35,11 +34,9 @@ fn create(server: &Process, path: &str, data: &str) {
 
 #[test]
 fn lock_without_an_owner_can_be_forced() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     for lock in ["{}", "{", "", r#"{"owner": 5}"#] {
-        let uuid = env.jobboard(&["post", "odd", "-o", "uuid"]).run().posted();
+        let uuid = env.run("post odd -o uuid").posted();
         let shown = env.show(&uuid);
         let key = shown["key"].as_str().unwrap();
         create(&server, &format!("/taskflow/jobs/{key}.lock"), lock);
@@ -48,24 +45,20 @@ fn lock_without_an_owner_can_be_forced() {
         assert!(shown["problem"].is_string(), "{shown}");
         let state = if lock == "{}" { "UNCLAIMED" } else { "CLAIMED" };
         assert_eq!(shown["state"], state);
-        let refused = env.jobboard(&["claim", &uuid, "--json"]).run();
+        let refused = env.run(format!("claim {uuid} --json"));
         refused.failed(4);
         assert!(refused.stderr.contains("already-claimed"), "{refused}");
-        env.jobboard(&["abandon", &uuid]).run().failed(4);
-        env.jobboard(&["abandon", &uuid, "--force", "--yes"])
-            .run()
-            .succeeded();
-        env.jobboard(&["claim", &uuid]).run().succeeded();
-        env.jobboard(&["consume", &uuid]).run().succeeded();
+        env.fails(4, format!("abandon {uuid}"));
+        env.ok(format!("abandon {uuid} --force --yes"));
+        env.ok(format!("claim {uuid}"));
+        env.ok(format!("consume {uuid}"));
     }
 }
 
 #[test]
 fn interrupted_hold_ends_its_claim_immediately() {
-    let Some((env, _server)) = open() else {
-        return;
-    };
-    let uuid = env.jobboard(&["post", "held", "-o", "uuid"]).run().posted();
+    need!((env, _server) = open());
+    let uuid = env.run("post held -o uuid").posted();
     for signal in [Signal::TERM, Signal::INT] {
         let holding = env.jobboard(&["claim", &uuid, "--hold"]).spawn();
         wait_until("it is claimed", || env.state(&uuid) == "CLAIMED");
@@ -77,13 +70,9 @@ fn interrupted_hold_ends_its_claim_immediately() {
 
 #[test]
 fn board_is_no_broken_record_of_its_parent() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     env.post("resize");
-    env.jobboard(&["consume", "@0", "--force", "--yes"])
-        .run()
-        .succeeded();
+    env.ok("consume @0 --force --yes");
     let parent = format!("zk://127.0.0.1:{}/taskflow", server.port());
     let on_parent = |words: &[&str]| {
         let board = ["--board", parent.as_str()];
@@ -99,21 +88,17 @@ fn board_is_no_broken_record_of_its_parent() {
             "{forced}"
         );
     }
-    // It is the same board as before, on which something was posted once.
-    assert_eq!(env.jobboard(&["list"]).run().succeeded(), "");
-    assert_eq!(env.jobboard(&["list"]).run().stderr, "");
+    // The same board as before, which was used once.
+    assert_eq!(env.ok("list"), "");
+    assert_eq!(env.run("list").stderr, "");
     env.post("again");
 }
 
 #[test]
 fn unused_board_differs_from_its_neighbour_in_the_trash() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     env.post("resize");
-    env.jobboard(&["trash", "@0", "--force", "--yes"])
-        .run()
-        .succeeded();
+    env.ok("trash @0 --force --yes");
     let mistyped = format!("zk://127.0.0.1:{}/taskflow/job", server.port());
     let list = env.jobboard(&["list", "--board", &mistyped]).run();
     list.succeeded();
@@ -122,12 +107,10 @@ fn unused_board_differs_from_its_neighbour_in_the_trash() {
 
 #[test]
 fn unreadable_owner_still_counts_as_claimed() {
-    let Some((env, server)) = open() else {
-        return;
-    };
+    need!((env, server) = open());
     env.post("resize");
     create(&server, "/taskflow/jobs/job0000000000.lock", "{");
-    let asked = env.jobboard(&["consume", "@0", "--force"]).run();
+    let asked = env.run("consume @0 --force");
     assert!(
         asked.failed(8).contains("by an unreadable owner"),
         "{asked}"

@@ -30,10 +30,7 @@ pub(crate) async fn a_claimed_job_cannot_be_claimed_again(board: &Subject) {
     assert_eq!(claimed.job.name, "resize");
     assert_eq!(claimed.job.details, Some(draft("").details));
     let refused = claim_one(board, &key, &bob()).await;
-    assert!(
-        matches!(&refused, Err(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == ada().owner),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == ada().owner);
     assert_eq!(on_board(board, &key).await.owner(), Some(&ada().owner));
 }
 
@@ -42,10 +39,7 @@ pub(crate) async fn claiming_an_own_job_again_is_refused_without_effect(board: &
     claim_one(board, &key, &ada()).await.unwrap();
     let before = on_board(board, &key).await;
     let refused = claim_one(board, &key, &ada()).await;
-    assert!(
-        matches!(refused, Err(BoardError::AlreadyClaimed { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::AlreadyClaimed { .. }));
     assert_eq!(on_board(board, &key).await, before);
 }
 
@@ -62,10 +56,7 @@ pub(crate) async fn twenty_claimants_one_winner(board: &Subject) {
     assert_eq!(won.len(), 1);
     let winner = won.into_iter().next().unwrap().unwrap();
     for refused in lost {
-        assert!(
-            matches!(&refused, Err(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == winner),
-            "{refused:?}"
-        );
+        assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == winner);
     }
 }
 
@@ -92,7 +83,7 @@ pub(crate) async fn finished_job_cannot_be_claimed(board: &Subject) {
         .await
         .unwrap();
     let refused = claim_one(board, &key, &ada()).await;
-    assert!(matches!(refused, Err(BoardError::NoSuchJob)), "{refused:?}");
+    assert_matches!(refused, Err(BoardError::NoSuchJob));
     assert_eq!(get(board, Shelf::Board, &key).await, None);
 }
 
@@ -116,10 +107,7 @@ pub(crate) async fn timed_claim_expires(board: &Subject) {
     let by = claimant("ada", Term::For(SHORT));
     if !board.capabilities().has_expiring_claims {
         let refused = claim_one(board, &key, &by).await;
-        assert!(
-            matches!(refused, Err(BoardError::Unsupported { .. })),
-            "{refused:?}"
-        );
+        assert_matches!(refused, Err(BoardError::Unsupported { .. }));
         return;
     }
     claim_one(board, &key, &by).await.unwrap();
@@ -133,12 +121,12 @@ pub(crate) async fn timed_claim_expires(board: &Subject) {
     let late = board
         .settle_one(&key, Outcome::Consume, by_name("ada"))
         .await;
-    assert!(matches!(late, Err(BoardError::NotClaimed)), "{late:?}");
+    assert_matches!(late, Err(BoardError::NotClaimed));
     claim_one(board, &key, &bob()).await.unwrap();
     let late = board
         .settle_one(&key, Outcome::Consume, by_name("ada"))
         .await;
-    assert!(matches!(late, Err(BoardError::NotOwner { .. })), "{late:?}");
+    assert_matches!(late, Err(BoardError::NotOwner { .. }));
 }
 
 pub(crate) async fn claim_without_a_term_does_not_expire(board: &Subject) {
@@ -221,10 +209,7 @@ pub(crate) async fn job_released_ahead_of_its_turn_starts_immediately_when_claim
     // Simulates an expired claim.
     give_back(board, &left, Aftermath::None).await;
     let refused = claim(0).await;
-    assert!(
-        matches!(refused, Err(BoardError::Postponed { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::Postponed { .. }));
     let begun = claim(1).await.unwrap();
     assert_eq!(begun.job.history.attempts, 1);
     give_back(board, &begun, Aftermath::None).await;
@@ -242,10 +227,7 @@ pub(crate) async fn postponed_job_is_claimed_only_by_reference(board: &Subject) 
         .await
         .unwrap();
     let refused = board.claim_one(&key, &ada(), ATTEMPT).await;
-    assert!(
-        matches!(refused, Err(BoardError::Postponed { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::Postponed { .. }));
     let candidates = board
         .candidates(&Default::default(), 10, &Default::default())
         .await
@@ -339,10 +321,7 @@ pub(crate) async fn renewal_does_not_revive_an_expired_claim(board: &Subject) {
     let claimed = claim_one(board, &key, &by).await.unwrap();
     until_free(board, &key).await;
     let refused = renew(board, &claim(&claimed, "ada", LONG)).await;
-    assert!(
-        matches!(refused, Err(BoardError::NotClaimed)),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::NotClaimed));
     assert_eq!(on_board(board, &key).await.holding, None);
 }
 
@@ -362,18 +341,12 @@ pub(crate) async fn manual_claim_can_be_given_an_expiry(board: &Subject) {
     };
     let extended = renew(board, &extension).await;
     if !board.capabilities().has_expiring_claims {
-        assert!(
-            matches!(extended, Err(BoardError::Unsupported { .. })),
-            "{extended:?}"
-        );
+        assert_matches!(extended, Err(BoardError::Unsupported { .. }));
         return;
     }
     extended.unwrap();
     let refused = renew(board, &stranger).await;
-    assert!(
-        matches!(refused, Err(BoardError::NotOwner { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::NotOwner { .. }));
     let holding = on_board(board, &key).await.holding.expect("a claim");
     assert!(
         holding.expires_in.is_some_and(|left| left > LONG / 2),

@@ -12,7 +12,6 @@ use crate::{
 
 pub(super) type Events<'a> = BoxStream<'a, Result<Event>>;
 
-/// Returns the kinds and names of the next events.
 pub(super) async fn next(events: &mut Events<'_>, count: usize) -> Vec<(EventKind, String)> {
     let mut seen = Vec::new();
     while seen.len() < count {
@@ -151,7 +150,6 @@ async fn settle_as_ada(board: &Subject, key: &JobKey, outcome: Outcome) {
     settled.unwrap();
 }
 
-/// Checks the next events of the job under test.
 async fn expect_kinds(events: &mut Events<'_>, kinds: &[EventKind]) {
     assert_eq!(next(events, kinds.len()).await, all_of("resize", kinds));
 }
@@ -287,7 +285,6 @@ async fn holders(board: &Subject) -> BTreeMap<JobKey, Option<Owner>> {
         .collect()
 }
 
-/// The owner of each job according to events.
 #[derive(Default)]
 struct Followed {
     holders: BTreeMap<JobKey, Option<Owner>>,

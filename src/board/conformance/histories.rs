@@ -23,10 +23,8 @@ use crate::{
     job::{Claim, Fence, Holding, Purge, Restore, Witness},
 };
 
-/// The actors.
 pub(crate) const WHO: [&str; 3] = ["ada", "bob", "eve"];
 
-/// The duration of a claim that is to expire.
 const SOON: Duration = Duration::from_millis(20);
 
 /// Plays random histories on a board; returns the shortest that differs from the model, and how.
@@ -80,7 +78,6 @@ pub(crate) fn agree<S>(
     }
 }
 
-/// The acts so far, on the board and in the model.
 struct History<'a> {
     /// A client that only reads.
     board: &'a Subject,
@@ -220,7 +217,6 @@ impl<'a> History<'a> {
         (words(&answers), vec![expected])
     }
 
-    /// Claims the first unclaimed job of several.
     async fn claim(
         &mut self,
         jobs: &[usize],

@@ -141,7 +141,6 @@ macro_rules! keeps_its_promises {
 }
 pub(crate) use keeps_its_promises;
 
-/// A board under test; several tasks may share it.
 pub(crate) type Subject = Arc<dyn Board>;
 
 pub(crate) const BY_HAND: ClaimRules = ClaimRules::BY_HAND;

@@ -109,14 +109,12 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
 /// An event of a job, and the owner of its claim.
 pub(crate) type Told = (EventKind, Option<usize>);
 
-/// A board's answer as text.
 pub(crate) type Answer = String;
 
 fn ok() -> Answer {
     "ok".to_owned()
 }
 
-/// The compared parts of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Known {
     /// Its index among the postings with its uuid.
@@ -144,7 +142,6 @@ impl Known {
     }
 }
 
-/// The state of one uuid.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     pub(crate) board: Option<Known>,

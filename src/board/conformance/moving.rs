@@ -53,10 +53,7 @@ pub(crate) async fn copied_job_is_posted_claimed_and_counts_no_attempt(board: &S
     assert_eq!(job.history.first_claimed_on, None);
     assert_eq!(job.moved_from(), Some("x"));
     let refused = claim_one(board, &posted.key, &bob()).await;
-    assert!(
-        matches!(refused, Err(BoardError::AlreadyClaimed { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::AlreadyClaimed { .. }));
     board
         .settle_one(&posted.key, release(), by_name(MOVER))
         .await
@@ -64,14 +61,13 @@ pub(crate) async fn copied_job_is_posted_claimed_and_counts_no_attempt(board: &S
     let free = on_board(board, &posted.key).await;
     assert_eq!((free.holding, free.history.attempts), (None, 2));
     claim_one(board, &posted.key, &bob()).await.unwrap();
-    // A second copy finds the uuid taken.
     let again = board
         .post(&[draft], Some(&mover))
         .await
         .unwrap()
         .pop()
         .unwrap();
-    assert!(matches!(again, Err(BoardError::Exists { .. })), "{again:?}");
+    assert_matches!(again, Err(BoardError::Exists { .. }));
 }
 
 pub(crate) async fn move_record_is_written_together_with_the_end_of_the_job(board: &Subject) {

@@ -62,10 +62,7 @@ pub(crate) async fn uuid_is_unique_on_the_board(board: &Subject) {
     };
     let key = post(board, first).await;
     let refused = board.post(&[second], None).await.unwrap().pop().unwrap();
-    assert!(
-        matches!(refused, Err(BoardError::Exists { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::Exists { .. }));
     assert_eq!(on_board(board, &key).await.name, "first");
     assert_eq!(list(board, WHOLE_BOARD).await.len(), 1);
 }

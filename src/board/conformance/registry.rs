@@ -100,10 +100,7 @@ pub(crate) async fn status_of_a_conductor_is_stored_with_its_name(board: &Subjec
 pub(crate) async fn name_of_a_running_conductor_is_taken(board: &Subject) {
     board.register(&conductor("night")).await.unwrap();
     let refused = board.register(&conductor("night")).await;
-    assert!(
-        matches!(refused, Err(BoardError::NameTaken { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::NameTaken { .. }));
     board.close().await;
     board.register(&conductor("night")).await.unwrap();
 }

@@ -74,18 +74,12 @@ pub(crate) async fn only_unclaimed_delayed_jobs_can_be_retried(board: &Subject) 
     let key = post_one(board, "resize").await;
     let before = on_board(board, &key).await;
     let refused = retry(board, &key, false).await;
-    assert!(
-        matches!(refused, Err(BoardError::NotHeldBack)),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::NotHeldBack));
     assert_eq!(on_board(board, &key).await, before);
     let claimed = board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
     let before = on_board(board, &key).await;
     let refused = retry(board, &key, false).await;
-    assert!(
-        matches!(&refused, Err(BoardError::AlreadyClaimed { owner }) if *owner == Some(ada().owner)),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner }) if *owner == Some(ada().owner));
     let after = on_board(board, &key).await;
     assert_eq!(after.history, before.history);
     assert_eq!(after.holding.unwrap().fence, Some(claimed.fence));
@@ -95,16 +89,13 @@ pub(crate) async fn only_unclaimed_delayed_jobs_can_be_retried(board: &Subject) 
         .await
         .unwrap();
     let refused = retry(board, &key, true).await;
-    assert!(
-        matches!(refused, Err(BoardError::NotHeldBack)),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::NotHeldBack));
     retry(board, &key, false).await.unwrap();
     assert_eq!(on_board(board, &key).await.history.attempts, 0);
     let other = post_one(board, "other").await;
     trash(board, &other).await;
     let refused = retry(board, &other, false).await;
-    assert!(matches!(refused, Err(BoardError::NoSuchJob)), "{refused:?}");
+    assert_matches!(refused, Err(BoardError::NoSuchJob));
 }
 
 pub(crate) async fn restored_job_can_keep_its_attempts(board: &Subject) {

@@ -38,10 +38,7 @@ pub(crate) async fn only_the_owner_can_settle_by_name(board: &Subject) {
         let refused = board
             .settle_one(&key, outcome.clone(), by_name("bob"))
             .await;
-        assert!(
-            matches!(&refused, Err(BoardError::NotOwner { owner: Some(owner), .. }) if *owner == ada().owner),
-            "{refused:?}"
-        );
+        assert_matches!(refused, Err(BoardError::NotOwner { owner: Some(owner), .. }) if *owner == ada().owner);
         assert_eq!(on_board(board, &key).await, before);
         board
             .settle_one(&key, outcome, by_name("ada"))
@@ -54,10 +51,7 @@ pub(crate) async fn unclaimed_job_cannot_be_settled_by_name(board: &Subject) {
     let key = post_one(board, "resize").await;
     for outcome in outcomes() {
         let refused = board.settle_one(&key, outcome, by_name("ada")).await;
-        assert!(
-            matches!(refused, Err(BoardError::NotClaimed)),
-            "{refused:?}"
-        );
+        assert_matches!(refused, Err(BoardError::NotClaimed));
     }
     assert_eq!(on_board(board, &key).await.state(), State::Unclaimed);
 }
@@ -74,7 +68,7 @@ pub(crate) async fn same_name_gets_a_new_fence_for_each_claim(board: &Subject) {
     for outcome in outcomes() {
         let late = Authority::Claim(by.owner.clone(), first.fence.clone());
         let refused = board.settle_one(&key, outcome, late).await;
-        assert!(matches!(refused, Err(BoardError::Changed)), "{refused:?}");
+        assert_matches!(refused, Err(BoardError::Changed));
     }
     let authority = Authority::Claim(by.owner, second.fence);
     board
@@ -106,7 +100,7 @@ pub(crate) async fn consumed_job_is_removed(board: &Subject) {
     let again = board
         .settle_one(&key, Outcome::Consume, by_name("ada"))
         .await;
-    assert!(matches!(again, Err(BoardError::NoSuchJob)), "{again:?}");
+    assert_matches!(again, Err(BoardError::NoSuchJob));
 }
 
 pub(crate) async fn twenty_consumers_one_succeeds(board: &Subject) {
@@ -182,7 +176,7 @@ pub(crate) async fn forced_settlement_is_refused_after_the_claim_changed(board: 
     for seen in [unclaimed, claimed] {
         for outcome in outcomes() {
             let refused = force(board, &key, outcome, Witness::of(&seen)).await;
-            assert!(matches!(refused, Err(BoardError::Changed)), "{refused:?}");
+            assert_matches!(refused, Err(BoardError::Changed));
         }
     }
     assert_eq!(on_board(board, &key).await.owner(), Some(&ada().owner));
@@ -191,10 +185,7 @@ pub(crate) async fn forced_settlement_is_refused_after_the_claim_changed(board: 
 pub(crate) async fn unclaimed_job_can_be_settled_by_force(board: &Subject) {
     let key = post_one(board, "resize").await;
     let refused = force(board, &key, release(), Witness::Unclaimed).await;
-    assert!(
-        matches!(refused, Err(BoardError::NotClaimed)),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::NotClaimed));
     force(board, &key, Outcome::Consume, Witness::Unclaimed)
         .await
         .unwrap();
@@ -281,16 +272,10 @@ pub(crate) async fn holder_of_an_expired_claim_cannot_settle(board: &Subject) {
     until_free(board, &key).await;
     let late = Authority::Claim(by.owner.clone(), first.fence.clone());
     let refused = board.settle_one(&key, Outcome::Consume, late.clone()).await;
-    assert!(
-        matches!(refused, Err(BoardError::NotClaimed)),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::NotClaimed));
     claim_one(board, &key, &bob()).await.unwrap();
     let refused = board.settle_one(&key, Outcome::Consume, late).await;
-    assert!(
-        matches!(refused, Err(BoardError::NotOwner { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::NotOwner { .. }));
     assert_eq!(on_board(board, &key).await.owner(), Some(&bob().owner));
 }
 

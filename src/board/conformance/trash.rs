@@ -114,10 +114,7 @@ pub(crate) async fn same_uuid_on_the_board_blocks_a_restore(board: &Subject) {
     trash(board, &key).await;
     post(board, draft).await;
     let refused = restore(board, &key).await;
-    assert!(
-        matches!(refused, Err(BoardError::Exists { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::Exists { .. }));
     assert!(get(board, Shelf::Trash, &key).await.is_some());
 }
 
@@ -127,13 +124,13 @@ pub(crate) async fn purged_job_is_deleted(board: &Subject) {
     purge(board, &key).await.unwrap();
     assert_eq!(get(board, Shelf::Trash, &key).await, None);
     let again = purge(board, &key).await;
-    assert!(matches!(again, Err(BoardError::NoSuchJob)), "{again:?}");
+    assert_matches!(again, Err(BoardError::NoSuchJob));
 }
 
 pub(crate) async fn only_trashed_jobs_can_be_restored_or_purged(board: &Subject) {
     let key = post_one(board, "resize").await;
     for refused in [restore(board, &key).await, purge(board, &key).await] {
-        assert!(matches!(refused, Err(BoardError::NoSuchJob)), "{refused:?}");
+        assert_matches!(refused, Err(BoardError::NoSuchJob));
     }
     assert_eq!(on_board(board, &key).await.state(), State::Unclaimed);
 }

@@ -60,7 +60,6 @@ keeps_its_promises!(some, board_in);
 #[test]
 fn model_comparison_detects_a_board_that_drops_owners() {
     let (board, folder) = open();
-    // Creates the file.
     histories::agree(1, || Some((board, &folder)), |it| board_in(it));
     let forgetful = "CREATE TRIGGER forgetful AFTER UPDATE OF owner ON job WHEN NEW.owner IS NULL \
         BEGIN UPDATE job SET attempts = 0 WHERE sequence = NEW.sequence; END";
@@ -242,10 +241,7 @@ async fn locked_file_is_waited_for_up_to_the_timeout() {
     let other = sqlite(&folder);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let refused = claim_one(&board, &key, &ada()).await;
-    assert!(
-        matches!(refused, Err(BoardError::Unreachable { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::Unreachable { .. }));
     other.execute_batch("COMMIT").unwrap();
     claim_one(&board, &key, &ada()).await.unwrap();
 }
@@ -271,10 +267,7 @@ async fn unreadable_row_can_be_trashed_by_force_and_affects_no_other() {
     );
     assert_eq!(job.key, good);
     let refused = claim_one(&board, &bad, &ada()).await;
-    assert!(
-        matches!(refused, Err(BoardError::Malformed { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::Malformed { .. }));
     let right = Authority::Override(Witness::Unclaimed);
     board
         .settle_one(&bad, Outcome::Trash(None), right)

@@ -66,9 +66,7 @@ fn everything(server: &Server) -> Vec<(String, Vec<u8>, i64)> {
 
 #[tokio::test]
 async fn faults_many_claimants_one_winner() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let boards: Vec<_> = (0..64).map(|_| board_of(&server, None)).collect();
     let (rounds, start) = (size(1000, 20), Instant::now());
     for _ in 0..rounds {
@@ -85,10 +83,7 @@ async fn faults_many_claimants_one_winner() {
         assert_eq!((won.len(), lost.len()), (1, 63));
         let winner = won.into_iter().next().unwrap().unwrap();
         for refused in lost {
-            assert!(
-                matches!(&refused, Err(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == winner),
-                "{refused:?}"
-            );
+            assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == winner);
         }
     }
     eprintln!(
@@ -100,9 +95,7 @@ async fn faults_many_claimants_one_winner() {
 
 #[tokio::test]
 async fn expired_lease_does_not_match_the_next_claim_of_the_same_name() {
-    let Some((board, _server)) = open() else {
-        return;
-    };
+    need!((board, _server) = open());
     let key = post_one(&board, "resize").await;
     let short = claimant("ada", Term::Kept(Duration::from_millis(50)));
     let first = board.claim_one(&key, &short, ATTEMPT).await.unwrap();
@@ -123,7 +116,7 @@ async fn expired_lease_does_not_match_the_next_claim_of_the_same_name() {
     );
     let late = Authority::Claim(again.owner.clone(), first.fence);
     let refused = board.settle_one(&key, Outcome::Consume, late).await;
-    assert!(matches!(refused, Err(BoardError::Changed)), "{refused:?}");
+    assert_matches!(refused, Err(BoardError::Changed));
     let in_time = Authority::Claim(again.owner, second.fence);
     board
         .settle_one(&key, Outcome::Consume, in_time)
@@ -133,9 +126,7 @@ async fn expired_lease_does_not_match_the_next_claim_of_the_same_name() {
 
 #[tokio::test]
 async fn reading_changes_no_key() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let scene = Scene::set(&board).await;
     server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
     // A claim whose job is gone.
@@ -170,9 +161,7 @@ async fn reading_changes_no_key() {
 
 #[tokio::test]
 async fn small_and_large_boards_are_ranked_the_same() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
     let mut posted = 0;
     // The last count exceeds the history limit.
@@ -197,9 +186,7 @@ async fn small_and_large_boards_are_ranked_the_same() {
 
 #[tokio::test]
 async fn foreign_data_in_a_sidecar_affects_no_other_job() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let (odd, held) = (
         post_one(&board, "odd").await,
         post_one(&board, "held").await,

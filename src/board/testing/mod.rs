@@ -1,5 +1,9 @@
 //! Shared test support: certificates, proxies and fake servers.
 
+#[macro_use]
+#[path = "../../../tests/cli/support/macros.rs"]
+mod macros;
+
 #[path = "../../../tests/cli/support/servers/authority.rs"]
 mod authority;
 mod impostor;
@@ -21,8 +25,14 @@ pub(super) use self::{
     proxy::{Mood, Proxy},
 };
 
-/// Timeout for each wait.
 const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Requires that a value matches a pattern, and prints any other value.
+macro_rules! assert_matches {
+    ($value:expr, $pattern:pat $(if $guard:expr)?) => {
+        assert!(matches!(&$value, $pattern $(if $guard)?), "{:?}", $value)
+    };
+}
 
 pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;

@@ -81,14 +81,12 @@ impl Scripted {
         job
     }
 
-    /// Changes a job without an event.
     pub(crate) fn change(&self, job: &Job, change: impl FnOnce(&mut Job)) {
         let mut jobs = self.jobs.lock().unwrap();
         let found = jobs.iter_mut().find(|found| found.key == job.key);
         change(found.unwrap());
     }
 
-    /// Claims a job without an event.
     pub(crate) fn claim_silently(&self, job: &Job) {
         self.change(job, |job| {
             job.holding = Some(Holding {
@@ -102,7 +100,6 @@ impl Scripted {
         });
     }
 
-    /// Removes a job without an event.
     pub(crate) fn remove(&self, job: &Job) {
         let mut jobs = self.jobs.lock().unwrap();
         jobs.retain(|found| found.key != job.key);
@@ -117,12 +114,10 @@ impl Scripted {
         *self.failure.lock().unwrap() = Some(meanwhile.to_vec());
     }
 
-    /// Returns how often the whole board was read.
     pub(crate) fn looks(&self) -> usize {
         self.looks.load(Ordering::Relaxed)
     }
 
-    /// Returns how often jobs were looked up.
     pub(crate) fn finds(&self) -> usize {
         self.finds.load(Ordering::Relaxed)
     }

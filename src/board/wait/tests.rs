@@ -6,7 +6,6 @@ use super::*;
 use crate::board::testing::scripted::{Scripted, event};
 use crate::job::{Departure, End, Entry};
 
-/// Longer than any wait that ends.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {

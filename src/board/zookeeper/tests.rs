@@ -49,7 +49,6 @@ fn open() -> Option<(Subject, Site)> {
     Some((site.board(), site))
 }
 
-/// Returns a board with a session of its own.
 fn board_at(port: u16, path: &str) -> Subject {
     let url = zookeeper_url(&format!("zk://127.0.0.1:{port}{path}"));
     Arc::new(ZooKeeper::new(&url, None, PATIENCE, HISTORY))
@@ -79,7 +78,6 @@ impl Site {
         Self { port, path, paths }
     }
 
-    /// Returns the board, with a session of its own.
     fn board(&self) -> Subject {
         board_at(self.port, &self.path)
     }
@@ -102,7 +100,6 @@ impl Site {
     }
 }
 
-/// Direct access to the nodes of a board.
 struct Nodes(zookeeper_client::Client);
 
 impl Nodes {
@@ -151,7 +148,6 @@ impl Nodes {
     }
 }
 
-/// Returns a draft with a chosen uuid.
 fn chosen(name: &str, uuid: Uuid) -> Draft {
     Draft {
         uuid,

@@ -86,7 +86,6 @@ impl World {
         Some(())
     }
 
-    /// The command exits.
     fn end_command(&mut self, i: usize) -> Option<()> {
         self.conductors[i].command.take()?;
         self.leader_ended(i, true);
@@ -172,7 +171,6 @@ impl World {
         Some(())
     }
 
-    /// Replaces a dead conductor.
     fn restart(&mut self, i: usize) -> Option<()> {
         let Conductor {
             life,
@@ -210,7 +208,6 @@ impl World {
         Some(())
     }
 
-    /// A renewal gets lost.
     fn lose_renewal(&mut self, i: usize) -> Option<()> {
         let conductor = self.able(i)?;
         let call = conductor.renewal.take()?;

@@ -58,7 +58,6 @@ impl Scene {
     }
 }
 
-/// A violated guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Broken {
     /// Two commands of the job overlapped without a forced release.

@@ -12,7 +12,6 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A machine with a home directory and an `/etc`.
 struct Machine(TempDir);
 
 impl Machine {

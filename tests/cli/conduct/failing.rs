@@ -1,22 +1,25 @@
-//! Jobs that fail, ask for more time, take too long, or take their conductor with them.
+//! Jobs that fail, postpone, time out, or kill their conductor.
 
 use serde_json::json;
 
-use super::{Stage, on_every_board};
+use super::{Stage, on_every_board, on_one_board};
 
 on_every_board!(
     permanently_failing_job_is_trashed_alone,
-    last_output_is_recorded_with_secrets_masked,
     postponing_job_is_retried_until_ready,
-    timeout_counts_as_a_failure,
-    settings_of_a_job_are_limited,
-    unstartable_command_counts_as_a_failure,
     failure_can_be_final,
     exhausted_job_is_not_retried,
     job_postponed_by_another_conductor_is_waited_for,
 );
 
-/// So that what fails is tried again at once.
+on_one_board!(
+    last_output_is_recorded_with_secrets_masked,
+    timeout_counts_as_a_failure,
+    settings_of_a_job_are_limited,
+    unstartable_command_counts_as_a_failure,
+);
+
+/// Retries failed jobs immediately.
 const SOON: [&str; 4] = ["--retry-delay", "10ms", "--retry-max", "40ms"];
 
 fn permanently_failing_job_is_trashed_alone(stage: &Stage) {
@@ -58,13 +61,13 @@ fn last_output_is_recorded_with_secrets_masked(stage: &Stage) {
     let text = log(&["--max-attempts", "2"]);
     let told = r#"stdout="token=******** of 1" stderr="a\u001b[2Jb""#;
     assert!(text.contains(told), "{text}");
-    let shown = stage.env.jobboard(&["show", &job, "-o", "table"]).run();
+    let shown = stage.env.run(format!("show {job} -o table"));
     let shown = shown.succeeded();
     for attempt in 1..=2 {
         let told = format!("  stdout:\n    token=******** of {attempt}\n  stderr:\n    a");
         assert!(shown.contains(&told), "{shown}");
     }
-    let waited = stage.env.jobboard(&["wait", &job]).run();
+    let waited = stage.env.run(format!("wait {job}"));
     let told = "on stdout:\n  token=******** of 2\nlast lines of resize on stderr:\n  a";
     assert!(
         waited.code == 9 && waited.stderr.contains(told),
@@ -110,7 +113,7 @@ fn settings_of_a_job_are_limited(stage: &Stage) {
     let own = own.to_string();
     let post = ["post", "own", "--details", &own];
     let own = stage.env.jobboard(&post).run().posted();
-    // One that asks for nothing gets what is usual, and no more either.
+    // A job without limits gets the defaults, capped by the maximum.
     let other = stage.post("other", "sleep 600");
     let ends = ["--job-timeout-max", "50ms", "--max-attempts-max", "2"];
     let conduct = [&["--drain"], &ends[..], &SOON].concat();
@@ -149,14 +152,14 @@ fn failure_can_be_final(stage: &Stage) {
     let run = stage.conduct(&["--drain", "--on-failure", "trash"]).run();
     assert_eq!(run.code, 7, "{run:?}");
     assert_eq!(stage.env.state(&trashed), "TRASHED");
-    // What is left to be tried again is no success either.
+    // A job waiting for a retry is no success either.
     stage.post("c", "exit 1");
     let run = stage.conduct(&["--max-jobs", "1"]).run();
     assert_eq!(run.code, 7, "{run:?}");
 }
 
 fn exhausted_job_is_not_retried(stage: &Stage) {
-    // It kills its conductor, which then cannot say that it has failed.
+    // It kills its conductor, so that the failure is not reported.
     let poison = stage.post("poison", "echo tried >> log; kill -9 $PPID");
     stage.post("good", "echo good >> log");
     for _ in 0..2 {
@@ -171,7 +174,7 @@ fn exhausted_job_is_not_retried(stage: &Stage) {
     assert_eq!(log, ["good", "tried", "tried"]);
     let job = stage.env.show(&poison);
     assert_eq!(job["state"], "TRASHED");
-    // The claim for giving it up was no attempt.
+    // The claim that trashed it was no attempt.
     assert_eq!(job["attempts"], 2);
     let reason = "attempted twice: each time the conductor died or lost the claim";
     assert_eq!(job["last_failure"]["reason"], reason);

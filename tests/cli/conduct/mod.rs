@@ -1,4 +1,4 @@
-//! `jobboard conduct`, on every kind of board that can be conducted.
+//! `jobboard conduct` on every kind of board.
 
 mod ending;
 mod failing;
@@ -19,24 +19,27 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-pub(crate) use self::stage::{Kind, Stage, on_every_board, set_mode};
+pub(crate) use self::stage::{Kind, Stage, on_every_board, on_one_board, set_mode};
 
 on_every_board!(
     existing_jobs_are_run_and_consumed,
     drain_of_an_empty_board_ends_immediately,
     later_job_is_run,
-    parallel_jobs_are_limited_to_the_slots,
     most_urgent_job_runs_first,
     flows_of_other_conductors_are_skipped_and_reported_once,
-    each_skip_reason_is_reported_and_counted,
-    later_skips_are_counted,
     filter_chooses_the_jobs,
-    max_jobs_limits_the_number_of_jobs,
     idle_conductor_can_exit,
-    command_gets_the_settings_of_its_job_and_no_secret,
-    json_log_reports_every_event,
     conductor_is_registered_under_a_unique_name,
     several_conductors_share_the_work,
+);
+
+on_one_board!(
+    parallel_jobs_are_limited_to_the_slots,
+    each_skip_reason_is_reported_and_counted,
+    later_skips_are_counted,
+    max_jobs_limits_the_number_of_jobs,
+    command_gets_the_settings_of_its_job_and_no_secret,
+    json_log_reports_every_event,
 );
 
 fn existing_jobs_are_run_and_consumed(stage: &Stage) {
@@ -80,7 +83,7 @@ fn later_job_is_run(stage: &Stage) {
 }
 
 fn parallel_jobs_are_limited_to_the_slots(stage: &Stage) {
-    // Each waits until there are three of them, and sees no fourth.
+    // Each job waits for three concurrent ones, and must never see a fourth.
     let script = "mkdir here.$JOBBOARD_FENCE; for i in $(seq 500); do \
                   [ $(ls -d here.* | wc -l) -ge 3 ] && break; sleep 0.01; done; \
                   ls -d here.* | wc -l >> log; sleep 0.1; touch done.$JOBBOARD_FENCE; \
@@ -126,7 +129,6 @@ fn flows_of_other_conductors_are_skipped_and_reported_once(stage: &Stage) {
     assert_eq!(stage.env.everything(), before);
 }
 
-/// Posts a job with these details.
 fn post_details(stage: &Stage, name: &str, details: &serde_json::Value) {
     stage.env.load(name, details);
 }
@@ -218,10 +220,7 @@ fn max_jobs_limits_the_number_of_jobs(stage: &Stage) {
     let run = stage.conduct(&["--max-jobs", "2", "-j4"]).run();
     run.succeeded();
     assert_eq!(stage.log().len(), 2);
-    let listed = stage
-        .env
-        .jobboard(&["list", "--unclaimed", "--count"])
-        .run();
+    let listed = stage.env.run("list --unclaimed --count");
     assert_eq!(listed.succeeded(), "3\n");
 }
 
@@ -298,7 +297,7 @@ fn json_log_reports_every_event(stage: &Stage) {
 
 fn conductor_is_registered_under_a_unique_name(stage: &Stage) {
     let first = stage.start(&["--name", "w1"]);
-    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    let listed = stage.env.json("conductors --json");
     assert_eq!(listed[0]["name"], "w1");
     assert_eq!(listed[0]["pid"], first.pid());
     let second = stage.conduct(&["--name", "w1", "--drain"]).spawn();
@@ -306,7 +305,7 @@ fn conductor_is_registered_under_a_unique_name(stage: &Stage) {
     first.signal(rustix::process::Signal::TERM);
     first.ended().succeeded();
     second.ended().succeeded();
-    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    let listed = stage.env.json("conductors --json");
     assert_eq!(listed, json!([]));
 }
 

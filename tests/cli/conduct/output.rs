@@ -1,4 +1,4 @@
-//! What becomes of what commands write.
+//! The output of commands.
 
 use std::fs;
 
@@ -28,9 +28,7 @@ fn output_lines_are_complete_and_labelled(stage: &Stage) {
 
 #[test]
 fn long_line_is_split_and_the_last_needs_no_newline() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     stage.post("a", "head -c 100000 /dev/zero | tr '\\0' x; printf end");
     let run = stage.conduct(&["--drain"]).run();
     let lines: Vec<_> = run.succeeded().lines().collect();
@@ -42,9 +40,7 @@ fn long_line_is_split_and_the_last_needs_no_newline() {
 
 #[test]
 fn output_can_be_kept_passed_on_or_dropped() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let conduct = |output: &str| {
         let uuid = stage.post("../a", "echo out; echo err >&2");
         let run = stage.conduct(&["--drain", "-q", "--output", output]).run();
@@ -72,9 +68,7 @@ fn output_can_be_kept_passed_on_or_dropped() {
 
 #[test]
 fn foreign_files_in_the_output_directory_stop_no_job() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let folder = stage.env.file("kept");
     fs::create_dir(&folder).unwrap();
     let uuid = stage.post("a", "echo out; echo ran >> log");

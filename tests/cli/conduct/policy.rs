@@ -1,4 +1,4 @@
-//! What is never executed, whatever is posted.
+//! Postings that the policy must never execute.
 
 use std::{fs, path::PathBuf};
 
@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 
 use super::{Stage, stage::set_mode};
 
-/// Posts a job with these details.
 fn post(stage: &Stage, name: &str, details: &Value) {
     stage.env.load(name, details);
 }
 
-/// Drains the board, and requires that nothing was run, and nothing changed.
+/// Drains the board, and requires that nothing ran and nothing changed.
 fn is_left_alone(stage: &Stage, words: &[&str]) {
     let before = stage.env.everything();
     let conduct = [&["conduct", "--drain"], words].concat();
@@ -23,7 +22,7 @@ fn is_left_alone(stage: &Stage, words: &[&str]) {
     assert!(stage.log().is_empty());
 }
 
-/// Makes a program in the folder of the runs that would tell of being run.
+/// Creates a program in the current directory that logs its execution.
 fn trap(stage: &Stage, name: &str) -> PathBuf {
     let path = stage.env.file(name);
     let log = stage.env.file("log");
@@ -34,9 +33,9 @@ fn trap(stage: &Stage, name: &str) -> PathBuf {
 
 #[test]
 fn network_board_needs_an_explicit_policy() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     stage.post("a", "echo ran >> log");
-    let run = stage.env.jobboard(&["conduct", "--drain"]).run();
+    let run = stage.env.run("conduct --drain");
     let told = run.failed(8);
     assert!(
         told.contains("--handlers DIR, --allow PATTERN or --allow-any"),
@@ -47,7 +46,7 @@ fn network_board_needs_an_explicit_policy() {
 
 #[test]
 fn postings_cannot_escape_the_policy() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let trapped = trap(&stage, "trapped");
     let folder = stage.env.file("").display().to_string();
     let ours = json!(["sh", "-c", "echo ran >> log"]);
@@ -69,7 +68,7 @@ fn postings_cannot_escape_the_policy() {
 
 #[test]
 fn only_allowed_programs_run() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let trapped = trap(&stage, "trapped");
     post(&stage, "a", &json!({"command": [trapped]}));
     is_left_alone(&stage, &["--allow", "/usr/bin/*", "--allow", "/bin/*"]);
@@ -83,7 +82,7 @@ fn only_allowed_programs_run() {
 
 #[test]
 fn handlers_run_by_job_name_only() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let folder = stage.env.file("handlers");
     fs::create_dir(&folder).unwrap();
     set_mode(&folder, 0o755);
@@ -109,9 +108,7 @@ fn handlers_run_by_job_name_only() {
 
 #[test]
 fn timeout_and_max_attempts_of_a_job_apply_to_its_handler() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let folder = stage.env.file("handlers");
     fs::create_dir(&folder).unwrap();
     set_mode(&folder, 0o755);
@@ -119,8 +116,10 @@ fn timeout_and_max_attempts_of_a_job_apply_to_its_handler() {
         "#!/bin/sh\ncmp - \"$JOBBOARD_DETAILS_FILE\" && echo same >> log\nexec sleep 600\n";
     fs::write(folder.join("slow"), script).unwrap();
     set_mode(&folder.join("slow"), 0o755);
-    let job = ["post", "slow", "timeout=50ms", "max_attempts:=2"];
-    let job = stage.env.jobboard(&job).run().posted();
+    let job = stage
+        .env
+        .run("post slow timeout=50ms max_attempts:=2")
+        .posted();
     let conduct = ["--drain", "--handlers", "handlers", "--retry-delay", "10ms"];
     assert_eq!(stage.conduct(&conduct).run().code, 7);
     let job = stage.env.show(&job);
@@ -141,9 +140,7 @@ fn timeout_and_max_attempts_of_a_job_apply_to_its_handler() {
 
 #[test]
 fn program_in_the_current_directory_is_never_found() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     trap(&stage, "trapped");
     let drain = ["--drain", "--max-attempts", "1"];
     let drained = |path: &str| stage.conduct(&drain).env("PATH", path);
@@ -158,7 +155,7 @@ fn program_in_the_current_directory_is_never_found() {
         assert_eq!(*reason, json!("program trapped not found"));
     }
     assert!(stage.log().is_empty());
-    // Who types it means the current folder.
+    // `run` uses the current directory: its user typed the name.
     let run = ["run", "a", "--", "trapped"];
     stage.env.jobboard(&run).env("PATH", ".").run().succeeded();
     assert_eq!(stage.log(), ["ran"]);
@@ -166,7 +163,7 @@ fn program_in_the_current_directory_is_never_found() {
 
 #[test]
 fn handler_directory_must_be_protected() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let refused = |folder: &str| {
         let conduct = ["conduct", "--drain", "--handlers", folder];
         let run = stage.env.jobboard(&conduct).run();
@@ -177,14 +174,9 @@ fn handler_directory_must_be_protected() {
         assert!(told.contains("would be a handler"), "{told}");
         assert!(told.contains("--allow-any"), "{told}");
     }
-    let any = [
-        "conduct",
-        "--drain",
-        "--allow-any",
-        "--handlers",
-        "/usr/bin",
-    ];
-    stage.env.jobboard(&any).run().succeeded();
+    stage
+        .env
+        .ok("conduct --drain --allow-any --handlers /usr/bin");
     let parent = stage.env.file("parent");
     fs::create_dir_all(parent.join("handlers")).unwrap();
     std::os::unix::fs::symlink("parent/handlers", stage.env.file("link")).unwrap();
@@ -200,7 +192,7 @@ fn handler_directory_must_be_protected() {
         let run = stage.env.jobboard(&conduct).run();
         assert!(run.failed(2).contains("no directory "), "{run}");
     }
-    // As soon as others can change the way, also under a conductor, nothing is started.
+    // Nothing starts once other users can change the path, even under a running conductor.
     set_mode(&parent, 0o755);
     let handler = parent.join("handlers/a");
     fs::write(&handler, "#!/bin/sh\necho \"$0\" >> log\n").unwrap();
@@ -219,9 +211,7 @@ fn handler_directory_must_be_protected() {
 
 #[test]
 fn board_writable_by_other_users_is_not_conducted() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     stage.post("a", "echo ran >> log");
     let refused = || {
         let run = stage.conduct(&["--drain"]).run();
@@ -246,9 +236,7 @@ fn board_writable_by_other_users_is_not_conducted() {
 
 #[test]
 fn board_of_another_user_is_not_conducted_even_by_root() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     stage.post("a", "echo ran >> log");
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can give a file away");

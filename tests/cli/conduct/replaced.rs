@@ -1,4 +1,4 @@
-//! The file of a board is removed, or another one put in its place, while somebody works with it.
+//! Boards whose file is removed or replaced while clients use it.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Stage, stage::set_mode};
 use crate::support::env::wait_until;
 
-/// Removes the board with all that is beside it.
+/// Removes the board with all files next to it.
 fn remove(stage: &Stage) {
     for entry in fs::read_dir(stage.env.board().parent().unwrap()).unwrap() {
         fs::remove_file(entry.unwrap().path()).unwrap();
@@ -17,9 +17,7 @@ fn remove(stage: &Stage) {
 
 #[test]
 fn conductor_continues_with_a_replaced_board() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     stage.post("a", "echo started >> log; sleep 600");
     let conductor = stage.start(&["-j2", "--lease", "9s"]);
     stage.logged(1);
@@ -27,7 +25,7 @@ fn conductor_continues_with_a_replaced_board() {
     stage.says(&conductor, "the board file was removed");
     stage.post("b", "echo ran >> log");
     stage.logged(2);
-    // What it had belongs to a board that is gone.
+    // Its claims belonged to the removed board.
     stage.says(&conductor, "claim_lost");
     conductor.signal(Signal::TERM);
     conductor.ended().succeeded();
@@ -37,9 +35,7 @@ fn conductor_continues_with_a_replaced_board() {
 
 #[test]
 fn conductor_runs_nothing_from_a_writable_replacement() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let other = stage.env.file("other.db");
     let url = format!("sqlite:{}", other.display());
     let post = ["post", "a", "--board", &url, "--", "touch", "ran"];
@@ -51,7 +47,7 @@ fn conductor_runs_nothing_from_a_writable_replacement() {
     drop(database);
     set_mode(&other, 0o666);
     let mut conductor = stage.start(&[]);
-    // The log of the former file belongs to no other one.
+    // The log of the former file must not be applied to the new one.
     for suffix in ["-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{suffix}", stage.env.board().display()));
     }
@@ -67,9 +63,7 @@ fn conductor_runs_nothing_from_a_writable_replacement() {
 
 #[test]
 fn watcher_reports_a_replaced_board() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     stage.post("a", "true");
     let watching = stage.env.jobboard(&["watch", "--count", "2"]).spawn();
     watching.says("watching ");

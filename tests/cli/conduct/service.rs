@@ -1,11 +1,11 @@
-//! A conductor under a service manager: what that is told, and when.
+//! A conductor under a service manager: its notifications and their times.
 
 use std::{fs, time::Duration};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use serde_json::json;
 
-use super::{Stage, on_every_board};
+use super::{Stage, on_every_board, on_one_board};
 use crate::support::{
     env::{Invocation, stays, wait_until},
     manager::Manager,
@@ -13,12 +13,10 @@ use crate::support::{
     proxy::Mood,
 };
 
-on_every_board!(
-    ready_is_sent_only_after_the_registration,
-    status_is_sent_and_the_socket_is_not_inherited,
-);
+on_every_board!(ready_is_sent_only_after_the_registration,);
 
-/// A job that runs until the file `go` is there.
+on_one_board!(status_is_sent_and_the_socket_is_not_inherited,);
+
 const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
 
 fn ready_is_sent_only_after_the_registration(stage: &Stage) {
@@ -33,7 +31,7 @@ fn ready_is_sent_only_after_the_registration(stage: &Stage) {
     first.signal(Signal::TERM);
     first.ended().succeeded();
     manager.hears("READY=1");
-    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    let listed = stage.env.json("conductors --json");
     assert_eq!(
         (&listed[0]["name"], &listed[0]["pid"]),
         (&json!("w1"), &json!(second.pid()))
@@ -64,7 +62,7 @@ fn status_is_sent_and_the_socket_is_not_inherited(stage: &Stage) {
     conductor.signal(Signal::TERM);
     manager.hears("STOPPING=1");
     manager.shows("ending, 2 of 2 running");
-    // As long as it takes.
+    // The extension is repeated during a long shutdown.
     wait_until("its time is extended", || {
         manager.count("EXTEND_TIMEOUT_USEC=15000000") > 2
     });
@@ -73,7 +71,7 @@ fn status_is_sent_and_the_socket_is_not_inherited(stage: &Stage) {
     assert_eq!(manager.count("READY=1"), 1);
 }
 
-/// Has a conductor's board be away and come back, and requires that no sign of life is given meanwhile.
+/// Makes a conductor's board unreachable and reachable again, and requires no watchdog signal meanwhile.
 fn watchdog_follows_the_board(
     run: Invocation,
     manager: &Manager,
@@ -110,9 +108,7 @@ fn watchdog_follows_the_board(
 
 #[test]
 fn watchdog_stops_when_the_server_is_gone() {
-    let Some(stage) = Stage::redis_keeping_data() else {
-        return;
-    };
+    need!(stage = Stage::redis_keeping_data());
     let manager = Manager::start(&stage.env);
     let run = stage.conduct(&[]);
     let server = std::cell::RefCell::new(stage);
@@ -122,7 +118,7 @@ fn watchdog_stops_when_the_server_is_gone() {
 
 #[test]
 fn watchdog_stops_when_the_server_is_frozen() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let manager = Manager::start(&stage.env);
     let info = stage.redis_server().unwrap().run(&["INFO", "server"]);
     let pid = info.split("process_id:").nth(1).unwrap();
@@ -182,16 +178,14 @@ fn unreachable_service_manager_is_reported_and_stops_no_job() {
 
 #[test]
 fn conductor_with_blocked_output_ends_in_time() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let manager = Manager::start(&stage.env);
     stage.post("talks", "echo began >> log; yes");
     let (reader, writer) = std::io::pipe().unwrap();
     let run = stage.conduct(&["--grace", "1s"]);
     let mut conductor = manager.over(run).spawn_into(writer);
     wait_until("it began", || stage.log() == ["began"]);
-    // By then there is no room any more for what it writes.
+    // By now its output pipe is full.
     stays("it talks", Duration::from_secs(1), || {
         !conductor.has_ended()
     });
@@ -204,13 +198,11 @@ fn conductor_with_blocked_output_ends_in_time() {
 
 #[test]
 fn guard_that_cannot_restart_is_reported_until_it_can() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let conductor = stage.start(&[]);
     let own = Pid::from_raw(conductor.pid().try_into().unwrap()).unwrap();
     let guard = guards(own)[0];
-    // No more files than are open.
+    // No more files than are open already.
     let files = |current| {
         let limit = getrlimit(Resource::Nofile);
         let current = Some(current);
@@ -219,11 +211,11 @@ fn guard_that_cannot_restart_is_reported_until_it_can() {
     let before = files(4);
     signal(guard, Signal::KILL);
     stage.says(&conductor, "not_watched reason=");
-    stays("it is told once", Duration::from_secs(1), || {
+    stays("it is reported once", Duration::from_secs(1), || {
         conductor.stderr().matches("not_watched").count() == 1
     });
     files(before.current.unwrap_or(1024));
-    wait_until("there is one again", || {
+    wait_until("a guard runs again", || {
         guards(own).iter().any(|now| *now != guard)
     });
     stage.post("fine", "echo fine >> log");

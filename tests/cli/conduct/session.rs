@@ -1,4 +1,4 @@
-//! Conductors on ZooKeeper, whose claims and whose entry live with a session.
+//! Conductors on ZooKeeper: their claims and registry entry depend on a session.
 
 use std::{fs, thread, time::Duration};
 
@@ -12,9 +12,8 @@ use crate::support::{
     servers::Peer,
 };
 
-/// Returns the names of the conductors of the board.
 fn conductors(stage: &Stage) -> Vec<String> {
-    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    let listed = stage.env.json("conductors --json");
     let names = listed.as_array().unwrap().iter();
     names
         .map(|conductor| conductor["name"].as_str().unwrap().to_owned())
@@ -30,10 +29,8 @@ fn ends_well(conductor: Running) -> String {
 
 #[test]
 fn granted_session_timeout_is_used_and_reported_once() {
-    let Some(stage) = Stage::zookeeper() else {
-        return;
-    };
-    // The servers of these tests grant a minute and no more.
+    need!(stage = Stage::zookeeper());
+    // The test servers grant at most a minute.
     let conductor = stage.start(&["--lease", "2m"]);
     for count in 1..=3 {
         stage.post("a", "echo ran >> log");
@@ -50,16 +47,14 @@ fn granted_session_timeout_is_used_and_reported_once() {
 
 #[test]
 fn conductor_with_an_expired_session_registers_again() {
-    let Some(stage) = Stage::zookeeper() else {
-        return;
-    };
+    need!(stage = Stage::zookeeper());
     let conductor = stage.start(&["--name", "w1", "--lease", "1s"]);
     assert_eq!(conductors(&stage), ["w1"]);
     conductor.signal(Signal::STOP);
-    wait_until("its session is over", || conductors(&stage).is_empty());
+    wait_until("its session ends", || conductors(&stage).is_empty());
     conductor.signal(Signal::CONT);
     wait_until("it is registered", || conductors(&stage) == ["w1"]);
-    // It lives with the session that the claims are kept by, and not with one in passing.
+    // The entry belongs to the session of the claims, not to a temporary one.
     stage.post("a", "echo ran >> log");
     stage.logged(1);
     assert_eq!(conductors(&stage), ["w1"]);
@@ -69,9 +64,7 @@ fn conductor_with_an_expired_session_registers_again() {
 
 #[test]
 fn name_of_a_dead_conductor_is_free_after_its_session() {
-    let Some(stage) = Stage::zookeeper() else {
-        return;
-    };
+    need!(stage = Stage::zookeeper());
     let words = ["--name", "w1", "--lease", "1s"];
     stage.start(&words).kill();
     let next = stage.conduct(&words).spawn();
@@ -83,13 +76,9 @@ fn name_of_a_dead_conductor_is_free_after_its_session() {
 
 #[test]
 fn taskflow_conductors_and_ours_coexist() {
-    let Some(mut stage) = Stage::zookeeper() else {
-        return;
-    };
+    need!(mut stage = Stage::zookeeper());
     let server = stage.zookeeper_server().unwrap();
-    let Some(mut peer) = Peer::on(server) else {
-        return;
-    };
+    need!(mut peer = Peer::on(server));
     peer.request(&json!({"do": "register", "name": "py", "host": "h1", "pid": 7}));
     let flow = json!({"do": "post", "name": "flow", "details": {"flow_uuid": "x"}});
     peer.request(&flow);
@@ -121,14 +110,12 @@ fn taskflow_conductors_and_ours_coexist() {
 
 #[test]
 fn session_lost_during_an_outage_is_replaced_once() {
-    let Some(mut stage) = Stage::own_zookeeper() else {
-        return;
-    };
+    need!(mut stage = Stage::own_zookeeper());
     let conductor = stage.start(&["--name", "w1", "--lease", "1s"]);
     stage.stop_server();
     thread::sleep(Duration::from_secs(2));
     stage.start_server();
-    // The one that it had may outlive the restart: its name is taken until then.
+    // The old session may survive the restart, and its name is taken until then.
     wait_until("it is registered", || conductors(&stage) == ["w1"]);
     stage.post("a", "echo ran >> log");
     stage.logged(1);
@@ -137,9 +124,7 @@ fn session_lost_during_an_outage_is_replaced_once() {
 
 #[test]
 fn forcibly_released_job_is_not_retaken_within_the_session_timeout() {
-    let Some(stage) = Stage::zookeeper() else {
-        return;
-    };
+    need!(stage = Stage::zookeeper());
     for (lease, least, most) in [("2s", 0, 2), ("1m", 50, 60)] {
         let conductor = stage.start(&["--lease", lease]);
         let job = stage.post("a", "echo ran >> log; sleep 600");
@@ -150,17 +135,13 @@ fn forcibly_released_job_is_not_retaken_within_the_session_timeout() {
         let shown = stage.env.show(&job);
         let until: DateTime<Utc> = shown["not_before"].as_str().unwrap().parse().unwrap();
         let alone = (until - freed).num_milliseconds();
-        // What the call itself took comes on top.
+        // Plus the duration of the call itself.
         assert!(
             (least * 1000..most * 1000 + 1500).contains(&alone),
             "{lease}: {shown}"
         );
         conductor.kill();
-        stage
-            .env
-            .jobboard(&["consume", &job, "--force", "--yes"])
-            .run()
-            .succeeded();
+        stage.env.ok(format!("consume {job} --force --yes"));
         fs::remove_file(stage.env.file("log")).unwrap();
     }
 }

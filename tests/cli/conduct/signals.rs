@@ -1,4 +1,4 @@
-//! What signals have a conductor do while it works.
+//! The effect of signals on a working conductor.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
-use super::{Stage, on_every_board, stage::set_mode};
+use super::{Stage, on_every_board, on_one_board, stage::set_mode};
 use crate::support::{
     env::{Invocation, Running, stays, wait_until},
     manager::Manager,
@@ -17,17 +17,18 @@ use crate::support::{
     servers::Host,
 };
 
-on_every_board!(
-    quiet_conductor_takes_no_more_jobs_and_stays,
+on_every_board!(quiet_conductor_takes_no_more_jobs_and_stays,);
+
+on_one_board!(
     timer_and_limit_signals_end_a_conductor_cleanly,
     jobs_continue_during_a_reload,
 );
 
-/// A job that runs until the file `go` is there.
+/// A job that runs until the file `go` exists.
 const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
 
 fn course(stage: &Stage) -> Value {
-    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    let listed = stage.env.json("conductors --json");
     listed[0]["course"].clone()
 }
 
@@ -38,12 +39,9 @@ fn quiet_conductor_takes_no_more_jobs_and_stays(stage: &Stage) {
     conductor.signal(Signal::USR1);
     wait_until("it is told", || course(stage) == "quiet");
     let second = stage.post("second", "echo ran >> log");
-    let why = stage
-        .env
-        .jobboard(&["explain", &second, "-o", "table"])
-        .run();
+    let why = stage.env.run(format!("explain {second} -o table"));
     assert!(why.stdout.contains("quiet"), "{why}");
-    let listed = stage.env.jobboard(&["conductors", "-o", "table"]).run();
+    let listed = stage.env.run("conductors -o table");
     assert!(listed.succeeded().contains("quiet: first"), "{listed}");
     fs::write(stage.env.file("go"), "").unwrap();
     stays("left alone", Duration::from_secs(2), || {
@@ -57,7 +55,7 @@ fn quiet_conductor_takes_no_more_jobs_and_stays(stage: &Stage) {
 
 #[test]
 fn conductor_that_has_not_read_the_board_is_not_idle() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     stage.post("a", "echo ran >> log");
     let (board, proxy) = stage.through_proxy();
     proxy.set_at("HSCAN", Mood::Stall);
@@ -117,7 +115,7 @@ fn jobs_continue_during_a_reload(stage: &Stage) {
     );
 }
 
-/// Prepares a conductor that runs what its configuration says.
+/// Prepares a conductor that reads its policy from the configuration.
 fn configured(stage: &Stage, table: &str) -> Invocation {
     configure(stage, table);
     stage
@@ -133,7 +131,7 @@ fn configure(stage: &Stage, table: &str) {
     ));
 }
 
-/// Has it read again, and waits until it has told what came of that.
+/// Triggers a reload, and waits for its result.
 fn reads_again(conductor: &Running, told: &str) {
     let before = conductor.stderr().matches(told).count();
     conductor.signal(Signal::HUP);
@@ -142,7 +140,7 @@ fn reads_again(conductor: &Running, told: &str) {
 
 #[test]
 fn reload_applies_the_current_policy() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let manager = Manager::start(&stage.env);
     let sh = "conduct = { allow = [\"/bin/sh\", \"/usr/bin/sh\"] }";
     let conductor = manager.over(configured(&stage, sh)).spawn();
@@ -151,7 +149,7 @@ fn reload_applies_the_current_policy() {
     let env = ["post", "other", "--", "env", "true"];
     stage.env.jobboard(&env).run().succeeded();
     stage.says(&conductor, "example=other");
-    // What is wrong changes nothing, and jobs go on.
+    // An invalid configuration changes nothing, and jobs continue.
     for (wrong, told) in [
         ("conduct = { allow = [\"sh\"] }", "is not an absolute path"),
         (
@@ -167,7 +165,7 @@ fn reload_applies_the_current_policy() {
         reads_again(&conductor, "not_reloaded");
         stage.says(&conductor, told);
         manager.shows(", not reloaded: ");
-        // What is right by now is not known before it is read.
+        // A valid configuration takes effect only after a reload.
         configure(&stage, sh);
         let before = stage.log().len();
         stage.post("shell", "echo shell >> log");
@@ -187,7 +185,7 @@ fn reload_applies_the_current_policy() {
         manager.status()
     );
     wait_until("it is told", || {
-        let told = stage.env.jobboard(&["conductors", "--json"]).run().json();
+        let told = stage.env.json("conductors --json");
         told[0]["accepts"]["programs"] == json!(["/usr/bin/env", "/bin/env"])
     });
     stage.post("shell", "echo shell >> log");
@@ -205,7 +203,7 @@ fn reload_applies_the_current_policy() {
 
 #[test]
 fn new_handler_runs_after_a_reload() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let folder = stage.env.root().join("config/jobboard/handlers");
     fs::create_dir_all(&folder).unwrap();
     set_mode(&folder, 0o755);
@@ -216,7 +214,7 @@ fn new_handler_runs_after_a_reload() {
     set_mode(&folder.join("resize"), 0o755);
     reads_again(&conductor, "reloaded");
     stage.logged(1);
-    let config = stage.env.jobboard(&["config"]).run();
+    let config = stage.env.run("config");
     let told = config
         .succeeded()
         .lines()
@@ -225,8 +223,8 @@ fn new_handler_runs_after_a_reload() {
         told.is_some_and(|line| line.contains("config/jobboard/handlers")),
         "{config}"
     );
-    // The command line has the last word.
-    let refused = stage.env.jobboard(&["conduct", "--allow-env", "A"]).run();
+    // The command line overrides the configuration.
+    let refused = stage.env.run("conduct --allow-env A");
     assert!(
         refused.failed(8).contains("set an execution policy"),
         "{refused}"

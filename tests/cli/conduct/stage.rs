@@ -1,4 +1,4 @@
-//! A board to be conducted, and jobs for it that write down what they do.
+//! A board to conduct, and jobs that log their actions.
 
 use std::fs;
 
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use crate::support::{
     env::{Env, Invocation, Running, wait_until},
+    needs::is_full,
     proxy::Proxy,
     servers::{Host, Server, ZooKeeper, zookeeper::Ensemble},
 };
 
-/// A board of some kind, with surroundings of its own.
+/// A board of some kind, with its own environment.
 pub(crate) struct Stage {
     pub(crate) env: Env,
     server: Option<Kind>,
 }
 
-/// A server with a board.
 pub(crate) enum Kind {
     Redis(Server),
     ZooKeeper(ZooKeeper),
@@ -24,7 +24,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the URL of its board.
     pub(crate) fn board(&self) -> String {
         match self {
             Self::Redis(server) => server.board(),
@@ -33,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// Returns how TaskFlow is told of its board.
+    /// Returns TaskFlow's configuration for the board.
     pub(crate) fn conf(&self) -> Option<Value> {
         match self {
             Self::Redis(server) => Some(Host::conf(server)),
@@ -42,7 +41,7 @@ impl Kind {
         }
     }
 
-    /// Starts a proxy before the server, and returns the URL by which the board is reached through it.
+    /// Starts a proxy before the server, and returns the board's URL through it.
     pub(crate) fn through_proxy(&self) -> (String, Proxy) {
         let port = match self {
             Self::Redis(server) => server.port(),
@@ -54,45 +53,43 @@ impl Kind {
         (self.board().replace(&server, &there), proxy)
     }
 
-    /// Ends the server at once.
     pub(crate) fn stop(&mut self) {
         match self {
             Self::Redis(server) => server.kill(),
             Self::ZooKeeper(server) => server.process().stop(),
-            Self::Ensemble(_) => unreachable!("one of them is stopped by itself"),
+            Self::Ensemble(_) => unreachable!("stop the members one by one"),
         }
     }
 
-    /// Starts it again, with what it has on disk.
+    /// Restarts the server with its data on disk.
     pub(crate) fn start_again(&mut self) {
         match self {
             Self::Redis(server) => server.start_again(),
             Self::ZooKeeper(server) => server.process().start_again(),
-            Self::Ensemble(_) => unreachable!("one of them is stopped by itself"),
+            Self::Ensemble(_) => unreachable!("stop the members one by one"),
         }
     }
 }
 
 impl Stage {
-    /// A board that belongs to whoever conducts it.
+    /// A board that belongs to its conductor.
     pub(crate) fn embedded() -> Option<Self> {
         let stage = Self {
             env: Env::new(),
             server: None,
         };
-        // A folder that others cannot write, whatever the mask of whoever tests.
+        // A directory that other users cannot write, whatever the umask.
         let folder = stage.env.root().join("state/jobboard");
         fs::create_dir(&folder).unwrap();
         set_mode(&folder, 0o700);
         Some(stage)
     }
 
-    /// A board on a server.
     pub(crate) fn redis() -> Option<Self> {
         Some(Self::on(Kind::Redis(Server::start()?)))
     }
 
-    /// A board on a server that has on its disk whatever it has acknowledged.
+    /// A board on a server that writes every change to disk before it replies.
     pub(crate) fn redis_keeping_data() -> Option<Self> {
         Some(Self::on(Kind::Redis(Server::start_keeping_data()?)))
     }
@@ -108,7 +105,18 @@ impl Stage {
         Some(Self::on(Kind::ZooKeeper(ZooKeeper::start_own()?)))
     }
 
-    /// A board on three servers that elect a leader among them.
+    /// Runs a promise on the kind of board that its name selects, or on all kinds in a full run.
+    pub(crate) fn in_turn(name: &str, promise: fn(&Self)) {
+        let kinds: [fn() -> Option<Self>; 3] = [Self::embedded, Self::redis, Self::zookeeper];
+        let turn = name.len() % kinds.len();
+        for (number, kind) in kinds.into_iter().enumerate() {
+            if is_full() || number == turn {
+                kind().iter().for_each(promise);
+            }
+        }
+    }
+
+    /// A board on an ensemble of three servers.
     pub(crate) fn ensemble() -> Option<Self> {
         Some(Self::on(Kind::Ensemble(Ensemble::start()?)))
     }
@@ -127,7 +135,6 @@ impl Stage {
         self.server.is_some()
     }
 
-    /// Returns the server of a board on Redis.
     pub(crate) fn redis_server(&self) -> Option<&Server> {
         match &self.server {
             Some(Kind::Redis(server)) => Some(server),
@@ -135,7 +142,6 @@ impl Stage {
         }
     }
 
-    /// Returns the server of a board on ZooKeeper.
     pub(crate) fn zookeeper_server(&mut self) -> Option<&mut ZooKeeper> {
         match &mut self.server {
             Some(Kind::ZooKeeper(server)) => Some(server),
@@ -143,7 +149,6 @@ impl Stage {
         }
     }
 
-    /// Returns the server of a board on ZooKeeper, to look at it.
     pub(crate) fn zookeeper_board(&self) -> Option<&ZooKeeper> {
         match &self.server {
             Some(Kind::ZooKeeper(server)) => Some(server),
@@ -151,7 +156,6 @@ impl Stage {
         }
     }
 
-    /// Returns the servers of a board that is on several.
     pub(crate) fn zookeeper_ensemble(&mut self) -> Option<&mut Ensemble> {
         match &mut self.server {
             Some(Kind::Ensemble(servers)) => Some(servers),
@@ -159,27 +163,26 @@ impl Stage {
         }
     }
 
-    /// Starts a proxy before the server, and returns the URL by which the board is reached through it.
+    /// Starts a proxy before the server, and returns the board's URL through it.
     pub(crate) fn through_proxy(&self) -> (String, Proxy) {
         self.server.as_ref().expect("a server").through_proxy()
     }
 
-    /// Ends the server at once.
     pub(crate) fn stop_server(&mut self) {
         self.server.as_mut().expect("a server").stop();
     }
 
-    /// Starts the server again, with what it has on disk.
+    /// Restarts the server with its data on disk.
     pub(crate) fn start_server(&mut self) {
         self.server.as_mut().expect("a server").start_again();
     }
 
-    /// Separates the surroundings from the server, so that it can be stopped while they are used.
+    /// Separates the environment from the server, so that the server can be stopped meanwhile.
     pub(crate) fn apart(self) -> (Env, Option<Kind>) {
         (self.env, self.server)
     }
 
-    /// Prepares a conductor that may run whatever is posted.
+    /// Prepares a conductor that may run any posted command.
     pub(crate) fn conduct(&self, words: &[&str]) -> Invocation {
         let allow = if self.is_network() {
             &["--allow-any"][..]
@@ -189,19 +192,19 @@ impl Stage {
         self.env.jobboard(&[&["conduct"], allow, words].concat())
     }
 
-    /// Starts a conductor, and waits until it is at work.
+    /// Starts a conductor, and waits until it works.
     pub(crate) fn start(&self, words: &[&str]) -> Running {
         let running = self.conduct(words).spawn();
         self.says(&running, "conducting");
         running
     }
 
-    /// Waits until a conductor has told of some event.
+    /// Waits until a conductor has logged an event.
     pub(crate) fn says(&self, running: &Running, event: &str) {
         wait_until(event, || running.stderr().contains(event));
     }
 
-    /// Posts a job that has a shell run this in the current folder of the runs.
+    /// Posts a job that runs a shell script in the current directory.
     pub(crate) fn post(&self, name: &str, script: &str) -> String {
         self.post_with(name, script, &[])
     }
@@ -212,7 +215,6 @@ impl Stage {
         self.env.jobboard(&post).run().posted()
     }
 
-    /// Posts many such jobs at once.
     pub(crate) fn post_many(&self, count: usize, script: &str) -> Vec<String> {
         let line = json!({"name": "many", "details": {"command": ["sh", "-c", script]}});
         let lines = format!("{line}\n").repeat(count);
@@ -224,13 +226,13 @@ impl Stage {
         posted.succeeded().lines().map(str::to_owned).collect()
     }
 
-    /// Returns the lines that jobs have written to the file `log`.
+    /// Returns the lines of the file `log`, which jobs write.
     pub(crate) fn log(&self) -> Vec<String> {
         let text = fs::read_to_string(self.env.file("log")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Waits until jobs have written so many lines.
+    /// Waits until the file `log` has this many lines.
     pub(crate) fn logged(&self, lines: usize) {
         wait_until("the jobs have run", || self.log().len() >= lines);
     }
@@ -241,7 +243,7 @@ pub(crate) fn set_mode(path: &std::path::Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Makes a test of every promise on every kind of board.
+/// Creates a test of every promise on every kind of board.
 macro_rules! on_every_board {
     (@on $kind:ident $($promise:ident)*) => {
         mod $kind {
@@ -262,3 +264,18 @@ macro_rules! on_every_board {
     };
 }
 pub(crate) use on_every_board;
+
+/// Creates a test of every promise that does not depend on the board: on one kind in turn, and on all kinds in a full run.
+macro_rules! on_one_board {
+    ($($promise:ident),* $(,)?) => {
+        mod in_turn {
+            $(
+                #[test]
+                fn $promise() {
+                    crate::conduct::Stage::in_turn(stringify!($promise), super::$promise);
+                }
+            )*
+        }
+    };
+}
+pub(crate) use on_one_board;

@@ -1,4 +1,4 @@
-//! What a conductor tells of itself: to the registry, and to its log when it is asked.
+//! The status of a conductor in the registry, and in its log on request.
 
 use std::{fs, time::Instant};
 
@@ -15,12 +15,11 @@ on_every_board!(
     signal_makes_the_conductor_print_its_state,
 );
 
-/// A job that runs until the file `go` is there.
+/// A job that runs until the file `go` exists.
 const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
 
-/// Returns the only conductor of the board.
 fn conductor(stage: &Stage) -> Value {
-    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    let listed = stage.env.json("conductors --json");
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     listed[0].clone()
 }
@@ -46,13 +45,10 @@ fn registry_shows_running_jobs_and_results(stage: &Stage) {
         "{told}"
     );
     assert!(told["last_seen"].is_string(), "{told}");
-    let table = stage.env.jobboard(&["conductors", "-o", "table"]).run();
+    let table = stage.env.run("conductors -o table");
     let row = table.succeeded().lines().nth(1).unwrap().to_owned();
     assert!(row.contains(" waits "), "{row}");
-    let page = stage
-        .env
-        .jobboard(&["conductors", "w", "-o", "table"])
-        .run();
+    let page = stage.env.run("conductors w -o table");
     assert!(page.succeeded().contains("1 of 2 slots"), "{page}");
     fs::write(stage.env.file("go"), "").unwrap();
     stage.post("fails", "false");
@@ -62,13 +58,12 @@ fn registry_shows_running_jobs_and_results(stage: &Stage) {
     });
     running.signal(Signal::TERM);
     running.ended().succeeded();
-    let gone = stage.env.jobboard(&["conductors", "w1"]).run();
+    let gone = stage.env.run("conductors w1");
     assert!(gone.failed(3).contains("w1"), "{gone}");
 }
 
 fn registry_shows_skipped_jobs_with_reasons(stage: &Stage) {
-    let post = ["post", "flow", "flow_uuid=x"];
-    let flow = stage.env.jobboard(&post).run().posted();
+    let flow = stage.env.run("post flow flow_uuid=x").posted();
     let running = stage.start(&["--filter", "name!=z", "--name", "w1"]);
     wait_until("it is told", || conductor(stage)["skipped"] != json!([]));
     let told = conductor(stage);
@@ -87,16 +82,12 @@ fn dead_conductor_is_listed_as_silent(stage: &Stage) {
     running.kill();
     let told = conductor(stage);
     assert_eq!(told["silent"], true, "{told}");
-    let table = stage.env.jobboard(&["conductors", "-o", "table"]).run();
+    let table = stage.env.run("conductors -o table");
     assert!(table.succeeded().contains("silent "), "{table}");
 }
 
 fn signal_makes_the_conductor_print_its_state(stage: &Stage) {
-    stage
-        .env
-        .jobboard(&["post", "flow", "flow_uuid=x"])
-        .run()
-        .posted();
+    stage.env.run("post flow flow_uuid=x").posted();
     stage.post("waits", WAITS);
     let running = stage.start(&[]);
     stage.logged(1);
@@ -108,7 +99,7 @@ fn signal_makes_the_conductor_print_its_state(stage: &Stage) {
         });
     }
     stage.says(&running, "=running uuid=");
-    wait_until("the reasons are told again", || {
+    wait_until("the reasons are reported again", || {
         running
             .stderr()
             .matches("skipped jobs=1 example=flow")
@@ -124,7 +115,7 @@ fn signal_makes_the_conductor_print_its_state(stage: &Stage) {
 
 #[test]
 fn skip_reasons_do_not_hide_each_other() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let folder = stage.env.file("handlers");
     fs::create_dir(&folder).unwrap();
     for (name, mode) in [("fine", 0o755), ("resize", 0o775)] {
@@ -158,9 +149,9 @@ fn skip_reasons_do_not_hide_each_other() {
 
 #[test]
 fn registry_is_updated_at_most_once_a_second_and_only_on_change() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let server = stage.redis_server().unwrap();
-    // Of all scripts only the registry's is sent whole each time.
+    // Redis receives only the registry's script in full each time.
     let asked = || {
         let stats = server.run(&["INFO", "commandstats"]);
         let calls = stats.split("cmdstat_eval:calls=").nth(1);
@@ -171,7 +162,7 @@ fn registry_is_updated_at_most_once_a_second_and_only_on_change() {
     let (before, start) = (asked(), Instant::now());
     let running = stage.start(&["--name", "w1", "-j4"]);
     wait_until("all is done", || conductor(&stage)["done"] == 300);
-    // The other scripts are sent once, when the server does not know them yet.
+    // Other scripts are sent in full once each, while the server does not know them.
     let most = start.elapsed().as_secs() + 6;
     assert!(asked() - before <= most, "{} in {most}s", asked() - before);
     let (before, start) = (asked(), Instant::now());

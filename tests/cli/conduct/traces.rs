@@ -1,4 +1,4 @@
-//! Traces: a job keeps the one that it was posted in, and attempts are linked to it.
+//! Traces: a job keeps the trace of its posting, and attempts are linked to it.
 
 use std::{collections::BTreeSet, fs};
 
@@ -53,7 +53,7 @@ fn attempts_are_linked_to_the_trace_of_the_posting(stage: &Stage) {
         assert_eq!(attribute(span, "jobboard.outcome"), outcome, "{span}");
         assert_eq!(span["links"][0]["traceId"], TRACE);
         assert_eq!(span["links"][0]["spanId"], SPAN);
-        // It is a trace of its own, and the command knows of it.
+        // The attempt has its own trace, which the command receives.
         let (trace, id) = (&span["traceId"], &span["spanId"]);
         assert_ne!(trace, TRACE);
         let [trace, id] = [trace, id].map(|it| it.as_str().unwrap());
@@ -68,7 +68,7 @@ fn attempts_are_linked_to_the_trace_of_the_posting(stage: &Stage) {
     let failed = of(&traced)[0];
     assert_eq!(failed["status"]["code"], 2, "{failed}");
     assert_eq!(attribute(failed, "process.exit.code"), "1");
-    // That of the conductor is none of the job's.
+    // The trace of the conductor is not the trace of the job.
     let plain = of(&plain)[0];
     assert_eq!(plain["links"].as_array().unwrap().len(), 0, "{plain}");
     let told = fs::read_to_string(env.file("plain")).unwrap();
@@ -76,7 +76,6 @@ fn attempts_are_linked_to_the_trace_of_the_posting(stage: &Stage) {
     assert!(!told.contains(TRACE), "{told}");
 }
 
-/// Returns an attribute of a span, as text.
 fn attribute(span: &Value, key: &str) -> String {
     let mut attributes = span["attributes"].as_array().unwrap().iter();
     let value = &attributes.find(|it| it["key"] == key).unwrap()["value"];
@@ -114,7 +113,6 @@ fn missing_or_invalid_trace_is_not_stored() {
     assert_eq!(kept(uuids[1]), parent());
 }
 
-/// Whoever runs a command in the place of a conductor hands the trace on as well.
 #[test]
 fn claimed_command_continues_the_trace() {
     let stage = Stage::embedded().unwrap();

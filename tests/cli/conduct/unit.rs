@@ -1,4 +1,4 @@
-//! The unit for systemd: what it leaves a conductor, and that a conductor can work with that.
+//! The systemd unit: its restrictions, and a conductor that works under them.
 
 use std::{
     collections::BTreeSet,
@@ -22,7 +22,7 @@ const UNIT: &str = concat!(
     "/contrib/jobboard-conduct@.service"
 );
 
-/// Returns the last value that the unit gives a setting.
+/// Returns the last value of a setting in the unit.
 fn setting(name: &str) -> String {
     let unit = fs::read_to_string(UNIT).unwrap();
     let mut values = unit.lines().filter_map(|line| {
@@ -96,7 +96,7 @@ fn systemd_unit_can_run_jobs() {
     }
 }
 
-/// Prepares what the unit starts, as far as whoever tests can have it as systemd would.
+/// Prepares the command of the unit, with as many of its restrictions as the test's user can apply.
 fn started(env: &Env, state: &Path) -> Invocation {
     let start = setting("ExecStart").replace("%i", "night");
     let start = start.replace("$OPTIONS", "-j4 --log text");

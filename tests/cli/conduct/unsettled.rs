@@ -1,4 +1,4 @@
-//! Jobs that are performed, and that the board refuses to settle for a reason of its own.
+//! Jobs that ran, but that the board refuses to settle.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::support::{
     servers::{Peer, ZooKeeper},
 };
 
-/// Returns who acts on the nodes of a board behind its back, if there is somebody, and where its jobs are.
+/// Returns a client with direct access to the nodes of a board, and the path of its jobs.
 fn stranger(stage: &mut Stage) -> Option<(Peer, String)> {
     let server = stage.zookeeper_server()?;
     Some((Peer::on(&*server)?, server.path().to_owned()))
@@ -19,12 +19,8 @@ fn stranger(stage: &mut Stage) -> Option<(Peer, String)> {
 
 #[test]
 fn job_with_a_child_node_is_reported_and_ends_no_drain() {
-    let Some(mut stage) = Stage::zookeeper() else {
-        return;
-    };
-    let Some((mut peer, path)) = stranger(&mut stage) else {
-        return;
-    };
+    need!(mut stage = Stage::zookeeper());
+    need!((mut peer, path) = stranger(&mut stage));
     let job = stage.post("stuck", "echo stuck >> log");
     let below = format!("{path}/job0000000000/a child");
     peer.request(&json!({"do": "create", "path": below}));
@@ -32,10 +28,10 @@ fn job_with_a_child_node_is_reported_and_ends_no_drain() {
     let conductor = stage.start(&["--drain", "--name", "night"]);
     stage.says(&conductor, "not_settled");
     wait_until("it is in the registry", || {
-        let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+        let listed = stage.env.json("conductors --json");
         listed[0]["unsettled"][0]["uuid"] == json!(job)
     });
-    let shown = stage.env.jobboard(&["conductors"]).run();
+    let shown = stage.env.run("conductors");
     let told = shown.stderr.contains("night cannot settle") && shown.stderr.contains("a child");
     assert!(told, "{shown}");
     let ended = conductor.ended();
@@ -57,12 +53,8 @@ fn job_with_a_child_node_is_reported_and_ends_no_drain() {
 
 #[test]
 fn job_is_settled_once_its_child_node_is_removed() {
-    let Some(mut stage) = Stage::zookeeper() else {
-        return;
-    };
-    let Some((mut peer, path)) = stranger(&mut stage) else {
-        return;
-    };
+    need!(mut stage = Stage::zookeeper());
+    need!((mut peer, path) = stranger(&mut stage));
     stage.post("stuck", "echo stuck >> log");
     let below = format!("{path}/job0000000000/child");
     peer.request(&json!({"do": "create", "path": below}));
@@ -76,9 +68,7 @@ fn job_is_settled_once_its_child_node_is_removed() {
 
 #[test]
 fn full_server_is_no_outage() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     let server = stage.redis_server().unwrap();
     stage.post("a", "until [ -e go ]; do sleep 0.02; done; exit 1");
     let conductor = stage.start(&["--retry-delay", "1h"]);

@@ -1,4 +1,4 @@
-//! `jobboard doctor --fix`: what it does, what it leaves, and that it asks.
+//! `jobboard doctor --fix`: its repairs, its limits and its confirmation.
 
 use serde_json::{Value, json};
 
@@ -15,15 +15,12 @@ fn fix_repairs_what_is_safe_and_nothing_else(stage: &Stage) {
     env.claim(&dead, &gone);
     env.claim(&kept, "ada");
     let before = of(&dead, &env.everything());
-    let dry = env.jobboard(&["doctor", "--fix", "--dry-run"]).run();
+    let dry = env.run("doctor --fix --dry-run");
     assert!(dry.succeeded().contains("abandon --force"), "{dry}");
     assert_eq!(of(&dead, &env.everything()), before);
     assert_eq!(env.state(&dead), "CLAIMED");
-    // Nobody can be asked.
     assert_eq!(doctor(env, &["--fix"]).code, 8);
-    let fixed = env
-        .jobboard(&["doctor", "--fix", "--yes", "--skip", "server", "--json"])
-        .run();
+    let fixed = env.run("doctor --fix --yes --skip server --json");
     assert_eq!(fixed.code, 0, "{fixed}");
     let step = &fixed.json()["fixed"][0];
     assert_eq!(
@@ -34,23 +31,19 @@ fn fix_repairs_what_is_safe_and_nothing_else(stage: &Stage) {
     assert_eq!(env.state(&dead), "UNCLAIMED");
     assert_eq!(env.state(&kept), "CLAIMED");
     assert_eq!(findings(env, "owner-dead"), [json!(null); 0]);
-    // All but that one claim is as it was.
+    // The other claims are unchanged.
     assert_eq!(of(&dead, &env.everything()), before);
-    let nothing = env
-        .jobboard(&["doctor", "--fix", "--only", "owner-dead"])
-        .run();
+    let nothing = env.run("doctor --fix --only owner-dead");
     assert!(
         nothing.stderr.contains("nothing to fix automatically"),
         "{nothing}"
     );
     env.claim(&dead, &gone);
-    let refused = env
-        .jobboard(&["doctor", "--fix", "--yes", "--read-only"])
-        .run();
+    let refused = env.run("doctor --fix --yes --read-only");
     assert_eq!(refused.code, 8, "{refused}");
 }
 
-/// Returns what there is beside one job.
+/// Returns the entries of one job, and the others.
 fn of(job: &str, everything: &[Value; 2]) -> (Vec<Vec<Value>>, usize) {
     let keys = ["uuid", "state", "owner", "attempts", "not_before"];
     let jobs = everything[0].as_array().unwrap().iter();
@@ -72,24 +65,21 @@ fn unreadable_records_are_moved_to_the_trash() {
     let left = env.jobboard(&words).run();
     let note = "is destructive; to run it: `jobboard trash --force --problem unreadable-record";
     assert!(left.stderr.contains(note), "{left}");
-    let count = ["list", "--count"];
-    assert_eq!(env.jobboard(&count).run().succeeded(), "4\n");
+    assert_eq!(env.ok("list --count"), "4\n");
     let fixed = env.jobboard(&[&words[..], &decided].concat()).run();
     assert_eq!(fixed.code, 0, "{fixed}");
     let fixed = doctor(&env, &[]);
-    // What is beside a job may be of a later version: the job itself is sound.
+    // A sidecar may be of a later version: the job itself is sound.
     assert_eq!(fixed.code, 7, "{fixed}");
     assert_eq!(env.names(), ["job-1", "job-2", "job-3"]);
     finds(&env, "unreadable-sidecar");
-    let trash = env.jobboard(&["list", "--trash", "--json"]).run().json();
+    let trash = env.json("list --trash --json");
     assert_eq!(trash.as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn unsupported_jobs_and_claimed_records_are_kept() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     let (env, server) = (&stage.env, stage.redis_server().unwrap());
     let jobs = env.post_many(3);
     let later = r#"{"v":2,"attempts":1}"#;
@@ -101,11 +91,10 @@ fn unsupported_jobs_and_claimed_records_are_kept() {
     }
     server.run(&["SET", "taskflow:worse.owned", "a python service"]);
     let before = env.everything();
-    let words = ["doctor", "--fix", "--yes", "--only", "unreadable-record"];
-    let fixed = env.jobboard(&words).run();
+    let fixed = env.run("doctor --fix --yes --only unreadable-record");
     assert_eq!(fixed.code, 7, "{fixed}");
     let records = server.run(&["HKEYS", "taskflow:listings"]);
-    // A uuid may have the letters of either.
+    // A uuid may contain either number.
     let is_there = |record| records.lines().any(|it| it == record);
     assert!(is_there("worse") && !is_there("bad"), "{records}");
     let left: Vec<_> = jobs.iter().map(|job| env.state(job)).collect();
@@ -115,9 +104,7 @@ fn unsupported_jobs_and_claimed_records_are_kept() {
 
 #[test]
 fn unreadable_registry_makes_no_owner_dead() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     let (env, server) = (&stage.env, stage.redis_server().unwrap());
     let job = env.post("resize");
     env.claim(&job, &dead("ada"));
@@ -129,9 +116,7 @@ fn unreadable_registry_makes_no_owner_dead() {
 
 #[test]
 fn unreadable_lock_blames_no_owner() {
-    let Some(stage) = Stage::zookeeper() else {
-        return;
-    };
+    need!(stage = Stage::zookeeper());
     let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
     let jobs = env.post_many(2);
     env.claim(&jobs[0], "ada");
@@ -147,7 +132,7 @@ fn unreadable_lock_blames_no_owner() {
     assert_eq!(told["problems"], json!([]), "{told}");
     let unseen = &told["unseen"][0]["what"];
     assert_eq!(*unseen, "records without read permission: 2", "{told}");
-    let fixed = env.jobboard(&["doctor", "--fix", "--yes"]).run();
+    let fixed = env.run("doctor --fix --yes");
     assert!(
         fixed.stderr.contains("nothing to fix automatically"),
         "{fixed}"
@@ -172,9 +157,7 @@ fn fix_asks_on_a_terminal() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", &dead("ada"));
-    let Some(screen) = Pane::open(&env, &[]) else {
-        return;
-    };
+    need!(screen = Pane::open(&env, &[]));
     screen.line("jobboard doctor --fix");
     let question = r"1\. owner-dead: 1 job, .* \(the owner is gone\): \[y\]es \[n\]o \[a\]ll \[s\]how \[q\]uit";
     screen.shows(question);
@@ -193,9 +176,7 @@ fn fix_asks_on_a_terminal() {
 
 #[test]
 fn problems_found_after_the_confirmation_are_not_fixed() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     let (env, server) = (&stage.env, stage.redis_server().unwrap());
     let put = |from, to| {
         for number in from..to {
@@ -204,9 +185,7 @@ fn problems_found_after_the_confirmation_are_not_fixed() {
         }
     };
     put(0, 25);
-    let Some(screen) = Pane::open(env, &[]) else {
-        return;
-    };
+    need!(screen = Pane::open(env, &[]));
     screen.line("jobboard doctor --fix --skip server");
     screen.shows(r"(?s)unreadable-record: 25 jobs, [^(]*\(destructive; .*\[s\]how");
     put(25, 27);

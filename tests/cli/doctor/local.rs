@@ -1,4 +1,4 @@
-//! What may be the matter with this machine.
+//! Problems of this machine.
 
 use super::*;
 

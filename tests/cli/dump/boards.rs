@@ -1,4 +1,4 @@
-//! Boards of every kind that can be had here, as many as a test needs.
+//! Boards of every available kind, as many as a test needs.
 
 use std::{
     cell::{Cell, RefCell},
@@ -14,7 +14,7 @@ use crate::support::{
 
 pub(crate) const KINDS: [&str; 3] = ["embedded", "redis", "zookeeper"];
 
-/// Boards that are named by their kind, and perhaps something behind a `-`; or by their URL.
+/// Boards named by their kind with an optional suffix after `-`, or by their URL.
 pub(crate) struct Boards {
     pub(crate) env: Env,
     redis: Option<Server>,
@@ -32,7 +32,6 @@ impl Boards {
         }
     }
 
-    /// Returns the kinds that can be had.
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
         let can_be_had = |kind: &&str| match *kind {
             "redis" => self.redis.is_some(),
@@ -42,12 +41,11 @@ impl Boards {
         KINDS.into_iter().filter(can_be_had).collect()
     }
 
-    /// Returns the server of the boards on Redis.
     pub(crate) fn redis(&self) -> &Server {
         self.redis.as_ref().unwrap()
     }
 
-    /// Names a board that nobody has used.
+    /// Names an unused board.
     pub(crate) fn another(&self, kind: &str) -> String {
         self.count.set(self.count.get() + 1);
         format!("{kind}-{}", self.count.get())
@@ -71,7 +69,7 @@ impl Boards {
         }
     }
 
-    /// Returns a Python service on a board; none for a board that Python does not know.
+    /// Returns a Python service on a board, if Python supports it.
     pub(crate) fn peer(&self, board: &str) -> Option<Peer> {
         self.url(board);
         match board.split_once('-').map_or("", |(kind, _)| kind) {
@@ -85,7 +83,6 @@ impl Boards {
         }
     }
 
-    /// Prepares a run on a board.
     pub(crate) fn on(&self, board: &str, words: &[&str]) -> Invocation {
         let url = self.url(board);
         self.env.jobboard(&[&["--board", &url][..], words].concat())
@@ -95,7 +92,7 @@ impl Boards {
         self.on(board, words).run()
     }
 
-    /// Returns the records that a dump of a board has.
+    /// Returns the records of a dump of a board.
     pub(crate) fn dumped(&self, board: &str) -> Vec<Value> {
         let dump = self.run(board, &["dump"]);
         dump.succeeded();
@@ -104,7 +101,6 @@ impl Boards {
     }
 }
 
-/// Returns the records of a dump.
 pub(crate) fn records(env: &Env, file: &str) -> Vec<Value> {
     let text = fs::read_to_string(env.file(file)).unwrap();
     let all: Vec<Value> = text

@@ -1,12 +1,11 @@
-//! Loads that are broken off, and done again.
+//! Interrupted loads that are repeated.
 
 use super::boards::Boards;
 use crate::support::env::{Env, wait_until};
 
-/// How many jobs are loaded.
 const JOBS: usize = 4000;
 
-/// Kills a load once so many of its jobs have been told, and loads again until it comes to its end.
+/// Kills loads after several numbers of results, then repeats the load to its end.
 fn is_identical_after_kills(boards: &Boards, board: &str) {
     for told in [1, 600, 1900, 3999] {
         let mut run = boards.on(board, &["load", "it"]).spawn();

@@ -1,4 +1,4 @@
-//! Dumps that are not what was written, and records that nobody can read.
+//! Altered dumps, and unreadable records.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -9,7 +9,7 @@ use super::{
     fill,
 };
 
-/// Requires that a file is refused, and that nothing of it was loaded.
+/// Requires that a file is refused and loads nothing.
 #[track_caller]
 fn is_refused(boards: &Boards, bytes: &[u8], code: i32, why: &str) {
     fs::write(boards.env.file("bad"), bytes).unwrap();
@@ -41,7 +41,7 @@ fn truncated_dump_is_refused_at_any_length() {
     for cut in cuts {
         is_refused(&boards, &whole[..cut], 8, "is truncated");
     }
-    // The end of the last line is no part of what was written.
+    // The end of the last line is not covered by the hash.
     let board = boards.another("embedded");
     let all = &whole[..whole.len() - 1];
     boards
@@ -72,7 +72,7 @@ fn dump_after_blank_lines_is_verified() {
             assert_eq!(boards.dumped(&board).len(), 8, "{from}");
         }
     }
-    // What else stands before the header makes it no other file.
+    // Other characters before the header keep it recognisable.
     for before in [" ", "\u{feff}"] {
         let later = format!("{before}{whole}");
         is_refused(&boards, later.as_bytes(), 8, "its hash does not match");
@@ -196,7 +196,7 @@ fn stored_bytes_that_contradict_the_record_are_refused() {
     }
 }
 
-/// Returns the hash of a text, as the system's own program tells it.
+/// Returns the hash of a text from the system's own program.
 pub(crate) fn sha256(boards: &Boards, text: &str) -> String {
     let program = std::path::Path::new("/usr/bin/sha256sum");
     let told = boards.env.program(program, &[]).stdin(text).run();
@@ -268,7 +268,7 @@ fn dump_file_is_private_and_complete() {
         names.iter().all(|name| !name.ends_with("partial")),
         "{names:?}"
     );
-    // What is no file is written to, and not replaced.
+    // A special file is written, not replaced.
     let words = ["dump", "/dev/stdout"];
     let through = boards.on(&board, &words).in_shell("\"$@\" | cat").run();
     assert!(

@@ -1,4 +1,4 @@
-//! What `list -o jsonl` prints, for `load` and for `post --from`.
+//! The output of `list -o jsonl` as input for `load` and `post --from`.
 
 use serde_json::json;
 
@@ -65,7 +65,7 @@ fn listed_jobs_can_be_posted_and_ended_ones_cannot() {
         );
     }
     assert_eq!(boards.dumped(&to).len(), 6);
-    // The beginning of what is too large is no job.
+    // A truncated oversized job is not valid.
     let line = json!({"name": "x", "details": null, "size": 9, "raw": "e30="}).to_string();
     let refused = boards.on(&to, &["post", "--from", "-"]).stdin(line).run();
     assert!(refused.stderr.contains("too large"), "{refused:?}");

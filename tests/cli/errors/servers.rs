@@ -1,4 +1,4 @@
-//! Errors of reach, and of boards on servers.
+//! Errors of unreachable and failing servers.
 
 use std::{net::TcpListener, path::Path};
 
@@ -9,21 +9,12 @@ use crate::support::{
     servers::{Authority, Host, Peer, Server, ZooKeeper},
 };
 
-/// Returns whether all that is needed was there.
-pub(super) fn provoke(errors: &mut Errors) -> bool {
-    reach(errors);
-    let is_complete = [
-        passwords(errors),
-        states(errors),
-        tls(errors),
-        lost(errors),
-        zookeeper(errors),
-    ];
-    is_complete.iter().all(Option::is_some)
-}
+/// Each part returns `None` without its server.
+pub(super) const PARTS: [fn(&mut Errors) -> Option<()>; 6] =
+    [reach, passwords, states, tls, lost, zookeeper];
 
-/// Ways on which no board is reached.
-fn reach(errors: &mut Errors) {
+/// Unreachable boards.
+fn reach(errors: &mut Errors) -> Option<()> {
     let env = Env::new();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = silent.local_addr().unwrap().to_string();
@@ -40,12 +31,12 @@ fn reach(errors: &mut Errors) {
         told.expect("unreachable", &format!("--board {board} list"));
     }
     let mut told = errors.of(&env, Some("redis://127.0.0.1:1/0"));
-    // `watch` and `wait` go on trying.
+    // `watch` and `wait` retry forever.
     for command in ["ping", "claim --next", "conductors", "selftest"] {
         let command = format!("{command} --board redis://127.0.0.1:1/0");
         told.expect("unreachable", &command);
     }
-    // What the configuration says need not be typed again.
+    // Settings of the configuration need not be typed.
     env.configure("default = \"a\"\n[board.a]\nurl = \"redis://127.0.0.1:1/0\"\n");
     let mut told = errors.of(&env, Some("redis://127.0.0.1:1/0"));
     told.expect("unreachable", "list");
@@ -63,6 +54,7 @@ fn reach(errors: &mut Errors) {
         &run.run(),
     );
     assert!(!said.hint.unwrap().contains("hunter2"));
+    Some(())
 }
 
 fn passwords(errors: &mut Errors) -> Option<()> {
@@ -92,7 +84,7 @@ fn passwords(errors: &mut Errors) -> Option<()> {
     Some(())
 }
 
-/// States of a server in which it does not do what it is asked.
+/// States in which a server refuses requests.
 fn states(errors: &mut Errors) -> Option<()> {
     let server = Server::start()?;
     let env = Env::new();
@@ -118,7 +110,7 @@ fn states(errors: &mut Errors) -> Option<()> {
     let absent = server.url("/99");
     let mut told = errors.of(&env, Some(&absent));
     told.expect("failed", &on(&absent, "list"));
-    // Another protocol than the one that is spoken there.
+    // A server of another protocol.
     let other = format!("zk://{}/jobs", server.host());
     let mut told = errors.of(&env, Some(&other));
     told.expect("unreachable", &on(&other, "list"));
@@ -138,7 +130,7 @@ fn tls(errors: &mut Errors) -> Option<()> {
     let with_key = "ca=ca.pem&cert=cert.pem&key=key.pem";
     let board = format!("redis://{host}/0");
     let mut told = errors.of(&env, Some(&board));
-    // On a busy machine it may not show in time that it speaks TLS: then it is only said to hang up.
+    // On a busy machine the TLS probe may time out, which reports a hang-up at first.
     told.expect_saying(
         "requires TLS; use rediss:// or zks://",
         "unreachable",
@@ -159,7 +151,7 @@ fn tls(errors: &mut Errors) -> Option<()> {
     Some(())
 }
 
-/// Answers that are lost.
+/// Lost replies.
 fn lost(errors: &mut Errors) -> Option<()> {
     let server = Server::start()?;
     let env = Env::new();
@@ -171,7 +163,7 @@ fn lost(errors: &mut Errors) -> Option<()> {
     };
     let posted = run(&["post", "a"]).json();
     let job = posted["uuid"].as_str().unwrap();
-    // A server that does not know a script answers before it runs.
+    // An unknown script is answered before it runs.
     run(&["claim", job]).succeeded();
     run(&["abandon", job]).succeeded();
     let mut told = errors.of(&env, Some(&board));

@@ -1,11 +1,11 @@
-//! Errors for which no server is needed: of the command line, the configuration, and files.
+//! Errors without a server: of the command line, the configuration and files.
 
 use std::fs;
 
 use super::Errors;
 use crate::support::env::Env;
 
-/// Command lines that cannot be understood, or that ask for what makes no sense.
+/// Invalid or contradictory command lines.
 const MISTAKES: &[&str] = &[
     "frobnicate",
     "kill 3f9a",
@@ -133,7 +133,7 @@ const MISTAKES: &[&str] = &[
     "list --config nothing.toml",
 ];
 
-/// Configurations that unreadable, or that say what makes no sense.
+/// Unreadable or contradictory configurations.
 const CONFIGURATIONS: &[&str] = &[
     "default",
     "colour = 1",
@@ -146,7 +146,7 @@ const CONFIGURATIONS: &[&str] = &[
     "max_details = \"x\"",
 ];
 
-pub(super) fn provoke(errors: &mut Errors) {
+pub(super) fn provoke(errors: &mut Errors) -> Option<()> {
     let env = Env::new();
     let mut mistakes = errors.of(&env, None);
     for command in MISTAKES {
@@ -167,9 +167,10 @@ pub(super) fn provoke(errors: &mut Errors) {
     jobs(errors);
     consent(errors);
     files(errors);
+    Some(())
 }
 
-/// What a board answers about its jobs.
+/// Errors about jobs.
 fn jobs(errors: &mut Errors) {
     let env = Env::new();
     let board = format!("sqlite:{}", env.board().display());
@@ -226,7 +227,7 @@ fn jobs(errors: &mut Errors) {
     told.expect("failed", "trash --state UNCLAIMED --yes");
 }
 
-/// What is not done, for safety.
+/// Refusals for safety.
 fn consent(errors: &mut Errors) {
     let env = Env::new();
     let held = env.post("held");
@@ -251,7 +252,7 @@ fn consent(errors: &mut Errors) {
     told.expect("refused", "trash @1 --force --confirm b");
 }
 
-/// Files that are no boards, or cannot be used.
+/// Unusable board files.
 fn files(errors: &mut Errors) {
     let env = Env::new();
     fs::create_dir(env.file("folder")).unwrap();

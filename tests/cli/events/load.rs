@@ -1,4 +1,4 @@
-//! Much at once, much to look at, and nothing at all.
+//! Bursts, large boards and idle watches.
 
 use std::{
     fs, thread,
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Returns the memory that a process has now, in KiB.
+/// Returns the resident memory of a process in KiB.
 fn memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
@@ -27,7 +27,6 @@ fn memory(pid: u32) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Returns the processor time that a process has used.
 fn processor_time(pid: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<_> = stat
@@ -51,9 +50,7 @@ fn burst_is_reported_completely_or_as_a_resync_on_zookeeper() {
 }
 
 fn burst_is_reported_completely_or_as_a_resync<H: Told>() {
-    let Some(mut watched) = Watched::<H>::new() else {
-        return;
-    };
+    need!(mut watched = Watched::<H>::new());
     let jobs = size(1000, 100);
     let pid = watched.watching.pid();
     let before = memory(pid);
@@ -61,7 +58,7 @@ fn burst_is_reported_completely_or_as_a_resync<H: Told>() {
         .peer
         .request(&json!({"do": "burst", "count": jobs, "who": "ada"}));
     let stream = || watched.watching.stdout();
-    wait_until("all is told, or that it is not", || {
+    wait_until("everything is reported, or a resync", || {
         let stream = stream();
         let told = ["posted", "claimed", "consumed"].map(|kind| count(&stream, kind));
         told == [jobs; 3] || count(&stream, "resync") > 0
@@ -73,7 +70,7 @@ fn burst_is_reported_completely_or_as_a_resync<H: Told>() {
         H::KIND
     );
 
-    // Ours are told one by one, whatever happens meanwhile.
+    // Our own posts are reported one by one in any case.
     let from = stream().lines().count();
     let uuids = watched.env.post_many(jobs);
     let lines: String = uuids.iter().map(|uuid| format!("{uuid}\n")).collect();
@@ -86,14 +83,14 @@ fn burst_is_reported_completely_or_as_a_resync<H: Told>() {
     let told = || {
         let stream = stream();
         let lines = stream.lines().skip(from).map(str::to_owned);
-        // The last of TaskFlow's may still be coming.
+        // The last event of TaskFlow may still be pending.
         let ours: Vec<_> = lines
             .filter(|line| uuids.iter().any(|uuid| line.contains(uuid)))
             .collect();
         let ours = ours.join("\n");
         ["posted", "trashed", "purged", "claimed"].map(|kind| count(&ours, kind))
     };
-    wait_until("all of ours is told", || told()[2] == jobs);
+    wait_until("our posts are reported", || told()[2] == jobs);
     assert_eq!(told(), [jobs, jobs, jobs, 0]);
     let grown = memory(pid).saturating_sub(before);
     eprintln!(
@@ -106,9 +103,7 @@ fn burst_is_reported_completely_or_as_a_resync<H: Told>() {
 
 #[test]
 fn watching_a_large_board_has_bounded_cost() {
-    let Some(watched) = Watched::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(watched = Watched::<ZooKeeper>::new());
     let jobs = size(100_000, 1000);
     watched.env.post_many(jobs);
     let start = Instant::now();
@@ -118,7 +113,7 @@ fn watching_a_large_board_has_bounded_cost() {
     let at_start = memory(pid);
     let start = Instant::now();
     let changes = size(5000, 100);
-    // A hundred at a time, as they would come.
+    // A hundred at a time, as in practice.
     for _ in 0..changes / 100 {
         watched.env.post_many(100);
     }
@@ -132,7 +127,7 @@ fn watching_a_large_board_has_bounded_cost() {
         changes,
         memory(pid)
     );
-    // A picture of that many jobs, and not what they hold.
+    // It stores that many jobs without their contents.
     assert!(memory(pid) < 150 * 1024);
     assert_eq!(told(), changes);
 }

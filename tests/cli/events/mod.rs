@@ -1,4 +1,4 @@
-//! What is told of boards that others use as well, whoever did it and whatever breaks.
+//! Events of shared boards, for every actor and every fault.
 
 mod load;
 mod redis;
@@ -24,18 +24,18 @@ use crate::{
     },
 };
 
-/// About as long as a look is put off that follows another one.
+/// Roughly the delay between two reads.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// A board that tells what happens on it.
+/// A board with events.
 trait Told: Host {
-    /// Whether claims may have an expiry, which can be changed.
+    /// Whether claims may have an expiry that can change.
     const HAS_EXPIRY: bool;
 
-    /// Starts a server that nobody else uses, and that may be stopped.
+    /// Starts a server that the test may stop.
     fn alone() -> Option<Self>;
 
-    /// Whether somebody listens to what happens on the board.
+    /// Whether a client listens to the board.
     fn is_listened_to(&self) -> bool;
 
     fn stop(&mut self);
@@ -84,7 +84,7 @@ impl Told for ZooKeeper {
     }
 }
 
-/// A board, somebody who watches it, and Python TaskFlow.
+/// A board, a watcher of it, and Python TaskFlow.
 struct Watched<H> {
     env: Env,
     peer: Peer,
@@ -109,7 +109,6 @@ impl<H: Told> Watched<H> {
         }
     }
 
-    /// Returns the next events.
     fn next(&mut self, count: usize) -> Vec<Value> {
         let lines = self.watching.prints(self.seen + count);
         let events = lines[self.seen..].iter();
@@ -120,7 +119,7 @@ impl<H: Told> Watched<H> {
         events
     }
 
-    /// Requires that something yields exactly these events, and returns how long they took to come.
+    /// Requires exactly these events, and returns their delay.
     fn yields(&mut self, expected: &[&str], act: impl FnOnce(&mut Self)) -> Duration {
         thread::sleep(if is_full() { QUIET * 10 } else { QUIET });
         act(self);
@@ -131,13 +130,12 @@ impl<H: Told> Watched<H> {
         took
     }
 
-    /// Has TaskFlow do something to a job.
+    /// Makes TaskFlow perform a verb on a job.
     fn does(&mut self, verb: &str, uuid: &str) {
         let request = json!({"do": verb, "uuid": uuid, "who": "ada"});
         self.peer.request(&request);
     }
 
-    /// Has TaskFlow post a job.
     fn post(&mut self, name: &str) -> String {
         let post = json!({"do": "post", "name": name, "priority": "HIGH"});
         self.peer.request(&post).as_str().unwrap().to_owned()
@@ -155,7 +153,6 @@ fn kinds(events: &[Value]) -> Vec<&str> {
     kinds.collect()
 }
 
-/// Returns the kinds of all events in a stream.
 fn kinds_in(stream: &str) -> Vec<String> {
     let events: Vec<Value> = whole(stream)
         .lines()
@@ -164,19 +161,18 @@ fn kinds_in(stream: &str) -> Vec<String> {
     kinds(&events).into_iter().map(str::to_owned).collect()
 }
 
-/// Returns the lines of a stream that are complete.
+/// Returns the complete lines of a stream.
 fn whole(stream: &str) -> &str {
     &stream[..stream.rfind('\n').map_or(0, |end| end + 1)]
 }
 
-/// Returns how many events of a kind there are.
 fn count(stream: &str, kind: &str) -> usize {
     stream.matches(&format!("\"event\":\"{kind}\"")).count()
 }
 
 /// Returns the owner of each job on the board.
 fn listed(env: &Env) -> BTreeMap<String, Value> {
-    let jobs = env.jobboard(&["list", "--json"]).run().json();
+    let jobs = env.json("list --json");
     let jobs = jobs.as_array().unwrap().iter();
     jobs.map(|job| {
         (

@@ -1,4 +1,4 @@
-//! What is special about what a board on Redis tells.
+//! Events that are special to Redis.
 
 use std::{
     thread,
@@ -16,10 +16,8 @@ use crate::support::{
 
 #[test]
 fn expired_claim_is_reported_on_time_on_a_busy_server() {
-    let Some(mut watched) = Watched::<Server>::new() else {
-        return;
-    };
-    // The server looks for what has lapsed among all of them.
+    need!(mut watched = Watched::<Server>::new());
+    // The server searches all of them for expired keys.
     let script = "for n = 1, 5000 do redis.call('SET', 'other:' .. n, n, 'PX', 3600000 + n) end";
     watched.server.run(&["EVAL", script, "0"]);
     let post = json!({"do": "post", "name": "resize"});
@@ -36,7 +34,7 @@ fn expired_claim_is_reported_on_time_on_a_busy_server() {
         assert_eq!(kinds(&events), ["claimed", "expired"]);
         worst = worst.max(late);
     }
-    eprintln!("faults: an expiry was told {worst:.1?} after its deadline at the latest");
+    eprintln!("faults: the latest expiry was reported {worst:.1?} after its deadline");
 }
 
 #[test]
@@ -52,15 +50,13 @@ fn board_is_polled_if_the_server_cannot_push() {
     });
 }
 
-/// All that is read while somebody listens, without the channel and what only makes it faster.
+/// All rights to read while listening, without the channel and optional accelerations.
 const READER: &str = "~taskflow:* resetchannels +hello +client|setname +info +hscan +hmget +hlen \
                       +mget +get +exists +type +pttl +client|tracking +multi +exec";
 
 #[test]
 fn documented_rights_without_the_channel_suffice_to_wait_and_conduct() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    need!(server = Server::start());
     let backends = include_str!("../../../docs/backends.md");
     let mut quoted = backends.split('`');
     let rights = quoted.find(|it| it.starts_with("~taskflow:*")).unwrap();
@@ -86,26 +82,19 @@ fn documented_rights_without_the_channel_suffice_to_wait_and_conduct() {
         .spawn();
     // The second one is posted while it listens.
     for done in 1..=2 {
-        env.jobboard(&["post", "cmd", "--", "true"])
-            .run()
-            .succeeded();
+        env.ok("post cmd -- true");
         wait_until("it is consumed", || {
             conducting.stderr().matches("job_consumed").count() == done
         });
     }
     conducting.ended().succeeded();
-    let consume = ["consume", &first, "--force", "--yes"];
-    env.jobboard(&consume).run().succeeded();
+    env.ok(format!("consume {first} --force --yes"));
     waiting.ended().succeeded();
 }
 
 fn expect_polling(rights: &str, lack: &str) {
-    let Some(server) = Server::start() else {
-        return;
-    };
-    let Some(mut peer) = Peer::start(&server, "taskflow") else {
-        return;
-    };
+    need!(server = Server::start());
+    need!(mut peer = Peer::start(&server, "taskflow"));
     let user = ["ACL", "SETUSER", "eve", "on", "nopass"];
     server.run(
         &user
@@ -127,10 +116,10 @@ fn expect_polling(rights: &str, lack: &str) {
             let mut lines = lines.lines();
             lines.any(|line| line.contains("\"claimed\"") && line.contains(uuid))
         };
-        wait_until("it is told as claimed", claimed);
+        wait_until("the claim is reported", claimed);
         peer.request(&json!({"do": "consume", "uuid": uuid, "who": "ada"}));
     }
-    wait_until("both are told as consumed", || {
+    wait_until("both ends are reported", || {
         count(&watching.stdout(), "consumed") == 2
     });
     assert_eq!(count(&watching.stdout(), "posted"), 2);

@@ -1,4 +1,4 @@
-//! After whatever broke: a resync, and then nothing but the truth.
+//! After any fault: a resync, and then correct events.
 
 use std::{
     collections::BTreeMap,
@@ -18,21 +18,18 @@ use crate::{
     },
 };
 
-/// Somebody who watches a board on which something breaks.
+/// A watcher of a board with a fault.
 struct Witness<H> {
     env: Env,
     server: H,
     watching: Running,
 }
 
-/// Breaks something.
 type Fault<H> = fn(&mut Witness<H>);
 
-/// Makes the owner of each job on the board what it is after an event.
+/// Applies an event to the owners of the jobs.
 fn follow(board: &mut BTreeMap<String, Value>, event: &Value) {
-    let Some(uuid) = event["uuid"].as_str() else {
-        return;
-    };
+    need!(uuid = event["uuid"].as_str());
     match event["event"].as_str().unwrap() {
         "posted" | "restored" | "abandoned" | "expired" => {
             board.insert(uuid.to_owned(), Value::Null);
@@ -47,7 +44,7 @@ fn follow(board: &mut BTreeMap<String, Value>, event: &Value) {
     }
 }
 
-/// Follows the lines of a stream from one on, which may say again what is known.
+/// Applies the lines of a stream from one on; known facts may be repeated.
 fn followed(board: &BTreeMap<String, Value>, stream: &str, from: usize) -> BTreeMap<String, Value> {
     let mut board = board.clone();
     for line in whole(stream).lines().skip(from) {
@@ -59,7 +56,7 @@ fn followed(board: &BTreeMap<String, Value>, stream: &str, from: usize) -> BTree
     board
 }
 
-/// Does this and that, by both if there are two.
+/// Performs several changes, by both clients if there are two.
 fn something_happens(env: &Env, peer: Option<&mut Peer>, name: &str) {
     let ours = env.post(name);
     let Some(peer) = peer else {
@@ -105,10 +102,10 @@ fn fault_is_followed_by_a_resync_and_the_current_state_on_redis() {
 fn fault_is_followed_by_a_resync_and_the_current_state_on_zookeeper() {
     let faults: [(&str, &str, Fault<ZooKeeper>); 4] = [
         ("restart", "", |it| it.server.process().start_again()),
-        // One that a busy machine does not end by itself.
+        // An outage that a busy machine does not end early.
         ("outage", "?session=4s", |it| {
             it.server.process().stop();
-            // The session cannot outlive that, whoever counts.
+            // The session ends within that time by any clock.
             thread::sleep(Duration::from_secs(6));
             it.server.process().start_again();
         }),
@@ -134,19 +131,16 @@ fn fault_is_followed_by_a_resync_and_the_current_state_on_zookeeper() {
 }
 
 fn truth_after<H: Told>(fault: &str, tail: &str, break_it: Fault<H>) {
-    let Some(Shared {
+    need!(Shared {
         env,
         mut peer,
         server,
-    }) = H::alone().and_then(Shared::on)
-    else {
-        return;
-    };
+    } = H::alone().and_then(Shared::on));
     env.post_many(20);
     let board = format!("{}{tail}", server.board());
     let watching = watch(&env, &["--board", &board]);
     something_happens(&env, Some(&mut peer), "before");
-    // It would take its time to come back.
+    // The peer would reconnect slowly.
     drop(peer);
     let mut witness = Witness {
         env,
@@ -163,19 +157,19 @@ impl<H> Witness<H> {
         break_it: Fault<H>,
         peer: impl FnOnce(&H) -> Option<Peer>,
     ) {
-        wait_until("all before it is told", || {
+        wait_until("earlier events are reported", || {
             self.watching.stdout().contains("\"consumed\"")
         });
         let start = Instant::now();
         break_it(self);
         let stream = || self.watching.stdout();
-        wait_until("a resync is told", || stream().contains("\"resync\""));
+        wait_until("a resync is reported", || stream().contains("\"resync\""));
         eprintln!(
             "faults: after {fault}, a resync came within {:.1?}",
             start.elapsed()
         );
-        // From the moment in which the resync was told on, the stream and the board must agree. What
-        // happens while the board is listed is in the stream; to be told it twice does no harm.
+        // From the resync on, the stream and the board must agree. Events during the listing are in the stream;
+        // repetition is harmless.
         let from = stream().lines().count();
         let known = listed(&self.env);
         let mut peer = peer(&self.server);
@@ -183,8 +177,8 @@ impl<H> Witness<H> {
             something_happens(&self.env, peer.as_mut(), &format!("after-{round}"));
         }
         let last = self.env.post("last");
-        wait_until("the last post is told", || stream().contains(&last));
-        // The claims of the peer that was dropped may lapse at any time until its session has ended.
+        wait_until("the last post is reported", || stream().contains(&last));
+        // The claims of the dropped peer may expire until its session ends.
         let (mut told, mut board) = (known, BTreeMap::new());
         let agree = comes_true(SOON, || {
             told = followed(&told, &stream(), from);
@@ -209,10 +203,9 @@ fn slow_watcher_of_a_file_gets_a_resync_and_the_current_state() {
     };
     let falls_behind: Fault<()> = |it| {
         it.watching.signal(Signal::STOP);
-        // More than is kept to be told.
+        // More events than the queue holds.
         it.env.post_many(11_000);
-        let trash = ["trash", "--filter", "name=job-*", "--yes", "--force"];
-        it.env.jobboard(&trash).run().succeeded();
+        it.env.ok("trash --filter name=job-* --yes --force");
         it.watching.signal(Signal::CONT);
     };
     witness.expect_current_state_after("a long pause", falls_behind, |()| None);

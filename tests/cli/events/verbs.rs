@@ -1,4 +1,4 @@
-//! Each verb, by whomever: its event, once, in order and soon.
+//! Every verb by every client: one event, in order and soon.
 
 use std::{
     thread,
@@ -25,7 +25,7 @@ fn every_verb_of_taskflow_emits_its_event_on_redis() {
     });
 }
 
-/// Returns a board in the namespace that has no name.
+/// Returns a board without a namespace.
 fn nameless() -> Option<Watched<Server>> {
     let server = Server::start()?;
     let mut peer = Peer::start(&server, "")?;
@@ -39,7 +39,7 @@ fn nameless() -> Option<Watched<Server>> {
 fn every_verb_of_taskflow_emits_its_event_on_zookeeper() {
     thread::scope(|scope| {
         scope.spawn(|| Watched::<ZooKeeper>::new().map(each_verb_of_taskflow));
-        // There, jobs have other names in the trash.
+        // With this path, trashed jobs have other names.
         scope.spawn(|| {
             let shared = Shared::on(ZooKeeper::start()?.in_chroot("/job"))?;
             each_verb_of_taskflow(Watched::on(shared));
@@ -79,7 +79,7 @@ fn each_verb_of_taskflow<H: Told>(mut watched: Watched<H>) {
         "faults: events of TaskFlow on {} came after {median:.1?}, the slowest after {slowest:.1?}",
         H::KIND
     );
-    // Beside other tests each may have had to wait for a processor.
+    // Other tests may delay each event.
     if is_full() {
         assert!(slowest < Duration::from_millis(50), "{took:?}");
     }
@@ -92,9 +92,7 @@ fn events_of_peers_name_the_actor_and_the_job() {
 }
 
 fn expect_actor<H: Told>() {
-    let Some(mut watched) = Watched::<H>::new() else {
-        return;
-    };
+    need!(mut watched = Watched::<H>::new());
     let uuid = watched.post("resize");
     let posted = watched.next(1).remove(0);
     watched.does("claim", &uuid);
@@ -108,7 +106,7 @@ fn expect_actor<H: Told>() {
         assert_eq!(event["owner"], "ada");
         assert_eq!(event["sequence"], posted["sequence"]);
     }
-    // A node says when it was made, also for peers; who claims on Redis would have to say so.
+    // A ZooKeeper node shows its creation time, even for peers; a claim on Redis must publish it.
     assert_eq!(claimed["fence"] == Value::Null, H::HAS_EXPIRY, "{claimed}");
     assert_eq!(claimed["fence"], trashed["fence"]);
 }
@@ -179,17 +177,15 @@ fn each_own_verb(url: &str, has_expiry: bool) {
     // It takes a moment, so that no watch can miss it.
     does(&whole, &["run", "here", "--", "sleep", "0.1"]);
     watching.prints(expected.len());
-    // What is looked at afterwards finds nothing that was not told.
-    stays("nothing more is told", QUIET, || {
+    // Later reads find nothing unannounced.
+    stays("no more events arrive", QUIET, || {
         kinds_in(&watching.stdout()) == expected
     });
 }
 
 #[test]
 fn end_of_a_session_emits_the_events_of_its_nodes() {
-    let Some(mut watched) = Watched::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut watched = Watched::<ZooKeeper>::new());
     let mut conf = watched.server.conf();
     conf["timeout"] = json!(1);
     let uuid = watched.post("resize");
@@ -209,13 +205,13 @@ fn end_of_a_session_emits_the_events_of_its_nodes() {
         let start = Instant::now();
         drop(brief);
         let mut left = watched.next(2);
-        // They go one after the other, in an order that nobody knows.
+        // The order of removal is undefined.
         left.sort_by_key(|event| event["event"].to_string());
         assert_eq!(kinds(&left), ["abandoned", "conductor-left"]);
         assert_eq!(left[0]["owner"], "ada");
         assert_eq!(left[1]["owner"], "a@b");
         eprintln!(
-            "faults: the end of a session was told {:.1?} after {}",
+            "faults: the end of a session was reported {:.1?} after {}",
             start.elapsed(),
             if is_clean { "its close" } else { "its crash" }
         );
@@ -224,9 +220,7 @@ fn end_of_a_session_emits_the_events_of_its_nodes() {
 
 #[test]
 fn held_claim_is_reported_from_start_to_end() {
-    let Some(mut watched) = Watched::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut watched = Watched::<ZooKeeper>::new());
     let uuid = watched.post("resize");
     watched.next(1);
     for signal in [Signal::TERM, Signal::KILL] {

@@ -1,4 +1,4 @@
-//! Waiting for what others do.
+//! Waiting for changes by other clients.
 
 use std::{
     thread,
@@ -17,9 +17,9 @@ use crate::{
     },
 };
 
-/// Starts to wait, and waits until nothing is missed from here on.
+/// Starts a wait, and returns once it misses no event.
 fn waiting<H: Told>(server: &H, env: &Env, arguments: &[&str]) -> Running {
-    wait_until("nobody listens any more", || !server.is_listened_to());
+    wait_until("the listener is gone", || !server.is_listened_to());
     let waiting = env.jobboard(&[&["wait"], arguments].concat()).spawn();
     wait_until("it listens", || server.is_listened_to());
     waiting
@@ -44,9 +44,7 @@ fn post_of_taskflow_wakes_a_waiter() {
 }
 
 fn wakes<H: Told>() {
-    let Some(mut shared) = Shared::<H>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<H>::new());
     let mut took = Vec::new();
     for number in 0..size(20, 3) {
         let name = format!("resize-{number}");
@@ -92,14 +90,11 @@ fn waiter_learns_how_a_job_of_taskflow_ended() {
 }
 
 fn expect_exit_codes_of_ends<H: Told>() {
-    let Some(Shared {
+    need!(Shared {
         env,
         mut peer,
         server,
-    }) = Shared::<H>::new()
-    else {
-        return;
-    };
+    } = Shared::<H>::new());
     let mut does = |verb: &str, uuid: &str| {
         peer.request(&json!({"do": verb, "uuid": uuid, "who": "ada"}));
     };
@@ -111,7 +106,7 @@ fn expect_exit_codes_of_ends<H: Told>() {
         assert!(!waits.has_ended());
         does(verb, &uuid);
         assert_eq!(waits.ended().code, code, "{}", H::KIND);
-        // Whoever posts may wait as well.
+        // `post --wait` waits the same way.
         let mut posts = env.jobboard(&["post", "resize", "--wait"]).spawn();
         wait_until("it listens", || server.is_listened_to());
         let uuid = posts.prints(1)[0].split('\t').next().unwrap().to_owned();
@@ -139,16 +134,14 @@ fn waiter_survives_an_outage() {
 }
 
 fn waits_on<H: Told>() {
-    let Some(mut server) = H::alone() else {
-        return;
-    };
+    need!(mut server = H::alone());
     let env = Env::new();
-    // With a session that does not outlive what is to come.
+    // With a session that ends within the outage.
     let tail = if H::HAS_EXPIRY { "" } else { "?session=1s" };
     let url = format!("{}{tail}", server.board());
     env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
     let waiting = waiting(&server, &env, &["--any"]);
-    // It looks once before it waits, and a server that is away by then is an error.
+    // The first read fails if the server is down already.
     thread::sleep(QUIET * 5);
     server.stop();
     waiting.says("retrying");

@@ -1,4 +1,4 @@
-//! What is special about what a board on ZooKeeper tells.
+//! Events that are special to ZooKeeper.
 
 use std::{
     thread,
@@ -19,7 +19,7 @@ use crate::{
 
 /// Returns the node of the only job on the board.
 fn node(watched: &mut Watched<ZooKeeper>) -> String {
-    let jobs = watched.env.jobboard(&["list", "--json"]).run().json();
+    let jobs = watched.env.json("list --json");
     format!(
         "{}/{}",
         watched.server.path(),
@@ -29,9 +29,7 @@ fn node(watched: &mut Watched<ZooKeeper>) -> String {
 
 #[test]
 fn unclaimable_job_is_not_waited_for() {
-    let Some(mut watched) = Watched::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut watched = Watched::<ZooKeeper>::new());
     let uuid = watched.post("stuck");
     watched.next(1);
     let lock = format!("{}.lock", node(&mut watched));
@@ -41,8 +39,7 @@ fn unclaimable_job_is_not_waited_for() {
     let wait = ["wait", "--any", "--timeout", "300ms"];
     assert_eq!(watched.env.jobboard(&wait).run().code, 124);
     let waiting = watched.env.jobboard(&["wait", "--any"]).spawn();
-    let free = ["abandon", &uuid, "--force", "--yes"];
-    watched.env.jobboard(&free).run().succeeded();
+    watched.env.ok(format!("abandon {uuid} --force --yes"));
     assert!(waiting.ended().succeeded().starts_with(&uuid));
     let freed = watched.next(1);
     assert_eq!(kinds(&freed), ["abandoned"]);
@@ -51,14 +48,12 @@ fn unclaimable_job_is_not_waited_for() {
 
 #[test]
 fn unreadable_node_hides_no_other_event() {
-    let Some(mut watched) = Watched::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut watched = Watched::<ZooKeeper>::new());
     let hidden = format!("{}/job0000000099", watched.server.path());
     let secret = json!({"do": "create", "path": hidden, "hidden": true});
     watched.peer.request(&secret);
     let uuid = watched.post("plain");
-    // Some servers tell of it, and some keep it to themselves.
+    // Some servers report it, some do not.
     let mut event = watched.next(1).remove(0);
     if event["key"] == "job0000000099" {
         assert_eq!(event["uuid"], Value::Null);
@@ -70,9 +65,7 @@ fn unreadable_node_hides_no_other_event() {
 
 #[test]
 fn boards_with_a_common_trash_are_distinguished() {
-    let Some(mut watched) = Watched::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut watched = Watched::<ZooKeeper>::new());
     let other = watched.server.beside();
     let beside = |words: &[&str]| {
         let words = [&["--board", &other], words].concat();
@@ -88,7 +81,7 @@ fn boards_with_a_common_trash_are_distinguished() {
     ] {
         watched.env.jobboard(&words).run().succeeded();
     }
-    // It is in the trash that this board has as well.
+    // That trash is shared with this board.
     beside(&["purge", &theirs, "--yes"]);
     let events = watched.next(4);
     assert_eq!(kinds(&events), ["posted", "claimed", "consumed", "purged"]);
@@ -102,16 +95,14 @@ fn boards_with_a_common_trash_are_distinguished() {
 
 #[test]
 fn unreachable_server_is_waited_for_at_the_start_and_later() {
-    let Some(mut server) = ZooKeeper::start_own() else {
-        return;
-    };
+    need!(mut server = ZooKeeper::start_own());
     let env = Env::new();
     let url = format!("{}?session=1s", server.board());
     env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
     server.process().stop();
     let watching = env.jobboard(&["watch", "--json"]).spawn();
     watching.says("retrying");
-    // Whoever has enough of it is not kept.
+    // The user can interrupt it.
     let impatient = env.jobboard(&["watch"]).spawn();
     impatient.says("retrying");
     impatient.signal(Signal::INT);
@@ -121,7 +112,7 @@ fn unreachable_server_is_waited_for_at_the_start_and_later() {
     env.post("first");
     watching.prints(1);
     server.process().stop();
-    // Its session cannot outlive that.
+    // The session ends within that time.
     thread::sleep(Duration::from_secs(2));
     server.process().start_again();
     watching.says("reconnected to");
@@ -135,9 +126,7 @@ fn unreachable_server_is_waited_for_at_the_start_and_later() {
 
 #[test]
 fn denied_or_missing_board_ends_a_watch() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let secret = shared.server.beside();
     let path = &secret[secret.rfind("/test").unwrap()..];
     let hidden = json!({"do": "create", "path": path, "hidden": true});

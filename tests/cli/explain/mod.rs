@@ -1,4 +1,4 @@
-//! `jobboard explain`: every verdict where it is due, and not where it is not.
+//! `jobboard explain`: every verdict, with and without its cause.
 
 mod damaged;
 mod output;
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
-    conduct::{Stage, on_every_board},
+    conduct::{Stage, on_every_board, on_one_board},
     support::env::{Outcome, Running, wait_until},
 };
 
@@ -19,18 +19,21 @@ on_every_board!(
     delayed_job_names_its_time,
     paused_job_differs_from_one_without_a_conductor,
     exhausted_job_depends_on_the_limit_of_the_conductor,
-    invalid_command_differs_from_a_refused_one,
     unlimited_claim_differs_from_an_expiring_one,
     dead_owner_loses_the_job_soon,
     ended_job_is_found_in_trash_or_history,
     without_a_job_all_problems_are_listed,
+);
+
+on_one_board!(
+    invalid_command_differs_from_a_refused_one,
     suggested_command_solves_the_problem,
 );
 
-/// A job that runs until the file `go` is there.
+/// A job that runs until the file `go` exists.
 const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
 
-/// What is said of a job.
+/// An explanation of a job.
 struct Told {
     value: Value,
     run: Outcome,
@@ -41,18 +44,17 @@ impl Told {
         self.value["verdict"].as_str().unwrap()
     }
 
-    /// Returns the codes of all findings.
     fn codes(&self) -> BTreeSet<&str> {
         let findings = self.value["findings"].as_array().unwrap().iter();
         findings.map(|it| it["code"].as_str().unwrap()).collect()
     }
 
-    /// Returns what is said with the verdict.
+    /// Returns the text of the verdict.
     fn text(&self) -> String {
         self.value["findings"][0].to_string()
     }
 
-    /// Returns the command that mends it, without the name of the program.
+    /// Returns the suggested command, without the name of the program.
     fn remedy(&self) -> Vec<&str> {
         let command = self.value["findings"][0]["fix"]["command"].as_array();
         let words: Vec<_> = command
@@ -66,7 +68,7 @@ impl Told {
 }
 
 fn explain(stage: &Stage, job: &str) -> Told {
-    let run = stage.env.jobboard(&["explain", job, "--json"]).run();
+    let run = stage.env.run(format!("explain {job} --json"));
     let value: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
     let told = Told { value, run };
     let will_run = told.value["will_run"] == true;
@@ -79,7 +81,7 @@ fn explain(stage: &Stage, job: &str) -> Told {
     told
 }
 
-/// Requires a verdict, and returns what is said.
+/// Requires a verdict, and returns the explanation.
 fn is(stage: &Stage, job: &str, verdict: &str) -> Told {
     let told = explain(stage, job);
     assert_eq!(told.verdict(), verdict, "{}", told.run);
@@ -145,11 +147,7 @@ fn missing_conductor_differs_from_one_that_skips_the_job(stage: &Stage) {
         "{}",
         told.run
     );
-    let flow = stage
-        .env
-        .jobboard(&["post", "backup-flow", "flow_uuid=x"])
-        .run()
-        .posted();
+    let flow = stage.env.run("post backup-flow flow_uuid=x").posted();
     let told = is(stage, &flow, "no-matching-conductor");
     assert!(
         told.text().contains("the job has no command"),
@@ -258,11 +256,7 @@ fn ended_job_is_found_in_trash_or_history(stage: &Stage) {
     stage.env.jobboard(&trash).run().succeeded();
     let told = is(stage, &given_up, "trashed");
     assert!(told.text().contains("no use"), "{}", told.run);
-    stage
-        .env
-        .jobboard(&["consume", &done, "--force", "--yes"])
-        .run()
-        .succeeded();
+    stage.env.ok(format!("consume {done} --force --yes"));
     is(stage, &done, "ended");
     let failed = stage.post("c", "true");
     let consume = ["consume", &failed, "--failed", "--force", "--yes"];
@@ -282,7 +276,7 @@ fn without_a_job_all_problems_are_listed(stage: &Stage) {
     for number in 0..12 {
         stage.post(&format!("job-{number}"), "true");
     }
-    let listed = stage.env.jobboard(&["list", "--json"]).run().json();
+    let listed = stage.env.json("list --json");
     stage.env.claim(listed[11]["uuid"].as_str().unwrap(), "ada");
     let (code, told) = problems(&["explain", "--json"]);
     assert_eq!(

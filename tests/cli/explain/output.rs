@@ -1,4 +1,4 @@
-//! How an explanation reads, in each form of the output.
+//! The text and JSON of an explanation.
 
 use crate::support::env::Env;
 
@@ -32,7 +32,7 @@ fn table_output_begins_with_the_verdict() {
 fn json_has_a_fixed_set_of_keys() {
     let env = Env::new();
     let job = env.post("resize");
-    let run = env.jobboard(&["explain", &job, "--json"]).run();
+    let run = env.run(format!("explain {job} --json"));
     assert_eq!(run.code, 4, "{run}");
     let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     let keys = |value: &serde_json::Value| {
@@ -51,7 +51,7 @@ fn json_has_a_fixed_set_of_keys() {
 
 #[test]
 fn each_code_has_a_section() {
-    let help = Env::new().jobboard(&["help", "troubleshooting"]).run();
+    let help = Env::new().run("help troubleshooting");
     let codes = "ready backing-off retries-exhausted no-conductor no-matching-conductor invalid-command conductor-refuses \
                  waiting running unsettled-job claim-never-expires owner-dead claim-expires-soon claim-not-renewed broken-lock unreadable-record unreadable-sidecar \
                  breaks-peers uuid-mismatch trashed ended unknown-job unfinished-move blocks-posters flow-without-claim \

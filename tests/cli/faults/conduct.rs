@@ -1,7 +1,7 @@
-//! What goes wrong around conductors: crowds, sudden deaths, stopped processes, lost servers.
+//! Faults around conductors: many processes, kills, suspended processes and lost servers.
 //!
-//! Commands hold a lock while they run, which the kernel releases however they end: so it is they
-//! who tell whether a job was run by two at a time. `JOBBOARD_FAULTS=full` makes the counts large.
+//! Commands hold a lock while they run, which the kernel releases at any end: the lock shows whether two of them ran a
+//! job concurrently. `JOBBOARD_FAULTS=full` makes the counts large.
 
 mod busy;
 mod commands;
@@ -42,10 +42,10 @@ on_every_board!(
     jobs_next_to_a_killer_of_conductors_lose_no_attempt,
 );
 
-/// How long a command may outlive its conductor.
+/// The longest time that a command may outlive its conductor.
 const SURVIVAL: Duration = Duration::from_secs(2);
 
-/// Returns a script that runs another one alone, and notes if it is not alone.
+/// Wraps a script in the lock, and logs a conflict.
 fn alone(script: &str) -> String {
     format!(
         "exec 9>lock.$JOBBOARD_JOB; flock -n 9 || {{ echo double $JOBBOARD_JOB >> log; exit 0; }}; \
@@ -54,14 +54,14 @@ fn alone(script: &str) -> String {
     )
 }
 
-/// What the log has about each job.
+/// The log entries of a job.
 #[derive(Debug, Default)]
 struct Runs {
     starts: usize,
     ends: usize,
 }
 
-/// Reads the log, and requires that no job was run by two at a time.
+/// Reads the log, and requires that no job ran twice concurrently.
 fn runs(stage: &Stage) -> BTreeMap<String, Runs> {
     let mut runs: BTreeMap<String, Runs> = BTreeMap::new();
     for line in stage.log() {
@@ -77,7 +77,7 @@ fn runs(stage: &Stage) -> BTreeMap<String, Runs> {
     runs
 }
 
-/// Waits for a process that has much to do.
+/// Waits for a long-running process.
 pub(super) fn finishes(running: &mut Running, most: Duration) {
     let has_ended = comes_true(most, || running.has_ended());
     assert!(has_ended, "still at work: {}", running.stderr());
@@ -108,7 +108,7 @@ fn many_conductors_run_every_job_once(stage: &Stage) {
 fn killed_conductor_ends_its_commands_and_the_jobs_run_again(stage: &Stage) {
     let times = size(50, 2);
     let tag = Tag::new();
-    // Once it is said that they may, they end.
+    // They end once the test permits it.
     let script = alone(&format!("[ -e may-end ] || sleep {}", tag.text()));
     let jobs = stage.post_many(3, &script);
     let mut lost = 0;
@@ -124,7 +124,7 @@ fn killed_conductor_ends_its_commands_and_the_jobs_run_again(stage: &Stage) {
     for time in 1..=times {
         let conductor = stage.start(&conduct);
         wait_until("all run", || tag.sleepers().len() == 3);
-        // On a busy machine a claim may be lost without our doing.
+        // On a busy machine a claim may be lost without a kill.
         lost += conductor.stderr().matches("claim_lost").count();
         conductor.kill();
         wait_until("none runs any more", || tag.commands().is_empty());
@@ -158,7 +158,7 @@ fn no_command_survives_a_conductor_killed_while_starting_it(stage: &Stage) {
             .conduct(&["-j8", "--lease", "1s", "--max-attempts", "100000"])
             .spawn();
         wait_until("it starts some", || {
-            // Those of the one before it have to lapse first.
+            // The earlier claims have to expire first.
             !tag.sleepers().is_empty()
         });
         thread::sleep(Duration::from_micros(random(4_000)));
@@ -183,7 +183,7 @@ fn stopped_conductor_loses_its_jobs_before_another_runs_them(stage: &Stage) {
     let stopped = Instant::now();
     first.signal(Signal::STOP);
     let mut second = stage.conduct(&["--lease", "2s", "--drain"]).spawn();
-    // A sixth of the lease before it ends they are asked to, and killed before it does.
+    // Commands are terminated a sixth of the lease before its end, and killed soon after.
     tag.is_gone_by(stopped + lease);
     let gone = stopped.elapsed();
     finishes(&mut second, SOON);
@@ -211,9 +211,9 @@ fn tag_runs(tag: &Tag) {
     wait_until("the command runs", || !tag.sleepers().is_empty());
 }
 
-/// Returns the jobs that are on the board besides one.
+/// Returns the jobs on the board except one.
 fn innocent_of(stage: &Stage, culprit: &str) -> Vec<Value> {
-    let listed = stage.env.jobboard(&["list", "--json"]).run().json();
+    let listed = stage.env.json("list --json");
     let jobs = listed.as_array().unwrap().iter();
     jobs.filter(|job| job["uuid"] != *culprit)
         .cloned()
@@ -222,7 +222,7 @@ fn innocent_of(stage: &Stage, culprit: &str) -> Vec<Value> {
 
 fn jobs_next_to_a_killer_of_conductors_lose_no_attempt(stage: &Stage) {
     let script = "echo $JOBBOARD_JOB $JOBBOARD_ATTEMPT >> log";
-    // Short ones, so that those behind them are claimed ahead of their turn, the culprit too.
+    // Short jobs, so that the jobs after them are claimed ahead, including the culprit.
     let short = stage.post_many(40, script);
     let culprit = stage.post_with(
         "b",
@@ -250,7 +250,7 @@ fn jobs_next_to_a_killer_of_conductors_lose_no_attempt(stage: &Stage) {
             innocent = innocent_of(stage, &culprit);
             !innocent.iter().any(is_claimed)
         });
-        // One that had just ended, and was not settled yet, has been tried.
+        // A job that had ended without a settlement counts as tried.
         let log = stage.log();
         let has_run = |job: &Value| log.contains(&format!("{} 1", job["uuid"].as_str().unwrap()));
         assert!(
@@ -260,10 +260,9 @@ fn jobs_next_to_a_killer_of_conductors_lose_no_attempt(stage: &Stage) {
             "{innocent:?}"
         );
     }
-    // Behind others it may have been claimed ahead of its turn, and then that does not count. Only what
-    // had ended and was not settled comes before it again.
+    // A job claimed ahead counts no attempt. Only an ended, unsettled job precedes it again.
     assert!(deaths >= 2 && in_turn <= 2, "{in_turn} of {deaths}");
-    // However slow the machine is; on a quick one there are some.
+    // On a fast machine there are some.
     eprintln!("faults: {had_claimed} neighbours of a job that kills its conductor were claimed");
     let log = stage.log();
     let ran: BTreeSet<_> = log
@@ -299,9 +298,7 @@ fn many_postponing_jobs_all_finish(stage: &Stage) {
 
 #[test]
 fn first_process_reaps_and_forwards_signals() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let unshare = |words: &[&str]| {
         let program = std::path::Path::new("unshare");
         stage.env.program(
@@ -313,7 +310,7 @@ fn first_process_reaps_and_forwards_signals() {
         eprintln!("skipped: this user cannot make a namespace of processes");
         return;
     }
-    // An orphan that ends, and is then nobody's but the first process's.
+    // An orphan that becomes a child of the first process and ends.
     stage.post(
         "a",
         "setsid sh -c 'sleep 0.2' > /dev/null 2>&1 & echo orphaned >> log",
@@ -333,7 +330,7 @@ fn first_process_reaps_and_forwards_signals() {
         (log[0].as_str(), log[1].as_str(), log[2].trim()),
         ("orphaned", "reaped", "1")
     );
-    // Whoever runs the namespace is outside of it; the first process is its child.
+    // `unshare` runs outside the namespace; the first process is its child.
     let mut all = process::all().into_iter().map(|(pid, _)| pid);
     let parent = i32::try_from(conductor.pid()).unwrap();
     let is_first = |&pid: &Pid| process::stat(pid).is_some_and(|stat| stat.parent == parent);
@@ -342,7 +339,7 @@ fn first_process_reaps_and_forwards_signals() {
         (Signal::USR1, "=quiet\n"),
         (Signal::USR2, "=state "),
         (Signal::HUP, "=reloaded\n"),
-        // A job that has written all it writes may not be settled yet.
+        // A job that wrote its last line may still be unsettled.
         (Signal::ALARM, "=stopping"),
     ] {
         process::signal(first, signal);
@@ -355,20 +352,15 @@ fn first_process_reaps_and_forwards_signals() {
 
 #[test]
 fn denied_board_ends_a_conductor_and_an_outage_does_not() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let server = stage.redis_server().unwrap();
-    let bad_name = [
-        "conduct",
-        "--allow-any",
-        "--board",
-        "redis://no-such-host.invalid",
-        "--json",
-    ];
-    let run = stage.env.jobboard(&bad_name).run();
+    let run = stage
+        .env
+        .run("conduct --allow-any --board redis://no-such-host.invalid --json");
     assert_eq!(run.code, 5, "{run:?}");
     let mut conductor = stage.start(&[]);
     server.run(&["CONFIG", "SET", "requirepass", "hunter2"]);
-    // It is let in no more once it has to connect again.
+    // The server denies its next connection.
     server.run_as("hunter2", &["CLIENT", "KILL", "TYPE", "normal"]);
     server.run_as("hunter2", &["CLIENT", "KILL", "TYPE", "pubsub"]);
     wait_until("it gives up", || conductor.has_ended());

@@ -1,4 +1,4 @@
-//! Sudden deaths of those who perform jobs.
+//! Kills of processes that run jobs.
 //!
 //! `JOBBOARD_FAULTS=full` makes them many.
 
@@ -16,21 +16,21 @@ use crate::support::{
     process::{Tag, all},
 };
 
-/// How long a command may outlive those who were to watch over it.
+/// The longest time that a command may outlive its watchers.
 const SURVIVAL: Duration = Duration::from_secs(2);
 
-/// A run that was killed, and what has been seen of its command since.
+/// A killed run, and the observations of its command.
 struct Victim {
     tag: Tag,
-    /// Until its end is known it must not be reaped: its command may have its output still.
+    /// Not reaped before its end is known: its command may still hold the output.
     _run: Running,
     killed: Instant,
-    /// How long after that the command was last seen.
+    /// The last observation of the command, after the kill.
     survived: Option<Duration>,
 }
 
 impl Victim {
-    /// Starts a run with a command that does not end upon request, and kills it at some moment.
+    /// Starts a run with a command that ignores TERM, and kills it at a random moment.
     fn strike(env: &Env) -> Self {
         let tag = Tag::new();
         let script = format!("trap '' TERM; sleep {0}; sleep {0}", tag.text());
@@ -48,7 +48,7 @@ impl Victim {
     }
 }
 
-/// Looks once which commands are still there.
+/// Records which commands still exist.
 fn look(victims: &mut [Victim]) {
     let now = Instant::now();
     let arguments: BTreeSet<String> = all().into_iter().flat_map(|(_, words)| words).collect();
@@ -71,7 +71,7 @@ fn faults_no_command_survives_the_kill_of_its_run() {
         look(&mut victims);
     }
     let last = victims.last().unwrap().killed;
-    // Those that started late count too.
+    // Late starts count too.
     while last.elapsed() < SURVIVAL + Duration::from_millis(200) {
         look(&mut victims);
         thread::sleep(Duration::from_millis(10));
@@ -90,7 +90,7 @@ fn faults_no_command_survives_the_kill_of_its_run() {
     );
 }
 
-/// Requires that every job can be claimed once its lease is over, and returns how many there are.
+/// Requires that every job is claimable after its lease, and returns their number.
 fn free(env: &Env) -> usize {
     is_intact(env);
     let jobs = env.names().len();

@@ -1,5 +1,5 @@
-//! Jobs end, and whoever ends them dies at any step, or the server does: each is on the board or in the
-//! past, in one of them and once.
+//! Jobs end while their clients or the server die at any step: each job is on the board or in the history, exactly
+//! once.
 //!
 //! `JOBBOARD_FAULTS=full` makes them many.
 
@@ -13,7 +13,6 @@ use crate::{
     support::env::Running,
 };
 
-/// How many writers end jobs at once.
 const WRITERS: usize = 8;
 
 on_every_board!(
@@ -23,7 +22,7 @@ on_every_board!(
 
 fn faults_history_keeps_the_configured_number(stage: &Stage) {
     let history = size(10_000, 160);
-    let config = stage.env.jobboard(&["config", "--json"]).run().json();
+    let config = stage.env.json("config --json");
     let all = config.as_array().unwrap().iter();
     let url = all.clone().find(|value| value["key"] == "url").unwrap();
     stage.env.configure(&format!(
@@ -90,7 +89,7 @@ fn survives_its_server(mut stage: Stage) {
     }
 }
 
-/// Starts one that ends all jobs: by hand, or by performing them.
+/// Starts a client that ends all jobs, manually or by running them.
 fn ender(stage: &Stage, round: usize) -> Running {
     match round % 2 {
         0 => {

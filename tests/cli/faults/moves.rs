@@ -1,4 +1,4 @@
-//! Moves between boards of every kind, while workers run jobs on both and the movers are killed.
+//! Moves between all kinds of boards, while workers run jobs on both and the movers are killed.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// Runs jobs on a board until told to stop, and returns the uuids of those it has run.
+/// Runs jobs on a board until stopped, and returns their uuids.
 fn work(env: &Env, url: &str, peer: Option<Peer>, stop: &AtomicBool) -> Vec<String> {
     let mut ran = Vec::new();
     let mut peer = peer;
@@ -54,7 +54,7 @@ fn work(env: &Env, url: &str, peer: Option<Peer>, stop: &AtomicBool) -> Vec<Stri
     }
 }
 
-/// Starts a move, perhaps through a proxy that cuts it off, and perhaps with a clock that is an hour ahead.
+/// Starts a move, perhaps through a cutting proxy, and perhaps with a clock one hour ahead.
 fn start(boards: &Boards, clock: Option<&str>, (from, to): (&str, &str)) -> Running {
     let words = ["copy", "--move", "--yes", "--to", &boards.url(to)];
     let run = boards.on(from, &words);
@@ -64,7 +64,7 @@ fn start(boards: &Boards, clock: Option<&str>, (from, to): (&str, &str)) -> Runn
     }
 }
 
-/// Posts jobs, of which some have a uuid that ended on the target before, and some come from Python.
+/// Posts jobs; some have a uuid that ended on the target before, and some come from Python.
 fn post(boards: &Boards, (one, other): (&str, &str), jobs: usize) {
     let uuid = |number: usize| format!("1f0c9a58-8f0e-4d0a-8a43-{number:012x}");
     for number in 0..jobs / 10 {
@@ -95,7 +95,7 @@ fn post(boards: &Boards, (one, other): (&str, &str), jobs: usize) {
     }
 }
 
-/// Moves jobs to and fro while both boards are worked on, and requires that each runs exactly once.
+/// Moves jobs in both directions while workers use both boards, and requires that each job runs exactly once.
 fn every_job_runs_once(from: &str, to: &str, jobs: usize, strikes: usize) {
     let boards = Boards::new();
     let (one, other) = (boards.another(from), boards.another(to));
@@ -119,7 +119,7 @@ fn every_job_runs_once(from: &str, to: &str, jobs: usize, strikes: usize) {
             .map(|(url, peer)| scope.spawn(move || work(env, url, peer, stop)))
             .collect();
         for strike in 0..strikes {
-            // Every other one keeps no history.
+            // Every second board keeps no history.
             let names = match random(2) {
                 0 => (one.as_str(), other.as_str()),
                 _ => ("one", "other"),
@@ -178,7 +178,7 @@ fn finishes(boards: &Boards, from: &str, to: &str) -> bool {
     resumed.code == 0
 }
 
-/// Starts one move, or two opposite ones, and kills them or cuts them off somewhere on their way.
+/// Starts one move, or two opposite ones, and kills or disconnects them at random.
 fn strike_moves(boards: &Boards, clock: Option<&str>, (one, other): (&str, &str), strike: usize) {
     let has_server = ["redis-", "zookeeper-"]
         .iter()

@@ -1,6 +1,6 @@
-//! Whatever is on a board: no command hangs, and none asks its server again and again for nothing.
+//! Arbitrary board contents: no command hangs or polls its server in a loop.
 //!
-//! `JOBBOARD_FAULTS=full` makes the boards large. The seed of a run is printed with what failed.
+//! `JOBBOARD_FAULTS=full` makes the boards large. A failure prints its seed.
 
 mod redis;
 mod zookeeper;
@@ -13,10 +13,10 @@ use std::{
 use super::{random, size};
 use crate::support::env::{Env, Outcome, Running, SOON, comes_true, wait_until};
 
-/// How many requests a second are too many for all that waits on a board where nothing changes.
+/// The limit of requests per second for all waiting commands on an unchanged board.
 const BUSY: f64 = 20.0;
 
-/// Records as they may stand beside a job.
+/// Possible sidecars.
 const SIDES: [&str; 23] = [
     "",
     "x",
@@ -43,7 +43,7 @@ const SIDES: [&str; 23] = [
     r#"{"v":1,"failures":{"0":null}}"#,
 ];
 
-/// A source of chance that can be had again.
+/// Repeatable chance.
 struct Chance(u64);
 
 impl Chance {
@@ -59,7 +59,6 @@ impl Chance {
         (self.0 >> 33) as usize % limit
     }
 
-    /// Changes a record somewhere.
     fn mutate(&mut self, record: &[u8]) -> Vec<u8> {
         let mut record = record.to_vec();
         for _ in 0..=self.below(3) {
@@ -84,7 +83,7 @@ impl Chance {
     }
 }
 
-/// Runs a command that is to end by itself, whatever it says.
+/// Runs a command that must end, with any result.
 fn ends(env: &Env, words: &[&str]) -> Outcome {
     let mut run = env.jobboard(words).spawn();
     if !comes_true(SOON * 4, || run.has_ended()) {
@@ -101,7 +100,7 @@ fn ends(env: &Env, words: &[&str]) -> Outcome {
     ended
 }
 
-/// Has all commands meet the board that come to an end, the last of which drains it.
+/// Runs all commands that end by themselves; the last one drains the board.
 fn meet(env: &Env, job: &str) {
     for words in [
         &["list"][..],
@@ -130,7 +129,7 @@ fn meet(env: &Env, job: &str) {
     ] {
         ends(env, words);
     }
-    // What cannot be run any more need not be tried again.
+    // Unrunnable jobs need no retry.
     let drain = [
         "conduct",
         "--allow-any",
@@ -149,7 +148,7 @@ fn meet(env: &Env, job: &str) {
     ends(env, &["claim", "--next", "--wait", "1s"]);
 }
 
-/// Starts all commands that wait for something to happen.
+/// Starts all commands that wait for events.
 fn waiters(env: &Env) -> Vec<Running> {
     [
         &["conduct", "--allow-any"][..],
@@ -171,7 +170,7 @@ fn waiters(env: &Env) -> Vec<Running> {
     .collect()
 }
 
-/// Requires that a server is hardly asked anything by those who wait, once they have begun.
+/// Requires that waiting commands send hardly any requests, after their start.
 fn becomes_idle(waiters: Vec<Running>, asked: impl Fn() -> u64) {
     let pause = Duration::from_secs(1);
     let mut last = asked();

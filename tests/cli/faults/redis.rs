@@ -1,6 +1,6 @@
-//! A Redis board whose server forgets, hangs up, falls asleep, dies and comes back meanwhile.
+//! A Redis server that forgets, disconnects, hangs, dies and returns.
 //!
-//! Each fault comes at a moment that the test can be sure of, and not at one that it hopes for.
+//! Each fault happens at a known moment.
 
 mod bulk;
 mod listing;
@@ -17,10 +17,9 @@ use crate::support::{
     servers::Server,
 };
 
-/// A server that keeps on disk what it has acknowledged.
+/// Arguments for a server that keeps acknowledged data on disk.
 const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
-/// A board on a server with these arguments.
 fn open_with(arguments: &[&str]) -> Option<(Env, Server)> {
     let server = Server::start_with(arguments)?;
     let env = Env::new();
@@ -28,7 +27,7 @@ fn open_with(arguments: &[&str]) -> Option<(Env, Server)> {
     Some((env, server))
 }
 
-/// A board behind a proxy; by itself the server can be asked without it.
+/// A board behind a proxy, and direct access to the server.
 fn open_behind_proxy() -> Option<(Env, Server, Proxy)> {
     let server = Server::start()?;
     let proxy = Proxy::start(server.port());
@@ -38,7 +37,6 @@ fn open_behind_proxy() -> Option<(Env, Server, Proxy)> {
     Some((env, server, proxy))
 }
 
-/// Returns how often each name is on a board.
 fn names_on(env: &Env) -> BTreeMap<String, usize> {
     let mut names = BTreeMap::new();
     for name in env.names() {
@@ -47,7 +45,7 @@ fn names_on(env: &Env) -> BTreeMap<String, usize> {
     names
 }
 
-/// Returns the uuid in an error that leaves it to the reader to look whether the job is there.
+/// Returns the uuid of an error with an unknown result.
 fn uuid_in(message: &str) -> String {
     let mut words = message.split([' ', ':', ',', ';']);
     let uuid = words.find(|word| uuid::Uuid::try_parse(word).is_ok());
@@ -55,17 +53,16 @@ fn uuid_in(message: &str) -> String {
         .to_owned()
 }
 
-/// Hangs up on everybody.
 fn hang_up(server: &Server) {
     let killed = server.run(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     assert_ne!(killed, "0");
 }
 
-/// A server that is asleep, until this is dropped at the latest.
+/// A hanging server, until dropped.
 struct Nap(Child);
 
 impl Nap {
-    /// Returns once the server does not answer any more.
+    /// Returns once the server hangs.
     fn begin(server: &Server, seconds: &str) -> Self {
         let nap = Self(server.start_run(&["DEBUG", "SLEEP", seconds]));
         wait_until("the server sleeps", || !server.answers_at_once());

@@ -1,7 +1,7 @@
-//! Commands that leave their group, their session, their parents or their environment behind.
+//! Commands that leave their group, session, parents or environment.
 //!
-//! What does the work holds a lock, which the kernel releases when nothing of it is left: so it is
-//! the work itself that tells whether a job was run by two at a time.
+//! The work holds a lock, which the kernel releases with its last process: the lock shows whether two attempts worked
+//! concurrently.
 
 use std::{fs, time::Duration};
 
@@ -20,14 +20,14 @@ use crate::{
 
 on_every_board!(job_claimed_ahead_does_not_run_twice);
 
-/// What works alone, or says that it is not, and is deaf to every request to end.
+/// Work that runs alone or logs a conflict, and ignores signals.
 const WORK: &str = "trap '' TERM HUP INT\n\
     exec 9>>\"lock.$1\"\n\
     flock -n 9 || { echo \"double $1\" >> log; exit 0; }\n\
     echo \"start $1\" >> log\n\
     [ -e may-end ] || sleep \"$2\"\n";
 
-/// The ways in which a script has work done, by their names.
+/// The ways to escape, by name.
 const WAYS: [(&str, &str); 6] = [
     ("plain", "sh work plain TAG"),
     ("timeout", "timeout 600 sh work timeout TAG"),
@@ -43,7 +43,7 @@ const WAYS: [(&str, &str); 6] = [
     ),
 ];
 
-/// How commands come to run.
+/// The commands that start work.
 #[derive(Clone, Copy)]
 enum Starter {
     Conduct,
@@ -51,17 +51,17 @@ enum Starter {
     Claim,
 }
 
-/// What happens to those who watch over commands.
+/// The damage to the watchers of commands.
 #[derive(Clone, Copy)]
 enum Harm {
-    /// They go on after the claims have lapsed.
+    /// They continue after the claims have expired.
     ConductorStopped,
     BothStopped,
     BothKilled,
 }
 
 impl Starter {
-    /// Has each way of working done once, under claims that last for three seconds.
+    /// Starts each way once, with leases of three seconds.
     fn start(self, stage: &Stage, tag: &Tag) -> Vec<Running> {
         let scripts = WAYS.map(|(name, script)| (name, script.replace("TAG", tag.text())));
         if !matches!(self, Self::Run) {
@@ -100,14 +100,14 @@ impl Harm {
             Self::BothStopped => (&guards[..], Signal::STOP),
             Self::BothKilled => (&guards[..], Signal::KILL),
         };
-        // The guards first: they are to have no time for anything.
+        // The guards first, so that they cannot react.
         for &pid in guards.iter().chain(&performers) {
             signal(pid, what);
         }
     }
 }
 
-/// Whether nobody can write to the board.
+/// Whether the board is locked against writes.
 fn is_locked(stage: &Stage) -> bool {
     let database = stage.env.database();
     database.busy_timeout(Duration::from_millis(200)).unwrap();
@@ -118,7 +118,7 @@ fn pid(running: &Running) -> Pid {
     Pid::from_raw(i32::try_from(running.pid()).unwrap()).unwrap()
 }
 
-/// Waits until work was begun so often.
+/// Waits for this many starts of work.
 fn works(stage: &Stage, times: usize) {
     wait_until("the work has begun", || {
         let log = stage.log();
@@ -127,18 +127,18 @@ fn works(stage: &Stage, times: usize) {
     });
 }
 
-/// Does it to whoever performs jobs, and requires that nothing works on a job when the next one does.
+/// Damages the watchers, and requires that no work of a job overlaps with the next attempt.
 fn nothing_works_twice(starter: Starter, harm: Harm) {
     let stage = Stage::embedded().unwrap();
     let tag = Tag::new();
     fs::write(stage.env.file("work"), WORK).unwrap();
     let first = starter.start(&stage, &tag);
     harm.is_done_to(&first);
-    wait_until("nobody was stopped while it wrote", || {
+    wait_until("no process was stopped during a write", || {
         if matches!(harm, Harm::BothKilled) || !is_locked(&stage) {
             return true;
         }
-        // Which keeps everybody from the file, until it has.
+        // The lock blocks the board until the process continues.
         first.iter().for_each(|it| it.signal(Signal::CONT));
         comes_true(SOON, || !is_locked(&stage));
         first.iter().for_each(|it| it.signal(Signal::STOP));
@@ -149,7 +149,6 @@ fn nothing_works_twice(starter: Starter, harm: Harm) {
     works(&stage, 2 * WAYS.len());
     next.kill();
     for running in first {
-        // It may be dead.
         let _ = kill_process(pid(&running), Signal::KILL);
         running.ended();
     }
@@ -173,7 +172,7 @@ nothing_works_twice! {
 fn job_claimed_ahead_does_not_run_twice(stage: &Stage) {
     let tag = Tag::new();
     fs::write(stage.env.file("work"), WORK).unwrap();
-    // Behind short ones it is, and then nobody is told that it was begun.
+    // A job after short ones is claimed ahead, and its start is not reported.
     stage.post_many(30, "true");
     stage.post("ahead", &format!("sh work ahead {}", tag.text()));
     let first = [stage.start(&["--lease", "2s"])];
@@ -190,21 +189,19 @@ fn leftovers_end_when_the_uuid_is_posted_again() {
     let stage = Stage::embedded().unwrap();
     let tag = Tag::new();
     fs::write(stage.env.file("work"), WORK).unwrap();
-    // It has looked at all processes before anything is left.
+    // It checked all processes before anything was left.
     let next = stage.start(&["--filter", "name=again"]);
     let done = stage.post("again", "true");
-    stage.env.jobboard(&["wait", &done]).run().succeeded();
+    stage.env.ok(format!("wait {done}"));
     let script = format!("sh work it {}", tag.text());
     let job = stage.post("once", &script);
     let first = [stage.start(&["--filter", "name=once", "--lease", "1s"])];
     works(&stage, 1);
     Harm::BothKilled.is_done_to(&first);
     wait_until("its claim has expired", || {
-        let claim = ["claim", &job, "--who", "ada"];
-        stage.env.jobboard(&claim).run().code == 0
+        stage.env.run(format!("claim {job} --who ada")).code == 0
     });
-    let consume = ["consume", &job, "--who", "ada"];
-    stage.env.jobboard(&consume).run().succeeded();
+    stage.env.ok(format!("consume {job} --who ada"));
     fs::write(stage.env.file("may-end"), "").unwrap();
     let again = ["post", "again", "--uuid", &job, "--", "sh", "-c", &script];
     stage.env.jobboard(&again).run().succeeded();
@@ -230,7 +227,7 @@ fn command_dies_with_its_watchers() {
         };
         wait_until("the command runs", || tag.sleepers().len() == 1);
         Harm::BothKilled.is_done_to(&[performer]);
-        // Nobody performs the job again, or would end what is left of it.
+        // No other attempt of the job ends its leftovers.
         wait_until("the command is gone", || tag.sleepers().is_empty());
     }
 }
@@ -254,7 +251,7 @@ fn command_dies_with_its_watchers_without_executable_memory_files() {
     }
     env.post("a");
     let jobboard = env!("CARGO_BIN_EXE_jobboard");
-    // The first process stays, with whose end all others would end.
+    // The first process stays, because its end would end all others.
     let script = format!("{refused}; \"$@\"; read line < wait");
     env.program("mkfifo".as_ref(), &["wait"]).run().succeeded();
     let command = [jobboard, "claim", "--next", "--", "sleep", tag.text()];
@@ -273,7 +270,7 @@ fn ended_command_leaves_no_process() {
     let stage = Stage::embedded().unwrap();
     let (tag, neighbour) = (Tag::new(), Tag::new());
     fs::write(stage.env.file("work"), WORK).unwrap();
-    // Whoever runs beside it keeps what is its own.
+    // The neighbour keeps its own processes.
     let script = format!("setsid sleep {} & setsid sleep {0}", neighbour.text());
     stage.post("neighbour", &script);
     let conductor = stage.start(&["-j2"]);
@@ -285,7 +282,7 @@ fn ended_command_leaves_no_process() {
         );
         let script = ends.replace("TAG", tag.text()).replace("NAME", name);
         let job = stage.post(name, &script);
-        stage.env.jobboard(&["wait", &job]).run().succeeded();
+        stage.env.ok(format!("wait {job}"));
         assert!(tag.sleepers().is_empty(), "{name}");
         let run = ["run", name, "--", "sh", "-c", &script];
         fs::remove_file(stage.env.file("log")).unwrap();
@@ -301,7 +298,7 @@ fn ended_command_leaves_no_process() {
 fn new_process_is_not_taken_for_a_leftover_of_another_job() {
     let stage = Stage::embedded().unwrap();
     let (idle, left) = (Tag::new(), Tag::new());
-    // Among many processes a search takes its time, in which others begin.
+    // Among many processes a scan takes long, and others start meanwhile.
     let many = size(600, 300);
     let script = format!(
         "exec > /dev/null 2>&1; for i in $(seq {many}); do sleep {} & done; wait",
@@ -342,7 +339,7 @@ fn relabelled_orphan_that_forks_endlessly_ends_with_its_job() {
     let tag = Tag::new();
     let forks = "[ -e stop ] || sh ./fork \"$1\" & exit 0";
     fs::write(stage.env.file("fork"), forks).unwrap();
-    // A number that a label of another conductor could have, no environment, and neither group nor parent.
+    // The label of another conductor, no environment, and neither group nor parent.
     let script = format!(
         "setsid prlimit --rttime=5000000000000000000 env -i PATH=\"$PATH\" sh ./fork {} & \
          until [ -e go ]; do sleep 0.01; done",
@@ -361,11 +358,11 @@ fn relabelled_orphan_that_forks_endlessly_ends_with_its_job() {
     let job = stage.post("forks", &script);
     wait_until("it forks", forking);
     fs::write(stage.env.file("go"), "").unwrap();
-    stage.env.jobboard(&["wait", &job]).run().succeeded();
-    // Whoever forks while others are looked at may be missed at one look.
+    stage.env.ok(format!("wait {job}"));
+    // A scan may miss a process that forks meanwhile.
     let is_left = (0..50).any(|_| forking());
     fs::write(stage.env.file("stop"), "").unwrap();
-    assert!(!is_left, "it goes on forking");
+    assert!(!is_left, "it continues to fork");
     conductor.kill();
 }
 

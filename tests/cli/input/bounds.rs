@@ -1,4 +1,4 @@
-//! Input that is too large, has no end, or comes through pipes.
+//! Input that is oversized, endless or piped.
 
 use super::*;
 

@@ -1,17 +1,17 @@
-//! Hostile input: no command takes more than 150 MB of memory for it, nor prints much of it.
+//! Hostile input: no command uses more than 150 MB of memory, or prints much of it.
 
 use std::fs;
 
 use super::*;
 use crate::support::{env::Invocation, needs};
 
-/// What any command may take, in MiB.
+/// The memory limit in MiB.
 const MOST: u64 = 143;
 
-/// What may be printed of one value of somebody else, and the words around it.
+/// The longest printed value, with its surroundings.
 const PRINTED: usize = 4096;
 
-/// Requires that a run takes little memory and prints little, and returns it.
+/// Requires that a run uses little memory and prints little, and returns it.
 #[track_caller]
 fn weighs_little(what: &str, run: Invocation) -> Outcome {
     let (run, used) = run.run_weighed();
@@ -22,7 +22,7 @@ fn weighs_little(what: &str, run: Invocation) -> Outcome {
     run
 }
 
-/// Returns JSON of so many bytes whose details have a great many values.
+/// Returns JSON of this size whose details have very many values.
 fn dense(value: &str, bytes: usize) -> String {
     let values = format!("{value},").repeat(bytes / (value.len() + 1));
     let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
@@ -62,9 +62,7 @@ fn lines_of_many_values_use_little_memory() {
             "UNCLAIMED",
         ]);
         let _ = run.run();
-        let _ = env
-            .jobboard(&["trash", "--force", "--yes", "--state", "UNCLAIMED"])
-            .run();
+        let _ = env.run("trash --force --yes --state UNCLAIMED");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Workers of both kinds on one board, each of which tells what it has done.
+//! Workers of both kinds on one board.
 
 use std::{collections::BTreeMap, thread, time::Instant};
 
@@ -13,30 +13,29 @@ use crate::{
     },
 };
 
-/// How many workers there are of either kind.
 const WORKERS: usize = 3;
 
-/// Claims and consumes whatever there is until the board is empty, and returns what that was.
+/// Claims and consumes until the board is empty, and returns the jobs.
 fn work(env: &Env, who: &str) -> Vec<String> {
     let mut consumed = Vec::new();
     loop {
         let next = ["claim", "--next", "-o", "uuid", "--who", who];
         let next = env.jobboard(&next).run();
         if next.code == 6 {
-            let count = env.jobboard(&["list", "--count"]).run();
+            let count = env.run("list --count");
             if count.succeeded() == "0\n" {
                 return consumed;
             }
             continue;
         }
         let job = next.posted();
-        let consume = env.jobboard(&["consume", &job, "--who", who]).run();
+        let consume = env.run(format!("consume {job} --who {who}"));
         consume.succeeded();
         consumed.push(job);
     }
 }
 
-/// Starts a worker of the other kind; it takes its time to start, and some boards do not last long.
+/// Starts a worker of the other kind, which starts slowly.
 fn peer(server: &impl Host) -> Option<Peer> {
     let mut peer = Peer::on(server)?;
     peer.request(&json!({"do": "list"}));
@@ -54,14 +53,13 @@ fn mixed_workers_run_each_job_once_on_zookeeper() {
 }
 
 fn each_job_is_done_once<H: Host>() {
-    let Some(Shared {
-        env,
-        peer: first,
-        server,
-    }) = Shared::<H>::new()
-    else {
-        return;
-    };
+    need!(
+        Shared {
+            env,
+            peer: first,
+            server,
+        } = Shared::<H>::new()
+    );
     let mut peers = vec![first];
     peers.extend((1..WORKERS).map(|_| peer(&server).unwrap()));
     let half = size(1000, 30);
@@ -80,7 +78,7 @@ fn each_job_is_done_once<H: Host>() {
         let ours: Vec<_> = ours.collect();
         let theirs = peers.iter_mut().enumerate().map(|(number, peer)| {
             let who = format!("python-{number}");
-            // It spares the processes that the others start for each job.
+            // Slows it down to the speed of the others, which start a process for each job.
             let request = json!({"do": "work", "who": who, "pause": 0.02});
             scope.spawn(move || (who, serde_json::from_value(peer.request(&request)).unwrap()))
         });
@@ -104,7 +102,7 @@ fn each_job_is_done_once<H: Host>() {
     let (ours, theirs) = (share("rust"), share("python"));
     assert!(ours > 0 && theirs > 0, "{done:?}");
     let mut left = server.everything(&mut peers[0]);
-    // What is remembered of them on ZooKeeper is not left of them.
+    // History nodes on ZooKeeper are no leftovers.
     if let Some(nodes) = left.as_object_mut() {
         nodes.retain(|node, _| !node.contains("/.jobboard/"));
     }

@@ -1,4 +1,4 @@
-//! One live board, shared with Python TaskFlow: what holds on every kind of server.
+//! One live board shared with Python TaskFlow, on every kind of server.
 
 mod expiry;
 mod faults;
@@ -13,7 +13,6 @@ use crate::support::{
     servers::{Host, Server, Shelf, ZooKeeper},
 };
 
-/// Makes a test on each kind of server of each of these.
 macro_rules! on_all_servers {
     ($($name:ident,)*) => {
         mod redis {
@@ -36,9 +35,7 @@ on_all_servers! {
 }
 
 fn both_list_the_same_jobs<H: Host>() {
-    let Some(mut shared) = Shared::<H>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<H>::new());
     let details = json!({
         "text": "héllo ☃", "none": null, "yes": true, "deep": [{"a": [1, -2, 3.5]}],
         "exact": 95.590_019_048_695_07, "large": u64::MAX, "small": i64::MIN, "long": "x".repeat(70_000),
@@ -62,9 +59,7 @@ fn both_list_the_same_jobs<H: Host>() {
 }
 
 fn each_finishes_jobs_of_the_other<H: Host>() {
-    let Some(mut shared) = Shared::<H>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<H>::new());
     for (poster, claimer, finisher) in triples() {
         for verb in ["abandon", "consume", "trash"] {
             let name = format!("{poster:?}-{claimer:?}-{finisher:?}-{verb}");
@@ -81,29 +76,22 @@ fn each_finishes_jobs_of_the_other<H: Host>() {
             shared.is(&job, "COMPLETE", None);
         }
     }
-    let trash = shared
-        .env
-        .jobboard(&["list", "--trash", "--count"])
-        .run()
-        .succeeded()
-        .to_owned();
+    let trash = shared.env.ok("list --trash --count");
     assert_eq!(trash, "8\n");
 }
 
-/// Returns what a side has to say when it may not do something to a job of this owner.
+/// Returns the error of a side for a job of this owner.
 fn refusal<'a>(side: Side, verb: &str, owner: &'a str) -> &'a str {
     match (side, verb) {
         (Side::Jobboard, _) => owner,
-        // TaskFlow does not always say who it is.
+        // TaskFlow does not always name the owner.
         (Side::TaskFlow, "claim") => "UnclaimableJob",
         (Side::TaskFlow, _) => "JobFailure",
     }
 }
 
 fn held_job_is_refused_to_the_other<H: Host>() {
-    let Some(mut shared) = Shared::<H>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<H>::new());
     for (holder, other) in pairs() {
         let job = shared.post(other, "resize", "HIGH", &json!({}));
         for verb in ["abandon", "consume", "trash"] {
@@ -125,9 +113,7 @@ fn held_job_is_refused_to_the_other<H: Host>() {
 }
 
 fn trashed_job_is_restored_and_finished_by_either<H: Host>() {
-    let Some(mut shared) = Shared::<H>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<H>::new());
     for (trasher, finisher) in pairs() {
         let job = shared.post(trasher, "resize", "LOW", &json!({"size": [1, 2]}));
         let before = shared.posting(Shelf::Board, &job);
@@ -142,7 +128,7 @@ fn trashed_job_is_restored_and_finished_by_either<H: Host>() {
         let listed = ["list", "--trash", "--json", "--filter", "name=resize"];
         let listed = shared.env.jobboard(&listed).run().json();
         assert!(listed[0]["trashed_on"].is_string(), "{listed}");
-        let restore = shared.env.jobboard(&["restore", &job, "--yes"]).run();
+        let restore = shared.env.run(format!("restore {job} --yes"));
         restore.succeeded();
         assert_eq!(shared.posting(Shelf::Board, &job), trashed);
         shared.is(&job, "UNCLAIMED", None);
@@ -154,9 +140,7 @@ fn trashed_job_is_restored_and_finished_by_either<H: Host>() {
 }
 
 fn held_claim_is_respected_by_the_other_until_it_ends<H: Host>() {
-    let Some(mut shared) = Shared::<H>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<H>::new());
     let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
     let hold = ["claim", &job, "--hold", "--who", "ada", "--lease", "1m"];
     let held = shared.env.jobboard(&hold).spawn();
@@ -179,9 +163,7 @@ fn held_claim_is_respected_by_the_other_until_it_ends<H: Host>() {
 }
 
 fn held_claim_taken_by_the_other_is_released<H: Host>() {
-    let Some(mut shared) = Shared::<H>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<H>::new());
     let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
     let hold = ["claim", &job, "--hold", "--who", "ada", "--lease", "2s"];
     let held = shared.env.jobboard(&hold).spawn();

@@ -1,4 +1,4 @@
-//! A night on a board that Python shares: what is wrong is found in two commands, and mended in two.
+//! A shared board with many problems: two commands diagnose them, and two repair them.
 
 use std::fs;
 
@@ -13,10 +13,10 @@ use crate::{
     },
 };
 
-/// How many sound jobs there are beside those that something is wrong with.
+/// The number of sound jobs.
 const SOUND: usize = 470;
 
-/// The jobs of one kind of fault, and the verdict that names it.
+/// The jobs with one kind of fault, and its verdict.
 struct Planted {
     verdict: &'static str,
     jobs: Vec<String>,
@@ -34,14 +34,13 @@ fn post(shared: &mut Shared<Server>, name: &str, details: &Value, count: usize) 
         .collect()
 }
 
-/// Has each of some jobs claimed under a name, for as long as is said.
 fn claim(env: &Env, jobs: &[String], who: &str, words: &[&str]) {
     for job in jobs {
         run(env, &[&["claim", job, "--who", who], words].concat()).succeeded();
     }
 }
 
-/// Has each of some jobs fail so often.
+/// Makes each job fail this often.
 fn fail(env: &Env, jobs: &[String], times: u32) {
     for job in jobs {
         for _ in 0..times {
@@ -71,13 +70,13 @@ fn start_conductor(env: &Env) -> Running {
     ];
     let conductor = env.jobboard(&words).spawn();
     wait_until("it performs two jobs", || {
-        let told = run(env, &["conductors", "--json"]).json();
+        let told = env.json("conductors --json");
         told[0]["running"] == 2
     });
     conductor
 }
 
-/// Plants what is found at night.
+/// Plants the problems.
 fn plant(shared: &mut Shared<Server>) -> Vec<Planted> {
     let none = json!({});
     let dead = format!("ada:{}:999999999:c0ffee01", host());
@@ -121,15 +120,13 @@ fn plant(shared: &mut Shared<Server>) -> Vec<Planted> {
     let foreign = post(shared, "resize", &none, 4);
     add("no-matching-conductor", &foreign);
     let paused = post(shared, "report", &none, 3);
-    run(&shared.env, &["pause", "report", "--reason", "no room"]).succeeded();
+    shared.env.ok("pause report --reason 'no room'");
     add("paused", &paused);
     let trashed = post(shared, "backup", &none, 2);
     for job in &trashed {
-        run(
-            &shared.env,
-            &["trash", "--force", "--yes", job, "--reason", "wrong volume"],
-        )
-        .succeeded();
+        shared
+            .env
+            .ok(format!("trash --force --yes {job} --reason 'wrong volume'"));
     }
     add("trashed", &trashed);
     add("waiting", &poison);
@@ -143,9 +140,9 @@ fn host() -> String {
         .into_owned()
 }
 
-/// Returns what there is of each sound job, by what nobody may touch.
+/// Returns the parts of sound jobs that must not change.
 fn sound(env: &Env, jobs: &[String]) -> Vec<Value> {
-    let listed = run(env, &["list", "--json", "--sort", "none"]).json();
+    let listed = env.json("list --json --sort none");
     let keys = [
         "uuid",
         "state",
@@ -166,9 +163,9 @@ fn sound(env: &Env, jobs: &[String]) -> Vec<Value> {
     found
 }
 
-/// Requires figures of the status, and returns all of it. Those in kebab case count the jobs with a problem.
+/// Requires numbers of the status, and returns it. Those in kebab case count the jobs with a problem.
 fn figures(env: &Env, wanted: &[(&str, u64)]) -> Value {
-    let status = run(env, &["status", "--json"]).json();
+    let status = env.json("status --json");
     for (key, count) in wanted {
         let found = match key.contains('-') {
             true => status["jobs_with_problem"][key]
@@ -181,24 +178,24 @@ fn figures(env: &Env, wanted: &[(&str, u64)]) -> Value {
     status
 }
 
-/// Requires of each job that its fault is told by its name.
+/// Requires that each job is explained by its fault.
 fn each_is_named(env: &Env, kinds: &[Planted]) {
     for Planted { verdict, jobs } in kinds {
         for job in jobs {
-            let told = run(env, &["explain", job, "--json"]);
+            let told = env.run(format!("explain {job} --json"));
             let told: Value = serde_json::from_str(&told.stdout).unwrap();
             assert_eq!(told["verdict"], *verdict, "{told}");
         }
     }
 }
 
-/// Has mended what is sure, and decides the rest: claims that expire, and the record that nobody can read.
+/// Applies the safe repairs, and decides the others: expiring claims, and the unreadable record.
 fn mend(env: &Env, timed: &[String]) {
     let fix = ["doctor", "--fix", "--yes", "--skip", "server"];
     assert_eq!(run(env, &fix).code, 7);
-    // An owner of a claim that expires may live where its pid is not ours to see.
+    // The owner of an expiring claim may live in another pid namespace.
     figures(env, &[("owner-dead", 4), ("claim-never-expires", 3)]);
-    let listed = run(env, &["list", "--problem", "owner-dead", "--json"]).json();
+    let listed = env.json("list --problem owner-dead --json");
     let mut listed: Vec<_> = (listed.as_array().unwrap().iter())
         .map(|job| job["uuid"].as_str().unwrap().to_owned())
         .collect();
@@ -213,9 +210,7 @@ fn mend(env: &Env, timed: &[String]) {
 
 #[test]
 fn many_problems_are_diagnosed_and_repaired_in_two_commands_each() {
-    let Some(mut shared) = Server::start().and_then(Shared::on) else {
-        return;
-    };
+    need!(mut shared = Server::start().and_then(Shared::on));
     let lines = format!("{}\n", json!({"name": "backup"})).repeat(SOUND);
     let posted = shared
         .env
@@ -245,7 +240,7 @@ fn many_problems_are_diagnosed_and_repaired_in_two_commands_each() {
     );
     assert_eq!(status["pauses"][0]["names"], "report");
     each_is_named(&shared.env, &kinds);
-    assert_eq!(run(&shared.env, &["explain"]).code, 7);
+    assert_eq!(shared.env.run("explain").code, 7);
 
     mend(&shared.env, &kinds[0].jobs);
     let retry = ["retry", "--name", "backup", "--yes", "--reason", "mended"];
@@ -254,7 +249,7 @@ fn many_problems_are_diagnosed_and_repaired_in_two_commands_each() {
     figures(
         &shared.env,
         &[
-            // The record that nobody can read is kept, where it harms nobody.
+            // The unreadable record is kept in the trash.
             ("unreadable-record", 0),
             ("trashed", 1),
             ("owner-dead", 0),
@@ -263,7 +258,7 @@ fn many_problems_are_diagnosed_and_repaired_in_two_commands_each() {
         ],
     );
     assert_eq!(sound(&shared.env, &healthy), before);
-    // What Python has is Python's still, and what it may read it reads.
+    // The jobs and sidecars of Python are unchanged.
     let theirs = &kinds
         .iter()
         .find(|it| it.verdict == "claim-never-expires")
@@ -273,8 +268,8 @@ fn many_problems_are_diagnosed_and_repaired_in_two_commands_each() {
         shared.is(job, "CLAIMED", Some("a python service"));
     }
     fs::write(shared.env.file("go"), "").unwrap();
-    run(&shared.env, &["resume"]).succeeded();
-    wait_until("all that can be done is done", || {
+    shared.env.ok("resume");
+    wait_until("all runnable jobs are done", || {
         let left = shared.env.names();
         left.iter()
             .all(|name| ["flow", "resize"].contains(&name.as_str()))

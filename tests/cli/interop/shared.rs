@@ -1,4 +1,4 @@
-//! One live board, and both who use it.
+//! One live board, and its two clients.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,6 @@ use crate::support::{
     servers::{Host, Peer, Shelf},
 };
 
-/// Who does something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Jobboard,
@@ -16,19 +15,18 @@ pub(crate) enum Side {
 
 pub(crate) const SIDES: [Side; 2] = [Side::Jobboard, Side::TaskFlow];
 
-/// Returns who may do two things that follow each other.
+/// Returns the clients of two consecutive acts.
 pub(crate) fn pairs() -> impl Iterator<Item = (Side, Side)> {
     SIDES
         .into_iter()
         .flat_map(|one| SIDES.map(|other| (one, other)))
 }
 
-/// Returns who may do three things that follow each other.
+/// Returns the clients of three consecutive acts.
 pub(crate) fn triples() -> impl Iterator<Item = (Side, Side, Side)> {
     pairs().flat_map(|(one, other)| SIDES.map(|third| (one, other, third)))
 }
 
-/// A board, and both who use it.
 pub(crate) struct Shared<H> {
     pub(crate) env: Env,
     pub(crate) peer: Peer,
@@ -42,7 +40,7 @@ impl<H: Host> Shared<H> {
 
     pub(crate) fn on(server: H) -> Option<Self> {
         let mut peer = Peer::on(&server)?;
-        // Python takes its time to start, and some claims do not last long.
+        // Python starts slowly, and some claims are short.
         peer.request(&json!({"do": "list"}));
         let env = Env::new();
         let url = server.board();
@@ -71,7 +69,7 @@ impl<H: Host> Shared<H> {
         }
     }
 
-    /// Has a side do something to a job under a name; `Err` is what it complains of.
+    /// Performs a verb on a job under a name; `Err` is the error.
     pub(crate) fn does(
         &mut self,
         side: Side,
@@ -81,7 +79,7 @@ impl<H: Host> Shared<H> {
     ) -> Result<(), String> {
         match side {
             Side::Jobboard => {
-                let run = self.env.jobboard(&[verb, job, "--who", who]).run();
+                let run = self.env.run(format!("{verb} {job} --who {who}"));
                 match run.code {
                     0 => Ok(()),
                     _ => Err(run.failed(4).to_owned()),
@@ -94,7 +92,6 @@ impl<H: Host> Shared<H> {
         }
     }
 
-    /// Asks TaskFlow about a job.
     pub(crate) fn ask_peer(&mut self, what: &str, job: &str) -> Value {
         self.peer.request(&json!({"do": what, "uuid": job}))
     }
@@ -104,16 +101,14 @@ impl<H: Host> Shared<H> {
         self.server.everything(&mut self.peer)
     }
 
-    /// Returns the posting of a job as it is stored.
     pub(crate) fn posting(&mut self, shelf: Shelf, job: &str) -> String {
         self.server.posting(&mut self.peer, shelf, job)
     }
 
-    /// Returns the jobs on the board in TaskFlow's order, of which both have to say the same.
+    /// Returns the jobs in TaskFlow's order, which both clients must agree on.
     pub(crate) fn jobs(&mut self) -> Vec<Value> {
         let theirs = self.peer.request(&json!({"do": "list"}));
-        let list = ["list", "--sort", "taskflow", "--json"];
-        let mut ours = self.env.jobboard(&list).run().json();
+        let mut ours = self.env.json("list --sort taskflow --json");
         for job in ours.as_array_mut().unwrap() {
             let fields = theirs[0].as_object().into_iter().flatten();
             *job = fields
@@ -124,19 +119,19 @@ impl<H: Host> Shared<H> {
         theirs.as_array().unwrap().clone()
     }
 
-    /// Requires that both say of a job that this is its state and its owner.
+    /// Requires that both clients report this state and owner of a job.
     pub(crate) fn is(&mut self, job: &str, state: &str, owner: Option<&str>) {
         assert_eq!(self.ask_peer("state", job), state);
         if state == "COMPLETE" {
             assert!(self.jobs().iter().all(|listed| listed["uuid"] != job));
-            self.env.jobboard(&["owner", job]).run().failed(3);
+            self.env.fails(3, format!("owner {job}"));
             return;
         }
         assert_eq!(self.ask_peer("owner", job), json!(owner));
         let shown = self.env.show(job);
         assert_eq!(shown["state"], state);
         assert_eq!(shown["owner"], json!(owner));
-        let run = self.env.jobboard(&["owner", job]).run();
+        let run = self.env.run(format!("owner {job}"));
         match owner {
             Some(owner) => assert_eq!(run.succeeded().trim_end(), owner),
             None => assert!(run.failed(6).contains("claimed"), "{run}"),

@@ -1,4 +1,4 @@
-//! A real Octavia at work: what is said of its jobs while they wait, run, fail, go back and are trashed.
+//! A real Octavia: its jobs while they wait, run, fail, revert and are trashed.
 
 mod cloud;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
@@ -14,10 +14,10 @@ use crate::support::{
     servers::{Server, ZooKeeper},
 };
 
-/// The flow of which the posting does not say what it is about.
+/// The flow whose posting does not name its resource.
 const UNTOLD: &str = "delete_amphora";
 
-/// What no output may have: all keys that Octavia hands around are in this form.
+/// A secret that no output may contain: all keys of Octavia have this form.
 const SECRET: &str = "PRIVATE KEY-----";
 
 macro_rules! on_each_board {
@@ -40,9 +40,7 @@ on_each_board! {
 }
 
 fn each_flow_is_listed_with_its_resource_and_logbook<S: Driver>() {
-    let Some(mut cloud) = Cloud::<S>::new() else {
-        return;
-    };
+    need!(mut cloud = Cloud::<S>::new());
     let flows = cloud.octavia.ask(&json!({"do": "flows"}));
     let flows: Vec<_> = flows
         .as_array()
@@ -94,7 +92,7 @@ fn each_flow_is_listed_with_its_resource_and_logbook<S: Driver>() {
     nothing_secret_leaves(&cloud);
 }
 
-/// No form of output has a private key, unless it is asked for.
+/// No output format contains a private key, except on request.
 fn nothing_secret_leaves<S: Driver>(cloud: &Cloud<S>) {
     for path in [
         "details.store",
@@ -102,7 +100,7 @@ fn nothing_secret_leaves<S: Driver>(cloud: &Cloud<S>) {
     ] {
         cloud.run(&["list", "--count", "--by", path]).succeeded();
     }
-    // What was covered is no job that anybody posted.
+    // A masked posting is not valid for posting.
     let covered = cloud.run(&["list", "-o", "jsonl"]).stdout;
     let other = format!("sqlite:{}", cloud.env.file("other.db").display());
     let loaded = cloud
@@ -127,7 +125,6 @@ fn flow_is_explained_while_running_failed_and_reverting<S: Driver>() {
     }
 }
 
-/// Follows a flow from its first task to its end.
 fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
     let [hold, fail] = ["go on", "go back"].map(|name| cloud.env.file(name));
     cloud
@@ -164,7 +161,7 @@ fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
         explained.succeeded().contains("the flow is at "),
         "{explained}"
     );
-    // What it builds fails, and while it goes back it stands still again.
+    // Its build fails, and it pauses while reverting.
     cloud
         .octavia
         .ask(&json!({"do": "fail", "at": "compute.build", "words": "no host has room"}));
@@ -194,14 +191,12 @@ fn is_explained<S: Driver>(mut cloud: Cloud<S>) {
         "{failed}"
     );
     cloud.waits_for("consumed", &posted["job"]);
-    // Octavia does not keep the logbook of what has ended.
+    // Octavia deletes the logbook of ended flows.
     cloud.run(&["flow", &job]).failed(3);
 }
 
 fn job_whose_logbook_was_deleted_is_not_restored<S: Driver>() {
-    let Some(mut cloud) = Cloud::<S>::new() else {
-        return;
-    };
+    need!(mut cloud = Cloud::<S>::new());
     let posted = cloud.post("create_load_balancer");
     let job = text(&posted, "job").to_owned();
     cloud
@@ -233,12 +228,12 @@ fn job_whose_logbook_was_deleted_is_not_restored<S: Driver>() {
     cloud.waits_for("trashed", &posted["job"]);
 }
 
-/// Who performs a flow may have lost its claim, and another one may be about to begin.
+/// The runner of a flow may have lost its claim, and another may start it.
 #[test]
 fn flow_running_without_a_claim_is_reported() {
     let env = Env::new();
     let url = format!("sqlite:///{}", env.file("octavia.db").display());
-    // As long as that what was written is of late, however slow this machine is.
+    // Long enough that the last write counts as recent even on a slow machine.
     let options = json!({"task_flow": {"jobboard_expiration_time": 3600}});
     let Some(mut cloud) = Cloud::<Server>::with(env, &json!({"database": url, "options": options}))
     else {
@@ -269,9 +264,7 @@ fn flow_running_without_a_claim_is_reported() {
 }
 
 fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
-    let Some(mut cloud) = Cloud::<S>::new() else {
-        return;
-    };
+    need!(mut cloud = Cloud::<S>::new());
     let [lost, waiting] = [(); 2].map(|()| cloud.post("update_load_balancer"));
     let untold = cloud.post(UNTOLD);
     let confirm = format!("octavia:{}", cloud.conf.display());
@@ -282,7 +275,7 @@ fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
             .succeeded();
     };
     gone("consume", &lost, &cloud);
-    // All are as they are for years, and wait.
+    // Old resources, waiting for years.
     let change = |cloud: &Cloud<S>, file: &str, sql: &str| {
         let database = rusqlite::Connection::open(cloud.env.file(file)).unwrap();
         database.busy_timeout(SOON).unwrap();
@@ -311,7 +304,7 @@ fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
         books[0].contains(text(&lost, "book")) && !books[0].contains(text(&waiting, "book")),
         "{told}"
     );
-    // What is in the trash is done by nobody, also where only the logbook says what that is about.
+    // No client runs trashed jobs, even if only the logbook names the resource.
     gone("trash", &untold, &cloud);
     let (pending, told) = found(&cloud, "pending-without-job");
     assert_eq!(pending.len(), 2, "{told}");
@@ -319,7 +312,7 @@ fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
         pending.iter().any(|it| it.contains(&sql(&untold))),
         "{told}"
     );
-    // Of a job nobody may say what it is about: then no load balancer is without one for sure.
+    // With a job of unknown resource, no load balancer certainly lacks a job.
     let unknown = cloud.post(UNTOLD);
     let book = text(&unknown, "book");
     change(
@@ -335,7 +328,7 @@ fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
             .contains("1 jobs do not name theirs"),
         "{told}"
     );
-    // Nothing was changed by looking.
+    // Reading changed nothing.
     let status = cloud
         .octavia
         .ask(&json!({"do": "status", "id": lost["loadbalancer"]}));

@@ -1,12 +1,10 @@
-//! A past that unreadable.
+//! Unreadable histories.
 
 use super::*;
 
 #[test]
 fn corrupt_history_entries_have_their_own_columns() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     stage.env.post("resize");
     let server = stage.redis_server().unwrap();
     server.run(&["EVAL", SPOIL_THE_PAST, "0"]);
@@ -19,9 +17,7 @@ fn corrupt_history_entries_have_their_own_columns() {
 
 #[test]
 fn unreadable_history_hides_no_job() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
+    need!(stage = Stage::redis());
     let job = stage.env.post("resize");
     let server = stage.redis_server().unwrap();
     let taken = server.run(&["EVAL", TAKE_THE_PAST, "0"]);
@@ -38,7 +34,7 @@ fn unreadable_history_hides_no_job() {
     assert!(ping.stderr.contains(problem), "{ping:?}");
     let told = ping.json()["history_problem"].clone();
     assert!(told.as_str().unwrap().contains(problem), "{told}");
-    // The job is done all the same, and it is said that nothing is remembered of it.
+    // The job is consumed anyway, with a note about the missing entry.
     let consumed = run(&stage, &["consume", "--force", "--yes", &job]);
     consumed.succeeded();
     let warning = "warning: the history is not recorded: WRONGTYPE";
@@ -57,10 +53,10 @@ fn unreadable_history_hides_no_job() {
     said_once(run(&stage, &["purge", "--yes", "--all"]));
 }
 
-/// Has the only board remember what nobody can read.
+/// Adds an unreadable entry to the history.
 const SPOIL_THE_PAST: &str = "local listings = redis.call('KEYS', '*listings'); \
     redis.call('XADD', (listings[1]:gsub('listings$', 'past')), '5-1', 'job', 'x')";
 
-/// Puts something else where the past of the only board is kept.
+/// Replaces the history with a value of another type.
 const TAKE_THE_PAST: &str = "local listings = redis.call('KEYS', '*listings'); \
     redis.call('SET', (listings[1]:gsub('listings$', 'past')), 'x'); return #listings";

@@ -1,4 +1,4 @@
-//! What happened before somebody watches.
+//! Events before the start of a watch.
 
 use super::*;
 
@@ -40,14 +40,14 @@ fn watch_can_begin_with_past_events(stage: &Stage) {
     assert!(times.is_sorted(), "{times:?}");
     let purge = before.iter().find(|event| event["event"] == "purged");
     assert_eq!(purge.unwrap()["reason"], "too old");
-    // What happens from now on is told once, and as it happens.
+    // Later events are reported once, immediately.
     stage.env.post("later");
     let live = &told(watching.prints(10))[9];
     assert_eq!(
         (&live["event"], &live["name"]),
         (&json!("posted"), &json!("later"))
     );
-    // Who wants only some of it gets only that.
+    // A filter selects among them.
     let words = [
         "--filter",
         "outcome=failed",

@@ -1,4 +1,4 @@
-//! A page in a real browser: everybody can use it, it shows what strangers wrote and does nothing of it.
+//! A page in a real browser: it is accessible, and hostile text stays text.
 
 use std::{path::Path, process::Command};
 
@@ -9,14 +9,14 @@ use crate::support::{
     needs::{has, is_there},
 };
 
-/// What axe finds wrong with a page is told by this script.
+/// This script prints the findings of axe.
 const LOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/report/look.py");
 const AXE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/target/axe/axe_playwright_python/axe.min.js"
 );
 
-/// What strangers write who want something to happen; `@` is a number.
+/// Hostile texts with an effect; `@` is a number.
 const HOSTILE: [&str; 12] = [
     "<script>window.pwned=@</script>",
     "<img src=x@ onerror=\"window.pwned=1\">",
@@ -32,7 +32,7 @@ const HOSTILE: [&str; 12] = [
     "&lt;script&gt;@&#60;script&#62;",
 ];
 
-/// Fills a board with jobs whose every text is hostile, of 500 names.
+/// Fills a board with hostile texts in every field, under 500 names.
 fn hostile(env: &Env) {
     let text = |number: usize| {
         let text = HOSTILE[number % HOSTILE.len()];
@@ -90,13 +90,10 @@ fn pages_are_accessible_and_inert() {
     usual.post_many(30);
     usual.claim("@3", "ada");
     usual.trash("@4");
-    usual
-        .jobboard(&["consume", "@5", "--force", "--yes"])
-        .run()
-        .succeeded();
+    usual.ok("consume @5 --force --yes");
     hostile(&bad);
     let pages = [&empty, &usual, &bad].map(|env| {
-        env.jobboard(&["report", "board.html"]).run().succeeded();
+        env.ok("report board.html");
         env.file("board.html")
     });
     let look = Command::new("python3")

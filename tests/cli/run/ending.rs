@@ -1,4 +1,4 @@
-//! Runs that end before their commands do, or are to.
+//! Runs that end before their commands, or are asked to.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn claim_is_renewed_while_the_command_runs() {
     wait_until("two leases are over", || {
         began.elapsed() > Duration::from_secs(4)
     });
-    assert_eq!(env.jobboard(&["claim", "@1"]).run().code, 4);
+    assert_eq!(env.run("claim @1").code, 4);
     assert_eq!(running.ended().code, 0);
     assert!(began.elapsed() > Duration::from_secs(6));
     assert!(env.names().is_empty());
@@ -61,7 +61,7 @@ fn claim_is_renewed_while_the_command_runs() {
 fn stopped_run_loses_its_command_before_its_claim() {
     let env = Env::new();
     let lease = Duration::from_secs(3);
-    // Neither may one that ends well upon request be taken for one that succeeded.
+    // A command that exits with 0 on request has not succeeded either.
     let (polite, deaf) = (Tag::new(), Tag::new());
     let mut runs: Vec<Running> = [(&polite, "exit 0"), (&deaf, "")]
         .map(|(tag, when_asked)| {
@@ -137,8 +137,7 @@ fn released_claim_ends_the_command() {
     let tag = Tag::new();
     let words = ["--lease", "6s", "-q", "--json", "--", "sleep", tag.text()];
     let running = start(&env, &tag, &words);
-    let abandon = ["abandon", "@1", "--force", "--yes"];
-    env.jobboard(&abandon).run().succeeded();
+    env.ok("abandon @1 --force --yes");
     let freed = Instant::now();
     let run = running.ended();
     assert!(freed.elapsed() < Duration::from_secs(6));
@@ -152,7 +151,7 @@ fn released_claim_ends_the_command() {
 fn run_settles_only_its_own_claim() {
     let env = Env::new();
     let tag = Tag::new();
-    // It ends long before the claim is renewed, and thus before its loss is noticed.
+    // It ends long before the next renewal, and so before the loss is noticed.
     let script = format!(
         "while [ ! -e enough ]; do sleep 0.01; done; : {}",
         tag.text()
@@ -163,8 +162,7 @@ fn run_settles_only_its_own_claim() {
         assert!(!running.has_ended());
         !tag.commands().is_empty()
     });
-    let abandon = ["abandon", "@1", "--force", "--yes"];
-    env.jobboard(&abandon).run().succeeded();
+    env.ok("abandon @1 --force --yes");
     env.claim("@1", "bob");
     fs::write(env.file("enough"), "").unwrap();
     let run = running.ended();

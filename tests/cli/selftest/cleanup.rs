@@ -1,4 +1,4 @@
-//! Where boards are tested: what is made there and goes again, and what is somebody else's and stays.
+//! Scratch boards: created files are removed, and other files stay.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -10,11 +10,11 @@ use crate::support::{
     servers::{Authority, Server},
 };
 
-/// The name of a scratch board that is old.
+/// The name of an old scratch board.
 const OLD: &str = "selftest-20200101T000000Z-0123abcd";
 
 impl Scene {
-    /// Returns the URL of a board where nobody has one: as deep as nodes and folders can be made.
+    /// Returns the URL of an unused board, as deep as possible.
     fn unused(&self) -> String {
         if let Some(server) = self.stage.redis_server() {
             return server.url("?namespace=nobody");
@@ -31,7 +31,7 @@ impl Scene {
         }
     }
 
-    /// Returns the URL of a user's own board that is called like a scratch board beside the one in use.
+    /// Returns the URL of a user's board with the name of a scratch board.
     fn alike(&self) -> String {
         if let Some(server) = self.stage.redis_server() {
             return server.url(&format!("?namespace=taskflow:{OLD}"));
@@ -53,7 +53,7 @@ fn test_board_is_removed_completely() {
         let run = selftest(scene.env(), &["--for", "2s", "--board", &url]);
         assert_eq!(run.values().pop().unwrap()["left"], json!(null), "{run}");
         assert_eq!(scene.stored(), stored);
-        // Whoever is killed has nobody to clean up but the next one.
+        // Only the next selftest cleans up after a killed one.
         let words = ["selftest", "--yes", "--for", "10m", "--board", &url];
         let run = scene.env().jobboard(&words).spawn();
         wait_until("it is at work", || scene.is_posted_to());
@@ -75,7 +75,7 @@ fn existing_directories_stay_and_new_ones_are_removed() {
     let run = selftest(&env, &["--for", "2s"]);
     assert_eq!(run.values().len(), 1, "{run}");
     assert_eq!(fs::read_dir(state.join("jobboard")).unwrap().count(), 0);
-    // Also those that are in folders that were made.
+    // Including those in created directories.
     fs::remove_dir_all(&state).unwrap();
     let run = selftest(&env, &["--for", "2s"]);
     assert_eq!(run.values().len(), 1, "{run}");
@@ -137,13 +137,9 @@ fn too_long_name_for_a_test_board_is_an_error() {
 
 #[test]
 fn tls_board_is_tested_with_the_same_certificates() {
-    let Some(authority) = Authority::new() else {
-        return;
-    };
+    need!(authority = Authority::new());
     let theirs = authority.issue("IP:127.0.0.1", 2);
-    let Some(server) = Server::start_tls(&theirs, &authority) else {
-        return;
-    };
+    need!(server = Server::start_tls(&theirs, &authority));
     let (ours, ca) = (authority.issue("DNS:us", 2), authority.ca());
     let (ca, cert, key) = (ca.display(), ours.cert.display(), ours.key.display());
     let url = format!("rediss://{}?ca={ca}&cert={cert}&key={key}", server.host());
@@ -166,9 +162,7 @@ fn tls_board_is_tested_with_the_same_certificates() {
 
 #[test]
 fn sentinel_board_is_tested_at_the_master() {
-    let Some(master) = Server::start() else {
-        return;
-    };
+    need!(master = Server::start());
     let sentinel = Server::start_sentinel(&master).unwrap();
     let env = Env::new();
     let url = format!("redis-sentinel://{}/mymaster", sentinel.host());
@@ -182,12 +176,10 @@ fn sentinel_board_is_tested_at_the_master() {
     );
 }
 
-/// Tests a board with a user's job on it, of which nothing is broken but that its server keeps nothing.
+/// Tests a board with a user's job; its only problem is the missing persistence.
 fn is_sound(env: &Env, server: &Server) {
     // A busy machine may be too slow to connect.
-    wait_until("it is posted", || {
-        env.jobboard(&["post", "resize"]).run().code == 0
-    });
+    wait_until("it is posted", || env.run("post resize").code == 0);
     let stored = server.everything();
     let told = selftest_whole(env).json();
     let grades = grades(&told);
@@ -198,9 +190,9 @@ fn is_sound(env: &Env, server: &Server) {
     assert_eq!(server.everything(), stored);
 }
 
-/// Returns the command that has the server keep what it acknowledges.
+/// Returns the suggested command for persistence.
 fn persists(env: &Env) -> String {
-    let told = env.jobboard(&["doctor", "--json"]).run();
+    let told = env.run("doctor --json");
     let told = told.values().pop().unwrap();
     let problems = told["problems"].as_array().unwrap().iter();
     let mut found = problems.filter(|it| it["code"] == "not-persistent");

@@ -1,4 +1,4 @@
-//! Servers that cannot be trusted, and what is said of them.
+//! Untrustworthy servers, and their diagnosis.
 
 use std::{
     cell::RefCell,
@@ -26,7 +26,7 @@ fn redis(arguments: &[&str]) -> Option<(Env, Server)> {
     Some((env, server))
 }
 
-/// Starts one, and waits until it has posted jobs.
+/// Starts a selftest, and waits until it has posted jobs.
 fn at_work(env: &Env, server: &Server, long: &str) -> Running {
     let words = ["selftest", "--yes", "--json", "--for", long];
     let run = env.jobboard(&words).spawn();
@@ -37,7 +37,7 @@ fn at_work(env: &Env, server: &Server, long: &str) -> Running {
     run
 }
 
-/// The user's keys alone.
+/// Requires that only the user's keys remain.
 fn is_clean(server: &Server) {
     assert_eq!(server.run(&["--scan", "--pattern", "*selftest-*"]), "");
 }
@@ -45,15 +45,13 @@ fn is_clean(server: &Server) {
 #[test]
 fn lost_claims_and_jobs_are_detected() {
     for suffix in [".owned", ":listings"] {
-        let Some((env, server)) = redis(&[]) else {
-            return;
-        };
+        need!((env, server) = redis(&[]));
         let script = format!(
             "for _, key in ipairs(redis.call('KEYS', '*selftest-*{suffix}')) do redis.call('DEL', key) end"
         );
         let is_over = AtomicBool::new(false);
         let run = thread::scope(|scope| {
-            // As one that evicts would do, all the while.
+            // Deletes keys all the time, like an evicting server.
             scope.spawn(|| {
                 while !is_over.load(Ordering::SeqCst) {
                     server.run(&["EVAL", &script, "0"]);
@@ -78,9 +76,7 @@ fn lost_claims_and_jobs_are_detected() {
 fn eviction_is_detected_and_explained() {
     for limit in ["100mb", "2mb"] {
         let limits = ["--maxmemory", limit, "--maxmemory-policy", "allkeys-random"];
-        let Some(server) = Server::start_with(&limits) else {
-            return;
-        };
+        need!(server = Server::start_with(&limits));
         let env = Env::new();
         server.serves(&env, "");
         let run = selftest(&env, &["--for", "5s"]);
@@ -100,9 +96,7 @@ fn eviction_is_detected_and_explained() {
 
 #[test]
 fn missing_right_costs_one_check() {
-    let Some((env, server)) = redis(&["--appendonly", "yes"]) else {
-        return;
-    };
+    need!((env, server) = redis(&["--appendonly", "yes"]));
     server.run(&["ACL", "SETUSER", "default", "-subscribe"]);
     let told = selftest_whole(&env).json();
     let promises = promises(&told);
@@ -131,9 +125,7 @@ fn missing_right_costs_one_check() {
 
 #[test]
 fn rights_of_watchers_are_checked() {
-    let Some((env, server)) = redis(&["--appendonly", "yes"]) else {
-        return;
-    };
+    need!((env, server) = redis(&["--appendonly", "yes"]));
     for right in ["multi", "exec"] {
         server.run(&["ACL", "SETUSER", "default", &format!("-{right}")]);
         let told = selftest(&env, &["--read-only"]).json();
@@ -146,7 +138,7 @@ fn rights_of_watchers_are_checked() {
         );
         server.run(&["ACL", "SETUSER", "default", &format!("+{right}")]);
     }
-    // Where it is the keys that one may not use, the commands are no remedy.
+    // Against missing rights on keys, rights to commands do not help.
     server.run(&[
         "ACL",
         "SETUSER",
@@ -175,9 +167,7 @@ fn rights_of_watchers_are_checked() {
 
 #[test]
 fn denied_scan_leaves_nothing_and_names_unremovable_boards() {
-    let Some((env, server)) = redis(&["--appendonly", "yes"]) else {
-        return;
-    };
+    need!((env, server) = redis(&["--appendonly", "yes"]));
     at_work(&env, &server, "10m").kill();
     server.run(&["ACL", "SETUSER", "default", "-scan"]);
     let killed = server.run(&["HKEYS", "taskflow:selftest-boards"]);
@@ -203,9 +193,7 @@ fn denied_scan_leaves_nothing_and_names_unremovable_boards() {
 
 #[test]
 fn foreign_job_on_the_board_is_detected() {
-    let Some((env, server)) = redis(&["--appendonly", "yes"]) else {
-        return;
-    };
+    need!((env, server) = redis(&["--appendonly", "yes"]));
     let run = with_time(|long| {
         let run = at_work(&env, &server, long);
         let stray = "for _, key in ipairs(redis.call('KEYS', '*selftest-*:listings')) do \
@@ -224,9 +212,7 @@ fn foreign_job_on_the_board_is_detected() {
 
 #[test]
 fn server_restart_is_waited_for() {
-    let Some((env, server)) = redis(&["--appendonly", "yes", "--appendfsync", "always"]) else {
-        return;
-    };
+    need!((env, server) = redis(&["--appendonly", "yes", "--appendfsync", "always"]));
     let server = RefCell::new(server);
     let run = with_time(|long| {
         let run = at_work(&env, &server.borrow(), long);
@@ -248,9 +234,7 @@ fn server_restart_is_waited_for() {
 
 #[test]
 fn slow_connection_passes_within_the_time_limit() {
-    let Some((env, server)) = redis(&["--appendonly", "yes"]) else {
-        return;
-    };
+    need!((env, server) = redis(&["--appendonly", "yes"]));
     let proxy = Proxy::start(server.port());
     let url = format!("redis://127.0.0.1:{}", proxy.port);
     proxy.set(Mood::Slow);
@@ -261,16 +245,14 @@ fn slow_connection_passes_within_the_time_limit() {
     assert_eq!(told["verdict"], "unknown", "{told:#}");
     let why = promises(&told)["interrupted"]["why"].clone();
     assert!(why.as_str().unwrap().contains("out of time"), "{told:#}");
-    // Before cleaning up, and whatever else this machine is busy with.
+    // Without the cleanup, and on a busy machine.
     assert!(told["seconds"].as_f64().unwrap() < 6.0, "{told:#}");
     is_clean(&server);
 }
 
 #[test]
 fn short_claims_are_inconclusive() {
-    let Some(stage) = Stage::zookeeper() else {
-        return;
-    };
+    need!(stage = Stage::zookeeper());
     let url = format!("{}?session=5s", stage.zookeeper_board().unwrap().board());
     let told = selftest(&stage.env, &["--for", "2s", "--board", &url]).json();
     let renewal = &promises(&told)["renewal"];
@@ -281,7 +263,7 @@ fn short_claims_are_inconclusive() {
 fn unstartable_processes_fail_no_check() {
     let env = Env::new();
     env.post("resize");
-    // Without it, nobody finds this program.
+    // Without `/proc` the program cannot find itself.
     let without = "mount -t tmpfs none /proc && exec \"$@\"";
     let run = with_time(|long| {
         let words = ["selftest", "--yes", "--json", "--for", long];
@@ -304,16 +286,14 @@ fn unstartable_processes_fail_no_check() {
 #[test]
 fn swallowed_replies_are_reported_and_leftovers_can_be_removed() {
     for mood in [Mood::Silent, Mood::Stall] {
-        let Some((env, server)) = redis(&[]) else {
-            return;
-        };
+        need!((env, server) = redis(&[]));
         let proxy = Proxy::start(server.port());
         let url = format!("redis://127.0.0.1:{}", proxy.port);
         proxy.set_at("keeper:", mood);
         let run = selftest(&env, &["--for", "5s", "--board", &url]);
         assert_eq!(run.code, 7, "{run}");
         let told = run.values().pop().unwrap();
-        // The others can do nothing for it.
+        // The other promises are not affected.
         let broken = grades(&told).into_iter();
         let broken: Vec<_> = broken.filter(|(_, grade)| grade == "broken").collect();
         assert_eq!(broken.len(), 1, "{told:#}");
@@ -334,9 +314,7 @@ fn swallowed_replies_are_reported_and_leftovers_can_be_removed() {
 
 #[test]
 fn server_death_is_reported() {
-    let Some((env, mut server)) = redis(&[]) else {
-        return;
-    };
+    need!((env, mut server) = redis(&[]));
     let run = at_work(&env, &server, "20s");
     server.kill();
     let run = run.ended();

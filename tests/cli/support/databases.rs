@@ -1,4 +1,4 @@
-//! Databases as OpenStack has them: each for one test, and stopped with it.
+//! Databases of OpenStack, each for one test, stopped with it.
 
 use std::{
     fs::{self, Permissions},
@@ -17,23 +17,22 @@ use super::{
     servers::{Authority, Identity, free_port},
 };
 
-/// What the databases of a test are called: Octavia's own, and TaskFlow's.
+/// The database names: Octavia's, and TaskFlow's.
 pub(crate) const NAMES: [&str; 2] = ["octavia", "persistence"];
 
-/// Who may do everything with them, and the password.
+/// The user with all rights, and the password.
 const USER: &str = "octavia";
 const PASSWORD: &str = "hunter2";
 
-/// Whoever runs a server that refuses to be run by root.
+/// A user for servers that refuse to run as root.
 const NOBODY: u32 = 65_534;
 
-/// How Python's services begin the URL of one that is MariaDB.
+/// The scheme of MariaDB in Python's URLs.
 const MYSQL: &str = "mysql+pymysql";
 
-/// A database server of a test's own.
 pub(crate) struct Database {
     folder: TempDir,
-    /// Who has issued its certificate.
+    /// The issuer of its certificate.
     authority: Authority,
     scheme: &'static str,
     port: u16,
@@ -41,7 +40,6 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Starts MariaDB.
     pub(crate) fn mariadb() -> Option<Self> {
         if !has("mariadb-install-db")
             || !is_there("mariadbd", Path::new("/usr/sbin/mariadbd").exists())
@@ -87,7 +85,6 @@ impl Database {
         Some(database)
     }
 
-    /// Starts PostgreSQL.
     pub(crate) fn postgres() -> Option<Self> {
         let programs = postgres_programs();
         if !is_there("PostgreSQL", programs.is_some()) {
@@ -118,7 +115,7 @@ impl Database {
         for (setting, from) in [("ssl_cert_file", cert), ("ssl_key_file", key)] {
             let to = folder.path().join(setting);
             fs::copy(from, &to).unwrap();
-            // It takes no key that others may read.
+            // It rejects a key that other users can read.
             fs::set_permissions(&to, Permissions::from_mode(0o600)).unwrap();
             if is_root {
                 chown(&to, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -166,7 +163,7 @@ impl Database {
         }
     }
 
-    /// Returns the URL of one of its databases, as Python's services write it.
+    /// Returns the URL of a database, as Python writes it.
     pub(crate) fn url(&self, name: &str) -> String {
         format!(
             "{}://{USER}:{PASSWORD}@127.0.0.1:{}/{name}",
@@ -174,7 +171,6 @@ impl Database {
         )
     }
 
-    /// Returns a URL by which it is reached over TLS.
     pub(crate) fn tls_url(&self, name: &str) -> String {
         let key = match self.is_mariadb() {
             true => "ssl_verify_cert=true",
@@ -183,7 +179,7 @@ impl Database {
         format!("{}?{key}", self.url(name))
     }
 
-    /// Returns one with whom to trust.
+    /// Returns a URL that names a trusted authority.
     pub(crate) fn secure_url(&self, name: &str, authority: &Authority) -> String {
         let key = match self.is_mariadb() {
             true => "ssl_ca",
@@ -200,12 +196,11 @@ impl Database {
         self.scheme == MYSQL
     }
 
-    /// Has MariaDB do something.
     pub(crate) fn mysql(&self, words: &str) {
         quiet(&mut mysql(self.folder.path(), words));
     }
 
-    /// Has it stand still, or go on.
+    /// Suspends or resumes the server.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(pid, signal).unwrap();
@@ -219,7 +214,6 @@ impl Drop for Database {
     }
 }
 
-/// Prepares a statement for MariaDB.
 fn mysql(folder: &Path, words: &str) -> Command {
     let mut command = Command::new("mariadb");
     command.args(["--no-defaults", "-uroot", "-e", words]);
@@ -227,7 +221,7 @@ fn mysql(folder: &Path, words: &str) -> Command {
     command
 }
 
-/// Prepares a run of a program by somebody who is not root.
+/// Prepares a program run without root.
 fn unprivileged(program: &Path) -> Command {
     if !geteuid().is_root() {
         return Command::new(program);
@@ -238,7 +232,6 @@ fn unprivileged(program: &Path) -> Command {
     command
 }
 
-/// Prepares a statement for PostgreSQL.
 fn psql(programs: &Path, port: u16, words: &str) -> Command {
     let mut command = Command::new(programs.join("psql"));
     command.env("PGPASSWORD", PASSWORD);
@@ -254,7 +247,6 @@ fn postgres_programs() -> Option<PathBuf> {
     versions.pop().filter(|path| path.join("initdb").exists())
 }
 
-/// Whether a command succeeds, whatever it says.
 fn succeeds(mut command: Command) -> bool {
     command.output().unwrap().status.success()
 }

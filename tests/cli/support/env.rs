@@ -1,6 +1,6 @@
-//! What a test is given: a home, a configuration and a board of its own, and runs of the program.
+//! The environment of a test: a home, a configuration, a board, and runs of the program.
 //!
-//! How a run looks in a snapshot is in `normal`.
+//! `normal` makes runs comparable for snapshots.
 
 mod normal;
 mod running;
@@ -18,10 +18,10 @@ use tempfile::TempDir;
 
 pub(crate) use self::running::{Outcome, Running};
 
-/// How long anything may take that should be done at once.
+/// The time limit for anything immediate.
 pub(crate) const SOON: Duration = Duration::from_secs(90);
 
-/// A user's surroundings that exist for one test.
+/// A user's environment for one test.
 pub(crate) struct Env {
     root: TempDir,
 }
@@ -35,22 +35,33 @@ impl Env {
         Self { root }
     }
 
-    /// Returns the folder in which everything of this test lies.
     pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// Returns a file in the current folder of the runs.
+    /// Copies the default board into a new environment.
+    pub(crate) fn copy(&self) -> Self {
+        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+        (self.database())
+            .query_row(checkpoint, [], |_| Ok(()))
+            .unwrap();
+        let (copy, folder) = (Self::new(), self.root().join("state/jobboard"));
+        let there = copy.root().join("state/jobboard");
+        fs::create_dir(&there).unwrap();
+        fs::set_permissions(&there, fs::metadata(folder).unwrap().permissions()).unwrap();
+        fs::copy(self.board(), copy.board()).unwrap();
+        copy
+    }
+
+    /// Returns a file in the working directory of the runs.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.root().join("work").join(name)
     }
 
-    /// Returns the file of the default board.
     pub(crate) fn board(&self) -> PathBuf {
         self.root().join("state/jobboard/board.db")
     }
 
-    /// Writes the user's configuration file.
     pub(crate) fn configure(&self, toml: &str) -> PathBuf {
         let folder = self.root().join("config/jobboard");
         fs::create_dir_all(&folder).unwrap();
@@ -59,12 +70,11 @@ impl Env {
         path
     }
 
-    /// Prepares a run of the program.
     pub(crate) fn jobboard(&self, arguments: &[&str]) -> Invocation {
         self.program(Path::new(env!("CARGO_BIN_EXE_jobboard")), arguments)
     }
 
-    /// Prepares a run of any program in the same surroundings.
+    /// Prepares a run of any program in the same environment.
     pub(crate) fn program(&self, program: &Path, arguments: &[&str]) -> Invocation {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
@@ -90,7 +100,35 @@ impl Env {
         }
     }
 
-    /// Posts a job, and returns its uuid.
+    /// Runs the program with words that are separated by spaces; single quotes keep spaces.
+    pub(crate) fn run(&self, words: impl AsRef<str>) -> Outcome {
+        let mut words_and_quoted = words.as_ref().split('\'');
+        let mut words = Vec::new();
+        while let Some(plain) = words_and_quoted.next() {
+            words.extend(plain.split_whitespace());
+            words.extend(words_and_quoted.next());
+        }
+        self.jobboard(&words).run()
+    }
+
+    /// Requires success, and returns standard output.
+    #[track_caller]
+    pub(crate) fn ok(&self, words: impl AsRef<str>) -> String {
+        self.run(words).succeeded().to_owned()
+    }
+
+    /// Requires an exit code without output, and returns standard error.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32, words: impl AsRef<str>) -> String {
+        self.run(words).failed(code).to_owned()
+    }
+
+    /// Requires success, and returns the printed JSON value.
+    #[track_caller]
+    pub(crate) fn json(&self, words: impl AsRef<str>) -> Value {
+        self.run(words).json()
+    }
+
     pub(crate) fn post(&self, name: &str) -> String {
         self.jobboard(&["post", name]).run().posted()
     }
@@ -104,7 +142,7 @@ impl Env {
         uuid
     }
 
-    /// Posts many jobs at once, named by their numbers, and returns their uuids in order.
+    /// Posts jobs named by their numbers, and returns their uuids in order.
     pub(crate) fn post_many(&self, count: usize) -> Vec<String> {
         let lines: String = (0..count)
             .map(|number| format!("{{\"name\":\"job-{number}\"}}\n"))
@@ -113,42 +151,37 @@ impl Env {
         posted.succeeded().lines().map(str::to_owned).collect()
     }
 
-    /// Claims a job under a name.
     pub(crate) fn claim(&self, job: &str, who: &str) {
         self.jobboard(&["claim", job, "--who", who])
             .run()
             .succeeded();
     }
 
-    /// Moves a job to the trash.
     pub(crate) fn trash(&self, job: &str) {
         self.jobboard(&["trash", job, "--force", "--yes"])
             .run()
             .succeeded();
     }
 
-    /// Returns everything that is known of a job.
     pub(crate) fn show(&self, job: &str) -> Value {
         self.jobboard(&["show", job, "--json"]).run().json()
     }
 
-    /// Returns the state of a job.
     pub(crate) fn state(&self, job: &str) -> String {
         self.show(job)["state"].as_str().unwrap().to_owned()
     }
 
-    /// Returns all that is on the board and in the trash.
+    /// Returns the listings of the board and the trash.
     pub(crate) fn everything(&self) -> [Value; 2] {
-        [&["list", "--json"][..], &["list", "--trash", "--json"]]
-            .map(|arguments| self.jobboard(arguments).run().json())
+        ["list --json", "list --trash --json"].map(|words| self.json(words))
     }
 
-    /// Returns the names on the board, in the order in which they are listed.
+    /// Returns the names on the board, in listing order.
     pub(crate) fn names(&self) -> Vec<String> {
-        names(&self.jobboard(&["list", "--json"]).run())
+        names(&self.run("list --json"))
     }
 
-    /// Opens the file of the default board behind the program's back.
+    /// Opens the board file directly.
     pub(crate) fn database(&self) -> rusqlite::Connection {
         let is_to_exist = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
         let database = rusqlite::Connection::open_with_flags(self.board(), is_to_exist).unwrap();
@@ -157,7 +190,6 @@ impl Env {
     }
 }
 
-/// Returns the names in a JSON listing.
 pub(crate) fn names(listing: &Outcome) -> Vec<String> {
     let jobs = listing.json();
     let names = jobs.as_array().unwrap().iter();
@@ -166,7 +198,6 @@ pub(crate) fn names(listing: &Outcome) -> Vec<String> {
         .collect()
 }
 
-/// A run that is being prepared.
 #[must_use]
 pub(crate) struct Invocation {
     command: Command,
@@ -174,11 +205,10 @@ pub(crate) struct Invocation {
     root: PathBuf,
 }
 
-/// What a run reads.
 enum Input {
     Nothing,
     Bytes(Vec<u8>),
-    /// Whatever the test writes while it runs.
+    /// The test writes to it.
     Pipe,
 }
 
@@ -203,7 +233,7 @@ impl Invocation {
         self
     }
 
-    /// Runs it on a terminal that is so many columns wide; what it says there is one stream.
+    /// Runs it on a terminal of this width; both streams become one.
     pub(crate) fn at_terminal(self, columns: u16) -> Self {
         let words = std::iter::once(self.command.get_program()).chain(self.command.get_args());
         let line: String = words
@@ -220,22 +250,22 @@ impl Invocation {
         )
     }
 
-    /// Runs it in a shell, which may redirect it: `"$@"` stands for it.
+    /// Runs it in a shell, as `"$@"`.
     pub(crate) fn in_shell(self, script: &str) -> Self {
         self.wrapped("sh", &["-c", script, "sh"], true)
     }
 
-    /// Runs it without a terminal, as services are run.
+    /// Runs it without a terminal, like a service.
     pub(crate) fn in_session(self) -> Self {
         self.wrapped("setsid", &[], true)
     }
 
-    /// Runs it with mounts of its own, if we may do that.
+    /// Runs it with separate mounts, if permitted.
     pub(crate) fn in_namespace(self) -> Self {
         self.wrapped("unshare", &["--mount"], true)
     }
 
-    /// Runs it as somebody who owns nothing, if we could otherwise do as we please.
+    /// Runs it as an unprivileged user if this one is root.
     pub(crate) fn unprivileged(self) -> Self {
         if !rustix::process::geteuid().is_root() {
             return self;
@@ -244,7 +274,7 @@ impl Invocation {
         self.wrapped("setpriv", &nobody, true)
     }
 
-    /// Runs it to its end, and returns how many MiB of memory it took at most.
+    /// Returns the peak memory in MiB too.
     pub(crate) fn run_weighed(self) -> (Outcome, u64) {
         const WEIGH: &str = "import os, resource, subprocess, sys\n\
             code = subprocess.run(sys.argv[1:]).returncode\n\
@@ -276,13 +306,12 @@ impl Invocation {
         self
     }
 
-    /// Runs it to its end, which has to come soon.
+    /// Runs it to its end, within the time limit.
     #[must_use]
     pub(crate) fn run(self) -> Outcome {
         self.spawn().ended()
     }
 
-    /// Starts it.
     #[must_use]
     pub(crate) fn spawn(mut self) -> Running {
         self.command
@@ -299,7 +328,7 @@ impl Invocation {
         }
     }
 
-    /// Starts it with a pipe of the test's own for what it prints.
+    /// Starts it with this pipe as standard output.
     #[must_use]
     pub(crate) fn spawn_into(mut self, stdout: std::io::PipeWriter) -> Running {
         self.command
@@ -309,7 +338,7 @@ impl Invocation {
         Running::start(&mut self.command, self.root)
     }
 
-    /// Runs it with nobody reading what it prints.
+    /// Runs it with a closed pipe as standard output.
     #[must_use]
     pub(crate) fn run_unread(mut self) -> Outcome {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -330,10 +359,10 @@ impl Invocation {
     }
 }
 
-/// Puts a copy of the program there.
+/// Copies the program.
 ///
-/// Not by ourselves: what another test starts meanwhile would have the copy open for writing until it has become
-/// a program, and nobody can run a file that is.
+/// By another process: a process started meanwhile would inherit the open file, which cannot be executed while it is
+/// open for writing.
 pub(crate) fn copy_program(to: &Path) {
     let copied = Command::new("cp")
         .arg(env!("CARGO_BIN_EXE_jobboard"))
@@ -342,16 +371,15 @@ pub(crate) fn copy_program(to: &Path) {
     assert!(copied.unwrap().success());
 }
 
-/// Waits until something holds, and fails if it does not soon.
 pub(crate) fn wait_until(what: &str, holds: impl FnMut() -> bool) {
-    assert!(comes_true(SOON, holds), "waited in vain: {what}");
+    assert!(comes_true(SOON, holds), "timed out waiting until {what}");
 }
 
-/// Waits until something holds, but not for longer than that, and returns whether it does.
+/// Waits until a condition holds, at most this long; returns whether it does.
 pub(crate) fn comes_true(most: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     loop {
-        // It is late only for a look that begins too late.
+        // Only a check that begins too late counts as late.
         let waited = start.elapsed();
         if holds() {
             return true;
@@ -359,12 +387,12 @@ pub(crate) fn comes_true(most: Duration, mut holds: impl FnMut() -> bool) -> boo
         if waited > most {
             return false;
         }
-        // What comes at once is seen at once; what takes long is not asked for all the time.
+        // Check soon for quick conditions, and rarely for slow ones.
         thread::sleep((waited / 16).clamp(Duration::from_millis(1), Duration::from_millis(20)));
     }
 }
 
-/// Requires that something holds for as long as that: what is not to happen can only be waited for.
+/// Requires that a condition holds for this long.
 pub(crate) fn stays(what: &str, long: Duration, mut holds: impl FnMut() -> bool) {
-    assert!(!comes_true(long, || !holds()), "no more: {what}");
+    assert!(!comes_true(long, || !holds()), "no longer: {what}");
 }

@@ -1,7 +1,6 @@
-//! What was done to the jobs of a board: when, by whom, and what was answered. And whether it can all
-//! be true.
+//! The history of the jobs of a board: acts, times and answers, and whether they are consistent.
 //!
-//! What a job allows is in `job`, the search for an order in `judge`, the words in `told`.
+//! `job` is the model of a job, `judge` searches for an order, `display` prints.
 
 mod display;
 mod job;
@@ -19,27 +18,26 @@ pub(crate) use self::judge::Wrong;
 use self::judge::judge;
 use super::env::Outcome;
 
-/// By how much two clocks of one machine may differ in what was written down.
+/// The greatest difference between recorded times of two clocks.
 const SLACK: Duration = Duration::from_millis(5);
 
-/// Something that somebody did to a job.
 #[derive(Debug, Clone)]
 pub(crate) struct Act {
     pub(crate) job: Arc<str>,
     pub(crate) who: Arc<str>,
     pub(crate) what: What,
     pub(crate) answer: Answer,
-    /// It was not done before this.
+    /// The earliest time of its effect.
     pub(crate) begun: Duration,
-    /// It was done by then; of one without an answer this says nothing.
+    /// The latest time of its effect; meaningless without an answer.
     pub(crate) ended: Duration,
 }
 
-/// What somebody does to a job, or knows of it.
+/// An act on a job, or an observation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum What {
     Post,
-    /// A claim, which lapses after its term at the earliest. Peers do not know of fences.
+    /// A claim that expires after its term at the earliest. Peers do not know fences.
     Claim {
         owner: Arc<str>,
         fence: Option<u64>,
@@ -51,34 +49,34 @@ pub(crate) enum What {
     },
     End(By, How),
     Restore,
-    /// It is to be tried at once, on the board or in the trash.
+    /// A retry, on the board or from the trash.
     Retry,
     Purge,
-    /// The command that runs under the claim with this fence says that it lives.
+    /// The command under the claim with this fence is alive.
     Runs(u64),
     Seen(Sight),
 }
 
-/// By what right somebody ends a claim.
+/// The authority of an act.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum By {
     Name(Arc<str>),
     Claim(u64),
-    /// An operator's, whoever has it.
+    /// An operator's, whoever owns the claim.
     Force,
 }
 
-/// What becomes of a job.
+/// The fate of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum How {
     Abandon,
     Consume,
     Trash,
-    /// One of them, but nobody has said which.
+    /// Any of them, unreported.
     Any,
 }
 
-/// How a job is seen to be.
+/// The observed state of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sight {
     /// Not on the board.
@@ -89,21 +87,20 @@ pub(crate) enum Sight {
     NotInTrash,
 }
 
-/// What somebody was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Done,
     NoSuchJob,
     Exists,
-    /// Somebody has it: the owner, if that one's acts are all known.
+    /// Claimed, by this owner if all of its acts are recorded.
     Claimed(Option<Arc<str>>),
-    /// It is not claimed, or not by whom it was to be.
+    /// Unclaimed, or claimed by another owner.
     NotTheirs,
-    /// None came, or none of those above: it may have been done, then or later.
+    /// No usable answer: the act may have happened, then or later.
     Unknown,
 }
 
-/// Acts as they are written down, on one clock.
+/// The recorded acts, on one clock.
 pub(crate) struct History {
     start: Instant,
     wall: SystemTime,
@@ -119,18 +116,17 @@ impl History {
         }
     }
 
-    /// Returns the time that it is.
     pub(crate) fn now(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Returns the time at which the clock on the wall showed so many seconds since 1970.
+    /// Converts a wall clock time in seconds since 1970.
     pub(crate) fn at_wall(&self, seconds: f64) -> Duration {
         let start = self.wall.duration_since(SystemTime::UNIX_EPOCH).unwrap();
         Duration::from_secs_f64((seconds - start.as_secs_f64()).max(0.0))
     }
 
-    /// Says whether the clock on the wall was set meanwhile, so that its times mean nothing.
+    /// Whether the wall clock was changed meanwhile, so that its times are useless.
     pub(crate) fn is_off(&self) -> bool {
         let wall = SystemTime::now().duration_since(self.wall);
         wall.is_err() || wall.unwrap().abs_diff(self.start.elapsed()) > SLACK
@@ -141,8 +137,7 @@ impl History {
         acts.unwrap_or_else(PoisonError::into_inner).push(act);
     }
 
-    /// Writes down what somebody has done since a moment and now has an answer to, if that tells
-    /// anything.
+    /// Records a finished act with its start and answer, if it proves anything.
     pub(crate) fn note(
         &self,
         (who, job): (&str, &str),
@@ -162,7 +157,6 @@ impl History {
         }
     }
 
-    /// Returns how many acts were written down.
     pub(crate) fn len(&self) -> usize {
         self.acts
             .lock()
@@ -170,7 +164,7 @@ impl History {
             .len()
     }
 
-    /// Returns all of it, job by job, as it is told.
+    /// Returns the printed history, job by job.
     pub(crate) fn text(&self) -> String {
         let mut acts = self.acts.lock().unwrap_or_else(PoisonError::into_inner);
         acts.sort_by(|one, other| (&one.job, one.begun).cmp(&(&other.job, other.begun)));
@@ -178,12 +172,12 @@ impl History {
         lines.collect()
     }
 
-    /// Returns what cannot be true, job by job.
+    /// Returns the inconsistencies, job by job.
     pub(crate) fn wrong(&self) -> Vec<Wrong> {
         self.judged().0
     }
 
-    /// Returns that, and of how many jobs too much can be true to tell.
+    /// Returns the inconsistencies, and the number of undecided jobs.
     pub(crate) fn judged(&self) -> (Vec<Wrong>, usize) {
         let acts = self.acts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut jobs: BTreeMap<&str, Vec<&Act>> = BTreeMap::new();
@@ -202,7 +196,6 @@ impl History {
 }
 
 impl Act {
-    /// Whether it changes nothing, whenever it comes.
     fn only_looks(&self) -> bool {
         let looks = matches!(self.what, What::Runs(_) | What::Seen(_));
         looks || !matches!(self.answer, Answer::Done | Answer::Unknown)
@@ -210,12 +203,11 @@ impl Act {
 }
 
 impl Answer {
-    /// Reads what the program answered with `--json`; `None` if it says that nothing was done, and
-    /// tells nothing of the job.
+    /// Interprets a run with `--json`; `None` if nothing happened and the answer proves nothing about the job.
     pub(crate) fn of(outcome: &Outcome, is_known: impl Fn(&str) -> bool) -> Option<Self> {
         match outcome.code {
             0 => return Some(Self::Done),
-            // The board was not reached: then nothing was done.
+            // The board was not reached, so nothing happened.
             2 | 5 => return None,
             _ => {}
         }
@@ -235,7 +227,7 @@ impl Answer {
                 ))
             }
             "not-claimed" | "not-owner" => Some(Self::NotTheirs),
-            // Of the job as it is now the last two say nothing.
+            // The last two prove nothing about the current job.
             "ambiguous" | "unsupported" | "changed" | "not-delayed" => None,
             _ => Some(Self::Unknown),
         }

@@ -1,4 +1,4 @@
-//! A service manager's end of the protocol: a socket to which a service tells how it does.
+//! The service manager's end of the protocol: a socket for notifications.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 
 use super::env::{Env, Invocation, wait_until};
 
-/// Hears what one service says.
+/// Receives the notifications of one service.
 pub(crate) struct Manager {
     path: PathBuf,
     heard: Arc<Mutex<Vec<String>>>,
@@ -38,36 +38,35 @@ impl Manager {
         }
     }
 
-    /// Has a run take this for its service manager.
+    /// Makes this the service manager of a run.
     pub(crate) fn over(&self, run: Invocation) -> Invocation {
         run.env("NOTIFY_SOCKET", &self.path)
     }
 
-    /// Returns all that it was told so far, a line each.
+    /// Returns all received lines.
     pub(crate) fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
     }
 
-    /// Returns how often it was told just that.
     pub(crate) fn count(&self, line: &str) -> usize {
         self.heard().iter().filter(|heard| *heard == line).count()
     }
 
-    /// Returns the status of which it was told last.
+    /// Returns the last status.
     pub(crate) fn status(&self) -> String {
         let heard = self.heard();
         let mut states = heard.iter().filter_map(|line| line.strip_prefix("STATUS="));
         states.next_back().unwrap_or_default().to_owned()
     }
 
-    /// Waits until it is told something that begins so.
+    /// Waits for a line with this prefix.
     pub(crate) fn hears(&self, begin: &str) {
-        wait_until(&format!("it is told {begin}"), || {
+        wait_until(&format!("it receives {begin}"), || {
             self.heard().iter().any(|line| line.starts_with(begin))
         });
     }
 
-    /// Waits until the status has this in it.
+    /// Waits for a status with this text.
     pub(crate) fn shows(&self, words: &str) {
         wait_until(&format!("{words:?}, and not {:?}", self.status()), || {
             self.status().contains(words)

@@ -1,4 +1,7 @@
-//! What tests stand on: surroundings, processes, servers, and what stands in their way.
+//! Shared test support: environments, processes, servers and proxies.
+
+#[macro_use]
+mod macros;
 
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) mod databases;

@@ -1,4 +1,4 @@
-//! A real Octavia as a peer: it posts its flows, and runs them.
+//! A real Octavia as a peer: it posts flows, and runs them.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 
 use super::{env::SOON, needs::is_there};
 
-/// Octavia's own code, which does one request after the other and tells what happens meanwhile.
+/// Octavia's own code, which performs requests in sequence and reports events.
 pub(crate) struct Octavia {
     process: Child,
     stdin: ChildStdin,
     lines: Receiver<Value>,
-    /// What it told while an answer was waited for.
+    /// Events received while waiting for an answer.
     told: Vec<Value>,
 }
 
 impl Octavia {
-    /// Starts one with settings: where its configuration is, and what is to stand in it.
+    /// Starts one with these settings: the place of its configuration, and its contents.
     pub(crate) fn with(settings: &Value) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let python = root.join("target/octavia-venv/bin/python");
@@ -56,7 +56,7 @@ impl Octavia {
         })
     }
 
-    /// Has it do something that it must not refuse.
+    /// Sends a request that must succeed.
     pub(crate) fn ask(&mut self, request: &Value) -> Value {
         writeln!(self.stdin, "{request}").unwrap();
         loop {
@@ -69,7 +69,7 @@ impl Octavia {
         }
     }
 
-    /// Waits until it has told of something.
+    /// Waits for an event.
     pub(crate) fn wait_for(&mut self, what: &str, is_meant: impl Fn(&Value) -> bool) -> Value {
         loop {
             if let Some(at) = self.told.iter().position(&is_meant) {

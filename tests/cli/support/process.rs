@@ -1,4 +1,4 @@
-//! The processes of this machine, and how a test finds those that came about through it.
+//! Processes of this machine, and how a test finds its own.
 
 use std::{
     fs, thread,
@@ -9,18 +9,17 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::env::{Running, comes_true, wait_until};
 
-/// What the kernel tells of a process.
 #[derive(Debug)]
 pub(crate) struct Stat {
-    /// `S` for one that sleeps, `T` for one that was stopped, `Z` for one that nobody has reaped.
+    /// `S` for sleeping, `T` for stopped, `Z` for a zombie.
     pub(crate) state: char,
     pub(crate) parent: i32,
     pub(crate) group: i32,
-    /// The process group that has the terminal.
+    /// The process group that controls the terminal.
     pub(crate) foreground: i32,
 }
 
-/// Looks a process up, also one that has ended and was not reaped.
+/// Looks a process up; zombies exist too.
 pub(crate) fn stat(pid: Pid) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     let fields: Vec<&str> = text[text.rfind(')')? + 2..].split(' ').collect();
@@ -33,23 +32,21 @@ pub(crate) fn stat(pid: Pid) -> Option<Stat> {
     })
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process exists and is no zombie.
 pub(crate) fn is_alive(pid: Pid) -> bool {
     stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
 }
 
-/// Waits until a second signal cannot be taken for an echo of the first, which comes within 200 ms: a
-/// shell and the kernel both tell.
+/// Waits until a second signal cannot be taken for an echo of the first within 200 ms: a shell and the kernel both
+/// send one.
 pub(crate) fn no_echo() {
     thread::sleep(Duration::from_millis(300));
 }
 
-/// Sends a signal to a process that is there.
 pub(crate) fn signal(pid: Pid, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-/// Returns all processes that run, with their arguments.
 pub(crate) fn all() -> Vec<(Pid, Vec<String>)> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
@@ -57,7 +54,7 @@ pub(crate) fn all() -> Vec<(Pid, Vec<String>)> {
         .collect()
 }
 
-/// Returns the arguments of a process, the name of its program first; none for one that has ended.
+/// Returns the arguments of a process with the program first; `None` after its end.
 fn arguments(pid: Pid) -> Option<Vec<String>> {
     let bytes = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -65,7 +62,6 @@ fn arguments(pid: Pid) -> Option<Vec<String>> {
     Some(arguments.map(str::to_owned).collect())
 }
 
-/// Returns the guards that a process has.
 pub(crate) fn guards(of: Pid) -> Vec<Pid> {
     let is_guard = |&(pid, ref arguments): &(Pid, Vec<String>)| {
         arguments.get(1).is_some_and(|word| word == "__guard")
@@ -75,7 +71,7 @@ pub(crate) fn guards(of: Pid) -> Vec<Pid> {
     guards.map(|(pid, _)| pid).collect()
 }
 
-/// Whether a guard has been told when to end a command: then its timer is set.
+/// Whether a guard knows the deadline of a command: then its timer is set.
 pub(crate) fn watches(guard: Pid) -> bool {
     let folder = format!("/proc/{}/fdinfo", guard.as_raw_nonzero());
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -83,18 +79,18 @@ pub(crate) fn watches(guard: Pid) -> bool {
     told.any(|told| told.contains("it_value: (") && !told.contains("it_value: (0, 0)"))
 }
 
-/// A text that only the processes of one test have in their arguments, and a span for `sleep`.
+/// A text that only one test's processes have in their arguments, and a duration for `sleep`.
 ///
-/// When the test is done with it, so are they.
+/// Those processes end with the test.
 pub(crate) struct Tag(String);
 
 impl Tag {
-    /// Makes a span that no test waits for.
+    /// Makes a duration longer than any test.
     pub(crate) fn new() -> Self {
         Self::of_seconds(600)
     }
 
-    /// Makes a span of as many seconds, and a tiny part of one.
+    /// Makes a duration of this many seconds plus a tiny unique fraction.
     pub(crate) fn of_seconds(seconds: u32) -> Self {
         let unlike_any = uuid::Uuid::new_v4().as_u128();
         Self(format!("{seconds}.000{unlike_any}"))
@@ -104,7 +100,6 @@ impl Tag {
         &self.0
     }
 
-    /// Returns all processes that have it in their arguments.
     fn processes(&self) -> Vec<(Pid, Vec<String>)> {
         let has_it = |(_, arguments): &(Pid, Vec<String>)| {
             arguments.iter().any(|argument| argument.contains(&self.0))
@@ -112,14 +107,14 @@ impl Tag {
         all().into_iter().filter(has_it).collect()
     }
 
-    /// Returns the programs that run for somebody's job.
+    /// Returns the commands of jobs.
     pub(crate) fn commands(&self) -> Vec<Pid> {
         let processes = self.processes().into_iter();
         let commands = processes.filter(|(_, arguments)| !is_ours(arguments));
         commands.map(|(pid, _)| pid).collect()
     }
 
-    /// Returns those among them that sleep for this span.
+    /// Returns the commands that sleep.
     pub(crate) fn sleepers(&self) -> Vec<Pid> {
         let sleep = ["sleep", &self.0];
         let processes = self.processes().into_iter();
@@ -127,17 +122,17 @@ impl Tag {
         sleepers.map(|(pid, _)| pid).collect()
     }
 
-    /// Returns the process that performs the job, the parent of its command.
+    /// Returns the process that runs the job, the parent of its command.
     pub(crate) fn performer(&self) -> Pid {
         let processes = self.processes().into_iter();
         let ours = processes.filter(|(_, arguments)| is_ours(arguments));
         let performer = ours
             .map(|(pid, _)| pid)
             .find(|&pid| !guards(pid).is_empty());
-        performer.expect("somebody performs the job")
+        performer.expect("a process runs the job")
     }
 
-    /// Waits until the command of a run sleeps, as often as it is to do so at once, under a guard.
+    /// Waits until this many commands of a run sleep under a guard.
     pub(crate) fn sleeps(&self, run: &mut Running, times: usize) {
         wait_until("the command runs", || {
             assert!(!run.has_ended(), "it ended instead: {}", run.stdout());
@@ -149,14 +144,13 @@ impl Tag {
         });
     }
 
-    /// Requires that every command has ended at the given moment, and returns as soon as they have.
+    /// Requires that every command has ended by this moment, and returns as soon as they have.
     pub(crate) fn is_gone_by(&self, moment: Instant) {
         let most = moment.saturating_duration_since(Instant::now());
         let is_gone = comes_true(most, || self.commands().is_empty());
         assert!(is_gone, "still there: {:?}", self.processes());
     }
 
-    /// Waits until the kernel has nothing left of a process.
     pub(crate) fn is_reaped(&self, pid: Pid) {
         wait_until("it is reaped", || stat(pid).is_none());
     }
@@ -165,7 +159,7 @@ impl Tag {
 impl Drop for Tag {
     fn drop(&mut self) {
         for (pid, _) in self.processes() {
-            // It may have ended by itself.
+            // It may have ended already.
             let _ = kill_process(pid, Signal::KILL);
         }
     }

@@ -1,6 +1,6 @@
-//! What stands between us and a server: a TCP proxy that cuts, stalls and swallows answers.
+//! A TCP proxy in front of a server that cuts, stalls and swallows replies.
 //!
-//! The tests of the Redis board itself borrow it.
+//! The tests of the boards use this file too.
 
 #![allow(dead_code, reason = "each of the two suites uses its own part of it")]
 
@@ -15,31 +15,28 @@ use std::{
     time::Duration,
 };
 
-/// By how much an answer is late where they come slowly.
+/// The delay of slow replies.
 const LATE: Duration = Duration::from_millis(150);
 
-/// What a [`Proxy`] does with the answers of the server behind it, and with what it is asked.
+/// How a [`Proxy`] handles replies and requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
-    /// Passes them on.
     PassOn,
-    /// Swallows them.
     Silent,
-    /// Swallows the next one on each connection and hangs up, on who comes anew at once.
+    /// Swallows the next reply on each connection and hangs up, and on new connections immediately.
     HangUp,
-    /// Does so once, and passes on what comes later on other connections.
+    /// Does so once, and passes later data on other connections.
     HangUpOnce,
-    /// Keeps them until the mood is another one.
+    /// Keeps the replies until the mood changes.
     Stall,
-    /// Passes them on, each a while later.
+    /// Delays each reply.
     Slow,
-    /// Keeps the requests until then, and passes answers on.
+    /// Keeps the requests until the mood changes, and passes replies on.
     StallRequests,
-    /// Keeps both until then.
+    /// Keeps both until the mood changes.
     Halt,
 }
 
-/// Stands before a server, and passes on whatever is asked.
 pub(crate) struct Proxy {
     pub(crate) port: u16,
     shared: Arc<Shared>,
@@ -52,30 +49,26 @@ struct Shared {
 
 struct State {
     mood: Mood,
-    /// What comes about with the next request in which these bytes are, after so many of them.
+    /// The effect of the next request with these bytes, after this many others.
     trap: Option<(&'static str, u32, Trap)>,
     connections: Vec<Weak<Connection>>,
     is_over: bool,
 }
 
-/// The two ends of a connection through a proxy.
 struct Connection {
     client: TcpStream,
     server: TcpStream,
 }
 
-/// What a request brings about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trap {
-    /// Another mood.
     Mood(Mood),
-    /// The end of the connection on which it came, before it is answered; then a mood for those
-    /// that come anew.
+    /// Cuts the connection of the request before its reply; new connections get this mood.
     Cut(Mood),
 }
 
 impl Proxy {
-    /// Starts before a server that listens on this port of 127.0.0.1.
+    /// Starts in front of a server on this port of 127.0.0.1.
     pub(crate) fn start(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -98,7 +91,7 @@ impl Proxy {
                 if mood == Mood::HangUp {
                     continue;
                 }
-                // A server that is not there refuses in its own way.
+                // A missing server refuses in its own way.
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", server)) {
                     serving.join(client, server);
                 }
@@ -107,7 +100,7 @@ impl Proxy {
         Self { port, shared }
     }
 
-    /// Changes the mood, also towards answers that are held back.
+    /// Changes the mood, also for replies that are held back.
     pub(crate) fn set(&self, mood: Mood) {
         let mut state = self.shared.state();
         state.mood = mood;
@@ -115,24 +108,22 @@ impl Proxy {
         self.shared.has_changed.notify_all();
     }
 
-    /// Changes the mood with the next request in which this word is, for this one, its answer and all
-    /// others.
+    /// Changes the mood at the next request with this word, for the request, its reply and all others.
     pub(crate) fn set_at(&self, word: &'static str, mood: Mood) {
         self.shared.state().trap = Some((word, 0, Trap::Mood(mood)));
     }
 
-    /// Has the server do what the next request with this word asks, and cuts the connection on
-    /// which it came instead of answering; others are as before, and new ones find this mood.
+    /// Lets the server perform the next request with this word, and cuts its connection before the reply; existing
+    /// connections continue, and new ones get this mood.
     pub(crate) fn cut_at(&self, word: &'static str, mood: Mood) {
         self.shared.state().trap = Some((word, 0, Trap::Cut(mood)));
     }
 
-    /// Does so with the request that comes after so many others of any kind.
+    /// Does so with the request after this many others of any kind.
     pub(crate) fn cut_after(&self, others: u32, mood: Mood) {
         self.shared.state().trap = Some(("", others, Trap::Cut(mood)));
     }
 
-    /// Ends all connections at once, whatever is under way on them.
     pub(crate) fn cut(&self) {
         let connections = std::mem::take(&mut self.shared.state().connections);
         for connection in connections.iter().filter_map(Weak::upgrade) {
@@ -140,7 +131,7 @@ impl Proxy {
         }
     }
 
-    /// Whether the request has come that was to change the mood.
+    /// Whether the awaited request has come.
     pub(crate) fn has_sprung(&self) -> bool {
         self.shared.state().trap.is_none()
     }
@@ -150,7 +141,7 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.state().is_over = true;
         self.set(Mood::PassOn);
-        // Wakes the one that waits for clients.
+        // Wakes the accepting thread.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -194,7 +185,7 @@ impl Shared {
                 break;
             }
             if is_cut.load(Ordering::SeqCst) {
-                // It does what it has been asked, and hangs up after that.
+                // It performs its requests, then hangs up.
                 let _ = server.shutdown(Shutdown::Write);
                 return;
             }
@@ -202,12 +193,10 @@ impl Shared {
         let _ = server.shutdown(Shutdown::Both);
     }
 
-    /// Looks whether a request is the one that was waited for, and whether its connection is cut.
+    /// Checks whether this is the awaited request, and whether its connection is cut.
     fn spring(&self, request: &[u8], is_cut: &AtomicBool) {
         let mut state = self.state();
-        let Some((word, others, trap)) = state.trap else {
-            return;
-        };
+        need!((word, others, trap) = state.trap);
         let has_it = |part: &[u8]| part == word.as_bytes();
         if !word.is_empty() && !request.windows(word.len()).any(has_it) {
             return;
@@ -219,7 +208,7 @@ impl Shared {
         match trap {
             Trap::Mood(mood) => state.mood = mood,
             Trap::Cut(mood) => {
-                // Before anybody sees the mood, in which this connection would end too early.
+                // Before the new mood is visible, which would end this connection too early.
                 is_cut.store(true, Ordering::SeqCst);
                 state.mood = mood;
             }
@@ -248,7 +237,7 @@ impl Shared {
         connection.end();
     }
 
-    /// Returns what to do with an answer, once that is known.
+    /// Returns the mood for a reply, once it is settled.
     fn mood(&self) -> Mood {
         let mut state = self.calm(&[Mood::Stall, Mood::Halt]);
         let mood = state.mood;

@@ -1,13 +1,12 @@
-//! What is printed as JSON is as its schema says, and has nothing besides.
+//! Compares printed JSON with its schema, which must describe all of it.
 
 use std::{collections::BTreeMap, fs, path::Path, sync::LazyLock};
 
 use serde_json::{Map, Value, json};
 
-/// How many of one listing are looked at.
+/// The number of values checked per listing.
 const MOST: usize = 200;
 
-/// The schemas of the repository, by their names.
 pub(crate) static SCHEMAS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
     let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap());
@@ -26,7 +25,7 @@ pub(crate) static SCHEMAS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| 
         .collect()
 });
 
-/// Requires of a run that what it has printed as JSON is what the schemas say of its command.
+/// Requires that the JSON of a run matches the schemas of its command.
 pub(super) fn judge(arguments: &[String], stdout: &str, stderr: &str) {
     let ours = arguments.split(|it| it == "--").next().unwrap_or_default();
     let printed_by = |word: &String| !kinds_of(word).is_empty();
@@ -37,14 +36,14 @@ pub(super) fn judge(arguments: &[String], stdout: &str, stderr: &str) {
     {
         check_values(line, &["error"], arguments);
     }
-    let Some(command) = command else { return };
+    need!(command = command);
     if command == "conduct" {
         for line in stderr.lines().filter(|line| line.starts_with("{\"time\":")) {
             check_values(line, &["note"], arguments);
         }
         return;
     }
-    // What a command of somebody's prints is its own affair.
+    // The output of a user's command is free.
     let is_ours = ours.len() == arguments.len() || command == "post";
     let is_json = |word: &String| ["--json", "json", "jsonl"].contains(&word.as_str());
     if is_ours && (ours.iter().any(is_json) || command == "dump") {
@@ -52,7 +51,7 @@ pub(super) fn judge(arguments: &[String], stdout: &str, stderr: &str) {
     }
 }
 
-/// Returns the names of the schemas that describe what a command prints.
+/// Returns the schemas of a command's output.
 fn kinds_of(command: &str) -> Vec<&'static str> {
     let kinds = SCHEMAS.iter().filter(|(_, schema)| {
         let commands = schema["x-printed-by"].as_array();
@@ -61,10 +60,10 @@ fn kinds_of(command: &str) -> Vec<&'static str> {
     kinds.map(|(name, _)| name.as_str()).collect()
 }
 
-/// Requires that each value is of one of these kinds, or an array of such.
+/// Requires that each value matches one of these schemas, or is an array of them.
 fn check_values(text: &str, kinds: &[&str], arguments: &[String]) {
     let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    // A run that was ended has said less; whoever needs all of it finds that by reading it.
+    // A killed run prints less; its test notices that.
     for value in values.map_while(Result::ok).take(MOST) {
         let parts = match &value {
             Value::Array(parts) => parts.as_slice(),
@@ -84,7 +83,7 @@ fn check_values(text: &str, kinds: &[&str], arguments: &[String]) {
     }
 }
 
-/// Says what of a value is not as a schema says, or is not in it.
+/// Returns the difference between a value and its schema.
 pub(crate) fn mismatch(schema: &str, value: &Value) -> Result<(), String> {
     let document = &SCHEMAS[schema];
     Part {
@@ -94,7 +93,7 @@ pub(crate) fn mismatch(schema: &str, value: &Value) -> Result<(), String> {
     .holds(value, schema, &[])
 }
 
-/// A part of a schema, in the document to which its references are relative.
+/// A part of a schema, and the document of its references.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     document: &'a Value,
@@ -102,7 +101,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Requires that a value is as it says; an object may have these names besides.
+    /// Requires that a value matches; an object may have these additional names.
     fn holds(self, value: &Value, at: &str, besides: &[&str]) -> Result<(), String> {
         let unless = |holds: bool, what: &str| match holds {
             true => Ok(()),
@@ -176,7 +175,7 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Requires of the members of an object that each is as it says, and that it knows each of them.
+    /// Requires that all members of an object are described and match.
     fn members(self, value: &Value, at: &str, besides: &[&str]) -> Result<(), String> {
         let Some(object) = value.as_object() else {
             return Ok(());
@@ -212,7 +211,6 @@ impl<'a> Part<'a> {
         Self { schema, ..self }
     }
 
-    /// Returns that to which a reference leads.
     fn target(self, reference: &Value) -> Self {
         let reference = reference.as_str().unwrap();
         let (name, pointer) = reference.split_once('#').unwrap_or((reference, ""));
@@ -227,7 +225,6 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Whether a value is of a type, or of one of several.
 fn is_of_any(value: &Value, types: &Value) -> bool {
     let types = types
         .as_array()
@@ -246,6 +243,6 @@ fn is_of(value: &Value, name: &str) -> bool {
         "string" => value.is_string(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        other => panic!("there is no type {other}"),
+        other => panic!("unknown type {other}"),
     }
 }

@@ -1,6 +1,6 @@
-//! Servers, and Python TaskFlow as a peer on them: each for one test, and stopped with it.
+//! Servers, and Python TaskFlow as their peer: each for one test, stopped with it.
 //!
-//! Where one of them is missing, a test gets `None` and ends early; in CI it fails.
+//! Without one of them, a test gets `None` and ends early; in CI it fails.
 
 mod authority;
 mod host;
@@ -30,7 +30,7 @@ use super::{
     needs::{has, is_there, may_start_servers},
 };
 
-/// A Redis server of a test's own, or a Sentinel.
+/// A separate Redis server, or a Sentinel.
 pub(crate) struct Server {
     folder: TempDir,
     port: u16,
@@ -39,12 +39,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one on a free port of 127.0.0.1.
     pub(crate) fn start() -> Option<Self> {
         Self::start_with(&[])
     }
 
-    /// Starts one with more arguments.
     pub(crate) fn start_with(arguments: &[&str]) -> Option<Self> {
         Self::launch(|port, _| {
             let port = port.to_string();
@@ -61,12 +59,12 @@ impl Server {
         })
     }
 
-    /// Starts one that has on its disk whatever it has acknowledged.
+    /// Starts one that syncs every change to disk before it replies.
     pub(crate) fn start_keeping_data() -> Option<Self> {
         Self::start_with(&["--appendonly", "yes", "--appendfsync", "always"])
     }
 
-    /// Starts one that speaks TLS, and only with those who have a certificate of this authority.
+    /// Starts one that requires TLS with client certificates of this authority.
     pub(crate) fn start_tls(identity: &Identity, authority: &Authority) -> Option<Self> {
         let ca = authority.ca();
         let path = |path: &Path| path.to_str().unwrap().to_owned();
@@ -85,7 +83,7 @@ impl Server {
         })
     }
 
-    /// Starts a Sentinel that watches over a server under the name `mymaster`, all by itself.
+    /// Starts a single Sentinel that watches a server as `mymaster`.
     pub(crate) fn start_sentinel(master: &Self) -> Option<Self> {
         Self::launch(|port, folder| {
             let file = folder.join("sentinel.conf");
@@ -104,7 +102,7 @@ impl Server {
         if !may_start_servers() || !has("redis-server") || !has("redis-cli") {
             return None;
         }
-        // Another test may take the port before the server does, which then ends.
+        // If another test takes the port first, the server exits.
         (0..20).find_map(|_| {
             let folder = tempfile::tempdir().unwrap();
             let port = free_port();
@@ -119,7 +117,7 @@ impl Server {
         })
     }
 
-    /// Waits until it listens; `false` if it ends instead.
+    /// Waits until it listens; `false` if it exits instead.
     fn listens(&mut self) -> bool {
         let mut has_ended = false;
         wait_until("the server listens", || {
@@ -129,13 +127,12 @@ impl Server {
         !has_ended
     }
 
-    /// Ends it at once.
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Starts one that was ended again, where it was, with what it has on disk.
+    /// Restarts it on the same port with its data on disk.
     pub(crate) fn start_again(&mut self) {
         self.process = spawn(self.folder.path(), &self.arguments);
         assert!(self.listens(), "the port is still free");
@@ -146,7 +143,7 @@ impl Server {
         answer.stdout == b"PONG\n"
     }
 
-    /// Prepares a call of `redis-cli`, as the user who may do everything.
+    /// Prepares `redis-cli` with all rights.
     fn cli(&self, words: &[&str]) -> Command {
         let mut command = Command::new("redis-cli");
         command
@@ -156,7 +153,7 @@ impl Server {
         command
     }
 
-    /// Returns the host and the port, as errors call the server.
+    /// Returns its address as errors show it.
     pub(crate) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
@@ -165,46 +162,46 @@ impl Server {
         self.port
     }
 
-    /// Returns the URL of a board on this server, with something behind the port.
+    /// Returns the URL of a board on this server; `tail` follows the port.
     pub(crate) fn url(&self, tail: &str) -> String {
         format!("redis://{}{tail}", self.host())
     }
 
-    /// Returns how TaskFlow is told of the board of this namespace.
+    /// Returns TaskFlow's configuration for a namespace.
     fn conf(&self, namespace: &str) -> Value {
         json!({
             "board": "redis", "host": "127.0.0.1", "port": self.port, "namespace": namespace,
         })
     }
 
-    /// Gives the runs of a test this board, with something behind the port in its URL.
+    /// Makes this the board of a test's runs; `tail` follows the port in its URL.
     pub(crate) fn serves(&self, env: &Env, tail: &str) {
         let url = self.url(tail);
         env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
     }
 
-    /// Runs a command, and returns its answer as `redis-cli` prints it.
+    /// Runs a command, and returns its reply as printed by `redis-cli`.
     pub(crate) fn run(&self, words: &[&str]) -> String {
         let output = self.cli(words).output().unwrap();
         assert!(output.status.success(), "{words:?}: {output:?}");
-        // What is stored need not be text.
+        // Stored data may be no text.
         let answer: String = output.stdout.iter().map(|byte| char::from(*byte)).collect();
         answer.trim_end().to_owned()
     }
 
-    /// Starts a command whose answer nobody waits for.
+    /// Starts a command without waiting for its reply.
     pub(crate) fn start_run(&self, words: &[&str]) -> Child {
         self.cli(words).stdout(Stdio::null()).spawn().unwrap()
     }
 
-    /// Runs a command on a server that wants a password by now.
+    /// Runs a command with a password.
     pub(crate) fn run_as(&self, password: &str, words: &[&str]) {
         let mut command = self.cli(words);
         let output = command.env("REDISCLI_AUTH", password).output().unwrap();
         assert!(output.status.success(), "{words:?}: {output:?}");
     }
 
-    /// Whether it answers before one could think that it does not.
+    /// Whether it answers without a delay.
     pub(crate) fn answers_at_once(&self) -> bool {
         let mut stream = UnixStream::connect(self.folder.path().join("redis.sock")).unwrap();
         let patience = Duration::from_millis(200);
@@ -213,7 +210,7 @@ impl Server {
         stream.read(&mut [0; 64]).is_ok_and(|length| length > 0)
     }
 
-    /// Runs a command whose last word is these bytes.
+    /// Runs a command with bytes as its last word.
     pub(crate) fn run_with(&self, words: &[&str], bytes: &[u8]) {
         let mut process = self
             .cli(&[&["-x"], words].concat())
@@ -225,7 +222,7 @@ impl Server {
         assert!(process.wait().unwrap().success(), "{words:?}");
     }
 
-    /// Returns all keys and what is under each, byte by byte, however long it is to live.
+    /// Returns all keys with their bytes, without expiries.
     pub(crate) fn everything(&self) -> Vec<(String, String)> {
         let keys = self.run(&["--scan"]);
         let mut keys: Vec<_> = keys.lines().map(str::to_owned).collect();
@@ -256,13 +253,12 @@ fn spawn(folder: &Path, arguments: &[String]) -> Child {
         .unwrap()
 }
 
-/// Returns a port of this machine that nobody listens on.
 pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// Python TaskFlow with a board on a server, which does one request after the other.
+/// Python TaskFlow with a board on a server; it performs requests in sequence.
 pub(crate) struct Peer {
     process: Child,
     stdin: ChildStdin,
@@ -270,17 +266,15 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Starts one for the board of this namespace.
     pub(crate) fn start(server: &Server, namespace: &str) -> Option<Self> {
         Self::with(&server.conf(namespace))
     }
 
-    /// Starts one for the board on a server.
     pub(crate) fn on(server: &impl Host) -> Option<Self> {
         Self::with(&server.conf())
     }
 
-    /// Starts one for the board that a configuration of TaskFlow names.
+    /// Starts one for the board of a TaskFlow configuration.
     pub(crate) fn with(conf: &Value) -> Option<Self> {
         // Isolated, because next to the script Python would find it under the name of the library.
         let mut process = python()?
@@ -298,13 +292,13 @@ impl Peer {
         })
     }
 
-    /// Has it do something, and returns its answer; `Err` is the class of an error and its words.
+    /// Sends a request; `Err` is the class and text of an error.
     pub(crate) fn ask(&mut self, request: &Value) -> Result<Value, String> {
         let answer = self.answers(request);
         answer.unwrap_or_else(|| panic!("it died instead: {request}"))
     }
 
-    /// Does so with one that may die, and then answers nothing.
+    /// Sends a request to a peer that may die without a reply.
     pub(crate) fn answers(&mut self, request: &Value) -> Option<Result<Value, String>> {
         writeln!(self.stdin, "{request}").ok()?;
         let mut line = String::new();
@@ -316,19 +310,18 @@ impl Peer {
         })
     }
 
-    /// Returns the process.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.process)
     }
 
-    /// Has it do something that it must not refuse.
+    /// Sends a request that must succeed.
     pub(crate) fn request(&mut self, request: &Value) -> Value {
         self.ask(request)
             .unwrap_or_else(|error| panic!("{request}: {error}"))
     }
 }
 
-/// Returns the Python that knows TaskFlow and what that needs, if there is one.
+/// Returns the Python with TaskFlow, if installed.
 pub(crate) fn python() -> Option<Command> {
     let python = env::var_os("JOBBOARD_TEST_PYTHON").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/taskflow-venv/bin/python"),

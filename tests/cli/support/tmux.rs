@@ -1,4 +1,4 @@
-//! A shell on a real terminal, at which a test types and looks.
+//! A shell on a real terminal, driven by a test.
 
 use std::{
     cell::Cell,
@@ -11,7 +11,7 @@ use regex::Regex;
 use super::env::{Env, Outcome, SOON, comes_true};
 use super::needs::has;
 
-/// A shell with job control, in a tmux server of its own that ends with the test.
+/// A shell with job control, in a separate tmux server that ends with the test.
 pub(crate) struct Pane<'a> {
     env: &'a Env,
     socket: String,
@@ -19,7 +19,7 @@ pub(crate) struct Pane<'a> {
 }
 
 impl<'a> Pane<'a> {
-    /// Opens a shell; `None`, and a word about it, where a program that this needs is missing.
+    /// Opens a shell; `None` with a message if a required program is missing.
     pub(crate) fn open(env: &'a Env, programs: &[&str]) -> Option<Self> {
         if ![&["tmux", "bash"], programs].concat().into_iter().all(has) {
             return None;
@@ -33,7 +33,7 @@ impl<'a> Pane<'a> {
         let session = ["new-session", "-d", "-x", "100", "-y", "30"];
         pane.tmux(&[&session[..], &shell].concat());
         pane.shows(r"^\$$");
-        // Programs that are ended for a test are no reason to fill a disk.
+        // No core dumps of killed programs.
         pane.line("ulimit -c 0");
         Some(pane)
     }
@@ -67,24 +67,21 @@ impl<'a> Pane<'a> {
         self.tmux(&["send-keys", key]);
     }
 
-    /// Makes the terminal as large as this.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let (columns, rows) = (columns.to_string(), rows.to_string());
         self.tmux(&["resize-window", "-x", &columns, "-y", &rows]);
     }
 
-    /// Types a text.
     pub(crate) fn text(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);
     }
 
-    /// Types a line.
     pub(crate) fn line(&self, text: &str) {
         self.text(text);
         self.press("Enter");
     }
 
-    /// Waits until a line of the screen matches a pattern, and returns the line's first group.
+    /// Waits until a line of the screen matches a pattern, and returns the first group.
     pub(crate) fn shows(&self, pattern: &str) -> String {
         let pattern = Regex::new(&format!("(?m){pattern}")).unwrap();
         let mut screen = String::new();
@@ -94,20 +91,19 @@ impl<'a> Pane<'a> {
         });
         assert!(
             is_shown,
-            "waited for {pattern} in vain:\n{}",
+            "timed out waiting for {pattern}:\n{}",
             screen.trim_end()
         );
         let found = pattern.captures(&screen).and_then(|found| found.get(1));
         found.map_or("", |group| group.as_str()).to_owned()
     }
 
-    /// Whether a line of the screen matches a pattern now.
     pub(crate) fn has(&self, pattern: &str) -> bool {
         let pattern = Regex::new(&format!("(?m){pattern}")).unwrap();
         pattern.is_match(&self.screen())
     }
 
-    /// Waits until the shell has the terminal back, and returns the code of what it ran last.
+    /// Waits until the shell has the terminal back, and returns the last exit code.
     pub(crate) fn code(&self) -> i32 {
         let current = ["display-message", "-p", "#{pane_current_command}"];
         let is_back = comes_true(SOON, || self.tmux(&current).stdout.trim_end() == "bash");
@@ -131,7 +127,7 @@ impl Drop for Pane<'_> {
         tmux.args(["-L", &self.socket, "kill-server"])
             .env("TMUX_TMPDIR", self.env.root())
             .stderr(Stdio::null());
-        // It may not have come to be.
+        // The server may not exist.
         let _ = tmux.status();
     }
 }

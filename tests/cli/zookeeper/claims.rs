@@ -1,4 +1,4 @@
-//! Claims by hand: locks that outlive whoever made them.
+//! Manual claims: locks that outlive their creator.
 
 use serde_json::json;
 
@@ -8,7 +8,6 @@ use crate::{
     support::{env::wait_until, servers::ZooKeeper},
 };
 
-/// Returns the number in the name of a node.
 fn number(node: &str) -> u32 {
     let digits = node.strip_prefix("job").unwrap();
     assert_eq!(digits.len(), 10, "{node}");
@@ -17,9 +16,7 @@ fn number(node: &str) -> u32 {
 
 #[test]
 fn numbers_and_locks_do_not_depend_on_the_client() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let mut next = 0;
     for (poster, claimer, finisher) in triples() {
         let job = shared.post(poster, "resize", "HIGH", &json!({"é": 1.0}));
@@ -51,9 +48,7 @@ fn numbers_and_locks_do_not_depend_on_the_client() {
 
 #[test]
 fn manual_claim_is_shown_as_unlimited() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
     shared.does(Side::Jobboard, "claim", &job, "ada").unwrap();
     let ours = shared.env.show(&job);
@@ -74,9 +69,7 @@ fn manual_claim_is_shown_as_unlimited() {
 
 #[test]
 fn a_claim_cannot_be_given_an_expiry() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
     let before = shared.everything();
     let claim = ["claim", &job, "--expiry", "1h", "--json"];
@@ -90,8 +83,9 @@ fn a_claim_cannot_be_given_an_expiry() {
     );
     assert_eq!(shared.everything(), before);
     shared.does(Side::Jobboard, "claim", &job, "ada").unwrap();
-    let extend = ["extend", &job, "--expiry", "1h", "--who", "ada", "--json"];
-    let refused = shared.env.jobboard(&extend).run();
+    let refused = shared
+        .env
+        .run(format!("extend {job} --expiry 1h --who ada --json"));
     refused.failed(4);
     assert_eq!(refused.error()["kind"], "unsupported");
     shared.is(&job, "CLAIMED", Some("ada"));
@@ -99,9 +93,7 @@ fn a_claim_cannot_be_given_an_expiry() {
 
 #[test]
 fn peer_receives_posted_removed_and_restored_events() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let hears = |shared: &mut Shared<ZooKeeper>, kind: &str, job: &str, times: usize| {
         let told = json!([kind, job]);
         wait_until(&format!("{kind} is told"), || {
@@ -115,18 +107,14 @@ fn peer_receives_posted_removed_and_restored_events() {
     shared.does(Side::Jobboard, "claim", &job, "ada").unwrap();
     shared.does(Side::Jobboard, "trash", &job, "ada").unwrap();
     hears(&mut shared, "REMOVAL", &job, 1);
-    shared
-        .env
-        .jobboard(&["restore", &job, "--yes"])
-        .run()
-        .succeeded();
+    shared.env.ok(format!("restore {job} --yes"));
     hears(&mut shared, "POSTED", &job, 2);
     shared.does(Side::Jobboard, "claim", &job, "ada").unwrap();
     shared.does(Side::Jobboard, "consume", &job, "ada").unwrap();
     hears(&mut shared, "REMOVAL", &job, 2);
 }
 
-/// What a lock may hold that names nobody who could let go of it, and what the job counts as.
+/// Locks without a valid owner, and the state of their job.
 const STRANGE_LOCKS: [(&str, &str); 7] = [
     ("", "CLAIMED"),
     ("ada", "CLAIMED"),
@@ -139,9 +127,7 @@ const STRANGE_LOCKS: [(&str, &str); 7] = [
 
 #[test]
 fn invalid_locks_are_shown_and_released_by_force_only() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let other = shared.post(Side::TaskFlow, "other", "NORMAL", &json!({}));
     for (lock, state) in STRANGE_LOCKS {
         let job = shared.post(Side::Jobboard, "resize", "NORMAL", &json!({}));
@@ -159,7 +145,7 @@ fn invalid_locks_are_shown_and_released_by_force_only() {
         assert!(shown["problem"].is_string(), "{lock}: {shown}");
         assert_eq!(shared.env.names().len(), 2);
         assert_eq!(shared.env.state(&other), "UNCLAIMED");
-        let owner = shared.env.jobboard(&["owner", &job]).run();
+        let owner = shared.env.run(format!("owner {job}"));
         match state {
             "CLAIMED" => assert!(owner.failed(4).contains("abandon --force"), "{owner}"),
             _ => _ = owner.failed(6),
@@ -172,8 +158,7 @@ fn invalid_locks_are_shown_and_released_by_force_only() {
             shared.does(Side::Jobboard, verb, &job, "ada").unwrap_err();
         }
         assert_eq!(shared.everything(), before, "{lock}");
-        let force = ["abandon", &job, "--force", "--yes"];
-        shared.env.jobboard(&force).run().succeeded();
+        shared.env.ok(format!("abandon {job} --force --yes"));
         assert_eq!(lock_of(&mut shared, &node), None);
         shared.is(&job, "UNCLAIMED", None);
         shared.does(Side::TaskFlow, "claim", &job, "ada").unwrap();
@@ -183,9 +168,7 @@ fn invalid_locks_are_shown_and_released_by_force_only() {
 
 #[test]
 fn unclaimable_job_is_not_the_next() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     for lock in ["{}", "ada"] {
         let job = shared.post(Side::Jobboard, "stuck", "VERY_HIGH", &json!({}));
         let node = node_of(&mut shared, &job);

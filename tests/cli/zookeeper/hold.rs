@@ -1,4 +1,4 @@
-//! Claims that are held: they end with the session of whoever holds them.
+//! Held claims end with the session of their holder.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// A job that is held, and by whom.
+/// A held job, and its holder.
 pub(super) struct Held {
     pub(super) job: String,
     pub(super) node: String,
@@ -20,7 +20,7 @@ pub(super) struct Held {
     pub(super) holder: Running,
 }
 
-/// Posts a job and holds it, under a session of this length.
+/// Posts a job and holds it under a session of this length.
 pub(super) fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
     let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
     let node = node_of(shared, &job);
@@ -28,7 +28,7 @@ pub(super) fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
         "claim", &job, "--hold", "--who", "ada", "--lease", lease, "--json",
     ];
     let mut holder = shared.env.jobboard(&words).spawn();
-    wait_until("the claim is told", || {
+    wait_until("the claim is printed", || {
         assert!(!holder.has_ended());
         holder.stdout().ends_with('\n')
     });
@@ -47,11 +47,9 @@ pub(super) fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
 
 #[test]
 fn interrupted_hold_ends_immediately() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     for signal in [Signal::TERM, Signal::INT] {
-        // A session that long would not be over in time.
+        // Such a long session would not end in time.
         let held = hold(&mut shared, "1m");
         held.holder.signal(signal);
         held.holder.ended().succeeded();
@@ -68,13 +66,11 @@ fn interrupted_hold_ends_immediately() {
 
 #[test]
 fn job_of_a_killed_holder_is_free_after_its_session() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let held = hold(&mut shared, "3s");
     assert_eq!(held.holder.kill().code, 137);
     assert_eq!(shared.ask_peer("owner", &held.job), held.owner);
-    wait_until("the session is over", || {
+    wait_until("the session ends", || {
         shared.ask_peer("state", &held.job) == "UNCLAIMED"
     });
     shared.is(&held.job, "UNCLAIMED", None);
@@ -82,12 +78,10 @@ fn job_of_a_killed_holder_is_free_after_its_session() {
 
 #[test]
 fn suspended_holder_loses_the_claim_harmlessly() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let held = hold(&mut shared, "2s");
     held.holder.signal(Signal::STOP);
-    wait_until("the session is over", || {
+    wait_until("the session ends", || {
         shared.ask_peer("state", &held.job) == "UNCLAIMED"
     });
     shared
@@ -104,9 +98,7 @@ fn suspended_holder_loses_the_claim_harmlessly() {
 
 #[test]
 fn command_of_a_claim_with_an_expired_session_ends() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
     let claim = [
         "claim", &job, "--who", "ada", "--lease", "2s", "--json", "--",
@@ -119,10 +111,10 @@ fn command_of_a_claim_with_an_expired_session_ends() {
     });
     running.signal(Signal::STOP);
     let pid = std::fs::read_to_string(shared.env.file("pid")).unwrap();
-    wait_until("the session is over", || {
+    wait_until("the session ends", || {
         shared.ask_peer("state", &job) == "UNCLAIMED"
     });
-    // Its guard has ended the command, though nobody else could.
+    // The guard has ended the command.
     wait_until("the command is ended", || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
         stat.map_or(true, |stat| stat.contains(") Z "))

@@ -1,4 +1,4 @@
-//! What is special about a board on ZooKeeper, as its users meet it.
+//! Behaviour that is special to ZooKeeper.
 
 mod claims;
 mod hold;
@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::{interop::shared::Shared, support::servers::ZooKeeper};
 
-/// Returns the nodes directly on the board, by their names.
 fn on_board(shared: &mut Shared<ZooKeeper>) -> Vec<(String, Value)> {
     let folder = format!("{}/", shared.server.path());
     let nodes = shared.server.nodes(&mut shared.peer);
@@ -20,14 +19,12 @@ fn on_board(shared: &mut Shared<ZooKeeper>) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Returns the name of the node of a job.
 fn node_of(shared: &mut Shared<ZooKeeper>, job: &str) -> String {
     let mut nodes = on_board(shared).into_iter();
     let found = nodes.find(|(_, node)| node["data"].as_str().unwrap().contains(job));
     found.unwrap().0
 }
 
-/// Returns the lock of a job, if it has one.
 fn lock_of(shared: &mut Shared<ZooKeeper>, node: &str) -> Option<Value> {
     let lock = format!("{node}.lock");
     let mut nodes = on_board(shared).into_iter();

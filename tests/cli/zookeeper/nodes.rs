@@ -1,4 +1,4 @@
-//! Nodes that are not what they should be, and where they are.
+//! Malformed and foreign nodes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::{
     support::servers::{Host, Shelf, ZooKeeper},
 };
 
-/// Returns the data of a case that TaskFlow was shown.
+/// Returns the data of a recorded case.
 fn oddity(case: &str) -> String {
     let file = include_str!("../../../src/board/wire/fixtures/zk_reader_tolerance.json");
     let file: Value = serde_json::from_str(file).unwrap();
@@ -18,15 +18,13 @@ fn oddity(case: &str) -> String {
     let found = cases.find(|found| found["case"] == case).unwrap();
     let hex = found["data_hex"].as_str().unwrap().as_bytes();
     let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
-    // As the peer takes bytes that may be no text.
+    // The peer takes bytes that may be no text.
     hex.chunks(2).map(|pair| char::from(byte(pair))).collect()
 }
 
 #[test]
 fn unreadable_nodes_stay_and_affect_no_other() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let posted: BTreeSet<_> = shared.env.post_many(20).into_iter().collect();
     let cases = [
         "no uuid",
@@ -41,38 +39,32 @@ fn unreadable_nodes_stay_and_affect_no_other() {
     }
     let before = shared.everything();
     for format in ["tsv", "jsonl"] {
-        let listed = shared.env.jobboard(&["list", "-o", format]).run();
+        let listed = shared.env.run(format!("list -o {format}"));
         assert_eq!(listed.succeeded().lines().count(), 25, "{listed}");
         assert_eq!(listed.stdout.matches("MALFORMED").count(), 5, "{listed}");
     }
-    shared.env.jobboard(&["ping"]).run().succeeded();
+    shared.env.ok("ping");
     assert_eq!(shared.everything(), before);
     let claimed: BTreeSet<_> = (0..3)
-        .map(|_| {
-            let next = ["claim", "--next", "-o", "uuid"];
-            shared.env.jobboard(&next).run().posted()
-        })
+        .map(|_| shared.env.run("claim --next -o uuid").posted())
         .collect();
     assert!(claimed.is_subset(&posted));
-    // They make TaskFlow fail until somebody takes them away.
+    // They make TaskFlow fail until an operator deletes them.
     shared.peer.ask(&json!({"do": "list"})).unwrap_err();
     let malformed = ["list", "--state", "malformed", "--json"];
     let malformed = shared.env.jobboard(&malformed).run().json();
     for record in malformed.as_array().unwrap() {
         let key = format!("key:{}", record["key"].as_str().unwrap());
-        let show = shared.env.jobboard(&["show", &key, "--json"]).run();
+        let show = shared.env.run(format!("show '{key}' --json"));
         assert!(show.json()["problem"].is_string());
-        let consume = ["consume", &key, "--force", "--yes"];
-        shared.env.jobboard(&consume).run().succeeded();
+        shared.env.ok(format!("consume '{key}' --force --yes"));
     }
     assert_eq!(shared.jobs().len(), 20);
 }
 
 #[test]
 fn unnumbered_job_ends_listings_of_taskflow_and_is_malformed() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let long = format!("job{}", "1".repeat(4301));
     let names = [
         "job",
@@ -99,34 +91,29 @@ fn unnumbered_job_ends_listings_of_taskflow_and_is_malformed() {
             .create(&mut shared.peer, name, &oddity("good"));
         let is_listed = shared.peer.ask(&json!({"do": "list"})).is_ok();
         let state = if is_listed { "UNCLAIMED" } else { "MALFORMED" };
-        let listed = shared.env.jobboard(&["list", "--json"]).run().json();
+        let listed = shared.env.json("list --json");
         assert_eq!(listed[0]["state"], state, "{name}: {listed}");
         let key = format!("key:{name}");
         if !is_listed {
-            shared.env.jobboard(&["claim", &key]).run().failed(4);
-            shared.env.jobboard(&["claim", "--next"]).run().failed(6);
+            shared.env.fails(4, format!("claim '{key}'"));
+            shared.env.fails(6, "claim --next");
         }
-        let consume = ["consume", &key, "--force", "--yes"];
-        shared.env.jobboard(&consume).run().succeeded();
+        shared.env.ok(format!("consume '{key}' --force --yes"));
         assert_eq!(shared.jobs().len(), 0, "{name}");
     }
     shared
         .server
         .create(&mut shared.peer, "jobx", &oddity("good"));
-    let trash = ["trash", "key:jobx", "--force", "--yes"];
-    shared.env.jobboard(&trash).run().succeeded();
-    let restore = shared.env.jobboard(&["restore", "key:jobx"]).run();
+    shared.env.ok("trash key:jobx --force --yes");
+    let restore = shared.env.run("restore key:jobx");
     assert!(restore.failed(4).contains("no number"), "{restore}");
     assert_eq!(shared.jobs().len(), 0);
-    let purge = ["purge", "key:jobx", "--yes"];
-    shared.env.jobboard(&purge).run().succeeded();
+    shared.env.ok("purge key:jobx --yes");
 }
 
 #[test]
 fn foreign_nodes_are_no_jobs() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let job = shared.post(Side::Jobboard, "resize", "NORMAL", &json!({}));
     for name in ["other", "job0000000077.lock", ".job"] {
         shared
@@ -149,13 +136,9 @@ fn foreign_nodes_are_no_jobs() {
 
 #[test]
 fn reading_creates_no_node() {
-    let Some(server) = ZooKeeper::start() else {
-        return;
-    };
-    // The other makes a board by looking at it, so that it looks at another one.
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(server = ZooKeeper::start());
+    // TaskFlow creates a board by reading it, so it uses another one.
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let url = server.board();
     for words in [
         &["list"][..],
@@ -178,12 +161,8 @@ fn reading_creates_no_node() {
 #[test]
 fn trash_path_equals_that_of_taskflow_for_odd_paths() {
     for path in ["/job", "/jobs/jobs", "/a/ba/a", "/o/oo/o"] {
-        let Some(server) = ZooKeeper::start() else {
-            return;
-        };
-        let Some(mut shared) = Shared::on(server.in_chroot(path)) else {
-            return;
-        };
+        need!(server = ZooKeeper::start());
+        need!(mut shared = Shared::on(server.in_chroot(path)));
         for (trasher, restored) in pairs() {
             let job = shared.post(restored, "resize", "NORMAL", &json!({}));
             shared.does(restored, "claim", &job, "ada").unwrap();
@@ -208,11 +187,7 @@ fn trash_path_equals_that_of_taskflow_for_odd_paths() {
             assert_eq!(trashed.len(), 1, "{path}: {after}");
             assert!(trashed[0].contains("/.trash"), "{trashed:?}");
             assert_eq!(shared.env.state(&job), "TRASHED");
-            shared
-                .env
-                .jobboard(&["restore", &job, "--yes"])
-                .run()
-                .succeeded();
+            shared.env.ok(format!("restore {job} --yes"));
             shared.is(&job, "UNCLAIMED", None);
             shared.does(Side::TaskFlow, "claim", &job, "bob").unwrap();
             shared.does(Side::Jobboard, "consume", &job, "bob").unwrap();
@@ -222,12 +197,10 @@ fn trash_path_equals_that_of_taskflow_for_odd_paths() {
 
 #[test]
 fn taskflow_conductors_are_listed_until_they_leave() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let register = json!({"do": "register", "name": "night", "host": "host.example", "pid": 4711});
     shared.peer.request(&register);
-    let listed = shared.env.jobboard(&["conductors", "--json"]).run().json();
+    let listed = shared.env.json("conductors --json");
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     let (host, pid, owner) = (&listed[0]["host"], &listed[0]["pid"], &listed[0]["owner"]);
     let expected = (&json!("host.example"), &json!(4711), &json!("night"));
@@ -237,9 +210,7 @@ fn taskflow_conductors_are_listed_until_they_leave() {
 
 #[test]
 fn jobs_with_the_same_uuid_are_named_by_their_keys() {
-    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
-        return;
-    };
+    need!(mut shared = Shared::<ZooKeeper>::new());
     let uuid = shared.env.post("resize");
     let posting = shared.server.posting(&mut shared.peer, Shelf::Board, &uuid);
     let twin = "job0000000900";

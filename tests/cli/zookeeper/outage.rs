@@ -1,4 +1,4 @@
-//! Servers that go away and come back while something is under way.
+//! Servers that go away and return during an operation.
 
 use std::{
     collections::BTreeSet,
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// A listing that has begun and that nobody reads any further.
+/// A listing in progress whose output is not read.
 struct Listing {
     running: Running,
     output: BufReader<File>,
@@ -27,7 +27,7 @@ struct Listing {
 }
 
 impl Listing {
-    /// Begins to list a board that holds more than fits between two processes.
+    /// Starts to list a board larger than a pipe.
     fn begin(shared: &Shared<ZooKeeper>, board: &str) -> Self {
         let pipe = shared.env.file("pipe");
         let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
@@ -45,7 +45,7 @@ impl Listing {
         }
     }
 
-    /// Reads the rest of it, and how it ended.
+    /// Reads the remaining listing.
     fn end(mut self) -> (Vec<Value>, Outcome) {
         let mut text = self.first;
         self.output.read_to_string(&mut text).unwrap();
@@ -54,7 +54,7 @@ impl Listing {
     }
 }
 
-/// Posts more than fits between two processes.
+/// Posts more than a pipe holds.
 fn fill(shared: &Shared<ZooKeeper>) -> BTreeSet<String> {
     let lines: String = (0..2000)
         .map(|number| {
@@ -67,7 +67,7 @@ fn fill(shared: &Shared<ZooKeeper>) -> BTreeSet<String> {
     posted.collect()
 }
 
-/// Requires that a listing was complete, or says that it is not.
+/// Requires that a listing was complete, or an error.
 fn is_honest(listed: &[Value], outcome: &Outcome, posted: &BTreeSet<String>) {
     let uuids: BTreeSet<_> = listed
         .iter()
@@ -86,30 +86,22 @@ fn is_honest(listed: &[Value], outcome: &Outcome, posted: &BTreeSet<String>) {
 
 #[test]
 fn listing_during_a_restart_is_complete_or_an_error() {
-    let Some(server) = ZooKeeper::start_own() else {
-        return;
-    };
-    let Some(mut shared) = Shared::on(server) else {
-        return;
-    };
+    need!(server = ZooKeeper::start_own());
+    need!(mut shared = Shared::on(server));
     let posted = fill(&shared);
     let board = shared.server.board();
     let listing = Listing::begin(&shared, &board);
     shared.server.process().start_again();
     let (listed, outcome) = listing.end();
     is_honest(&listed, &outcome, &posted);
-    let listed = shared.env.jobboard(&["list", "--count"]).run();
+    let listed = shared.env.run("list --count");
     assert_eq!(listed.succeeded(), "2000\n");
 }
 
 #[test]
 fn listing_with_an_expired_session_is_complete_or_an_error() {
-    let Some(server) = ZooKeeper::start_own() else {
-        return;
-    };
-    let Some(mut shared) = Shared::on(server) else {
-        return;
-    };
+    need!(server = ZooKeeper::start_own());
+    need!(mut shared = Shared::on(server));
     let posted = fill(&shared);
     let sessions = |shared: &mut Shared<ZooKeeper>| -> u32 {
         let answer = shared.server.process().asked("mntr");
@@ -133,15 +125,11 @@ fn listing_with_an_expired_session_is_complete_or_an_error() {
 
 #[test]
 fn claim_is_held_across_a_restart() {
-    let Some(server) = ZooKeeper::start_own() else {
-        return;
-    };
-    let Some(mut shared) = Shared::on(server) else {
-        return;
-    };
+    need!(server = ZooKeeper::start_own());
+    need!(mut shared = Shared::on(server));
     let mut held = hold(&mut shared, "20s");
     shared.server.process().start_again();
-    // The other would take its time to come back.
+    // The peer would reconnect slowly.
     let shown = shared.env.show(&held.job);
     assert_eq!(shown["owner"], held.owner);
     assert!(!held.holder.has_ended());
@@ -152,23 +140,19 @@ fn claim_is_held_across_a_restart() {
 
 #[test]
 fn holder_reports_a_permanently_lost_server() {
-    let Some(server) = ZooKeeper::start_own() else {
-        return;
-    };
-    let Some(mut shared) = Shared::on(server) else {
-        return;
-    };
+    need!(server = ZooKeeper::start_own());
+    need!(mut shared = Shared::on(server));
     let held = hold(&mut shared, "2s");
     shared.server.process().stop();
     let ended = held.holder.ended();
     assert_eq!(ended.code, 4, "{ended}");
     assert!(ended.stderr.contains("the claim on the job"), "{ended}");
-    let list = shared.env.jobboard(&["list", "--json"]).run();
+    let list = shared.env.run("list --json");
     list.failed(5);
     assert_eq!(list.error()["kind"], "unreachable");
-    let post = shared.env.jobboard(&["post", "resize", "--json"]).run();
+    let post = shared.env.run("post resize --json");
     post.failed(5);
     shared.server.process().start_again();
-    let count = shared.env.jobboard(&["list", "--count"]).run();
+    let count = shared.env.run("list --count");
     assert_eq!(count.succeeded(), "1\n");
 }

@@ -1,4 +1,4 @@
-//! Boards beside each other, which share TaskFlow's trash.
+//! Sibling boards with TaskFlow's shared trash.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::{
     support::servers::{Host, ZooKeeper},
 };
 
-/// A board with a job in the trash that it shares with another board, which has one there as well.
+/// A board whose trash is shared with another board; each has one job there.
 struct Neighbours {
     shared: Shared<ZooKeeper>,
     beside: String,
@@ -28,7 +28,7 @@ impl Neighbours {
             shared.env.jobboard(&trash).run().succeeded();
         };
         let ours = post(&here, "ours");
-        // So that their numbers are different ones.
+        // So that their numbers differ.
         post(&beside, "first");
         let theirs = post(&beside, "theirs");
         trash(&here, &ours);
@@ -45,7 +45,7 @@ impl Neighbours {
         self.shared.env.jobboard(words).run()
     }
 
-    /// Returns the names of the jobs in the trash that a listing has.
+    /// Returns the names of a trash listing.
     fn names(&self, words: &[&str]) -> Vec<String> {
         let listed = self.run(&[&["list", "--trash", "--json"], words].concat());
         let listed = listed.json();
@@ -60,9 +60,7 @@ impl Neighbours {
 
 #[test]
 fn trash_lists_its_own_board_unless_shared() {
-    let Some(site) = Neighbours::new() else {
-        return;
-    };
+    need!(site = Neighbours::new());
     assert_eq!(site.names(&[]), ["ours"]);
     assert_eq!(site.names(&["--shared"]), ["ours", "theirs"]);
     assert_eq!(site.names(&["--board", &site.beside]), ["theirs"]);
@@ -89,9 +87,7 @@ fn trash_lists_its_own_board_unless_shared() {
 
 #[test]
 fn job_of_another_board_is_restored_only_on_request() {
-    let Some(site) = Neighbours::new() else {
-        return;
-    };
+    need!(site = Neighbours::new());
     for verb in ["restore", "purge"] {
         let refused = site.run(&[verb, &site.theirs, "--yes"]);
         let told = refused.failed(8);
@@ -119,9 +115,7 @@ fn job_of_another_board_is_restored_only_on_request() {
 
 #[test]
 fn peer_trashed_job_is_listed_and_confirmed() {
-    let Some(mut site) = Neighbours::new() else {
-        return;
-    };
+    need!(mut site = Neighbours::new());
     let shared = &mut site.shared;
     let job = shared.post(Side::TaskFlow, "peers", "NORMAL", &json!({}));
     shared.does(Side::TaskFlow, "claim", &job, "ada").unwrap();
@@ -146,9 +140,7 @@ fn peer_trashed_job_is_listed_and_confirmed() {
 
 #[test]
 fn reused_number_is_reported() {
-    let Some(mut site) = Neighbours::new() else {
-        return;
-    };
+    need!(mut site = Neighbours::new());
     let other = json!({"uuid": "other", "name": "other", "priority": "NORMAL", "details": {}});
     let shared = &mut site.shared;
     let server = &shared.server;
@@ -160,6 +152,6 @@ fn reused_number_is_reported() {
     assert!(!told.contains("with the uuid"), "{told}");
     let consume = ["consume", "key:job0000000000", "--force", "--yes"];
     site.run(&consume).succeeded();
-    // With that job went what was kept under their number.
+    // The restored job took the data of its number along.
     site.run(&["restore", &site.ours, "--yes"]).succeeded();
 }

@@ -2,11 +2,9 @@
 
 use super::*;
 
-/// One uuid in the model and on the board.
 pub(super) struct Played {
     pub(super) uuid: Uuid,
     pub(super) model: Model,
-    /// Its last keys on the board and in the trash.
     pub(super) keys: [JobKey; 2],
     /// Of each claim won.
     pub(super) fences: Vec<Fence>,
@@ -51,7 +49,6 @@ impl Played {
         }
     }
 
-    /// Returns the compared parts of a job.
     fn known(&self, job: &Job) -> Known {
         let claim = |it: &Holding| {
             let owner = it.owner.as_ref();

@@ -23,7 +23,6 @@ fn ago(seconds: i64) -> Option<DateTime<Utc>> {
     Some(now() - TimeDelta::seconds(seconds))
 }
 
-/// An unclaimed job, an hour old.
 fn job() -> Job {
     Job {
         key: JobKey::new("k"),

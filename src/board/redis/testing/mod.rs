@@ -33,7 +33,6 @@ pub(super) fn redis_url(text: &str) -> RedisUrl {
     }
 }
 
-/// A server for one test.
 pub(super) struct Server {
     folder: TempDir,
     port: u16,
@@ -45,7 +44,6 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server on its own port and socket.
     pub(super) fn start(arguments: &[&str]) -> Option<Self> {
         Self::launch(|port| {
             let own = ["--port", &port.to_string(), "--save", ""].map(str::to_owned);
@@ -113,7 +111,6 @@ impl Server {
         panic!("redis-server does not start");
     }
 
-    /// Returns its port on 127.0.0.1.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
@@ -139,7 +136,6 @@ impl Server {
         Redis::new(&self.url(tail), None, limit, Limit::USUAL, HISTORY)
     }
 
-    /// Runs a command with all rights.
     pub(super) fn run<T: FromRedisValue>(&self, words: &[&str]) -> T {
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);
@@ -171,7 +167,6 @@ impl Server {
         self.process.wait().unwrap();
     }
 
-    /// Restarts a stopped server on the same port.
     pub(super) fn start_again(&mut self) {
         let _ = fs::remove_file(self.socket());
         self.process = spawn(self.folder.path(), &self.arguments);
@@ -232,7 +227,6 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Starts all five and waits until a failover is possible.
     pub(super) fn start() -> Option<Self> {
         let master = Server::start(&[])?;
         let port = master.port().to_string();

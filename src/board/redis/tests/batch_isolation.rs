@@ -74,9 +74,7 @@ async fn claim_all(board: &Subject, keys: &[JobKey], rules: ClaimRules) -> Vec<R
 
 #[tokio::test]
 async fn unreadable_sidecar_does_not_block_its_batch() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     for text in UNREADABLE {
         let keys = three(&board).await;
         server.run::<()>(&["SET", &side(&keys[1]), text]);
@@ -103,9 +101,7 @@ async fn unreadable_sidecar_does_not_block_its_batch() {
 
 #[tokio::test]
 async fn scripts_read_every_sidecar_that_the_program_reads() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     for text in READABLE {
         let key = post_one(&board, "resize").await;
         server.run::<()>(&["SET", &side(&key), text]);
@@ -121,9 +117,7 @@ async fn scripts_read_every_sidecar_that_the_program_reads() {
 
 #[tokio::test]
 async fn sidecar_of_another_type_does_not_block_its_batch() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     for put in [&["LPUSH"][..], &["SADD"], &["HSET", "field"], &["APPEND"]] {
         let keys = three(&board).await;
         for name in ["jobboard", "last_modified"] {
@@ -145,9 +139,7 @@ async fn sidecar_of_another_type_does_not_block_its_batch() {
 
 #[tokio::test]
 async fn trash_of_another_type_does_not_block_other_ends() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let keys = three(&board).await;
     let claimed = claim_all(&board, &keys, ATTEMPT).await;
     server.run::<()>(&["SET", "taskflow:trash", "x"]);
@@ -174,9 +166,7 @@ async fn trash_of_another_type_does_not_block_other_ends() {
 
 #[tokio::test]
 async fn read_only_server_refuses_all_without_effect() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let keys = three(&board).await;
     let held = claim_all(&board, &keys[..2], ATTEMPT).await;
     let fences: Vec<_> = held.into_iter().map(|held| held.unwrap().fence).collect();
@@ -239,9 +229,7 @@ async fn read_only_server_refuses_all_without_effect() {
 
 #[tokio::test]
 async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     // From here on the server knows the scripts.
     let key = post_one(&board, "resize").await;
     let fence = claim_one(&board, &key, &ada()).await.unwrap().fence;
@@ -251,10 +239,7 @@ async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
     server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
     let by_hand = claimant("ada", Term::Indefinite);
     let unread = claim_one(&board, &bad, &by_hand).await;
-    assert!(
-        matches!(unread, Err(BoardError::Malformed { .. })),
-        "{unread:?}"
-    );
+    assert_matches!(unread, Err(BoardError::Malformed { .. }));
     assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]), 0);
 
     let proxy = Proxy::start(server.port());
@@ -279,18 +264,13 @@ async fn failed_release_is_not_hidden_by_a_bad_sidecar() {
     server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     proxy.set(Mood::PassOn);
     let unknown = claiming.await.unwrap();
-    assert!(
-        matches!(unknown, Err(BoardError::Unknown { .. })),
-        "{unknown:?}"
-    );
+    assert_matches!(unknown, Err(BoardError::Unknown { .. }));
     assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]), 1);
 }
 
 #[tokio::test]
 async fn conductors_are_listed_despite_foreign_entries() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     server.run::<redis::Value>(&["LPUSH", "taskflow:conductor.odd", "x"]);
     server.run::<redis::Value>(&["SET", "taskflow:conductor.text", "x"]);
     assert_eq!(board.conductors().await.unwrap(), []);

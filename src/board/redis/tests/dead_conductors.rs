@@ -9,9 +9,7 @@ fn remaining(server: &Server) -> Vec<String> {
 
 #[tokio::test]
 async fn killed_conductor_is_listed_until_its_name_is_taken() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let expire = |name: &str| server.run::<()>(&["DEL", &format!("taskflow:conductor.{name}")]);
     let successor = board_of(&server, None);
     registry::killed_conductor_is_listed_until_its_name_is_taken(&board, &successor, expire).await;
@@ -20,9 +18,7 @@ async fn killed_conductor_is_listed_until_its_name_is_taken() {
 
 #[tokio::test]
 async fn record_of_a_conductor_outlives_its_lease() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     registry::register_with_lease(&board, "night").await;
     for (key, seconds) in [("conductor", 30), ("conductor-seen", 3630), ("told", 3630)] {
         let left = server.run::<i64>(&["TTL", &format!("taskflow:{key}.night")]);
@@ -36,9 +32,7 @@ async fn record_of_a_conductor_outlives_its_lease() {
 
 #[tokio::test]
 async fn conductor_of_0_2_0_is_listed_until_its_entry_expires() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     registry::register_with_lease(&board, "night").await;
     server.run::<()>(&["DEL", "taskflow:conductor-seen.night"]);
     let [seen] = board.conductors().await.unwrap().try_into().unwrap();

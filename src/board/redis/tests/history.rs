@@ -8,9 +8,7 @@ use crate::board::conformance::{
 
 #[tokio::test]
 async fn old_history_entries_are_deleted() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let url = server.url("");
     let board: Subject = Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL, past::FEW));
     past::history_is_limited_to_the_configured_length(&board).await;
@@ -18,9 +16,7 @@ async fn old_history_entries_are_deleted() {
 
 #[tokio::test]
 async fn denied_history_does_not_block_settling() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let keys = [
         "~taskflow:listings",
         "~taskflow:sequence",
@@ -43,7 +39,7 @@ async fn denied_history_does_not_block_settling() {
         server.run::<()>(&user);
         let board = board_of(&server, Some("eve"));
         let tried = board.try_past().await;
-        assert!(matches!(tried, Err(BoardError::Denied { .. })), "{tried:?}");
+        assert_matches!(tried, Err(BoardError::Denied { .. }));
         for why in forgotten(&board).await {
             assert!(why.as_ref().unwrap().contains("can't"), "{why:?}");
         }
@@ -55,9 +51,7 @@ async fn denied_history_does_not_block_settling() {
 
 #[tokio::test]
 async fn history_key_of_another_type_blocks_nothing() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     server.run::<()>(&["SET", "taskflow:past", "x"]);
     assert!(board.try_past().await.is_err());
     for why in forgotten(&board).await {
@@ -69,17 +63,13 @@ async fn history_key_of_another_type_blocks_nothing() {
 
 #[tokio::test]
 async fn history_truncates_long_texts() {
-    let Some((board, _server)) = open() else {
-        return;
-    };
+    need!((board, _server) = open());
     past::history_truncates_long_texts(&board).await;
 }
 
 #[tokio::test]
 async fn oversized_sidecar_makes_no_oversized_history_entry() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let key = post_one(&board, "resize").await;
     claim_one(&board, &key, &ada()).await.unwrap();
     let name = format!("taskflow:{key}.jobboard");

@@ -12,9 +12,7 @@ const EXACT: i64 = (1 << 53) - 1;
 
 #[tokio::test]
 async fn numbers_are_exact_up_to_the_limit_of_scripts() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     // The limits of Lua's numbers, half words and MessagePack forms.
     for last in [125, 254, 65_533, 4_294_967_293, EXACT - 4] {
         server.run::<()>(&["FLUSHALL"]);
@@ -35,9 +33,7 @@ async fn numbers_are_exact_up_to_the_limit_of_scripts() {
 
 #[tokio::test]
 async fn wrong_number_prediction_is_corrected() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let other = board_of(&server, None);
     // Around these the encoded length changes, so the prediction has another length.
     for last in [122, 250, 65_530, 4_294_967_290] {
@@ -81,9 +77,7 @@ async fn wrong_number_prediction_is_corrected() {
 
 #[tokio::test]
 async fn numbers_above_the_limit_are_refused_without_effect() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let free = post_one(&board, "free").await;
     let by = claimant("ada", Term::Kept(LONG));
     let four = [(); 4].map(|()| draft("new"));
@@ -120,9 +114,7 @@ async fn numbers_above_the_limit_are_refused_without_effect() {
 
 #[tokio::test]
 async fn fences_increase_even_if_the_counter_falls() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let by = claimant("ada", Term::Kept(LONG));
     let mut last = 0;
     for forgotten in [None, Some("7"), Some("0"), None] {
@@ -150,9 +142,7 @@ async fn fences_increase_even_if_the_counter_falls() {
 
 #[tokio::test]
 async fn broken_counter_is_named_without_effect() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let free = post_one(&board, "free").await;
     let by = claimant("ada", Term::Kept(LONG));
     for key in [SEQUENCE, FENCE] {

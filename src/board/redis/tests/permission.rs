@@ -156,9 +156,7 @@ pub(super) fn all<T>(answers: Result<Vec<Result<T>>>) -> Result<()> {
 
 #[tokio::test]
 async fn change_without_one_command_is_refused_completely() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     for change in CHANGES {
         let mut denied = 0;
         for command in COMMANDS {
@@ -186,9 +184,7 @@ async fn change_without_one_command_is_refused_completely() {
 
 #[tokio::test]
 async fn change_without_some_keys_is_refused_completely() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     for pattern in [
         "taskflow:listings",
         "taskflow:trash",
@@ -234,9 +230,7 @@ fn every_script_command_is_in_the_list_of_denied_commands() {
 
 #[tokio::test]
 async fn denied_script_loading_changes_nothing() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let_in(&server, &["allkeys", "allchannels", "+@all", "-eval"]);
     for change in CHANGES {
         server.run::<()>(&["FLUSHALL"]);
@@ -255,9 +249,7 @@ async fn denied_script_loading_changes_nothing() {
 
 #[tokio::test]
 async fn changes_work_without_the_right_to_publish() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let_in(&server, &["allkeys", "allchannels", "+@all", "-publish"]);
     for change in CHANGES {
         server.run::<()>(&["FLUSHALL"]);
@@ -269,9 +261,7 @@ async fn changes_work_without_the_right_to_publish() {
 
 #[tokio::test]
 async fn documented_rights_are_sufficient() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let backends = include_str!("../../../../docs/backends.md");
     assert!(backends.contains(&format!("`{RIGHTS}`")), "{RIGHTS}");
     let_in(&server, &RIGHTS.split(' ').collect::<Vec<_>>());

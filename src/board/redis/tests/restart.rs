@@ -38,9 +38,7 @@ async fn assert_complete_listing(
 
 #[tokio::test]
 async fn listing_is_complete_across_a_restart() {
-    let Some(mut server) = Server::start(&[]) else {
-        return;
-    };
+    need!(mut server = Server::start(&[]));
     let board = board_of(&server, None);
     let expected = many(&board).await;
     for order in [Order::Any, Order::Rank] {
@@ -56,9 +54,7 @@ async fn listing_is_complete_across_a_restart() {
 
 #[tokio::test]
 async fn listing_is_complete_across_a_cut_connection() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let expected = many(&board).await;
     for order in [Order::Any, Order::Rank] {
         assert_complete_listing(&board, &expected, order, || {

@@ -18,9 +18,7 @@ pub(super) async fn jobs(board: &Subject) -> Vec<Job> {
 
 #[tokio::test]
 async fn unnamed_claim_counts_as_claim() {
-    let Some((board, server)) = open() else {
-        return;
-    };
+    need!((board, server) = open());
     let key = post_one(&board, "resize").await;
     let owner = format!("taskflow:{key}.owned");
     let puts: [&[&str]; 3] = [
@@ -53,10 +51,7 @@ async fn unnamed_claim_counts_as_claim() {
         let free: Vec<_> = board.entries(unclaimed).try_collect().await.unwrap();
         assert_eq!(free, []);
         let refused = claim_one(&board, &key, &ada()).await;
-        assert!(
-            matches!(refused, Err(BoardError::AlreadyClaimed { owner: None })),
-            "{refused:?}"
-        );
+        assert_matches!(refused, Err(BoardError::AlreadyClaimed { owner: None }));
         let seen = Authority::Override(Witness::of(&Entry::Job(Box::new(listed))));
         board
             .settle_one(&key, release_outcome(), seen)

@@ -23,7 +23,6 @@ pub(super) fn zookeeper_url(text: &str) -> ZooKeeperUrl {
 }
 
 impl Server {
-    /// Returns its address as errors show it.
     pub(super) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port())
     }

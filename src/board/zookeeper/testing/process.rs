@@ -17,7 +17,6 @@ use tempfile::TempDir;
 
 use super::needs::{has, is_there, may_start_servers};
 
-/// Time limit for a server to start or to end.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The path in Debian's package.
@@ -58,7 +57,6 @@ fn is_installed() -> bool {
         && ["java", "setpriv"].iter().all(|program| has(program))
 }
 
-/// A server on 127.0.0.1.
 pub(crate) struct Process {
     /// `None` once the files of a server that never restarts are deleted.
     folder: Option<TempDir>,
@@ -81,7 +79,6 @@ impl Process {
         shared.as_ref()
     }
 
-    /// Starts a server on its own port, with these lines added to its configuration.
     pub(crate) fn start(lines: &[&str]) -> Option<Self> {
         is_installed().then(|| Self::start_in(tempfile::tempdir().unwrap(), lines))
     }
@@ -109,7 +106,6 @@ impl Process {
         panic!("ZooKeeper does not start");
     }
 
-    /// Returns its port without TLS.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
@@ -122,7 +118,6 @@ impl Process {
         }
     }
 
-    /// Restarts it on the same port with its data.
     pub(crate) fn start_again(&mut self) {
         self.stop();
         let folder = self.folder.as_ref().expect("it has kept its files");
@@ -152,7 +147,6 @@ impl Drop for Process {
     }
 }
 
-/// Servers that elect a leader.
 pub(crate) struct Ensemble {
     members: Vec<Process>,
 }

@@ -7,9 +7,7 @@ const READS: &str = "\0\0\0\u{16}\0\0\0\u{4}\0";
 
 /// Starts to settle a claim, and lets it change hands under the same name meanwhile.
 async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let proxy = Proxy::start(site.port);
     let (first, second) = (site.board_behind(&proxy), site.board());
     let key = post_one(&first, "resize").await;
@@ -68,9 +66,7 @@ async fn new_claim_of_the_same_name_is_not_settled_by_the_old_one() {
 
 #[tokio::test]
 async fn claims_are_distinguished_despite_an_unreadable_sidecar() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     let key = post_one(&board, "resize").await;
     let side = site.paths.side(&key);
@@ -95,9 +91,7 @@ async fn claims_are_distinguished_despite_an_unreadable_sidecar() {
 
 #[tokio::test]
 async fn sidecar_of_an_earlier_job_with_the_same_number_is_ignored() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     let old = r#"{"v":1,"attempts":4,"not_before":"2100-01-01T00:00:00Z"}"#;
     for number in 0..4 {
@@ -116,9 +110,7 @@ async fn sidecar_of_an_earlier_job_with_the_same_number_is_ignored() {
 
 #[tokio::test]
 async fn job_named_twice_is_claimed_once() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let board = site.board();
     let key = post_one(&board, "resize").await;
     let twice = [key.clone(), key.clone()];

@@ -5,9 +5,7 @@ use crate::board::ClaimRules;
 
 #[tokio::test]
 async fn unowned_lock_can_be_forced() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     for lock in [
         "",
@@ -49,9 +47,7 @@ async fn unowned_lock_can_be_forced() {
 
 #[tokio::test]
 async fn unreadable_sidecar_does_not_block_its_batch() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     for text in ["", "[]", r#"{"v":3}"#, r#"{"v":1,"attempts":"x"}"#] {
         let mut keys = Vec::new();
@@ -76,9 +72,7 @@ async fn unreadable_sidecar_does_not_block_its_batch() {
 
 #[tokio::test]
 async fn foreign_child_of_a_job_is_reported_and_kept() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     let key = post_one(&board, "parent").await;
     let child = format!("{}/child", site.job(&key));
@@ -101,9 +95,7 @@ async fn foreign_child_of_a_job_is_reported_and_kept() {
 
 #[tokio::test]
 async fn invalid_job_names_are_not_found() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let board = site.board();
     let good = post_one(&board, "good").await;
     let long = format!("job{}", "9".repeat(5000));
@@ -148,9 +140,7 @@ async fn invalid_job_names_are_not_found() {
 
 #[tokio::test]
 async fn unknown_sidecar_members_survive_every_operation() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     let key = post_one(&board, "resize").await;
     let beside = site.paths.side(&key);

@@ -7,7 +7,6 @@ use super::*;
 /// A request that takes several steps, the first of which deletes a node.
 const DELETES: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
 
-/// How long a board waits for replies that never come.
 const IMPATIENCE: Duration = Duration::from_millis(700);
 
 /// A board behind a proxy, which loses the reply to the next request with such bytes.
@@ -47,10 +46,7 @@ impl Lossy {
 const MOODS: [Mood; 2] = [Mood::HangUpOnce, Mood::Silent];
 
 fn is_unknown<T: std::fmt::Debug>(answer: Result<T>) {
-    assert!(
-        matches!(answer, Err(BoardError::Unknown { .. })),
-        "{answer:?}"
-    );
+    assert_matches!(answer, Err(BoardError::Unknown { .. }));
 }
 
 async fn post_with(
@@ -63,9 +59,7 @@ async fn post_with(
 
 #[tokio::test]
 async fn post_with_a_lost_reply_is_looked_up_once() {
-    let Some(lossy) = Lossy::new().await else {
-        return;
-    };
+    need!(lossy = Lossy::new().await);
     post_one(&lossy.board, "first").await;
     let kept = claimant("runner", Term::Kept(Duration::from_secs(10)));
     for (round, by) in [None, Some(&kept), Some(&ada())].into_iter().enumerate() {
@@ -105,9 +99,7 @@ async fn post_that_cannot_be_looked_up_is_unknown_and_not_repeated() {
             (false, None),
             (false, Some(ada())),
         ] {
-            let Some(lossy) = Lossy::new().await else {
-                return;
-            };
+            need!(lossy = Lossy::new().await);
             if !is_chosen && mood == Mood::HangUpOnce {
                 continue;
             }
@@ -125,9 +117,7 @@ async fn post_that_cannot_be_looked_up_is_unknown_and_not_repeated() {
 
 #[tokio::test]
 async fn each_of_many_concurrent_posts_has_its_own_result() {
-    let Some(lossy) = Lossy::new().await else {
-        return;
-    };
+    need!(lossy = Lossy::new().await);
     let mut drafts: Vec<_> = (0..1000).map(|_| draft("many")).collect();
     drafts[300].name = "swallowed".to_owned();
     lossy.lose("swallowed", Mood::HangUpOnce);
@@ -155,9 +145,7 @@ async fn each_of_many_concurrent_posts_has_its_own_result() {
 #[tokio::test]
 async fn claim_with_a_lost_reply_is_unknown_and_happens_once() {
     for mood in MOODS {
-        let Some(lossy) = Lossy::new().await else {
-            return;
-        };
+        need!(lossy = Lossy::new().await);
         let key = post_one(&lossy.board, "first").await;
         let swallowed = claimant("swallowed", Term::Indefinite);
         lossy.lose("swallowed", mood);
@@ -178,9 +166,7 @@ async fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
             (DELETES, release()),
             ("swallowed", trash()),
         ] {
-            let Some(lossy) = Lossy::new().await else {
-                return;
-            };
+            need!(lossy = Lossy::new().await);
             let key = post_one(&lossy.board, "swallowed").await;
             claim_one(&lossy.board, &key, &ada()).await.unwrap();
             lossy.lose(word, mood);
@@ -198,9 +184,7 @@ async fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
 #[tokio::test]
 async fn restore_and_purge_with_a_lost_reply_happen_once() {
     for mood in MOODS {
-        let Some(lossy) = Lossy::new().await else {
-            return;
-        };
+        need!(lossy = Lossy::new().await);
         let key = trashed(&lossy.board, draft("swallowed")).await;
         lossy.lose("swallowed", mood);
         is_unknown(restore(&lossy.board, &key).await);

@@ -4,9 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn batches_fit_the_request_limit_of_the_server() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     // Long paths, large postings, long owner names.
     let deep = Site::at(
         site.port,
@@ -57,9 +55,7 @@ async fn batches_fit_the_request_limit_of_the_server() {
 
 #[tokio::test]
 async fn concurrent_posts_keep_their_order() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let drafts: Vec<_> = (0..1500).map(|_| draft("many")).collect();
     let boards: Vec<_> = (0..4).map(|_| site.board()).collect();
     let posts = boards.iter().map(|board| board.post(&drafts, None));
@@ -73,9 +69,7 @@ async fn concurrent_posts_keep_their_order() {
 
 #[tokio::test]
 async fn batch_of_1500_settlements_has_all_results() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let board = site.board();
     let drafts: Vec<_> = (0..1500).map(|_| draft("many")).collect();
     let posted = board.post(&drafts, None).await.unwrap();
@@ -104,9 +98,7 @@ async fn batch_of_1500_settlements_has_all_results() {
 
 #[tokio::test]
 async fn overflowed_numbers_are_accepted() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     post_one(&board, "first").await;
     let late = JobKey::new("job-2147483648");

@@ -9,9 +9,7 @@ const SOON: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn listing_survives_a_server_restart_or_reports_it() {
-    let Some(mut server) = Server::start(&[]) else {
-        return;
-    };
+    need!(mut server = Server::start(&[]));
     let site = Site::on(&server);
     let board = site.board();
     let drafts: Vec<_> = (0..600).map(|_| draft("many")).collect();
@@ -47,9 +45,7 @@ async fn listing_survives_a_server_restart_or_reports_it() {
 
 #[tokio::test]
 async fn listener_gets_a_resync_and_then_the_current_state() {
-    let Some(mut server) = Server::start(&[]) else {
-        return;
-    };
+    need!(mut server = Server::start(&[]));
     let site = Site::on(&server);
     let (board, others) = (site.board(), site.board());
     let missed = post_one(&others, "missed").await;
@@ -79,9 +75,7 @@ async fn listener_gets_a_resync_and_then_the_current_state() {
 
 #[tokio::test]
 async fn session_replaced_between_two_pages_does_not_break_a_listing() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let proxy = Proxy::start(site.port);
     let url = format!("zk://127.0.0.1:{}{}?session=3s", proxy.port, site.path);
     let board: Subject = Arc::new(ZooKeeper::new(

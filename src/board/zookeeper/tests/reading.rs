@@ -18,9 +18,7 @@ async fn entries(board: &Subject, order: Order) -> Vec<Entry> {
 
 #[tokio::test]
 async fn reading_creates_no_node() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let plain = Site::on(&server);
     let nodes = plain.nodes().await;
     let before = nodes.below("/").await;
@@ -57,9 +55,7 @@ async fn reading_creates_no_node() {
 
 #[tokio::test]
 async fn unreadable_node_hides_no_other() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     let mut keys = Vec::new();
     for name in ["posting", "lock", "side", "good"] {
@@ -110,9 +106,7 @@ async fn unreadable_node_hides_no_other() {
 
 #[tokio::test]
 async fn malformed_nodes_are_listed_once_and_stay() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     let tolerance: serde_json::Value = serde_json::from_str(TOLERANCE).unwrap();
     let shapes = tolerance["vectors"].as_array().unwrap();
@@ -155,9 +149,7 @@ async fn malformed_nodes_are_listed_once_and_stay() {
 
 #[tokio::test]
 async fn acl_option_decides_who_can_read_the_nodes() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     for (user, tail) in [("ada@", "?acl=creator"), ("", "")] {
         let site = Site::on(server);
         let chroot = format!("/{}", Uuid::new_v4());

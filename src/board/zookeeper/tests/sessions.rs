@@ -33,9 +33,7 @@ async fn renew(board: &Subject, claim: &Claim) -> Result<()> {
 
 #[tokio::test]
 async fn kept_claim_ends_when_its_board_closes() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, others) = (site.board(), site.board());
     let key = post_one(&board, "kept").await;
     claim_one(&board, &key, &kept()).await.unwrap();
@@ -50,9 +48,7 @@ async fn kept_claim_ends_when_its_board_closes() {
 
 #[tokio::test]
 async fn kept_claim_ends_with_a_lost_session_and_is_not_renewed() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let proxy = Proxy::start(site.port);
     let (board, others) = (site.board_behind(&proxy), site.board());
     let key = post_one(&board, "kept").await;
@@ -68,24 +64,19 @@ async fn kept_claim_ends_with_a_lost_session_and_is_not_renewed() {
             other => break other,
         }
     };
-    assert!(
-        matches!(refused, Err(BoardError::NotClaimed)),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::NotClaimed));
     // The same owner claims it again: that is another claim.
     claim_one(&others, &key, &kept()).await.unwrap();
     let refused = renew(&board, &claim).await;
-    assert!(matches!(refused, Err(BoardError::Changed)), "{refused:?}");
+    assert_matches!(refused, Err(BoardError::Changed));
     let by_claim = Authority::Claim(owner("keeper"), claim.fence.clone().unwrap());
     let refused = settle(&board, &key, by_claim, Outcome::Consume).await;
-    assert!(matches!(refused, Err(BoardError::Changed)), "{refused:?}");
+    assert_matches!(refused, Err(BoardError::Changed));
 }
 
 #[tokio::test]
 async fn registration_does_not_depend_on_the_lease_of_claims() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let board = site.board();
     board
         .register(&crate::job::Conductor {
@@ -145,9 +136,7 @@ fn kinds(mut bytes: &[u8]) -> Vec<i32> {
 
 #[tokio::test]
 async fn renewal_syncs_the_server_before_reading() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (port, heard) = listen_in(site.port);
     let board = board_at(port, &site.path);
     let key = post_one(&board, "kept").await;
@@ -166,9 +155,7 @@ async fn renewal_syncs_the_server_before_reading() {
 
 #[tokio::test]
 async fn closing_is_fast() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     // Until the last reply, not until a timeout.
     let most = Duration::from_secs(1);
     for claims in [false, true] {

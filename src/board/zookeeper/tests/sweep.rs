@@ -20,9 +20,7 @@ fn conductor(name: &str) -> Conductor {
 
 #[tokio::test]
 async fn exactly_the_stray_nodes_are_swept() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     let (kept, gone) = (Uuid::new_v4(), Uuid::new_v4());
     let in_trash = trashed(&board, chosen("trashed", kept)).await;
@@ -70,9 +68,7 @@ async fn exactly_the_stray_nodes_are_swept() {
 
 #[tokio::test]
 async fn nodes_in_use_are_never_swept() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let board = site.board();
     let (moves, sweeps) = (Cell::new(0), Cell::new(0));
     let end = tokio::time::Instant::now() + Duration::from_secs(1);
@@ -131,9 +127,7 @@ async fn nodes_in_use_are_never_swept() {
 
 #[tokio::test]
 async fn old_history_entries_are_swept() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let url = zookeeper_url(&format!(
         "zk://127.0.0.1:{}{}",
         site.port,

@@ -13,9 +13,7 @@ fn neighbours() -> Option<(Site, Site)> {
 
 #[tokio::test]
 async fn occupied_trash_place_is_reported_without_loss() {
-    let Some((one, two)) = neighbours() else {
-        return;
-    };
+    need!((one, two) = neighbours());
     let (ours, theirs) = (one.board(), two.board());
     let key = trashed(&theirs, draft("theirs")).await;
     assert_eq!(post_one(&ours, "ours").await, key);
@@ -36,10 +34,7 @@ async fn occupied_trash_place_is_reported_without_loss() {
     settle(&ours, &key, by_name("ada"), trash()).await.unwrap();
     claim_one(&theirs, &key, &bob()).await.unwrap();
     let refused = settle(&theirs, &key, by_name("bob"), trash()).await;
-    assert!(
-        matches!(refused, Err(BoardError::TrashTaken { .. })),
-        "{refused:?}"
-    );
+    assert_matches!(refused, Err(BoardError::TrashTaken { .. }));
     purge(&ours, &key).await.unwrap();
     settle(&theirs, &key, by_name("bob"), trash())
         .await
@@ -48,9 +43,7 @@ async fn occupied_trash_place_is_reported_without_loss() {
 
 #[tokio::test]
 async fn sidecar_survives_a_trashed_job_of_another_board() {
-    let Some((one, two)) = neighbours() else {
-        return;
-    };
+    need!((one, two) = neighbours());
     let (ours, theirs) = (one.board(), two.board());
     let key = trashed(&theirs, draft("theirs")).await;
     assert_eq!(post_one(&ours, "ours").await, key);
@@ -62,9 +55,7 @@ async fn sidecar_survives_a_trashed_job_of_another_board() {
 
 #[tokio::test]
 async fn history_survives_a_trashed_job_of_another_board() {
-    let Some((one, two)) = neighbours() else {
-        return;
-    };
+    need!((one, two) = neighbours());
     let (ours, theirs) = (one.board(), two.board());
     let key = trashed(&theirs, draft("theirs")).await;
     assert_eq!(post_one(&ours, "ours").await, key);
@@ -83,9 +74,7 @@ async fn history_survives_a_trashed_job_of_another_board() {
 
 #[tokio::test]
 async fn job_of_another_board_in_the_trash_is_a_different_job() {
-    let Some((one, two)) = neighbours() else {
-        return;
-    };
+    need!((one, two) = neighbours());
     let (ours, theirs) = (one.board(), two.board());
     let uuid = Uuid::new_v4();
     let key = trashed(&ours, chosen("ours", uuid)).await;

@@ -4,9 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn marker_without_its_job_is_ignored() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     let other = post_one(&board, "other").await;
     let marks = [
@@ -39,9 +37,7 @@ async fn marker_without_its_job_is_ignored() {
 
 #[tokio::test]
 async fn unmarked_job_does_not_hide_a_marked_one_of_the_same_uuid() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let board = site.board();
     let uuid = Uuid::new_v4();
     let kept = post(&board, chosen("chosen", uuid)).await;
@@ -54,7 +50,7 @@ async fn unmarked_job_does_not_hide_a_marked_one_of_the_same_uuid() {
     let again = board.post(&[chosen("again", uuid)], None).await.unwrap();
     assert!(matches!(again[0], Err(BoardError::Exists { .. })));
     let back = restore(&board, &key).await;
-    assert!(matches!(back, Err(BoardError::Exists { .. })), "{back:?}");
+    assert_matches!(back, Err(BoardError::Exists { .. }));
     // In the other direction it replaces its namesake completely.
     claim_one(&board, &kept, &ada()).await.unwrap();
     settle(&board, &kept, by_name("ada"), trash())
@@ -66,9 +62,7 @@ async fn unmarked_job_does_not_hide_a_marked_one_of_the_same_uuid() {
 
 #[tokio::test]
 async fn invalid_uuid_does_not_block_trashing() {
-    let Some(site) = Site::new() else {
-        return;
-    };
+    need!(site = Site::new());
     let (board, nodes) = (site.board(), site.nodes().await);
     post_one(&board, "first").await;
     let long = "x".repeat(10_000);

@@ -69,7 +69,6 @@ struct State {
     is_erased: bool,
 }
 
-/// Both boards, and the number of times the job ran.
 #[derive(Default)]
 pub(super) struct World(Mutex<State>);
 

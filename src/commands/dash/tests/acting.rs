@@ -13,7 +13,6 @@ use crate::{
     job::{Job, JobKey, Pause, Pauses, Remark, Shelf},
 };
 
-/// Returns the answer with these jobs before an operation.
 fn prepared(operation: Operation, jobs: &[Job]) -> Input {
     let places = jobs.iter().map(|job| (job.shelf, job.key.clone()));
     Input::Prepared(operation, places.collect(), Ok(entries(jobs.to_vec())))

@@ -4,11 +4,9 @@ use std::collections::HashMap;
 
 const STYLE: &str = include_str!("../style.css");
 
-/// Text colours and backgrounds.
 const LETTERS: [&str; 6] = ["ink", "soft", "link", "bad", "warn", "good"];
 const BEHIND: [&str; 2] = ["paper", "sunk"];
 
-/// Colours of shapes.
 const SHAPES: [&str; 6] = ["unclaimed", "claimed", "gone", "bad", "warn", "good"];
 
 fn colours(style: &str) -> HashMap<&str, [f64; 3]> {

@@ -16,7 +16,6 @@ use crate::{
 /// A secret that no error may contain.
 const PASSWORD: &str = "hunter2";
 
-/// A directory in place of `/etc`.
 struct Machine(TempDir);
 
 impl Machine {

@@ -1,4 +1,4 @@
-//! A busy machine and a silent network: whatever is held up, commands end before their claims do.
+//! Busy machines and silent networks: commands end before their claims.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Programs that do nothing but keep processors busy.
+/// Processes that keep processors busy.
 struct Busy(Vec<Child>);
 
 impl Busy {
@@ -42,7 +42,7 @@ impl Drop for Busy {
     }
 }
 
-/// Waits until a process has died, and returns when that was.
+/// Waits for the death of a process, and returns its time.
 fn death(pid: Pid) -> thread::JoinHandle<SystemTime> {
     let end = pidfd_open(pid, PidfdFlags::empty()).unwrap();
     thread::spawn(move || {
@@ -51,7 +51,7 @@ fn death(pid: Pid) -> thread::JoinHandle<SystemTime> {
     })
 }
 
-/// Has a command that is deaf to every request to end run under a claim through a proxy.
+/// Runs a command that ignores TERM under a claim through a proxy.
 fn start(stage: &Stage, board: &str, how: &str, tag: &Tag) -> Running {
     let script = format!("trap '' TERM; exec sleep {}", tag.text());
     let command = ["--lease", "3s", "--", "sh", "-c", &script];
@@ -72,8 +72,7 @@ fn start(stage: &Stage, board: &str, how: &str, tag: &Tag) -> Running {
     }
 }
 
-/// Returns by how much a command was gone before somebody else had its job, when nobody could hear of
-/// its claim any more.
+/// Returns the time between the end of the command and the next claim of its job, after the network fell silent.
 fn margin(stage: &Stage, how: &str) -> Duration {
     let (board, proxy) = stage.through_proxy();
     let tag = Tag::new();
@@ -83,7 +82,7 @@ fn margin(stage: &Stage, how: &str) -> Duration {
     let next = "claim --next --wait 60s -- sh -c".split(' ');
     let next: Vec<_> = next.chain(["date +%s%N > begun"]).collect();
     let next = stage.env.jobboard(&next).spawn();
-    // Renewals are under way at other times in each round.
+    // Renewals are pending at different times in each round.
     thread::sleep(Duration::from_millis(1_000 + random(1_000)));
     proxy.set(Mood::Halt);
     next.ended().succeeded();
@@ -96,11 +95,10 @@ fn margin(stage: &Stage, how: &str) -> Duration {
     begun.duration_since(death).expect("two at a time")
 }
 
-/// Has the network fall silent as often as that while so many programs keep processors busy.
+/// Makes the network silent repeatedly, with this many busy processes.
 fn ends_in_time(stage: &Stage, how: &str, busy: usize, rounds: usize) {
-    // From then on the server has all that it takes.
-    let warm_up = ["run", "warm-up", "--", "true"];
-    stage.env.jobboard(&warm_up).run().succeeded();
+    // From then on the server caches all scripts.
+    stage.env.ok("run warm-up -- true");
     let _busy = Busy::with(busy);
     let margins = (0..rounds).map(|_| margin(stage, how));
     let mut margins: Vec<_> = margins.collect();
@@ -113,11 +111,11 @@ fn ends_in_time(stage: &Stage, how: &str, busy: usize, rounds: usize) {
     );
 }
 
-/// Has it happen to whoever performs a job in one of these ways; each day to one of them.
+/// Tests each way to perform a job; daily only the first.
 fn all_end_in_time(open: fn() -> Option<Stage>) {
     for how in ["run", "claim", "conduct"].into_iter().take(size(3, 1)) {
         for busy in [2, 0, 8].into_iter().take(size(3, 1)) {
-            let Some(stage) = open() else { return };
+            need!(stage = open());
             ends_in_time(&stage, how, busy, size(10, 1));
         }
     }

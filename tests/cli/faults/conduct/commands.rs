@@ -1,4 +1,4 @@
-//! Claims of commands, and the ends of claims, to which no answer comes.
+//! Claims and settlements of commands without a reply.
 
 use std::fs;
 
@@ -15,10 +15,10 @@ use crate::{
     },
 };
 
-/// A job by this name is told from all else that is on its way.
+/// A name that identifies its requests in the traffic.
 const NAME: &str = "the-one-and-only";
 
-/// A board that is reached through a proxy.
+/// A board behind a proxy.
 struct Afar {
     stage: Stage,
     way: Way,
@@ -29,7 +29,7 @@ struct Afar {
 impl Afar {
     fn open((stage, way): (Stage, Way)) -> Self {
         let (board, proxy) = stage.through_proxy();
-        // From then on the server has all that it takes.
+        // From then on the server caches all scripts.
         let warm_up = ["run", "warm-up", "--", "true"];
         stage.env.jobboard(&warm_up).run().succeeded();
         stage.post("warm-up", "true");
@@ -48,7 +48,7 @@ impl Afar {
         self.stage.env.jobboard(&all)
     }
 
-    /// Runs a command whose claim is made, and whose connection is cut instead of an answer.
+    /// Runs a command whose claim succeeds without a reply.
     fn unheard(&self, words: &[&str]) -> Outcome {
         self.proxy.cut_at(self.way.claim, Mood::PassOn);
         let run = self.jobboard(words).run();
@@ -61,7 +61,7 @@ impl Afar {
     }
 }
 
-/// Requires of an error that it says which job may be claimed, and that its way out works.
+/// Requires that an error names the job that may be claimed, and that its suggestion works.
 fn suggests_release(afar: &Afar, run: &Outcome, code: i32, job: &str) {
     run.failed(code);
     let error: Value = run.error();

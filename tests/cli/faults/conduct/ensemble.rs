@@ -1,4 +1,4 @@
-//! Conductors whose board is on several servers, the leader of which dies while jobs run.
+//! Conductors on an ensemble whose leader dies while jobs run.
 
 use serde_json::json;
 
@@ -11,16 +11,14 @@ use crate::{
 
 #[test]
 fn leader_death_costs_no_conductor_and_no_job() {
-    let Some(mut stage) = Stage::ensemble() else {
-        return;
-    };
+    need!(mut stage = Stage::ensemble());
     let deaths = size(5, 1);
     let count = deaths * size(120, 24);
     let mut jobs = stage.post_many(count, &alone("sleep 0.1"));
     let drain = ["--drain", "-j4", "--lease", "20s", "--output", "discard"];
     let crowd: Vec<_> = (0..2).map(|_| stage.start(&drain)).collect();
     for death in 1..=deaths {
-        // In the midst of the work: each job notes that it starts and that it ends.
+        // In the middle of the work: each job logs its start and end.
         let part = 2 * count * death / (deaths + 1);
         let is_there = comes_true(SOON * 2, || stage.log().len() >= part);
         assert!(is_there, "{}", crowd[0].stderr());
@@ -47,7 +45,7 @@ fn leader_death_costs_no_conductor_and_no_job() {
 
 fn wait_for_leader(ensemble: &mut crate::support::servers::zookeeper::Ensemble) -> usize {
     let mut leader = None;
-    wait_until("there is a leader", || {
+    wait_until("a leader is elected", || {
         leader = ensemble.leader_at();
         leader.is_some()
     });

@@ -1,4 +1,4 @@
-//! Claims and settlements that were made without the conductor's hearing of it.
+//! Claims and settlements that succeed without a reply.
 
 use std::fs;
 
@@ -15,20 +15,19 @@ use crate::{
     },
 };
 
-/// What a board is asked by which claims alone can be told, and a job's being settled while nothing
-/// else happens.
+/// The requests that identify claims and settlements of a board.
 pub(super) struct Way {
     pub(super) claim: &'static str,
     pub(super) settle: &'static str,
 }
 
-/// A request of ZooKeeper of several steps, the first of which checks a version: only claims do so.
+/// A ZooKeeper transaction that first checks a version: only claims do so.
 pub(super) const CHECKS_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{d}\0";
 
-/// One of which the first removes a node: with that a job is consumed.
+/// A transaction that first deletes a node: it consumes a job.
 pub(super) const REMOVES_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
 
-/// The counter of claims on Redis, which who only conducts needs for nothing else.
+/// The counter of claims on Redis, which a conductor needs for nothing else.
 pub(super) const FENCE: &str = "taskflow:fence";
 
 pub(super) fn redis() -> Option<(Stage, Way)> {
@@ -47,24 +46,24 @@ pub(super) fn zookeeper() -> Option<(Stage, Way)> {
     Some((Stage::zookeeper()?, way))
 }
 
-/// Starts a conductor that reaches its board through a proxy.
+/// Starts a conductor behind a proxy.
 pub(super) fn start_afar(stage: &Stage, words: &[&str]) -> (Running, Proxy) {
     let (board, proxy) = stage.through_proxy();
     let conductor = stage.start(&[&["--board", &board], words].concat());
     (conductor, proxy)
 }
 
-/// Starts such a conductor, and has it run a job.
+/// Starts a conductor behind a proxy, and lets it run a job.
 fn start(stage: &Stage, words: &[&str]) -> (Running, Proxy) {
     let (conductor, proxy) = start_afar(stage, words);
-    // The first claim may be refused, to be made once the server has all that it takes.
+    // The first claim may be refused until the server caches all scripts.
     stage.post("warm-up", "true");
     wait_until("one has been run", || stage.env.names().is_empty());
     (conductor, proxy)
 }
 
 fn is_released_and_run(opened: Option<(Stage, Way)>) {
-    let Some((stage, way)) = opened else { return };
+    need!((stage, way) = opened);
     let (conductor, proxy) = start(&stage, &[]);
     proxy.cut_at(way.claim, Mood::PassOn);
     stage.post("a", "echo ran $JOBBOARD_ATTEMPT >> log");
@@ -72,13 +71,13 @@ fn is_released_and_run(opened: Option<(Stage, Way)>) {
     assert!(proxy.has_sprung());
     conductor.signal(Signal::TERM);
     conductor.ended().succeeded();
-    // The claim that nobody heard of was no attempt.
+    // The unconfirmed claim was no attempt.
     assert_eq!(stage.log(), ["ran 1"]);
     assert!(stage.env.names().is_empty());
 }
 
 fn is_released_at_the_end(opened: Option<(Stage, Way)>) {
-    let Some((stage, way)) = opened else { return };
+    need!((stage, way) = opened);
     let (conductor, proxy) = start(&stage, &[]);
     proxy.cut_at(way.claim, Mood::HangUp);
     let job = stage.post("a", "echo ran >> log");
@@ -97,7 +96,7 @@ fn is_released_at_the_end(opened: Option<(Stage, Way)>) {
 }
 
 fn is_settled_once(opened: Option<(Stage, Way)>) {
-    let Some((stage, way)) = opened else { return };
+    need!((stage, way) = opened);
     let (conductor, proxy) = start(&stage, &[]);
     stage.post(
         "a",
@@ -113,7 +112,7 @@ fn is_settled_once(opened: Option<(Stage, Way)>) {
     run.succeeded();
     assert_eq!(stage.log(), ["started"]);
     assert!(stage.env.names().is_empty());
-    // The job is gone, and by nobody else's doing.
+    // This conductor consumed the job.
     assert!(
         run.stderr
             .contains("summary ran=2 consumed=2 abandoned=0 trashed=0 lost=0"),
@@ -121,28 +120,27 @@ fn is_settled_once(opened: Option<(Stage, Way)>) {
     );
 }
 
-/// What consumes jobs on Redis.
+/// The word that consumes jobs on Redis.
 const CONSUMES: &str = "\r\nconsume\r\n";
 
-/// Posts a job that waits until it may end, unless it was tried before.
+/// Posts a job whose first attempt waits for the file `go`.
 fn post_waiting(stage: &Stage) -> String {
     let script = "[ $JOBBOARD_ATTEMPT = 1 ] || exit 0; echo started >> log; \
                   until [ -e go ]; do sleep 0.01; done";
     stage.post("a", script)
 }
 
-/// Has an operator take the job away that runs, and then the job end; the refusal gets lost.
+/// An operator forces a running job, and the job ends; the refusal gets lost.
 fn is_taken_away(stage: &Stage, job: &str, proxy: &Proxy) {
     stage.logged(1);
-    let abandon = ["abandon", job, "--force", "--yes"];
-    stage.env.jobboard(&abandon).run().succeeded();
+    stage.env.ok(format!("abandon {job} --force --yes"));
     proxy.cut_at(CONSUMES, Mood::PassOn);
     fs::write(stage.env.file("go"), "").unwrap();
 }
 
 #[test]
 fn forced_job_is_not_reported_as_consumed_after_a_lost_refusal() {
-    let Some((stage, _)) = redis() else { return };
+    need!((stage, _) = redis());
     let (conductor, proxy) = start(&stage, &["--lease", "60s"]);
     let job = post_waiting(&stage);
     is_taken_away(&stage, &job, &proxy);
@@ -157,7 +155,7 @@ fn forced_job_is_not_reported_as_consumed_after_a_lost_refusal() {
 
 #[test]
 fn claim_reports_a_forced_job_after_a_lost_refusal() {
-    let Some((stage, _)) = redis() else { return };
+    need!((stage, _) = redis());
     let (board, proxy) = stage.through_proxy();
     let job = post_waiting(&stage);
     let script = "echo started >> log; until [ -e go ]; do sleep 0.01; done";
@@ -171,7 +169,7 @@ fn claim_reports_a_forced_job_after_a_lost_refusal() {
     assert_eq!(stage.env.state(&job), "UNCLAIMED");
 }
 
-/// Has a conductor that was left without answers hear again, and requires that its job comes to an end.
+/// Restores the replies, and requires that the job ends.
 fn recovers_and_ends(stage: &Stage, conductor: Running, proxy: &Proxy) {
     stage.says(&conductor, "board_unreachable");
     assert!(proxy.has_sprung());
@@ -181,9 +179,9 @@ fn recovers_and_ends(stage: &Stage, conductor: Running, proxy: &Proxy) {
     conductor.ended().succeeded();
 }
 
-/// What a conductor asks and hears no answer to, nor to anything else, until it has given up.
+/// A conductor gets no reply to this request, or to any later one.
 fn ends_without_a_reply(opened: Option<(Stage, Way)>, word: fn(&Way) -> &'static str, code: u8) {
-    let Some((stage, way)) = opened else { return };
+    need!((stage, way) = opened);
     for round in 1..=size(10, 1) {
         let words = [
             "--lease",
@@ -218,9 +216,9 @@ fn failure_during_silence(opened: Option<(Stage, Way)>) {
 }
 
 fn late_claim(opened: Option<(Stage, Way)>) {
-    let Some((stage, way)) = opened else { return };
+    need!((stage, way) = opened);
     for _ in 0..size(10, 1) {
-        // It would lapse by itself, but not before the test has given up.
+        // Longer than the test, so that it does not expire.
         let (conductor, proxy) = start(&stage, &["--lease", "60s", "--op-timeout", "1s"]);
         proxy.set_at(way.claim, Mood::Halt);
         let job = stage.post("a", &alone("true"));
@@ -231,7 +229,7 @@ fn late_claim(opened: Option<(Stage, Way)>) {
 }
 
 fn second_signal_during_a_claim(opened: Option<(Stage, Way)>) {
-    let Some((stage, way)) = opened else { return };
+    need!((stage, way) = opened);
     let (conductor, proxy) = start(&stage, &["-j2", "--lease", "60s"]);
     let tag = Tag::new();
     stage.post(
@@ -246,7 +244,6 @@ fn second_signal_during_a_claim(opened: Option<(Stage, Way)>) {
     stage.says(&conductor, "stopping");
     no_echo();
     conductor.signal(Signal::INT);
-    // Before the claim is answered.
     wait_until("the command is killed", || tag.commands().is_empty());
     proxy.set(Mood::PassOn);
     conductor.ended().succeeded();

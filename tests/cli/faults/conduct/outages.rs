@@ -1,4 +1,4 @@
-//! Servers that go away and come back while jobs run.
+//! Server outages while jobs run.
 
 use std::{
     fs, thread,
@@ -14,10 +14,10 @@ use crate::{
     support::env::{Running, SOON, comes_true, wait_until},
 };
 
-/// How soon work goes on once the server answers again.
+/// The longest delay of the work after an outage.
 const RESUMPTION: Duration = Duration::from_secs(5);
 
-/// What a job does that runs until it may end.
+/// The script of a job that runs until the test permits its end.
 fn until_allowed() -> String {
     alone("while [ ! -e may-end ]; do sleep 0.05; done")
 }
@@ -26,7 +26,7 @@ fn may_end(stage: &Stage) {
     fs::write(stage.env.file("may-end"), "").unwrap();
 }
 
-/// Posts a job, and returns how long after a moment it has been run.
+/// Posts a job, and returns the time from a moment to its end.
 fn work_is_done(stage: &Stage, since: Instant) -> Duration {
     let other = stage.post("b", &alone("true"));
     let is_done = || runs(stage).get(&other).is_some_and(|runs| runs.ends == 1);
@@ -34,10 +34,10 @@ fn work_is_done(stage: &Stage, since: Instant) -> Duration {
     since.elapsed()
 }
 
-/// Posts a job to a board that is there again, and requires that it is run soon.
+/// Posts a job after an outage, and requires that it runs soon.
 fn work_goes_on(stage: &Stage, back: Instant) -> Duration {
     let took = work_is_done(stage, back);
-    // On a slow machine the same takes long also with the board there all the while.
+    // A slow machine needs that time even without an outage.
     let usual = work_is_done(stage, Instant::now());
     assert!(
         took < RESUMPTION + usual * 4,
@@ -55,13 +55,11 @@ fn ends_well(conductor: &mut Option<Running>) -> crate::support::env::Outcome {
     run
 }
 
-/// A server that has written down whatever it acknowledged, and jobs that run while it goes away.
+/// An outage of a server that keeps acknowledged data, while jobs run.
 fn outage_of(stage: Option<Stage>, away: Duration, is_kept: bool) {
-    let Some(mut stage) = stage else {
-        return;
-    };
+    need!(mut stage = stage);
     let job = stage.post("a", &until_allowed());
-    // What is to last does so however long the server takes to start.
+    // A kept claim must survive even a slow server start.
     let lease = if is_kept { "20s" } else { "4s" };
     let mut conductor = Some(stage.start(&["-j2", "--lease", lease]));
     stage.logged(1);
@@ -76,7 +74,7 @@ fn outage_of(stage: Option<Stage>, away: Duration, is_kept: bool) {
     let runs = runs(&stage);
     assert_eq!(runs[&job].ends, 1);
     assert_eq!(runs[&job].starts, if is_kept { 1 } else { 2 }, "{run:?}");
-    // Said once when it was gone, and once when it was back; a short while may go unnoticed.
+    // Logged once at each end of the outage; a short outage may go unnoticed.
     let said = |event| run.stderr.matches(event).count();
     let (gone, back) = (said("board_unreachable"), said("board_reached"));
     assert_eq!(gone, back, "{run:?}");
@@ -116,14 +114,12 @@ fn zookeeper_outage_beyond_a_session_reruns_jobs() {
 
 #[test]
 fn session_that_outlives_its_claims_does_not_keep_their_jobs() {
-    let Some(mut stage) = Stage::own_zookeeper() else {
-        return;
-    };
+    need!(mut stage = Stage::own_zookeeper());
     let job = stage.post("a", &until_allowed());
     let mut conductor = Some(stage.start(&["--lease", "4s"]));
     stage.logged(1);
     stage.stop_server();
-    // The session might have been over by then, and may be there yet: the server counts anew.
+    // The old session may exist or not: the server restarts its count.
     stage.says(conductor.as_ref().unwrap(), "claim_lost");
     stage.start_server();
     may_end(&stage);
@@ -136,9 +132,7 @@ fn session_that_outlives_its_claims_does_not_keep_their_jobs() {
 
 #[test]
 fn session_survives_a_long_outage_of_the_only_server() {
-    let Some(mut stage) = Stage::own_zookeeper() else {
-        return;
-    };
+    need!(mut stage = Stage::own_zookeeper());
     let job = stage.post("a", &until_allowed());
     let mut conductor = Some(stage.start(&["-j2", "--lease", "1m"]));
     stage.logged(1);
@@ -155,9 +149,7 @@ fn session_survives_a_long_outage_of_the_only_server() {
 
 #[test]
 fn locked_file_is_used_again_soon_after_unlocking() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let job = stage.post("a", &until_allowed());
     let mut conductor = Some(stage.start(&["-j2"]));
     stage.logged(1);

@@ -1,4 +1,4 @@
-//! Networks that are silent for a while, and lose nothing: whose jobs they are then.
+//! Silent networks that lose nothing: which client owns the jobs afterwards.
 
 use std::{fs, thread, time::Duration};
 
@@ -16,15 +16,14 @@ use crate::{
 
 const LEASE: Duration = Duration::from_secs(3);
 
-/// For how long nothing goes either way, in parts of the lease.
+/// Durations of silence, in parts of the lease.
 ///
-/// The longest ones of them end the claims in the eyes of whoever holds them, and perhaps not in
-/// those of the server.
+/// The longest ones end the claims for their owner, perhaps not for the server.
 const SILENCES: [f64; 5] = [0.83, 0.63, 0.4, 1.1, 1.5];
 
-/// Has the network fall silent once while three jobs run, as often as there are silences.
+/// Makes the network silent once for each duration, while three jobs run.
 ///
-/// Each job has to be run to its end by the same conductor, whoever the server takes for its owner.
+/// The same conductor must finish each job, whatever owner the server records.
 fn no_job_stays_claimed_without_a_runner(stage: &Stage, words: &[&str]) {
     let lease = format!("{}s", LEASE.as_secs());
     for silence in SILENCES.iter().cycle().take(size(40, 2)) {
@@ -33,13 +32,13 @@ fn no_job_stays_claimed_without_a_runner(stage: &Stage, words: &[&str]) {
         let words = [&["-j3", "--lease", &lease], words].concat();
         let (mut conductor, proxy) = start_afar(stage, &words);
         stage.logged(3);
-        // Renewals are under way at other times in each round.
+        // Renewals are pending at different times in each round.
         thread::sleep(Duration::from_millis(random(2_000)));
         proxy.set(Mood::Halt);
         thread::sleep(LEASE.mul_f64(*silence));
         proxy.set(Mood::PassOn);
         let left_behind = |conductor: &Running| {
-            let listed = stage.env.jobboard(&["list"]).run().stdout;
+            let listed = stage.env.run("list").stdout;
             let told = conductor.stderr();
             format!("left behind after {silence} of a lease: {listed}{told}")
         };
@@ -63,7 +62,6 @@ fn no_job_stays_claimed_without_a_runner(stage: &Stage, words: &[&str]) {
     }
 }
 
-/// Returns how often a conductor has told of something.
 fn times(conductor: &Running, event: &str) -> usize {
     conductor.stderr().matches(event).count()
 }

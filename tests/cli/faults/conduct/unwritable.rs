@@ -1,4 +1,4 @@
-//! A server that takes no writes for a moment, while claims are to be renewed.
+//! Servers that refuse writes for a moment, during a renewal.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::{
     support::{env::wait_until, servers::Server},
 };
 
-/// Lets the server refuse writes across a renewal, while a command runs, which then ends.
+/// The server refuses writes across a renewal while a command runs, which then ends.
 fn survives(stage: &Stage, code: &str, begin: impl FnOnce(&Server), end: impl FnOnce(&Server)) {
     let server = stage.redis_server().unwrap();
     let script = "echo begun >> log; while [ ! -e go ]; do sleep 0.05; done; echo ended >> log";
@@ -32,10 +32,10 @@ fn survives(stage: &Stage, code: &str, begin: impl FnOnce(&Server), end: impl Fn
 
 #[test]
 fn failed_save_of_the_server_costs_no_claim() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let begin = |server: &Server| {
         let folder = server.run(&["CONFIG", "GET", "dir"]);
-        // No file can take the place of a folder.
+        // A directory in place of the file makes saving fail.
         fs::create_dir(format!("{}/dump.rdb", folder.lines().last().unwrap())).unwrap();
         server.run(&["CONFIG", "SET", "save", "3600 1"]);
         server.run(&["BGSAVE"]);
@@ -51,7 +51,7 @@ fn failed_save_of_the_server_costs_no_claim() {
 
 #[test]
 fn temporary_replica_costs_no_claim() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let replicate = |of: [&'static str; 2]| {
         move |server: &Server| {
             server.run(&["REPLICAOF", of[0], of[1]]);

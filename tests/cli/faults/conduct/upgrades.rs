@@ -1,4 +1,4 @@
-//! Conductors that are reloaded and upgraded while they work.
+//! Conductors that are reloaded and upgraded at work.
 
 use std::{fs, path::PathBuf};
 
@@ -17,7 +17,7 @@ use crate::{
 
 on_every_board!(jobs_run_once_across_reloads_and_upgrades);
 
-/// Puts another copy of the program in the place of the one that runs, as package managers do.
+/// Replaces the running program with a copy, as package managers do.
 fn install(stage: &Stage) -> PathBuf {
     let (program, new) = (stage.env.file("jobboard"), stage.env.file("jobboard.new"));
     copy_program(&new);
@@ -44,10 +44,9 @@ fn jobs_run_once_across_reloads_and_upgrades(stage: &Stage) {
     let manager = Manager::start(&stage.env);
     let mut conductor = start(stage, &manager);
     for reload in 1..=reloads {
-        // Each job writes two lines.
         stage.logged(count * 2 * reload / (reloads + 2));
         if reload % (reloads / upgrades) == 0 {
-            // It works on as it was until it is started again.
+            // It keeps the old program until its restart.
             install(stage);
             stage.logged(count * 2 * reload / (reloads + 2) + 4);
             conductor.signal(Signal::TERM);

@@ -1,4 +1,4 @@
-//! A Redis board of mutated records, and keys of other types than a board has.
+//! A Redis board of mutated records, and keys of other types.
 
 use std::{
     io::{Read, Write},
@@ -12,10 +12,10 @@ use crate::{
     support::{env::Env, servers::Server},
 };
 
-/// Where a pipe of commands ends.
+/// The end of a pipeline.
 const END: &[u8] = b"that-is-all";
 
-/// Commands that are sent at once.
+/// A pipeline of commands.
 #[derive(Default)]
 struct Pipe(Vec<u8>);
 
@@ -30,7 +30,7 @@ impl Pipe {
         self
     }
 
-    /// Sends them, and returns all that is answered.
+    /// Sends them, and returns all replies.
     fn send(&mut self, server: &Server) -> Vec<u8> {
         let commands = std::mem::take(self.add(&[b"ECHO", END]));
         let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
@@ -48,7 +48,6 @@ impl Pipe {
     }
 }
 
-/// Returns how many commands the server has run.
 fn asked(server: &Server) -> u64 {
     let statistics = server.run(&["INFO", "commandstats"]);
     let calls = statistics.lines().filter_map(|line| {
@@ -58,8 +57,7 @@ fn asked(server: &Server) -> u64 {
     calls.sum()
 }
 
-/// Puts so many mutated postings on the board, and puts something beside each of them and beside
-/// some that are sound.
+/// Posts mutated records, and adds foreign sidecars to them and to some sound jobs.
 fn mutate(env: &Env, server: &Server, count: usize, chance: &mut Chance) {
     let sound = env.jobboard(&["post", "--from", "-"]).stdin(
         (0..count / 10 + 10)
@@ -81,7 +79,7 @@ fn mutate(env: &Env, server: &Server, count: usize, chance: &mut Chance) {
         .collect();
     for field in &fields {
         let mut record = posting.clone();
-        // The uuid that it states, in its place.
+        // Replaces the stated uuid with the key.
         if let Some(at) = record
             .windows(36)
             .position(|text| text == sound[0].as_bytes())
@@ -114,9 +112,7 @@ fn mutate(env: &Env, server: &Server, count: usize, chance: &mut Chance) {
 
 #[test]
 fn faults_corrupted_records_on_redis_cause_no_hang_and_no_load() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    need!(server = Server::start());
     let env = Env::new();
     server.serves(&env, "");
     let mut chance = Chance::new();
@@ -128,9 +124,7 @@ fn faults_corrupted_records_on_redis_cause_no_hang_and_no_load() {
 
 #[test]
 fn faults_keys_of_another_type_end_each_command_with_a_reason() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    need!(server = Server::start());
     thread::scope(|scope| {
         for key in ["listings", "trash", "sequence", "fence"] {
             for put in [&["SET"][..], &["LPUSH"]] {
@@ -141,14 +135,12 @@ fn faults_keys_of_another_type_end_each_command_with_a_reason() {
     });
 }
 
-/// Requires that each command ends on a board one of whose keys is of another type.
+/// Requires that each command ends on a board with one key of another type.
 fn ends_with_a_reason(server: &Server, key: &str, put: &[&str]) {
     let env = Env::new();
     let namespace = format!("{key}-{}", put[0].to_lowercase());
     server.serves(&env, &format!("?namespace={namespace}"));
-    env.jobboard(&["post", "resize", "--", "true"])
-        .run()
-        .succeeded();
+    env.ok("post resize -- true");
     let key = format!("{namespace}:{key}");
     server.run(&["DEL", &key]);
     server.run(&[put[0], &key, "some"]);
@@ -177,7 +169,7 @@ fn ends_with_a_reason(server: &Server, key: &str, put: &[&str]) {
     let is_fence = key.ends_with("fence");
     assert_eq!(drained, i32::from(is_hash || is_fence), "{key}");
     if is_fence {
-        // Without an end of its own it goes on, and asks less and less often.
+        // Without an end it continues, with ever rarer requests.
         let conductor = env.jobboard(&["conduct", "--allow-any"]).spawn();
         conductor.says("board_failed");
         server.run(&["DEL", &key]);

@@ -8,7 +8,6 @@ use crate::{
     support::{env::Env, servers::zookeeper::Process},
 };
 
-/// How many packets the server has received.
 fn asked(server: &Server) -> u64 {
     let statistics = server.0.asked("srvr");
     let received = statistics
@@ -21,7 +20,7 @@ fn asked(server: &Server) -> u64 {
 
 struct Server(Process);
 
-/// Makes so many nodes of jobs, and something beside each of them.
+/// Creates job nodes, and other nodes next to each of them.
 async fn mutate(server: &Server, count: usize, chance: &mut Chance) {
     let client = Client::connect(&format!("127.0.0.1:{}", server.0.port()))
         .await
@@ -60,21 +59,17 @@ async fn mutate(server: &Server, count: usize, chance: &mut Chance) {
 
 #[test]
 fn faults_corrupted_nodes_on_zookeeper_cause_no_hang_and_no_load() {
-    let Some(server) = Process::start(&[]).map(Server) else {
-        return;
-    };
+    need!(server = Process::start(&[]).map(Server));
     let env = Env::new();
     let url = format!("zk://127.0.0.1:{}/taskflow/jobs", server.0.port());
     env.configure(&format!("default = \"zk\"\n[board.zk]\nurl = \"{url}\"\n"));
-    // By these all folders are there.
+    // These create all parent nodes.
     for number in 0..10 {
         env.jobboard(&["post", &format!("sound-{number}"), "--", "true"])
             .run()
             .succeeded();
     }
-    env.jobboard(&["run", "first", "--", "true"])
-        .run()
-        .succeeded();
+    env.ok("run first -- true");
     let mut chance = Chance::new();
     eprintln!("faults: the seed is {}", chance.0);
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,5 +1,3 @@
-//! Faults in the middle of a bulk post.
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Write,
@@ -13,7 +11,7 @@ use crate::support::{
     proxy::Mood,
 };
 
-/// How many lines come before the fault, and how many after it.
+/// The number of lines before the fault, and after it.
 const HALF: usize = 1200;
 
 fn lines(numbers: std::ops::Range<usize>) -> String {
@@ -22,7 +20,7 @@ fn lines(numbers: std::ops::Range<usize>) -> String {
         .collect()
 }
 
-/// Posts many jobs, and has something happen once the first half was confirmed.
+/// Posts many jobs with a fault after the first half.
 fn post_through(env: &Env, more: &[&str], fault: impl FnOnce()) -> Outcome {
     let words = [&["post", "--from", "-", "-o", "jsonl"], more].concat();
     let mut post = env.jobboard(&words).piped_stdin().spawn();
@@ -32,20 +30,18 @@ fn post_through(env: &Env, more: &[&str], fault: impl FnOnce()) -> Outcome {
         post.stdout().lines().count() == HALF
     });
     fault();
-    // It may have ended by now.
     let _ = stdin.write_all(lines(HALF..2 * HALF).as_bytes());
     drop(stdin);
     post.ended()
 }
 
-/// What a bulk post said became of its jobs, by their names.
+/// The reported results of a bulk post, by job name.
 #[derive(Debug, Default)]
 struct Said {
     posted: BTreeSet<String>,
     unknown: BTreeSet<String>,
-    /// Nothing was sent.
     refused: BTreeSet<String>,
-    /// Those that the last word says cannot be posted, and all behind them, which it never came to.
+    /// Jobs that the last error refuses, and all later ones.
     given_up: usize,
 }
 
@@ -72,31 +68,34 @@ impl Said {
                 "unreachable" => said.refused.insert(name),
                 kind => panic!("{kind}: {message}"),
             };
-            assert!(is_new, "{line} is told twice");
+            assert!(is_new, "{line} is reported twice");
         }
         said
     }
 
-    /// Requires that something is said of each line, and that all this is true of what is on the board.
+    /// Requires a result for each line, and that the results are true.
     fn is_true_of(&self, board: &BTreeMap<String, usize>) {
         let told = [&self.posted, &self.unknown, &self.refused].map(BTreeSet::len);
         let told = told.iter().sum::<usize>() + self.given_up;
         assert_eq!(told, 2 * HALF, "{self:?}");
         for name in &self.posted {
-            assert_eq!(board.get(name), Some(&1), "{name} is said to be posted");
+            assert_eq!(board.get(name), Some(&1), "{name} is reported as posted");
         }
         for (name, count) in board {
             assert_eq!(*count, 1, "{name}");
             let is_told = self.posted.contains(name) || self.unknown.contains(name);
-            assert!(is_told, "{name} is on the board, and nobody said so");
+            assert!(is_told, "{name} is on the board without a report");
         }
         for name in &self.refused {
-            assert!(!board.contains_key(name), "{name} is said not to be posted");
+            assert!(
+                !board.contains_key(name),
+                "{name} is reported as not posted"
+            );
         }
     }
 }
 
-/// Requires that every line was posted, once, and that all of them are on the board.
+/// Requires that every line was posted exactly once.
 fn all_are_posted(env: &Env, ended: &Outcome) {
     ended.succeeded();
     let said = Said::of(ended);
@@ -104,13 +103,12 @@ fn all_are_posted(env: &Env, ended: &Outcome) {
     said.is_true_of(&names_on(env));
 }
 
-/// Returns the number of the one line that an error is about.
 fn line_in(message: &str) -> Option<u64> {
     let (number, _) = message.strip_prefix("line ")?.split_once(':')?;
     Some(number.parse().unwrap())
 }
 
-/// Returns the first of the lines that an error about several says cannot be posted.
+/// Returns the first refused line of an error about several.
 fn first_given_up(message: &str) -> Option<usize> {
     let (_, lines) = message.split_once("cannot post line")?;
     let mut words = lines.trim_start_matches('s').split_whitespace();
@@ -119,27 +117,21 @@ fn first_given_up(message: &str) -> Option<usize> {
 
 #[test]
 fn forgotten_scripts_lose_no_post() {
-    let Some((env, server)) = open_with(&[]) else {
-        return;
-    };
+    need!((env, server) = open_with(&[]));
     let ended = post_through(&env, &[], || _ = server.run(&["SCRIPT", "FLUSH"]));
     all_are_posted(&env, &ended);
 }
 
 #[test]
 fn killed_connection_between_batches_loses_no_post() {
-    let Some((env, server)) = open_with(&[]) else {
-        return;
-    };
+    need!((env, server) = open_with(&[]));
     let ended = post_through(&env, &[], || hang_up(&server));
     all_are_posted(&env, &ended);
 }
 
 #[test]
 fn restarted_server_with_its_data_has_all_posts() {
-    let Some((env, mut server)) = open_with(&DURABLE) else {
-        return;
-    };
+    need!((env, mut server) = open_with(&DURABLE));
     let ended = post_through(&env, &[], || {
         server.kill();
         server.start_again();
@@ -149,9 +141,7 @@ fn restarted_server_with_its_data_has_all_posts() {
 
 #[test]
 fn server_that_lost_its_data_has_the_later_posts() {
-    let Some((env, mut server)) = open_with(&[]) else {
-        return;
-    };
+    need!((env, mut server) = open_with(&[]));
     let ended = post_through(&env, &[], || {
         server.kill();
         server.start_again();
@@ -169,9 +159,7 @@ fn server_that_lost_its_data_has_the_later_posts() {
 
 #[test]
 fn dead_server_ends_the_posts_with_a_report() {
-    let Some((env, mut server)) = open_with(&DURABLE) else {
-        return;
-    };
+    need!((env, mut server) = open_with(&DURABLE));
     let ended = post_through(&env, &[], || server.kill());
     assert_eq!(ended.code, 5, "{}", ended.stderr);
     let said = Said::of(&ended);
@@ -193,9 +181,7 @@ fn dead_server_ends_the_posts_with_a_report() {
 
 #[test]
 fn short_server_pause_delays_posts() {
-    let Some((env, server)) = open_with(&[]) else {
-        return;
-    };
+    need!((env, server) = open_with(&[]));
     let mut nap = None;
     let ended = post_through(&env, &[], || nap = Some(Nap::begin(&server, "2")));
     all_are_posted(&env, &ended);
@@ -203,14 +189,11 @@ fn short_server_pause_delays_posts() {
 
 #[test]
 fn long_server_pause_leaves_one_batch_unknown() {
-    let Some((env, server)) = open_with(&[]) else {
-        return;
-    };
+    need!((env, server) = open_with(&[]));
     let mut nap = None;
     let hasty = ["--op-timeout", "300ms"];
     let ended = post_through(&env, &hasty, || nap = Some(Nap::begin(&server, "2")));
-    // All were found when it was looked for them, or those of the first batch were not there yet, or
-    // it slept still: then the rest is given up.
+    // Either the lookup found all, or not the first batch, or the server still hung: then the others are refused.
     let said = Said::of(&ended);
     let code = match (said.given_up, said.unknown.len()) {
         (0, 0) => 0,
@@ -224,9 +207,7 @@ fn long_server_pause_leaves_one_batch_unknown() {
 
 #[test]
 fn batch_with_a_lost_reply_is_found_and_not_posted_again() {
-    let Some((env, _server, proxy)) = open_behind_proxy() else {
-        return;
-    };
+    need!((env, _server, proxy) = open_behind_proxy());
     let ended = post_through(&env, &[], || proxy.set_at("EVALSHA", Mood::HangUpOnce));
     assert!(proxy.has_sprung());
     all_are_posted(&env, &ended);
@@ -234,9 +215,7 @@ fn batch_with_a_lost_reply_is_found_and_not_posted_again() {
 
 #[test]
 fn batch_with_a_permanently_lost_reply_is_unknown_and_the_others_are_refused() {
-    let Some((env, _server, proxy)) = open_behind_proxy() else {
-        return;
-    };
+    need!((env, _server, proxy) = open_behind_proxy());
     let ended = post_through(&env, &[], || proxy.set_at("EVALSHA", Mood::HangUp));
     assert!(proxy.has_sprung());
     assert_eq!(ended.code, 5, "{}", ended.stderr);
@@ -246,7 +225,7 @@ fn batch_with_a_permanently_lost_reply_is_unknown_and_the_others_are_refused() {
     proxy.set(Mood::PassOn);
     let board = names_on(&env);
     said.is_true_of(&board);
-    // They were posted, and nobody could know.
+    // They were posted without proof.
     assert!(said.unknown.iter().all(|name| board.contains_key(name)));
     let unknown = ended
         .stderr
@@ -256,5 +235,5 @@ fn batch_with_a_permanently_lost_reply_is_unknown_and_the_others_are_refused() {
     let hint = told["error"]["hint"].as_str().unwrap();
     assert!(hint.contains("jobboard show"), "{hint}");
     let uuid = uuid_in(told["error"]["message"].as_str().unwrap());
-    env.jobboard(&["show", &uuid]).run().succeeded();
+    env.ok(format!("show {uuid}"));
 }

@@ -1,5 +1,3 @@
-//! Faults in the middle of a listing.
-
 use std::{
     collections::BTreeSet,
     io::{BufRead, BufReader, Read},
@@ -14,7 +12,7 @@ use crate::support::{
 /// Jobs for several pages.
 const COUNT: usize = 1500;
 
-/// Posts jobs that are so large that a pipe has no room for the first page of them.
+/// Posts jobs so large that the first page exceeds a pipe.
 fn post_all(env: &Env) -> BTreeSet<String> {
     let room = "x".repeat(1000);
     let lines: String = (0..COUNT)
@@ -24,9 +22,9 @@ fn post_all(env: &Env) -> BTreeSet<String> {
     posted.succeeded().lines().map(str::to_owned).collect()
 }
 
-/// Lists a board for somebody who has something happen after the first line, and returns it all.
+/// Lists a board with a fault after the first line, and returns the listing.
 ///
-/// By then the first page is there, and the next one is not asked for before more is read.
+/// The next page is requested only after more of it is read.
 fn list_through(env: &Env, words: &[&str], fault: impl FnOnce()) -> (Outcome, Vec<String>) {
     let (reader, writer) = std::io::pipe().unwrap();
     let list = env.jobboard(&[&["list", "-o", "jsonl"], words].concat());
@@ -53,14 +51,12 @@ fn is_whole(listed: &[String], posted: &BTreeSet<String>) {
     assert_eq!(&listed, posted);
 }
 
-/// Ways to list, which ask the server different things when the fault comes.
+/// Sort orders with different requests at the moment of the fault.
 const WAYS: [&[&str]; 2] = [&["--sort", "none"], &["--sort", "rank"]];
 
 #[test]
 fn killed_connection_hides_no_job() {
-    let Some((env, server)) = open_with(&[]) else {
-        return;
-    };
+    need!((env, server) = open_with(&[]));
     let posted = post_all(&env);
     for way in WAYS {
         let (ended, listed) = list_through(&env, way, || hang_up(&server));
@@ -71,9 +67,7 @@ fn killed_connection_hides_no_job() {
 
 #[test]
 fn restarted_server_hides_no_job() {
-    let Some((env, mut server)) = open_with(&DURABLE) else {
-        return;
-    };
+    need!((env, mut server) = open_with(&DURABLE));
     let posted = post_all(&env);
     for way in WAYS {
         let (ended, listed) = list_through(&env, way, || {
@@ -87,9 +81,7 @@ fn restarted_server_hides_no_job() {
 
 #[test]
 fn server_that_lost_its_data_invents_no_job() {
-    let Some((env, mut server)) = open_with(&[]) else {
-        return;
-    };
+    need!((env, mut server) = open_with(&[]));
     let posted = post_all(&env);
     let (ended, listed) = list_through(&env, WAYS[0], || {
         server.kill();
@@ -103,9 +95,7 @@ fn server_that_lost_its_data_invents_no_job() {
 
 #[test]
 fn dead_server_ends_a_listing_with_an_error() {
-    let Some((env, mut server)) = open_with(&DURABLE) else {
-        return;
-    };
+    need!((env, mut server) = open_with(&DURABLE));
     let posted = post_all(&env);
     for way in WAYS {
         let (ended, listed) = list_through(&env, way, || server.kill());
@@ -119,9 +109,7 @@ fn dead_server_ends_a_listing_with_an_error() {
 
 #[test]
 fn cut_page_is_requested_again() {
-    let Some((env, _server, proxy)) = open_behind_proxy() else {
-        return;
-    };
+    need!((env, _server, proxy) = open_behind_proxy());
     let posted = post_all(&env);
     for way in WAYS {
         for word in ["HSCAN", "MGET", "EXISTS"] {
@@ -136,9 +124,7 @@ fn cut_page_is_requested_again() {
 
 #[test]
 fn repeatedly_cut_page_is_an_error() {
-    let Some((env, _server, proxy)) = open_behind_proxy() else {
-        return;
-    };
+    need!((env, _server, proxy) = open_behind_proxy());
     post_all(&env);
     for (way, word) in WAYS.into_iter().zip(["HSCAN", "MGET"]) {
         proxy.set_at(word, Mood::HangUp);
@@ -152,9 +138,7 @@ fn repeatedly_cut_page_is_an_error() {
 
 #[test]
 fn short_server_pause_delays_a_listing() {
-    let Some((env, server)) = open_with(&[]) else {
-        return;
-    };
+    need!((env, server) = open_with(&[]));
     let posted = post_all(&env);
     let mut nap = None;
     let (ended, listed) = list_through(&env, WAYS[0], || nap = Some(Nap::begin(&server, "2")));
@@ -164,9 +148,7 @@ fn short_server_pause_delays_a_listing() {
 
 #[test]
 fn long_server_pause_is_an_error() {
-    let Some((env, server)) = open_with(&[]) else {
-        return;
-    };
+    need!((env, server) = open_with(&[]));
     post_all(&env);
     let mut nap = None;
     let words = [WAYS[1], &["--op-timeout", "300ms"]].concat();
@@ -181,9 +163,7 @@ fn long_server_pause_is_an_error() {
 
 #[test]
 fn stalled_replies_delay_a_listing_and_lose_no_script() {
-    let Some((env, server, proxy)) = open_behind_proxy() else {
-        return;
-    };
+    need!((env, server, proxy) = open_behind_proxy());
     let posted = post_all(&env);
     proxy.set_at("HSCAN", Mood::Stall);
     let list = env.jobboard(&["list", "-o", "uuid"]).spawn();

@@ -1,4 +1,4 @@
-//! Answers that are lost: whether it was done is unknown, and nothing is done twice.
+//! Lost replies: unknown results are reported, and nothing happens twice.
 
 use super::{names_on, open_behind_proxy, uuid_in};
 use crate::support::{
@@ -7,10 +7,9 @@ use crate::support::{
     servers::Server,
 };
 
-/// How the answer is lost.
 const LOSSES: [Mood; 2] = [Mood::Silent, Mood::HangUp];
 
-/// Runs a command, and lets nothing through once it has asked for the change.
+/// Runs a command, and blocks the connection once it has requested the change.
 fn lose(env: &Env, proxy: &Proxy, mood: Mood, words: &[&str]) -> Outcome {
     proxy.set_at("EVALSHA", mood);
     let hasty = ["--op-timeout", "300ms", "--json"];
@@ -20,7 +19,7 @@ fn lose(env: &Env, proxy: &Proxy, mood: Mood, words: &[&str]) -> Outcome {
     run
 }
 
-/// Requires that a run says that it does not know, and how to find out.
+/// Requires that a run reports an unknown result, and how to check it.
 fn is_unknown(run: &Outcome) {
     assert_eq!(run.code, 1, "{run}");
     assert_eq!(run.stdout, "", "{run}");
@@ -31,17 +30,14 @@ fn is_unknown(run: &Outcome) {
     assert!(error["hint"].as_str().unwrap().contains("show"), "{run}");
 }
 
-/// Makes the server know all scripts: one that it does not know is answered before it runs.
+/// Makes the server cache all scripts: an unknown script is answered before it runs.
 fn warm_up(env: &Env) {
     env.post("warm-up");
-    // Whoever may choose the same uuid is posted by another one.
-    let chosen = ["post", "warm-up", "--unique", "warm-up"];
-    env.jobboard(&chosen).run().succeeded();
+    // A post with a chosen uuid uses another script.
+    env.ok("post warm-up --unique warm-up");
     env.claim("@1", "ada");
-    let abandon = ["abandon", "@1", "--who", "ada"];
-    env.jobboard(&abandon).run().succeeded();
-    let consume = ["consume", "@1", "@2", "--force", "--yes"];
-    env.jobboard(&consume).run().succeeded();
+    env.ok("abandon @1 --who ada");
+    env.ok("consume @1 @2 --force --yes");
 }
 
 fn open() -> Option<(Env, Server, Proxy)> {
@@ -52,9 +48,7 @@ fn open() -> Option<(Env, Server, Proxy)> {
 
 #[test]
 fn post_with_a_lost_reply_happens_once() {
-    let Some((env, _server, proxy)) = open() else {
-        return;
-    };
+    need!((env, _server, proxy) = open());
     for (number, mood) in LOSSES.into_iter().enumerate() {
         let name = format!("job-{number}");
         let run = lose(&env, &proxy, mood, &["post", &name]);
@@ -67,9 +61,7 @@ fn post_with_a_lost_reply_happens_once() {
 
 #[test]
 fn post_with_only_the_reply_lost_is_found() {
-    let Some((env, _server, proxy)) = open() else {
-        return;
-    };
+    need!((env, _server, proxy) = open());
     let run = lose(&env, &proxy, Mood::HangUpOnce, &["post", "resize"]);
     assert_eq!(run.json()["done"], "posted");
     assert_eq!(env.names(), ["resize"]);
@@ -77,9 +69,7 @@ fn post_with_only_the_reply_lost_is_found() {
 
 #[test]
 fn post_with_a_chosen_uuid_cannot_be_attributed() {
-    let Some((env, _server, proxy)) = open() else {
-        return;
-    };
+    need!((env, _server, proxy) = open());
     let post = ["post", "resize", "--unique", "nightly"];
     is_unknown(&lose(&env, &proxy, Mood::HangUpOnce, &post));
     let again = env.jobboard(&[&post[..], &["--json"]].concat()).run();
@@ -89,13 +79,11 @@ fn post_with_a_chosen_uuid_cannot_be_attributed() {
 
 #[test]
 fn claim_with_a_lost_reply_is_unknown_and_happens_once() {
-    let Some((env, server, proxy)) = open() else {
-        return;
-    };
+    need!((env, server, proxy) = open());
     let job = env.post("resize");
     for mood in LOSSES {
         for claim in [["claim", &job], ["claim", "--next"]] {
-            // Beyond the clock of the server, so that each claim counts one on.
+            // Beyond the server's clock, so that each claim increases it by one.
             server.run(&["SET", "taskflow:fence", "5000000000000000"]);
             is_unknown(&lose(
                 &env,
@@ -106,17 +94,14 @@ fn claim_with_a_lost_reply_is_unknown_and_happens_once() {
             assert_eq!(env.show(&job)["owner"], "ada");
             let fence = server.run(&["GET", "taskflow:fence"]);
             assert_eq!(fence, "5000000000000001");
-            let abandon = ["abandon", &job, "--who", "ada"];
-            env.jobboard(&abandon).run().succeeded();
+            env.ok(format!("abandon {job} --who ada"));
         }
     }
 }
 
 #[test]
 fn foreign_uuid_text_is_in_no_suggested_command() {
-    let Some((env, server, proxy)) = open() else {
-        return;
-    };
+    need!((env, server, proxy) = open());
     let job = env.post("resize");
     let posting = server.run(&["HGET", "taskflow:listings", &job]);
     let odd = posting.replace(&job, "$(touch seen) $(touch seen)xxxxxxxxx");
@@ -134,9 +119,7 @@ fn foreign_uuid_text_is_in_no_suggested_command() {
 
 #[test]
 fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
-    let Some((env, server, proxy)) = open() else {
-        return;
-    };
+    need!((env, server, proxy) = open());
     for mood in LOSSES {
         let job = env.post("resize");
         env.claim(&job, "ada");
@@ -160,12 +143,10 @@ fn settlement_with_a_lost_reply_is_unknown_and_happens_once() {
 
 #[test]
 fn unsent_request_has_no_effect() {
-    let Some((env, server, proxy)) = open() else {
-        return;
-    };
+    need!((env, server, proxy) = open());
     let job = env.post("resize");
     let before = server.everything();
-    // It is looked for first, and never gets to the change.
+    // The lookup comes first, so the change is never sent.
     proxy.set(Mood::HangUp);
     for words in [&["post", "grow"][..], &["claim", &job], &["consume", &job]] {
         let run = env.jobboard(&[words, &["--json"]].concat()).run();

@@ -1,4 +1,4 @@
-//! A server that answers like Redis, and not what it was asked.
+//! A server with valid but unexpected replies.
 
 use std::{
     io::{Read, Write},
@@ -8,18 +8,17 @@ use std::{
 
 use crate::support::env::Env;
 
-/// Answers whatever comes with this, and returns where.
+/// Starts a server with this reply to everything, and returns its URL.
 fn answering(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // It ends with the tests.
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             thread::spawn(move || {
                 let mut asked = [0; 65536];
                 while stream.read(&mut asked).is_ok_and(|length| length > 0) {
-                    // Enough for each of the commands that came together.
+                    // Enough for each command of a pipeline.
                     let _ = stream.write_all(&answer.repeat(8));
                 }
             });

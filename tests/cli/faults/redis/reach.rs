@@ -1,4 +1,4 @@
-//! Ways to a server: those that are closed are named in one line, and those that move are followed.
+//! Connections: unusable ones are named in one line, and moved servers are followed.
 
 use std::{
     net::TcpListener,
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Writes the URL of a board over TLS.
+/// Returns the URL of a board over TLS.
 fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> String {
     let identity = identity.map_or_else(String::new, |identity| {
         let (cert, key) = (identity.cert.display(), identity.key.display());
@@ -25,13 +25,9 @@ fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> String {
 
 #[test]
 fn tls_board_opens_with_a_certificate() {
-    let Some(authority) = Authority::new() else {
-        return;
-    };
+    need!(authority = Authority::new());
     let theirs = authority.issue("IP:127.0.0.1", 2);
-    let Some(server) = Server::start_tls(&theirs, &authority) else {
-        return;
-    };
+    need!(server = Server::start_tls(&theirs, &authority));
     let env = Env::new();
     let ca = authority.ca();
     let ours = authority.issue("DNS:us", 2);
@@ -54,7 +50,7 @@ fn tls_board_opens_with_a_certificate() {
     let stranger = Authority::new().unwrap();
     let distrusted = list(&secured(&server, &stranger.ca(), Some(&ours)));
     denied(&distrusted, "from an untrusted authority");
-    // On a busy machine it may not show in time that it speaks TLS.
+    // On a busy machine the TLS probe may time out.
     let mut plain = list(&server.url(""));
     wait_until("it shows that", || {
         plain
@@ -73,13 +69,9 @@ fn tls_board_opens_with_a_certificate() {
 
 #[test]
 fn certificate_for_another_name_is_refused() {
-    let Some(authority) = Authority::new() else {
-        return;
-    };
+    need!(authority = Authority::new());
     let theirs = authority.issue("DNS:elsewhere.example", 2);
-    let Some(server) = Server::start_tls(&theirs, &authority) else {
-        return;
-    };
+    need!(server = Server::start_tls(&theirs, &authority));
     let env = Env::new();
     let ours = authority.issue("DNS:us", 2);
     let url = secured(&server, &authority.ca(), Some(&ours));
@@ -103,7 +95,7 @@ fn silent_server_times_out() {
     let run = list.env("JOBBOARD_PASSWORD", "hunter2").run();
     denied(&run, &format!("{host} did not reply within 3s"));
     assert!(start.elapsed() < Duration::from_secs(10));
-    // Whoever has less time than that is told so in his time.
+    // A shorter time limit is respected.
     for scheme in ["redis", "zk"] {
         let list = env.jobboard(&["list", "--op-timeout", "600ms"]);
         let list = list.env("JOBBOARD_URL", format!("{scheme}://{host}"));
@@ -121,7 +113,7 @@ fn unresolvable_host_is_named() {
     let list = env.jobboard(&["list"]);
     let list = list.env("JOBBOARD_URL", "redis://nobody.invalid");
     let run = list.env("JOBBOARD_PASSWORD", "hunter2").run();
-    // Some resolvers do not answer at all.
+    // Some resolvers do not answer.
     let said = run.failed(5);
     let is_named = said.contains("nobody.invalid does not resolve");
     assert!(
@@ -133,9 +125,7 @@ fn unresolvable_host_is_named() {
 
 #[test]
 fn client_follows_a_failover() {
-    let Some(mut master) = Server::start() else {
-        return;
-    };
+    need!(mut master = Server::start());
     let port = master.port().to_string();
     let replica = Server::start_with(&["--replicaof", "127.0.0.1", &port]).unwrap();
     wait_until("the replica follows", || {
@@ -153,15 +143,15 @@ fn client_follows_a_failover() {
     env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
     let before = env.post("before");
     env.claim(&before, "ada");
-    // WAIT would wait for what its own connection has written, which is nothing.
+    // WAIT covers only writes of its own connection.
     let claim = format!("taskflow:{before}.owned");
-    wait_until("the replica has it", || {
+    wait_until("the replica received it", || {
         replica.run(&["GET", &claim]) == "ada"
     });
     master.kill();
     let start = Instant::now();
     let after = loop {
-        let run = env.jobboard(&["post", "after"]).run();
+        let run = env.run("post after");
         if run.code == 0 {
             break run.posted();
         }

@@ -1,4 +1,4 @@
-//! Claims that were waited for: what is on its way at the end of the wait is neither lost nor kept.
+//! Claims in progress at the end of a wait are neither lost nor kept.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::support::{
     servers::Server,
 };
 
-/// A board behind a proxy, and the same one without it.
+/// A board behind a proxy, and without it.
 struct Stage {
     env: Env,
     server: Server,
@@ -24,7 +24,7 @@ impl Stage {
         let (env, server, proxy) = open_behind_proxy()?;
         let direct = Env::new();
         server.serves(&direct, "");
-        // The server has to know all scripts: one that it does not know is answered before it runs.
+        // The server must cache all scripts: an unknown script is answered before it runs.
         direct.post("warm-up");
         direct.claim("@1", "ada");
         for verb in [
@@ -42,7 +42,7 @@ impl Stage {
         })
     }
 
-    /// Starts to wait for a job, and posts one once it listens, with a trap before the proxy.
+    /// Starts to wait for a job, and posts one once it listens, with a trap in the proxy.
     fn wait(&self, words: &[&str], trap: (&'static str, Mood)) -> (Running, String) {
         let claim = ["claim", "--next", "--who", "ada"];
         self.server.run(&["CONFIG", "RESETSTAT"]);
@@ -50,8 +50,8 @@ impl Stage {
         wait_until("it listens", || {
             !self.server.run(&["PUBSUB", "CHANNELS"]).is_empty()
         });
-        // A server that goes away before it has read the board ends it, as it should.
-        wait_until("it has looked for what is there", || {
+        // An outage before the first read would end the wait.
+        wait_until("it has read the board", || {
             let stats = self.server.run(&["INFO", "commandstats"]);
             stats.contains("cmdstat_hscan:calls=4,")
         });
@@ -64,9 +64,7 @@ impl Stage {
 
 #[test]
 fn claim_in_progress_at_the_timeout_is_reported() {
-    let Some(stage) = Stage::open() else {
-        return;
-    };
+    need!(stage = Stage::open());
     let began = Instant::now();
     let words = ["--wait", "2s", "--op-timeout", "20s", "--json"];
     let (running, job) = stage.wait(&words, ("EVALSHA", Mood::Stall));
@@ -84,9 +82,7 @@ fn claim_in_progress_at_the_timeout_is_reported() {
 
 #[test]
 fn claim_in_progress_at_a_signal_is_released() {
-    let Some(stage) = Stage::open() else {
-        return;
-    };
+    need!(stage = Stage::open());
     for (kept, code) in [(&["--", "touch", "ran"][..], 143), (&["--hold"], 0)] {
         let words = [&["--wait", "20s", "--op-timeout", "20s"], kept].concat();
         let (running, job) = stage.wait(&words, ("EVALSHA", Mood::Stall));
@@ -102,17 +98,14 @@ fn claim_in_progress_at_a_signal_is_released() {
         );
         assert!(!stage.env.file("ran").exists());
         let uuid = job["uuid"].as_str().unwrap();
-        let consume = ["consume", uuid, "--force", "--yes"];
-        stage.direct.jobboard(&consume).run().succeeded();
+        stage.direct.ok(format!("consume {uuid} --force --yes"));
     }
 }
 
 #[test]
 fn failed_candidate_read_is_retried() {
-    let Some(stage) = Stage::open() else {
-        return;
-    };
-    // After the event the job is looked up; then the candidates are read, and that fails.
+    need!(stage = Stage::open());
+    // After the event the job is looked up; then reading the candidates fails.
     let words = ["--wait", "60s", "--op-timeout", "1s"];
     let (running, job) = stage.wait(&words, ("HSCAN", Mood::HangUp));
     running.says("retrying");

@@ -1,5 +1,3 @@
-//! An Octavia with all that belongs to it.
-
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -19,11 +17,11 @@ pub(super) struct Cloud<S> {
     _server: S,
 }
 
-/// How Octavia's configuration names a kind of server.
+/// The driver name of a server in Octavia's configuration.
 pub(super) trait Driver: Host {
     const NAME: &'static str;
     fn place(&self) -> u16;
-    /// Where the board is, so that its trash is this test's alone.
+    /// The path of the board, with its own trash.
     fn namespace(&self) -> String;
 }
 
@@ -52,14 +50,13 @@ impl Driver for ZooKeeper {
 }
 
 impl<S: Driver> Cloud<S> {
-    /// Starts one whose databases are files.
+    /// Starts one with databases in files.
     pub(super) fn new() -> Option<Self> {
         let env = Env::new();
         let url = format!("sqlite:///{}", env.file("octavia.db").display());
         Self::with(env, &json!({ "database": url }))
     }
 
-    /// Starts one with these databases.
     pub(super) fn with(env: Env, databases: &Value) -> Option<Self> {
         let server = S::start()?;
         let conf = env.file("octavia.conf");
@@ -98,18 +95,18 @@ impl<S: Driver> Cloud<S> {
         self.octavia.ask(&json!({"do": "post", "flow": flow}))
     }
 
-    /// Returns what a run told as JSON, however it ended.
+    /// Returns the JSON output of a run with any exit code.
     pub(super) fn run_json(&self, arguments: &[&str]) -> Value {
         let run = self.run(&[arguments, &["--json"]].concat());
         serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"))
     }
 
-    /// Starts its conductor; from here on jobs are performed.
+    /// Starts its conductor, which performs jobs from now on.
     pub(super) fn conduct(&mut self) {
         self.octavia.ask(&json!({"do": "conduct"}));
     }
 
-    /// Waits until a job is where its conductor says.
+    /// Waits until the conductor reports an event of a job.
     pub(super) fn waits_for(&mut self, event: &str, job: &Value) -> Value {
         let what = format!("{event} of {job}");
         self.octavia

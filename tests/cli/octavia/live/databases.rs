@@ -1,4 +1,4 @@
-//! Logbooks in the databases that OpenStack has.
+//! Logbooks in the databases of OpenStack.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -18,7 +18,7 @@ fn cloud(database: &Database) -> Option<Cloud<Server>> {
     )
 }
 
-/// A database that stands still costs its part of an answer, and no more time than an operation may take.
+/// A hanging database costs its part of an answer, and no more than the timeout.
 fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
     let posted = cloud.post("create_load_balancer");
     let job = text(&posted, "job").to_owned();
@@ -33,7 +33,7 @@ fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
     assert_eq!(refused.code, 1, "{refused}");
 }
 
-/// Its tables are not short before somebody makes them so.
+/// Detects tables with too short columns.
 fn is_found_short(cloud: &Cloud<Server>, database: &Database) {
     let short = || {
         let told = cloud.run_json(&["doctor", "--only", "short-columns"]);
@@ -58,7 +58,7 @@ fn is_found_short(cloud: &Cloud<Server>, database: &Database) {
     }
 }
 
-/// Over TLS it is read if somebody who is trusted has issued its certificate.
+/// Over TLS the certificate must come from a trusted authority.
 fn is_read_over_tls(cloud: &mut Cloud<Server>, database: &Database) {
     let job = text(&cloud.post("create_load_balancer"), "job").to_owned();
     let flow = |authority: &Authority| {
@@ -66,7 +66,7 @@ fn is_read_over_tls(cloud: &mut Cloud<Server>, database: &Database) {
         cloud.run(&["flow", &job, "--logbook", &url])
     };
     flow(database.authority()).succeeded();
-    // Without a file those are trusted whom the system trusts.
+    // Without a file, the system's authorities are trusted.
     let words = ["flow", &job, "--logbook", &database.tls_url(NAMES[1])];
     let by_system = |ca: &Authority| cloud.prepare(&words).env("SSL_CERT_FILE", ca.ca()).run();
     by_system(database.authority()).succeeded();
@@ -77,9 +77,7 @@ fn is_read_over_tls(cloud: &mut Cloud<Server>, database: &Database) {
 }
 
 fn has_logbooks(database: Option<Database>) {
-    let Some(database) = database else {
-        return;
-    };
+    need!(database = database);
     if let Some(mut cloud) = cloud(&database) {
         is_found_short(&cloud, &database);
         is_read_over_tls(&mut cloud, &database);

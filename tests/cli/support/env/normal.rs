@@ -1,4 +1,4 @@
-//! A run as a snapshot shows it: without what differs from run to run.
+//! A run for snapshots, without its variable parts.
 
 use std::{path::Path, sync::LazyLock};
 
@@ -6,7 +6,6 @@ use regex::{Captures, Regex};
 
 use super::Outcome;
 
-/// Compiles a pattern when it is first used.
 macro_rules! pattern {
     ($pattern:literal) => {{
         static PATTERN: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).unwrap());
@@ -14,10 +13,10 @@ macro_rules! pattern {
     }};
 }
 
-/// Writes the exit code and both streams, with what differs from run to run made equal.
+/// Prints the exit code and both streams, with normalised variable parts.
 ///
-/// Uuids are numbered as they come, `00000001-…`, and keep their length. In listings, spans become
-/// `AGE`, and columns are two spaces apart.
+/// Uuids are numbered in order, `00000001-…`, and keep their length. In listings, durations become `AGE`, and columns
+/// are two spaces apart.
 pub(super) fn normalised(outcome: &Outcome, root: &Path) -> String {
     let text = format!(
         "exit code {}\n--- stdout\n{}--- stderr\n{}",
@@ -36,7 +35,7 @@ fn default_owner(text: &str) -> String {
     user.replace_all(text, "user@host").into_owned()
 }
 
-/// Numbers the uuids, also where only the beginning of them is shown.
+/// Numbers the uuids, including prefixes.
 fn uuids(text: &str) -> String {
     let uuid = pattern!(r"\b([0-9a-f]{8})((-[0-9a-f]{4}){3}-[0-9a-f]{12})?\b");
     let mut known: Vec<String> = Vec::new();
@@ -69,7 +68,7 @@ fn line(line: &str) -> String {
     }
 }
 
-/// Replaces the seconds in a line of tab-separated fields.
+/// Replaces the seconds in tab-separated fields.
 fn fields(line: &str) -> String {
     let fields: Vec<_> = line
         .split('\t')
@@ -82,7 +81,7 @@ fn fields(line: &str) -> String {
     fields.join("\t")
 }
 
-/// Replaces the spans in a row of a table, and narrows the space that they leave.
+/// Replaces the durations in a row of a table, and their padding.
 fn cells(line: &str) -> String {
     let line = pattern!(r"\b\d+(ms|s|m|h|d)([\dms]+)?\b").replace_all(line, "AGE");
     pattern!(r" {2,}").replace_all(&line, "  ").into_owned()

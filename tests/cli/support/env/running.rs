@@ -1,4 +1,4 @@
-//! A run of the program: while it lasts, and how it ended.
+//! A running program, and its result.
 
 use std::{
     fs,
@@ -15,21 +15,21 @@ use serde_json::Value;
 use super::{normal::normalised, wait_until};
 use crate::support::schema;
 
-/// A process that is killed when the test is done with it.
+/// A process that is killed at the end of the test.
 pub(crate) struct Running {
     child: Child,
     stdout: Collector,
     stderr: Collector,
     root: PathBuf,
     what: String,
-    /// Of the program itself, if it is that.
+    /// The arguments, if it is the program itself.
     arguments: Option<Vec<String>>,
 }
 
 impl Running {
     pub(super) fn start(command: &mut Command, root: PathBuf) -> Self {
         let mut child = command.spawn().unwrap();
-        // Else our copy of a pipe that a test gave it would stay open.
+        // The command would keep a copy of the test's pipe open.
         let what = format!("{command:?}");
         command.stdin(std::process::Stdio::null());
         command.stdout(std::process::Stdio::null());
@@ -47,25 +47,24 @@ impl Running {
         }
     }
 
-    /// Writes to it, as fast as it reads, and closes its input.
+    /// Writes all input, then closes it.
     pub(super) fn feed(mut self, bytes: Vec<u8>) -> Self {
         let mut stdin = self.stdin();
-        // Whether it reads to the end is its own affair.
+        // It may exit before reading everything.
         thread::spawn(move || stdin.write_all(&bytes).is_ok());
         self
     }
 
-    /// Takes its input, which ends when this is dropped.
+    /// Takes its standard input, which closes on drop.
     pub(crate) fn stdin(&mut self) -> ChildStdin {
         self.child.stdin.take().unwrap()
     }
 
-    /// Returns what it has printed so far.
     pub(crate) fn stdout(&self) -> String {
         self.stdout.text()
     }
 
-    /// Waits until it has printed so many lines, and returns them.
+    /// Waits until it has printed this many lines, and returns them.
     pub(crate) fn prints(&self, count: usize) -> Vec<String> {
         wait_until(&format!("it prints {count} lines"), || {
             self.stdout().matches('\n').count() >= count
@@ -75,19 +74,17 @@ impl Running {
         text[..end].lines().map(str::to_owned).collect()
     }
 
-    /// Waits until it has said something on its standard error.
+    /// Waits for a text on standard error.
     pub(crate) fn says(&self, text: &str) {
         wait_until(&format!("it says {text:?}"), || {
             self.stderr.text().contains(text)
         });
     }
 
-    /// Returns the number of the process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns what it has said so far beside its data.
     pub(crate) fn stderr(&self) -> String {
         self.stderr.text()
     }
@@ -96,7 +93,7 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until it watches a board for changes.
+    /// Waits until it subscribes to an embedded board.
     pub(crate) fn listens(&mut self) {
         self.opens("inotify");
     }
@@ -112,20 +109,18 @@ impl Running {
         assert!(!self.has_ended(), "it ended instead: {}", self.what);
     }
 
-    /// Kills it, without any chance to tidy up.
+    /// Kills it with SIGKILL.
     pub(crate) fn kill(mut self) -> Outcome {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         self.ended()
     }
 
-    /// Sends it a signal.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for its end.
     pub(crate) fn ended(mut self) -> Outcome {
         let what = self.what.clone();
         wait_until(&format!("the end of {what}"), || self.has_ended());
@@ -147,13 +142,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Reads a stream into memory while the process runs.
+/// Reads a stream while the process runs.
 struct Collector {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
@@ -187,10 +182,9 @@ fn collect(mut stream: impl Read, bytes: Arc<Mutex<Vec<u8>>>) -> impl FnOnce() {
     }
 }
 
-/// How a run ended.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The exit code; of one that was killed, 128 and the number of the signal.
+    /// The exit code, or 128 plus the signal number.
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -198,25 +192,28 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Requires that it succeeded, and returns what it printed.
+    /// Requires success, and returns standard output.
+    #[track_caller]
     pub(crate) fn succeeded(&self) -> &str {
         assert_eq!(self.code, 0, "{self:?}");
         &self.stdout
     }
 
-    /// Requires that it ended with a code and printed no data, and returns what it complained of.
+    /// Requires an exit code and empty standard output, and returns standard error.
+    #[track_caller]
     pub(crate) fn failed(&self, code: i32) -> &str {
         assert_eq!(self.code, code, "{self:?}");
         assert_eq!(self.stdout, "", "{self:?}");
         &self.stderr
     }
 
-    /// Returns the JSON that it printed.
+    #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(self.succeeded()).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Returns the JSON values that it printed, however it ended.
+    /// Returns the printed JSON values, with any exit code.
+    #[track_caller]
     pub(crate) fn values(&self) -> Vec<Value> {
         let values = serde_json::Deserializer::from_str(&self.stdout).into_iter();
         values
@@ -224,7 +221,8 @@ impl Outcome {
             .unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Returns the one error that it told as JSON.
+    /// Returns the single JSON error.
+    #[track_caller]
     pub(crate) fn error(&self) -> Value {
         let told: Value =
             serde_json::from_str(&self.stderr).unwrap_or_else(|error| panic!("{error}: {self:?}"));
@@ -232,14 +230,14 @@ impl Outcome {
         told["error"].clone()
     }
 
-    /// Returns the uuid of the job that it posted.
+    /// Returns the uuid of the posted job.
+    #[track_caller]
     pub(crate) fn posted(&self) -> String {
         let uuid = self.succeeded().trim_end();
         assert!(uuid::Uuid::try_parse(uuid).is_ok(), "{self:?}");
         uuid.to_owned()
     }
 
-    /// Returns all of it, without what differs from run to run.
     pub(crate) fn normalised(&self) -> String {
         normalised(self, &self.root)
     }

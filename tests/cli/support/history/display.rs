@@ -1,4 +1,4 @@
-//! What was done to a job, in plain words.
+//! Prints a history.
 
 use std::{fmt, time::Duration};
 
@@ -7,7 +7,7 @@ use super::{
     job::{Free, Job},
 };
 
-/// How many acts are told on either side of where it goes wrong.
+/// The number of acts printed on either side of the inconsistency.
 const MOST: usize = 6;
 
 impl fmt::Display for Wrong {
@@ -15,7 +15,7 @@ impl fmt::Display for Wrong {
         let Self {
             job, before, next, ..
         } = self;
-        writeln!(f, "{job}: no order of what was done to it can be true")?;
+        writeln!(f, "{job}: no order of its acts is consistent")?;
         let left_out = before.len().saturating_sub(MOST);
         if left_out > 0 {
             writeln!(f, "  ... {left_out} acts that can be true")?;
@@ -39,7 +39,7 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// A time since the begin of the history.
+/// A time since the start of the history.
 struct Time(Duration);
 
 impl fmt::Display for Time {
@@ -85,13 +85,13 @@ impl fmt::Display for What {
                 }
             }
             Self::Restore => f.write_str("restores it"),
-            Self::Retry => f.write_str("has it tried again"),
+            Self::Retry => f.write_str("retries it"),
             Self::Purge => f.write_str("purges it"),
             Self::Runs(fence) => write!(f, "runs it under the claim with fence {fence}"),
             Self::Seen(sight) => f.write_str(match sight {
                 Sight::Gone => "sees that it is not on the board",
                 Sight::OnBoard => "sees it on the board",
-                Sight::Held(owner) => return write!(f, "sees that {owner} has it"),
+                Sight::Held(owner) => return write!(f, "sees that {owner} owns it"),
                 Sight::InTrash => "sees it in the trash",
                 Sight::NotInTrash => "sees that it is not in the trash",
             }),
@@ -103,7 +103,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Done => "done",
-            Self::NoSuchJob => "there is no such job",
+            Self::NoSuchJob => "the job does not exist",
             Self::Exists => "it is there already",
             Self::Claimed(None) => "somebody has it",
             Self::Claimed(Some(owner)) => return write!(f, "{owner} has it"),

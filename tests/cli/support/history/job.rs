@@ -1,17 +1,16 @@
-//! A job, as little of it as there has to be: posted, claimed, free again, in the trash, gone.
+//! A minimal model of a job: posted, claimed, released, trashed, gone.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{Act, Answer, By, How, SLACK, Sight, What};
 
-/// What there is of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Job {
     pub(super) on_board: Option<Free>,
     pub(super) is_in_trash: bool,
     /// Of the last claim.
     fence: u64,
-    /// Claims that an operator ended. Nobody waits for their commands, which learn of it later.
+    /// Claims ended by an operator. Their commands learn of it later.
     overridden: Vec<u64>,
 }
 
@@ -22,21 +21,20 @@ pub(super) enum Free {
     No(Holding),
 }
 
-/// A claim.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Holding {
     pub(super) owner: Arc<str>,
     pub(super) fence: Option<u64>,
-    /// When it may end by itself, at the earliest.
+    /// The earliest time of its expiry.
     pub(super) lapses: Option<Duration>,
 }
 
 impl Job {
-    /// Returns what the job may be after an act that is done at a time, and not before which: nothing
-    /// if it cannot have been done or answered like that.
+    /// Returns the possible states after an act at a time, with their earliest times; empty if the act or its answer
+    /// is impossible.
     pub(super) fn after(&self, act: &Act, at: Duration) -> Vec<(Self, Duration)> {
         let next = self.then(act, at);
-        // Whatever is right while it is claimed is so, too, if the claim lapses only behind it.
+        // An answer that is possible while claimed is possible with a later expiry too.
         match self.holding().and_then(|holding| holding.lapses) {
             Some(lapses) if next.is_empty() => {
                 let at = at.max(lapses);
@@ -47,7 +45,7 @@ impl Job {
         }
     }
 
-    /// Returns it as it is if time does not count, and when its claim may lapse.
+    /// Returns the state without times, and the expiry of its claim.
     pub(super) fn timeless(mut self) -> (Self, Duration) {
         let lapses = match &mut self.on_board {
             Some(Free::No(holding)) => holding.lapses.replace(Duration::ZERO),
@@ -56,7 +54,7 @@ impl Job {
         (self, lapses.unwrap_or(Duration::MAX))
     }
 
-    /// Forgets claims that an operator ended unless their commands may tell something yet.
+    /// Forgets forced claims whose commands cannot report any more.
     pub(super) fn forget(&mut self, may_tell: impl Fn(u64) -> bool) {
         self.overridden.retain(|fence| may_tell(*fence));
         self.overridden.sort_unstable();
@@ -75,7 +73,7 @@ impl Job {
             (Answer::NotTheirs, What::End(By::Name(owner), _) | What::Extend { owner, .. }) => {
                 !self.is_held_by(owner)
             }
-            // There may be claims of which we do not know.
+            // There may be unrecorded claims.
             (Answer::NotTheirs, _) => true,
         };
         is_right.then(|| self.clone()).into_iter().collect()

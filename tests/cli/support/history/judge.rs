@@ -1,12 +1,11 @@
-//! Whether what was done to a job, and answered, can be true: the search for an order of it.
+//! Whether a history is consistent: the search for a valid order of its acts.
 //!
-//! The method is Wing and Gong's with what Lowe added, states that were met before: of the acts that
-//! can come next one is taken, and another one where that leads nowhere. An act without an answer
-//! need not have been done. Beyond that time counts itself, since claims lapse: each state is known
-//! with the earliest moments at which it can have come about, and at which its claim can lapse.
+//! The method is Wing and Gong's with Lowe's memoization: take one of the possible next acts, and backtrack on
+//! failure. An unanswered act need not have happened. In addition time counts, since claims expire: each state has the
+//! earliest times of its start and of the expiry of its claim.
 //!
-//! With many acts that have no answer there is no end of orders. So they may first be done as often as
-//! one likes: what is wrong even then is wrong, and the search is short.
+//! With many unanswered acts there are too many orders. So a first search may repeat them without limit: it is short,
+//! and its inconsistencies are real.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,54 +15,53 @@ use std::{
 
 use super::{Act, Answer, What, job::Job};
 
-/// How many states of one job are looked at, before it is left undecided.
+/// The limit of searched states per job; beyond it the job is undecided.
 const MOST: usize = 30_000;
 
-/// A history of a job of which no order is right.
+/// A history without a valid order.
 #[derive(Debug)]
 pub(crate) struct Wrong {
     pub(super) job: Arc<str>,
-    /// The longest beginning of it that is right, in order.
+    /// Its longest valid prefix, in order.
     pub(super) before: Vec<Act>,
-    /// What the job is then, and not before which moment.
+    /// The state after the prefix, and its earliest time.
     pub(super) state: (Job, Duration),
-    /// One of these had to be next, and none can be.
+    /// The possible next acts, all of them invalid.
     pub(super) next: Vec<Act>,
 }
 
-/// What came of a search.
 enum Found {
     AnOrder,
     None(Wrong),
-    /// It was given up.
+    /// The search was abandoned.
     Nothing,
 }
 
-/// The acts of a job, and which of them have been put in order.
+/// The acts of a job, and those already ordered.
 struct Search<'a> {
-    /// Those that were answered, by their begin.
+    /// The answered acts, by start.
     known: Vec<&'a Act>,
-    /// Those that were not.
+    /// The unanswered acts.
     open: Vec<&'a Act>,
-    /// When the command of a claim tells for the last time that it lives.
+    /// The last sign of life of each claim's command.
     lives: HashMap<u64, Duration>,
-    /// Whether an act without an answer was done once at most.
+    /// Whether an unanswered act may happen only once.
     is_strict: bool,
     met: HashMap<(Taken, Job), Vec<(Duration, Duration)>>,
 }
 
-/// Which acts have been put in order: a bit for each.
+/// The ordered acts, as bits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Taken {
     known: Vec<u64>,
     open: Vec<u64>,
 }
 
-/// A state, and the acts that are still to be tried in it.
+/// A state, and the next acts to try.
 struct Step {
     taken: Taken,
     state: (Job, Duration),
-    /// What led here.
+    /// The act that led here.
     by: Option<Choice>,
     choices: std::vec::IntoIter<(Choice, Job, Duration)>,
 }
@@ -74,13 +72,12 @@ enum Choice {
     Open(usize),
 }
 
-/// Looks for an order of the acts of one job in which every answer is right; says whether it was found,
-/// or too much could be true for that.
+/// Searches for an order of a job's acts in which every answer is valid; `Ok(false)` means undecided.
 pub(super) fn judge(acts: &[&Act]) -> Result<bool, Box<Wrong>> {
     let Some(first) = acts.first() else {
         return Ok(true);
     };
-    // Whoever posted it may have died before it could be written down.
+    // The poster may have died before recording it.
     let posted = Act {
         what: What::Post,
         answer: Answer::Unknown,
@@ -151,7 +148,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a state allows more than those that were met.
+    /// Whether a state allows more than the visited ones.
     fn is_new(&mut self, taken: &Taken, state: &Job, at: Duration) -> bool {
         let (state, lapses) = state.clone().timeless();
         let met = self.met.entry((taken.clone(), state)).or_default();
@@ -171,7 +168,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns by when the next act must have been done, and all that may be the next.
+    /// Returns the latest time of the next act, and the candidates.
     fn candidates(&self, taken: &Taken) -> (Duration, Vec<usize>) {
         let (mut limit, mut found) = (Duration::MAX, Vec::new());
         for at in taken.first_left()..self.known.len() {
@@ -197,13 +194,13 @@ impl Search<'_> {
             for (next, time) in job.after(act, (*at).max(act.begun)) {
                 let choice = (Choice::Known(index), next, time);
                 if act.only_looks() && choice.2 == *at && choice.1 == *job {
-                    // Nothing is lost by its being the next.
+                    // Taking this act next loses no possibility.
                     return vec![choice];
                 }
                 choices.push(choice);
             }
         }
-        // Of those that are alike the first can do all that the others can.
+        // Of equal acts the first one suffices.
         let mut alike = HashSet::new();
         for (index, act) in self.open.iter().enumerate() {
             if act.begun > limit {
@@ -256,13 +253,11 @@ impl Taken {
         next
     }
 
-    /// Returns how many of the known ones are among them.
     fn count(&self) -> usize {
         let ones = self.known.iter().map(|bits| bits.count_ones() as usize);
         ones.sum()
     }
 
-    /// Returns the first of the known ones that is not among them.
     fn first_left(&self) -> usize {
         let full = self.known.iter().take_while(|bits| **bits == u64::MAX);
         let full = full.count();

@@ -1,6 +1,6 @@
-//! Certificates for servers and for us, made by `openssl`.
+//! Certificates for servers and clients, made by `openssl`.
 //!
-//! The tests of the Redis board itself borrow them.
+//! The tests of the boards use this file too.
 
 use std::{path::PathBuf, process::Command};
 
@@ -8,22 +8,20 @@ use tempfile::TempDir;
 
 use super::has;
 
-/// What makes a key; its file comes next.
+/// The options for a new key; its file follows.
 const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout";
 
-/// The files of a certificate and of its key.
 pub(crate) struct Identity {
     pub(crate) cert: PathBuf,
     pub(crate) key: PathBuf,
 }
 
-/// A certificate authority of a test's own.
 pub(crate) struct Authority {
     folder: TempDir,
 }
 
 impl Authority {
-    /// Founds one; `None` where `openssl` is missing.
+    /// `None` without `openssl`.
     pub(crate) fn new() -> Option<Self> {
         if !has("openssl") {
             return None;
@@ -36,12 +34,11 @@ impl Authority {
         Some(authority)
     }
 
-    /// Returns its own certificate.
     pub(crate) fn ca(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
-    /// Issues a certificate for names, such as `IP:127.0.0.1`, which lasts for some days.
+    /// Issues a certificate for names such as `IP:127.0.0.1`, valid for some days.
     pub(crate) fn issue(&self, names: &str, days: i32) -> Identity {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let subject = format!("-subj /CN={id} -addext subjectAltName={names}");

@@ -1,38 +1,33 @@
-//! What the tests ask of servers of all kinds.
+//! The common interface of all test servers.
 
 use serde_json::{Value, json};
 
 use super::{Peer, Server};
 
-/// A board on a server, which a test has for itself.
+/// A separate board on a server.
 pub(crate) trait Host: Sized {
-    /// What the server is called.
     const KIND: &str;
 
-    /// The order in which TaskFlow lists ten jobs, numbered from 0, which were posted with the
-    /// priorities very low, normal, high, low and very high, and these once more.
+    /// TaskFlow's listing order of ten jobs, numbered from 0, posted with the priorities very low, normal, high, low
+    /// and very high, twice.
     const TASKFLOWS_ORDER: [usize; 10];
 
-    /// Starts the server if it is to be started.
     fn start() -> Option<Self>;
 
-    /// Returns the URL of the board.
     fn board(&self) -> String;
 
-    /// Returns how TaskFlow is told of the same board.
+    /// Returns TaskFlow's configuration for the board.
     fn conf(&self) -> Value;
 
-    /// Returns all that is stored, byte by byte.
+    /// Returns all stored data, byte by byte.
     fn everything(&self, peer: &mut Peer) -> Value;
 
-    /// Returns whether TaskFlow makes the second posting of the first one by trashing it.
+    /// Whether TaskFlow turns the first posting into the second by trashing it.
     fn is_as_trashed(before: &str, trashed: &str) -> bool;
 
-    /// Returns the posting of a job as it is stored.
     fn posting(&self, peer: &mut Peer, shelf: Shelf, job: &str) -> String;
 }
 
-/// Where a job is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shelf {
     Board,

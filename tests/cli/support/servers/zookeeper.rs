@@ -1,4 +1,4 @@
-//! Boards on ZooKeeper: on the server that all tests share, or on one of a test's own.
+//! Boards on ZooKeeper: on the shared server, or on a separate one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,20 +12,19 @@ pub(crate) use self::process::{Ensemble, Process};
 use super::{Host, Peer, Shelf};
 use crate::support::needs;
 
-/// A board of a test's own.
 pub(crate) struct ZooKeeper {
     port: u16,
-    /// The node below which everything of this test is.
+    /// The parent node of this test.
     top: String,
-    /// What comes before each path for who sees all of the server: nothing, or that node.
+    /// The prefix of paths for clients without a chroot: empty, or that node.
     chroot: String,
-    /// Where the board is for who uses it.
+    /// The path of the board for its clients.
     path: String,
     process: Option<Process>,
 }
 
 impl ZooKeeper {
-    /// Starts a server for this test alone, which it may stop.
+    /// Starts a separate server, which the test may stop.
     pub(crate) fn start_own() -> Option<Self> {
         let process = Process::start(&[])?;
         Some(Self::on(process.port(), Some(process)))
@@ -43,7 +42,7 @@ impl ZooKeeper {
         }
     }
 
-    /// Returns a board with this path, beside which nothing else is to be seen.
+    /// Returns a board with this path in a separate chroot.
     pub(crate) fn in_chroot(self, path: &str) -> Self {
         Self {
             chroot: self.top.clone(),
@@ -52,17 +51,16 @@ impl ZooKeeper {
         }
     }
 
-    /// Returns the port on which the server listens.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    /// Returns the server that nobody else uses.
+    /// Returns the separate server.
     pub(crate) fn process(&mut self) -> &mut Process {
         self.process.as_mut().expect("a server of its own")
     }
 
-    /// Has ZooKeeper's own command line do what a hint says of it: words, as a shell takes them.
+    /// Runs ZooKeeper's own command line with the words of a hint, as read by a shell.
     pub(crate) fn cli(words: &str) {
         let script = format!(
             "exec java -cp {} org.apache.zookeeper.ZooKeeperMain {words}",
@@ -79,11 +77,11 @@ impl ZooKeeper {
         );
     }
 
-    /// Whether somebody watches all that belongs to the board.
+    /// Whether a client watches the whole board.
     pub(crate) fn is_watched(&self) -> bool {
         let process = self.process.as_ref().or_else(|| Process::shared());
         let watched = process.unwrap().asked("wchp");
-        // The last watch that is set.
+        // The last watch of a subscription.
         let entities = format!("{}/.entities/conductor", self.top);
         watched.lines().any(|line| line == entities)
     }
@@ -93,12 +91,11 @@ impl ZooKeeper {
         format!("zk://127.0.0.1:{}{}/others", self.port, self.top)
     }
 
-    /// Returns where the board is.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Returns the node below which everything of this test is, to who uses the board.
+    /// Returns the parent node of this test, as seen by the board's clients.
     pub(crate) fn top(&self) -> &str {
         if self.chroot.is_empty() {
             &self.top
@@ -107,12 +104,10 @@ impl ZooKeeper {
         }
     }
 
-    /// Returns all nodes of this test.
     pub(crate) fn nodes(&self, peer: &mut Peer) -> Value {
         peer.request(&json!({"do": "nodes", "path": self.top()}))
     }
 
-    /// Makes a node on the board.
     pub(crate) fn create(&self, peer: &mut Peer, name: &str, data: &str) {
         let path = format!("{}/{name}", self.path);
         peer.request(&json!({"do": "create", "path": path, "data": data}));
@@ -149,7 +144,7 @@ impl Host for ZooKeeper {
     }
 
     fn is_as_trashed(before: &str, trashed: &str) -> bool {
-        // It is written anew, perhaps with other spaces.
+        // TaskFlow rewrites it, perhaps with other spaces.
         let value = |posting: &str| -> Value { serde_json::from_str(posting).unwrap() };
         value(before) == value(trashed)
     }

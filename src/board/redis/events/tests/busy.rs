@@ -54,9 +54,7 @@ impl Drop for Hammer {
 
 #[tokio::test]
 async fn removed_job_is_reported_while_many_claims_change() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     let keys = fill(&board, JOBS).await;
     server.run::<()>(&["EVAL", CLAIM, "0", ""]);
     let mut events = events(&board).await.unwrap();
@@ -75,9 +73,7 @@ async fn removed_job_is_reported_while_many_claims_change() {
 
 #[tokio::test]
 async fn own_posts_are_not_looked_up() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     let mut events = events(&board).await.unwrap();
     let keys = fill(&board, 3 * JOBS).await;
     for _ in &keys {

@@ -26,9 +26,7 @@ async fn begin(board: &Redis) -> (Events<'_>, Vec<JobKey>) {
 
 #[tokio::test]
 async fn one_walk_serves_listing_and_events_without_reading_unwanted_jobs() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     let mut keys = fill(&board, 3000).await;
     let walk = Query::all(Shelf::Board, Detail::Brief);
     let walked: Vec<_> = board.entries(walk).try_collect().await.unwrap();
@@ -45,9 +43,7 @@ async fn one_walk_serves_listing_and_events_without_reading_unwanted_jobs() {
 
 #[tokio::test]
 async fn unread_job_has_the_same_events() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     let key = fill(&board, 1).await.remove(0);
     let beside = |what: &str| format!("taskflow:{key}.{what}");
     // The job was claimed and released.
@@ -72,9 +68,7 @@ async fn unread_job_has_the_same_events() {
 
 #[tokio::test]
 async fn claimed_jobs_are_read_even_if_unwanted() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     let keys = fill(&board, 2).await;
     let owner = format!("taskflow:{}.owned", keys[1]);
     server.run::<()>(&["SET", &owner, "ada"]);

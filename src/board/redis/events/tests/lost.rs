@@ -4,7 +4,6 @@ use std::pin::Pin;
 
 use super::*;
 
-/// Enough jobs for several pages.
 const JOBS: usize = 2000;
 
 /// Drives a start until part of the board was read and more is requested.
@@ -22,9 +21,7 @@ async fn until_within<F: Future>(start: &mut Pin<&mut F>, server: &Server) {
 
 #[tokio::test]
 async fn flush_during_a_read_is_no_consumption() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     fill(&board, JOBS).await;
     let mut events = {
         let mut start = std::pin::pin!(events(&board));
@@ -46,9 +43,7 @@ async fn flush_during_a_read_is_no_consumption() {
 
 #[tokio::test]
 async fn loss_during_a_read_is_a_resync() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     fill(&board, JOBS).await;
     let subscription = Subscription::open(&board).await.unwrap();
     let loss = subscription.listener.as_ref().unwrap().loss();
@@ -80,9 +75,7 @@ fn memory() -> u64 {
 async fn slow_listener_uses_little_memory() {
     // The server must not be the first to give up.
     let limit = ["--client-output-buffer-limit", "pubsub 0 0 0"];
-    let Some((board, server)) = open(&limit) else {
-        return;
-    };
+    need!((board, server) = open(&limit));
     let mut events = events(&board).await.unwrap();
     let before = memory();
     // As many events in one message as a bulk post has, and more than the queue holds: 400 MiB.

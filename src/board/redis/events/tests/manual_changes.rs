@@ -4,9 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn unnamed_claim_that_is_touched_still_exists() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     let keys = fill(&board, 2).await;
     let owners = [0, 1].map(|job: usize| format!("taskflow:{}.owned", keys[job]));
     server.run::<()>(&["LPUSH", &owners[0], "ada"]);
@@ -28,9 +26,7 @@ async fn unnamed_claim_that_is_touched_still_exists() {
 #[tokio::test]
 async fn returning_conductor_has_joined() {
     use EventKind::{ConductorJoined, ConductorLeft, Posted};
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     let mut events = events(&board).await.unwrap();
     let entry = "taskflow:conductor.night";
     for round in 0..3 {

@@ -22,7 +22,6 @@ use crate::{
     job::JobKey,
 };
 
-/// Timeout for each wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn open(arguments: &[&str]) -> Option<(Arc<Redis>, Server)> {
@@ -37,7 +36,6 @@ fn open(arguments: &[&str]) -> Option<(Arc<Redis>, Server)> {
     Some((Arc::new(board), server))
 }
 
-/// Subscribes without an onlooker.
 async fn events(board: &Redis) -> Result<Events<'_>> {
     super::events(board, None).await
 }

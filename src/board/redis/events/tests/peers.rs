@@ -16,7 +16,6 @@ async fn asked(events: &mut Events<'_>, server: &Server, before: u32) {
     }
 }
 
-/// Listens until one more comparison of the board is complete.
 async fn compared(events: &mut Events<'_>, server: &Server, before: u32) {
     asked(events, server, before).await;
     // This message follows the reply.
@@ -36,9 +35,7 @@ async fn post(board: &Arc<Redis>, events: &mut Events<'_>) {
 
 #[tokio::test]
 async fn post_of_a_peer_takes_two_requests_to_find() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     let keys = fill(&board, 100).await;
     let mut events = events(&board).await.unwrap();
     compared(&mut events, &server, calls(&server, "hlen")).await;
@@ -57,9 +54,7 @@ async fn post_of_a_peer_takes_two_requests_to_find() {
 
 #[tokio::test]
 async fn own_post_needs_no_request_for_names() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     let mut events = events(&board).await.unwrap();
     compared(&mut events, &server, calls(&server, "hlen")).await;
     for _ in 0..3 {
@@ -72,9 +67,7 @@ async fn own_post_needs_no_request_for_names() {
 
 #[tokio::test]
 async fn own_post_during_a_request_is_not_taken_for_a_peer() {
-    let Some((board, server)) = open(&[]) else {
-        return;
-    };
+    need!((board, server) = open(&[]));
     let mut events = events(&board).await.unwrap();
     asked(&mut events, &server, calls(&server, "hlen")).await;
     for _ in 0..3 {

@@ -5,9 +5,7 @@ use crate::board::redis::testing::Server;
 
 #[tokio::test]
 async fn only_the_right_password_is_accepted() {
-    let Some(server) = Server::start(&["--requirepass", "hunter2"]) else {
-        return;
-    };
+    need!(server = Server::start(&["--requirepass", "hunter2"]));
     let peer = server.host();
     let url = server.url("");
     ping(&link_with(&url, "hunter2")).await;
@@ -28,9 +26,7 @@ async fn only_the_right_password_is_accepted() {
 
 #[tokio::test]
 async fn unneeded_password_is_reported() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     assert_eq!(
         failure(&link_with(&server.url(""), "hunter2")).await,
         format!(
@@ -42,9 +38,7 @@ async fn unneeded_password_is_reported() {
 
 #[tokio::test]
 async fn users_have_separate_passwords() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     for rules in ["alice on >hunter2 ~* +@all", "bob on nopass ~* +@all"] {
         let words: Vec<_> = ["ACL", "SETUSER"]
             .into_iter()
@@ -69,9 +63,7 @@ async fn users_have_separate_passwords() {
 
 #[tokio::test]
 async fn unknown_login_command_repeats_no_password() {
-    let Some(server) = Server::start(&["--rename-command", "AUTH", ""]) else {
-        return;
-    };
+    need!(server = Server::start(&["--rename-command", "AUTH", ""]));
     assert_eq!(
         failure(&link_with(&server.url(""), "hunter2")).await,
         format!("denied: 127.0.0.1:{} denies access (ERR)", server.port())
@@ -80,9 +72,7 @@ async fn unknown_login_command_repeats_no_password() {
 
 #[tokio::test]
 async fn denied_command_is_reported() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let rules = "alice on >hunter2 ~taskflow:* +ping +get +set +eval -get -info -client";
     let words: Vec<_> = ["ACL", "SETUSER"]
         .into_iter()
@@ -123,9 +113,7 @@ async fn denied_command_is_reported() {
 
 #[tokio::test]
 async fn refused_command_does_not_affect_the_others() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let mut commands = redis::pipe();
     commands.cmd("SET").arg("text").arg("x");
@@ -156,9 +144,7 @@ async fn refused_command_does_not_affect_the_others() {
 
 #[tokio::test]
 async fn unwritable_server_reports_the_reason() {
-    let Some(server) = Server::start(&["--save", "3600", "1"]) else {
-        return;
-    };
+    need!(server = Server::start(&["--save", "3600", "1"]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let mut write = cmd("SET");
     write.arg("a").arg("b");
@@ -180,9 +166,7 @@ async fn unwritable_server_reports_the_reason() {
 
 #[tokio::test]
 async fn busy_server_is_reported() {
-    let Some(server) = Server::start(&["--busy-reply-threshold", "10"]) else {
-        return;
-    };
+    need!(server = Server::start(&["--busy-reply-threshold", "10"]));
     let (busy, asking) = [(); 2]
         .map(|()| Client::new(&server.url(""), None, OP_TIMEOUT))
         .into();

@@ -13,9 +13,7 @@ fn increment() -> Pipeline {
 
 #[tokio::test]
 async fn client_reconnects_to_a_restarted_server() {
-    let Some(mut server) = Server::start(&[]) else {
-        return;
-    };
+    need!(mut server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     for _ in 0..3 {
         ping(&client).await;
@@ -25,16 +23,14 @@ async fn client_reconnects_to_a_restarted_server() {
     ping(&client).await;
     server.kill();
     let refused = client.exchange("write to", &increment()).await;
-    assert!(matches!(refused, Err(Failure::NotSent(_))), "{refused:?}");
+    assert_matches!(refused, Err(Failure::NotSent(_)));
     server.start_again();
     ping(&client).await;
 }
 
 #[tokio::test]
 async fn swallowed_reply_is_lost_and_not_sent_again() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let proxy = Proxy::start(server.port());
     let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
     let client = Client::new(&url, None, Duration::from_millis(500));
@@ -59,14 +55,12 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
 
 #[tokio::test]
 async fn late_reply_is_not_taken_for_another() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, Duration::from_millis(300));
     ping(&client).await;
     server.freeze();
     let lost = client.exchange("write to", &increment()).await;
-    assert!(matches!(lost, Err(Failure::Lost(_))), "{lost:?}");
+    assert_matches!(lost, Err(Failure::Lost(_)));
     server.thaw();
     ping(&client).await;
 }
@@ -94,9 +88,7 @@ async fn tls_probe_of_a_server_that_hung_up_is_short() {
 
 #[tokio::test]
 async fn client_leaves_a_server_that_stops_accepting_writes() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let id = async || {
         client
@@ -113,9 +105,7 @@ async fn client_leaves_a_server_that_stops_accepting_writes() {
 
 #[tokio::test]
 async fn concurrent_requests_share_the_connection() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let asks = (0..100).map(async |number: u32| {
         client
@@ -131,9 +121,7 @@ async fn concurrent_requests_share_the_connection() {
 
 #[tokio::test]
 async fn listener_receives_messages_until_the_server_stops() {
-    let Some(mut server) = Server::start(&[]) else {
-        return;
-    };
+    need!(mut server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let mut listener = client.listen("watch").await.unwrap();
     let mut track = cmd("CLIENT");
@@ -167,9 +155,7 @@ async fn listener_receives_messages_until_the_server_stops() {
 
 #[tokio::test]
 async fn refused_listener_is_an_error() {
-    let Some(server) = Server::start(&["--rename-command", "HELLO", ""]) else {
-        return;
-    };
+    need!(server = Server::start(&["--rename-command", "HELLO", ""]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     ping(&client).await;
     let Err(Failure::NotSent(error)) = client.listen("watch").await else {
@@ -183,9 +169,7 @@ async fn refused_listener_is_an_error() {
 
 #[tokio::test]
 async fn reply_during_a_process_pause_is_not_late() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let limit = Duration::from_millis(500);
     let client = Client::new(&server.url(""), None, limit);
     ping(&client).await;

@@ -28,13 +28,11 @@ async fn failure(client: &Client) -> String {
     summary(client.ask::<()>("read", &cmd("PING")).await.unwrap_err())
 }
 
-/// Sends a harmless request that must succeed.
 async fn ping(client: &Client) {
     let answer: String = client.ask("read", &cmd("PING")).await.unwrap();
     assert_eq!(answer, "PONG");
 }
 
-/// Formats an error as its kind and reason.
 fn summary(error: BoardError) -> String {
     let kind = match &error {
         BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => "unreachable",

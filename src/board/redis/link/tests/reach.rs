@@ -9,9 +9,7 @@ use crate::board::redis::testing::{Server, impostor};
 
 #[tokio::test]
 async fn server_is_reached_by_name_and_both_address_families() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let port = server.port();
     ping(&client(&format!("redis://127.0.0.1:{port}"))).await;
     ping(&client(&format!("redis://localhost:{port}"))).await;
@@ -26,9 +24,7 @@ async fn server_is_reached_by_name_and_both_address_families() {
 
 #[tokio::test]
 async fn server_is_reached_by_its_socket() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let client = client(&format!("redis+unix://{}?db=3", server.socket().display()));
     client
         .ask::<()>("write to", cmd("SET").arg("a").arg("b"))
@@ -40,9 +36,7 @@ async fn server_is_reached_by_its_socket() {
 
 #[tokio::test]
 async fn connection_is_named_and_reused() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let first: u64 = client.ask("read", cmd("CLIENT").arg("ID")).await.unwrap();
     let again: u64 = client.ask("read", cmd("CLIENT").arg("ID")).await.unwrap();
@@ -63,9 +57,7 @@ async fn connection_is_named_and_reused() {
 
 #[tokio::test]
 async fn missing_database_is_reported() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let url = server.url("/99");
     let port = server.port();
     assert_eq!(
@@ -183,9 +175,7 @@ async fn server_without_hello_is_supported() {
 
 #[tokio::test]
 async fn cluster_is_refused() {
-    let Some(server) = Server::start(&["--cluster-enabled", "yes"]) else {
-        return;
-    };
+    need!(server = Server::start(&["--cluster-enabled", "yes"]));
     for tail in ["", "/1"] {
         assert_eq!(
             failure(&Client::new(&server.url(tail), None, OP_TIMEOUT)).await,
@@ -197,9 +187,7 @@ async fn cluster_is_refused() {
 
 #[tokio::test]
 async fn replica_is_readable_and_explains_refused_writes() {
-    let Some(server) = Server::start(&["--replicaof", "127.0.0.1", "1"]) else {
-        return;
-    };
+    need!(server = Server::start(&["--replicaof", "127.0.0.1", "1"]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     ping(&client).await;
     let refused = client
@@ -216,9 +204,7 @@ async fn replica_is_readable_and_explains_refused_writes() {
 async fn stale_replica_without_a_master_is_reported() {
     let arguments = ["--replicaof", "127.0.0.1", "1"];
     let stale = ["--replica-serve-stale-data", "no"];
-    let Some(server) = Server::start(&[arguments.as_slice(), &stale].concat()) else {
-        return;
-    };
+    need!(server = Server::start(&[arguments.as_slice(), &stale].concat()));
     assert_eq!(
         failure(&Client::new(&server.url(""), None, OP_TIMEOUT)).await,
         format!(

@@ -28,9 +28,7 @@ fn is_master(server: &Server) -> bool {
 
 #[tokio::test]
 async fn master_is_found_despite_dead_and_silent_sentinels() {
-    let Some(master) = Server::start(&[]) else {
-        return;
-    };
+    need!(master = Server::start(&[]));
     let sentinel = Server::start_sentinel(master.port(), "").unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = silent.local_addr().unwrap();
@@ -45,9 +43,7 @@ async fn master_is_found_despite_dead_and_silent_sentinels() {
 
 #[tokio::test]
 async fn client_follows_a_failover() {
-    let Some(watched) = Watched::start() else {
-        return;
-    };
+    need!(watched = Watched::start());
     let client = client(&format!("redis-sentinel://{}/mymaster", watched.hosts()));
     assert_eq!(write(&client).await, [""; 0]);
     watched.sentinels[0].run::<()>(&["SENTINEL", "FAILOVER", "mymaster"]);
@@ -61,9 +57,7 @@ async fn client_follows_a_failover() {
 
 #[tokio::test]
 async fn client_follows_the_death_of_the_master() {
-    let Some(mut watched) = Watched::start() else {
-        return;
-    };
+    need!(mut watched = Watched::start());
     let client = client(&format!("redis-sentinel://{}/mymaster", watched.hosts()));
     assert_eq!(write(&client).await, [""; 0]);
     watched.master.kill();
@@ -76,9 +70,7 @@ async fn client_follows_the_death_of_the_master() {
 
 #[tokio::test]
 async fn sentinel_that_names_a_replica_is_ignored() {
-    let Some(master) = Server::start(&[]) else {
-        return;
-    };
+    need!(master = Server::start(&[]));
     let port = master.port().to_string();
     let replica = Server::start(&["--replicaof", "127.0.0.1", &port]).unwrap();
     let stale = Server::start_sentinel(replica.port(), "").unwrap();
@@ -147,9 +139,7 @@ async fn sentinels_have_their_own_users_and_certificates() {
 
 #[tokio::test]
 async fn unknown_master_is_reported() {
-    let Some(master) = Server::start(&[]) else {
-        return;
-    };
+    need!(master = Server::start(&[]));
     let watching = Server::start_sentinel(master.port(), "").unwrap();
     let (sentinel, master) = (watching.host(), master.host());
     let cases = [

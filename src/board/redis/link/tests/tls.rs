@@ -21,16 +21,12 @@ fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> Client {
 
 #[tokio::test]
 async fn certificate_of_the_authority_is_trusted() {
-    let Some(authority) = Authority::new() else {
-        return;
-    };
+    need!(authority = Authority::new());
     let ca = authority.ca();
     let identity = authority.issue("IP:127.0.0.1,DNS:localhost", 2);
     let trust = ["--tls-auth-clients", "no", "--tls-ca-cert-file"];
     let arguments: Vec<_> = trust.into_iter().chain(ca.to_str()).collect();
-    let Some(server) = Server::start_tls(&identity, &arguments) else {
-        return;
-    };
+    need!(server = Server::start_tls(&identity, &arguments));
     ping(&secured(&server, &ca, None)).await;
     let port = server.port();
     ping(&client(&format!(
@@ -59,9 +55,7 @@ async fn certificate_of_the_authority_is_trusted() {
 
 #[tokio::test]
 async fn certificate_with_wrong_names_or_dates_is_refused() {
-    let Some(authority) = Authority::new() else {
-        return;
-    };
+    need!(authority = Authority::new());
     let ca = authority.ca();
     let cases = [
         (
@@ -75,9 +69,7 @@ async fn certificate_with_wrong_names_or_dates_is_refused() {
         let identity = authority.issue(names, days);
         let trust = ["--tls-auth-clients", "no", "--tls-ca-cert-file"];
         let arguments: Vec<_> = trust.into_iter().chain(ca.to_str()).collect();
-        let Some(server) = Server::start_tls(&identity, &arguments) else {
-            return;
-        };
+        need!(server = Server::start_tls(&identity, &arguments));
         let told = failure(&secured(&server, &ca, None)).await;
         let port = server.port();
         let expected = format!("denied: 127.0.0.1:{port} has a certificate {expected}");
@@ -87,9 +79,7 @@ async fn certificate_with_wrong_names_or_dates_is_refused() {
 
 #[tokio::test]
 async fn client_certificate_is_sent_on_request() {
-    let Some(authority) = Authority::new() else {
-        return;
-    };
+    need!(authority = Authority::new());
     let ca = authority.ca();
     let identity = authority.issue("IP:127.0.0.1", 2);
     let arguments: Vec<_> = ["--tls-ca-cert-file"]
@@ -102,9 +92,7 @@ async fn client_certificate_is_sent_on_request() {
             .copied()
             .chain(["--tls-protocols", protocols])
             .collect();
-        let Some(server) = Server::start_tls(&identity, &arguments) else {
-            return;
-        };
+        need!(server = Server::start_tls(&identity, &arguments));
         let peer = server.host();
         let us = authority.issue("DNS:us", 2);
         ping(&secured(&server, &ca, Some(&us))).await;
@@ -124,13 +112,9 @@ async fn client_certificate_is_sent_on_request() {
 
 #[tokio::test]
 async fn plain_server_behind_tls_url_is_recognised() {
-    let Some(authority) = Authority::new() else {
-        return;
-    };
+    need!(authority = Authority::new());
     let ca = authority.ca();
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     // Whether Redis answers depends on whether there is a newline among the random bytes.
     let told = failure(&secured(&server, &ca, None)).await;
     let peer = server.host();
@@ -155,9 +139,7 @@ async fn plain_server_behind_tls_url_is_recognised() {
 
 #[tokio::test]
 async fn unusable_files_are_named() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("empty"), "").unwrap();

@@ -20,7 +20,6 @@ const TOLERANCE: &str = include_str!("../../fixtures/redis_reader_tolerance.json
 const DATETIMES: &str = include_str!("../../fixtures/redis_datetimes.json");
 const LAST_MODIFIED: &str = include_str!("../../fixtures/redis_last_modified.json");
 
-/// A time as TaskFlow writes it: 2024-02-29T13:05:09.123456.
 const TIME: &str = "c73c0187a36461791da56d6f6e746802a479656172cd07e8a4686f75720da66d696e757465\
                     05a67365636f6e6409ab6d6963726f7365636f6e64ce0001e240";
 

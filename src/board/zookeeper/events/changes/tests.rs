@@ -40,7 +40,6 @@ fn claim(owner: &str) -> (Option<Owner>, Option<Fence>) {
     (Some(Owner::new(owner).unwrap()), Some(fence))
 }
 
-/// A lock of this owner.
 fn lock_of(owner: &str) -> SeenLock {
     let (owner, fence) = claim(owner);
     SeenLock::Held(owner, fence)

@@ -21,9 +21,7 @@ async fn look(client: &Client, path: &str) -> Result<Vec<u8>, String> {
 
 #[tokio::test]
 async fn private_node_opens_only_to_the_password_of_its_creator() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let ada = of(server, "ada", "hunter2");
     let session = ada.session("write to").await.unwrap();
     let path = format!("/{}", uuid::Uuid::new_v4());
@@ -54,9 +52,7 @@ async fn private_node_opens_only_to_the_password_of_its_creator() {
 
 #[tokio::test]
 async fn debug_output_contains_no_password() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let ada = of(server, "ada", "hunter2");
     let session = ping(&ada).await;
     let shown = format!("{ada:?} {session:?} {} {:?}", ada.name(), session.client());

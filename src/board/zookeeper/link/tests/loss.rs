@@ -5,9 +5,7 @@ use crate::board::zookeeper::testing::{Mood, Proxy, Server};
 
 #[tokio::test]
 async fn swallowed_reply_is_lost_and_not_sent_again() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let others = Client::new(&server.url(""), None, OP_TIMEOUT);
     let proxy = Proxy::start(server.port());
     let peer = format!("127.0.0.1:{}", proxy.port);
@@ -36,9 +34,7 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
 
 #[tokio::test]
 async fn idle_connection_is_checked_long_before_the_session_expires() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let proxy = Proxy::start(server.port());
     let url = format!("zk://127.0.0.1:{}?session=60s", proxy.port);
     let client = Client::new(&zookeeper_url(&url), None, OP_TIMEOUT);
@@ -57,9 +53,7 @@ async fn idle_connection_is_checked_long_before_the_session_expires() {
 
 #[tokio::test]
 async fn multi_names_the_refused_operation() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let session = ping(&Client::new(&server.url(""), None, OP_TIMEOUT)).await;
     let path = create(&session, CreateMode::Persistent).await;
     let mut writer = session.client().new_multi_writer();
@@ -77,9 +71,7 @@ async fn multi_names_the_refused_operation() {
 
 #[tokio::test]
 async fn refused_request_has_no_effect() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let session = ping(&Client::new(&server.url(""), None, OP_TIMEOUT)).await;
     let peer = server.host();
     let options = CreateMode::Persistent.with_acls(Acls::creator_all());
@@ -113,9 +105,7 @@ async fn refused_request_has_no_effect() {
 
 #[tokio::test]
 async fn chroot_is_created_on_demand() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let chroot = format!("/{}/inner", uuid::Uuid::new_v4());
     let client = Client::new(&server.url(&format!("?chroot={chroot}")), None, OP_TIMEOUT);
     let session = client.session("write to").await.unwrap();

@@ -25,7 +25,6 @@ async fn failure(client: &Client) -> String {
     summary(client.session("read").await.unwrap_err())
 }
 
-/// Sends a harmless request that must succeed.
 async fn ping(client: &Client) -> Session {
     let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().check_stat("/zookeeper"));
@@ -33,7 +32,6 @@ async fn ping(client: &Client) -> Session {
     session
 }
 
-/// Formats an error as its kind and reason.
 fn summary(error: BoardError) -> String {
     let kind = match &error {
         BoardError::Unreachable { .. } => "unreachable",
@@ -50,7 +48,6 @@ fn summary(error: BoardError) -> String {
     format!("{kind}: {reason}")
 }
 
-/// Creates an empty node, and returns its path.
 async fn create(session: &Session, mode: CreateMode) -> String {
     let path = format!("/{}", uuid::Uuid::new_v4());
     let options = mode.with_acls(Acls::anyone_all());

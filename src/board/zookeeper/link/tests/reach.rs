@@ -12,9 +12,7 @@ const IN_TIME: Duration = Duration::from_secs(4);
 
 #[tokio::test]
 async fn server_is_reached_by_name_and_address() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     ping(&Client::new(&server.url(""), None, OP_TIMEOUT)).await;
     let port = server.port();
     let client = client(&format!("zk://localhost:{port}"));
@@ -27,9 +25,7 @@ async fn server_is_reached_by_name_and_address() {
 
 #[tokio::test]
 async fn health_check_leaves_no_session() {
-    let Some(server) = Server::start(&[]) else {
-        return;
-    };
+    need!(server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     for _ in 0..3 {
         let (well, problems) =
@@ -54,9 +50,7 @@ async fn health_check_leaves_no_session() {
 
 #[tokio::test]
 async fn server_without_a_quorum_is_recognised() {
-    let Some(mut ensemble) = Ensemble::start() else {
-        return;
-    };
+    need!(mut ensemble = Ensemble::start());
     let hosts = ensemble.hosts();
     ensemble.leader().unwrap().stop();
     wait_until("a new leader is elected", || ensemble.leader().is_some());
@@ -110,9 +104,7 @@ async fn silent_server_times_out_for_all_waiters() {
 
 #[tokio::test]
 async fn unusable_hosts_are_skipped() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (silent, dead, host) = (silent.local_addr().unwrap(), free_port(), server.host());
     // The client tries them in any order.

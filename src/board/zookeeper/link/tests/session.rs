@@ -19,9 +19,7 @@ async fn is_let_go(client: &Client, path: &str) {
 
 #[tokio::test]
 async fn ephemeral_node_is_removed_when_the_session_closes() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let [ours, others] = [(); 2].map(|()| Client::new(&server.url(""), None, OP_TIMEOUT));
     let first = ping(&ours).await;
     assert_eq!(ping(&ours).await.id(), first.id());
@@ -41,9 +39,7 @@ async fn ephemeral_node_is_removed_when_the_session_closes() {
 
 #[test]
 fn ephemeral_node_outlives_a_process_that_does_not_close() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let runtime = || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().build().unwrap()
@@ -62,9 +58,7 @@ fn ephemeral_node_outlives_a_process_that_does_not_close() {
 
 #[tokio::test]
 async fn session_timeout_comes_from_the_url_or_the_claims() {
-    let Some(server) = Server::shared() else {
-        return;
-    };
+    need!(server = Server::shared());
     let free = Client::new(&server.url(""), None, OP_TIMEOUT);
     let usual = ping(&free).await;
     assert_eq!(usual.timeout(), USUAL);
@@ -91,9 +85,7 @@ async fn session_timeout_comes_from_the_url_or_the_claims() {
 
 #[tokio::test]
 async fn session_survives_a_server_restart() {
-    let Some(mut server) = Server::start(&[]) else {
-        return;
-    };
+    need!(mut server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let session = client.bearing("write to", Some(USUAL)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
@@ -139,9 +131,7 @@ async fn wait_for(session: &Session, state: SessionState) {
 
 #[tokio::test]
 async fn session_without_claims_is_replaced_once_the_server_returns() {
-    let Some(mut server) = Server::start(&[]) else {
-        return;
-    };
+    need!(mut server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let session = ping(&client).await;
     server.stop();
@@ -153,9 +143,7 @@ async fn session_without_claims_is_replaced_once_the_server_returns() {
 
 #[tokio::test]
 async fn expired_session_is_replaced() {
-    let Some(mut server) = Server::start(&[]) else {
-        return;
-    };
+    need!(mut server = Server::start(&[]));
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let session = client.bearing("write to", Some(SHORT / 2)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
@@ -177,9 +165,7 @@ async fn expired_session_is_replaced() {
 
 #[tokio::test]
 async fn session_moves_on_when_the_leader_dies() {
-    let Some(mut ensemble) = Ensemble::start() else {
-        return;
-    };
+    need!(mut ensemble = Ensemble::start());
     let hosts = ensemble.hosts();
     let client = client(&format!("zk://{hosts}?session=20s"));
     let session = client.bearing("write to", Some(SHORT)).await.unwrap();

@@ -18,14 +18,10 @@ fn secured(host: &str, port: u16, ca: &Path, identity: Option<&Identity>) -> Cli
 
 #[tokio::test]
 async fn server_certificate_is_checked_for_authority_and_name() {
-    let Some(authority) = Authority::new() else {
-        return;
-    };
+    need!(authority = Authority::new());
     let ca = authority.ca();
     let identity = authority.issue("IP:127.0.0.1", 2);
-    let Some((server, port)) = Server::start_tls(&identity, &ca, &["ssl.clientAuth=none"]) else {
-        return;
-    };
+    need!((server, port) = Server::start_tls(&identity, &ca, &["ssl.clientAuth=none"]));
     let link_to = |host: &str| secured(host, port, &ca, None);
     let trusted = link_to("127.0.0.1");
     let path = create(&ping(&trusted).await, CreateMode::Ephemeral).await;
@@ -63,14 +59,10 @@ async fn server_certificate_is_checked_for_authority_and_name() {
 
 #[tokio::test]
 async fn client_certificate_is_sent_on_request() {
-    let Some(authority) = Authority::new() else {
-        return;
-    };
+    need!(authority = Authority::new());
     let ca = authority.ca();
     let identity = authority.issue("IP:127.0.0.1", 2);
-    let Some((_server, port)) = Server::start_tls(&identity, &ca, &[]) else {
-        return;
-    };
+    need!((_server, port) = Server::start_tls(&identity, &ca, &[]));
     let link_as = |us: Option<&Identity>| secured("127.0.0.1", port, &ca, us);
     let us = authority.issue("DNS:us", 2);
     ping(&link_as(Some(&us))).await;

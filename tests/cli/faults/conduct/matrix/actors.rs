@@ -1,4 +1,4 @@
-//! Those who are at the jobs beside who runs their commands: shells, an operator, Python services.
+//! Clients next to the workers: shells, an operator and Python services.
 
 use std::{
     sync::{
@@ -19,32 +19,32 @@ use crate::support::{
     servers::Peer,
 };
 
-/// How many jobs they are at, at a time: few, so that they meet.
+/// The number of jobs that they use at a time: few, so that they collide.
 const FEW: usize = 5;
 
-/// How long a session of a Python service outlives it.
+/// The session timeout of a Python service.
 const SESSION: Duration = Duration::from_secs(10);
 
-/// Where they are, and what they know in common.
+/// The shared state of the clients.
 pub(super) struct Crew<'a> {
     pub(super) env: &'a Env,
     pub(super) history: &'a History,
     pub(super) script: &'a str,
-    /// Whether claims by hand may lapse on this board.
+    /// Whether manual claims may expire on this board.
     pub(super) can_lapse: bool,
-    /// Whether a service says that nothing was done only if that is so. Its client asks again by
-    /// itself where a server hangs up, and then tells the second answer.
+    /// Whether an error of a service proves that nothing happened. Its client repeats requests after a disconnect, and
+    /// reports the second reply.
     pub(super) is_sure: bool,
     jobs: Mutex<Vec<String>>,
     is_over: AtomicBool,
 }
 
-/// Somebody at a shell, or an operator: each command is a process.
+/// A user at a shell, or an operator: each command is a process.
 pub(super) struct Hand<'a> {
     pub(super) crew: &'a Crew<'a>,
     pub(super) name: String,
     pub(super) by: &'a Other,
-    /// The board, where it is reached in a way of their own.
+    /// The URL of the board through their own proxy.
     pub(super) board: Option<String>,
     pub(super) dice: Dice,
 }
@@ -66,7 +66,6 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Has all of them stop.
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
     }
@@ -75,7 +74,7 @@ impl<'a> Crew<'a> {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Returns all jobs that were posted by hand or by a service.
+    /// Returns all jobs posted by these clients.
     pub(super) fn jobs(&self) -> Vec<String> {
         lock(&self.jobs).clone()
     }
@@ -87,7 +86,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Returns one of the jobs, mostly of the last few, and the unique one more often.
+    /// Returns one of the last few jobs, or the unique one more often.
     fn job(&self, dice: &mut Dice) -> Option<String> {
         let jobs = lock(&self.jobs);
         let count = jobs.len();
@@ -98,23 +97,21 @@ impl<'a> Crew<'a> {
         jobs.get(at).cloned()
     }
 
-    /// Returns for how long a claim by hand is to last.
+    /// Returns the duration of a manual claim.
     fn term(&self, dice: &mut Dice) -> Option<Duration> {
         let seconds = 1 + dice.below(2);
         (self.can_lapse && dice.coin()).then_some(Duration::from_secs(seconds))
     }
 
-    /// Whether all that somebody does is written down who claims under this name.
+    /// Whether the history records every act under this owner name.
     fn is_known(name: &str) -> bool {
         name.starts_with("shell-") || name.starts_with("python-")
     }
 
-    /// Has a Python service use the board, and start again if it dies.
+    /// Lets a Python service use the board, and restarts it when it dies.
     pub(super) fn serve(&self, name: &str, conf: &Value, by: &Other, mut dice: Dice) {
         while !self.is_over() {
-            let Some(mut peer) = Peer::with(conf) else {
-                return;
-            };
+            need!(mut peer = Peer::with(conf));
             *lock(&by.process) = Some(peer.pid());
             let mut mine = None;
             while !self.is_over() && self.serve_once(name, &mut peer, &mut mine, &mut dice) {
@@ -124,7 +121,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Has it do something, and says whether it lives.
+    /// Performs one request of a service; `false` if it died.
     fn serve_once(
         &self,
         name: &str,
@@ -148,7 +145,7 @@ impl<'a> Crew<'a> {
         let is_own = |error: &str| error.ends_with(&format!("already claimed by {name}"));
         let (what, told) = match (&answer, what) {
             (Some(Ok(_)), what) => (what, Some(Answer::Done)),
-            // It is refused, and its claim is to last as long from then on all the same.
+            // Even a refused claim of the same owner may extend it.
             (Some(Err(error)), What::Claim { owner, .. }) if is_own(error) && expiry.is_some() => {
                 let term = expiry.unwrap_or_default();
                 (What::Extend { owner, term }, Some(Answer::Done))
@@ -177,7 +174,7 @@ impl<'a> Crew<'a> {
         answer.is_some()
     }
 
-    /// Returns what a service is to do to a job: the verb, what that is, and for how long it claims.
+    /// Returns the request of a service: the verb, its act, and the duration of a claim.
     fn wish(
         &self,
         name: &str,
@@ -185,7 +182,7 @@ impl<'a> Crew<'a> {
         choice: u64,
         dice: &mut Dice,
     ) -> (&'static str, What, Option<Duration>) {
-        // Trashed by a service, a job posted again would have a namesake there.
+        // A trashed unique job would block its next post.
         let is_unique = lock(&self.jobs).first().is_some_and(|first| first == job);
         let (verb, how) = match choice {
             1..=4 => {
@@ -205,7 +202,7 @@ impl<'a> Crew<'a> {
         (verb, What::End(By::Name(name.into()), how), None)
     }
 
-    /// Reads what a service complains of; `None` if nothing was done, and that says nothing of the job.
+    /// Interprets the error of a service; `None` if it proves nothing about the job.
     fn refusal(error: &str) -> Option<Answer> {
         let owner = error.rsplit(' ').next().unwrap_or_default();
         match error {
@@ -213,7 +210,7 @@ impl<'a> Crew<'a> {
             _ if error.contains("already claimed by") && Self::is_known(owner) => {
                 Some(Answer::Claimed(Some(owner.into())))
             }
-            // Some of it is said from memory.
+            // Some errors come from its cache.
             _ if ["UnclaimableJob", "NotFound", "KeyError"]
                 .iter()
                 .any(|it| error.starts_with(it)) =>
@@ -226,7 +223,6 @@ impl<'a> Crew<'a> {
 }
 
 impl<'a> Hand<'a> {
-    /// Somebody who reaches the board as all do.
     pub(super) fn new(crew: &'a Crew<'a>, name: &str, by: &'a Other) -> Self {
         Self {
             crew,
@@ -237,7 +233,6 @@ impl<'a> Hand<'a> {
         }
     }
 
-    /// Claims a job by hand.
     pub(super) fn claim(&self, job: &str, term: Option<Duration>) -> Outcome {
         let text = term.map(|term| format!("{}s", term.as_secs()));
         let expiry = text.as_deref().map(|text| ["--expiry", text]);
@@ -248,7 +243,7 @@ impl<'a> Hand<'a> {
         self.act(job, &[&words[..], expiry].concat(), claim)
     }
 
-    /// Runs a command to its end, however that comes about.
+    /// Runs a command to any end.
     fn run(&self, words: &[&str], command: &[&str]) -> Outcome {
         let board = self.board.as_deref().map(|board| ["--board", board]);
         let board = board.as_ref().map_or(&[][..], |words| &words[..]);
@@ -256,7 +251,7 @@ impl<'a> Hand<'a> {
         let running = self.crew.env.jobboard(&words).spawn();
         let pid = Pid::from_raw(i32::try_from(running.pid()).unwrap()).unwrap();
         *lock(&self.by.process) = Some(pid);
-        // Until it is reaped nobody else has its number.
+        // Its pid is not reused before it is reaped.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         wait_until("the end of a command", || {
             waitid(WaitId::Pid(pid), options).unwrap().is_some()
@@ -265,7 +260,7 @@ impl<'a> Hand<'a> {
         running.ended()
     }
 
-    /// Does something to a job, and writes it down.
+    /// Performs an act on a job, and records it.
     pub(super) fn act(&self, job: &str, words: &[&str], what: What) -> Outcome {
         let begun = self.crew.history.now();
         let outcome = self.run(words, &[]);
@@ -282,7 +277,7 @@ impl<'a> Hand<'a> {
         outcome
     }
 
-    /// Uses the board as people at a shell do, until all is over.
+    /// Uses the board like users at a shell, until the end.
     pub(super) fn type_on(mut self) {
         let mut mine: Option<String> = None;
         while !self.crew.is_over() {
@@ -302,7 +297,7 @@ impl<'a> Hand<'a> {
         }
     }
 
-    /// Does something to a job, and says whether it is the one to go on with.
+    /// Performs an act on a job; returns whether to continue with it.
     fn type_once(&mut self, job: &str, choice: u64) -> bool {
         let term = self.crew.term(&mut self.dice);
         let owner = || self.name.as_str().into();
@@ -323,7 +318,7 @@ impl<'a> Hand<'a> {
         false
     }
 
-    /// Posts a job: another one, or the one that is there once, however often it is posted.
+    /// Posts a new job, or the unique one.
     pub(super) fn post(&self, is_unique: bool) {
         let begun = self.crew.history.now();
         let unique: &[_] = if is_unique { &["--unique", "it"] } else { &[] };
@@ -333,7 +328,7 @@ impl<'a> Hand<'a> {
         let known = self.crew.jobs().into_iter().next();
         let job = told["uuid"].as_str().map(str::to_owned);
         let Some(job) = job.or(known.filter(|_| is_unique)) else {
-            // Nobody knows which it would be; commands may tell.
+            // The uuid is unknown; commands may reveal it.
             return;
         };
         let answer = match &told["done"] {
@@ -345,7 +340,7 @@ impl<'a> Hand<'a> {
         self.crew.history.note(who, What::Post, begun, answer);
     }
 
-    /// Looks at jobs and acts by force, as an operator at night, until all is over.
+    /// Inspects jobs and forces them like an operator, until the end.
     pub(super) fn operate(mut self) {
         while !self.crew.is_over() {
             thread::sleep(Duration::from_millis(self.dice.below(100)));
@@ -366,7 +361,7 @@ impl<'a> Hand<'a> {
         }
     }
 
-    /// Writes down how a job is seen to be.
+    /// Records the observed state of a job.
     pub(super) fn look(&self, job: &str) -> Outcome {
         let begun = self.crew.history.now();
         let outcome = self.run(&["show", job], &[]);

@@ -1,8 +1,8 @@
-//! Everybody at once: shells, an operator and Python services at the same few jobs, while conductors
-//! run their commands and a fault strikes.
+//! All clients concurrently: shells, an operator and Python services on the same few jobs, while conductors run their
+//! commands and a fault strikes.
 //!
-//! Jobs may be trashed and consumed at any time here, so that none has to come to its end: what is
-//! judged is whether all that was answered can be true.
+//! Jobs may be trashed and consumed at any time here, so none has to finish: the judge checks whether all answers are
+//! consistent.
 
 use std::{
     collections::BTreeSet,
@@ -32,7 +32,7 @@ use crate::{
     support::{history::History, process::Tag},
 };
 
-/// How many shells, operators and services there are.
+/// The number of each kind of client.
 const SHELLS: usize = 2;
 const OPERATORS: usize = 1;
 const SERVICES: usize = 2;
@@ -46,13 +46,13 @@ fn answers_to_all_concurrent_clients_are_consistent() {
     });
 }
 
-/// Those beside the workers, and their ways to the board.
+/// The clients next to the workers, and their connections.
 struct People<'a> {
     crew: &'a Crew<'a>,
     others: &'a [Other],
-    /// For each who has a way of their own.
+    /// For each client with its own proxy.
     boards: Vec<Option<String>>,
-    /// How services are told of the board.
+    /// The board configuration of services.
     conf: Option<Value>,
     seed: u64,
 }
@@ -87,7 +87,7 @@ impl<'a> People<'a> {
     }
 }
 
-/// Prepares those beside the workers, each with a way of their own but services.
+/// Prepares the clients, each with its own proxy except services.
 fn others(server: Option<&Kind>) -> (Vec<Other>, Vec<Option<String>>) {
     let other = |_| {
         let (board, proxy) = server.map(Kind::through_proxy).unzip();
@@ -100,7 +100,7 @@ fn others(server: Option<&Kind>) -> (Vec<Other>, Vec<Option<String>>) {
     (others, boards)
 }
 
-/// Runs a cell for some seconds; `None` where the server for it is missing.
+/// Runs a cell for some seconds; `None` without its server.
 fn run(cell: Cell, most: Duration, strikes_at_most: usize, seed: u64) -> Option<Report> {
     let mut dice = Dice::of(seed);
     let (env, mut server) = cell.stage()?.apart();
@@ -130,7 +130,7 @@ fn run(cell: Cell, most: Duration, strikes_at_most: usize, seed: u64) -> Option<
     let (mut strikes, mut complaints) = (0, Vec::new());
     thread::scope(|scope| {
         let (env, variables, history) = (&env, &variables, &history);
-        // Also if anything here fails: the others would be waited for.
+        // Ends the clients even if a check fails.
         let ends = (Over(&crew), Ending(&workers));
         let start = |worker| scope.spawn(move || Worker::work(worker, env, variables, history));
         let working: Vec<_> = workers.iter().map(start).collect();
@@ -164,17 +164,16 @@ fn run(cell: Cell, most: Duration, strikes_at_most: usize, seed: u64) -> Option<
     Some(report)
 }
 
-/// Judges by the history alone, once nobody is at the board any more.
+/// Judges by the history alone, after all clients stopped.
 fn judged(cell: Cell, crew: &Crew<'_>, tag: &Tag) -> Report {
-    // With conductor and guard gone at one stroke it is who performs the job next who ends what is left,
-    // and here nobody may.
+    // Without conductor and guard, only the next attempt ends leftovers, and no attempt need follow here.
     let survivors = match (survivors(tag), cell.fault) {
         (_, Fault::Kill(Part::Both)) => 0,
         (survivors, _) => survivors,
     };
     let report = Report {
         survivors,
-        // Whether that may be so is for the history to tell.
+        // The history decides this.
         lost: BTreeSet::new(),
         doubled: BTreeSet::new(),
         ..Report::judge(crew.env, &crew.jobs(), Vec::new())
@@ -182,7 +181,7 @@ fn judged(cell: Cell, crew: &Crew<'_>, tag: &Tag) -> Report {
     report.with(crew.env, crew.history)
 }
 
-/// Has everybody stop when it is dropped.
+/// Stops all clients when dropped.
 struct Over<'a>(&'a Crew<'a>);
 
 impl Drop for Over<'_> {

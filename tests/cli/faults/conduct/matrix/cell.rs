@@ -1,10 +1,9 @@
-//! The cells of the matrix: a kind of board, and a kind of fault that strikes whoever works on it.
+//! The cells of the matrix: a kind of board, and a kind of fault.
 
 use std::fmt;
 
 use crate::{conduct::Stage, support::proxy::Mood};
 
-/// A kind of board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Board {
     Embedded,
@@ -12,7 +11,7 @@ pub(super) enum Board {
     ZooKeeper,
 }
 
-/// Which processes of a worker a signal reaches.
+/// The processes of a worker that a signal reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Conductor,
@@ -20,7 +19,7 @@ pub(super) enum Part {
     Both,
 }
 
-/// A request whose answer nobody gets, though the server does what it asks.
+/// A request that the server performs without a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Request {
     Any,
@@ -28,39 +27,36 @@ pub(super) enum Request {
     Consume,
 }
 
-/// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// None, to know what the rest is to be compared with.
+    /// No fault, for comparison.
     Nothing,
     Kill(Part),
-    /// They are stopped for a part of a lease, or somewhat longer than one.
+    /// Suspends them for a part of a lease, or slightly longer than one.
     Stop(Part),
-    /// Connections end.
     Cut,
-    /// The network keeps something back for as long.
+    /// The network delays data for as long.
     Stall(Mood),
-    /// Each answer takes its time, as from a server whose disk is slow.
+    /// Each reply is slow, as from a slow disk.
     Slow,
-    /// The network keeps all back for longer than any lease, and sessions are lost.
+    /// The network is silent for longer than any lease, and sessions expire.
     Away,
     Swallow(Request),
-    /// The server dies, and starts again with all that it acknowledged.
+    /// The server dies, and restarts with all acknowledged data.
     Restart,
-    /// The server hangs up on everybody.
+    /// The server closes all connections.
     HungUp,
-    /// Somebody else has the file of the board locked.
+    /// Another process locks the board file.
     Locked,
 }
 
-/// A kind of fault on a kind of board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) board: Board,
     pub(super) fault: Fault,
 }
 
-/// What may happen anywhere.
+/// Faults on any board.
 const PROCESSES: [Fault; 7] = [
     Fault::Nothing,
     Fault::Kill(Part::Conductor),
@@ -71,7 +67,7 @@ const PROCESSES: [Fault; 7] = [
     Fault::Stop(Part::Both),
 ];
 
-/// What may happen to a server, or on the way to it.
+/// Faults of servers and networks.
 const NETWORK: [Fault; 10] = [
     Fault::Cut,
     Fault::Stall(Mood::StallRequests),
@@ -86,7 +82,6 @@ const NETWORK: [Fault; 10] = [
 ];
 
 impl Cell {
-    /// Returns all that there are.
     pub(super) fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for (board, own) in [
@@ -105,7 +100,7 @@ impl Cell {
         all
     }
 
-    /// Prepares a board of this kind; `None` where the server for it is missing.
+    /// Prepares a board of this kind; `None` without its server.
     pub(super) fn stage(self) -> Option<Stage> {
         match (self.board, self.fault) {
             (Board::Embedded, _) => Stage::embedded(),

@@ -1,8 +1,7 @@
-//! Chance that can be repeated: the same seed throws the same numbers.
+//! Repeatable chance: the same seed yields the same numbers.
 
 use std::time::Duration;
 
-/// A row of numbers that only its seed decides.
 #[derive(Debug)]
 pub(super) struct Dice(u64);
 
@@ -11,16 +10,15 @@ impl Dice {
         Self(seed)
     }
 
-    /// Returns a number below the limit.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
-        // The mixing function that is known as SplitMix64.
+        // The mixing function SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed ^ (mixed >> 31)) % limit
     }
 
-    /// Returns as many tenths of a span as lie between these, at random.
+    /// Returns a random number of tenths of a duration.
     pub(super) fn tenths(&mut self, of: Duration, from: u64, to: u64) -> Duration {
         let hundredths = from * 10 + self.below((to - from) * 10 + 1);
         of.mul_f64(hundredths as f64 / 100.0)
@@ -30,7 +28,7 @@ impl Dice {
         self.below(2) == 0
     }
 
-    /// Returns some of them, at least one.
+    /// Returns a random non-empty subset.
     pub(super) fn some<'a, T>(&mut self, of: &'a [T]) -> Vec<&'a T> {
         let mut some: Vec<_> = of.iter().filter(|_| self.coin()).collect();
         if some.is_empty() {

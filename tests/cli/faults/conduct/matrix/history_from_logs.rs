@@ -1,4 +1,4 @@
-//! What was done in a run, from what commands and conductors wrote down of it.
+//! Reconstructs the acts of a run from the logs of commands and conductors.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -13,14 +13,13 @@ use crate::support::{
     history::{Act, Answer, By, History, How, Sight, What},
 };
 
-/// By how much a time is cut off where a conductor tells it.
+/// The precision of a conductor's times.
 const CUT_OFF: Duration = Duration::from_millis(1);
 
-/// How a job ended by which attempt of a process: how, and when that was told.
+/// The end of each attempt of a process, and the time of its report.
 type Told = HashMap<(String, u64), (How, f64)>;
 
-/// Writes down what was done by those who run commands: each claim, that its command lived, and how
-/// it ended.
+/// Records the acts of the workers: each claim, each sign of life of its command, and its end.
 pub(super) fn write_down(history: &History, env: &Env, workers: &[Worker], lease: Duration) {
     let lives: Vec<_> = workers.iter().flat_map(Worker::lives).collect();
     let lives: HashMap<String, (Life, Told)> = lives
@@ -44,7 +43,7 @@ pub(super) fn write_down(history: &History, env: &Env, workers: &[Worker], lease
                 let pid = noted.owner.rsplit(':').nth(1).unwrap_or_default();
                 writer.attempt(noted, end, lives.get(pid));
             }
-            // Who holds the lock lives; if it was killed at that moment it did so until then.
+            // The holder of the lock was alive, at least until then.
             "double" => writer.runs(noted, noted.other.unwrap_or_default()),
             _ => {}
         }
@@ -54,7 +53,7 @@ pub(super) fn write_down(history: &History, env: &Env, workers: &[Worker], lease
 struct Writer<'a> {
     history: &'a History,
     lease: Duration,
-    /// Since when an owner of claims can have claimed a job again.
+    /// The earliest time of the next claim by an owner.
     free_since: HashMap<(String, String), Duration>,
 }
 
@@ -83,7 +82,7 @@ impl Writer<'_> {
             Way::Conduct => told
                 .get(&(start.job.clone(), fence))
                 .map(|(how, at)| (*how, history.at_wall(*at) + CUT_OFF)),
-            // It ends as its command does, once the board has been told.
+            // The process ends with its command, after the settlement.
             Way::Claim | Way::Run(_) => (life.code == 0).then_some((How::Consume, life.ended)),
         });
         if let Some((how, at)) = told {
@@ -96,7 +95,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes down that the command of a claim lived as something was noted.
+    /// Records that the command of a claim was alive at this time.
     fn runs(&self, noted: &Noted, fence: u64) {
         let at = self.history.at_wall(noted.at);
         self.add(noted, What::Runs(fence), Answer::Done, (at, at));
@@ -114,7 +113,7 @@ impl Writer<'_> {
     }
 }
 
-/// Reads from what a conductor told how its attempts ended.
+/// Reads the ends of attempts from a conductor's log.
 fn notes_of(life: &Life) -> Told {
     let mut told = Told::new();
     let mut running: HashMap<String, u64> = HashMap::new();
@@ -143,7 +142,7 @@ fn notes_of(life: &Life) -> Told {
     told
 }
 
-/// Writes down where jobs are in the end; whoever could change that has to be gone.
+/// Records the final state of the jobs, after all clients stopped.
 pub(super) fn look(history: &History, env: &Env, jobs: impl IntoIterator<Item = String>) {
     let begun = history.now();
     let [board, trash] = env.everything();

@@ -1,4 +1,4 @@
-//! What the commands wrote down, and what follows from it.
+//! The log of the commands, and its verdict.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,56 +11,52 @@ use serde_json::Value;
 use super::history_from_logs;
 use crate::support::{env::Env, history::History};
 
-/// A line that a command wrote.
 #[derive(Debug)]
 pub(super) struct Noted {
     pub(super) what: String,
     pub(super) job: String,
     pub(super) fence: u64,
-    /// Who had claimed the job.
+    /// The owner of the claim.
     pub(super) owner: String,
-    /// The fence of the claim whose command is alive, too.
+    /// The fence of another live command of the job.
     pub(super) other: Option<u64>,
     /// In seconds since 1970.
     pub(super) at: f64,
 }
 
-/// What a run has shown.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) jobs: BTreeSet<String>,
     pub(super) attempts: usize,
     pub(super) strikes: usize,
-    /// The longest that no job began and none ended.
+    /// The longest time without a start or an end of a job.
     pub(super) pause: Duration,
-    /// Jobs that are gone, or in the trash, and never came to their end.
+    /// Jobs that left the board without an end.
     pub(super) lost: BTreeSet<String>,
-    /// Jobs that were run by two at a time, or under a claim that is not newer than the one before.
+    /// Jobs that ran twice concurrently, or under an older claim.
     pub(super) doubled: BTreeSet<String>,
-    /// Jobs that are still on the board when all is calm.
+    /// Jobs that remain on the quiet board.
     pub(super) left: Vec<Value>,
-    /// Processes of jobs that are still there when all is settled.
+    /// Processes of jobs that remain at the end.
     pub(super) survivors: usize,
-    /// How much was written down of what was done.
     pub(super) acts: usize,
-    /// What of it cannot be true.
+    /// Inconsistent answers.
     pub(super) wrong: Vec<String>,
-    /// Jobs of which too much can be true to tell.
+    /// Jobs with too many possible orders to decide.
     pub(super) undecided: usize,
-    /// Other problems.
     pub(super) complaints: Vec<String>,
 }
 
 impl Report {
-    /// The report on a run that did not come to its end.
+    /// The report of an unfinished run.
     pub(super) fn failed() -> Self {
         Self {
-            complaints: vec!["the run itself failed, as is said above".to_owned()],
+            complaints: vec!["the run itself failed, see above".to_owned()],
             ..Self::default()
         }
     }
 
-    /// Says whether all is as it has to be.
     pub(super) fn is_good(&self) -> bool {
         self.lost.is_empty()
             && self.doubled.is_empty()
@@ -70,7 +66,7 @@ impl Report {
             && self.complaints.is_empty()
     }
 
-    /// Judges by the log, once the board is empty or nothing happens on it any more.
+    /// Judges by the log, once the board is empty or quiet.
     pub(super) fn judge(env: &Env, posted: &[String], left: Vec<Value>) -> Self {
         let mut jobs: BTreeSet<String> = posted.iter().cloned().collect();
         let (mut ended, mut doubled) = (BTreeSet::new(), BTreeSet::new());
@@ -112,7 +108,7 @@ impl Report {
 }
 
 impl Report {
-    /// Looks at the board once more, and judges all that was written down by then.
+    /// Inspects the board once more, and judges the complete history.
     pub(super) fn with(self, env: &Env, history: &History) -> Self {
         history_from_logs::look(history, env, self.jobs.iter().cloned());
         let mut complaints = self.complaints;
@@ -130,13 +126,12 @@ impl Report {
     }
 }
 
-/// Returns how many jobs have ended, of those that have a line.
+/// Returns the number of ended jobs in the log.
 pub(super) fn ended(env: &Env) -> usize {
     let ends = log(env).into_iter().filter(|noted| noted.what == "end");
     ends.map(|noted| noted.job).collect::<BTreeSet<_>>().len()
 }
 
-/// Returns what commands have written down.
 pub(super) fn log(env: &Env) -> Vec<Noted> {
     let text = fs::read_to_string(env.file("log")).unwrap_or_default();
     text.lines()

@@ -1,12 +1,11 @@
 //! The matrix of faults: each kind of fault on each kind of board, while jobs of every shape run.
 //!
-//! A run has one board, one kind of fault and four workers: two conductors, one that claims and one
-//! that runs. The commands have all shapes: plain, under `timeout`, under `setsid`, with a
-//! grandchild that nobody waits for, deaf to TERM, with a cleared environment. They hold a lock as
-//! long as anything of them lives and keep a log: by these a run is judged. All that was done to each
-//! job is also written down, and there has to be an order of it in which every answer is right
-//! (`support/history`). In `everybody` shells, an operator and peers are at the same jobs.
-//! `scripts/faults` says how to choose cells and counts.
+//! A run has one board, one kind of fault and four workers: two conductors, one `claim` and one `run`. The commands
+//! have all shapes: plain, under `timeout`, under `setsid`, with an orphaned grandchild, deaf to TERM, with a cleared
+//! environment. They hold a lock while any of their processes lives, and keep a log, which decides whether a run is
+//! good. The history of each job is recorded too, and must have an order in which every answer is correct
+//! (`support/history`). In `all_clients` shells, an operator and peers use the same jobs. `scripts/faults` explains
+//! how to choose cells and counts.
 
 mod actors;
 mod all_clients;
@@ -35,17 +34,16 @@ use self::{
 };
 use crate::faults::{random, size};
 
-/// What the suite runs each time.
+/// The cells of each run of the suite.
 const EVERYDAY: &str =
     "embedded/kill-both redis/stop-conductor redis/swallow-claim zookeeper/stall-both";
 
-/// The same of those in which everybody is at the jobs.
+/// The cells with all clients of each run of the suite.
 const EVERYDAY_OF_ALL: &str = "embedded/locked redis/cut zookeeper/stall-both";
 
-/// All shapes of commands, as the script calls them.
 const SHAPES: &str = "plain timeout setsid deaf bare orphan bare-orphan";
 
-/// Returns what a variable says that chooses a part of the matrix.
+/// Returns a variable that selects a part of the matrix.
 fn asked(name: &str) -> Option<String> {
     env::var(format!("JOBBOARD_FAULTS_{name}")).ok()
 }
@@ -78,7 +76,7 @@ fn faults_never_lose_strand_or_duplicate_a_job() {
     each_cell(EVERYDAY, |cell, seed| run(cell, &size, seed));
 }
 
-/// Runs the cells that are asked for, some at once, and requires that nothing was wrong.
+/// Runs the selected cells, some concurrently, and requires that all are good.
 fn each_cell(everyday: &str, run: impl Fn(Cell, u64) -> Option<Report> + Sync) {
     let cells = match asked("CELLS") {
         Some(words) => chosen(&words),
@@ -96,9 +94,9 @@ fn each_cell(everyday: &str, run: impl Fn(Cell, u64) -> Option<Report> + Sync) {
             scope.spawn(|| {
                 loop {
                     let next = waiting.lock().unwrap().next();
-                    let Some((cell, seed)) = next else { return };
+                    need!((cell, seed) = next);
                     let start = Instant::now();
-                    // One that fails by itself is not to hide what the others have shown.
+                    // A failing run must not hide the results of the others.
                     let run = &run;
                     let run = scope.spawn(move || run(cell, seed)).join();
                     let Some(report) = run.unwrap_or_else(|_| Some(Report::failed())) else {
@@ -118,10 +116,9 @@ fn each_cell(everyday: &str, run: impl Fn(Cell, u64) -> Option<Report> + Sync) {
     table(&reports);
     let all = reports.values().flatten();
     let bad = all.filter(|(_, report)| !report.is_good()).count();
-    assert_eq!(bad, 0, "runs in which something was wrong");
+    assert_eq!(bad, 0, "runs with problems");
 }
 
-/// Says how a run went, and what was wrong with it.
 fn print_summary(cell: Cell, seed: u64, took: Duration, report: &Report) {
     eprintln!(
         "faults: {cell} seed {seed}: {} jobs, {} attempts, {} acts, {} strikes in {took:.1?}, {}",
@@ -142,7 +139,6 @@ fn print_summary(cell: Cell, seed: u64, took: Duration, report: &Report) {
     }
 }
 
-/// Prints a line for each cell.
 fn table(reports: &BTreeMap<String, Vec<(u64, Report)>>) {
     eprintln!(
         "faults: {:<28} {:>4} {:>6} {:>8} {:>6} {:>7} {:>7} {:>4} {:>7} {:>6} {:>6} {:>4} {:>9} {:>5}",

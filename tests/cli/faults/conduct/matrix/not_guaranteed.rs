@@ -1,8 +1,7 @@
-//! What is not guaranteed, each shown happening once: servers that forget what they acknowledged,
-//! power that fails, and clocks of which one runs ahead.
+//! Missing guarantees, each demonstrated once: servers that forget acknowledged data, power failures, and wrong
+//! clocks.
 //!
-//! docs/faults.md tells of each. A test here that finds nothing wrong any more means that the page says
-//! too little for the program.
+//! docs/faults.md describes each. A test here that finds no fault any more means that the page is out of date.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -23,28 +22,23 @@ use crate::{
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The fence that a claim by hand was told.
 fn fence(outcome: &crate::support::env::Outcome) -> u64 {
     outcome.json()["fence"].as_str().unwrap().parse().unwrap()
 }
 
 #[test]
 fn promoted_stale_replica_hands_out_a_job_twice_with_a_greater_fence() {
-    let Some(mut first) = Server::start() else {
-        return;
-    };
+    need!(mut first = Server::start());
     let between = Proxy::start(first.port());
     let port = between.port.to_string();
-    let Some(second) = Server::start_with(&["--replicaof", "127.0.0.1", &port]) else {
-        return;
-    };
+    need!(second = Server::start_with(&["--replicaof", "127.0.0.1", &port]));
     let env = Env::new();
     first.serves(&env, "");
     let (history, other) = (History::new(), Other::default());
     let crew = Crew::new(&env, &history, "job");
     Hand::new(&crew, "shell-eve", &other).post(true);
     let job = crew.jobs().remove(0);
-    wait_until("the replica has the job", || {
+    wait_until("the replica received the job", || {
         second.run(&["HEXISTS", "taskflow:listings", &job]) == "1"
     });
     between.set(Mood::Halt);
@@ -57,12 +51,11 @@ fn promoted_stale_replica_hands_out_a_job_twice_with_a_greater_fence() {
     again.succeeded();
     let told = history.wrong().remove(0).to_string();
     assert!(told.contains("shell-bob claims it as shell-bob"), "{told}");
-    // Whoever hands the fence on to what it changes is safe all the same.
+    // A resource that checks the fence is still safe.
     assert!(fence(&again) > fence(&won), "{told}");
 }
 
-/// Posts some jobs on a server with these arguments, kills it, starts it again, and returns how many
-/// of them are known to be lost.
+/// Posts jobs on a server with these arguments, restarts it after a kill, and returns the number of lost jobs.
 fn lost_with(arguments: &[&str]) -> Option<usize> {
     let mut server = Server::start_with(arguments)?;
     let env = Env::new();
@@ -82,14 +75,18 @@ fn lost_with(arguments: &[&str]) -> Option<usize> {
 #[test]
 fn killed_redis_forgets_unsynced_data_only() {
     let append_only = |sync| ["--appendonly", "yes", "--appendfsync", sync];
-    let Some(lost) = lost_with(&[]) else { return };
-    assert_eq!(lost, 10, "without a file for it there is nothing left");
-    assert_eq!(lost_with(&append_only("no")), Some(0), "the kernel has it");
+    need!(lost = lost_with(&[]));
+    assert_eq!(lost, 10, "without a file nothing remains");
+    assert_eq!(
+        lost_with(&append_only("no")),
+        Some(0),
+        "the kernel keeps the data"
+    );
     assert_eq!(lost_with(&append_only("everysec")), Some(0));
     assert_eq!(lost_with(&append_only("always")), Some(0));
 }
 
-/// Posts jobs on a board of one's own, has the power fail, and returns how many of them are still there.
+/// Posts jobs on a board, simulates a power failure, and returns the number of remaining jobs.
 fn left_without_power(query: &str) -> Option<usize> {
     let env = Env::new();
     let preload = preload(&env, "power.c")?;
@@ -114,9 +111,7 @@ fn left_without_power(query: &str) -> Option<usize> {
 
 #[test]
 fn power_failure_keeps_acknowledged_data_only_with_full_sync() {
-    let Some(left) = left_without_power("?sync=full") else {
-        return;
-    };
+    need!(left = left_without_power("?sync=full"));
     assert_eq!(left, 3);
     let left = left_without_power("").unwrap();
     assert!(left < 3, "each was waited for");
@@ -125,9 +120,7 @@ fn power_failure_keeps_acknowledged_data_only_with_full_sync() {
 
 #[test]
 fn wrong_clock_makes_claims_expire_early() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
+    need!(stage = Stage::embedded());
     let env = &stage.env;
     let ahead = |words: &[&str]| {
         let own = ["--time", "--boottime", "7200"];

@@ -1,4 +1,4 @@
-//! The judge of histories finds what is wrong in them, and nothing in those that are right.
+//! The judge finds planted faults in histories, and none in correct ones.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     support::history::{Act, Answer, By, History, How, Sight, What},
 };
 
-/// An act of a job, from and until these milliseconds.
+/// An act on a job, with its start and end in milliseconds.
 fn act(who: &str, what: What, answer: Answer, (begun, ended): (u64, u64)) -> Act {
     Act {
         job: "job".into(),
@@ -29,7 +29,6 @@ fn done(who: &str, what: What, span: (u64, u64)) -> Act {
     act(who, what, Answer::Done, span)
 }
 
-/// A claim for a second.
 fn claim(owner: &str, fence: u64) -> What {
     What::Claim {
         owner: owner.into(),
@@ -42,14 +41,12 @@ fn end(owner: &str, how: How) -> What {
     What::End(By::Name(owner.into()), how)
 }
 
-/// What the judge says of a history.
 fn judged(acts: impl IntoIterator<Item = Act>) -> String {
     let history = History::new();
     acts.into_iter().for_each(|act| history.add(act));
     history.wrong().iter().map(ToString::to_string).collect()
 }
 
-/// A job that is posted and claimed by ada.
 fn claimed() -> Vec<Act> {
     vec![
         done("eve", What::Post, (0, 10)),
@@ -67,12 +64,12 @@ fn lost_job_is_detected() {
     let gone = done("bob", What::Seen(Sight::Gone), (20, 30));
     let told = judged(posted.iter().chain([&gone]).cloned());
     insta::assert_snapshot!(told, @"
-    job: no order of what was done to it can be true
+    job: no order of its acts is consistent
          0.000s ->    0.010s eve posts it: done
       so it is free from 0.000s on, and then none of these can be next:
          0.020s ->    0.030s bob sees that it is not on the board: done
     ");
-    // Whoever may have consumed it explains that.
+    // An unanswered consumption explains the state.
     let unknown = act("ada", end("ada", How::Consume), Answer::Unknown, (15, 15));
     let won = done("ada", claim("ada", 1), (11, 12));
     assert_eq!(judged([&posted[..], &[won, unknown, gone]].concat()), "");
@@ -90,7 +87,7 @@ fn double_claim_is_detected() {
         told.contains("claimed by ada with fence 1, until 1.015s at least"),
         "{told}"
     );
-    // By then it may have lapsed, and before ada has it he may have had it and given it back.
+    // By then the claim may have expired, and bob may have released the job before ada's claim.
     assert_eq!(after(claimed(), [second(1100)]), "");
     let back = done("bob", end("bob", How::Abandon), (0, 25));
     let early = done("bob", claim("bob", 0), (0, 24));
@@ -129,7 +126,7 @@ fn double_consumption_is_detected() {
     let told = after(claimed(), [consume(40), consume(60)]);
     assert!(told.contains("so it is not on the board"), "{told}");
     assert_ne!(after(claimed(), [consume(40), consume(45)]), "");
-    // Of two of which nothing was heard one is enough.
+    // One of two unanswered acts is enough.
     let unheard = |at| act("ada", end("ada", How::Consume), Answer::Unknown, (at, at));
     let gone = done("bob", What::Seen(Sight::Gone), (90, 91));
     assert_eq!(after(claimed(), [unheard(40), unheard(60), gone]), "");
@@ -148,13 +145,12 @@ fn command_that_outlives_its_claim_is_detected() {
         told.contains("sh runs it under the claim with fence 1: done"),
         "{told}"
     );
-    // Unless an operator took it away: that command learns of it a while later.
+    // Unless an operator forced the claim: the command learns of it later.
     let force = done("eve", What::End(By::Force, How::Abandon), (1300, 1310));
     assert_eq!(after(claimed(), [force, second, runs(1, 1600)]), "");
 }
 
-/// Makes a history of one job that is right: acts one after another, each of which may have been
-/// begun a while earlier and answered a while later.
+/// Generates a correct history of one job: sequential acts, each with an earlier start and a later answer.
 fn made_up(count: usize, dice: &mut Dice) -> Vec<Act> {
     let (mut acts, mut now, mut fence) = (Vec::new(), 100, 0);
     let (mut is_there, mut in_trash, mut holder) = (false, false, None::<String>);
@@ -172,7 +168,7 @@ fn made_up(count: usize, dice: &mut Dice) -> Vec<Act> {
                 let (fence, term) = (Some(fence), None);
                 (What::Claim { owner, fence, term }, true)
             }
-            // He has to wait for what he is about before he does the next.
+            // An actor finishes one act before the next.
             4 if holder.is_some() => (end(holder.as_deref().unwrap(), how), true),
             5 if is_there => (What::Seen(Sight::OnBoard), true),
             _ => (end("nobody", how), false),
@@ -210,7 +206,7 @@ fn consistent_history_differs_from_an_inconsistent_one() {
         assert_eq!(judged(acts.clone()), "", "seed {seed}");
         let last = acts.iter().map(|act| act.ended).max().unwrap().as_millis() as u64;
         let at = dice.below(last);
-        // Nobody has won that many claims.
+        // No claim has that fence.
         acts.push(done("bob", What::Runs(1 << 40), (at, at + 30)));
         let told = judged(acts);
         assert!(told.contains("bob runs it"), "seed {seed}: {told}");
@@ -220,7 +216,7 @@ fn consistent_history_differs_from_an_inconsistent_one() {
 
 #[test]
 fn forgetful_redis_is_detected() {
-    let Some(stage) = Stage::redis() else { return };
+    need!(stage = Stage::redis());
     let server = stage.redis_server().unwrap();
     let (history, other) = (History::new(), Other::default());
     let crew = Crew::new(&stage.env, &history, "job");
@@ -232,7 +228,7 @@ fn forgetful_redis_is_detected() {
     assert_eq!(claim(&ada).code, 0);
     assert_eq!(claim(&bob).code, 4);
     assert_eq!(history.wrong().len(), 0);
-    // As after a failover in which they were lost.
+    // As after a failover that lost them.
     for key in server.run(&["--scan", "--pattern", "*"]).lines() {
         if key.contains(&job) {
             server.run(&["DEL", key]);

@@ -1,4 +1,4 @@
-//! One run of a cell: jobs, those who work on them, and a fault that strikes meanwhile.
+//! One run of a cell: jobs, workers, and a fault.
 
 use std::{
     collections::HashMap,
@@ -28,31 +28,28 @@ use crate::{
     },
 };
 
-/// How long nothing may happen on a board where jobs are left.
+/// The longest idle time of a board with jobs.
 const CALM: Duration = Duration::from_secs(30);
 
-/// How long jobs may go on to be run once nothing strikes any more.
+/// The time limit for the work after the last fault.
 const WORK: Duration = Duration::from_secs(300);
 
-/// How long what a job left may outlive those who performed it.
+/// The longest time that leftovers may outlive their workers.
 const SURVIVAL: Duration = Duration::from_secs(5);
 
-/// What each job runs.
 pub(super) const SCRIPT: &str = include_str!("job.sh");
 
-/// How large a run is.
 #[derive(Debug, Clone)]
 pub(super) struct Size {
     pub(super) jobs: usize,
-    /// How often the fault strikes at most; not after nearly all jobs have ended.
+    /// The most strikes of a fault; none once nearly all jobs have ended.
     pub(super) strikes: usize,
-    /// The shortest that a lease is, in seconds; one in two is a second longer.
+    /// The shortest lease in seconds; every second lease is one second longer.
     pub(super) lease: u64,
-    /// The shapes of the commands, as the script calls them.
     pub(super) shapes: String,
 }
 
-/// Ends all workers when it is dropped.
+/// Ends all workers when dropped.
 pub(super) struct Ending<'a>(pub(super) &'a [Worker]);
 
 impl Drop for Ending<'_> {
@@ -61,7 +58,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Runs a cell once; `None` where the server for it is missing.
+/// Runs a cell once; `None` without its server.
 pub(super) fn run(cell: Cell, size: &Size, seed: u64) -> Option<Report> {
     let mut dice = Dice::of(seed);
     let (env, mut server) = cell.stage()?.apart();
@@ -86,7 +83,7 @@ pub(super) fn run(cell: Cell, size: &Size, seed: u64) -> Option<Report> {
     let (mut strikes, mut left, mut complaints) = (0, Vec::new(), Vec::new());
     thread::scope(|scope| {
         let (env, variables, history) = (&env, &variables, &history);
-        // Also if anything here fails: the others would be waited for.
+        // Ends the workers even if a check fails.
         let ending = Ending(&workers);
         let start = |worker| scope.spawn(move || Worker::work(worker, env, variables, history));
         let working: Vec<_> = workers.iter().map(start).collect();
@@ -140,7 +137,7 @@ fn post(env: &Env, script: &Path, count: usize) -> Vec<String> {
     posted.succeeded().lines().map(str::to_owned).collect()
 }
 
-/// Prepares workers, each of which reaches the board in its own way.
+/// Prepares workers, each with its own connection.
 pub(super) fn workers(
     server: Option<&Kind>,
     lease: Duration,
@@ -180,16 +177,16 @@ pub(super) fn workers(
     workers.collect()
 }
 
-/// What is seen of a board that is to become empty.
+/// The observation of a board that should become empty.
 struct Sight {
     left: Vec<Value>,
-    /// Claims under which nothing has been run yet, and since when they are known.
+    /// Claims without a started command, and the time of their discovery.
     idle: HashMap<(String, String), Instant>,
     complaints: Vec<String>,
 }
 
 impl Sight {
-    /// Watches until no job is left, or nothing happens any more.
+    /// Watches until no job is left, or the board is idle.
     fn until_calm(env: &Env, lease: Duration) -> Self {
         let mut sight = Self {
             left: Vec::new(),
@@ -200,8 +197,8 @@ impl Sight {
         let (mut since, mut seen) = (start, None);
         loop {
             let log = fs::read_to_string(env.file("log")).unwrap_or_default();
-            let run = env.jobboard(&["list", "--json"]).run();
-            // A server that is very busy may fail to answer in time.
+            let run = env.run("list --json");
+            // A busy server may time out.
             if run.code == 0 {
                 sight.left = run.json().as_array().unwrap().clone();
                 sight.find_idle_claims(&log, lease * 4 + CALM / 6);
@@ -222,7 +219,7 @@ impl Sight {
         }
     }
 
-    /// Complains of each claim under which nothing was begun for so long.
+    /// Reports each claim that started nothing for this long.
     fn find_idle_claims(&mut self, log: &str, most: Duration) {
         let claimed = self.left.iter().filter(|job| job["state"] == "CLAIMED");
         let idle = claimed.map(claim).filter(|(job, fence)| {
@@ -239,32 +236,30 @@ impl Sight {
             if since.elapsed() > most {
                 let complaint = format!("{job} is claimed, fence {fence}, and not run");
                 self.complaints.push(complaint);
-                // Said once.
+                // Report it once.
                 *since += CALM + WORK;
             }
         }
     }
 }
 
-/// Returns which job it is, and the fence of its claim.
+/// Returns the job and the fence of a claim.
 fn claim(job: &Value) -> (String, String) {
     let text = |key: &str| job[key].as_str().unwrap_or_default().to_owned();
     (text("uuid"), text("fence"))
 }
 
-/// Counts what jobs have left for good, and ends it.
+/// Counts the remaining processes of jobs, and ends them.
 pub(super) fn survivors(tag: &Tag) -> usize {
     comes_true(SURVIVAL, || tag.commands().is_empty());
     let left = tag.commands();
     for &pid in &left {
-        // It may have ended by itself.
         let _ = kill_process(pid, Signal::KILL);
     }
     left.len()
 }
 
-/// Complains of commands that were ended though nothing had struck: each job is begun once, and
-/// again only after its claim was lost, as may happen on a busy machine.
+/// Reports commands that ended without a fault: a job starts again only after a lost claim, as on a busy machine.
 fn needless(report: &Report, workers: &[Worker]) -> Option<String> {
     let said: String = workers.iter().map(Worker::logs).collect();
     let lost = ["claim_lost", "was taken from us"].map(|words| said.matches(words).count());
@@ -272,7 +267,7 @@ fn needless(report: &Report, workers: &[Worker]) -> Option<String> {
     (more > lost.iter().sum()).then(|| format!("{more} more attempts than jobs, lost: {lost:?}"))
 }
 
-/// Keeps what was written and said in a run that has failed, for whoever is to find out why.
+/// Keeps the logs of a failed run.
 pub(super) fn keep(env: &Env, workers: &[Worker], history: &History, name: &str) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join("faults")

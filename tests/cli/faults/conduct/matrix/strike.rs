@@ -1,4 +1,4 @@
-//! How a fault strikes.
+//! The effect of each fault.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// What a fault can reach.
+/// The targets of a fault.
 pub(super) struct Scene<'a> {
     pub(super) env: &'a Env,
     pub(super) server: Option<&'a mut Kind>,
@@ -31,7 +31,7 @@ pub(super) struct Scene<'a> {
     pub(super) lease: Duration,
 }
 
-/// Somebody else on the board, with one process at a time.
+/// Another client of the board, with one process at a time.
 #[derive(Default)]
 pub(super) struct Other {
     pub(super) proxy: Option<Proxy>,
@@ -45,7 +45,7 @@ impl Other {
 }
 
 impl Scene<'_> {
-    /// Strikes once, and returns when that is over.
+    /// Strikes once, and returns at the end of the fault.
     pub(super) fn strike(&mut self, fault: Fault, dice: &mut Dice) {
         let span = dice.tenths(self.lease, 3, 15);
         match fault {
@@ -113,7 +113,7 @@ impl Scene<'_> {
         proxies.iter().for_each(|proxy| proxy.set(Mood::PassOn));
     }
 
-    /// Has answers get lost: each with its connection, at once or after a silence.
+    /// Swallows replies: each with its connection, immediately or after a silence.
     fn swallow(&self, request: Request, span: Duration, dice: &mut Dice) {
         let is_redis = matches!(self.server, Some(Kind::Redis(_)));
         let word = match (request, is_redis) {
@@ -136,7 +136,7 @@ impl Scene<'_> {
         comes_true(span, || !is_silent && proxies.iter().all(has_come));
         for proxy in proxies {
             if is_silent {
-                // What was swallowed is missing for good.
+                // Swallowed replies never arrive.
                 proxy.cut();
             }
             proxy.set(Mood::PassOn);

@@ -1,4 +1,4 @@
-//! Those who work on the board of a run, each in its own way, started again whenever they end.
+//! The workers of a run; each is restarted whenever it ends.
 
 use std::{
     fs,
@@ -22,28 +22,27 @@ use crate::support::{
     proxy::Proxy,
 };
 
-/// How long one may take to end that was asked to.
+/// The longest time to end on request.
 const ENDING: Duration = Duration::from_secs(60);
 
-/// The code of one that was killed, perhaps a moment before it was asked to end.
+/// The exit code of a killed process, perhaps killed just before a request to end.
 const KILLED: i32 = 137;
 
-/// How somebody works.
+/// How a worker runs jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// `conduct`, without end.
     Conduct,
-    /// `claim --next -- COMMAND`, again and again.
+    /// `claim --next -- COMMAND`, repeatedly.
     Claim,
-    /// `run`, so many times.
+    /// `run`, this many times.
     Run(usize),
 }
 
-/// Somebody who works on the board.
 pub(super) struct Worker {
     way: Way,
     command: Vec<String>,
-    /// What stands between it and the server.
+    /// Its proxy to the server.
     pub(super) proxy: Option<Proxy>,
     process: Mutex<Option<Running>>,
     is_to_end: AtomicBool,
@@ -51,7 +50,7 @@ pub(super) struct Worker {
     lives: Mutex<Vec<Life>>,
 }
 
-/// A process that has worked, from its start to its end.
+/// A process of the worker, from its start to its end.
 #[derive(Debug, Clone)]
 pub(super) struct Life {
     pub(super) way: Way,
@@ -75,7 +74,7 @@ impl Worker {
         }
     }
 
-    /// Works until it is told to end, and returns what was wrong.
+    /// Works until told to end, and returns the problems.
     pub(super) fn work(
         &self,
         env: &Env,
@@ -98,12 +97,12 @@ impl Worker {
         complaints
     }
 
-    /// Tells it to end once what it does is done.
+    /// Ends it after its current job.
     pub(super) fn end(&self) {
         self.is_to_end.store(true, Ordering::SeqCst);
     }
 
-    /// Returns all that its processes have said, the last one's last.
+    /// Returns the logs of its processes, oldest first.
     pub(super) fn logs(&self) -> String {
         let lives = lock(&self.lives);
         let said = |life: &Life| {
@@ -115,7 +114,6 @@ impl Worker {
         lives.iter().map(said).collect()
     }
 
-    /// Returns its processes that have ended.
     pub(super) fn lives(&self) -> Vec<Life> {
         lock(&self.lives).clone()
     }
@@ -130,7 +128,7 @@ impl Worker {
         lock(&self.process)
     }
 
-    /// Waits for the end of a process, and returns what was wrong with it.
+    /// Waits for the end of a process, and returns its problem.
     fn wait_for_end(&self, begun: Duration, history: &History) -> Option<String> {
         let mut asked = None;
         loop {
@@ -166,8 +164,7 @@ impl Worker {
             code: outcome.code,
             said: outcome.stderr.clone(),
         });
-        // Of those that were asked to end only a conductor has a code that is known, and that only once
-        // it has begun to say something.
+        // Only a conductor that has begun to log has a known exit code after a request to end.
         let is_wrong = outcome.code == 101
             || outcome.stderr.contains("panicked")
             || (self.way == Way::Conduct
@@ -182,7 +179,7 @@ impl Worker {
         })
     }
 
-    /// Returns the processes of ours that serve it now.
+    /// Returns its current processes.
     pub(super) fn processes(&self, part: Part) -> Vec<Pid> {
         let Some(pid) = self.process().as_ref().map(Running::pid) else {
             return Vec::new();
@@ -218,14 +215,14 @@ impl Worker {
     }
 }
 
-/// Sends a signal to processes, whether or not they are still there.
+/// Signals processes that may be gone.
 pub(super) fn signal(processes: &[Pid], signal: Signal) {
     for &pid in processes {
         let _ = kill_process(pid, signal);
     }
 }
 
-/// Whether a process runs the program that is tested.
+/// Whether a process runs the tested program.
 fn is_ours(pid: Pid) -> bool {
     let program = fs::read_link(format!("/proc/{}/exe", pid.as_raw_nonzero()));
     let tested = Path::new(env!("CARGO_BIN_EXE_jobboard"))

@@ -25,7 +25,6 @@ fn key() -> JobKey {
     JobKey::new(KEY)
 }
 
-/// A record at one moment.
 #[derive(Debug, Clone, Copy, Default)]
 struct Now {
     sequence: i64,
@@ -109,7 +108,6 @@ fn kinds_and_owners(events: Vec<Event>) -> Vec<(EventKind, Option<String>)> {
         .collect()
 }
 
-/// Returns the events between two reads.
 fn between(
     before: JobPlaces,
     after: JobPlaces,
