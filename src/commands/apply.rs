@@ -59,7 +59,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ApplyArgs) -> anyhow::Result<()
             let message = "--to-password-file applies only to a plan of `copy --move`";
             return Err(CommandError::usage(message).into());
         }
-        Err(plan) => plan,
+        Err(plan) => *plan,
     };
     let (mut task, skipped) = plan.task(ctx, &*board).await?;
     if let (Some(_), Some(rate)) = (path, &args.rate) {

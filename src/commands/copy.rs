@@ -5,7 +5,12 @@ mod resume;
 #[cfg(test)]
 mod tests;
 
-use std::{cell::Cell, collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context as _;
 use chrono::Utc;
@@ -303,17 +308,7 @@ async fn between(
         posted: HashMap::new(),
     };
     if let Some(file) = &args.plan {
-        let jobs = copy.movable(ctx).await?;
-        let (who, target) = (ctx.who().clone(), route.target.clone());
-        // A URL may have a password; the address has none.
-        let named = args.to.clone().filter(|to| !to.contains(':'));
-        let action = Action::Move(MoveAction {
-            to: named.unwrap_or_else(|| target.clone()),
-            target,
-            fresh: args.fresh,
-        });
-        copy.results.total += jobs.len();
-        return plan::write_jobs(ctx, file, (action, &who, None), (jobs, copy.results));
+        return write_plan(ctx, args, copy, file).await;
     }
     ctx.out.outlive_reader();
     let mut ended = copy.all(ctx).await;
@@ -331,6 +326,25 @@ async fn between(
         ended = report_skipped(ctx, planned, (&mut results, jobs));
     }
     ended.and(results.end(ctx))
+}
+
+async fn write_plan(
+    ctx: &mut Context,
+    args: &CopyArgs,
+    mut copy: Copy<'_>,
+    file: &Path,
+) -> anyhow::Result<()> {
+    let jobs = copy.movable(ctx).await?;
+    let (who, target) = (ctx.who().clone(), copy.route.target.clone());
+    // A URL may have a password; the address has none.
+    let named = args.to.clone().filter(|to| !to.contains(':'));
+    let action = Action::Move(MoveAction {
+        to: named.unwrap_or_else(|| target.clone()),
+        target,
+        fresh: args.fresh,
+    });
+    copy.results.total += jobs.len();
+    plan::write_jobs(ctx, file, (action, &who, None), (jobs, copy.results))
 }
 
 fn report_skipped(

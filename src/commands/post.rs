@@ -11,10 +11,7 @@ use serde_json::Value;
 
 use self::bulk::BulkArgs;
 use super::{
-    parts::{
-        draft::DraftArgs,
-        octavia::warn_of_workers,
-    },
+    parts::{draft::DraftArgs, octavia::warn_of_workers},
     wait,
 };
 use crate::{

@@ -204,7 +204,7 @@ fn ended(job: &Job) -> &'static str {
         None => "the job has left the board",
         Some(Departure::Consumed) if job.is_moved() => "the job continues on another board",
         Some(Departure::Consumed) => "the job is complete",
-        Some(Departure::Failed) => "the job was consumed as failed",
+        Some(Departure::Failed) => "the job was removed and recorded as failed",
         Some(Departure::Purged) => "the job was purged",
     }
 }

@@ -1,6 +1,9 @@
 //! Limits of the properties of new jobs.
 
-use std::fmt::Display;
+use std::{
+    fmt::Display,
+    path::{Component, PathBuf},
+};
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -58,9 +61,14 @@ pub(crate) fn check_command(details: &Details) -> anyhow::Result<()> {
             .and_then(|it| Some(it.as_str()?.to_owned()))
     };
     let absolute = |path: &str| {
-        let path = std::path::absolute(path).unwrap_or_default();
-        let path = path.canonicalize().unwrap_or(path);
-        path.to_string_lossy().into_owned()
+        let mut clean = PathBuf::new();
+        for part in std::path::absolute(path).unwrap_or_default().components() {
+            match part {
+                Component::ParentDir => _ = clean.pop(),
+                part => clean.push(part),
+            }
+        }
+        clean.to_string_lossy().into_owned()
     };
     let hint = match &flaw {
         Unfit::Relative(name) if !name.is_empty() => {

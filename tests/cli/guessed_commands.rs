@@ -63,6 +63,8 @@ fn guessed_commands_act_as_their_names_suggest() {
         let run = env.jobboard(&words).run();
         assert!(run.succeeded().contains(expected), "{line}: {run}");
     }
+    let purge = ["purge", "--all", "--yes"];
+    env.jobboard(&purge).run().succeeded();
     for line in ["why deploy", "explain deploy", "status deploy"] {
         let words: Vec<_> = line.split(' ').collect();
         env.post("deploy");
@@ -72,6 +74,7 @@ fn guessed_commands_act_as_their_names_suggest() {
         let deploy = env.run("list deploy -o uuid");
         let trash = ["trash", "--force", "--yes", deploy.succeeded().trim()];
         env.jobboard(&trash).run().succeeded();
+        env.jobboard(&purge).run().succeeded();
     }
 }
 
@@ -116,7 +119,7 @@ fn guessed_words_without_a_command_are_answered() {
         ("conduct --workers", "`jobboard conduct --jobs N`"),
         ("conduct --once", "`jobboard conduct --drain`"),
         ("post a --delay 5m", "cron"),
-        ("post a --max-attempts 2", "`max_attempts:=2`"),
+        ("post a --max-attempts 2", "`max_attempts:=N`"),
         ("post a --env A=b", "env:="),
         ("watch deploy", "`jobboard watch --filter name=deploy`"),
         ("add echo hi", "`jobboard post echo -- echo hi`"),
@@ -198,7 +201,7 @@ fn commands_that_change_answer_a_name_with_the_uuid_of_the_job() {
         "claim",
         "consume",
         "abandon",
-        "change",
+        "change --priority HIGH",
         "extend --expiry 5m",
     ] {
         let words: Vec<_> = verb.split(' ').chain(["deploy"]).collect();
@@ -209,6 +212,7 @@ fn commands_that_change_answer_a_name_with_the_uuid_of_the_job() {
             "{run}"
         );
         let verb = verb.trim_end_matches(" --expiry 5m");
+        let verb = verb.trim_end_matches(" --priority HIGH");
         assert!(
             answer.contains(&format!("`jobboard {verb} {uuid}`")),
             "{run}"

@@ -218,7 +218,11 @@ fn a_name_with_control_characters() {
         &["post", "a\u{1b}[2J"],
         &["control characters", "\\u{1b}"],
     );
-    is_refused(&env, &["post", "a\nb"], &["control characters", "\\u{a}"]);
+    is_refused(
+        &env,
+        &["post", "a\nb"],
+        &["control characters", "a newline"],
+    );
     is_refused(&env, &["post", ""], &["needs a name"]);
 }
 

@@ -248,7 +248,7 @@ fn change_at_random(env: &Env, seed: &mut u64) {
         0 => env.claim(&job, &dead("night")),
         1 => env.claim(&job, "service"),
         2 => env.trash(&job),
-        3 => drop(env.run(format!("claim {job} --expiry 9s"))),
+        3 => drop(env.run(format!("claim {job} --expiry 1h"))),
         // Without its own retry limit, the job is delayed; with one, it may be trashed.
         4 | 5 => drop(env.jobboard(&[&fail[..], &["--", "false"]].concat()).run()),
         6 => {

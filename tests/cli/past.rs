@@ -181,7 +181,7 @@ fn post_with_wait_reports_the_end(stage: &Stage) {
     run(stage, &claim).failed(7);
     let posted = posting.ended();
     assert_eq!(posted.code, 9, "{posted:?}");
-    let why = "resize was consumed as failed; last failure: exit 7";
+    let why = "resize was removed and recorded as failed; last failure: exit 7";
     assert!(posted.stderr.contains(why), "{}", posted.stderr);
 }
 
@@ -199,7 +199,7 @@ fn job_consumed_as_failed_counts_as_failed(stage: &Stage) {
         (&json!("consumed"), &json!("failed"))
     );
     let posted = posting.ended();
-    let why = "resize was consumed as failed; last failure: no such volume";
+    let why = "resize was removed and recorded as failed; last failure: no such volume";
     assert!(
         posted.code == 9 && posted.stderr.contains(why),
         "{posted:?}"
@@ -246,7 +246,7 @@ fn final_failure_is_reported_the_same_by_every_runner(stage: &Stage) {
     assert_eq!(listed.len(), 3);
     for job in listed {
         let waited = run(stage, &["wait", job["uuid"].as_str().unwrap()]);
-        let why = "was consumed as failed; last failure: exit 7";
+        let why = "was removed and recorded as failed; last failure: exit 7";
         assert!(
             waited.code == 9 && waited.stderr.contains(why),
             "{waited:?}"

@@ -97,8 +97,8 @@ fn unknown_uuid_is_complete_only_on_request() {
     exit code 3
     --- stdout
     --- stderr
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job is unknown: it was never posted here, or it ended before the history of the board begins
-    hint: add `--gone-ok` to treat an unknown job as complete; `jobboard list --history` lists the jobs that ended
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: the job is unknown: it was never posted here, or it ended before this board's history starts
+    hint: check the reference and the board (`jobboard config`); `jobboard list --history` lists the jobs that ended, and --gone-ok counts an unknown job as complete
     ");
     let run = env.run(format!("wait {gone} --gone-ok"));
     insta::assert_snapshot!(run, @"

@@ -77,13 +77,15 @@ impl Member {
     }
 }
 
+/// Adds a member with these bytes to a posting, given last, that lacks it.
+type AddMember = fn(&mut Vec<u8>, Member, &[u8], &[u8]) -> Result<(), String>;
+
 /// How an encoding is read and changed.
 pub(super) struct Encoding {
     pub(super) members: for<'a> fn(&'a [u8]) -> Result<Members<'a>, Problem>,
     pub(super) decode: fn(&[u8], Detail, Limit) -> Result<Posting, Problem>,
     pub(super) encode: fn(&Value) -> Vec<u8>,
-    /// Adds a member that the posting, given last, lacks.
-    pub(super) add: fn(&mut Vec<u8>, Member, &[u8], &[u8]) -> Result<(), String>,
+    pub(super) add: AddMember,
 }
 
 pub(super) struct Members<'a> {

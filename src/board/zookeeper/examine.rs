@@ -5,6 +5,7 @@ use zookeeper_client::{Acl, Error, Permission};
 use super::{
     board_session::BoardSession,
     link::nodes::{Node, READING, Room},
+    strays::SidecarRead,
 };
 use crate::{
     board::{
@@ -124,7 +125,7 @@ impl BoardSession<'_> {
     }
 
     async fn stray_nodes(&self, seen: &mut Examined) -> Result<()> {
-        let found = self.strays().await?;
+        let found = self.strays(SidecarRead::Names).await?;
         let records = found.records.into_iter().map(|(path, _)| path);
         let strays: Vec<_> = found.locks.into_iter().chain(records).collect();
         // Sidecars of ended jobs are gone by now.

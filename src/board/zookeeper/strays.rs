@@ -16,19 +16,33 @@ use crate::{
 /// The stray nodes of a board.
 pub(super) struct Strays {
     pub(super) locks: Vec<String>,
-    /// Sidecars and markers, as read before the jobs.
-    pub(super) records: Vec<(String, Node)>,
+    /// Sidecars and markers, as read before the jobs; sidecars that were only listed have no node.
+    pub(super) records: Vec<(String, Option<Node>)>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum SidecarRead {
+    /// Lists the names, in one request.
+    Names,
+    /// Reads every sidecar, so that a delete can require its version.
+    Versions,
 }
 
 impl BoardSession<'_> {
-    pub(super) async fn strays(&self) -> Result<Strays> {
+    pub(super) async fn strays(&self, sidecars: SidecarRead) -> Result<Strays> {
         let (sides, markers) = (
             self.paths.folder(NodeKind::Sidecar),
             self.paths.folder(NodeKind::Marker),
         );
         // Read the versions first: a later move or claim changes them, and a later job is not included.
-        let read = |child: &str, node: Node| Some((child.to_owned(), node.brief()));
-        let (recorded, _) = self.session.read_below(&sides, usize::MAX, read).await?;
+        let read = |child: &str, node: Node| Some((child.to_owned(), Some(node.brief())));
+        let recorded = match sidecars {
+            SidecarRead::Versions => self.session.read_below(&sides, usize::MAX, read).await?.0,
+            SidecarRead::Names => {
+                let names = self.session.children(&sides).await?.into_iter();
+                names.map(|name| (name, None)).collect()
+            }
+        };
         let (marked, _) = self.session.read_below(&markers, usize::MAX, read).await?;
         let (mut known, mut locks) = (HashSet::new(), Vec::new());
         for shelf in [Shelf::Board, Shelf::Trash] {
@@ -44,7 +58,8 @@ impl BoardSession<'_> {
         let recorded = recorded.into_iter().filter(|(name, _)| is_stray(name));
         let recorded = recorded.map(|(name, node)| (format!("{sides}/{name}"), node));
         let is_void = |node: &Node| !node.is_denied() && Whereabouts::read(node).is_void(&known);
-        let marked = marked.into_iter().filter(|(_, node)| is_void(node));
+        let marked = marked.into_iter();
+        let marked = marked.filter(|(_, node)| node.as_ref().is_some_and(is_void));
         let marked = marked.map(|(name, node)| (format!("{markers}/{name}"), node));
         Ok(Strays {
             locks: locks.map(|key| self.paths.lock(key)).collect(),
@@ -54,8 +69,13 @@ impl BoardSession<'_> {
 
     /// Deletes stray sidecars and markers, and old history.
     pub(super) async fn sweep(&self) -> Result<()> {
-        let strays = self.strays().await?.records.into_iter();
-        let readable = strays.filter(|(_, node)| !node.is_denied());
+        let strays = self
+            .strays(SidecarRead::Versions)
+            .await?
+            .records
+            .into_iter();
+        let read = strays.filter_map(|(path, node)| Some((path, node?)));
+        let readable = read.filter(|(_, node)| !node.is_denied());
         let doomed = readable.map(|(path, node)| (path, Some(node.stat.version)));
         self.delete_unused(&doomed.collect::<Vec<_>>()).await?;
         self.trim_history().await

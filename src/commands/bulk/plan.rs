@@ -209,9 +209,9 @@ impl Plan {
     }
 
     /// Returns the move that the plan is for; otherwise itself.
-    pub(crate) fn into_move(self) -> Result<PlannedMove, Self> {
+    pub(crate) fn into_move(self) -> Result<PlannedMove, Box<Self>> {
         let Action::Move(action) = self.header.action else {
-            return Err(self);
+            return Err(Box::new(self));
         };
         let items = self.items.into_iter().enumerate();
         let items = items.map(|(place, item)| (JobKey::new(&item.key), (place, item)));

@@ -48,7 +48,7 @@ use crate::{
 const TO_SECRETS: [&str; 2] = ["JOBBOARD_PASSWORD_FILE", "CREDENTIALS_DIRECTORY"];
 
 /// How long the reporter may take to write the last events.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Claim jobs and run their commands until stopped
 ///

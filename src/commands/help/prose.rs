@@ -288,8 +288,8 @@ mod tests {
 
         Kinds
 
-          wal    good. Price: low
-          hazel  `a|b`. Price: high
+          wal    good. Low
+          hazel  `a|b`: high
 
           - first of all
           - then
@@ -311,10 +311,10 @@ mod tests {
         .SH KINDS
         .TP
         \fBwal\fR
-        good. Price: low
+        good. Low
         .TP
         \fBhazel\fR
-        \fBa|b\fR. Price: high
+        \fBa|b\fR: high
         .TP 3
         \fB\-\fR
         first of all

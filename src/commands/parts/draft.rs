@@ -10,7 +10,9 @@ use uuid::Uuid;
 
 use crate::{
     config::Config,
+    exit::CommandError,
     job::{Book, Draft, Priority},
+    suggest::Hint,
     transfer::{
         json,
         limits::{book, check_size, checked_name, identity, too_large, usage, uuid},
@@ -55,7 +57,10 @@ impl DraftArgs {
     /// Shows how to post words that look like a command line.
     fn without_dashes(&self, name: &str, error: &anyhow::Error) -> anyhow::Error {
         let words: Vec<_> = self.facts.iter().map(String::as_str).collect();
-        let hint = Hint::new("`jobboard post {} -- {} {}`", [&[name], &[name], &words]);
+        let hint = Hint::new(
+            "`jobboard post {} -- {} {}`",
+            [&[name][..], &[name], &words],
+        );
         CommandError::usage(error.to_string()).hint(hint).into()
     }
 

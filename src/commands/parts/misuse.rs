@@ -39,11 +39,12 @@ pub(crate) fn misuse(
     if let Some(hint) = command.and_then(|it| guessed(error, it, words)) {
         return Some(CommandError::usage(message).hint(hint));
     }
-    // The message says which value fits.
+    // The message says which value or option fits.
     if matches!(
         error.kind(),
         ErrorKind::ValueValidation | ErrorKind::ArgumentConflict
     ) || negative(error, words).is_some()
+        || message.contains(" needs --")
     {
         return Some(CommandError::usage(message));
     }
@@ -79,7 +80,7 @@ fn guessed(error: &clap::Error, command: &str, words: &[String]) -> Option<Hint>
             let value = words.iter().skip_while(|word| *word != argument).nth(1);
             match argument.starts_with('-') {
                 true => answer_option(command, argument, value.map(String::as_str)),
-                false => answer_option(command, "WORD", Some(argument)),
+                false => answer_option(command, "WORD", Some(&format!("name={argument}"))),
             }
         }
         ErrorKind::ValueValidation if argument == "--filter" => {

@@ -76,6 +76,7 @@ fn commands_retry_failed_jobs_after_the_cause_is_fixed(stage: &Stage) {
     // The conductor would trash the spent job before the command runs.
     let conductor = stage.start(&["--filter", "name=trashed"]);
     repairs(stage, "failed");
+    wait_until("the job is done", || env.names() == ["spent"]);
     drop(conductor);
     let retried = env.jobboard(&["retry", "--problem", "retries-exhausted", "--yes"]);
     assert!(command(&spent).contains(&"retry"), "{spent}");

@@ -79,7 +79,7 @@ impl<H: Host> Shared<H> {
     ) -> Result<(), String> {
         match side {
             Side::Jobboard => {
-                let run = self.env.run(format!("{verb} {job} --who {who}"));
+                let run = self.env.jobboard(&[verb, job, "--who", who]).run();
                 match run.code {
                     0 => Ok(()),
                     _ => Err(run.failed(4).to_owned()),

@@ -34,7 +34,7 @@ impl Viewer {
         }
     }
 
-    /// Expects a value that [`Reader::item`] has validated.
+    /// Expects a value that [`PackReader::item`] has validated.
     pub(super) fn show(self, reader: &mut PackReader<'_>) -> Result<Value, Problem> {
         Ok(match reader.token()? {
             PackToken::Null => Value::Null,

@@ -16,7 +16,10 @@ use super::{
     tables::{Omitted, Table},
     words,
 };
-use crate::output::{Cell, Column, Fit, Html, NOTHING, Text, Tone, element, list, rfc3339, tag};
+use crate::{
+    output::{Cell, Column, Fit, Html, NOTHING, Text, Tone, element, list, rfc3339, tag},
+    suggest::Suggestion,
+};
 
 const STYLE: &str = include_str!("../style.css");
 
@@ -192,7 +195,10 @@ fn more((more, what, command): Omitted) -> Html {
     }
     let command = match command {
         "" => Html::default(),
-        command => Html::of(&[&": ", &code(&format!("jobboard {command}")), &" lists all"]),
+        command => {
+            let command = Suggestion::of("jobboard").with(command.split(' '));
+            Html::of(&[&": ", &code(&command.to_string()), &" lists all"])
+        }
     };
     tag(
         "p.soft",
