@@ -14,7 +14,7 @@ use crate::{
     job::{JobKey, Owner, Shelf},
 };
 
-/// The nodes of a board, by what they hold.
+/// The kinds of nodes of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeKind {
     /// A posting.

@@ -115,7 +115,7 @@ pub(crate) struct PlannedMove {
 }
 
 impl PlannedMove {
-    /// Whether a job is to be moved; each is moved once.
+    /// Whether to move a job; each moves once.
     pub(crate) fn takes(&self, entry: &Entry) -> bool {
         let mut items = self.items.borrow_mut();
         let planned = items.get(entry.key());

@@ -101,7 +101,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Explains that there was no job.
+    /// Prints why no job was found.
     pub(super) fn nothing(&self) -> CommandError {
         let (paused, postponed) = self.waiting;
         let counts = [(paused, "paused"), (postponed, "backing off")];
