@@ -274,18 +274,28 @@ impl Invocation {
         self.wrapped("setpriv", &nobody, true)
     }
 
-    /// Returns the peak memory in MiB too.
+    /// Runs the command, and returns its peak memory in MiB.
     pub(crate) fn run_weighed(self) -> (Outcome, u64) {
-        const WEIGH: &str = "import os, resource, subprocess, sys\n\
-            code = subprocess.run(sys.argv[1:]).returncode\n\
-            used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n\
-            print(f'took {used // 1024} MiB', file=sys.stderr)\n\
-            sys.exit(code)";
-        let run = self.wrapped("python3", &["-c", WEIGH], true).run();
-        let told = run.stderr.rsplit("took ").next().unwrap();
-        let used = told.split(' ').next().and_then(|it| it.parse().ok());
-        let used = used.unwrap_or_else(|| panic!("{run}"));
+        let (run, used, _) = self.run_measured();
         (run, used)
+    }
+
+    /// Runs the command, and returns its peak memory in MiB and its time.
+    pub(crate) fn run_measured(self) -> (Outcome, u64, Duration) {
+        const MEASURE: &str = "import resource, subprocess, sys, time\n\
+            start = time.monotonic()\n\
+            code = subprocess.run(sys.argv[1:]).returncode\n\
+            took = int((time.monotonic() - start) * 1e6)\n\
+            used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n\
+            print(f'took {used // 1024} MiB {took} us', file=sys.stderr)\n\
+            sys.exit(code)";
+        let run = self.wrapped("python3", &["-c", MEASURE], true).run();
+        let report = run.stderr.rsplit("took ").next().unwrap().split(' ');
+        let mut numbers = report.filter_map(|it| it.parse().ok());
+        let (Some(used), Some(took)) = (numbers.next(), numbers.next()) else {
+            panic!("{run}");
+        };
+        (run, used, Duration::from_micros(took))
     }
 
     fn wrapped(mut self, program: &str, arguments: &[&str], passes_command: bool) -> Self {

@@ -33,7 +33,7 @@ const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 /// Without the limit, election back-off grows to a minute; on a busy machine an election then takes minutes.
 const VIRTUAL_MACHINE: [&str; 8] = [
     "-Dzookeeper.fastleader.maxNotificationInterval=1000",
-    "-Xmx128m",
+    "-Xmx384m",
     "-Xss512k",
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
