@@ -20,7 +20,6 @@ pub(crate) fn jittered(pause: Duration, part: f64) -> Duration {
     pause.mul_f64(1.0 - part * chance())
 }
 
-/// Pauses that double up to the longest.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     bounds: (Duration, Duration),

@@ -19,7 +19,6 @@ use crate::duration;
 /// The largest file to read whole: a configuration, a certificate, a password.
 pub(crate) const LARGEST: u64 = 1 << 20;
 
-/// Requires a regular file within the size limit.
 pub(crate) fn regular_file(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let found = file.metadata()?;
@@ -29,7 +28,6 @@ pub(crate) fn regular_file(path: &Path) -> io::Result<Vec<u8>> {
     to_end(file)
 }
 
-/// Reads up to the end, within the size limit.
 pub(crate) fn to_end(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LARGEST + 1).read_to_end(&mut bytes)?;
@@ -39,12 +37,10 @@ pub(crate) fn to_end(from: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads a file, or a pipe within this time.
 pub(crate) fn file_or_pipe(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>> {
     within(open(path)?, most, (Instant::now(), patience))
 }
 
-/// Reads a whole file or pipe, within the limits of time and size.
 pub(crate) fn within(mut file: File, most: u64, time: (Instant, Duration)) -> io::Result<Vec<u8>> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 8192]);
     while bytes.len() as u64 <= most {
@@ -73,7 +69,6 @@ pub(crate) fn wait_for(file: impl AsFd, (start, patience): (Instant, Duration)) 
     }
 }
 
-/// Opens a file without waiting for a pipe's writer.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     OpenOptions::new()

@@ -50,7 +50,6 @@ pub(crate) struct Creation {
     pub(crate) create: bool,
 }
 
-/// Opens boards on the same server as the board in use, with the same credentials.
 #[derive(Debug, Clone)]
 pub(crate) struct Opener {
     pub(crate) patience: Duration,
@@ -59,7 +58,6 @@ pub(crate) struct Opener {
 }
 
 impl Opener {
-    /// Returns the board at a URL. The first request connects.
     pub(crate) fn open(&self, url: &BoardUrl) -> Result<Arc<dyn Testable>, BoardError> {
         open(url, self.patience, self.password.clone(), self.bounds)
     }
@@ -185,7 +183,6 @@ impl Context {
         Ok((board, config))
     }
 
-    /// Creates the directory of the board's file if the option asks for it.
     pub(crate) fn create_folder(&mut self, Creation { create }: &Creation) {
         if let BoardUrl::Embedded(url) = &mut self.config.board.value.url {
             url.makes_folder |= *create;
@@ -286,7 +283,6 @@ impl Context {
         }
     }
 
-    /// Returns the start of commands for the same board.
     pub(crate) fn program(&self) -> Suggestion {
         self.flags.program()
     }

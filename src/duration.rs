@@ -5,7 +5,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use thiserror::Error;
 
-/// Each unit in milliseconds, longest first, as in the text.
 const UNITS: [(&str, u64); 5] = [
     ("d", 24 * 60 * 60 * 1000),
     ("h", 60 * 60 * 1000),
@@ -16,7 +15,6 @@ const UNITS: [(&str, u64); 5] = [
 
 const ZERO: &str = "0s";
 
-/// Errors that show the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum InvalidDuration {
     #[error("the duration is empty; use for example `500ms`, `90s`, `15m`, `1h30m` or `2d`")]
@@ -68,7 +66,6 @@ pub(crate) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     Ok(Duration::from_millis(millis))
 }
 
-/// Splits `1h30m` into `1`, `h` and `30m`.
 fn split_part(text: &str) -> (&str, &str, &str) {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(digits);
@@ -134,7 +131,6 @@ pub(crate) fn exact(duration: Duration) -> String {
     }
 }
 
-/// Splits a duration into units.
 fn parts(duration: Duration) -> [(u128, &'static str); UNITS.len()] {
     let mut rest = duration.as_millis();
     UNITS.map(|(unit, length)| {
@@ -154,7 +150,6 @@ mod tests {
     const HOUR: u64 = 60 * MINUTE;
     const DAY: u64 = 24 * HOUR;
 
-    /// Texts that [`exact`] writes, in milliseconds.
     const EXACT: [(&str, u64); 9] = [
         ("0s", 0),
         ("1ms", 1),

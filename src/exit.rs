@@ -64,7 +64,6 @@ pub(crate) enum CommandError {
     },
     #[error("{failed} of {total} failed")]
     Partly { failed: usize, total: usize },
-    /// A retried job failed, so the rest was not retried.
     #[error("{message}")]
     Canary { message: String, job: String },
     #[error("{message}")]
@@ -75,7 +74,6 @@ pub(crate) enum CommandError {
     NoConductor(String),
     #[error("no job on {board} has the uuid or name {name}")]
     NoSuchName { name: String, board: String },
-    /// A name that several jobs have.
     #[error("{count} jobs are named {name}: {jobs}")]
     Namesakes {
         name: String,
@@ -143,11 +141,9 @@ struct Told {
     kind: &'static str,
     message: String,
     hint: Option<String>,
-    /// The commands in the hint.
     commands: Vec<Suggestion>,
 }
 
-/// Prints errors in the output format, with commands for the same board.
 #[derive(Debug, Clone)]
 pub(crate) struct Teller {
     is_json: bool,
@@ -175,7 +171,6 @@ impl Teller {
         let _ = self.second.set((board.to_owned(), program));
     }
 
-    /// Prints an error, and returns the exit code.
     pub(crate) fn conclude(&self, result: anyhow::Result<()>) -> ExitCode {
         let Err(error) = result else {
             return ExitCode::SUCCESS;

@@ -14,7 +14,6 @@ pub(crate) enum InvalidGlob {
     TooLong,
 }
 
-/// Returns a glob that matches only this text.
 pub(crate) fn literal(text: &str) -> String {
     let is_wild = |char| matches!(char, '*' | '?' | '[');
     let chars = text.chars();

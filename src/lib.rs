@@ -59,7 +59,6 @@ use crate::{
 #[cfg(not(target_os = "linux"))]
 compile_error!("jobboard runs on Linux only: it relies on pidfd, inotify and the boot clock");
 
-/// The whole program, from the arguments of the process to its exit code.
 pub fn main() -> ExitCode {
     // A guard watches the commands of another process, and does nothing else.
     let word = std::env::args_os().nth(1).unwrap_or_default();
@@ -190,7 +189,6 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
     result
 }
 
-/// Answers an invalid command line or a request for help.
 fn complain(error: &clap::Error, early: EarlyFormat, words: &[OsString]) -> ExitCode {
     let environment = Environment::of_process();
     let format = config::format(early.format, &environment);

@@ -1,6 +1,5 @@
 //! Enums with names for output and input, each declared once.
 
-/// The set has no such name.
 #[derive(Debug, thiserror::Error)]
 #[error("unknown {what} `{text}` (valid: {})", names.join(", "))]
 pub(crate) struct UnknownName {

@@ -76,7 +76,6 @@ pub(crate) enum AttemptEnd {
 pub(crate) struct AttemptContext<'a> {
     /// The history at the time of the claim, including this attempt.
     pub(crate) history: &'a History,
-    /// The job's own retry limit.
     pub(crate) max_attempts: Option<u32>,
     pub(crate) conductor: &'a Owner,
     /// Reads the end of the command's output, only after a failure.
@@ -84,7 +83,6 @@ pub(crate) struct AttemptContext<'a> {
 }
 
 impl RetryPolicy {
-    /// Whether a job has exceeded its retry limit; `own` is the job's own limit.
     pub(crate) fn is_spent(&self, history: &History, own: Option<u32>) -> bool {
         history.attempts > self.most(own)
     }
@@ -131,7 +129,6 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns the time of the next attempt; the delay doubles each time.
     fn later(&self, times_before: u32) -> DateTime<Utc> {
         // With jitter, so that jobs that failed together do not retry together.
         let delay = doubled((self.retry_delay, self.retry_max), times_before);

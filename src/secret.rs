@@ -37,7 +37,6 @@ impl Secret {
         Ok(Self::new(text))
     }
 
-    /// Reads a secret from a file, with any permissions, or from a pipe within this time.
     pub(crate) fn from_file(path: &Path, patience: Duration) -> io::Result<Self> {
         Self::of(bounded_read::file_or_pipe(
             path,

@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::printable::judged;
 
-/// The longest printed word, in bytes.
 const LONGEST: usize = 1000;
 
 /// Replaces a command with a word that cannot be typed in a shell.
@@ -24,12 +23,10 @@ const NOT_TYPABLE: &str = ": 'a word of this command cannot be typed; --json pri
 pub(crate) struct Suggestion(Vec<String>);
 
 impl Suggestion {
-    /// Splits fixed words at their spaces.
     pub(crate) fn of(words: &'static str) -> Self {
         Self::default().with(words.split(' '))
     }
 
-    /// Adds words from any source.
     pub(crate) fn with<T: Into<String>>(mut self, words: impl IntoIterator<Item = T>) -> Self {
         self.0.extend(words.into_iter().map(Into::into));
         self
@@ -41,7 +38,6 @@ impl Suggestion {
         self.with(end).with([word])
     }
 
-    /// Prepends the start of our commands.
     pub(crate) fn on(self, program: &Self) -> Self {
         program.clone().with(self.0)
     }

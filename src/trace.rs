@@ -10,10 +10,8 @@ use crate::job::Details;
 /// The variable with the parent span; in lower case also a detail of jobs.
 pub(crate) const PARENT: &str = "TRACEPARENT";
 
-/// The variable with the vendors' trace state.
 pub(crate) const STATE: &str = "TRACESTATE";
 
-/// All trace variables. A conductor's own are about itself, not about its jobs.
 pub(crate) const VARIABLES: [&str; 3] = [PARENT, STATE, "BAGGAGE"];
 
 /// In bytes; W3C requires at least this.

@@ -13,7 +13,6 @@ impl WatchedFd {
         Self::for_interest(fd, Interest::READABLE)
     }
 
-    /// Takes a descriptor to detect when its reader is gone.
     pub(crate) fn of_writer(fd: OwnedFd) -> io::Result<Self> {
         Self::for_interest(fd, Interest::ERROR)
     }
@@ -26,19 +25,16 @@ impl WatchedFd {
         AsyncFd::with_interest(fd, interest).map(Self)
     }
 
-    /// Waits until the reader is gone.
     pub(crate) async fn failed(&self) {
         // An error can only mean that the runtime is ending, and this future with it.
         let _ = self.0.ready(Interest::ERROR).await;
     }
 
-    /// Waits until it is readable; it stays so.
     pub(crate) async fn wait(&self) {
         // An error can only mean that the runtime is ending, and this future with it.
         let _ = self.0.readable().await;
     }
 
-    /// Waits until it is readable, and discards the data.
     pub(crate) async fn drain(&self) {
         let Ok(mut ready) = self.0.readable().await else {
             return std::future::pending().await;

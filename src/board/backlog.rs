@@ -22,7 +22,6 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// A candidate whose posting is not read yet.
     pub(crate) fn unvetted(job: &Job) -> Self {
         Self {
             key: job.key.clone(),
@@ -35,7 +34,6 @@ impl Candidate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogChange {
-    /// Nothing that affects a claim.
     Nothing,
     /// There may be more to claim.
     More,
@@ -50,7 +48,6 @@ pub(crate) struct Backlog {
     capacity: usize,
     known: HashMap<JobKey, Candidate>,
     ready: BTreeSet<(Rank, JobKey)>,
-    /// Postponed candidates, the earliest first.
     postponed: BTreeSet<(DateTime<Utc>, JobKey)>,
     /// Whether the board has candidates that did not fit.
     has_left_out: bool,
@@ -67,7 +64,6 @@ impl Backlog {
         }
     }
 
-    /// Empties the backlog before a new read of the board.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.capacity);
     }

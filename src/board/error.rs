@@ -44,7 +44,6 @@ pub(crate) enum BoardError {
     #[error("cannot delete the node {node}: another client created nodes below it ({below})")]
     Occupied {
         node: String,
-        /// The names of the first few, and the number of the rest.
         below: String,
         remedy: Box<Hint>,
     },
@@ -89,7 +88,6 @@ pub(crate) enum BoardError {
 }
 
 impl BoardError {
-    /// Returns the board that the message names.
     pub(crate) fn board(&self) -> Option<&str> {
         match self {
             Self::Unreachable { board, .. }

@@ -37,9 +37,7 @@ named! {
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
     pub(crate) time: DateTime<Utc>,
-    /// The job, if known.
     pub(crate) subject: Option<Subject>,
-    /// The glob whose pause changed.
     pub(crate) names: Option<String>,
     pub(crate) owner: Option<Owner>,
     pub(crate) fence: Option<Fence>,

@@ -3,16 +3,11 @@
 use super::BoardError;
 use crate::problem::Problem;
 
-/// A part of a board that its backend must examine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Connection,
-    /// The server's configuration.
     Server,
-    /// Stored data that is malformed or belongs to no job.
-    Keys {
-        highest: Option<i64>,
-    },
+    Keys { highest: Option<i64> },
 }
 
 #[derive(Debug, Default)]

@@ -17,7 +17,6 @@ use crate::job::{
 /// The jobs that are claimable now, and when the next one becomes ready.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
-    /// The best ones, best first.
     pub(crate) jobs: Vec<Job>,
     /// When the first postponed job becomes ready.
     pub(crate) next_not_before: Option<DateTime<Utc>>,
@@ -153,7 +152,6 @@ pub(crate) trait BoardExt: Board {
         Ok(answers)
     }
 
-    /// Returns the best unclaimed jobs that are ready, except the excluded ones.
     async fn candidates(
         &self,
         filters: &Filters,

@@ -11,7 +11,6 @@ use tokio::time::{self, Instant};
 use super::{Board, BoardError, Event, Result};
 use crate::backoff::Backoff;
 
-/// The shortest and the longest pause between two attempts to reach a board.
 pub(super) const PAUSES: (Duration, Duration) =
     (Duration::from_millis(200), Duration::from_secs(5));
 
@@ -31,7 +30,6 @@ pub(crate) enum News {
     Back(Option<String>),
 }
 
-/// What to do if the board is unreachable at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     /// Fail.
@@ -104,7 +102,6 @@ impl Follower<'_> {
         }
     }
 
-    /// Subscribes, after a pause if an attempt failed before.
     async fn listen(&mut self) -> Result<News> {
         time::sleep(self.backoff.pause()).await;
         let events = self.board.events().await?;

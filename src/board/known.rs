@@ -29,7 +29,6 @@ pub(super) struct Known {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Extras {
     not_before: Option<DateTime<Utc>>,
-    /// The last audit entry.
     remark: Option<Remark>,
 }
 
@@ -139,20 +138,17 @@ impl Known {
         self.extras.as_ref()?.remark.as_ref()
     }
 
-    /// Whether one of our clients holds the claim; peers use no fencing token.
     pub(super) fn has_fence(&self) -> bool {
         self.claim
             .as_ref()
             .is_some_and(|claim| claim.fence.is_some())
     }
 
-    /// Returns the owner and the fencing token, as far as known.
     pub(super) fn claim(&self) -> Option<(Option<&Owner>, Option<&Fence>)> {
         let held = self.claim.as_deref()?;
         Some((held.owner.as_ref(), held.fence.as_ref()))
     }
 
-    /// Caches a claim without an expiry.
     pub(super) fn set_claim(&mut self, claim: Option<(Option<Owner>, Option<Fence>)>) {
         let held = claim.map(|(owner, fence)| Held {
             owner,

@@ -58,7 +58,6 @@ use crate::job::{
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
 
-/// The kinds of claims a board supports; fixed while it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capabilities {
     pub(crate) has_expiring_claims: bool,
@@ -108,9 +107,7 @@ pub(crate) enum Which {
 pub(crate) enum Order {
     /// Storage order.
     Any,
-    /// By [`Job::rank`](crate::job::Job::rank), malformed records last.
     Rank,
-    /// In posting order, malformed records last.
     Posted,
 }
 
@@ -183,7 +180,6 @@ impl ClaimRules {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
     pub(crate) replaced_namesake: bool,
-    /// Why the history lacks this job although it should have it.
     pub(crate) forgotten: Option<String>,
 }
 

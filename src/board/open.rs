@@ -18,7 +18,6 @@ use crate::secret::Secret;
 pub(crate) struct Bounds {
     /// Size limit for details; ZooKeeper cannot store much more than the default.
     pub(crate) max_details: u64,
-    /// How many jobs the history keeps.
     pub(crate) history: u32,
 }
 

@@ -11,7 +11,6 @@ use crate::job::Entry;
 /// Target size of a page.
 const PAGE_BYTES: usize = 512 * 1024;
 
-/// Returns the number of jobs of the next page, from the sizes in the last one.
 pub(super) fn next_page(jobs: usize, bytes: usize, most: usize) -> usize {
     let average = bytes / jobs.max(1);
     (PAGE_BYTES / average.max(1)).clamp(1, most)

@@ -19,7 +19,6 @@ const SHORTEST_PREFIX: usize = 4;
 
 const UUID_LENGTH: usize = 36;
 
-/// A reference to a job, as users write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JobRef {
     /// A whole uuid or a prefix, in lower case.

@@ -19,7 +19,6 @@ pub(super) fn kept(told: &Told) -> Duration {
     LIFE.saturating_add(lease.unwrap_or_default())
 }
 
-/// The heartbeat interval.
 pub(crate) const REFRESH: Duration = Duration::from_secs(10);
 
 pub(super) const MOST_CONDUCTORS: usize = 500;

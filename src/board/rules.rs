@@ -9,7 +9,6 @@ use crate::job::{
     Witness,
 };
 
-/// A claim of one job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bid<'a> {
     pub(super) by: &'a Claimant,
@@ -19,7 +18,6 @@ pub(super) struct Bid<'a> {
 }
 
 impl<'a> Bid<'a> {
-    /// Bids after this many jobs have been won.
     pub(super) fn after(won: usize, by: &'a Claimant, rules: ClaimRules) -> Self {
         let is_ahead = rules.is_attempt && won >= rules.at_once;
         Self {
@@ -89,7 +87,6 @@ pub(super) fn permit_settlement(held: Option<&Holding>, settlement: &Settlement)
 }
 
 impl Sidecar {
-    /// Applies a settlement to the counts, failures and audit entry of the job.
     pub(super) fn settle(&mut self, settlement: &Settlement) {
         match &settlement.outcome {
             Outcome::Abandon(Aftermath::None) | Outcome::Consume => {}
@@ -138,7 +135,6 @@ impl Sidecar {
         }
     }
 
-    /// Counts the attempt of a claim made ahead of its turn.
     pub(super) fn count_ahead(&mut self) {
         let attempt = u32::from(std::mem::take(&mut self.ahead));
         self.attempts = self.attempts.saturating_add(attempt);
@@ -149,7 +145,6 @@ impl Sidecar {
         failure.clone().add_to(&mut self.failures);
     }
 
-    /// Takes back the attempt of a claim.
     fn uncount(&mut self) {
         self.count_ahead();
         self.attempts = self.attempts.saturating_sub(1);

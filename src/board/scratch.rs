@@ -12,13 +12,11 @@ pub(super) const MARK: &str = "selftest-";
 /// The time in a scratch name, to the second and without characters that a URL escapes.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
-/// Names a scratch board by its creation time and a unique part.
 pub(crate) fn new_name(now: DateTime<Utc>) -> String {
     let random = Uuid::new_v4().simple().to_string();
     format!("{MARK}{}-{}", now.format(TIME), &random[..8])
 }
 
-/// Returns the creation time of a scratch board; `None` for another name.
 pub(crate) fn made_on(name: &str) -> Option<DateTime<Utc>> {
     let (time, random) = name.strip_prefix(MARK)?.rsplit_once('-')?;
     let is_random = random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit());

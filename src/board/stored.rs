@@ -14,9 +14,6 @@ use super::{
 use crate::board::wire::sidecar::Sidecar;
 use crate::job::Draft;
 
-/// Describes how a stored posting differs from its draft.
-///
-/// Oversized details are not compared.
 pub(crate) fn contradiction(kind: BoardKind, raw: &[u8], said: &Draft) -> Option<String> {
     let differs = match kind {
         BoardKind::Embedded => match serde_json::from_slice::<Value>(raw) {
@@ -66,7 +63,6 @@ fn difference(stored: Posting, said: &Draft) -> Option<&'static str> {
     .find_map(|(differs, member)| differs.then_some(member))
 }
 
-/// Describes how this kind of board would misread a draft.
 #[cfg(test)]
 pub(crate) fn misread(kind: BoardKind, said: &Draft) -> Option<String> {
     let former = said.former.as_deref();

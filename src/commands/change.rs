@@ -57,7 +57,6 @@ pub(crate) struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    /// Returns the edit; an empty one is an error.
     fn edit(&self, ctx: &Context) -> anyhow::Result<Edit> {
         let from_stdin = self.details.as_deref() == Some("-");
         if from_stdin && (ctx.config.takes_stdin() || self.jobs.iter().any(|job| job == "-")) {

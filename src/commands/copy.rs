@@ -131,7 +131,6 @@ const OCTAVIA: &str =
     "cannot move jobs to an Octavia board: a claim without an expiry blocks all its posters";
 
 impl CopyArgs {
-    /// Whether nothing changes.
     fn is_preview(&self) -> bool {
         self.dry_run || self.plan.is_some()
     }
@@ -141,7 +140,6 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
     transfer(ctx, args, None).await
 }
 
-/// Moves the jobs of a plan that are unchanged.
 pub(crate) async fn apply(
     ctx: &mut Context,
     planned: PlannedMove,
@@ -224,7 +222,6 @@ async fn finish(
     results.end(ctx)
 }
 
-/// Resolves the copies that interrupted moves left.
 async fn resume(ctx: &mut Context, route: &Route<'_>, results: &mut Results) -> anyhow::Result<()> {
     let resumed = resume::resume(route).await;
     let resumed = resumed.with_context(|| route.failed())?;
@@ -232,10 +229,8 @@ async fn resume(ctx: &mut Context, route: &Route<'_>, results: &mut Results) -> 
     results.flush(ctx, 0)
 }
 
-/// A job, and the action on it or the error.
 type CopyResult = (Entry, anyhow::Result<&'static str>);
 
-/// Reports each job; a job of a plan that has changed is skipped.
 fn report(
     ctx: &mut Context,
     copied: Vec<CopyResult>,
@@ -363,14 +358,12 @@ fn report_skipped(
     results.flush(ctx, 0)
 }
 
-/// The records to copy.
 struct CopyChoice<'a> {
     args: &'a CopyArgs,
     filters: Filters,
     kinds: (Option<BoardKind>, BoardKind),
     is_move: bool,
     unreadable: Cell<u64>,
-    /// Moves these jobs only.
     planned: Option<PlannedMove>,
 }
 
@@ -408,7 +401,6 @@ impl<'a> CopyChoice<'a> {
         }
     }
 
-    /// Returns the draft of a record; `None` for a record that is not to be copied.
     fn draft(&self, entry: &Entry) -> Result<Option<Draft>, String> {
         let is_meant = self.args.shared.admits(entry) && self.filters.matches(entry, Utc::now());
         let is_meant = is_meant && self.planned.as_ref().is_none_or(|it| it.takes(entry));
@@ -511,7 +503,6 @@ impl Copy<'_> {
         Ok(results.collect())
     }
 
-    /// Reads both boards again, and reports posted jobs that are missing or different.
     async fn verify(&mut self, ctx: &mut Context) -> anyhow::Result<()> {
         let (from, to) = (self.route.from, self.route.to);
         let loader = Loader::new(to, self.choice.kinds.1, true).await;
@@ -565,7 +556,6 @@ fn borrowed(batch: &[Passenger]) -> Vec<(&Entry, &Draft)> {
     batch.iter().map(|(entry, draft)| (entry, draft)).collect()
 }
 
-/// Explains a job that stays because its uuid is taken on the target board.
 fn taken(place: &str) -> anyhow::Error {
     let message = format!("a job with this uuid is already {place}; both jobs are unchanged");
     CommandError::refused(message).into()

@@ -26,7 +26,6 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The evidence shown of the first finding; the others show one fact.
 const MOST_FACTS: usize = 5;
 
 /// Explain the state of a job and the command that helps

@@ -29,7 +29,6 @@ const TROUBLESHOOTING: &str = include_str!("../../docs/troubleshooting.md");
 #[derive(Clone, Copy)]
 pub(super) struct Topic {
     pub(super) name: &'static str,
-    /// The name of its manual page, without the `jobboard-` prefix.
     pub(super) page: &'static str,
     pub(super) text: &'static str,
 }

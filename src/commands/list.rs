@@ -177,7 +177,6 @@ impl ListArgs {
         columns.but(&self.columns)
     }
 
-    /// Returns the option that does not go together with this output format.
     fn misfit(&self, format: Format) -> Option<&'static str> {
         match format {
             Format::Uuid if self.count => Some("--count and -o uuid exclude each other"),
@@ -318,7 +317,6 @@ fn query(ctx: &Context, args: &ListArgs, filter: &ListFilter) -> Query {
     }
 }
 
-/// Returns the matching entries in the order of the board, or sorted.
 async fn entries<'a>(
     ctx: &Context,
     board: &'a dyn Board,

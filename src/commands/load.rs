@@ -179,11 +179,9 @@ async fn load(
 /// The lines of a dump or of a listing.
 struct DumpLines<'a> {
     lines: LineReader,
-    /// The first line of a listing.
     first: Option<Vec<u8>>,
     /// The kind of the dumped board, `None` for a listing, and that of the target board.
     kinds: (Option<BoardKind>, BoardKind),
-    /// The number of records, if known.
     total: Option<u64>,
     args: &'a LoadArgs,
     filters: Filters,

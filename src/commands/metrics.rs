@@ -36,7 +36,6 @@ enum By {
     Name,
 }
 
-/// Parses the path of a file in the textfile directory of the collector.
 fn textfile(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().is_some_and(|it| it == "prom") {

@@ -212,7 +212,6 @@ impl GlobalArgs {
     }
 }
 
-/// Defines `Command` and its dispatch. Each module is named like its command and has its arguments and `run`.
 macro_rules! commands {
     (
         boards { $($Name:ident($module:ident::$Args:ident) $(or $alias:literal)?,)* }
@@ -242,7 +241,6 @@ macro_rules! commands {
             }
         }
 
-        /// Carries out a command that is about no board; `None` for those that are.
         pub(crate) fn dispatch_alone(out: &mut Output, command: &Command) -> Option<anyhow::Result<()>> {
             match command {
                 $(Command::$Alone(args) => Some($other::run(out, args)),)*

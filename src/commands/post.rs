@@ -70,7 +70,6 @@ pub(crate) struct PostArgs {
     timeout: Option<Duration>,
 }
 
-/// A job that was posted, or existed already.
 #[derive(Debug, Serialize)]
 struct PostReport {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,7 +203,6 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     wait::for_posted(ctx, (&*board, waiter), (name, job), args.timeout).await
 }
 
-/// Notes an unlikely priority, or a command line in place of the name.
 fn note_likely_mistakes(ctx: &Context, name: &str, draft: &Draft) {
     if let Some(priority) = draft
         .details
@@ -227,7 +225,6 @@ fn note_likely_mistakes(ctx: &Context, name: &str, draft: &Draft) {
     }
 }
 
-/// Notes a job that was there already, or its predecessor in the trash.
 async fn note_namesake(ctx: &Context, board: &dyn Board, report: &PostReport) {
     if report.posted.is_none() {
         return ctx
@@ -271,7 +268,6 @@ async fn post_one(board: &dyn Board, draft: &Draft, is_unique: bool) -> Result<P
     report(draft, answer, is_unique)
 }
 
-/// Reports the result for a draft; an existing unique job is fine.
 fn report(draft: &Draft, answer: Result<Posted>, is_unique: bool) -> Result<PostReport> {
     let posted = match answer {
         Ok(posted) => Some(posted),

@@ -66,7 +66,6 @@ impl RevivalArgs {
         words.chain(reason.into_iter().flatten())
     }
 
-    /// Chooses the jobs that fit.
     pub(super) async fn task(
         &self,
         ctx: &Context,

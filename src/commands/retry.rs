@@ -39,7 +39,6 @@ pub(crate) struct RetryArgs {
 }
 
 impl RetryArgs {
-    /// Returns the command that continues after Ctrl-C; a selection by reference adds its jobs.
     fn resume(&self, ctx: &Context) -> Suggestion {
         let rate = self.rate.iter().flat_map(|it| ["--rate", &it.text]);
         let keep = self.keep_attempts.then_some("--keep-attempts");

@@ -8,7 +8,6 @@ use crate::{
     output::{Cell, Column, Fit, Output, Record, Row, Tone},
 };
 
-/// The prefix of schema names in references.
 const PREFIX: &str = "urn:jobboard:";
 
 macro_rules! schemas {
@@ -108,7 +107,6 @@ fn own(name: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
-/// Returns the schemas of a command's output; `None` without JSON.
 fn of_command(command: &str) -> Option<Value> {
     let kinds = SCHEMAS.map(|(name, _)| listed(name)).into_iter();
     let kinds = kinds.filter(|it| it.printed_by.iter().any(|by| by == command));
@@ -124,7 +122,6 @@ fn of_command(command: &str) -> Option<Value> {
     })
 }
 
-/// Adds the referenced schemas, so that the schema is complete.
 fn bundled(mut schema: Value) -> Value {
     let mut needed = Vec::new();
     references(&schema, &mut needed);
@@ -169,7 +166,6 @@ mod tests {
         problem::{Code, Group, Risk, Severity},
     };
 
-    /// The commands without JSON output.
     const SILENT: [&str; 2] = ["run", "dash"];
 
     #[test]

@@ -162,7 +162,6 @@ async fn act(scratch: &Scratch, board: &dyn Testable, last: Instant, findings: &
     }
 }
 
-/// Cleans up and reports the results, unless interrupted.
 async fn conclude(
     ctx: &mut Context,
     scratch: &Scratch,
@@ -199,7 +198,6 @@ async fn conclude(
     }
 }
 
-/// Shows the scratch board and leftovers of earlier tests, or removes the leftovers.
 async fn tidy(
     ctx: &mut Context,
     board: &dyn Testable,

@@ -115,7 +115,6 @@ fn is_past(entry: &Entry) -> bool {
     entry.job().is_some_and(|job| job.shelf == Shelf::Past)
 }
 
-/// Looks on the board, then in the trash, then in the history.
 pub(crate) async fn look_everywhere(
     board: &dyn Board,
     wanted: &[JobRef],

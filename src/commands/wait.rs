@@ -115,7 +115,6 @@ pub(super) fn print_news(ctx: &Context, board: &dyn Board, news: &News) {
     }
 }
 
-/// The board is empty: reported by the exit code only.
 #[derive(Debug, Serialize)]
 struct Emptied {
     done: &'static str,

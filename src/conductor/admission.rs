@@ -13,7 +13,6 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Against {
     Policy(Unfit),
-    /// The posting or the sidecar is unreadable, at least in part.
     Record(String),
     /// Only the pause prevents the claim.
     Pause(String),

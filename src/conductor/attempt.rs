@@ -267,7 +267,6 @@ impl JobRun<'_> {
     }
 }
 
-/// Forwards the command's output while this is polled.
 async fn pump(capture: &mut Option<Capture>, shared: &Shared) -> Infallible {
     match capture {
         Some(capture) => capture.pump(shared.status.reporter()).await,

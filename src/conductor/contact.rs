@@ -22,7 +22,6 @@ const REFUSED_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::f
 /// How long such an error may last before a conductor that is to end gives up.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 
-/// Waits for a board to come back, longer each time.
 #[derive(Debug)]
 pub(super) struct Outage {
     /// Shared, so that only the first part of the conductor that notices reports it.
@@ -94,7 +93,6 @@ impl Drop for Outage {
     }
 }
 
-/// The start and the kind of a failure.
 type ContactFailure = (Instant, &'static str);
 
 /// Whether the board answers. The first part of the conductor that notices a change reports it.
@@ -107,9 +105,7 @@ pub(super) struct Contact {
 #[derive(Debug, Default)]
 struct ContactState {
     made: Option<Instant>,
-    /// The reported failure.
     lost: Option<ContactFailure>,
-    /// The failure of the registry.
     unpublished: Option<ContactFailure>,
     regained: u64,
     waiting: usize,

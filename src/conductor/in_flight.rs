@@ -29,7 +29,6 @@ impl InFlight {
         self.set(key, Grip::InHand);
     }
 
-    /// Records that the board no longer lists the job as ours.
     pub(super) fn put_down(&self, key: &JobKey) {
         self.0.send_modify(|jobs| _ = jobs.remove(key));
     }
@@ -44,7 +43,6 @@ impl InFlight {
             .send_modify(|jobs| _ = jobs.insert(key.clone(), grip));
     }
 
-    /// Stops waiting for a job that is still claimed.
     pub(super) fn set_aside(&self, key: &JobKey) {
         self.0.send_modify(|jobs| {
             if let Some(grip @ Grip::InHand) = jobs.get_mut(key) {
@@ -78,7 +76,6 @@ impl InFlight {
         self.0.borrow().iter().filter_map(adrift).collect()
     }
 
-    /// Waits until no job that we wait for is ours on the board.
     pub(super) async fn empty(&self) {
         self.until(are_empty).await;
     }

@@ -76,7 +76,6 @@ pub(crate) struct Measurements {
     pub(crate) waits: DurationHistogram,
     pub(crate) renewed: u64,
     pub(crate) not_renewed: u64,
-    /// The delay of the last granted renewal.
     pub(crate) lateness: Duration,
     pub(crate) reconnects: u64,
 }

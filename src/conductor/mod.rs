@@ -51,7 +51,6 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// Its registry entry and owner name.
     pub(crate) conductor: Conductor,
     /// The guard finds its commands by this mark, unique on this machine.
     pub(crate) mark: String,

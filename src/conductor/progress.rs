@@ -91,7 +91,6 @@ impl Note {
     }
 }
 
-/// A file with the output of an attempt, or with notes on all attempts.
 #[derive(Debug)]
 pub(crate) struct Log {
     /// The job, if the file is for one job.
@@ -123,7 +122,6 @@ impl Log {
     }
 }
 
-/// Returns a note that a file, or the rest of it, is dropped.
 pub(super) fn not_kept(job: Option<&Arc<Tag>>, reason: String) -> Note {
     let note = Note::new("output_not_kept").with("reason", reason);
     match job {

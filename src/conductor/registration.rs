@@ -24,7 +24,6 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 const WHILE: Duration = Duration::from_secs(10);
 
-/// Returns the constant part of the status, with the present handlers.
 pub(super) fn initial_entry(settings: &Settings) -> Told {
     let course = match settings.until.drained {
         true => Course::Draining,
@@ -90,7 +89,6 @@ pub(super) async fn publish(shared: Arc<Shared>, mut last: Told) {
     }
 }
 
-/// Registers a conductor once the board is reachable and its name is free.
 pub(super) async fn register(
     conductor: &Conductor,
     shared: &Shared,
@@ -141,7 +139,6 @@ async fn taken(board: &dyn Board, name: &str) -> Note {
     note.with("waiting", duration::exact(LONGEST))
 }
 
-/// The lease duration: as configured, or as near as the board grants.
 #[derive(Debug)]
 pub(super) struct LeaseTerm {
     pub(super) wanted: Duration,
@@ -156,7 +153,6 @@ impl LeaseTerm {
         }
     }
 
-    /// Prepares for claims, and returns the current lease duration. Reports changes of it.
     pub(super) async fn ask(
         &mut self,
         board: &dyn Board,

@@ -28,7 +28,6 @@ pub(crate) fn not_notified(error: &io::Error) -> Note {
     Note::new("not_notified").with("reason", error.to_string())
 }
 
-/// Controls a conductor while it runs.
 pub(crate) struct Steering<'a> {
     /// SIGUSR1, SIGUSR2, and SIGHUP where that does not end it.
     pub(crate) signals: Signals,
@@ -41,19 +40,14 @@ pub(crate) struct Reloaded {
     pub(crate) needs_restart: Vec<&'static str>,
 }
 
-/// The service manager's view of a conductor.
 pub(super) struct Service<'a> {
     shared: &'a Shared,
     steering: Steering<'a>,
     /// The longest extension of the shutdown, and its start.
     end: (Duration, Option<Instant>),
-    /// The notifications of a lasting state that were sent.
     sent: Vec<String>,
-    /// The last contact with the board that was sent.
     contact: Option<Instant>,
-    /// Why the last reload failed.
     not_reloaded: Option<String>,
-    /// Whether a failed notification was reported.
     has_complained: bool,
 }
 
@@ -72,7 +66,6 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Reports changes and handles signals, forever.
     pub(super) async fn attend(&mut self) -> Infallible {
         let mut registered = self.shared.status.registered.subscribe();
         let mut shutdown = self.shared.shutdown.subscribe();

@@ -33,11 +33,8 @@ const MOMENT: Duration = Duration::from_millis(10);
 pub(super) struct Settler {
     shared: Arc<Shared>,
     finished: UnboundedReceiver<FinishedAttempt>,
-    /// Returns released jobs to the picker.
     returned: UnboundedSender<Candidate>,
-    /// Settlements that the board rejects for a reason other than the claim.
     refused: RefusedSettlements,
-    /// Whether the missing history was reported.
     has_reported_forgetting: bool,
 }
 
@@ -126,7 +123,6 @@ impl Settler {
         }
     }
 
-    /// Accepts a finished job. A lost claim is not ours to settle.
     fn take(&mut self, FinishedAttempt { attempt, end }: FinishedAttempt) -> Option<DueSettlement> {
         if let Some(took) = attempt.took {
             (self.shared.status).work(|work| work.measured.runs.add(took));
@@ -183,7 +179,6 @@ impl Settler {
         self.shared.in_flight.let_slip(key, Aftermath::None);
     }
 
-    /// Reports that a job is released and may be claimed again.
     fn give_back(&self, attempt: &JobAttempt, not_before: Option<DateTime<Utc>>) {
         let key = &attempt.held.job.key;
         self.shared.in_flight.put_down(key);
@@ -250,7 +245,6 @@ impl Settler {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Warns once if the board keeps no history of ended jobs.
     fn report_forgetting(&mut self, why: Option<String>) {
         if let Some(why) = why
             && !std::mem::replace(&mut self.has_reported_forgetting, true)

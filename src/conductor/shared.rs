@@ -15,7 +15,6 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) owner: Owner,
     pub(super) worker: Worker,
-    /// The execution policy, until the next reload.
     pub(super) policy: watch::Sender<Arc<Policy>>,
     pub(super) in_flight: InFlight,
     pub(super) status: Arc<ConductorStatus>,

@@ -16,7 +16,6 @@ pub(super) enum Shutdown {
     Quiet,
     /// Claims no more jobs; running jobs may finish.
     Finish,
-    /// Ends running jobs, at this time by force.
     Abort(Boottime),
 }
 

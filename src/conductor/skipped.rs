@@ -35,9 +35,7 @@ pub(super) struct SkippedJobs {
 struct SkippedState {
     /// From the last listing of the board and later events.
     reasons: SkipReasons,
-    /// Those from events.
     heard: HashSet<JobKey>,
-    /// The reported names for each reason.
     reported: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -68,7 +66,6 @@ impl<'a> SkippedJob<'a> {
         }
     }
 
-    /// Makes one with only a key.
     pub(super) fn at(key: &'a JobKey) -> Self {
         Self {
             name: key.text(),
@@ -184,7 +181,6 @@ impl SkippedJobs {
         most.collect()
     }
 
-    /// Whether some of them need another conductor or a change.
     pub(super) fn has_refused(&self) -> bool {
         self.state.lock().reasons.0.values().any(|it| it.is_refusal)
     }

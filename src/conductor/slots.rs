@@ -28,12 +28,10 @@ pub(super) struct Slots {
 #[derive(Debug, Default)]
 struct SlotUsage {
     taken: usize,
-    /// The recent duration of jobs.
     pace: Duration,
     seen: u32,
 }
 
-/// A slot for one job. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct Slot(Arc<Slots>);
 

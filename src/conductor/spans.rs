@@ -26,7 +26,6 @@ pub(crate) struct SpanFile {
 }
 
 impl SpanFile {
-    /// Opens a file for appending. A new one is private to its owner.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         // A pipe without a reader fails immediately.

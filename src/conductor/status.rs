@@ -46,9 +46,7 @@ pub(super) struct Work {
     pub(super) measured: Measurements,
     begun: u64,
     pub(super) runs: BTreeMap<u64, Run>,
-    /// The jobs that the board does not let us settle.
     pub(super) unsettled: Vec<Unsettled>,
-    /// How many jobs ran and were never settled.
     pub(super) left_unsettled: u64,
     /// The claimable jobs, and whether the board has more of them.
     pub(super) queue: (usize, bool),
@@ -79,7 +77,6 @@ pub(crate) struct WorkSummary {
     pub(crate) consumed: u64,
     pub(crate) abandoned: u64,
     pub(crate) trashed: u64,
-    /// Claims lost while their commands ran.
     pub(crate) lost: u64,
     pub(crate) unsettled: u64,
     pub(crate) skipped: BTreeMap<String, u64>,

@@ -46,7 +46,6 @@ pub(super) struct Supervisor {
     attempts: JoinSet<()>,
 }
 
-/// A background task. Dropping it stops it.
 struct BackgroundTask<T>(JoinHandle<T>);
 
 impl<T> BackgroundTask<T> {

@@ -20,7 +20,6 @@ pub(crate) struct BoardChoice {
     pub(crate) is_protected: bool,
     /// Octavia's configuration, if the board comes from that.
     pub(crate) octavia: Option<Box<Octavia>>,
-    /// The source of the URL.
     pub(super) url_source: Source,
     pub(super) protected_source: Source,
 }
@@ -36,7 +35,6 @@ impl BoardChoice {
     }
 }
 
-/// A choice, and the table with the board's other settings.
 pub(super) struct Chosen<'a> {
     pub(super) board: Sourced<BoardChoice>,
     pub(super) table: Option<FoundTable<'a>>,

@@ -105,7 +105,6 @@ impl Environment {
         Ok(Some(Sourced::new(text, Source::Variable(name))))
     }
 
-    /// Returns the default files, the most important first.
     pub(super) fn config_files(&self) -> Vec<PathBuf> {
         let user = self.folder("XDG_CONFIG_HOME", ".config");
         user.into_iter()
@@ -154,7 +153,6 @@ impl Environment {
     }
 }
 
-/// The machine's record of this user, from its files or a directory service.
 pub(super) struct Account {
     pub(super) name: String,
     pub(super) home: PathBuf,

@@ -20,7 +20,6 @@ use crate::{
     trust::{Others, Trust, Untrusted, Way, check},
 };
 
-/// The files in effect, the most important first.
 pub(super) struct ConfigFiles(Vec<ConfigFile>);
 
 pub(super) struct ConfigFile {
@@ -39,7 +38,6 @@ struct Content {
     board: BTreeMap<String, BoardTable>,
 }
 
-/// A `[board.NAME]`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with at least a `url`")]
 pub(super) struct BoardTable {
@@ -72,7 +70,6 @@ pub(super) struct FoundTable<'a> {
 }
 
 impl ConfigFiles {
-    /// Reads the given file, or else the existing files of the user and the system.
     pub(super) fn read(
         named: Option<&Sourced<PathBuf>>,
         env: &Environment,
@@ -92,7 +89,6 @@ impl ConfigFiles {
         self.0.iter().map(|file| file.path.clone()).collect()
     }
 
-    /// Returns the table of a board. The user's table hides the system's completely.
     pub(super) fn table(&self, name: &str) -> Option<FoundTable<'_>> {
         self.0.iter().find_map(|file| {
             let table = file.content.board.get(name)?;
@@ -125,7 +121,6 @@ impl ConfigFiles {
 }
 
 impl ConfigFile {
-    /// Returns `None` for a missing file.
     fn read(path: &Path) -> anyhow::Result<Option<Self>> {
         // The timeout of an operation, by default: the file itself may set another.
         let read = file_or_pipe(path, limit::LARGEST_FILE, limit::OP_TIMEOUT);
@@ -173,7 +168,6 @@ impl ConfigFile {
         Source::File(self.path.clone())
     }
 
-    /// Returns the base of relative paths in the file.
     pub(super) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
@@ -265,7 +259,6 @@ impl TryFrom<Value> for Timeout {
     }
 }
 
-/// The `max_details`, in bytes.
 #[derive(Deserialize)]
 #[serde(try_from = "Value")]
 struct Size(u64);
@@ -324,7 +317,6 @@ mod tests {
     use super::*;
     use crate::untrusted::{Answer, Bounds, Corpus, refused};
 
-    /// A secret in the corpus that no error may contain.
     const PASSWORD: &str = "hunter2";
 
     const FILES: [&str; 3] = [

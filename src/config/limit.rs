@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-/// The default timeout of a board operation.
 pub(super) const OP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The default size limit for the details of a job, in bytes.
 pub(super) const MAX_DETAILS: u64 = MIB;
 
 /// The largest configuration file: parsing takes hundreds of times its size.
@@ -19,7 +17,6 @@ const MIB: u64 = 1024 * 1024;
 /// Largest first.
 const UNITS: [(&str, u64); 3] = [("GiB", 1024 * MIB), ("MiB", MIB), ("KiB", 1024)];
 
-/// Refuses timeouts that are too short to use or too long to count.
 pub(super) fn check_op_timeout(timeout: Duration) -> Result<Duration, &'static str> {
     if timeout.is_zero() {
         Err("the timeout must be longer than 0s, for example 5s")
@@ -30,7 +27,6 @@ pub(super) fn check_op_timeout(timeout: Duration) -> Result<Duration, &'static s
     }
 }
 
-/// Reads a size such as `512KiB`.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     let (number, unit) = UNITS
         .iter()

@@ -90,30 +90,25 @@ fn without_password(board: &str) -> String {
     }
 }
 
-/// The effective settings, each with its source.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) board: Sourced<BoardChoice>,
     /// Whether the user chose the board, so that messages need not name it.
     pub(crate) is_board_chosen: bool,
-    /// The owner name for our claims.
     pub(crate) who: Sourced<Owner>,
     pub(crate) read_only: Sourced<bool>,
-    /// Whether `--yes` replaces all simple confirmations.
     pub(crate) yes: Sourced<bool>,
     pub(crate) format: Sourced<Option<Format>>,
     pub(crate) op_timeout: Sourced<Duration>,
     /// In bytes.
     pub(crate) max_details: Sourced<u64>,
     pub(crate) history: Sourced<u32>,
-    /// The URL of the database with TaskFlow's logbooks, if configured.
     pub(crate) logbook: Option<Sourced<Secret>>,
     pub(crate) may_run: Option<Sourced<MayRun>>,
     password: Sourced<Password>,
     files: Vec<Sourced<PathBuf>>,
 }
 
-/// One value as `jobboard config` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Setting {
     pub(crate) key: &'static str,
@@ -170,7 +165,6 @@ impl Config {
         }
     }
 
-    /// Returns the names of the boards in the files that apply.
     pub(crate) fn board_names(flags: &Flags, env: &Environment) -> anyhow::Result<Vec<String>> {
         let files = ConfigFiles::read(config_file(flags, env)?.as_ref(), env)?;
         Ok(files.names().into_iter().map(str::to_owned).collect())
@@ -346,7 +340,6 @@ fn logbook(
     Ok(secret.or_else(of_octavia))
 }
 
-/// Reads a boolean variable.
 fn truth(env: &Environment, name: &'static str) -> anyhow::Result<Option<Sourced<bool>>> {
     let Some(value) = env.variable(name) else {
         return Ok(None);

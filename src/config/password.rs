@@ -30,14 +30,12 @@ pub(super) enum Password {
     File(PathBuf),
     /// Part of a setting.
     Given(Secret),
-    /// From the standard output of a program.
     Command {
         program: PathBuf,
         arguments: Vec<String>,
     },
 }
 
-/// Chooses the source, without fetching yet.
 pub(super) fn choose(
     flags: &Flags,
     env: &Environment,
@@ -100,7 +98,6 @@ fn of_table(found: FoundTable<'_>) -> Option<Sourced<Password>> {
 }
 
 impl Password {
-    /// Fetches the password, if there is one. `patience` limits the wait for a pipe.
     pub(super) fn fetch(&self, patience: Duration) -> anyhow::Result<Option<Secret>> {
         match self {
             Self::None => Ok(None),

@@ -2,10 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
-/// Where a value came from, in the user's own terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// An option of the command line, with its dashes.
     Flag(&'static str),
     Variable(&'static str),
     File(PathBuf),

@@ -17,7 +17,6 @@ use crate::{
     problem::{Code, Example},
 };
 
-/// The number of examples, and of owners, of a cause.
 const MOST: usize = 3;
 
 /// A code and what it is about: jobs with equal causes are one problem with one fix.
@@ -83,7 +82,6 @@ impl fmt::Display for CauseSubject {
     }
 }
 
-/// The jobs of a cause.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cases {
     pub(crate) count: u64,
@@ -92,7 +90,6 @@ pub(crate) struct Cases {
     pub(crate) examples: Vec<Example>,
     pub(crate) owners: BTreeSet<String>,
     pub(crate) has_more_owners: bool,
-    /// The latest end of a claim.
     pub(crate) expires: Option<DateTime<Utc>>,
     /// The longest distance to a time in the future.
     pub(crate) ahead: Option<TimeDelta>,
@@ -121,7 +118,6 @@ impl Cases {
         self.expires = self.expires.max(left.map(|left| now + left));
     }
 
-    /// Joins the jobs of several causes.
     pub(super) fn join(&mut self, other: Self) {
         self.count += other.count;
         self.since = [self.since, other.since].into_iter().flatten().min();

@@ -21,10 +21,8 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// Timeout of a check that does not read every job.
 const USUAL: Duration = Duration::from_secs(2);
 
-/// Timeout of a check that does.
 pub(super) const WHOLE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
@@ -120,10 +118,8 @@ pub(crate) async fn examine(
     Ok(checkup)
 }
 
-/// The results of the checks of a backend, each with its subject for a failure.
 type CheckedParts = Vec<(Group, &'static str, Result<Examined, String>)>;
 
-/// Examines the parts that the backend knows, and all jobs.
 async fn look(
     ctx: &Context,
     board: &dyn Board,
@@ -164,7 +160,6 @@ async fn look(
     (parts.collect(), survey)
 }
 
-/// Reads the conductors, pauses and totals of a board.
 pub(crate) async fn surroundings(ctx: &Context, board: &dyn Board) -> anyhow::Result<Snapshot> {
     let now = Utc::now().trunc_subsecs(6);
     let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;

@@ -28,10 +28,8 @@ pub(crate) struct ExplainedJob<'a> {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Explanation {
-    /// The reference of the job.
     pub(crate) job: String,
     pub(crate) name: String,
-    /// The code of the first finding.
     pub(crate) verdict: Code,
     /// Whether the job runs, will run without help, or has ended well.
     pub(crate) will_run: bool,

@@ -23,9 +23,7 @@ pub(crate) struct Figures {
     pub(crate) backing_off: u64,
     /// The unclaimed jobs with a paused name.
     pub(crate) paused: u64,
-    /// The number of jobs and unreadable records with each problem.
     pub(crate) jobs_with_problem: BTreeMap<Code, u64>,
-    /// The oldest job, claimed or not.
     #[serde(skip)]
     pub(crate) oldest: Option<Standing>,
     pub(crate) oldest_unclaimed: Option<Standing>,
@@ -142,7 +140,6 @@ impl Standing {
     }
 }
 
-/// Counts jobs, names and owners in bounded memory.
 #[derive(Debug)]
 pub(super) struct JobTally {
     now: DateTime<Utc>,

@@ -16,10 +16,8 @@ use crate::{
 /// The least time left on a renewed claim of a peer: a quarter of the expiry that TaskFlow's users choose by default.
 const LEAST_OF_PEERS: Duration = Duration::from_millis(7500);
 
-/// How many claims are checked twice.
 const MOST: usize = 1000;
 
-/// The shortest time between the two checks of a claim.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Whether a conductor's heartbeat is late, or its process has died.
@@ -33,7 +31,6 @@ pub(crate) fn has_died(conductor: &Conductor) -> bool {
     has_ended(&conductor.host, conductor.pid, process) == Some(true)
 }
 
-/// The holder of a claim, as far as this machine can see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// A conductor that is alive: its place in the list.
@@ -150,7 +147,6 @@ pub(crate) fn least_left(
 }
 
 impl Recheck {
-    /// Notes a claim to look at again after `pause`.
     pub(crate) fn add(&mut self, entry: &Entry, pause: Duration) {
         if let Some(holding) = entry.holding()
             && self.0.len() < MOST

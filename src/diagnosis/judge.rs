@@ -30,10 +30,8 @@ const SOON: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Judged {
-    /// The state, or the main problem.
     pub(crate) main: Cause,
     pub(crate) also: Vec<Cause>,
-    /// Whether the job runs, will run without help, or has ended well.
     pub(crate) will_run: bool,
     /// How long the claim has to be watched to know that it is renewed.
     pub(crate) pause: Option<Duration>,
@@ -75,7 +73,6 @@ impl Answers {
         }
     }
 
-    /// Whether the other answers do not matter.
     fn is_ready(&self) -> bool {
         self.takes && self.is_fresh && self.free > 0
     }
@@ -90,7 +87,6 @@ pub(super) fn tried(job: &Job) -> (u32, u32) {
     (tried, most.unwrap_or(MAX_ATTEMPTS))
 }
 
-/// Whether an unclaimed job is at the retry limit that it or the default sets.
 pub(crate) fn is_exhausted(job: &Job) -> bool {
     // Without an attempt the limit does not matter, and stays encoded.
     if job.holding.is_some() || job.history.attempts == 0 {

@@ -49,7 +49,6 @@ pub(super) fn examine(config: &Config) -> Examined {
     seen
 }
 
-/// Checks that a file does not grant other users too much.
 fn look_at(
     seen: &mut Examined,
     path: &Path,

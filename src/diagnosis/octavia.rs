@@ -188,7 +188,6 @@ struct Jobs {
     /// The logbooks of jobs without a load balancer, and the number of jobs without a logbook.
     untold: Vec<String>,
     unnamed: usize,
-    /// The number of records that may concern any load balancer.
     unreadable: usize,
 }
 
@@ -252,7 +251,6 @@ fn with_sql(command: Suggestion, values: &[&str]) -> Fix {
     })
 }
 
-/// Reports logbooks without a job: the work is lost or was never posted.
 fn books_without_job(books: &[&StaleBook]) -> Option<Problem> {
     let first = books.first()?;
     let mut states = BTreeMap::new();

@@ -194,7 +194,6 @@ impl Cause {
 }
 
 impl Survey {
-    /// Returns the problems of the jobs, the worst first.
     pub(crate) fn problems(&self, peers: Option<PeerOrder>) -> Vec<Problem> {
         let mut by_code: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (cause, cases) in &self.causes {
@@ -235,7 +234,6 @@ impl Survey {
         problems
     }
 
-    /// Returns several causes of a code as one problem.
     fn joined(&self, code: Code, all: &[(&Cause, &Cases)], peers: Option<PeerOrder>) -> Problem {
         let mut joined = Cases::default();
         for (_, cases) in all {
@@ -293,7 +291,6 @@ impl Survey {
         }
     }
 
-    /// Words the common cause of the jobs.
     fn summary(&self, cause: &Cause, cases: &Cases, peers: Option<PeerOrder>) -> String {
         let about = cause.about.to_string();
         match (cause.code, &cause.about) {
@@ -341,7 +338,6 @@ impl Survey {
         }
     }
 
-    /// Returns the problems of the conductors.
     pub(crate) fn of_conductors(&self) -> Vec<Problem> {
         let (now, mut problems) = (self.snapshot.now, Vec::new());
         let mut by_owner = BTreeMap::<_, Vec<&Conductor>>::new();
@@ -387,7 +383,6 @@ impl Survey {
     }
 }
 
-/// Returns the interrupted moves to other boards.
 pub(crate) fn of_moves(records: &[MoveRecord]) -> Vec<Problem> {
     let mut targets = BTreeSet::new();
     for record in records {

@@ -17,19 +17,14 @@ use crate::{
     secret::covered_text,
 };
 
-/// The length of a signature in characters.
 const LONGEST: usize = 120;
 
-/// The part of a line that is read, in characters.
 const LOOKED_AT: usize = 1024;
 
-/// The number of job names kept per signature.
 const NAMES: usize = 5;
 
-/// The number of signatures kept.
 const MOST: usize = 1000;
 
-/// The length of each text of a sample, in characters.
 const SAMPLE: usize = 2_000;
 
 /// Returns the variable-free form of a failure.
@@ -44,7 +39,6 @@ pub(crate) fn signature(failure: &Failure) -> String {
     }
 }
 
-/// Replaces the variable parts of a line.
 fn alike(line: &str) -> String {
     static VARIES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let varies = [
@@ -179,7 +173,6 @@ impl Signatures {
         }
     }
 
-    /// Returns the groups, the most frequent first.
     pub(crate) fn finish(self) -> Vec<FailureGroup> {
         let mut all: Vec<_> = self.all.into_values().collect();
         all.sort_by_key(|of| (Reverse(of.failures), Reverse(of.last)));

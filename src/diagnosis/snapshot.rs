@@ -13,7 +13,6 @@ use crate::{
     job::{Conductor, Lease, Owner, Pauses, Takes},
 };
 
-/// The number of owners whose process is checked only once.
 const MOST_OWNERS: usize = 10_000;
 
 #[derive(Debug)]
@@ -26,9 +25,7 @@ pub(crate) struct Snapshot {
     /// `None` on boards other than Octavia's.
     pub(super) octavia_expiry: Option<Expiry>,
     pub(super) has_peers: bool,
-    /// Whether TaskFlow conductors are visible.
     pub(super) sees_peers: bool,
-    /// The parts that could not be read, and why.
     pub(crate) unseen: Vec<String>,
     /// The policy without restrictions: a job that it refuses is invalid everywhere.
     pub(super) open: Option<Policy>,
@@ -103,7 +100,6 @@ impl Snapshot {
         self.takers_alive().map(|taker| &taker.conductor)
     }
 
-    /// Returns the number of free slots that live conductors publish.
     pub(crate) fn free_slots(&self) -> u64 {
         let publishing = self.alive().filter(|it| it.told.slots.is_some());
         publishing.map(|it| it.free() as u64).sum()

@@ -31,9 +31,7 @@ pub(crate) struct Survey {
     pub(crate) owners: Vec<ByOwner>,
     /// Whether rare names, and whether rare owners, were dropped.
     pub(crate) has_dropped: [bool; 2],
-    /// The highest sequence number.
     pub(crate) highest: Option<i64>,
-    /// The number of records that we may not read.
     pub(crate) denied: u64,
     pub(super) has_commands: bool,
     /// An owner that claims as peers do.
@@ -85,7 +83,6 @@ impl Surveyor {
         judged
     }
 
-    /// Adds a record without details: an unclaimed job is counted, but not judged.
     pub(crate) fn add_brief(&mut self, entry: &Entry) {
         let is_unclaimed = entry.job().is_some_and(|job| job.holding.is_none());
         match is_unclaimed {
@@ -128,7 +125,6 @@ impl Surveyor {
         Ok(self.counted())
     }
 
-    /// Finishes without a second look, which takes a second.
     pub(crate) fn counted(self) -> Survey {
         let mut survey = self.survey;
         survey.has_dropped = self.tally.has_dropped;
@@ -183,7 +179,6 @@ impl Survey {
         silent.filter(|it| !it.has_left || holds(it)).count() as u64
     }
 
-    /// Reads the whole board, and its own jobs of the trash.
     pub(crate) async fn take(board: &dyn Board, snapshot: Snapshot) -> Result<Self, BoardError> {
         let mut surveyor = Surveyor::new(snapshot);
         for shelf in [Shelf::Board, Shelf::Trash] {

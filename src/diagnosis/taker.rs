@@ -30,7 +30,6 @@ pub(crate) enum TakerAnswer {
     },
     /// Its filters exclude the job, or it claims no more.
     Leaves(String),
-    /// Its execution policy excludes the job.
     NotItsKind(String),
     Refuses(String),
     Unknown(String),

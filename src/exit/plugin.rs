@@ -21,7 +21,6 @@ impl PluginState {
         self as u8
     }
 
-    /// Returns the severity: critical is worse than unknown.
     pub(crate) fn severity(self) -> u8 {
         match self {
             Self::Ok => 0,

@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Display};
 
-/// The action, printed before its error.
 #[derive(Debug, Clone)]
 pub(crate) struct Trying {
     pub(super) verb: &'static str,
@@ -21,7 +20,6 @@ impl Trying {
         }
     }
 
-    /// Names the job, for the hints.
     pub(crate) fn with(mut self, job: impl Display) -> Self {
         self.job = Some(job.to_string());
         self

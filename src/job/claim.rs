@@ -28,7 +28,6 @@ impl Owner {
     /// In bytes. A longer name on a board is unreadable.
     pub(crate) const LONGEST: usize = 4096;
 
-    /// Checks a name before it is written.
     pub(crate) fn new(name: &str) -> Result<Self, InvalidOwner> {
         if name.trim().is_empty() {
             return Err(InvalidOwner::Empty);
@@ -42,7 +41,6 @@ impl Owner {
         Ok(Self(name.as_bytes().to_vec()))
     }
 
-    /// Accepts any name from a board.
     pub(crate) fn from_stored(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
@@ -99,7 +97,6 @@ pub(crate) enum Lease {
     Session,
 }
 
-/// A claim as it was read from the board.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Holding {
     /// `None` if the owner on the board is unreadable.
@@ -114,9 +111,7 @@ pub(crate) struct Holding {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Term {
-    /// Until it is released.
     Indefinite,
-    /// Expires after this long.
     For(Duration),
     /// Renewed by us: for this long each time, or while our session lives.
     Kept(Duration),
@@ -128,14 +123,12 @@ pub(crate) struct Claimant {
     pub(crate) term: Term,
 }
 
-/// A claim of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) key: JobKey,
     pub(crate) owner: Owner,
     /// `None` addresses a claim by its owner's name alone, as for claims by hand.
     pub(crate) fence: Option<Fence>,
-    /// The lease duration, from each renewal on.
     pub(crate) term: Duration,
 }
 

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::{Owner, from_json};
 
-/// The most running jobs that an entry lists.
 pub(crate) const MOST_RUNS: usize = 32;
 
 /// A conductor is silent after this long. Its heartbeat comes every ten seconds.
@@ -25,7 +24,6 @@ pub(crate) struct Conductor {
     pub(crate) pid: u32,
     pub(crate) since: DateTime<Utc>,
     pub(crate) owner: Owner,
-    /// Time since the last heartbeat, if the board knows it.
     #[serde(skip)]
     pub(crate) silence: Option<Duration>,
     /// Its registration ended without notice, but it may still hold claims. Others may use its name.
@@ -73,7 +71,6 @@ impl Conductor {
     }
 }
 
-/// The conductor's own report. Missing fields take their defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Told {

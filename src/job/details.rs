@@ -13,7 +13,6 @@ pub(crate) enum Details {
     Stored(Arc<[u8]>, Decode),
 }
 
-/// Decodes valid bytes, or only these members of a map.
 pub(crate) type Decode = fn(&[u8], Option<&[&str]>) -> Option<Value>;
 
 /// The bytes of encoded details that are decoded to add a trace to them.
@@ -43,7 +42,6 @@ impl Details {
         }
     }
 
-    /// Returns a member, and decodes no other.
     pub(crate) fn get(&self, name: &str) -> Option<Cow<'_, Value>> {
         match self.members(&[name]) {
             Cow::Borrowed(value) => value.get(name).map(Cow::Borrowed),

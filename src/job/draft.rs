@@ -44,7 +44,6 @@ impl Draft {
             .map_or(Shelf::Board, |former| former.shelf)
     }
 
-    /// Returns it with its earlier state; `None` for a new job.
     pub(crate) fn with_former(&self) -> Option<(&Self, &Former)> {
         Some((self, self.former.as_deref()?))
     }
@@ -78,7 +77,6 @@ impl Former {
     }
 }
 
-/// The changed parts of a posting; the rest stays as stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Edit {
     pub(crate) name: Option<String>,
@@ -90,7 +88,6 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// Returns the new details, `None` if unchanged, or an error if the details are no object for the facts.
     pub(crate) fn details(&self, now: Option<&Value>) -> Result<Option<Value>, &'static str> {
         if !self.edits_members() {
             return Ok(self.details.clone());

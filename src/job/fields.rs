@@ -21,7 +21,6 @@ pub(crate) enum FieldKind {
     Span,
     /// The duration since an event.
     Since,
-    /// Any JSON value.
     Details,
 }
 
@@ -39,7 +38,6 @@ pub(crate) enum FieldValue<'a> {
     Priority(Priority),
     Number(i128),
     Span(Duration),
-    /// The time of the event.
     Since(DateTime<Utc>),
     Json(Cow<'a, Value>),
     /// Unknown or meaningless: neither a value nor its absence.
@@ -47,7 +45,6 @@ pub(crate) enum FieldValue<'a> {
 }
 
 impl FieldValue<'_> {
-    /// Returns the duration of a span or since an event.
     pub(crate) fn span(&self, now: DateTime<Utc>) -> Option<Duration> {
         match self {
             Self::Span(span) => Some(*span),

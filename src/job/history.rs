@@ -22,7 +22,6 @@ pub(crate) struct Failure {
     pub(crate) time: DateTime<Utc>,
 }
 
-/// The longest one-line failure, in bytes.
 const HEADLINE: usize = 160;
 
 /// The longest stored text of arbitrary length, in bytes.
@@ -61,7 +60,6 @@ impl Failure {
         }
     }
 
-    /// Adds it to the stored failures, and drops the oldest beyond the limit.
     pub(crate) fn add_to(self, failures: &mut Vec<Self>) {
         failures.push(self);
         let surplus = failures.len().saturating_sub(History::FAILURES);
@@ -97,7 +95,6 @@ impl Failure {
         })
     }
 
-    /// Returns the stored output by stream name, without empty streams.
     pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let streams = [("stdout", &self.stdout), ("stderr", &self.stderr)];
         let ends = streams.map(|(name, text)| (name, text.trim_end()));
@@ -109,7 +106,6 @@ impl Failure {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct History {
     pub(crate) attempts: u32,
-    /// How often the command asked for a later retry.
     pub(crate) postponed: u32,
     /// Conductors skip the job until then.
     pub(crate) not_before: Option<DateTime<Utc>>,
@@ -134,7 +130,6 @@ impl History {
         self.not_before.is_some_and(|time| time > now)
     }
 
-    /// Whether the job is backing off, or has used attempts that a retry should reset.
     pub(crate) fn is_in_the_way(&self, now: DateTime<Utc>, keeps_attempts: bool) -> bool {
         let is_counted = self.attempts > 0 || self.postponed > 0;
         self.is_held_back(now) || (is_counted && !keeps_attempts)

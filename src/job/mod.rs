@@ -67,7 +67,6 @@ pub(crate) struct Book {
     pub(crate) uuid: String,
 }
 
-/// A job as one read of the board returned it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Job {
     pub(crate) key: JobKey,
@@ -89,23 +88,19 @@ pub(crate) struct Job {
     pub(crate) is_denied: bool,
     /// The posting, if the query asked for it. An oversized posting is always there, cut.
     pub(crate) raw: Vec<u8>,
-    /// Set for a job in the trash, if known.
     pub(crate) trashed_on: Option<DateTime<Utc>>,
     /// Set for a job in the history.
     pub(crate) ended: Option<End>,
     pub(crate) shelf: Shelf,
     pub(crate) origin: Origin,
     pub(crate) book: Option<Book>,
-    /// `None` if the query did not ask for it.
     pub(crate) details: Option<Details>,
     pub(crate) history: History,
     pub(crate) size: u64,
-    /// A problem with a record that is still readable.
     pub(crate) problem: Option<String>,
 }
 
 impl Job {
-    /// Makes an unclaimed job on the board, with all optional fields empty.
     pub(crate) fn new(key: JobKey, uuid: String, name: String) -> Self {
         Self {
             key,
@@ -170,7 +165,6 @@ impl Job {
         claimed_on.is_some() && claimed_on == self.history.first_claimed_on
     }
 
-    /// Decodes stored details on every call.
     pub(crate) fn details(&self) -> Option<Cow<'_, Value>> {
         self.details.as_ref().map(Details::value)
     }
@@ -195,7 +189,6 @@ impl Rank {
     }
 }
 
-/// A record that cannot be read as a job. It stays in place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Malformed {
     /// The server denies read access to a part of the record, which may be valid.
@@ -209,7 +202,6 @@ pub(crate) struct Malformed {
 }
 
 impl Malformed {
-    /// Makes an empty record, readable by the server's rules.
     pub(crate) fn new(key: JobKey, problem: String) -> Self {
         Self {
             is_denied: false,
@@ -285,7 +277,6 @@ impl Entry {
         }
     }
 
-    /// Returns the name, or the key of an unreadable record.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         match self {
             Self::Job(job) => Cow::Borrowed(&job.name),
@@ -296,7 +287,6 @@ impl Entry {
 
 #[cfg(test)]
 impl Job {
-    /// Makes a job where only the name matters.
     pub(crate) fn named(name: &str) -> Self {
         Self::new(JobKey::new("k"), "u".to_owned(), name.to_owned())
     }

@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{Book, Job, Owner, Priority, Shelf, shortened};
 use crate::names::named;
 
-/// The default number of jobs in the history.
 pub(crate) const HISTORY: u32 = 10_000;
 
-/// The fields that identify a job, independent of its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) uuid: String,
@@ -22,13 +20,11 @@ pub(crate) struct Identity {
     pub(crate) created_on: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) book: Option<Book>,
-    /// The last claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) claimed_on: Option<DateTime<Utc>>,
 }
 
 impl Identity {
-    /// Returns it with its texts cut to the stored length.
     pub(crate) fn shortened(&self) -> Self {
         Self {
             uuid: shortened(&self.uuid),
@@ -84,7 +80,6 @@ impl Remark {
         }
     }
 
-    /// Whether this entry is about the action and not an earlier one.
     pub(crate) fn is_of(&self, action: &str) -> bool {
         self.action.as_deref().is_none_or(|done| done == action)
     }
@@ -105,7 +100,6 @@ pub(crate) struct End {
     pub(crate) on: DateTime<Utc>,
     pub(crate) departure: Departure,
     pub(crate) owner: Option<Owner>,
-    /// The last claim.
     pub(crate) claimed_on: Option<DateTime<Utc>>,
     pub(crate) has_succeeded: bool,
 }
@@ -130,7 +124,6 @@ impl Job {
         self.history.attempts.saturating_sub(not_failed)
     }
 
-    /// Whether it moved to another board, where it continues.
     pub(crate) fn is_moved(&self) -> bool {
         let remark = self
             .history
@@ -160,7 +153,6 @@ impl Job {
         Some((last.exit_code, last.signal))
     }
 
-    /// Returns the wait until its first claim, if known.
     pub(crate) fn waited(&self) -> Option<TimeDelta> {
         let waited = self.history.first_claimed_on? - self.created_on?;
         Some(waited.max(TimeDelta::zero()))

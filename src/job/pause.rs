@@ -65,7 +65,6 @@ impl fmt::Display for Pause {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pauses {
     lasting: Vec<Pause>,
-    /// Their globs, in the same order.
     globs: RegexSet,
     unseen: Option<String>,
 }
@@ -100,7 +99,6 @@ impl Pauses {
         self.unseen.as_deref()
     }
 
-    /// Returns the longest pause for jobs of this name.
     pub(crate) fn of(&self, name: &str, now: DateTime<Utc>) -> Option<&Pause> {
         let fitting = self.globs.matches(name).into_iter();
         let fitting = fitting.map(|at| &self.lasting[at]);

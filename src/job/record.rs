@@ -5,10 +5,8 @@ use serde_json::Value;
 
 use super::{LONGEST, history::cut};
 
-/// The largest record to read; ours are far smaller.
 pub(crate) const LONGEST_RECORD: usize = 256 * 1024;
 
-/// The most members to keep of a list or an object.
 const MOST_MEMBERS: usize = LONGEST / 2;
 
 /// Reads our own record, which any peer may have changed: cuts long texts and lists.

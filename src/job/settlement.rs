@@ -100,7 +100,6 @@ impl Witness {
 pub(crate) struct Restore {
     pub(crate) key: JobKey,
     pub(crate) shelf: Shelf,
-    /// Whether the attempt count survives.
     pub(crate) keeps_attempts: bool,
     pub(crate) remark: Option<Remark>,
     /// The change of a posting on the board, which keeps its attempts and failures.
@@ -129,7 +128,6 @@ pub(crate) struct Purge {
 
 #[cfg(test)]
 impl Purge {
-    /// Removes a job without an entry in the history.
     pub(crate) fn of(key: JobKey) -> Self {
         Self {
             key,
@@ -190,7 +188,6 @@ impl Settlement {
         }
     }
 
-    /// Settles a job without an entry in the history.
     pub(crate) fn of(key: JobKey, outcome: Outcome, authority: Authority) -> Self {
         Self {
             key,

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::names::named;
 
 named! {
-    /// How urgent a job is; the greater is the more urgent.
     #[derive(
         Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
     )]

@@ -63,7 +63,6 @@ impl LedgerEntry {
 }
 
 impl Ledger {
-    /// Opens a ledger. The claims of its board expire, or live with a session.
     pub(super) fn of(board: &dyn Board) -> Self {
         // A session is known to be alive only since its last confirmation but one.
         let expire = board.capabilities().has_expiring_claims;
@@ -97,7 +96,6 @@ impl Ledger {
         (id, lost)
     }
 
-    /// Removes a settled claim. A lost one is already removed.
     pub(super) fn remove(&self, id: u64) {
         self.entries.lock().remove(&id);
     }
@@ -170,7 +168,6 @@ impl Ledger {
         }
     }
 
-    /// Records the answer to a request that was sent after `asked`.
     pub(super) fn enter(
         &self,
         ids: &[u64],

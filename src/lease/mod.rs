@@ -51,7 +51,6 @@ impl Lost {
     }
 }
 
-/// An exchange that renews all claims.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Renewal {
     /// Whether the board granted or refused each.
@@ -72,7 +71,6 @@ impl Keeper {
         Self::start_reporting(board, |_| {})
     }
 
-    /// Starts the renewals, and reports each exchange.
     pub(crate) fn start_reporting(
         board: Arc<dyn Board>,
         renewed: impl Fn(Renewal) + Send + 'static,

@@ -10,7 +10,6 @@ use super::{Result, sqlite::Sqlite, url::LogbookUrl};
 
 pub(super) type TextRow = Vec<Option<String>>;
 
-/// The largest value to read from an SQLite file, in bytes.
 const LARGEST: usize = 8 << 20;
 
 pub(super) enum LogbookDatabase {
@@ -22,7 +21,6 @@ pub(super) enum LogbookDatabase {
 }
 
 impl LogbookDatabase {
-    /// Connects, if this build supports the database.
     pub(super) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
         match url {
             LogbookUrl::Sqlite(path) => {

@@ -56,17 +56,14 @@ pub(crate) enum LogbookError {
     Nonsense(&'static str),
 }
 
-/// The queries of its tables are in [`tables`].
 pub(crate) struct Logbook {
     database: LogbookDatabase,
-    /// The timeout of a query.
     patience: Duration,
     /// Whether a query was abandoned: the next query would receive its answer.
     is_lost: AtomicBool,
 }
 
 impl Logbook {
-    /// Connects to a database, read-only.
     pub(crate) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
         let opened = time::timeout(patience, LogbookDatabase::open(url, patience)).await;
         Ok(Self {
@@ -76,7 +73,6 @@ impl Logbook {
         })
     }
 
-    /// Runs a query with values for its `?`.
     async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
         if !self.is_lost.load(Ordering::Relaxed) {
             let asked = self.database.rows(question, values);

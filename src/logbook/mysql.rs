@@ -14,7 +14,6 @@ use crate::board::{
     url::TlsFiles,
 };
 
-/// A connection, for one query at a time.
 pub(super) struct Mysql(Mutex<Conn>);
 
 impl Mysql {

@@ -80,7 +80,6 @@ impl Postgres {
     }
 }
 
-/// Numbers the placeholders for PostgreSQL: `$1` and so on.
 fn numbered(question: &str) -> String {
     let mut parts = question.split('?');
     let first = parts.next().unwrap_or_default().to_owned();

@@ -55,7 +55,6 @@ fn text(value: ValueRef<'_>) -> Option<String> {
     }
 }
 
-/// Interrupts an abandoned query.
 struct Interrupt(rusqlite::InterruptHandle);
 
 impl Drop for Interrupt {

@@ -12,20 +12,15 @@ use super::{
 };
 use crate::job::{Job, octavia};
 
-/// The most atoms to read of a flow; the largest flows of Octavia have a few thousand.
 const MOST_ATOMS: usize = 8_000;
 
-/// The most characters to read of a name or a failure.
 const NAME: usize = 255;
 const WORDS: usize = 250;
 
-/// The most characters to read of a state, a time or a type.
 const SHORT: usize = 64;
 
-/// The most logbooks in one query.
 const AT_ONCE: usize = 200;
 
-/// The most logbooks to search for stale ones.
 const MOST_BOOKS: usize = 10_000;
 
 /// TaskFlow adds this atom to pass a flow's data to the others.
@@ -35,7 +30,6 @@ const INJECTOR: &str = "_TaskFlow_INJECTOR";
 const AMPHORA: &str = "id";
 const BALANCER: &str = "load_balancer_id";
 
-/// Writes the expression for a key in the first argument of a flow's factory.
 fn argument(dialect: Dialect, meta: &str, name: &str) -> String {
     dialect.inside(meta, &["factory", "args", "0", name], NAME)
 }
@@ -46,7 +40,6 @@ pub(crate) enum FlowSubject {
     Amphora,
 }
 
-/// A logbook with a flow that should have finished.
 #[derive(Debug)]
 pub(crate) struct StaleBook {
     pub(crate) uuid: String,
@@ -56,7 +49,6 @@ pub(crate) struct StaleBook {
     pub(crate) load_balancer: Option<String>,
 }
 
-/// A load balancer in a pending state.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PendingBalancer {
     pub(crate) id: String,
@@ -179,7 +171,6 @@ impl Logbook {
         Ok(found)
     }
 
-    /// Returns the load balancers of the logbooks, if their flows have one.
     pub(crate) async fn balancers(
         &self,
         uuids: &[&str],
@@ -218,7 +209,6 @@ impl Logbook {
         Ok(found.into_iter().flatten().flatten().collect())
     }
 
-    /// Returns the oldest logbooks from before a time.
     pub(crate) async fn books_before(&self, time: DateTime<Utc>) -> Result<Vec<StaleBook>> {
         let dialect = self.dialect();
         let created = dialect.text("logbooks.created_at", NAME);
@@ -293,7 +283,6 @@ fn written(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// Writes the expression for a part of a failure. The first type is that of the raised exception.
 fn failure(dialect: Dialect, column: &str, part: &str) -> String {
     match part {
         "exc_type_names" => dialect.inside(column, &[part, "0"], SHORT),

@@ -13,7 +13,6 @@ use crate::job::{Book, Job};
 const FLOW: &str = "31211ba6-5368-40d3-aaab-065d316bae66";
 const BOOK: &str = "ecd5d8b5-bd72-417a-a7f0-8d8b0dd2ad14";
 
-/// The tables as TaskFlow makes them in SQLite.
 const TABLES: &str = "
     CREATE TABLE logbooks (created_at DATETIME, updated_at DATETIME, meta TEXT, name VARCHAR(255),
         uuid VARCHAR(64) PRIMARY KEY);

@@ -170,7 +170,6 @@ impl UrlKeys {
         matches!(value.as_str(), "true" | "1" | "yes" | "on")
     }
 
-    /// Uses TLS if a part of the URL requests it.
     fn tls(&self, kind: &ServerKind) -> Result<Option<TlsFiles>, InvalidLogbookUrl> {
         let [ca, cert, key] = kind.files.map(|name| self.get(name).map(PathBuf::from));
         let mode = self.get("sslmode").unwrap_or_default();

@@ -59,7 +59,6 @@ impl Console {
         self.write(Side::Errors, line.as_bytes());
     }
 
-    /// Returns the width of the terminal for notes, if it is one.
     pub(crate) fn room(&self) -> Option<usize> {
         super::width_of(io::stderr()).filter(|_| self.is_terminal.1)
     }

@@ -64,7 +64,6 @@ pub(crate) struct Output {
     format: Option<Format>,
     verbosity: Verbosity,
     color: ColorChoice,
-    /// Whether the environment asks for plain text.
     is_plain: bool,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
@@ -119,7 +118,6 @@ impl Output {
         self.flush()
     }
 
-    /// Prints sentences, or an object for programs, and flushes.
     pub(crate) fn sentences(&mut self, all: &[String], object: &Value) -> anyhow::Result<()> {
         match self.format() {
             Format::Table | Format::Tsv => {
@@ -151,17 +149,14 @@ impl Output {
         self.unless_outlived(told)
     }
 
-    /// From here on, output is kept until it is taken.
     pub(crate) fn keep_aside(&mut self) {
         self.aside = Some(Vec::new());
     }
 
-    /// Takes the kept output, and ends the keeping.
     pub(crate) fn take_aside(&mut self) -> Vec<u8> {
         self.aside.take().unwrap_or_default()
     }
 
-    /// Prints one of many reports; the next flush delivers it.
     pub(crate) fn say(&mut self, report: &impl Report) -> anyhow::Result<()> {
         let said = self.write_report(report);
         self.unless_outlived(said)
@@ -222,18 +217,15 @@ impl Output {
         }
     }
 
-    /// Writes lines for people.
     fn print(&mut self, lines: &[Pieces]) -> anyhow::Result<()> {
         let mut lines = lines.iter();
         lines.try_for_each(|line| self.write(&(styled(line, self.is_coloured) + "\n")))
     }
 
-    /// Writes tab-separated fields.
     fn line<T: AsRef<str>>(&mut self, fields: &[T]) -> anyhow::Result<()> {
         self.write(&(Text::line(fields).into_string() + "\n"))
     }
 
-    /// Writes a value as JSON between two texts: all or none of it.
     fn json(&mut self, before: &str, value: &impl Serialize, behind: &str) -> anyhow::Result<()> {
         let mut record = std::mem::take(&mut self.record);
         record.extend_from_slice(before.as_bytes());
@@ -271,7 +263,6 @@ impl Output {
         self.flush()
     }
 
-    /// Writes a text for another program, such as a completion script.
     pub(crate) fn document(&mut self, text: &[u8]) -> anyhow::Result<()> {
         if self.is_json() {
             let text = String::from_utf8_lossy(text);
@@ -340,7 +331,6 @@ mod tests {
 
     use super::*;
 
-    /// A value that fails halfway through serialization.
     struct Broken;
 
     impl Serialize for Broken {

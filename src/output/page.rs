@@ -89,7 +89,6 @@ impl Page {
         self.push(Wrap::Anywhere)
     }
 
-    /// Starts a line that wraps between words, with indented continuation lines.
     pub(crate) fn sentence(&mut self, hang: usize) -> PageLine<'_> {
         self.push(Wrap::Words(hang))
     }
@@ -147,7 +146,6 @@ impl Page {
         self.lines.extend(lines.map(|line| (Wrap::Anywhere, line)));
     }
 
-    /// Returns the width of the terminal, if there is one.
     pub(crate) fn columns(&self) -> Option<usize> {
         self.size.map(|(columns, _)| columns)
     }
@@ -180,7 +178,6 @@ impl Page {
         }
     }
 
-    /// Returns the lines of the text. A word that is too long for a line stays whole.
     pub(super) fn rows(&self) -> Vec<Pieces> {
         let columns = self.columns().unwrap_or(PROSE);
         let rows = self.lines.iter().flat_map(|(wrap, line)| match wrap {
@@ -226,7 +223,6 @@ pub(super) fn styled(line: &[(Tone, Text)], is_coloured: bool) -> String {
     parts.collect()
 }
 
-/// Removes the spaces at the end of a line.
 pub(super) fn trim(line: &mut Pieces) {
     while let Some((tone, text)) = line.pop() {
         let kept = text.as_str().trim_end_matches(' ');
@@ -236,7 +232,6 @@ pub(super) fn trim(line: &mut Pieces) {
     }
 }
 
-/// Wraps a line between words, and may split a word that is too long for any row.
 fn wrapped(
     line: &[(Tone, Text)],
     (columns, hang): (usize, usize),
@@ -268,7 +263,6 @@ fn wrapped(
     rows
 }
 
-/// A line of a page that grows.
 #[derive(Debug)]
 pub(crate) struct PageLine<'a>(&'a mut Pieces);
 

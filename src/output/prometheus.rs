@@ -8,7 +8,6 @@ use super::{Text, text::ends};
 /// The longest label value, in characters.
 const LONGEST: usize = 100;
 
-/// The families of metrics, each with its type and its help.
 const FAMILIES: &str = "\
 jobboard_up gauge 1 if the board could be read, otherwise 0.
 jobboard_scrape_duration_seconds gauge Time it took to read the board.
@@ -44,7 +43,6 @@ process_open_fds gauge Open files of the conductor.
 
 #[derive(Debug)]
 pub(crate) struct Exposition {
-    /// The labels of all metrics.
     labels: Vec<String>,
     families: Vec<Family>,
 }
@@ -54,7 +52,6 @@ pub(crate) struct Family {
     name: &'static str,
     head: String,
     shared: Vec<String>,
-    /// The values by metric suffix and labels; each key is unique.
     figures: IndexMap<String, f64>,
 }
 
@@ -83,7 +80,6 @@ impl Exposition {
         &mut self.families[at]
     }
 
-    /// Adds a family with one value.
     pub(crate) fn value(&mut self, name: &'static str, value: f64) {
         self.family(name).add(&[], value);
     }
@@ -101,7 +97,6 @@ impl Exposition {
 }
 
 impl Family {
-    /// Adds the counts up to each bound, the total count, and the sum.
     pub(crate) fn histogram(&mut self, within: &[(f64, u64)], count: u64, sum: f64) {
         let bounds = within
             .iter()
@@ -128,7 +123,6 @@ impl Family {
     }
 }
 
-/// Writes labels with values from any source.
 fn written(labels: &[(&str, &str)]) -> impl Iterator<Item = String> {
     labels.iter().map(|(name, value)| {
         let value = label(value).replace('\\', "\\\\").replace('"', "\\\"");

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::{Cell, Page};
 
-/// A result for programs.
 pub(crate) trait Record: Serialize {
     /// Returns the fields of its tab-separated line, in a fixed order. A report without fields is text instead.
     fn fields(&self) -> Vec<String> {

@@ -22,7 +22,6 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds a header line to tab-separated output.
     pub(crate) fn titles(&mut self, titles: &[&str]) -> anyhow::Result<()> {
         match self.out.format() {
             Format::Tsv => self.out.line(titles),

@@ -34,7 +34,6 @@ pub(crate) enum ColorChoice {
 }
 
 impl ColorChoice {
-    /// Whether a stream is coloured, unless the environment asks for plain text.
     pub(super) fn applies(self, is_terminal: bool, is_plain: bool) -> bool {
         match self {
             Self::Always => true,

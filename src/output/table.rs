@@ -114,7 +114,6 @@ impl Cell {
 pub(super) struct Layout {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
-    /// The shown columns and their widths, once known.
     grid: Option<Grid>,
     room: Option<usize>,
 }
@@ -164,7 +163,6 @@ impl Layout {
         lines
     }
 
-    /// Fits the shown cells of a row into their columns.
     fn line(&self, row: &[Cell], grid: &Grid) -> Vec<TableSlot> {
         let mut room = self.room.unwrap_or(WIDEST);
         let mut slots = Vec::with_capacity(grid.shown.len());
@@ -195,7 +193,6 @@ impl Layout {
     }
 }
 
-/// A cell in its place on a line.
 #[derive(Debug)]
 struct TableSlot {
     tone: Tone,
@@ -239,7 +236,6 @@ fn spread<'a>(
     slots
 }
 
-/// Pads and aligns lines with the same columns.
 fn padded(lines: &[Vec<TableSlot>], gap: usize) -> Vec<Pieces> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -273,7 +269,6 @@ fn padded(lines: &[Vec<TableSlot>], gap: usize) -> Vec<Pieces> {
     lines.collect()
 }
 
-/// Lays out a whole table: the titles, and a line per row.
 pub(crate) fn laid_out(
     columns: &[Column],
     rows: Vec<Vec<Cell>>,

@@ -59,7 +59,6 @@ impl Text {
         Self(head + "…")
     }
 
-    /// Splits it after these columns, at least after one character.
     pub(crate) fn split(&self, columns: usize) -> (Self, Self) {
         let head = begin(self.0.chars(), columns)
             .map(char::len_utf8)
@@ -196,7 +195,6 @@ mod tests {
         assert_eq!(Text::from("\n\\n").as_str(), "\\n\\\\n");
     }
 
-    /// Reads a field of a line as a program would.
     fn unescaped(field: &str) -> Option<String> {
         let (mut text, mut rest) = (String::new(), field.chars());
         while let Some(character) = rest.next() {

@@ -5,7 +5,6 @@ use serde::Serialize;
 use crate::names::named;
 
 named! {
-    /// A set of related checks, which `doctor --only` can run alone.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
     pub(crate) enum Group ("group", str::eq) {
         Connection => "connection",

@@ -67,7 +67,6 @@ impl Fix {
         Self::default().because(text)
     }
 
-    /// Returns the command of another program.
     pub(crate) fn into_elsewhere(self) -> Option<Suggestion> {
         self.command.filter(|_| !self.is_ours)
     }
@@ -93,7 +92,6 @@ pub(crate) struct Problem {
     /// The number of jobs; 0 for a problem that is about no job.
     pub(crate) jobs: u64,
     pub(crate) since: Option<DateTime<Utc>>,
-    /// The oldest ones.
     pub(crate) examples: Vec<Example>,
     pub(crate) impact: &'static str,
     pub(crate) evidence: Vec<Evidence>,
@@ -151,7 +149,6 @@ impl Problem {
         self
     }
 
-    /// Completes the command with the start of our commands.
     pub(crate) fn on(mut self, program: &Suggestion) -> Self {
         if let Some(fix) = self.fix.as_mut().filter(|fix| fix.is_ours) {
             fix.command = fix.command.take().map(|command| command.on(program));

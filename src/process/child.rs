@@ -140,7 +140,6 @@ impl Process {
         Signal::from_named_raw(status.stopping_signal()?)
     }
 
-    /// Queries the leader's state. Consumes the result unless the options forbid it.
     fn look(&self, what: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
         let leader = WaitId::Pid(self.group.leader());
         Ok(waitid(leader, what | WaitIdOptions::NOHANG)?)

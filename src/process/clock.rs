@@ -44,7 +44,6 @@ impl Boottime {
         u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the time left, zero if it is past.
     pub(crate) fn remaining(self) -> Duration {
         self.0.saturating_sub(Self::now().0)
     }
@@ -70,7 +69,6 @@ impl Sub<Duration> for Boottime {
     }
 }
 
-/// A file descriptor that becomes readable at a given time.
 #[derive(Debug)]
 pub(crate) struct Timer(OwnedFd);
 

@@ -12,7 +12,6 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A process group; its number is the pid of its leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "i32", try_from = "i32")]
 pub(crate) struct Group(Pid);
@@ -119,7 +118,6 @@ pub(crate) fn own_group() -> Option<Pid> {
     Stat::of(getpid())?.group
 }
 
-/// Returns an identifier of this process that is unique over time.
 pub(crate) fn this_process() -> Option<String> {
     Some(format!("{} {}", space()?, Stat::of(getpid())?.started))
 }
@@ -157,7 +155,6 @@ fn space() -> Option<String> {
     Some(format!("{} {}", boot.trim(), namespace.display()))
 }
 
-/// The resource usage of this process.
 #[derive(Debug)]
 pub(crate) struct Usage {
     pub(crate) processor: Duration,

@@ -91,7 +91,6 @@ struct Front {
 }
 
 impl Front {
-    /// Starts the worker: this program again, in our group, with our streams.
     fn start(tty: Tty, args: &[OsString]) -> io::Result<Self> {
         catch_child_signal()?;
         let worker = Stand::start(forwarded(), |command| {
@@ -118,7 +117,6 @@ impl Front {
         }
     }
 
-    /// Passes a signal on to the worker, and stops with the job.
     fn pass_on(&mut self, received: &ReceivedSignal) -> io::Result<()> {
         let signal = received.signal;
         let is_from_worker = received.sender == Some(self.worker.child.id());
@@ -137,7 +135,6 @@ impl Front {
         Ok(())
     }
 
-    /// Whether the worker is in our group, before or after the command.
     fn is_together(&self) -> bool {
         Stat::of(self.worker.child_pid()).is_some_and(|stat| stat.group == own_group())
     }

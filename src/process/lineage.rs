@@ -16,7 +16,6 @@ use super::{
     label::Label,
 };
 
-/// A command, for the search of its descendants.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandOrigin {
     /// The group that it started with; `None` if unknown yet.
@@ -35,7 +34,6 @@ pub(crate) struct ConductorChildren {
     pub(crate) labels: HashSet<Label>,
 }
 
-/// A process, safe against reuse of its pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PinnedProcess {
     pub(crate) pid: Pid,
@@ -70,7 +68,6 @@ impl PinnedProcess {
 /// How often the scan repeats to find new processes: one that ends meanwhile may leave an unseen child.
 const LOOKS: usize = 4;
 
-/// All running processes, as of about one moment.
 #[derive(Debug)]
 pub(crate) struct Processes {
     all: HashMap<Pid, Stat>,
@@ -96,7 +93,6 @@ impl Processes {
         Self::of(living.collect())
     }
 
-    /// Scans all processes, and the labels of a conductor's children.
     pub(crate) fn around(conductor: Pid) -> Self {
         let mut processes = Self::now();
         let mut open = vec![conductor];

@@ -35,7 +35,6 @@ pub(crate) struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// Finds it by the [`VARIABLES`]; `None` without a service manager.
     pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<Option<Self>> {
         let [name, pause, whose, ..] = VARIABLES.map(variable);
         let Some(name) = name.filter(|name| !name.is_empty()) else {

@@ -50,7 +50,6 @@ pub(crate) struct Bonds {
     pub(crate) at_our_death: Option<Signal>,
 }
 
-/// Our ends of the pipes for a command's output and errors.
 pub(crate) type Pipes = [Option<OwnedFd>; 2];
 
 pub(crate) struct Spawned {
@@ -210,7 +209,6 @@ impl Spawner {
         Pid::from_raw(pid.as_raw()).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Returns the environment of one command: ours with its changes. The last change wins.
     fn environment(
         &self,
         changes: &[(OsString, Option<OsString>)],

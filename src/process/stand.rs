@@ -41,7 +41,6 @@ impl Stand {
         })
     }
 
-    /// Waits for one of the signals, or for a change of a child.
     pub(super) fn receive(&self) -> io::Result<Option<ReceivedSignal>> {
         const SI_KERNEL: i32 = 0x80;
         let info = match self.inbox.read_signal() {

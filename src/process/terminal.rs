@@ -19,7 +19,6 @@ use super::{
     signal::Signals,
 };
 
-/// The worker's view of the terminal of an interactive command.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     tty: Tty,
@@ -92,7 +91,6 @@ impl Terminal {
         getppid() != Some(self.front)
     }
 
-    /// Resets the terminal modes after a command that could not clean up.
     pub(crate) fn take_back(&mut self, command: Group, ended: Option<Ended>) {
         // The command may have given it to a job below it.
         let is_with_command = self.tty.foreground() == Some(command.leader());
@@ -192,7 +190,6 @@ impl Tty {
         tcgetpgrp(&self.0).ok()
     }
 
-    /// Makes a group the foreground group. Ignores a group that is gone.
     pub(crate) fn lend(&self, group: Pid) {
         let _ = unstopped(|| tcsetpgrp(&self.0, group));
     }
@@ -201,7 +198,6 @@ impl Tty {
         tcgetattr(&self.0).ok()
     }
 
-    /// Restores terminal modes once all output is written.
     pub(crate) fn set_modes(&self, modes: Option<&Termios>) {
         if let Some(modes) = modes {
             let _ = unstopped(|| tcsetattr(&self.0, OptionalActions::Drain, modes));

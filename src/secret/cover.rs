@@ -5,7 +5,6 @@ use std::{borrow::Cow, sync::LazyLock};
 use regex::Regex;
 use serde_json::Value;
 
-/// Replaces a secret in the output.
 const COVER: &str = "******** (--reveal shows it)";
 
 /// Whether a value contains a masked secret.
@@ -43,7 +42,6 @@ pub(crate) fn covered(value: &Value) -> Value {
     }
 }
 
-/// Parts of the names of secrets.
 const TELLING: [&str; 9] = [
     "password",
     "passwd",
@@ -56,7 +54,6 @@ const TELLING: [&str; 9] = [
     "api_key",
 ];
 
-/// Other signs of a secret in a line, in lower case and with `_` for `-`.
 const SIGNS: [&str; 8] = [
     "://",
     "eyj",
@@ -92,7 +89,6 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     patterns.iter().filter_map(compile).collect()
 });
 
-/// Masks the secrets in a command's output.
 pub(crate) fn covered_text(text: &str) -> String {
     let mut shown = String::new();
     let first_mark = text.lines().find(|line| line.contains("-----"));
@@ -154,7 +150,6 @@ mod tests {
         assert_eq!(shown["token"], Value::Null);
     }
 
-    /// Outputs of commands, and their masked form.
     const COVERED: &[(&str, &str)] = &[
         ("no such file: x\n", "no such file: x\n"),
         ("--db-password=x y", "--db-password=******** y"),

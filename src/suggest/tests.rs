@@ -19,7 +19,6 @@ use crate::{
     output::{Text, tag},
 };
 
-/// The shells, with the options that make most characters special.
 const SHELLS: [&[&str]; 6] = [
     &["sh"],
     &["bash", "--norc", "-O", "extglob"],
@@ -48,7 +47,6 @@ fn path(program: &str) -> PathBuf {
     all.find(|it| it.exists()).unwrap()
 }
 
-/// Runs lines in a shell that finds only `awk` and `touch`, and returns the output.
 fn run(shell: &[&str], folder: &Path, lines: &str) -> Vec<u8> {
     let script = folder.join("script");
     fs::write(&script, lines).unwrap();
@@ -87,7 +85,6 @@ fn run(shell: &[&str], folder: &Path, lines: &str) -> Vec<u8> {
     run.stdout
 }
 
-/// Requires that each shell reads exactly these words from the printed lines.
 fn hold(commands: &[Vec<String>]) -> Result<(), TestCaseError> {
     let folder = tempfile::tempdir().unwrap();
     let (mut lines, mut expected) = (String::new(), Vec::new());

@@ -8,7 +8,6 @@ use tokio::task::yield_now;
 /// The number of records read before the running exchange gets its turn.
 const AT_A_STRETCH: usize = 16;
 
-/// The error of one record.
 pub(crate) struct Unusable {
     /// Its name and its reference.
     pub(crate) job: (String, String),
@@ -48,11 +47,9 @@ impl<R, S: Stream<Item = anyhow::Result<Candidate<R>>> + Unpin> Source for S {
 pub(crate) struct Batches<S: Source> {
     pub(crate) source: S,
     most: usize,
-    /// The approximate memory of one exchange.
     memory: usize,
     records: VecDeque<(S::Record, usize)>,
     waiting: usize,
-    /// The errors that are not reported yet.
     errors: Vec<Unusable>,
     is_ended: bool,
     /// The number of records read since they were counted.
@@ -110,7 +107,6 @@ impl<S: Source> Batches<S> {
         Ok(self.records.len())
     }
 
-    /// Replaces records by errors.
     pub(crate) fn reject(&mut self, mut problem: impl FnMut(&S::Record) -> Option<Unusable>) {
         let errors = &mut self.errors;
         self.records.retain(|(record, _)| {
@@ -141,7 +137,6 @@ impl<S: Source> Batches<S> {
         join(exchange, ahead).await
     }
 
-    /// Returns the number of records read since the last call.
     pub(crate) fn count(&mut self) -> u64 {
         mem::take(&mut self.read)
     }

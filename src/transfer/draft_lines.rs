@@ -23,7 +23,6 @@ use crate::{
 /// The largest ratio of a value's size to its text: `9e15` is the worst case.
 const SWELLING: u64 = 8;
 
-/// The members of a line and their formats.
 const MEMBERS: [(&str, &str); 6] = [
     ("name", "a string"),
     ("details", "an object"),
@@ -122,14 +121,12 @@ fn book(members: &Map<String, Value>) -> Result<Book, String> {
     })
 }
 
-/// The draft of a line.
 pub(crate) struct NumberedDraft {
     pub(crate) number: u64,
     pub(crate) draft: Draft,
     pub(crate) is_unique: bool,
 }
 
-/// The lines of a bulk post.
 pub(crate) struct DraftLines {
     reader: LineReader,
     max_details: u64,
@@ -138,7 +135,6 @@ pub(crate) struct DraftLines {
 }
 
 impl DraftLines {
-    /// Each draft gets the trace.
     pub(crate) fn new(reader: LineReader, max_details: u64, trace: Vec<(String, Value)>) -> Self {
         Self {
             reader,

@@ -32,7 +32,6 @@ pub(crate) struct DumpHeader {
 }
 
 impl DumpHeader {
-    /// Returns the header of a dump that starts now.
     pub(crate) fn new(board: &str, kind: BoardKind, filter: &[Filter]) -> Self {
         Self {
             jobboard_dump: VERSION,
@@ -69,7 +68,6 @@ impl<'a> DumpLine<'a> {
     }
 }
 
-/// Parses the header; `None` for the line of a listing.
 pub(crate) fn header(line: &[u8]) -> anyhow::Result<Option<DumpHeader>> {
     // A header after a byte order mark counts, and its hash then rejects the dump.
     let line = line.strip_prefix(MARK).unwrap_or(line).trim_ascii_start();

@@ -21,7 +21,6 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     CommandError::usage(message).into()
 }
 
-/// Returns the uuid of a new job, and whether others may choose the same.
 pub(crate) fn identity(uuid: Option<Uuid>, unique: Option<&str>) -> anyhow::Result<(Uuid, bool)> {
     match (uuid, unique) {
         (Some(_), Some(_)) => Err(usage("a job has a uuid or a unique key, not both")),

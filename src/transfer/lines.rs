@@ -48,14 +48,12 @@ pub(crate) fn is_too_heavy(text: &[u8], max_details: u64) -> bool {
 pub(crate) struct LineReader {
     reader: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
     source: String,
-    /// The input, if it is a complete file that can be read again.
     file: Option<File>,
     number: u64,
     max_details: u64,
 }
 
 impl LineReader {
-    /// Opens a file, or standard input; lines too long for these details are rejected.
     pub(crate) fn open(path: Option<&Path>, max_details: u64) -> anyhow::Result<Self> {
         let Some(path) = path else {
             let input = Box::new(tokio::io::stdin());
@@ -87,7 +85,6 @@ impl LineReader {
         }
     }
 
-    /// Whether the input can be read again.
     pub(crate) fn is_file(&self) -> bool {
         self.file.is_some()
     }

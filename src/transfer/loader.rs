@@ -17,7 +17,6 @@ use crate::{
 
 pub(crate) const SHELVES: [Shelf; 2] = [Shelf::Board, Shelf::Trash];
 
-/// The fingerprint and the place of a job on the target board.
 type StoredJob = (u64, Shelf);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,7 +235,6 @@ impl<'a> Loader<'a> {
         Ok(found.collect())
     }
 
-    /// Whether the board has the same malformed record; each one counts once.
     async fn has_malformed(&mut self, raw: &[u8]) -> board::Result<bool> {
         if self.malformed.is_none() {
             let mut malformed = HashMap::new();

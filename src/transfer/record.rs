@@ -90,7 +90,6 @@ pub(crate) struct Loadable {
     pub(crate) entry: Entry,
     pub(crate) draft: Draft,
     pub(crate) was_claimed: bool,
-    /// The number of its line.
     pub(crate) line: u64,
 }
 

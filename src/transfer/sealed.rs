@@ -22,7 +22,6 @@ use crate::{
     output::{Page, Record, Report, json_line},
 };
 
-/// The kind of a sealed file, for its errors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SealedKind {
     Dump,
@@ -90,10 +89,8 @@ impl Sha256 {
     }
 }
 
-/// A sealed file that was written.
 #[derive(Debug, Serialize)]
 struct SealedFile {
-    /// The action, for people.
     #[serde(skip)]
     done: &'static str,
     file: PathBuf,
@@ -122,7 +119,6 @@ impl Report for SealedFile {
     }
 }
 
-/// Writes lines and computes their hash: to a file that appears atomically, or to standard output.
 pub(crate) struct SealedWriter {
     hash: Sha256,
     file: Option<AtomicFile>,
@@ -172,7 +168,6 @@ impl SealedWriter {
     }
 }
 
-/// Reads the first line that is not empty.
 pub(crate) async fn first(lines: &mut LineReader) -> anyhow::Result<Option<Vec<u8>>> {
     while let Some(line) = lines.next().await? {
         let line = line.with_context(|| lines.place())?;

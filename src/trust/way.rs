@@ -28,7 +28,6 @@ pub(crate) enum Others {
     OurGroup,
 }
 
-/// A file; only this user and root can change its path.
 #[derive(Debug)]
 pub(crate) struct Way {
     /// The path without links.

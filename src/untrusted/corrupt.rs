@@ -1,6 +1,5 @@
 //! Mutated inputs: a few changes, many, or random bytes.
 
-/// Pseudo-random numbers, the same for the same seed.
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -11,7 +10,6 @@ impl Dice {
         dice
     }
 
-    /// Returns a number below this one.
     pub(super) fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -28,7 +26,6 @@ impl Dice {
 const LEADS: &[u8] = b"{}[]()<>\"'\\:;,.-+=!~*?%@/#&u0eN \t\n\0\x7f\xff\xed\x80\x82\x90\x92\xa0\xa3\
                        \xc0\xc1\xc4\xc6\xc7\xc9\xca\xcb\xcc\xcf\xd3\xd6\xd9\xdb\xdc\xdd\xde\xdf\xe0";
 
-/// Inputs that have broken decoders before.
 const WORDS: [&[u8]; 44] = [
     b"\xff\xff\xff\xff",
     b"\x7f\xff\xff\xff",
@@ -76,7 +73,6 @@ const WORDS: [&[u8]; 44] = [
     b"{\"$float\":\"nan\"}",
 ];
 
-/// Constructs that can be nested.
 const NESTS: [(&[u8], &[u8]); 6] = [
     (b"[", b"]"),
     (b"{\"a\":", b"}"),
@@ -86,7 +82,6 @@ const NESTS: [(&[u8], &[u8]); 6] = [
     (b"[[],", b"]"),
 ];
 
-/// Makes an input from the valid ones.
 pub(super) fn spoilt(intact: &[Vec<u8>], longest: usize, dice: &mut Dice) -> Vec<u8> {
     let mut input = match dice.roll(16) {
         0 => (0..dice.roll(40)).map(|_| dice.roll(256) as u8).collect(),

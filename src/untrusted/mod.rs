@@ -23,7 +23,6 @@ use crate::board::testing::needs::is_full;
 /// How many attempts it makes to shorten an input.
 const ENOUGH: u64 = 10_000;
 
-/// The result of an input, or the law that it broke.
 pub(crate) type Tried = Result<Answer, String>;
 
 pub(crate) enum Answer {
@@ -43,20 +42,15 @@ pub(crate) fn same<T: PartialEq + Debug>(what: &str, one: &T, other: &T) -> Resu
     }
 }
 
-/// The size of the inputs, and the limits of the decoder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// The number of mutated inputs and the length of the longest.
     pub(crate) inputs: u32,
     pub(crate) longest: usize,
-    /// Bytes of memory, and more bytes per byte of the input.
     pub(crate) memory: (usize, usize),
-    /// The longest error message, in bytes.
     pub(crate) words: usize,
 }
 
 impl Bounds {
-    /// For data from a board or a file.
     pub(crate) const STORED: Self = Self {
         inputs: 2000,
         longest: 32 * 1024,
@@ -64,7 +58,6 @@ impl Bounds {
         words: 2048,
     };
 
-    /// For typed input, which messages may repeat.
     pub(crate) const TYPED: Self = Self {
         inputs: 4000,
         longest: 512,
@@ -78,7 +71,6 @@ pub(crate) struct Corpus {
     bounds: Bounds,
 }
 
-/// An input that breaks a law, in its shortest form.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) input: Vec<u8>,
@@ -107,7 +99,6 @@ impl Corpus {
         }
     }
 
-    /// Like [`Self::hold`], for decoders of text.
     #[track_caller]
     pub(crate) fn hold_for_text(&self, law: impl Fn(&str) -> Tried) {
         self.hold(|bytes| law(&String::from_utf8_lossy(bytes)));
@@ -133,7 +124,6 @@ impl Corpus {
         (None, figures)
     }
 
-    /// Runs one input and checks its cost.
     fn judge(
         &self,
         input: &[u8],
@@ -159,7 +149,6 @@ impl Corpus {
         }
     }
 
-    /// Removes the parts of an input that are not needed to break the law.
     fn shortened(&self, mut input: Vec<u8>, mut law: String, of: &dyn Fn(&[u8]) -> Tried) -> Fault {
         let (mut piece, mut ignored) = (input.len() / 2, Figures::begin());
         while piece > 0 {
@@ -192,7 +181,6 @@ struct Figures {
     read: u64,
     refused: u64,
     begin: Instant,
-    /// The end of a timed run.
     end: Option<Instant>,
     most_memory: (u64, usize),
     slowest: Duration,

@@ -2,14 +2,12 @@
 
 use super::*;
 
-/// A length, and as many bytes.
 const LENGTHS: [&[u8]; 3] = [b"\0\x03abc", b"\0\0", b"\0\x05hello"];
 
 fn corpus() -> Corpus {
     Corpus::of(Bounds::STORED, LENGTHS)
 }
 
-/// Reads a length, and that many bytes with `take`.
 fn read<'a>(input: &'a [u8], take: impl Fn(&'a [u8], usize) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
     let (length, rest) = input.split_first_chunk()?;
     take(rest, u16::from_be_bytes(*length).into())

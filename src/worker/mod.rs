@@ -27,7 +27,6 @@ pub(crate) struct Worker {
     spawner: Spawner,
 }
 
-/// A claimed job under a lease.
 #[derive(Debug)]
 pub(crate) struct HeldJob {
     pub(crate) job: Job,
@@ -37,7 +36,6 @@ pub(crate) struct HeldJob {
     pub(crate) look_since: Boottime,
 }
 
-/// Why a command did not run to an end that counts.
 #[derive(Debug, Error)]
 pub(crate) enum NotPerformed {
     #[error(transparent)]

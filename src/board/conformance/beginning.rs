@@ -8,7 +8,6 @@ use super::{
 };
 use crate::board::{EventKind, Onlooker};
 
-/// Subscribes with an onlooker that wants jobs of this name.
 async fn begin<'a>(board: &'a Subject, wanted: &str) -> (super::events::Events<'a>, Vec<Job>) {
     let mut shown = Vec::new();
     let onlooker = Onlooker {

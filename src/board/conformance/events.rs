@@ -261,7 +261,6 @@ pub(crate) async fn event_identifies_its_job_and_claim(board: &Subject) {
     }
 }
 
-/// Posts, claims and settles a few jobs, each in its own way.
 async fn work(board: Subject, number: usize) {
     for round in 0..5 {
         let key = post_one(&board, &format!("job-{number}-{round}")).await;

@@ -79,11 +79,8 @@ pub(crate) fn agree<S>(
 }
 
 struct History<'a> {
-    /// A client that only reads.
     board: &'a Subject,
-    /// Opens the same board once more.
     again: &'a dyn Fn() -> Subject,
-    /// Each actor's own client.
     actors: [Subject; WHO.len()],
     jobs: [Played; JOBS],
 }
@@ -121,7 +118,6 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Performs an act on the board and in the model, and returns both answers.
     async fn perform(&mut self, act: &Act) -> (Vec<Answer>, Vec<Answer>) {
         let has_expiring_claims = self.board.capabilities().has_expiring_claims;
         match act {
@@ -311,7 +307,6 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Compares the events of each job with its history, where a board reports all events.
     async fn compare_events(&self, events: &mut Events<'_>) -> Result<(), String> {
         if !self.board.capabilities().has_expiring_claims {
             return Ok(());

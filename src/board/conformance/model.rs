@@ -11,7 +11,6 @@ use crate::{board::EventKind, job::Priority};
 /// Few jobs, so that the acts collide.
 pub(crate) const JOBS: usize = 3;
 
-/// An act of an actor on a job, both by number.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Post(usize, Priority),
@@ -39,11 +38,9 @@ pub(crate) enum Act {
         keeps_attempts: bool,
     },
     Purge(usize),
-    /// An actor exits and restarts.
     Restart(usize),
 }
 
-/// How the claim ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Ending {
     Release,
@@ -106,7 +103,6 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// An event of a job, and the owner of its claim.
 pub(crate) type Told = (EventKind, Option<usize>);
 
 pub(crate) type Answer = String;
@@ -117,7 +113,6 @@ fn ok() -> Answer {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Known {
-    /// Its index among the postings with its uuid.
     pub(crate) number: usize,
     pub(crate) priority: Priority,
     /// Its owner, and the number of claims won by then.
@@ -190,7 +185,6 @@ impl Model {
         }
     }
 
-    /// Expires a claim that was just won.
     pub(crate) fn lapse(&mut self, who: usize) {
         self.board.as_mut().unwrap().claim = None;
         self.record(EventKind::Expired, Some(who));
@@ -207,7 +201,6 @@ impl Model {
         true
     }
 
-    /// Returns the answer to an actor who names this claim.
     pub(crate) fn renew(&self, who: usize, back: Option<usize>) -> Answer {
         let Some(job) = &self.board else {
             return "no such job".to_owned();
@@ -222,7 +215,6 @@ impl Model {
         }
     }
 
-    /// Returns the number of the claim `back` claims ago, if there was one.
     pub(crate) fn claim_before(&self, back: usize) -> usize {
         self.claims.wrapping_sub(back)
     }
@@ -269,7 +261,6 @@ impl Model {
         }
     }
 
-    /// Returns the answer to an operator with this expected state.
     fn is_as_seen(&self, ending: Ending, right: Right) -> Answer {
         let is_given_back = matches!(
             ending,
@@ -317,7 +308,6 @@ impl Model {
         }
     }
 
-    /// Makes the job on the board ready now.
     fn untried(&mut self, keeps_attempts: bool) -> Answer {
         let job = self.board.as_mut().unwrap();
         job.is_held_back = false;

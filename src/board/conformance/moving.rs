@@ -20,7 +20,6 @@ fn begun(to: &str) -> MoveRecord {
     }
 }
 
-/// Returns the draft of a job that failed twice on another board.
 fn transferred() -> Draft {
     let mut job = Job::named("resize");
     job.history.attempts = 2;

@@ -37,7 +37,6 @@ fn leased() -> Told {
     }
 }
 
-/// Returns the conductors with start times to the minute: servers have clocks of their own.
 async fn registered(board: &Subject) -> Vec<Conductor> {
     let mut conductors = board.conductors().await.unwrap();
     for conductor in &mut conductors {

@@ -22,7 +22,6 @@ async fn retry(board: &Subject, key: &JobKey, keeps_attempts: bool) -> Result<()
     board.restore(&[retry]).await.unwrap().pop().unwrap()
 }
 
-/// Fails a job, so that it is delayed.
 async fn fail(board: &Subject, key: &JobKey) {
     let rules = ClaimRules {
         is_attempt: true,

@@ -56,7 +56,6 @@ impl Change<'_> {
         .map(drop)
     }
 
-    /// Deletes the conductor of this name, and of this token if there is one.
     pub(super) fn delete_departed(&self, name: &str, token: Option<&str>) -> rusqlite::Result<()> {
         if self.has_table("conductor_seen")? {
             let sql = "DELETE FROM conductor_seen WHERE name = ?1 AND token = coalesce(?2, token)";

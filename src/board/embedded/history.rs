@@ -19,7 +19,6 @@ use crate::{
 /// How many old entries are dropped together.
 const AT_ONCE: i64 = 64;
 
-/// How a job leaves the board.
 pub(super) struct Exit<'a> {
     pub(super) departure: Departure,
     pub(super) has_succeeded: bool,
@@ -29,7 +28,6 @@ pub(super) struct Exit<'a> {
 }
 
 impl Change<'_> {
-    /// Adds a job to the history and drops old entries.
     pub(super) fn put_past(&self, sequence: i64, exit: &Exit<'_>) -> rusqlite::Result<()> {
         if self.history == 0 {
             return Ok(());
@@ -62,7 +60,6 @@ impl Change<'_> {
     }
 }
 
-/// Returns this many entries of the history, latest end first.
 pub(super) fn entries(view: &BoardView<'_>, most: u32) -> rusqlite::Result<Vec<Entry>> {
     // The journal still knows the owners of recently ended jobs.
     let owners: HashMap<i64, Owner> = view.all(

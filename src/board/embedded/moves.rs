@@ -6,7 +6,6 @@ use super::store::transaction::{BoardView, Change};
 use crate::job::{MOST_RECORDS, MoveRecord};
 
 impl Change<'_> {
-    /// Stores a record; replaces an older one of the same key.
     pub(super) fn put_move(&self, record: &MoveRecord) -> rusqlite::Result<()> {
         self.make_table(
             "CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",

@@ -24,7 +24,6 @@ use crate::{
     job::{Conductor, Owner, Told},
 };
 
-/// The row of this process.
 pub(super) struct ConductorRow {
     file: Arc<BoardFile>,
     conductor: Mutex<Conductor>,

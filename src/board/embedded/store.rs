@@ -45,7 +45,6 @@ pub(crate) enum Durability {
 #[derive(Debug, Clone)]
 pub(crate) struct FileOptions {
     pub(crate) path: PathBuf,
-    /// Whether to create the directory with the file.
     pub(crate) makes_folder: bool,
     pub(crate) durability: Durability,
     pub(crate) patience: Duration,
@@ -180,7 +179,6 @@ impl Store {
         }
     }
 
-    /// Reads from one snapshot.
     pub(super) fn read<T>(
         &mut self,
         look: &mut impl FnMut(&BoardView<'_>) -> rusqlite::Result<T>,

@@ -45,7 +45,6 @@ fn open() -> (Subject, tempfile::TempDir) {
     (board_in(&folder), folder)
 }
 
-/// Opens the file as any other program would.
 fn sqlite(folder: &tempfile::TempDir) -> Connection {
     Connection::open(folder.path().join("board.db")).unwrap()
 }

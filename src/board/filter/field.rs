@@ -15,7 +15,6 @@ use crate::{
     job::{Departure, Entry, FieldKind, FieldSource, FieldValue, Job, JobField, Priority, State},
 };
 
-/// The field that has subfields.
 const DETAILS: &str = "details";
 
 /// The value of a missing field; the glob `[n]one` matches that text.
@@ -32,7 +31,6 @@ impl FieldKind {
     }
 }
 
-/// A field of a job, or a path into its details.
 #[derive(Debug, Clone)]
 pub(crate) enum FieldPath {
     Named(JobField),
@@ -105,7 +103,6 @@ impl FieldPath {
         operators
     }
 
-    /// Whether it has subfields, which follow a dot.
     pub(crate) fn has_fields(&self) -> bool {
         matches!(self, Self::Details(_))
     }
@@ -121,7 +118,6 @@ impl FieldPath {
         }
     }
 
-    /// Fails if the type of the field does not allow the operator or the value.
     pub(super) fn test(self, operator: Operator, value: &str) -> Result<Test, Fault> {
         let Operator { relation, name, .. } = operator;
         let is_same = matches!(relation, Relation::Is);
@@ -172,7 +168,6 @@ impl FieldPath {
     }
 }
 
-/// A condition on an entry.
 #[derive(Debug, Clone)]
 pub(super) struct Test {
     field: FieldPath,
@@ -195,7 +190,6 @@ impl Test {
         Self { field, predicate }
     }
 
-    /// Whether the condition holds; false if the value is missing.
     pub(super) fn holds(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
         if let Predicate::Search(pattern) = &self.predicate {
             return searched(entry).any(|text| pattern.fits(&text));

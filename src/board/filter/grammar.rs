@@ -119,7 +119,6 @@ fn bare(text: &str) -> usize {
     }
 }
 
-/// Returns the text after a leading `and`.
 fn behind_and(text: &str) -> Option<&str> {
     let word = text.strip_prefix(char::is_whitespace)?.trim_start();
     let (and, behind) = word.split_at_checked(AND.len())?;

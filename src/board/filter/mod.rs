@@ -148,7 +148,6 @@ impl Condition {
     }
 }
 
-/// Whether an expression is a single word to search for.
 fn is_search(text: &str) -> bool {
     /// Names and uuids are never longer.
     const LONGEST: usize = 200;
@@ -209,7 +208,6 @@ impl Filters {
         self.0.iter().all(|filter| filter.matches(entry, now))
     }
 
-    /// Returns how much of a record the filters need.
     pub(crate) fn detail(&self) -> Detail {
         match self.needs_details() {
             true => Detail::Whole,

@@ -28,7 +28,6 @@ pub(super) struct Operator {
     pub(super) is_negated: bool,
 }
 
-/// How a value must relate to the one in the expression.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Relation {
     /// Equal, or matching a glob.

@@ -17,7 +17,6 @@ use crate::{
 /// The bounds of the duration groups, in seconds.
 const STEPS: [u64; 6] = [0, 60, 10 * 60, 3600, 24 * 3600, 7 * 24 * 3600];
 
-/// A sort order: a field, ascending or descending.
 #[derive(Debug, Clone)]
 pub(crate) struct FieldOrder {
     field: FieldPath,
@@ -97,7 +96,6 @@ impl FieldPath {
         }
     }
 
-    /// Formats the value of a group for people; `None` if missing.
     pub(crate) fn in_words(&self, value: &Value) -> Option<String> {
         let brief = |seconds| duration::brief(Duration::from_secs(seconds));
         match (self.kind(), value) {

@@ -24,7 +24,6 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    /// Reads a text, a glob or a regular expression, as the relation requires.
     pub(super) fn new(relation: Relation, text: &str) -> Result<Self, Fault> {
         Ok(match relation {
             Relation::Is if !text.contains(['*', '?', '[']) => Self::Exact(text.to_owned()),
@@ -91,7 +90,6 @@ pub(super) fn size(text: &str) -> Result<i128, Fault> {
     bytes().ok_or_else(|| Fault::Size(text.to_owned()))
 }
 
-/// A JSON number.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Number {
     Whole(i128),
@@ -107,7 +105,6 @@ impl Number {
         number.is_finite().then_some(Self::Float(number))
     }
 
-    /// Returns a sort key for whole and fractional numbers.
     pub(super) fn place(self) -> (i64, i128) {
         let bits = self.as_f64().to_bits().cast_signed();
         // Negative ones grow the other way, see `f64::total_cmp`.
@@ -166,7 +163,6 @@ impl Path {
         Ok(Self(parts))
     }
 
-    /// Returns the path in text form, after the field's name.
     pub(super) fn name(&self, field: &str) -> String {
         let parts = self.0.iter().map(String::as_str);
         [field]
@@ -188,16 +184,13 @@ impl Path {
     }
 }
 
-/// A condition on a value inside the details.
 #[derive(Debug, Clone)]
 pub(super) struct DetailsCheck {
     pattern: Pattern,
-    /// Used if the value is a number.
     number: Option<Comparison<Number>>,
 }
 
 impl DetailsCheck {
-    /// Reads the value to compare with: a text, and often a number as well.
     pub(super) fn new(relation: Relation, text: &str) -> Result<Self, Fault> {
         let number = match relation {
             Relation::Order(order) => {

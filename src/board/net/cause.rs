@@ -29,7 +29,6 @@ macro_rules! causes {
     ($($kind:ident {$(
         $cause:ident $(($value:ident: $type:ty))? $({$($field:ident: $of:ty),*})? = $text:literal $([$shown:expr])?;
     )*})*) => {
-        /// Problems of a server or the network. The message follows the name of the server.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub(crate) enum ServerCause {
             $($($cause $(($type))? $({$($field: $of),*})?,)*)*
@@ -145,7 +144,6 @@ impl ServerCause {
         hint: "use ZooKeeper 3.6 or later",
     };
 
-    /// Names the key of a value of the wrong type.
     pub(crate) fn under(self, key: &str) -> Self {
         match self {
             Self::WrongType(_) => Self::WrongType(key.to_owned()),

@@ -19,7 +19,6 @@ use crate::{
 /// How long before its end a certificate should be replaced.
 const SOON: TimeDelta = TimeDelta::days(30);
 
-/// Returns the validity of these servers' certificates; an unreachable server has none.
 pub(crate) async fn examine(
     servers: &[Server],
     files: &TlsFiles,
@@ -83,7 +82,6 @@ fn not_after(certificate: &[u8]) -> Option<DateTime<Utc>> {
     Some(NaiveDateTime::parse_from_str(text, form).ok()?.and_utc())
 }
 
-/// Returns the tag and the content of the first element, and the rest.
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, bytes) = bytes.split_first()?;
     let (&length, bytes) = bytes.split_first()?;

@@ -12,7 +12,6 @@ use crate::{
 pub(crate) enum Failure {
     /// The request was not sent or was refused; nothing has happened.
     NotSent(BoardError),
-    /// The request was sent and may have taken effect.
     Lost(BoardError),
 }
 
@@ -70,14 +69,12 @@ pub(crate) fn refuse_rest<T>(
     Ok(())
 }
 
-/// Returns the system's message without its error number.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_lowercase()
 }
 
-/// Returns the cause of an error, to repeat for each of several jobs.
 pub(crate) fn cause(error: &BoardError) -> String {
     error
         .source()

@@ -58,7 +58,6 @@ pub(crate) fn config(
     config.map(Arc::new).map_err(|error| unusable(cert, error))
 }
 
-/// Returns the system's authorities, skipping unreadable ones.
 pub(crate) fn system_roots() -> Vec<CertificateDer<'static>> {
     rustls_native_certs::load_native_certs().certs
 }
@@ -153,7 +152,6 @@ fn bare(name: &str) -> &str {
     inner.unwrap_or(name).trim_matches('"')
 }
 
-/// Describes a certificate problem, to follow "a certificate".
 fn flaw(error: &CertificateError) -> String {
     match error {
         // An authority with the name of a trusted one causes the latter.

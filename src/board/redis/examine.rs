@@ -221,7 +221,6 @@ impl Redis {
         Ok(())
     }
 
-    /// Finds keys of jobs that no longer exist.
     async fn strays(&self, seen: &mut Examined) -> Result<()> {
         let mut strays = Vec::new();
         let mut pages = pin!(self.client.key_names(self.keys.all(), 1000));
@@ -242,7 +241,6 @@ impl Redis {
         Ok(())
     }
 
-    /// Returns the keys whose jobs are neither on the board nor in the trash.
     async fn without_a_job(&self, names: Vec<Vec<u8>>) -> Result<Vec<String>> {
         let of_jobs = names.into_iter().filter_map(|name| {
             let field = match self.keys.part(&name)? {

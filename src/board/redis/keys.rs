@@ -15,9 +15,7 @@ pub(super) struct Keys {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-/// The keys beside a posting.
 pub(super) struct SidecarNames {
-    /// The owner, present while the job is claimed.
     pub(super) owner: Vec<u8>,
     pub(super) last_modified: Vec<u8>,
     /// The sidecar; TaskFlow's readers never look at that name.
@@ -49,7 +47,6 @@ macro_rules! names {
 names! { listings trash sequence fence past paused moves events }
 
 impl Keys {
-    /// Returns the common prefix of the board's keys; empty without a namespace.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -83,7 +80,6 @@ impl Keys {
         }
     }
 
-    /// Returns the hash of the records; the history is a stream.
     pub(super) fn hash(&self, shelf: Shelf) -> String {
         match shelf {
             Shelf::Board => self.listings(),
@@ -106,12 +102,10 @@ impl Keys {
         self.named(&format!("conductor-seen.{name}"))
     }
 
-    /// Matches the entries and their copies.
     pub(super) fn conductors(&self) -> String {
         self.beginning_with("conductor")
     }
 
-    /// The hash of scratch boards beside this one.
     pub(super) fn scratches(&self) -> String {
         self.named(&format!("{MARK}boards"))
     }

@@ -50,7 +50,6 @@ pub(super) const READ: &str = "read";
 
 pub(super) const WRITE: &str = "write to";
 
-/// The reply to one of several commands.
 pub(super) type CommandReply = Result<Value, ServerError>;
 
 /// Noticing a hang-up takes one turn of the runtime and one of the connection.
@@ -90,7 +89,6 @@ impl Client {
         }
     }
 
-    /// Sends one command; a server's refusal is an error.
     pub(super) async fn ask<T: FromRedisValue>(
         &self,
         doing: &'static str,
@@ -152,7 +150,6 @@ impl Client {
         }
     }
 
-    /// Sends a transaction.
     pub(super) async fn at_once(
         &self,
         doing: &'static str,
@@ -163,7 +160,6 @@ impl Client {
         answers.map_err(|problem| problem.into_error(doing, &self.name))
     }
 
-    /// Explains a refused command; the key may be unknown.
     pub(super) fn refusal(
         &self,
         doing: &'static str,
@@ -204,7 +200,6 @@ impl Client {
         }
     }
 
-    /// Hangs up; the next exchange reconnects.
     pub(super) async fn close(&self) {
         self.connection.lock().await.take();
     }

@@ -55,7 +55,6 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Connects on the first request.
     pub(crate) fn new(
         url: &RedisUrl,
         password: Option<Secret>,

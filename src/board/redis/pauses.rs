@@ -26,7 +26,6 @@ impl Redis {
         Ok(deleted.await? > 0)
     }
 
-    /// Changes a pause and announces it.
     async fn change_pause(
         &self,
         kind: EventKind,

@@ -54,7 +54,6 @@ impl Redis {
         Ok(())
     }
 
-    /// Scans the server's keys up to the time limit.
     async fn delete_strays(&self) -> Result<()> {
         let end = Instant::now() + WALK;
         let mut pages = pin!(self.client.key_names(self.keys.all(), PAGE));

@@ -42,7 +42,6 @@ fn open() -> Option<(Subject, Server)> {
     Some((board_of(&server, None), server))
 }
 
-/// Returns a board with a connection of its own, as some user of the server.
 fn board_of(server: &Server, user: Option<&str>) -> Subject {
     let user = user.map_or_else(String::new, |user| format!("{user}@"));
     let url = super::testing::redis_url(&format!("redis://{user}127.0.0.1:{}", server.port()));
@@ -51,7 +50,6 @@ fn board_of(server: &Server, user: Option<&str>) -> Subject {
 
 keeps_its_promises!(open, |server: &Server| board_of(server, None));
 
-/// Returns all keys with their values and expiries.
 fn everything(server: &Server) -> Vec<(String, Vec<u8>, i64)> {
     let mut keys: Vec<String> = server.run(&["KEYS", "*"]);
     keys.sort();

@@ -31,7 +31,6 @@ use crate::{
 /// The reply to renewals; `None` means that no reply comes.
 type Renew = dyn Fn(&[Claim]) -> Option<Result<Vec<Result<()>>>> + Send + Sync;
 
-/// A board with one subscription, or with renewable claims.
 pub(crate) struct Scripted {
     jobs: Mutex<Vec<Job>>,
     tell: UnboundedSender<Event>,
@@ -66,7 +65,6 @@ impl Scripted {
         }
     }
 
-    /// Posts a job without an event, optionally with a size in its details.
     pub(crate) fn post(&self, name: &str, size: Option<u64>) -> Job {
         let mut jobs = self.jobs.lock().unwrap();
         let job = Job {
@@ -257,7 +255,6 @@ impl Board for Scripted {
     }
 }
 
-/// Fails: no test may call this.
 fn unasked() -> ! {
     panic!("it does more than look, wait and renew")
 }

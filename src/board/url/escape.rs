@@ -2,7 +2,6 @@
 
 use super::error::InvalidUrl;
 
-/// Reads a number that is written in digits alone.
 pub(super) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()

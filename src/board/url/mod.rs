@@ -64,7 +64,6 @@ impl BoardUrl {
         }
     }
 
-    /// Follows a link at the path of a board file.
     pub(crate) fn resolved(&self) -> Self {
         let mut url = self.clone();
         if let Self::Embedded(url) = &mut url

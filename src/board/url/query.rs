@@ -18,7 +18,6 @@ pub(super) fn tls_keys(has_tls: bool) -> &'static [&'static str] {
 /// Keys that hold a password in other programs' URLs.
 const PASSWORD_KEYS: [&str; 4] = ["password", "passwd", "pass", "sentinel_password"];
 
-/// The query part: each key is known and occurs once.
 pub(super) struct UrlQuery {
     pairs: Vec<(String, String)>,
 }
@@ -55,7 +54,6 @@ impl UrlQuery {
         })
     }
 
-    /// Removes a key and returns its value.
     pub(super) fn take(&mut self, key: &str) -> Option<String> {
         let at = self.pairs.iter().position(|(there, _)| there == key)?;
         Some(self.pairs.swap_remove(at).1)
@@ -69,7 +67,6 @@ impl UrlQuery {
         }
     }
 
-    /// Removes a value from a fixed set.
     pub(super) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
@@ -85,7 +82,6 @@ impl UrlQuery {
         }
     }
 
-    /// Removes a boolean.
     pub(super) fn is_true(&mut self, key: &'static str) -> Result<Option<bool>, InvalidUrl> {
         let words = [("true", true), ("false", false)];
         self.choice(key, "use true or false", &words)
@@ -105,7 +101,6 @@ impl UrlQuery {
     }
 }
 
-/// The query part in text form.
 pub(super) struct QueryText(Vec<(&'static str, String)>);
 
 impl QueryText {
@@ -113,7 +108,6 @@ impl QueryText {
         Self(Vec::new())
     }
 
-    /// Adds a key if it has a value.
     pub(super) fn push(&mut self, key: &'static str, value: Option<impl fmt::Display>) {
         let value = value.map(|value| encode(&value.to_string(), ""));
         self.0.extend(value.map(|value| (key, value)));

@@ -14,7 +14,6 @@ use crate::secret::Secret;
 pub(crate) const PORT: u16 = 6379;
 pub(crate) const SENTINEL_PORT: u16 = 26379;
 
-/// TaskFlow's default.
 const NAMESPACE: &str = "taskflow";
 
 const KEYS: [&str; 2] = ["namespace", "bare"];
@@ -27,7 +26,6 @@ const SENTINEL_TLS_KEYS: [&str; 3] = ["sentinel_ca", "sentinel_cert", "sentinel_
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RedisUrl {
     pub(crate) address: Address,
-    /// `None` connects without TLS.
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Secret>,

@@ -13,7 +13,6 @@ use crate::{duration, secret::Secret};
 
 const PORT: u16 = 2181;
 
-/// TaskFlow's default.
 const PATH: &str = "/taskflow/jobs";
 
 const KEYS: [&str; 3] = ["chroot", "session", "acl"];
@@ -24,20 +23,16 @@ const LONGEST_SESSION: Duration = Duration::from_millis(i32::MAX as u64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ZooKeeperUrl {
     pub(crate) servers: Vec<Server>,
-    /// The parent node of the jobs, inside the chroot.
     pub(crate) path: String,
     /// The node that replaces `/`.
     pub(crate) chroot: Option<String>,
-    /// The session timeout in the URL.
     pub(crate) session: Option<Duration>,
     pub(crate) acl: Acl,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Secret>,
-    /// `None` connects without TLS.
     pub(crate) tls: Option<TlsFiles>,
 }
 
-/// The access rights of nodes that we create.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Acl {
     /// Everyone has all rights, as in TaskFlow.
@@ -76,7 +71,6 @@ pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, Invali
     Ok(BoardUrl::ZooKeeper(Box::new(url)))
 }
 
-/// Validates a node path; `/` and an empty path mean the default.
 fn node_path(path: String) -> Result<Option<String>, InvalidUrl> {
     if path.is_empty() || path == "/" {
         return Ok(None);

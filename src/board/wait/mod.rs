@@ -37,7 +37,6 @@ const LATEST_WORD: Duration = Duration::from_secs(30);
 
 const AT_ONCE: usize = 1000;
 
-/// A subscriber that waits for a condition.
 pub(crate) struct Waiter<'a> {
     board: &'a dyn Board,
     news: BoxStream<'a, Result<News>>,
@@ -242,7 +241,6 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Collects events for a while; then the board may be reachable again.
     async fn rest(&mut self, error: BoardError, pause: Duration) -> Result<()> {
         self.note(&News::Lost(error));
         let end = Instant::now() + pause;
@@ -261,7 +259,6 @@ impl<'a> Waiter<'a> {
         Ok(())
     }
 
-    /// Waits for the next event, and takes all that have arrived.
     async fn events(&mut self) -> Result<Vec<Event>> {
         loop {
             let events = self.told()?;
@@ -293,7 +290,6 @@ impl<'a> Waiter<'a> {
         Ok(news)
     }
 
-    /// Reports an outage once.
     fn note(&mut self, news: &News) {
         match news {
             News::Lost(_) if self.is_lost => {}

@@ -56,7 +56,6 @@ async fn job_trashed_and_purged_during_a_failed_lookup_counts_as_trashed() {
     assert_eq!(endings, [Some(Ending::Trashed)]);
 }
 
-/// Waits for a job that was removed during these events, with its end in the history.
 async fn ended(events: &[EventKind], remembered: Option<TimeDelta>) -> Option<Ending> {
     let board = Scripted::new();
     let job = board.post("job", None);

@@ -15,7 +15,6 @@ use crate::{
 pub(super) const NULL: &str = "null";
 pub(super) const MAP: &str = "a map";
 
-/// A validated value.
 #[derive(Clone)]
 pub(super) struct MemberValue<'a> {
     pub(super) bytes: &'a [u8],
@@ -80,7 +79,6 @@ impl Member {
 /// Adds a member with these bytes to a posting, given last, that lacks it.
 type AddMember = fn(&mut Vec<u8>, Member, &[u8], &[u8]) -> Result<(), String>;
 
-/// How an encoding is read and changed.
 pub(super) struct Encoding {
     pub(super) members: for<'a> fn(&'a [u8]) -> Result<Members<'a>, Problem>,
     pub(super) decode: fn(&[u8], Detail, Limit) -> Result<Posting, Problem>,

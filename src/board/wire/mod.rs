@@ -16,7 +16,6 @@ pub(crate) fn as_json(record: &impl serde::Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-/// Shows a number, also infinity and NaN.
 fn shown_float(number: f64) -> Value {
     match Number::from_f64(number) {
         Some(finite) => finite.into(),

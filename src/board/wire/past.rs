@@ -24,7 +24,6 @@ pub(crate) struct PastJob {
     job: Identity,
     ended_on: DateTime<Utc>,
     outcome: Departure,
-    /// Whether its command succeeded.
     #[serde(default, skip_serializing_if = "is_false")]
     succeeded: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +33,6 @@ pub(crate) struct PastJob {
 }
 
 impl PastJob {
-    /// Returns the history record of a settlement; `None` if it does not end the job or the job is unknown.
     pub(crate) fn of(settlement: &Settlement, now: DateTime<Utc>) -> Option<Self> {
         let (outcome, succeeded) = settlement.departure()?;
         Some(Self {
@@ -48,7 +46,6 @@ impl PastJob {
         })
     }
 
-    /// Returns the history record of a purge; `None` if the job is unknown.
     pub(crate) fn purged(purge: &Purge, now: DateTime<Utc>) -> Option<Self> {
         Some(Self {
             v: VERSION,
@@ -65,7 +62,6 @@ impl PastJob {
         as_json(self)
     }
 
-    /// Combines the record and its sidecar.
     pub(crate) fn job(self, side: Sidecar, problem: Option<String>) -> Job {
         let owner = side.owner.clone();
         let mut history = side.history_at_the_end();
@@ -94,7 +90,6 @@ impl PastJob {
     }
 }
 
-/// Decodes a history record and its sidecar; an unreadable one is named by its key.
 pub(crate) fn entry(
     key: &str,
     past: serde_json::Result<PastJob>,

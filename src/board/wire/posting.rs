@@ -8,7 +8,6 @@ use crate::{
     names::UnknownName,
 };
 
-/// A posting in any encoding.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Posting {
     pub(crate) uuid: String,
@@ -22,12 +21,10 @@ pub(crate) struct Posting {
     pub(crate) book: Option<Book>,
     /// `None` if the record has no valid number of the right size.
     pub(crate) sequence: Option<i64>,
-    /// The problem of a record that is still readable.
     pub(crate) problem: Option<String>,
 }
 
 impl Posting {
-    /// Makes an unclaimed job; `size` is the size of the posting.
     pub(crate) fn into_job(self, key: JobKey, size: usize) -> Job {
         Job {
             priority: self.priority,
@@ -54,12 +51,10 @@ pub(crate) fn together(problems: impl IntoIterator<Item = Option<String>>) -> Op
 /// A decoded value takes many times its stored size: a posting of a few megabytes could take gigabytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limit {
-    /// Maximum stored size of the details in bytes.
     pub(crate) details: usize,
 }
 
 impl Limit {
-    /// The limit without configuration.
     pub(crate) const USUAL: Self = Self { details: 1 << 20 };
 
     /// Details may take this many times their stored limit in memory.
@@ -104,7 +99,6 @@ impl Limit {
         }
     }
 
-    /// Returns the beginning of an unreadable posting, for display.
     pub(crate) fn raw(bytes: &[u8]) -> Vec<u8> {
         bytes[..bytes.len().min(Self::RAW)].to_vec()
     }
@@ -126,13 +120,11 @@ impl Weight {
         self.0 += 16 + length;
     }
 
-    /// A map, or a value shown as one; its values count separately.
     pub(super) fn map(&mut self, pairs: usize) {
         self.0 += if pairs == 0 { 0 } else { 640 + 140 * pairs };
     }
 }
 
-/// Problems of a record that is still readable.
 #[derive(Debug, Default)]
 pub(super) struct Notes(Option<String>);
 

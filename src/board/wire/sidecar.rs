@@ -13,7 +13,6 @@ use crate::job::{
 
 const VERSION: u32 = 1;
 
-/// Maximum length of a record; ours are far shorter.
 const LONGEST: usize = LONGEST_RECORD;
 
 const MEMBERS: [&str; 14] = [
@@ -47,7 +46,6 @@ pub(crate) struct Sidecar {
     pub(crate) fence: Option<Fence>,
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) attempts: u32,
-    /// Session timeout of the last claim in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<u64>,
     /// Whether the last claim was made ahead of its turn and counts only once settled.
@@ -122,13 +120,11 @@ impl Sidecar {
         (Self::default(), Some(problem))
     }
 
-    /// Describes the problem of an invalid record.
     pub(crate) fn problem(bytes: &[u8]) -> String {
         let problem = Self::read(Some(bytes)).1;
         problem.unwrap_or_else(|| "the sidecar cannot be changed".to_owned())
     }
 
-    /// Returns the record of a job that is claimed as it is posted, which is its first attempt.
     pub(crate) fn first_attempt(now: DateTime<Utc>) -> Self {
         Self {
             attempts: 1,
@@ -137,7 +133,6 @@ impl Sidecar {
         }
     }
 
-    /// Returns the record of a job from another board; `None` if it has no state.
     pub(crate) fn of_former(former: &Former) -> Option<Self> {
         let history = former.history.clone();
         let side = Self {
@@ -188,7 +183,6 @@ impl Sidecar {
     }
 }
 
-/// Returns the version, if it needs no other parser.
 fn version(bytes: &[u8]) -> Option<u32> {
     #[derive(Deserialize)]
     struct Version {

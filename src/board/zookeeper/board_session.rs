@@ -28,7 +28,6 @@ use crate::{
 pub(super) struct Root {
     pub(super) client: Arc<Client>,
     pub(super) paths: Paths,
-    /// How many jobs the history keeps.
     pub(super) history: u32,
 }
 
@@ -107,7 +106,6 @@ impl BoardSession<'_> {
         }
     }
 
-    /// Creates a node, or replaces its data.
     pub(super) async fn put(&self, path: &str, data: &[u8]) -> Result<()> {
         let options = CreateMode::Persistent.with_acls(self.client.acls());
         let created = self.session.client().create(path, data, &options);
@@ -121,7 +119,6 @@ impl BoardSession<'_> {
         }
     }
 
-    /// Deletes a node; false if it was missing.
     pub(super) async fn delete(&self, path: &str) -> Result<bool> {
         let deleted = self.session.client().delete(path, None);
         match self.session.ask(WRITING, deleted).await? {
@@ -150,7 +147,6 @@ impl BoardSession<'_> {
         self.session.catch_up(self.paths.board())
     }
 
-    /// Converts a failure into an error that states whether the request may have taken effect.
     pub(super) fn unknown(&self, failure: Failure) -> BoardError {
         match failure {
             Failure::NotSent(error) => error,

@@ -58,7 +58,6 @@ struct NodeWatcher<'a> {
     board: BoardSession<'a>,
     watches: Watches,
     picture: NodePicture,
-    /// Whether the watches belong to a lost connection.
     is_reconnected: bool,
     lost_since: Option<Instant>,
     pending: VecDeque<Event>,

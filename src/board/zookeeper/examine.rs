@@ -16,7 +16,6 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// Rights on the node of the board, and the effect of lacking them.
 const RIGHTS: [(Permission, &str, &str); 3] = [
     (Permission::READ, "read", "listing jobs"),
     (Permission::CREATE, "create", "posting and claiming jobs"),
@@ -31,7 +30,6 @@ const LETTERS: [(Permission, char); 5] = [
     (Permission::ADMIN, 'a'),
 ];
 
-/// Maximum number of strays in one command.
 const NAMED: usize = 5;
 
 impl BoardSession<'_> {

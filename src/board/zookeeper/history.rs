@@ -32,7 +32,6 @@ use crate::{
 /// One in this many ends triggers the removal of old entries.
 const RARELY: f64 = 512.0;
 
-/// Maximum wait for the removal on exit.
 const LONGEST: Duration = Duration::from_secs(1);
 
 #[derive(Serialize, Deserialize)]
@@ -83,7 +82,6 @@ impl BoardSession<'_> {
         Ok(why.or_else(|| Some(refusal.to_string())))
     }
 
-    /// Returns the history nodes, latest end first.
     pub(super) async fn latest_ends(&self) -> Result<Vec<String>> {
         let paths = self.history_nodes().await?.into_iter().rev();
         Ok(paths.take(self.history as usize).collect())
@@ -100,7 +98,6 @@ impl BoardSession<'_> {
         Ok(entries.into_iter().flatten().collect())
     }
 
-    /// Fails if reading or writing the history would.
     pub(super) async fn try_past(&self) -> Result<()> {
         self.history_nodes().await?;
         let mut transaction = self.transaction();
@@ -129,7 +126,6 @@ impl BoardSession<'_> {
         self.delete_unused(&paths.collect::<Vec<_>>()).await
     }
 
-    /// Returns the history nodes, the first end first.
     async fn history_nodes(&self) -> Result<Vec<String>> {
         let folder = self.paths.folder(NodeKind::Past);
         let mut names = self.session.children(&folder).await?;
@@ -139,12 +135,10 @@ impl BoardSession<'_> {
     }
 }
 
-/// Background removal of old history.
 #[derive(Default)]
 pub(super) struct HistoryTrimmer(Mutex<JoinSet<()>>);
 
 impl HistoryTrimmer {
-    /// Starts the removal after one of many ends.
     pub(super) fn trim_sometimes(&self, root: &Root, ends: usize) {
         if ends as f64 <= RARELY * chance() {
             return;

@@ -42,10 +42,8 @@ mod tests;
 pub(super) mod tls;
 pub(super) mod transaction;
 
-/// Time limit for getting a session.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Time limit for the servers to end a session.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The session timeout to request while no claim depends on it.
@@ -93,12 +91,10 @@ impl Client {
         }
     }
 
-    /// Returns the display name of the board, without its password.
     pub(super) fn name(&self) -> &str {
         &self.about.board
     }
 
-    /// Returns the servers in the syntax of `zkCli.sh`, with our chroot.
     pub(super) fn servers(&self) -> String {
         let Circumstances {
             servers, chroot, ..
@@ -131,7 +127,6 @@ impl Client {
         self.about.acls
     }
 
-    /// Returns the open session, or a new one if that has ended.
     pub(super) async fn session(&self, doing: &'static str) -> Result<Session, BoardError> {
         let deadline = self.deadline();
         let found = async {

@@ -63,7 +63,6 @@ pub(crate) struct ZooKeeper {
 }
 
 impl ZooKeeper {
-    /// Connects on the first request.
     pub(crate) fn new(
         url: &ZooKeeperUrl,
         password: Option<Secret>,

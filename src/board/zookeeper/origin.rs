@@ -21,7 +21,6 @@ use crate::{
 type Trashed = (JobKey, i64);
 
 impl BoardSession<'_> {
-    /// Finds out the origin of trashed jobs.
     pub(super) async fn find_origins(
         &self,
         records: impl IntoIterator<Item = &mut JobNodes>,
@@ -45,7 +44,6 @@ impl BoardSession<'_> {
         Ok(())
     }
 
-    /// Counts the trashed jobs: those possibly of this board, and those of sibling boards.
     pub(super) async fn count_trashed(&self) -> Result<(u64, u64)> {
         let children = self
             .session
@@ -107,7 +105,6 @@ impl BoardSession<'_> {
         Ok(origins.collect())
     }
 
-    /// Returns the sibling boards with nodes of ours; `None` without siblings.
     async fn neighbours(&self) -> Result<Option<Vec<Paths>>> {
         let sharing = async |folder: &str| {
             let children = match self.session.children(folder).await {

@@ -17,7 +17,6 @@ use crate::{
 /// The kinds of nodes of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeKind {
-    /// A posting.
     Job,
     TrashedJob,
     /// The owner of a claim; it exists while the job is claimed.
@@ -29,7 +28,6 @@ pub(super) enum NodeKind {
     Marker,
     Pause,
     Move,
-    /// A conductor, as TaskFlow registers it.
     Entity,
     /// The status of a conductor, which keeps its name unique.
     ConductorName,
@@ -67,13 +65,11 @@ impl Paths {
         }
     }
 
-    /// The node whose children may be boards, including this one.
     pub(super) fn parent(&self) -> &str {
         let (parent, _) = self.board.rsplit_once('/').unwrap_or_default();
         if parent.is_empty() { "/" } else { parent }
     }
 
-    /// The root of our nodes for this board and its sibling boards.
     pub(super) fn our_root(&self) -> &str {
         self.ours.rsplit_once('/').unwrap_or_default().0
     }
@@ -113,7 +109,6 @@ impl Paths {
         }
     }
 
-    /// The parent of these nodes.
     pub(super) fn folder(&self, kind: impl Into<NodeKind>) -> String {
         let mut node = self.node(kind.into(), JOB);
         node.truncate(node.rfind('/').unwrap_or(node.len()));
@@ -155,7 +150,6 @@ impl Paths {
             .unwrap_or_else(|| JobKey::new(child))
     }
 
-    /// Total length of the paths of one job's nodes.
     pub(super) fn length(&self) -> usize {
         let (key, uuid) = (numbered(0), Uuid::nil());
         let [lock, side] = [self.lock(&key), self.side(&key)].map(|path| path.len());
@@ -181,7 +175,6 @@ pub(super) fn locked_by(child: &str) -> Option<JobKey> {
     is_job(job).then(|| JobKey::new(job))
 }
 
-/// Returns the number in a job's node name, if it fits.
 pub(super) fn number_of(key: &JobKey) -> Option<i64> {
     key.text().strip_prefix(JOB)?.parse().ok()
 }
@@ -227,7 +220,6 @@ pub(super) fn unescape(child: &str) -> String {
     percent_decode_str(child).decode_utf8_lossy().into_owned()
 }
 
-/// Returns the conductor's name without the host and process after it.
 pub(super) fn conductor_of(entity: &str) -> &str {
     // The name may contain an `@`.
     entity.rsplit_once('@').map_or(entity, |(name, _)| name)

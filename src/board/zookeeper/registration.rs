@@ -56,7 +56,6 @@ impl ConductorEntry {
         &self.conductor.name
     }
 
-    /// Stores the conductor's status and heartbeat.
     pub(super) async fn tell(&self, told: &Told) -> Result<()> {
         *self.told.lock() = told.clone();
         let board = self.root.writing().await?;

@@ -57,7 +57,6 @@ impl BoardSession<'_> {
         }
     }
 
-    /// Stores a conductor's status in the node that keeps its name unique.
     pub(super) async fn publish(&self, name: &str, told: &Told) -> Result<()> {
         let path = self.paths.node(NodeKind::ConductorName, name);
         let data = as_json(told);

@@ -19,7 +19,6 @@ use crate::board::{
 const MARK: &[u8] = b"made by jobboard selftest";
 
 impl ZooKeeper {
-    /// Returns the root node of a scratch board; fails for any other board.
     fn scratch(&self) -> Result<&str> {
         let top = self.root.paths.parent();
         let (_, name) = top.rsplit_once('/').unwrap_or_default();
@@ -55,7 +54,6 @@ impl BoardSession<'_> {
         }
     }
 
-    /// Deletes the empty parent nodes created for a test.
     async fn delete_above(&self, path: &str) -> Result<()> {
         let (session, (client, path)) = (&self.session, self.session.on_server(path));
         for path in above(&path) {
@@ -77,7 +75,6 @@ impl BoardSession<'_> {
     }
 }
 
-/// Returns the parent paths, the nearest first.
 fn above(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     let ends: Vec<_> = path.rmatch_indices('/').map(|(at, _)| at).collect();
     let ends = ends.into_iter().filter(|at| *at > 0);

@@ -13,7 +13,6 @@ use crate::{
     job::{JobKey, Shelf},
 };
 
-/// The stray nodes of a board.
 pub(super) struct Strays {
     pub(super) locks: Vec<String>,
     /// Sidecars and markers, as read before the jobs; sidecars that were only listed have no node.
@@ -67,7 +66,6 @@ impl BoardSession<'_> {
         })
     }
 
-    /// Deletes stray sidecars and markers, and old history.
     pub(super) async fn sweep(&self) -> Result<()> {
         let strays = self
             .strays(SidecarRead::Versions)

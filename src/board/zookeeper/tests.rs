@@ -56,7 +56,6 @@ fn board_at(port: u16, path: &str) -> Subject {
 
 keeps_its_promises!(open, Site::board);
 
-/// A separate board and its nodes.
 struct Site {
     port: u16,
     path: String,
@@ -199,7 +198,6 @@ async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
         .map(drop)
 }
 
-/// Posts a job and has ada trash it.
 async fn trashed(board: &Subject, draft: Draft) -> JobKey {
     let key = post(board, draft).await;
     claim_one(board, &key, &ada()).await.unwrap();

@@ -27,7 +27,6 @@ pub(super) const BATCH: usize = 500;
 /// The shortest time between two exchanges of a paced run.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The verb in both forms: before and after the action.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verb {
     pub(crate) now: &'static str,
@@ -37,14 +36,12 @@ pub(crate) struct Verb {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pace {
     batch: usize,
-    /// The time between the starts of two batches.
     interval: Duration,
     /// The rate as typed; empty for no limit.
     pub(crate) text: String,
 }
 
 impl Pace {
-    /// No limit.
     pub(crate) const FULL: Self = Self {
         batch: BATCH,
         interval: Duration::ZERO,
@@ -76,7 +73,6 @@ impl Pace {
     }
 }
 
-/// The effect of a verb on one job, beyond its own word.
 #[derive(Debug, Default)]
 pub(crate) struct Effect {
     pub(crate) field: Option<(&'static str, Value)>,
@@ -147,7 +143,6 @@ pub(crate) async fn act(
     ended.and(results.end(ctx))
 }
 
-/// Waits until then, or until a signal.
 async fn signal_before(then: Instant, signals: Option<&mut Signals>) -> Option<Signal> {
     let Some(signals) = signals else {
         tokio::time::sleep_until(then).await;
@@ -159,7 +154,6 @@ async fn signal_before(then: Instant, signals: Option<&mut Signals>) -> Option<S
     }
 }
 
-/// Prints the command for the remaining jobs, and returns the end by a signal.
 pub(crate) fn stopped(
     ctx: &Context,
     signal: Signal,
@@ -178,7 +172,6 @@ pub(crate) fn stopped(
     CommandError::Command(code_of(None, Some(signal.as_raw()))).into()
 }
 
-/// Whether another client acted on the job first.
 pub(crate) fn has_changed(error: &anyhow::Error) -> bool {
     let is_changed = |error: &BoardError| {
         matches!(
@@ -192,7 +185,6 @@ pub(crate) fn has_changed(error: &anyhow::Error) -> bool {
 
 type Answered = (String, String, anyhow::Result<(Entry, Effect)>);
 
-/// Assigns the answers to their records; missing records already have theirs.
 fn matched(
     batch: Vec<Named>,
     answers: Vec<anyhow::Result<Effect>>,

@@ -18,7 +18,6 @@ pub(crate) enum Action {
     Move(MoveAction),
 }
 
-/// A move to another board, for plans of `copy`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct MoveAction {
     /// The target: its name in the configuration, or its address.
@@ -28,7 +27,6 @@ pub(crate) struct MoveAction {
     pub(crate) fresh: bool,
 }
 
-/// Whose claims may be overridden.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Force {
@@ -68,7 +66,6 @@ impl Action {
         }
     }
 
-    /// Returns the words that repeat the verb, and where it looks for its jobs.
     pub(crate) fn scope(&self) -> (&'static str, &'static [Shelf]) {
         let verb = match self {
             Self::Abandon { .. } if self.is_forced() => "abandon --force",

@@ -31,7 +31,6 @@ const VERSION: u32 = 1;
 
 pub(crate) const SKIPPED: &str = "skipped, already done or changed since the plan";
 
-/// The first line.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
     jobboard_plan: u32,
@@ -43,7 +42,6 @@ struct Header {
     action: Action,
 }
 
-/// A job, as the plan saw it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Item {
     /// A reference for people; the key identifies the record.
@@ -106,7 +104,6 @@ impl Expected {
     }
 }
 
-/// The jobs of a plan that `copy` moves.
 pub(crate) struct PlannedMove {
     pub(crate) action: MoveAction,
     pub(crate) who: Owner,
@@ -127,7 +124,6 @@ impl PlannedMove {
         self.items.borrow().len() as u64
     }
 
-    /// Returns the reports of the other jobs.
     pub(crate) fn skipped(self) -> Vec<Done> {
         let mut items: Vec<_> = self.items.into_inner().into_values().collect();
         items.sort_by_key(|(place, _)| *place);
@@ -136,7 +132,6 @@ impl PlannedMove {
     }
 }
 
-/// Writes the task as a plan instead of carrying it out.
 pub(super) fn write(ctx: &mut Context, file: &Path, task: Task) -> anyhow::Result<()> {
     let found = sorted_out(ctx, task.action.verb().now, task.chosen)?;
     write_jobs(ctx, file, (task.action, &task.who, task.reason), found)
@@ -177,7 +172,6 @@ pub(crate) fn write_jobs(
     results.end(ctx)
 }
 
-/// A plan that was read and verified.
 pub(crate) struct Plan {
     header: Header,
     items: Vec<Item>,
@@ -208,7 +202,6 @@ impl Plan {
         Ok(Self { header, items })
     }
 
-    /// Returns the move that the plan is for; otherwise itself.
     pub(crate) fn into_move(self) -> Result<PlannedMove, Box<Self>> {
         let Action::Move(action) = self.header.action else {
             return Err(Box::new(self));
@@ -222,7 +215,6 @@ impl Plan {
         })
     }
 
-    /// Rejects the plan of another board.
     pub(crate) fn require(&self, board: &dyn Board) -> anyhow::Result<()> {
         let (theirs, ours) = (&self.header.board, board.name());
         if theirs == ours {

@@ -18,7 +18,6 @@ use crate::{
     suggest::Hint,
 };
 
-/// The number of jobs listed for a name.
 const SAMPLE: usize = 5;
 
 /// The longest line of references in bytes: a `unique:KEY` may be long.
@@ -36,7 +35,6 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// The jobs on the board, named one by one.
     pub(crate) fn board(verb: &'a str) -> Self {
         Self {
             verb,
@@ -149,10 +147,8 @@ async fn is_name(board: &dyn Board, shelves: &[Shelf], text: &str) -> board::Res
     }
 }
 
-/// The jobs with a name.
 struct Namesakes<'a> {
     name: &'a str,
-    /// The first ones.
     found: Vec<Entry>,
     count: usize,
 }
@@ -230,7 +226,6 @@ impl<'a> Namesakes<'a> {
         })
     }
 
-    /// Lists the first jobs with their states.
     fn list(&self, most: usize, shown: fn(&str) -> &str) -> String {
         let named = |entry: &Entry| format!("{} ({})", shown(&entry.reference()), entry.state());
         let jobs: Vec<_> = self.found.iter().take(most).map(named).collect();
@@ -241,7 +236,6 @@ impl<'a> Namesakes<'a> {
     }
 }
 
-/// Reads the next line; rejects one that is longer than any reference.
 fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     input.take(LONGEST_LINE + 1).read_until(b'\n', &mut line)?;
@@ -274,7 +268,6 @@ fn parse(text: &str) -> anyhow::Result<JobRef> {
         .map_err(|error| CommandError::usage(format!("{error}")).into())
 }
 
-/// Looks up references, and returns each job once.
 pub(crate) async fn named(
     ctx: &Context,
     board: &dyn Board,

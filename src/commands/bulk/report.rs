@@ -14,16 +14,12 @@ use crate::{
     transfer::batches::Unusable,
 };
 
-/// The number of jobs named per reason.
 const NAMED: usize = 3;
 
-/// The number of reasons printed, the most frequent ones.
 const REASONS: usize = 10;
 
-/// The number of distinct reasons kept.
 const KEPT: usize = 1000;
 
-/// The result line of a verb for one job.
 #[derive(Debug, Serialize)]
 pub(crate) struct Done {
     pub(crate) uuid: Option<String>,
@@ -46,7 +42,6 @@ impl Done {
         }
     }
 
-    /// Reports a job that was left as it is.
     pub(crate) fn skipped(reference: &str, name: String) -> Self {
         let done = Self {
             name: Some(name),
@@ -58,7 +53,6 @@ impl Done {
         }
     }
 
-    /// Reports a job with only a uuid.
     pub(crate) fn unnamed(done: &'static str, uuid: &str) -> Self {
         Self {
             uuid: Some(uuid.to_owned()),
@@ -87,7 +81,6 @@ impl Done {
         }
     }
 
-    /// Returns the reference, unless it is the display name.
     fn id(&self) -> Option<Cow<'_, str>> {
         self.uuid.as_ref().and_then(|_| self.reference())
     }
@@ -135,7 +128,6 @@ impl Report for Done {
 pub(crate) struct Results {
     verb: &'static str,
     progress: Option<Progress>,
-    /// Whether each failure is printed as it comes.
     prints_each: bool,
     pub(crate) total: usize,
     pub(crate) failed: usize,
@@ -144,11 +136,9 @@ pub(crate) struct Results {
     others: usize,
 }
 
-/// The jobs that failed for the same reason.
 #[derive(Debug)]
 struct FailedJobs {
     reason: anyhow::Error,
-    /// The reference of the first job on the command line.
     reference: String,
     named: Vec<String>,
     count: usize,
@@ -234,7 +224,6 @@ impl Results {
         self.fail(ctx, (entry.name(), entry.reference()), reason);
     }
 
-    /// Ends a batch of this many records.
     pub(crate) fn flush(&self, ctx: &mut Context, records: u64) -> anyhow::Result<()> {
         self.suspend(|| ctx.out.flush())?;
         self.progress.iter().for_each(|it| it.add(records));
@@ -289,7 +278,6 @@ fn names_of(named: &[String], jobs: usize) -> String {
     }
 }
 
-/// Separates the records found from the failures.
 pub(super) fn sorted_out(
     ctx: &Context,
     verb: &'static str,

@@ -83,7 +83,6 @@ pub(crate) struct Chosen {
     pub(crate) choice: Choice,
 }
 
-/// How the jobs were chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     Named,
@@ -160,13 +159,11 @@ impl Selection {
         all.chain(state)
     }
 
-    /// Returns the options that choose the same jobs again, without their limits.
     pub(crate) fn words(&self) -> impl Iterator<Item = String> {
         let words = |filter: Filter| ["--filter".to_owned(), filter.to_string()];
         self.all_filters().flat_map(words)
     }
 
-    /// Looks the chosen jobs up, in the given order or by rank.
     pub(crate) async fn look_up(
         &self,
         ctx: &Context,

@@ -94,7 +94,6 @@ pub(super) fn authority(force: &Force, entry: &Entry, who: &Owner) -> Authority 
     }
 }
 
-/// Explains a rejection for a malformed record or a stated owner.
 pub(super) fn judged(
     entry: &Entry,
     force: &Force,
@@ -136,7 +135,6 @@ pub(super) fn settlements(
     entries.iter().map(settlement).collect()
 }
 
-/// Rejects malformed records, and warns how many jobs of a selection belong to other owners.
 pub(super) fn foresee_refusals(ctx: &Context, chosen: &mut Chosen, who: &Owner) {
     let all = chosen.entries().count();
     let others = all - chosen.entries().filter(|it| it.is_owned_by(who)).count();
@@ -191,7 +189,6 @@ impl Release {
         Self::Checked { snapshot, running }
     }
 
-    /// Returns the result of the attempt that ends with the claim.
     fn aftermath(&self, entry: &Entry) -> Aftermath {
         let Some(left) = left(entry) else {
             return Aftermath::None;
@@ -206,7 +203,6 @@ impl Release {
         }
     }
 
-    /// Returns the reason why a command of this claim may still run.
     fn doubt(&self, entry: &Entry) -> Option<String> {
         let Self::Checked { snapshot, running } = self else {
             return None;
@@ -254,7 +250,6 @@ fn clock(now: DateTime<Utc>, left: TimeDelta) -> Option<String> {
     Some(format!("{} ({left})", until.format(format)))
 }
 
-/// Returns how long the claim of a started job lasts if its owner stops renewing it.
 fn left(entry: &Entry) -> Option<TimeDelta> {
     let job = entry.job().filter(|job| job.history.attempts > 0)?;
     let holding = job.holding.as_ref().filter(|it| it.fence.is_some())?;

@@ -22,7 +22,6 @@ use crate::{
     suggest::Suggestion,
 };
 
-/// An action with its jobs.
 pub(crate) struct Task {
     pub(crate) action: Action,
     pub(crate) who: Owner,
@@ -45,7 +44,6 @@ impl Task {
         }
     }
 
-    /// Shows, plans or carries out the task.
     pub(crate) async fn finish(
         self,
         ctx: &mut Context,
@@ -114,7 +112,6 @@ impl Task {
     }
 }
 
-/// Performs an action on a board for its author.
 pub(crate) struct Executor<'a> {
     board: &'a dyn Board,
     action: &'a Action,

@@ -46,7 +46,6 @@ pub(super) struct BoardMeasures {
 }
 
 impl Metric {
-    /// The problem that it counts.
     fn code(self) -> Option<Code> {
         Some(match self {
             Self::NeverExpires => Code::NeverExpires,

@@ -57,7 +57,6 @@ impl Range {
         (self.end.is_finite() && !self.is_inverted).then_some(self.end)
     }
 
-    /// Formats the range in plain numbers.
     pub(super) fn numbers(&self) -> String {
         let mark = if self.is_inverted { "@" } else { "" };
         let end = match self.end.is_finite() {

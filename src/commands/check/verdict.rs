@@ -20,7 +20,6 @@ pub(super) struct Threshold {
 }
 
 impl Threshold {
-    /// Parses `METRIC=RANGE`.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let Some((name, range)) = text.split_once('=') else {
             return Err("use METRIC=RANGE, for example `oldest_unclaimed=15m`".to_owned());
@@ -74,7 +73,6 @@ struct MetricValue {
     warn: Option<String>,
     crit: Option<String>,
     state: PluginState,
-    /// The text of the violated range.
     #[serde(skip)]
     outside: Option<String>,
     command: Suggestion,
@@ -153,7 +151,6 @@ impl CheckVerdict {
         }
     }
 
-    /// Returns the plugin output; with all values if verbose.
     pub(super) fn lines(&self, is_verbose: bool) -> Vec<String> {
         let first = format!("{} - {}", self.state, self.summary);
         let perfdata = self.metrics.iter().filter_map(MetricValue::perfdata);
@@ -170,7 +167,6 @@ impl CheckVerdict {
     }
 }
 
-/// Summarises the problems, the worst first, or the totals.
 fn summary(state: PluginState, metrics: &[MetricValue], findings: &[CheckFinding]) -> String {
     if state == PluginState::Ok {
         let shown = [

@@ -80,7 +80,6 @@ pub(super) struct Search<'a> {
     by: &'a Claimant,
     rules: ClaimRules,
     skipped: HashSet<JobKey>,
-    /// The paused and the postponed jobs.
     waiting: (u64, u64),
 }
 
@@ -101,7 +100,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Prints why no job was found.
     pub(super) fn nothing(&self) -> CommandError {
         let (paused, postponed) = self.waiting;
         let counts = [(paused, "paused"), (postponed, "backing off")];
@@ -182,7 +180,6 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether an error concerns all jobs and not just this one.
 fn is_about_the_board(error: &BoardError) -> bool {
     matches!(
         error,

@@ -23,7 +23,6 @@ use crate::{
     output::{Text, short},
 };
 
-/// The timeout.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 const MOST: usize = 50;
@@ -69,7 +68,6 @@ impl JobRange {
     }
 }
 
-/// Returns the matches that arrived in time.
 pub(super) fn ask(wanted: BoardValue, typed: &str) -> Vec<CompletionCandidate> {
     let end = Instant::now() + PATIENCE;
     let (sender, found) = mpsc::channel();
@@ -155,7 +153,6 @@ async fn gather(wanted: BoardValue, board: &dyn Board, offer: &mut Offer) -> boa
     Ok(())
 }
 
-/// Collects the matches, each once.
 struct Offer {
     typed: String,
     seen: HashSet<String>,

@@ -2,7 +2,6 @@
 
 use crate::config::Flags;
 
-/// Returns the words up to the one to complete.
 pub(super) fn words() -> Vec<String> {
     let words = std::env::args_os().skip(2);
     words.map(|word| plain(&word.to_string_lossy())).collect()

@@ -23,7 +23,6 @@ const MOST_CLIENTS: usize = 16;
 
 const LONGEST: usize = 8 * 1024;
 
-/// The timeout for a request, and for taking the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
@@ -36,7 +35,6 @@ pub(super) enum MetricsListener {
     Unix(UnixListener, Socket),
 }
 
-/// A socket file and its identity; dropping it removes the file.
 #[derive(Debug)]
 pub(super) struct Socket(PathBuf, Option<OwnedFileIdentity>);
 
@@ -77,7 +75,6 @@ impl HttpAnswer {
 }
 
 pub(super) trait Site: Send + Sync + 'static {
-    /// Answers a request for a path; `None` if the path is unknown.
     fn answer(&self, path: &str) -> impl Future<Output = Option<HttpAnswer>> + Send;
 }
 

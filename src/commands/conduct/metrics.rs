@@ -160,7 +160,6 @@ impl Metrics {
         }
     }
 
-    /// Returns all metrics; those of the board may be some seconds old.
     async fn text(&self) -> String {
         // Concurrent requests share one read.
         let mut seen = self.seen.lock().await;

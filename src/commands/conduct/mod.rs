@@ -218,7 +218,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     Ok(())
 }
 
-/// Returns the signals that end a conductor, and those that change what it does.
 fn signals() -> io::Result<(Signals, Signals)> {
     let ends = |signal: &Signal| *signal != Signal::HUP || is_controlled();
     let (ending, reload): (Vec<_>, Vec<_>) = ENDING.into_iter().partition(ends);

@@ -35,7 +35,6 @@ pub(super) struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    /// Returns the policy; an error if neither the options nor the configuration allow anything.
     pub(super) fn policy(&self, config: &Config, env: &Environment) -> anyhow::Result<Policy> {
         let says_nothing = self.handlers.is_none() && self.allow.is_empty();
         match &config.may_run {
@@ -107,7 +106,6 @@ impl PolicyArgs {
         })
     }
 
-    /// Opens the handler directory; rejects a general program directory.
     fn handlers(&self, search: &[PathBuf]) -> anyhow::Result<Option<Handlers>> {
         let Some(folder) = &self.handlers else {
             return Ok(None);

@@ -56,7 +56,6 @@ pub(super) struct Sentence {
     head: String,
     reason: String,
     tail: String,
-    /// The job, at the end of the line.
     job: String,
     pub(super) is_bad: bool,
 }

@@ -29,7 +29,6 @@ pub(super) struct Route<'a> {
 }
 
 impl Route<'_> {
-    /// Returns the audit entry of a copy that leaves the target because its job stays on the source.
     pub(super) fn returned(&self) -> Remark {
         let reason = format!("returned to {}", self.source);
         Remark::now(Remark::MOVED, &self.who, Some(&reason))
@@ -53,7 +52,6 @@ impl Route<'_> {
     }
 }
 
-/// Moves jobs under an owner name that no other move has.
 pub(super) struct Mover<'a> {
     pub(super) route: &'a Route<'a>,
     pub(super) owner: Owner,
@@ -110,7 +108,6 @@ impl Mover<'_> {
         Ok(moved.collect())
     }
 
-    /// Claims the jobs on the source board, after ending the claims of moves that died on this machine.
     async fn claim(&self, trips: &mut [Trip]) -> board::Result<()> {
         let left = trips.iter().filter_map(|trip| {
             let holding = trip.entry.holding().filter(|it| is_left_by_move(it))?;
@@ -211,7 +208,6 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Returns the copy on the target board, or the fate of a job without a copy.
     fn received(
         &self,
         trip: &Trip,
@@ -449,7 +445,6 @@ fn repeated(board: &dyn Board, error: &BoardError) -> BoardError {
     }
 }
 
-/// Whether a job still equals its listing, so that its draft describes it.
 fn is_as_listed(entry: &Entry, claimed: &Job) -> bool {
     entry.job().is_some_and(|listed| {
         let (before, now) = (&listed.history, &claimed.history);

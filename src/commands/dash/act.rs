@@ -60,7 +60,6 @@ impl Operation {
 pub(super) struct Dialog {
     pub(super) operation: Operation,
     pub(super) places: Vec<Place>,
-    /// The jobs as shown in the question, and whether each has changed since.
     pub(super) jobs: Vec<(Entry, bool)>,
     names: Vec<String>,
     /// The note about chosen jobs that the operation does not fit.
@@ -75,7 +74,6 @@ pub(super) enum TaskStage {
     Looking,
     Asking,
     Acting,
-    /// The result, and the errors.
     Done(String, Vec<String>),
 }
 
@@ -129,7 +127,6 @@ impl Dialog {
         }
     }
 
-    /// Returns the unchanged jobs; `None` if all have changed.
     pub(super) fn task(&self) -> Option<Task> {
         let unchanged = self.jobs.iter().filter(|(_, has_changed)| !has_changed);
         let jobs: Vec<_> = unchanged.map(|(entry, _)| entry.clone()).collect();

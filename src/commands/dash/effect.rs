@@ -18,7 +18,6 @@ pub(super) enum Input {
     Paste(String),
     Resize(u16, u16),
     Tick,
-    /// The subscription runs; some of its events are late.
     Listening(Option<String>),
     Lost(String),
     Event(Event),
@@ -26,7 +25,6 @@ pub(super) enum Input {
     Entries(Shelf, Vec<Entry>),
     Read,
     Unread(String),
-    /// Missing rights for this part of the board.
     Hidden(Shelf, String),
     Found(Result<Vec<(Place, Option<Entry>)>, String>),
     Pinged(Result<(), String>),
@@ -35,7 +33,6 @@ pub(super) enum Input {
     Pauses(Pauses),
     Opened(JobRef, Result<Entry, String>),
     Explained(JobRef, Result<Explanation, String>),
-    /// The current jobs at these locations, for the confirmation.
     Prepared(Operation, Vec<Place>, Result<Vec<Entry>, String>),
     Performed(TaskStage),
 }

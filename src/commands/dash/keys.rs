@@ -10,10 +10,8 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Show(View),
-    /// The next view, or the previous one.
     Turn(isize),
     Move(isize),
-    /// One screen.
     Page(isize),
     First,
     Last,

@@ -25,7 +25,6 @@ named! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Which {
     On(Shelf),
-    /// The jobs of an owner; `None` stands for unreadable names.
     Of(Option<String>),
     Failed(String),
 }
@@ -61,7 +60,6 @@ impl Listing {
     }
 }
 
-/// Compares two records; missing values come last.
 fn compare(
     (place, one): (&Place, &Row),
     (other_place, other): (&Place, &Row),

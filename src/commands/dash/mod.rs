@@ -145,7 +145,6 @@ fn problem(ctx: &Context, args: &DashArgs) -> Option<(&'static str, &'static str
     }
 }
 
-/// Whether the locale allows more than ASCII; with no locale, it does.
 fn is_utf8(ctx: &Context) -> bool {
     let named = |name| ctx.environment.variable(name).filter(|it| !it.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(named);

@@ -27,14 +27,12 @@ type LastFailure = Option<Option<DateTime<Utc>>>;
 /// Memory is committed on use only; growing out of a smaller buffer would leave a hole of its size.
 const ROOM: usize = 100_000;
 
-/// The reads that an event requires, besides its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stale {
     Nothing,
     Past,
     Conductors,
     Pauses,
-    /// Events were missed.
     Board,
 }
 
@@ -171,7 +169,6 @@ impl Picture {
         some
     }
 
-    /// Repeats the lookups without a reply.
     pub(super) fn ask_again(&mut self) {
         self.wanted.extend(self.asked.drain());
     }
@@ -316,7 +313,6 @@ impl Picture {
         row
     }
 
-    /// Takes a row out of the order before it changes.
     fn hide(&mut self, number: u32) {
         self.sort();
         if let Some(at) = self.shown_at(number) {

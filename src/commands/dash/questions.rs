@@ -24,7 +24,6 @@ use crate::{
 /// The number of records per update, so that keys are answered in between.
 const SOME: usize = 200;
 
-/// The number of jobs shown from the history.
 const PAST: usize = 1000;
 
 #[derive(Clone, Copy)]
@@ -65,7 +64,6 @@ impl<'a> Questions<'a> {
         find.boxed_local()
     }
 
-    /// Returns the jobs at these locations that exist.
     async fn found(self, places: &[Place]) -> Result<Vec<(Place, Option<Entry>)>> {
         let mut found = Vec::with_capacity(places.len());
         for shelf in [Shelf::Board, Shelf::Trash] {

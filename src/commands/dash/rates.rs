@@ -19,7 +19,6 @@ pub(super) enum Rate {
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     second: i64,
-    /// The latest first.
     counts: VecDeque<[u64; 3]>,
 }
 

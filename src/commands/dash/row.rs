@@ -15,7 +15,6 @@ use crate::{
 
 pub(super) type Place = (Shelf, JobKey);
 
-/// A record with the columns of a list, without its location.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
     /// The uuid, unless it equals the key.
@@ -134,7 +133,6 @@ impl Row {
         }
     }
 
-    /// Returns the known part of the record.
     pub(super) fn entry(&self, (shelf, key): &Place, now: DateTime<Utc>) -> Entry {
         let extras = self.extras.as_deref().cloned().unwrap_or_default();
         let holding = self.claim.as_ref().map(|claim| claim.holding(now));

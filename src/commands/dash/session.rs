@@ -68,7 +68,6 @@ struct DueTimes {
     drawn: Instant,
     tick: Instant,
     read: Option<Instant>,
-    /// The earliest times of the next read, lookup and count.
     may_read: Instant,
     may_look: Instant,
     may_count: Instant,
@@ -143,7 +142,6 @@ async fn next(reading: &mut Option<(LocalBoxStream<'_, Input>, Instant)>) -> Opt
 }
 
 impl<'a> DashSession<'a> {
-    /// Handles an input; returns whether the dashboard continues.
     fn take(&mut self, input: Input) -> anyhow::Result<bool> {
         let is_tick = matches!(input, Input::Tick);
         let effects = update(&mut self.state, input, Utc::now());

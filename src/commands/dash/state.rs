@@ -48,7 +48,6 @@ pub(super) enum Anchor {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cursor {
     pub(super) at: usize,
-    /// The first visible line.
     pub(super) top: usize,
     /// The selected row, followed wherever it goes; `None` until the cursor moves.
     pub(super) anchor: Option<Anchor>,
@@ -113,7 +112,6 @@ pub(super) struct State {
     pub(super) picture: Picture,
     pub(super) summary: Summary,
     pub(super) rates: Rates,
-    /// The jobs that left the board, the latest first; `None` until read.
     pub(super) past: Option<Vec<Entry>>,
     /// Whether more jobs have left it since.
     pub(super) has_past_changed: bool,

@@ -14,7 +14,6 @@ use crate::{
     job::{Conductor, Shelf},
 };
 
-/// The number of job names kept per failure group.
 const NAMES: usize = 5;
 
 #[derive(Debug, Clone)]

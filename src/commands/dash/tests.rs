@@ -88,7 +88,6 @@ pub(super) fn state(view: View, jobs: Vec<Job>) -> State {
     state
 }
 
-/// One key per character.
 pub(super) fn press(state: &mut State, keys: &str) -> Vec<Effect> {
     let code = |char| match char {
         '\n' => KeyCode::Enter,

@@ -18,7 +18,6 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// Returns the title, and the length of its shortest unique prefix.
     pub(super) fn title(self) -> (&'static str, usize) {
         match self {
             Self::Jobs => ("Jobs", 4),

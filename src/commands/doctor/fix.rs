@@ -29,7 +29,6 @@ pub(super) struct FixStep {
     state: &'static str,
     #[serde(skip)]
     advice: String,
-    /// The output of the command, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Value>,
 }
@@ -104,7 +103,6 @@ impl Report for FixPlan {
 /// The columns of a summary in a question.
 const SUMMARY: usize = 44;
 
-/// The answer to the question before a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepAnswer {
     Yes,
@@ -196,7 +194,6 @@ async fn perform_all(
     Ok(())
 }
 
-/// Asks about a step, and shows its jobs first if that is wanted.
 async fn decide(
     ctx: &mut Context,
     args: &DoctorArgs,
@@ -234,7 +231,6 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
     }
 }
 
-/// Runs the command of a step as a confirmed command line.
 async fn run(
     ctx: &mut Context,
     args: &DoctorArgs,

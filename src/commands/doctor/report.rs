@@ -30,7 +30,6 @@ pub(super) struct Diagnosis {
     unseen: Vec<Unseen>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fixed: Option<Vec<FixStep>>,
-    /// The names of the only checks, if not all were wanted.
     #[serde(skip)]
     only: String,
     #[serde(skip)]
@@ -103,7 +102,6 @@ impl Diagnosis {
         }
     }
 
-    /// The first line: how many problems there are, and how many of them `--fix` offers to repair.
     fn headline(&self, page: &mut Page) {
         let wrong = self.problems.iter().filter(|it| it.is_wrong()).count();
         let notes = self.problems.len() - wrong;
@@ -214,7 +212,6 @@ impl Row for ListedCheck {
     }
 }
 
-/// Words the scope of a step: code, number of jobs, and cause.
 pub(super) fn scope(problem: &Problem) -> String {
     let count = count_jobs(problem.jobs);
     format!("{}: {count}, {}", problem.code, problem.summary)

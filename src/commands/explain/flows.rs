@@ -101,7 +101,6 @@ fn with_book(entry: &Result<Entry>) -> Option<&Job> {
     entry.as_ref().ok()?.job().filter(|job| job.book.is_some())
 }
 
-/// Adds the position of the flow, and whether the flow can be resumed.
 fn add_position(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: DateTime<Utc>) {
     let said = match (flow, job.shelf) {
         (Some(flow), _) => position(flow, now),

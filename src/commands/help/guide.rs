@@ -22,7 +22,6 @@ pub(in crate::commands) const PROGRAM: &str = "jobboard";
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct Example {
     pub(in crate::commands) line: &'static str,
-    /// A summary, where one is needed.
     pub(in crate::commands) about: Option<&'static str>,
 }
 
@@ -39,7 +38,6 @@ pub(in crate::commands) struct Guide {
     pub(in crate::commands) codes: Vec<ExitCode>,
     pub(in crate::commands) related: Vec<&'static str>,
     advanced: Vec<&'static str>,
-    /// The program's commands as rows of a table; a row that starts with `=` is a heading.
     groups: Vec<&'static str>,
 }
 
@@ -125,7 +123,6 @@ pub(crate) fn grammar() -> Command {
         .defer(describe)
 }
 
-/// Adds examples, exit codes and pointers to a command's help.
 fn describe(command: Command) -> Command {
     let guide = Guide::of(command.get_name());
     let header = *command.get_styles().get_header();

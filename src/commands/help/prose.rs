@@ -7,7 +7,6 @@ use unicode_width::UnicodeWidthStr;
 /// The widest term with its explanation on the same line; others have it below.
 const WIDEST: usize = 36;
 
-/// A block; text within a line is still Markdown.
 enum Block {
     Heading {
         text: String,
@@ -162,7 +161,6 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Parses a list item, or a paragraph that starts with a term.
 fn entry(line: &str) -> Option<(String, String)> {
     let (term, text) = match line.strip_prefix("**`") {
         Some(line) => line.split_once("`** ")?,
@@ -198,7 +196,6 @@ fn entry_of_row(cells: &[String]) -> Option<Block> {
     })
 }
 
-/// Wraps a text and indents all lines but the first.
 fn fill(shown: &mut String, indent: usize, text: &str, width: usize) {
     let text: String = (spans(text).into_iter())
         .map(|(kind, text)| match kind {
@@ -249,7 +246,6 @@ fn spans(mut text: &str) -> Vec<(Kind, String)> {
     spans
 }
 
-/// Returns the label of a link, and the text after the link.
 fn link(text: &str) -> Option<(&str, &str)> {
     let (label, rest) = text.strip_prefix('[')?.split_once("](")?;
     let (_, behind) = rest.split_once(')')?;

@@ -14,7 +14,6 @@ use crate::{
     output::{Output, Page, Record, Report},
 };
 
-/// Output for programs only; `schemas/help.json` describes it.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct Document(Value);

@@ -100,7 +100,6 @@ pub(super) async fn count(
     Ok(count)
 }
 
-/// Prints the counts, the most frequent first.
 fn print_groups(
     ctx: &mut Context,
     fields: &[FieldPath],

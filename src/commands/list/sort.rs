@@ -42,17 +42,14 @@ impl ListOrder {
         })
     }
 
-    /// Whether a board returns its records in this order.
     pub(super) fn is_native(&self) -> bool {
         matches!(self, Self::Rank | Self::None)
     }
 
-    /// Whether the order reads the details, which have to be fetched.
     pub(super) fn needs_details(&self) -> bool {
         matches!(self, Self::Field(order) if order.needs_details())
     }
 
-    /// Sorts records; unreadable ones come after their equals.
     pub(super) fn sort(
         &self,
         found: Vec<Entry>,

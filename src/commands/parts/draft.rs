@@ -64,7 +64,6 @@ impl DraftArgs {
         CommandError::usage(error.to_string()).hint(hint).into()
     }
 
-    /// Creates a draft; the command goes into the details.
     pub(crate) fn draft(
         &self,
         config: &Config,

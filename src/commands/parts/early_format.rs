@@ -7,7 +7,6 @@ use crate::{
     output::{ColorChoice, Format},
 };
 
-/// The requested format, colour and command, despite errors elsewhere.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct EarlyFormat {
     pub(crate) format: Option<Format>,
@@ -56,7 +55,6 @@ impl EarlyFormat {
     }
 }
 
-/// Whether it is a global option with a value after it.
 fn takes_value(word: &str, program: &clap::Command) -> bool {
     let mut options = program.get_arguments();
     word.strip_prefix("--").is_some_and(|word| {

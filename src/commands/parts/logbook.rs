@@ -39,7 +39,6 @@ impl LogbookArgs {
         is_usage && self.logbook.is_some()
     }
 
-    /// Returns the logbooks, if they are configured.
     pub(crate) async fn open(&self, ctx: &Context) -> anyhow::Result<Option<Logbook>> {
         let given = self
             .logbook

@@ -15,7 +15,6 @@ use crate::{commands::Command, exit::CommandError, suggest::Hint};
 /// Commands that end claims or jobs, or run commands: a typing error never suggests one.
 const DANGEROUS: [&str; 6] = ["abandon", "apply", "conduct", "consume", "purge", "trash"];
 
-/// Rewords a parser error about these words; `None` if the program's help answers it.
 pub(crate) fn misuse(
     error: &clap::Error,
     early: &EarlyFormat,
@@ -106,7 +105,6 @@ fn guessed(error: &clap::Error, command: &str, words: &[String]) -> Option<Hint>
     }
 }
 
-/// Names the option that needs another one, or the argument that is missing.
 fn missing(error: &clap::Error, command: Option<&str>, words: &[String]) -> String {
     let missing = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(missing)) => missing.join(", "),

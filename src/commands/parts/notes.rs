@@ -11,7 +11,6 @@ use crate::{
 
 const UNSEEN: &str = "jobs that Python services end on this board are not in the history";
 
-/// Notes that a listing is empty, and whether the skipped trash has jobs.
 pub(crate) async fn note_empty(
     ctx: &Context,
     board: &dyn Board,
@@ -50,14 +49,12 @@ pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) 
     }
 }
 
-/// Notes which ended jobs the history of a shared board lacks.
 pub(crate) fn remark_on_peers(ctx: &Context, board: &dyn Board) {
     if board.capabilities().has_peers() && ctx.out.format() == Format::Table {
         ctx.out.remark(UNSEEN);
     }
 }
 
-/// Notes why a job may not be found.
 pub(crate) fn note_peers(ctx: &Context, board: &dyn Board) {
     if board.capabilities().has_peers() {
         ctx.out.note(UNSEEN);

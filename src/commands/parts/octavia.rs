@@ -30,7 +30,6 @@ pub(crate) struct AboutArgs {
     amphora: Option<String>,
 }
 
-/// Parses an id or a prefix.
 fn id(text: &str) -> Result<String, String> {
     let is_id = text
         .bytes()
@@ -78,7 +77,6 @@ impl AboutArgs {
         Ok(filters)
     }
 
-    /// Finds the jobs on the board and in the trash; none is an error.
     pub(crate) async fn jobs(
         &self,
         ctx: &Context,
@@ -114,7 +112,6 @@ impl AboutArgs {
 /// The longest claim by an owner that is not an Octavia conductor.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Warns a poster that Octavia's conductors have no flow for the job.
 pub(crate) fn warn_of_workers(ctx: &Context) {
     if ctx.config.board.value.is_of_octavia() {
         let warning = "warning: this is an Octavia board; its workers trash every job that Octavia did not post";

@@ -18,7 +18,6 @@ impl ReasonArgs {
         Remark::now(action, &ctx.who().text(), self.given().as_deref())
     }
 
-    /// Returns the reason, shortened to the stored length.
     pub(crate) fn given(&self) -> Option<String> {
         let reason = self.reason.as_deref().map(str::trim);
         reason.filter(|reason| !reason.is_empty()).map(shortened)

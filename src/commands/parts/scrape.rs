@@ -27,11 +27,9 @@ struct BoardReading {
     claimable: Claimable,
 }
 
-/// The jobs that can be claimed now.
 #[derive(Default)]
 struct Claimable {
     jobs: u64,
-    /// The number of them older than each of [`AGES`].
     older: [u64; AGES.len()],
 }
 

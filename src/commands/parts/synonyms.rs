@@ -7,7 +7,6 @@ use crate::{board::url::likely, suggest::Hint};
 /// A line has words, a mark and a text: `=` for synonyms, `?` for answers, `-` for answers to options.
 const GUESSES: &str = include_str!("guesses.txt");
 
-/// Returns the words and the text of each line with this mark.
 fn guesses(
     mark: &'static str,
 ) -> impl Iterator<Item = (impl Iterator<Item = &'static str> + Clone, &'static str)> {
@@ -25,7 +24,6 @@ pub(in crate::commands) fn expand(words: &[OsString], at: usize) -> Option<Vec<O
     Some([&words[..at], &command.collect::<Vec<_>>(), &words[at + 1..]].concat())
 }
 
-/// Answers an option, or OPTION=VALUE, of a command.
 pub(super) fn answer_option(command: &str, option: &str, next: Option<&str>) -> Option<Hint> {
     let (_, text) = guesses(" - ").find(|(words, _)| {
         let mut commands = words

@@ -73,7 +73,6 @@ pub(crate) async fn claim_one(
     Ok(answer.unwrap_or(Err(BoardError::NoSuchJob))?)
 }
 
-/// Whether an answer leaves the ownership open.
 fn is_unheard(answer: &board::Result<Claimed>, by: &Claimant) -> bool {
     match answer {
         Err(BoardError::Unknown { .. }) => true,

@@ -16,7 +16,6 @@ use crate::{
     problem::{Evidence, Problem},
 };
 
-/// The evidence kept per problem: it may list every conductor.
 const MOST_EVIDENCE: usize = 8;
 
 #[derive(Debug, Default, Serialize)]
@@ -26,10 +25,8 @@ pub(super) struct ReportFacts {
     pub(super) version: &'static str,
     pub(super) at: DateTime<Utc>,
     pub(super) sound: bool,
-    /// The problems that `doctor` lists, the worst first.
     pub(super) problems: Vec<Problem>,
     pub(super) more_problems: More,
-    /// The number of problems above a note.
     #[serde(skip)]
     pub(super) wrong: usize,
     pub(super) unseen: Vec<String>,
@@ -73,7 +70,6 @@ impl ReportFacts {
         }
     }
 
-    /// Masks and shortens the texts of other authors.
     pub(super) fn guarded(mut self) -> Self {
         for pause in &mut self.pauses {
             let Remark {

@@ -76,7 +76,6 @@ impl Gathered {
         }
     }
 
-    /// Adds a job of any shelf, with its names masked.
     pub(super) fn add(&mut self, job: &Job) {
         if let Some(posted) = job.created_on {
             self.course.add(CourseEvent::Posted, posted);
@@ -137,7 +136,6 @@ impl Gathered {
         }
     }
 
-    /// Adds a job of the history; the latest comes first.
     pub(super) fn add_left(&mut self, entry: &Entry) {
         self.all_are_late = self.all_are_late && self.lately.add(entry);
         self.remembered.add(entry);
@@ -223,7 +221,6 @@ fn lengthened(seen: Duration, by: TimeDelta) -> Duration {
     span.map_or(seen, |span| span.to_std().unwrap_or_default())
 }
 
-/// Returns a part of the board, or notes why it is unreadable.
 fn seen<T>(
     unseen: &mut Vec<String>,
     what: &str,
@@ -321,7 +318,6 @@ impl ReportFacts {
         }
     }
 
-    /// Adds the counts, cut to the limits of a report.
     fn surveyed(mut self, mut survey: Survey) -> Self {
         let [has_names, has_owners] = survey.has_dropped;
         let snapshot = &survey.snapshot;

@@ -8,10 +8,8 @@ use crate::{
     secret::covered_text,
 };
 
-/// The length limit of a name in characters.
 const NAME: usize = 200;
 
-/// The length limit of a sentence or an argument in characters.
 const LONG: usize = 1_000;
 
 pub(super) fn name(text: &str) -> Cow<'_, str> {

@@ -14,10 +14,8 @@ use crate::{
     job::{Conductor, Departure, Job, Owner},
 };
 
-/// The number of runs kept, the last ones.
 const MOST_RUNS: usize = 200;
 
-/// The number of failed attempts kept, the last ones.
 const MOST_ATTEMPTS: usize = 100;
 
 const MOST_PERFORMERS: usize = 10_000;
@@ -29,7 +27,6 @@ pub(super) struct Timeline {
     pub(super) from: Option<DateTime<Utc>>,
     /// The last end, or now while a job is running.
     pub(super) to: Option<DateTime<Utc>>,
-    /// The number of runs in the history; the last ones are shown.
     pub(super) performed: u64,
     pub(super) lanes: Vec<Lane>,
     pub(super) more: More,
@@ -46,7 +43,6 @@ pub(super) struct Lane {
     pub(super) runs: Vec<LaneRun>,
 }
 
-/// The number of jobs per owner, also of jobs that are not shown.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Sums {
     pub(super) finished: u64,
@@ -55,7 +51,6 @@ pub(super) struct Sums {
     pub(super) attempts: u64,
 }
 
-/// From a claim to its end.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct LaneRun {
     pub(super) job: String,
@@ -177,7 +172,6 @@ impl Runs {
         self.attempts.truncate(MOST_ATTEMPTS);
     }
 
-    /// Sorts the runs into lanes, including the running jobs of conductors.
     pub(super) fn finish(mut self, conductors: &[Conductor], at: DateTime<Utc>) -> Timeline {
         self.keep_last_attempts();
         let ends = self.runs.iter().chain(&self.attempts);

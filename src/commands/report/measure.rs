@@ -3,10 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-/// Upper ends of the duration buckets, in seconds.
 const EDGES: [i64; 9] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000];
 
-/// Higher numbers of attempts share a bucket.
 const MANY_ATTEMPTS: i64 = 8;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -47,7 +45,6 @@ pub(super) fn count(buckets: &mut [Bucket], value: i64, is_marked: bool) {
     }
 }
 
-/// Cuts empty buckets off both ends.
 pub(super) fn trimmed(buckets: &[Bucket]) -> &[Bucket] {
     let is_full = |bucket: &Bucket| bucket.jobs > 0;
     let first = buckets.iter().position(is_full).unwrap_or(buckets.len());
@@ -123,7 +120,6 @@ impl Quantiles {
 
 const INTERVALS: usize = 60;
 
-/// In seconds.
 const LENGTHS: [i64; 11] = [
     1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000,
 ];

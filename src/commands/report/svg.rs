@@ -30,7 +30,6 @@ pub(super) const PATTERNS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" 
 /// A box: left edge and width in hundredths of the whole, top and height in pixels.
 pub(super) type Box = (f64, f64, f64, f64);
 
-/// The id of a chart, its title, and its description for screen readers.
 pub(super) type ChartText<'a> = (&'static str, &'static str, &'a str);
 
 fn number(number: f64) -> String {
@@ -93,12 +92,10 @@ fn tick(x: f64, y: f64) -> Html {
     line((x, x), (y, y + 4.0))
 }
 
-/// Draws text; its class sets the anchor.
 fn label(name: &'static str, (x, y): (f64, f64), text: impl AsRef<str>) -> Html {
     element(name, &[("x", &percent(x)), ("y", &number(y))], &[&text])
 }
 
-/// The label of a column, and whether it marks the left edge and not the middle.
 pub(super) type ColumnLabel = fn(&Bucket) -> (bool, String);
 
 pub(super) fn columns(
@@ -164,7 +161,6 @@ fn row(parts: &[(&'static str, u64)], all: u64, height: f64) -> Html {
     parts.collect()
 }
 
-/// Draws the time line: a row for each kind, each with its own scale.
 pub(super) fn course((id, title): (&'static str, &'static str), intervals: &[Interval]) -> Html {
     let step = 100.0 / intervals.len().max(1) as f64;
     let (mut drawn, mut told, mut floor) = (Html::default(), Vec::new(), 0.0);

@@ -19,7 +19,6 @@ pub(super) struct Table {
     pub(super) title: &'static str,
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
-    /// The bar of each row on a page.
     pub(super) bars: Vec<Vec<BarPart>>,
     pub(super) more: Omitted,
 }
@@ -27,7 +26,6 @@ pub(super) struct Table {
 /// The rows that a table or a list leaves out: their number, their kind, and the command that lists all.
 pub(super) type Omitted = (More, &'static str, &'static str);
 
-/// A part of a bar: its class, its meaning, and its number.
 pub(super) type BarPart = (&'static str, &'static str, u64);
 
 pub(super) struct StateCount {
@@ -65,7 +63,6 @@ impl Table {
 }
 
 impl JobHistogram<'_> {
-    /// Returns the numbers, without empty buckets at both ends.
     pub(super) fn table(&self) -> Table {
         let rows = trimmed(self.buckets).iter();
         let rows = rows.map(|it| row((self.name)(it), &[it.jobs, it.marked]));

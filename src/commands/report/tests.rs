@@ -70,7 +70,6 @@ fn empty_board_has_a_page() {
     assert!(page.as_str().contains("No problems found."));
 }
 
-/// Untrusted texts that try to escape their context.
 const HOSTILE: [&str; 30] = [
     "<script>pwned()</script>",
     "<img src=x onerror=\"pwned()\">",

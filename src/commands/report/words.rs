@@ -83,7 +83,6 @@ pub(super) struct More {
 }
 
 impl More {
-    /// Truncates a list; `at_least` if entries were dropped earlier.
     pub(super) fn than<T>(all: &mut Vec<T>, most: usize, at_least: bool) -> Self {
         let count = all.len().saturating_sub(most) as u64;
         all.truncate(most);

@@ -42,7 +42,6 @@ pub(super) struct CanaryArgs {
     timeout: Option<Duration>,
 }
 
-/// A canary before its retry.
 struct Canary {
     uuid: String,
     name: String,
@@ -51,7 +50,6 @@ struct Canary {
 }
 
 impl CanaryArgs {
-    /// Retries the first jobs of the task, waits for their outcome, and leaves the rest in the task.
     pub(super) async fn try_first(
         &self,
         ctx: &mut Context,
@@ -147,11 +145,9 @@ impl Canary {
 struct Trial {
     canaries: Vec<Canary>,
     uuids: HashSet<String>,
-    /// The signatures of the failures before the retry.
     known: HashSet<String>,
 }
 
-/// The failures of canaries, by their position.
 type Failures = HashMap<usize, Failure>;
 
 impl Trial {
@@ -171,7 +167,6 @@ impl Trial {
         self.canaries[canary].last.is_none() || self.known.contains(&signature(failure))
     }
 
-    /// Returns the failures once all outcomes are known, or one is decisive.
     async fn outcome(&self, board: &dyn Board) -> Result<Option<Failures>, BoardError> {
         let uuids = self.canaries.iter().map(|it| JobRef::Uuid(it.uuid.clone()));
         let found = look_everywhere(board, &uuids.collect::<Vec<_>>()).await?;

@@ -30,7 +30,6 @@ impl Trial<'_> {
         }
     }
 
-    /// Returns a claimant whose leases are short.
     pub(super) fn brief_keeper(&self, name: &str) -> Claimant {
         Claimant {
             term: Term::Kept(self.term),

@@ -26,7 +26,6 @@ const PACE: Duration = Duration::from_millis(10);
 /// The tolerance for a claim that ends early, as clocks are read in steps.
 const STEP: Duration = Duration::from_millis(50);
 
-/// The number of jobs in the race of two claimants.
 const RACED: usize = 200;
 
 const CUTS: usize = 30;
@@ -239,7 +238,6 @@ impl Trial<'_> {
     }
 }
 
-/// Returns the results of concurrent attempts without the ones that lost to another client.
 fn winners<T>(
     answers: [Result<T, BoardError>; 2],
     is_late: impl Fn(&BoardError) -> bool,

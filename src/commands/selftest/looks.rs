@@ -77,14 +77,11 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
     findings.judge(promise, seen);
 }
 
-/// Measurements; `None` if not measured. Times are in seconds.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Figures {
     pub(super) latency: Option<Spread>,
-    /// The delay of an event after a post.
     pub(super) event: Option<Spread>,
     pub(super) expiry: Option<f64>,
-    /// Jobs per second in batches.
     pub(super) rates: Option<Rates>,
     pub(super) clock: Option<Clock>,
 }
@@ -124,7 +121,6 @@ pub(super) struct Rates {
     pub(super) consume: f64,
 }
 
-/// The server's clock compared with the local one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Clock {
     pub(super) offset: f64,

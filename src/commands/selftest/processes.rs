@@ -23,7 +23,6 @@ use crate::{
     job::{Job, Owner, Shelf},
 };
 
-/// The number of processes in a race for one job, and of races.
 pub(super) const PROCESSES: (usize, usize) = (4, 5);
 
 /// The exit code of a process that lost the race.
@@ -164,7 +163,6 @@ impl Trial<'_> {
     }
 }
 
-/// A child process, killed on drop.
 struct Rival {
     child: Child,
     _at_it: Arc<()>,

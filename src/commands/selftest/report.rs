@@ -44,12 +44,10 @@ pub(super) struct Findings {
     pub(super) unseen: Vec<String>,
     pub(super) removed: Vec<String>,
     pub(super) left: Option<Left>,
-    /// The missing right that prevents all tests.
     #[serde(skip)]
     pub(super) denied: Option<BoardError>,
 }
 
-/// A leftover scratch board, and the command that removes it.
 #[derive(Debug, Serialize)]
 pub(super) struct Left {
     pub(super) place: String,
@@ -98,7 +96,6 @@ impl Findings {
         all.all(|it| matches!(self.of(*it), Some(Grade::Ok | Grade::Weak)))
     }
 
-    /// Marks all tests that act as not run.
     pub(super) fn nothing_tried(&mut self, why: &str) {
         for promise in Promise::ALL.iter().filter(|it| !it.is_seen()) {
             if self.of(*promise).is_none() {
@@ -161,7 +158,6 @@ impl Record for Findings {}
 
 impl Report for Findings {
     fn human(&self, page: &mut Page) {
-        /// The indent of the reasons.
         const HANG: usize = 22;
         page.line().add(Tone::Strong, &self.board);
         if let Some(server) = &self.server {
@@ -224,7 +220,6 @@ impl Report for Findings {
 #[derive(Debug, Serialize)]
 pub(super) struct Leavings {
     pub(super) board: String,
-    /// The address of the scratch board; `None` for a clean-up only.
     pub(super) place: Option<String>,
     pub(super) left: Vec<String>,
     pub(super) removed: Vec<String>,

@@ -37,7 +37,6 @@ pub(super) struct Scratch {
     pub(super) url: BoardUrl,
     base: BoardUrl,
     opener: Opener,
-    /// The open connections, to be closed.
     opened: RefCell<Vec<Arc<dyn Testable>>>,
     /// Each thread or process that may still use the board holds a clone.
     others: Arc<()>,
@@ -54,7 +53,6 @@ impl Scratch {
         }
     }
 
-    /// Fails if the file name would be too long.
     pub(super) fn require_short_name(&self) -> Result<(), CommandError> {
         let name = match &self.url {
             BoardUrl::Embedded(url) => url.path.file_name().unwrap_or_default(),
@@ -71,7 +69,6 @@ impl Scratch {
         }
     }
 
-    /// Opens the board with a separate connection.
     pub(super) fn open(&self) -> Result<Arc<dyn Testable>, BoardError> {
         let board = self.opener.open(&self.url)?;
         self.opened.borrow_mut().push(Arc::clone(&board));
@@ -85,12 +82,10 @@ impl Scratch {
         opener.open(&self.url)
     }
 
-    /// Returns a token for a thread or process that uses the board.
     pub(super) fn other(&self) -> Arc<()> {
         Arc::clone(&self.others)
     }
 
-    /// Returns the registry entry that marks the board as in use.
     pub(super) fn user(&self) -> Conductor {
         let name = this_process();
         Conductor {
@@ -109,7 +104,6 @@ impl Scratch {
         }
     }
 
-    /// Returns the unused scratch boards beside the board, and the undecided ones with the reason.
     pub(super) async fn left(
         &self,
         board: &dyn Testable,
@@ -151,7 +145,6 @@ impl Scratch {
         Ok((removed, failed))
     }
 
-    /// Removes the scratch board with all data; returns the reason if it remains.
     pub(super) async fn clean_up(&self) -> Result<(), String> {
         let opened = self.opened.take();
         if opened.is_empty() {

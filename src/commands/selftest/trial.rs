@@ -43,10 +43,8 @@ pub(super) struct Trial<'a> {
     pub(super) user: Conductor,
     pub(super) term: Duration,
     pub(super) begun: Instant,
-    /// The end of the tests. The watched claims are checked after it.
     pub(super) end: Instant,
     last: Instant,
-    /// The clocks at the start.
     tick: Option<Tick>,
     seen: RefCell<Vec<(Promise, Seen)>>,
     pub(super) figures: RefCell<Figures>,

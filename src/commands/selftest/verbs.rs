@@ -16,7 +16,6 @@ use crate::{
     job::{Aftermath, Draft, Entry, JobKey, Outcome, Purge, Restore, Shelf},
 };
 
-/// The number of timed posts, and the largest allowed delay of an event.
 const HEARD: usize = 20;
 const LATE: Duration = Duration::from_secs(1);
 
@@ -24,7 +23,6 @@ const LATE: Duration = Duration::from_secs(1);
 const SLOW: f64 = 0.1;
 const TIMED: usize = 150;
 
-/// The batch size.
 const BULK: usize = 500;
 
 const RELEASE: Outcome = Outcome::Abandon(Aftermath::None);
@@ -109,7 +107,6 @@ impl Trial<'_> {
         ))
     }
 
-    /// Checks that a job is on this shelf, or nowhere.
     async fn is(&self, key: &JobKey, wanted: Option<Shelf>, verb: &str) -> Tried<()> {
         for (shelf, place) in [
             (Shelf::Board, "on the board"),

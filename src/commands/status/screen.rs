@@ -16,7 +16,6 @@ use crate::{
 
 const MOST: usize = 10;
 
-/// The smallest number of rows per table, even on a small terminal.
 const LEAST: usize = 3;
 
 #[derive(Debug, Serialize)]
@@ -28,7 +27,6 @@ pub(super) struct Status {
     pub(super) trashed: u64,
     pub(super) history: Option<Departures>,
     pub(super) history_problem: Option<String>,
-    /// The live conductors; `None` if they cannot be read.
     pub(super) conductors: Option<u64>,
     /// The number of free slots that conductors publish.
     pub(super) slots_free: u64,
@@ -207,7 +205,6 @@ pub(crate) fn ended(past: &Departures) -> String {
     }
 }
 
-/// Shares the remaining rows of the terminal among the two tables.
 fn shares(left: Option<usize>, names: usize, owners: usize) -> (usize, usize) {
     let (names, owners) = (names.min(MOST), owners.min(MOST));
     // Each table has an empty line, a title, and a line for the remaining rows.

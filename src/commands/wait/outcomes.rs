@@ -16,18 +16,15 @@ use crate::{
     secret::covered_text,
 };
 
-/// The awaited jobs that failed, were trashed or were purged.
 #[derive(Default)]
 pub(super) struct BadEnds {
     names: BTreeMap<&'static str, Vec<String>>,
     /// The last failure reasons, if known.
     reasons: Vec<String>,
-    /// The audit entries of jobs ended by hand.
     remarks: Vec<String>,
 }
 
 impl BadEnds {
-    /// Adds a job, and prints the last output of its command.
     fn add(&mut self, ctx: &Context, how: &'static str, name: &str, job: Option<&Job>) {
         let failure = job.and_then(|job| job.history.failures.last());
         let remark = job.and_then(Job::sent_by);
@@ -146,7 +143,6 @@ fn note_unknown(ctx: &Context, board: &dyn Board, names: &[&str]) {
     ));
 }
 
-/// Looks up all jobs with this end in one request.
 async fn ended_entries(
     ctx: &Context,
     board: &dyn Board,

@@ -13,7 +13,6 @@ use crate::{
 pub(super) enum Admission {
     Print,
     Skip,
-    /// The board cannot show the job, so an event may be missing.
     Unknown,
 }
 
@@ -21,7 +20,6 @@ pub(super) enum Admission {
 pub(super) struct EventFilter {
     kinds: Vec<EventKind>,
     filters: Filters,
-    /// The jobs that matched at the last lookup and still exist.
     admitted: HashSet<JobKey>,
 }
 
@@ -91,7 +89,6 @@ impl EventFilter {
         })
     }
 
-    /// Looks the job up if the filters need it; also returns whether it is gone.
     async fn look(
         &self,
         board: &dyn Board,
@@ -113,7 +110,6 @@ impl EventFilter {
     }
 }
 
-/// Finds the record of a job on any shelf; the first shelf is the likely one.
 async fn look_up(board: &dyn Board, subject: &Subject, shelves: [Shelf; 2]) -> Result<Option<Job>> {
     let wanted = [JobRef::Key(subject.key.clone())];
     for shelf in shelves {
@@ -131,7 +127,6 @@ async fn look_up(board: &dyn Board, subject: &Subject, shelves: [Shelf; 2]) -> R
     Ok(None)
 }
 
-/// Returns the job as it was right after the event, as far as known.
 fn job_after(event: &Event, subject: &Subject, found: Option<Job>) -> Entry {
     let mut job = found.unwrap_or_else(|| job_of(subject));
     job.shelf = match event.kind {
@@ -164,7 +159,6 @@ fn claim_of(event: &Event) -> Holding {
     }
 }
 
-/// Returns a job with only the fields of its event.
 fn job_of(subject: &Subject) -> Job {
     let (key, uuid, name) = (&subject.key, &subject.uuid, &subject.name);
     Job {

@@ -15,7 +15,6 @@ use crate::{
     },
 };
 
-/// The queue limit.
 const WAITING: usize = 10_000;
 
 /// How long a command may take to end when `watch` ends.
@@ -33,7 +32,6 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// Fails if the command cannot be found.
     pub(super) fn prepare(ctx: &Context, command: &[String]) -> anyhow::Result<Self> {
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let search = ctx.environment.variable("PATH");
@@ -108,7 +106,6 @@ impl Handler {
         }
     }
 
-    /// Ends the running command; returns the failure of the handler unless there is another error.
     pub(super) async fn end(mut self, ended: anyhow::Result<()>) -> anyhow::Result<()> {
         if let Some(process) = self.running.take() {
             // A command that does not end is killed.

@@ -153,7 +153,6 @@ async fn until(limit: Option<Instant>) {
     }
 }
 
-/// Waits until the reader of standard output is gone.
 async fn gone(reader: Option<io::Result<WatchedFd>>) {
     match reader {
         Some(Ok(reader)) => reader.failed().await,
@@ -165,9 +164,7 @@ struct WatchSession<'a> {
     board: &'a dyn Board,
     news: BoxStream<'a, board::Result<News>>,
     filter: EventFilter,
-    /// Events since this time come first; `None` once they are printed.
     since: Option<DateTime<Utc>>,
-    /// Events of that time that are not printed yet.
     before: VecDeque<Event>,
     replayed: ReplayedEvents,
     /// Number of events still to print before the command ends.
@@ -215,7 +212,6 @@ impl WatchSession<'_> {
         Ok(())
     }
 
-    /// Prints the start of the stream, before any event.
     async fn print_start(&self, ctx: &Context) -> anyhow::Result<()> {
         match self.board.health().await {
             Ok(health) => {
@@ -234,7 +230,6 @@ impl WatchSession<'_> {
         }
     }
 
-    /// Prints the events before the subscription, if `--since` asks for them.
     async fn replay(&mut self, ctx: &Context) -> anyhow::Result<()> {
         let Some(since) = self.since else {
             return Ok(());

@@ -68,7 +68,6 @@ impl PrintedEvent {
         uuid.or_else(|| Some(JobRef::Key(JobKey::new(key))))
     }
 
-    /// Returns the event that stands for all missed ones.
     pub(super) fn resync() -> Self {
         Self::of(&Event::resync())
     }

@@ -96,7 +96,6 @@ pub(super) async fn past_events(
     Ok((events, printed))
 }
 
-/// Adds the events that the matching records of a shelf prove.
 async fn read(
     board: &dyn Board,
     shelf: Shelf,

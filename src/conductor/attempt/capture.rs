@@ -130,7 +130,6 @@ impl Capture {
         }
     }
 
-    /// Waits until a pipe can be read; `None` if all are closed.
     async fn readable(&self) -> Option<usize> {
         let wait = |at: usize| async move {
             match self.pipes.get(at).and_then(|pipe| pipe.from.as_ref()) {

@@ -116,7 +116,6 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
     ),
 ];
 
-/// Removes comments and layout.
 fn code(text: &str) -> String {
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.starts_with("//") && !line.starts_with("--"));
@@ -126,7 +125,6 @@ fn code(text: &str) -> String {
         .join(" ")
 }
 
-/// Returns a function, up to the line that closes it.
 fn function<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let heads = ["fn {name}(", "fn {name}<", "function {name}("];
     let heads = heads.map(|head| head.replace("{name}", name));

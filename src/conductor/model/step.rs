@@ -88,7 +88,6 @@ const OF_EACH: [fn(usize) -> Step; 23] = [
 ];
 
 impl World {
-    /// Returns all possible steps and their results.
     pub(super) fn steps(&self, scene: &Scene) -> Vec<(Step, Self)> {
         let alone = [
             Step::Tick,
@@ -114,7 +113,6 @@ impl World {
             .collect()
     }
 
-    /// Returns the result of a step, or `None` if it is impossible now.
     pub(super) fn after(&self, step: Step, scene: &Scene) -> Option<Self> {
         let mut next = *self;
         (!self.is_ended).then_some(())?;

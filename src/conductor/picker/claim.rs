@@ -19,7 +19,6 @@ const WIDEST_SPREAD: usize = 256;
 #[derive(Default)]
 pub(super) struct ClaimedBatch {
     pub(super) won: Vec<WonClaim>,
-    /// The error that leaves the owner of some jobs unknown.
     pub(super) trouble: Option<BoardError>,
 }
 

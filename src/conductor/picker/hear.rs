@@ -114,7 +114,6 @@ async fn next(events: &mut Option<BoxStream<'_, Result<Event>>>) -> Option<Resul
     }
 }
 
-/// Waits until a wall clock time; forever without one.
 async fn at(moment: Option<DateTime<Utc>>) {
     match moment {
         None => std::future::pending().await,

@@ -63,7 +63,6 @@ impl Picker<'_> {
         Ok(())
     }
 
-    /// Reads the pauses. A change invalidates the backlog.
     async fn read_pauses(&mut self) -> Result<()> {
         let pauses = self.shared.board.lasting_pauses(Utc::now()).await?;
         if !pauses.are(&self.pauses) {
@@ -80,7 +79,6 @@ impl Picker<'_> {
         Ok(())
     }
 
-    /// Lists the whole board, after subscribing if necessary.
     async fn look(&mut self) -> Result<()> {
         self.read_pauses().await?;
         self.backlog.clear();

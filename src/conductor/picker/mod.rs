@@ -115,7 +115,6 @@ struct Picker<'a> {
     heeded: Instant,
     /// Skip up to this many top candidates at random: other conductors want them too.
     spread: usize,
-    /// Records that proved unreadable during a claim, and why.
     unreadable: HashMap<JobKey, Against>,
     /// Until then, claims of ours may appear that we had no answer for.
     wary_until: Instant,
@@ -124,7 +123,6 @@ struct Picker<'a> {
     /// How many such listings in a row found candidates but won none.
     fruitless: u32,
     has_looked: bool,
-    /// Whether events arrived since.
     has_heard: bool,
     has_reported_held: bool,
 }
@@ -183,7 +181,6 @@ impl Picker<'_> {
         Ok(())
     }
 
-    /// Waits until claims are allowed; returns false if they never will be.
     async fn may_claim(&mut self, shutdown: &mut watch::Receiver<Shutdown>) -> bool {
         if *shutdown.borrow() != Shutdown::NotYet {
             // By then the backlog is out of date.
@@ -207,7 +204,6 @@ impl Picker<'_> {
         Ok(keys.map(|keys| Chance { free, keys }))
     }
 
-    /// Waits for jobs that can be claimed and run now; `None` once all jobs are done.
     async fn candidates(&mut self, most: usize) -> Result<Option<Vec<JobKey>>> {
         loop {
             self.look_if_needed().await?;

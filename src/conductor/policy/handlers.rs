@@ -42,7 +42,6 @@ pub(crate) enum Handlers {
 }
 
 impl Handlers {
-    /// Returns the path of the handler of that name, if it can run.
     pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Unfit> {
         match self {
             Self::Folder(folder) => Ok(folder.find(name)?),

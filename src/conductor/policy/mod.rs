@@ -135,7 +135,6 @@ pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
 }
 
 impl Unfit {
-    /// Whether the job needs another conductor or a change.
     pub(crate) fn is_refusal(&self) -> bool {
         !matches!(self, Self::NoCommand { .. })
     }
@@ -217,7 +216,6 @@ impl Policy {
         Ok(ExecutionPlan { command, limits })
     }
 
-    /// Returns the command of a posting if it is allowed apart from its program.
     fn request(&self, job: &Job) -> Result<CommandRequest, Unfit> {
         let no_command = Unfit::NoCommand {
             has_handlers: self.handlers.is_some(),
@@ -293,7 +291,6 @@ fn fits(globs: &[Glob], text: &OsStr) -> bool {
         .is_some_and(|text| globs.iter().any(|glob| glob.fits(text)))
 }
 
-/// Makes a handler run a job, with the details on its standard input.
 fn handled(program: PathBuf, job: &Job) -> Result<ExecutionPlan, Unfit> {
     let details = job.details();
     let details = details.as_deref();

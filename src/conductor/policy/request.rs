@@ -13,7 +13,6 @@ use crate::{duration, job::Details, retry};
 /// The members of the details that conductors read.
 const NAMES: [&str; 6] = ["command", "cwd", "stdin", "env", "timeout", "max_attempts"];
 
-/// A posting's request, before any check.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CommandRequest {
     pub(super) command: Vec<String>,
@@ -101,7 +100,6 @@ pub(crate) fn check_posted(details: &Details) -> Result<(), Unfit> {
     }
 }
 
-/// Reads an optional field; null counts as absent.
 fn read<T>(
     details: &Value,
     field: &'static str,

@@ -138,7 +138,6 @@ fn policy_without_programs_runs_no_command() {
     assert!(refusal(&closed, json!({})).contains("no command"));
 }
 
-/// A directory with a handler, and a policy for nothing else.
 fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, Policy) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

@@ -26,11 +26,9 @@ pub(crate) struct RefusedSettlements {
     has_changed: bool,
 }
 
-/// A refused settlement.
 struct RefusedSettlement {
     /// `None` during a retry.
     due: Option<DueSettlement>,
-    /// For the registry.
     entry: Unsettled,
     since: Instant,
     again_at: Instant,
@@ -67,7 +65,6 @@ impl RefusedSettlements {
         self.has_changed |= self.jobs.remove(key).is_some();
     }
 
-    /// Waits until a refusal needs attention; forever without refusals.
     pub(crate) async fn ripe(&self) {
         let now = Instant::now();
         let moments = self.jobs.values().filter(|job| job.due.is_some());
@@ -101,7 +98,6 @@ impl RefusedSettlements {
         self.stubborn().count() == self.jobs.len()
     }
 
-    /// Returns all refusals if they changed since the last report.
     fn news(&mut self) -> Option<Vec<Unsettled>> {
         let entries = self.jobs.values().map(|job| job.entry.clone());
         std::mem::take(&mut self.has_changed).then(|| entries.collect())

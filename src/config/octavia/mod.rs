@@ -15,18 +15,14 @@ use self::oslo::{Oslo, Said};
 use super::{Environment, Setting, Source, Sourced};
 use crate::{board::url::BoardUrl, logbook::LogbookUrl, secret::Secret};
 
-/// The prefix of these URLs; the files follow.
 pub(super) const SCHEME: &str = "octavia:";
 
 const GROUP: &str = "task_flow";
 
-/// The option with the URL of the logbooks.
 const LOGBOOK: &str = "persistence_connection";
 
-/// The option with the URL of Octavia's own database.
 const DATABASE: (&str, &str) = ("database", "connection");
 
-/// The claim duration of its conductors, in seconds.
 const EXPIRY: &str = "jobboard_expiration_time";
 
 /// The URL of an in-process database.
@@ -113,7 +109,6 @@ const OPTIONS: &[Known] = options![
     "persistence_connection" = "sqlite://",
 ];
 
-/// Whether the option is known here, set or not.
 fn is_option(group: &str, name: &str) -> bool {
     let is_known = group == GROUP && OPTIONS.iter().any(|it| it.name == name);
     is_known || (group, name) == DATABASE
@@ -128,7 +123,6 @@ fn default(group: &str, name: &str) -> Option<&'static str> {
 }
 
 impl Octavia {
-    /// Reads the files after the scheme. A relative path starts at the base directory.
     pub(super) fn read(named: &str, folder: &Path, env: &Environment) -> anyhow::Result<Self> {
         let files = files::find(named, folder, env)?;
         let mut oslo = Oslo::new(default, env);
@@ -139,7 +133,6 @@ impl Octavia {
         Self::of(oslo, folder.unwrap_or(Path::new("")))
     }
 
-    /// Makes a board from the options. A relative path starts at the base directory.
     fn of(oslo: Oslo<'_>, folder: &Path) -> anyhow::Result<Self> {
         let remarks = Vec::new();
         Reader { oslo, remarks }.finish(folder)
@@ -147,7 +140,6 @@ impl Octavia {
 }
 
 impl Octavia {
-    /// Returns the remarks on unsupported and doubtful settings.
     pub(crate) fn remarks(&self) -> impl Iterator<Item = String> {
         let remarks = self.settings.iter().filter(|it| it.key == REMARK);
         remarks.map(Setting::text)
@@ -198,7 +190,6 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the URL of the logbooks, unless they are inside a process.
     fn logbook(&self) -> anyhow::Result<Option<Sourced<Secret>>> {
         let logbook = self.secret(LOGBOOK)?;
         Ok(logbook.filter(|it| it.value.expose() != IN_MEMORY))
@@ -241,7 +232,6 @@ impl Reader<'_> {
         self.oslo.value(GROUP, option)
     }
 
-    /// Returns the value of an option that has a default.
     fn required(&self, option: &str) -> anyhow::Result<Said> {
         self.text(option)?
             .with_context(|| format!("{option} is not set"))
@@ -263,7 +253,6 @@ impl Reader<'_> {
     }
 }
 
-/// Masks the secrets of a value.
 fn shown(option: &str, text: String) -> String {
     const SET: &str = "set";
     if option.ends_with("_password") {

@@ -26,18 +26,13 @@ const MOST_NAMES: u32 = 10_000;
 /// The largest size of all files together, and of an expanded value.
 const LARGEST: usize = 1 << 20;
 
-/// The group of keys outside all groups.
 const DEFAULT: &str = "DEFAULT";
 
-/// The merged settings of the files and the environment.
 pub(super) struct Oslo<'a> {
     said: HashMap<(String, String), Said>,
-    /// The default values.
     default: fn(&str, &str) -> Option<&'static str>,
     env: &'a Environment,
-    /// The number of expanded references.
     names: Cell<u32>,
-    /// The bytes read.
     size: usize,
 }
 
@@ -48,7 +43,6 @@ pub(super) struct Said {
 }
 
 impl<'a> Oslo<'a> {
-    /// Starts with the environment alone.
     pub(super) fn new(
         default: fn(&str, &str) -> Option<&'static str>,
         env: &'a Environment,
@@ -63,7 +57,6 @@ impl<'a> Oslo<'a> {
         }
     }
 
-    /// Merges a file, which overrides earlier ones.
     pub(super) fn read(&mut self, path: &Path) -> anyhow::Result<()> {
         let trying = || format!("cannot read {}", path.display());
         let bytes = file_or_pipe(path, LARGEST as u64, limit::OP_TIMEOUT).with_context(trying)?;
@@ -134,7 +127,6 @@ impl<'a> Oslo<'a> {
         close(&mut open, &group)
     }
 
-    /// Returns an expanded value.
     pub(super) fn value(&self, group: &str, name: &str) -> anyhow::Result<Option<Said>> {
         self.value_at(group, name, 0)
     }

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// A file, the number of the wrong line, and the error.
 const MISTAKES: &[(&str, usize, &str)] = &[
     (
         "nme = 1",

@@ -21,7 +21,6 @@ fn night() -> Snapshot {
     board(false).with_conductors(vec![conductor()])
 }
 
-/// The conductor `night` after this change, as the only one.
 fn changed(change: impl FnOnce(&mut Conductor)) -> Snapshot {
     let mut conductor = conductor();
     change(&mut conductor);

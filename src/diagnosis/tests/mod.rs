@@ -41,7 +41,6 @@ fn board(has_peers: bool) -> Snapshot {
     Snapshot::new(capabilities, None, now())
 }
 
-/// A job that every conductor without filters may run.
 fn job(name: &str) -> Job {
     with(name, json!({ "command": ["true"] }))
 }
@@ -56,7 +55,6 @@ fn with(name: &str, details: Value) -> Job {
     }
 }
 
-/// A claim that was made 50 seconds ago by a client of ours.
 fn held(job: Job, owner: &str, lease: Lease) -> Job {
     let holding = Holding {
         owner: Some(Owner::from_stored(owner)),
@@ -101,7 +99,6 @@ fn unreadable(key: &str) -> Entry {
     })
 }
 
-/// A conductor `night` on another machine, with one free slot, that runs commands.
 fn conductor() -> Conductor {
     Conductor {
         name: "night".to_owned(),

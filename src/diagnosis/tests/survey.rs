@@ -11,7 +11,6 @@ use crate::{
     problem::{Code, Problem, Risk},
 };
 
-/// Untrusted texts, some of which differ only in what `--problem` may not spell out.
 const HOSTILE: [&str; 14] = [
     "a*b",
     "a?b",
@@ -45,7 +44,6 @@ fn sums(problems: &[Problem]) -> BTreeMap<Code, u64> {
     sums
 }
 
-/// Jobs with every text as an owner, a name and a reason.
 fn mixed() -> Vec<Entry> {
     let gone = |pid: u32| format!("ada:{}:{pid}:c0ffee01", here());
     let texts = HOSTILE.into_iter().flat_map(|text| {

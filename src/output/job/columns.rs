@@ -136,7 +136,6 @@ pub(super) enum Fact<'a> {
     Marked(Tone, Cow<'a, str>),
     /// For people, and for programs.
     Both(Cell, Cow<'a, str>),
-    /// Only for people.
     Aside(Cell),
 }
 

@@ -203,7 +203,6 @@ pub(crate) struct FailedAttempt<'a> {
 }
 
 impl<'a> JobView<'a> {
-    /// Returns the last failed attempts, the oldest first.
     pub(crate) fn attempts(self) -> impl Iterator<Item = FailedAttempt<'a>> {
         self.entry.job().into_iter().flat_map(move |job| {
             let failures = &job.history.failures;

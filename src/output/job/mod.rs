@@ -29,7 +29,6 @@ pub(crate) struct JobView<'a> {
 }
 
 impl<'a> JobView<'a> {
-    /// Shows a record as in a listing.
     pub(crate) fn of(entry: &'a Entry, now: DateTime<Utc>) -> Self {
         Self {
             entry,
@@ -57,7 +56,6 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// Returns the time since then, at least zero.
     fn since(&self, time: DateTime<Utc>) -> Duration {
         (self.now - time).to_std().unwrap_or_default()
     }

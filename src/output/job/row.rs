@@ -13,7 +13,6 @@ use crate::{
     output::{Cell, Column, Record, Row},
 };
 
-/// The columns of a listing, and whether the user selected each.
 #[derive(Debug, Clone)]
 pub(crate) struct JobColumns(Vec<(&'static JobColumn, bool)>);
 

@@ -22,7 +22,6 @@ fn ago(seconds: i64) -> Option<DateTime<Utc>> {
     Some(now() - TimeDelta::seconds(seconds))
 }
 
-/// An unclaimed job, twelve minutes old.
 fn job(uuid: &str, name: &str) -> Job {
     Job {
         key: JobKey::new(uuid),
@@ -82,7 +81,6 @@ fn malformed() -> Entry {
     })
 }
 
-/// A board with many problems.
 fn night() -> Vec<Entry> {
     let held_back = History {
         attempts: 2,
@@ -198,7 +196,6 @@ fn ended(departure: Departure, failures: Vec<Failure>) -> Entry {
     }))
 }
 
-/// A record in each state.
 fn states() -> Vec<Entry> {
     let mut entries = night();
     entries.swap_remove(0);

@@ -13,7 +13,6 @@ const GAPS: [usize; 2] = [2, 1];
 
 #[derive(Debug)]
 pub(super) struct Grid {
-    /// Indexes of the shown columns.
     pub(super) shown: Vec<usize>,
     pub(super) widths: Vec<usize>,
     pub(super) gap: usize,
@@ -93,7 +92,6 @@ impl Grid {
     }
 }
 
-/// Returns the width of each column for its title and the cells that count.
 fn widths(columns: &[Column], rows: &[Vec<Cell>], counts: impl Fn(&Cell) -> bool) -> Vec<usize> {
     let titles = columns.iter().map(|column| column.heading().width());
     let mut widths: Vec<_> = titles.collect();

@@ -229,7 +229,6 @@ impl WatchedCommands {
         due
     }
 
-    /// Ends the descendants of these commands outside their groups.
     fn end_strays(&mut self, due: &[(CommandOrigin, KillStep)], processes: &Processes) {
         let house = self.household();
         for &(origin @ CommandOrigin { group, label }, step) in due {
@@ -267,7 +266,6 @@ impl WatchedCommands {
         }
     }
 
-    /// Ends all commands of a dead conductor, including unannounced ones.
     fn end_all(&self) {
         let died = Boottime::now();
         let mut asked = HashSet::new();

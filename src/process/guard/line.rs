@@ -74,7 +74,6 @@ impl GuardLine {
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads one line without its end; `None` if it is invalid.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()
     }

@@ -92,9 +92,7 @@ struct GuardState {
     /// `None` while no guard can be started.
     helper: Option<Helper>,
     is_missing: bool,
-    /// Lines that can wait for the next write.
     held: String,
-    /// When the records of ended orphans were last removed.
     reaped: Instant,
 }
 
@@ -164,7 +162,6 @@ impl Guard {
         self.send(&mut state, &GuardLine::Watch(group, ward))
     }
 
-    /// Changes the limits of a group. Ignores an unwatched group.
     pub(crate) fn extend(&self, group: Group, limits: Deadlines) -> io::Result<()> {
         let mut state = self.state.lock();
         let ward = match state.watched.get_mut(&group) {
@@ -245,7 +242,6 @@ impl Guard {
         }
     }
 
-    /// Starts another guard and repeats all known commands to it.
     fn replace(&self, state: &mut GuardState) -> io::Result<()> {
         if let Some(dead) = state.helper.take() {
             dead.kill();

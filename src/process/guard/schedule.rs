@@ -21,7 +21,6 @@ pub(super) struct KillSchedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KillStep {
     Terminate,
-    /// Kills it, and again any new descendants.
     Kill,
 }
 

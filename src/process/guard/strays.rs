@@ -30,7 +30,6 @@ use crate::process::{
 const REAPING: Duration = Duration::from_secs(2);
 
 impl Guard {
-    /// Reaps ended orphans while commands run.
     pub(super) async fn reap(&self) -> Infallible {
         loop {
             if self.state.lock().watched.is_empty() {
@@ -115,7 +114,6 @@ impl Guard {
 }
 
 impl GuardState {
-    /// Returns our children that are no orphans.
     fn own(&self) -> HashSet<Pid> {
         let leaders = self.watched.keys().map(|group| group.leader());
         let helper = self.helper.iter().map(|it| Pid::from_child(&it.child));
@@ -165,7 +163,6 @@ impl Adopted {
     }
 }
 
-/// Reaps a child if it has ended, and returns its start time; `None` if it is no child.
 fn reap(pid: Pid) -> Option<u64> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     let child = WaitId::Pid(pid);

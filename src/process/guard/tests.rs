@@ -59,7 +59,6 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
         .unwrap()
 }
 
-/// Waits until a script has made the file: its traps are set by then.
 async fn made(path: &std::path::Path) {
     soon(async {
         while !path.exists() {
@@ -77,7 +76,6 @@ fn in_ms(terminate: u64, kill: u64) -> Deadlines {
     }
 }
 
-/// A command with this mark, and no job.
 fn ward(mark: &str, terminate: u64, kill: u64) -> Ward {
     ward_for("", mark, in_ms(terminate, kill))
 }
@@ -237,7 +235,6 @@ fn helper_pid(guard: &Guard) -> Pid {
     Pid::from_child(&guard.state.lock().helper.as_ref().unwrap().child)
 }
 
-/// Waits until no running process carries this mark.
 async fn none_has(mark: &str) {
     soon(async {
         while !marked(mark).is_empty() {

@@ -58,7 +58,6 @@ const CODE: &[u32] = &[
     0xd280_0020, 0xd280_0bc8, 0xd400_0001,                // exit_group(1)
 ];
 
-/// Returns the executable for a child of this process, if there is code for its processor.
 pub(super) fn image(parent: i32, answer: i32) -> Option<Vec<u8>> {
     let machine = match std::env::consts::ARCH {
         "x86_64" => 62,

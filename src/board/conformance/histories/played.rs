@@ -6,7 +6,6 @@ pub(super) struct Played {
     pub(super) uuid: Uuid,
     pub(super) model: Model,
     pub(super) keys: [JobKey; 2],
-    /// Of each claim won.
     pub(super) fences: Vec<Fence>,
 }
 
@@ -28,7 +27,6 @@ impl Played {
         }
     }
 
-    /// Returns the fencing token of a claim, or one that was never issued.
     pub(super) fn fence(&self, back: usize) -> Fence {
         let claim = self.model.claim_before(back).wrapping_sub(1);
         self.fences
@@ -75,7 +73,6 @@ impl Played {
         }
     }
 
-    /// Compares a record of the board with the model.
     pub(super) fn compare(&self, shelf: Shelf, found: Option<&Entry>) -> Result<(), String> {
         let known = match shelf {
             Shelf::Trash => &self.model.trash,

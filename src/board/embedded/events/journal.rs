@@ -26,7 +26,6 @@ const KEPT: i64 = 10_000;
 /// How often, in events, the older ones are dropped.
 const DROP_EVERY: i64 = 256;
 
-/// Maximum number of events per read.
 const PAGE: i64 = 1000;
 
 impl Change<'_> {
@@ -122,7 +121,6 @@ struct JournalRow {
     posted: i64,
 }
 
-/// Returns the events after a position in order, and advances it.
 pub(crate) fn read(view: &BoardView<'_>, position: &mut Position) -> rusqlite::Result<Vec<Event>> {
     let end = Position::end(view)?;
     let first: Option<i64> = view.one("SELECT min(id) FROM event", [], |row| row.get(0))?;
@@ -269,7 +267,6 @@ mod tests {
     use super::*;
     use crate::untrusted::{Answer, Bounds, Corpus, refused};
 
-    /// The size of a row: numbers, a kind and texts.
     fn row(kind: u8, numbers: [i64; 7], text: &str) -> Vec<u8> {
         let numbers = numbers.map(i64::to_be_bytes).concat();
         [&[kind][..], &numbers, text.as_bytes()].concat()

@@ -62,7 +62,6 @@ struct JournalReader<'a> {
     file: &'a BoardFile,
     wakeup: Option<Wakeup>,
     position: Position,
-    /// When the next claim expires, on the boot clock.
     next_deadline: Option<i64>,
     /// Expired claims that were reported and are not released yet, by job and fencing token.
     announced: HashSet<(i64, Option<i64>)>,
@@ -138,7 +137,6 @@ impl JournalReader<'_> {
     }
 }
 
-/// Whether this expiry was reported before a writer recorded it.
 fn is_announced(event: &Event, announced: &mut HashSet<(i64, Option<i64>)>) -> bool {
     let (EventKind::Expired, Some(subject)) = (event.kind, &event.subject) else {
         return false;

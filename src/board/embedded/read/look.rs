@@ -73,7 +73,6 @@ pub(crate) fn page(view: &BoardView<'_>, cursor: &mut PageCursor) -> rusqlite::R
     Ok(entries)
 }
 
-/// Returns the query for records after a priority and sequence.
 fn page_sql(view: &BoardView<'_>, query: Query) -> rusqlite::Result<String> {
     let (columns, source) = (columns(view, query.detail), source(view, query)?);
     let from = format!("SELECT {columns} FROM job {source}");

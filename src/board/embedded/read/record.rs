@@ -42,7 +42,6 @@ pub(crate) fn priority_at(number: i64) -> Priority {
         .unwrap_or_default()
 }
 
-/// The stored values that a change needs.
 #[derive(Debug, Clone)]
 pub(crate) struct RowJob {
     pub(crate) sequence: i64,
@@ -300,7 +299,6 @@ pub(crate) fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
     })
 }
 
-/// Returns the raw posting as far as this level of detail asks for it.
 fn raw_of(row: &Row<'_>, detail: Detail, can_be_read: bool) -> rusqlite::Result<Vec<u8>> {
     Ok(match row.get_ref(19)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => detail.raw(bytes, can_be_read),

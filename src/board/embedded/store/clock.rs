@@ -10,9 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BoardClock {
-    /// Milliseconds since the machine was started.
     pub(crate) boot: i64,
-    /// Microseconds since 1970.
     pub(crate) wall: i64,
 }
 

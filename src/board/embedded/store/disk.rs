@@ -15,7 +15,6 @@ use rustix::fs::StatVfsMountFlags;
 
 use super::error::OpenError;
 
-/// The identity of a file, and who can write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     device: u64,

@@ -9,7 +9,6 @@ use crate::board::{
 };
 
 impl Change<'_> {
-    /// Releases expired claims and deletes expired registry entries.
     pub(super) fn expire(&self, boot: &str) -> rusqlite::Result<()> {
         self.follow_reboot(boot)?;
         let columns = RowJob::COLUMNS;
@@ -27,7 +26,6 @@ impl Change<'_> {
         self.expire_conductors()
     }
 
-    /// Converts deadlines of an earlier boot to the clock of this one.
     fn follow_reboot(&self, boot: &str) -> rusqlite::Result<()> {
         let is_new_boot = self.run("UPDATE board SET boot = ?1 WHERE boot <> ?1", [boot])? > 0;
         if is_new_boot {

@@ -28,7 +28,6 @@ pub(crate) struct BoardFile {
     pub(crate) name: String,
     pub(crate) options: FileOptions,
     store: Mutex<Option<Store>>,
-    /// The first file that this process opened.
     first: OnceLock<FileIdentity>,
     /// How often the file was found replaced or missing.
     replacements: AtomicU64,
@@ -45,7 +44,6 @@ impl BoardFile {
         }
     }
 
-    /// Closes the file until the next use.
     pub(crate) fn close(&self) {
         if let Some(mut store) = self.store.lock().take() {
             store.finish();
@@ -156,7 +154,6 @@ impl BoardFile {
         }
     }
 
-    /// Fails if this process may not write the file.
     pub(crate) fn is_writable(&self) -> Result<()> {
         let writable = rustix::fs::access(&self.options.path, rustix::fs::Access::WRITE_OK);
         writable.map_err(|error| BoardError::Denied {

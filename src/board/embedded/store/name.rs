@@ -64,7 +64,6 @@ pub(super) fn adopt(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Returns this name and the stored one; fails if the log of that one may hold more changes.
 fn other_name(path: &Path) -> Result<Option<(FileName, PathBuf)>, OpenError> {
     let (name, kept) = read_names(path)?;
     match kept.filter(|kept| !kept.is_same(&name)) {
@@ -89,7 +88,6 @@ pub(super) fn confirm(path: &Path, file: &Connection) -> Result<(), OpenError> {
     }
 }
 
-/// Returns this name and the stored one.
 fn read_names(path: &Path) -> Result<(FileName, Option<FileName>), OpenError> {
     let name = FileName::of(path).map_err(OpenError::at(path))?;
     let mut buffer = [0; LONGEST];

@@ -7,15 +7,12 @@ use rusqlite::{CachedStatement, InterruptHandle, OptionalExtension, Params, Row,
 use super::{FileOptions, clock::BoardClock};
 use crate::board::wire::posting::Limit;
 
-/// The tables at one moment.
 #[derive(Clone, Copy)]
 pub(crate) struct BoardView<'a> {
     pub(super) transaction: &'a Transaction<'a>,
     pub(crate) now: BoardClock,
     pub(super) is_same_boot: bool,
-    /// The largest postings to read.
     pub(crate) limit: Limit,
-    /// Maximum number of history entries.
     pub(crate) history: u32,
 }
 

@@ -100,7 +100,6 @@ impl Change<'_> {
         Ok(Fence(fence.to_string()))
     }
 
-    /// Restarts the claim's term now.
     pub(crate) fn renew(&self, claim: &Claim) -> StepResult<()> {
         let job = self.require(Shelf::Board, &claim.key)?;
         permit_owner(job.holding().as_ref(), &claim.owner, claim.fence.as_ref())?;

@@ -106,7 +106,6 @@ impl Change<'_> {
         Ok(Settled::default())
     }
 
-    /// Replaces the audit entry.
     fn note(&self, sequence: i64, remark: Option<&Remark>) -> rusqlite::Result<()> {
         let sql = "UPDATE job SET remark = ?2 WHERE sequence = ?1";
         self.run(sql, params![sequence, remark.map(as_json)])

@@ -54,7 +54,6 @@ fn named(name: &str) -> Entry {
     })
 }
 
-/// A job claimed by worker-7 five minutes ago, and renewed since.
 fn held(lease: Lease, expires_in: Option<u64>) -> Job {
     Job {
         holding: Some(Holding {

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// Returns the sorted positions of these entries.
 fn order(field: &str, entries: &[Entry]) -> Vec<usize> {
     let order = FieldOrder::read(field).unwrap();
     let mut places: Vec<_> = (0..entries.len()).collect();

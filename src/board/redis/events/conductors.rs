@@ -16,7 +16,6 @@ pub(super) enum Presence {
     Gone,
 }
 
-/// Prevents duplicate events for arrivals and departures.
 #[derive(Debug, Default)]
 pub(super) struct Conductors {
     touched: HashSet<String>,
@@ -37,7 +36,6 @@ impl Conductors {
         !self.touched.is_empty()
     }
 
-    /// Whether the event is new.
     pub(super) fn hear(&mut self, event: &Event) -> bool {
         let name = event.owner.as_ref().map(ToString::to_string);
         match (event.kind, name) {
@@ -65,7 +63,6 @@ impl Conductors {
         })
     }
 
-    /// Returns the presence before.
     fn set(&mut self, name: &str, presence: Option<Presence>) -> Option<Presence> {
         let at = self.departed.iter().position(|(it, _)| it == name);
         let before = at.and_then(|at| self.departed.remove(at));

@@ -104,7 +104,6 @@ async fn asked(listener: &PushListener, command: &Cmd) -> Result<Option<String>>
     }
 }
 
-/// Returns why a server does not push; other errors stay errors.
 fn refused(error: BoardError) -> Result<String> {
     match error {
         BoardError::Unsupported {

@@ -11,10 +11,8 @@ const AHEAD: Duration = Duration::from_millis(50);
 /// The shortest and the longest pause between reads of a board without pushed events.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// The cheapest of these reads counts as the cost: the others waited for a processor.
 const SAMPLES: usize = 4;
 
-/// The cost of the last reads of a kind, the latest first.
 #[derive(Debug, Clone, Copy)]
 struct Costs([Duration; SAMPLES]);
 

@@ -47,7 +47,6 @@ impl Counts {
 /// number among them goes unnoticed; the count of numbers then reveals it.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Numbers {
-    /// Whether a post was announced since the number was touched.
     is_announced: bool,
     are_of_peers: bool,
 }
@@ -72,7 +71,6 @@ impl Numbers {
     }
 }
 
-/// The numbers of announced jobs.
 #[derive(Debug, Default)]
 pub(super) struct AnnouncedNumbers {
     /// Numbers up to this one are settled.

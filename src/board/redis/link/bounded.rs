@@ -53,11 +53,9 @@ pub(crate) struct Replies {
     reader: ReadHalf<Box<dyn ByteStream>>,
     most: usize,
     buffer: Vec<u8>,
-    /// Read position in the buffer.
     at: usize,
     /// Bytes still to skip of a value that is left out.
     unwanted: usize,
-    /// Incomplete lists, outermost first.
     open: Vec<List>,
     /// Bytes of values, and number of list values, in the reply so far.
     bytes: usize,
@@ -105,7 +103,6 @@ impl Replies {
         }
     }
 
-    /// Takes the next reply from the buffer, or the available part.
     fn reply(&mut self) -> Result<Option<Value>, Deaf> {
         loop {
             let count = self.unwanted.min(self.buffer.len() - self.at);
@@ -121,7 +118,6 @@ impl Replies {
         }
     }
 
-    /// Adds a value to the innermost list, and returns the reply that it completes.
     fn add(&mut self, mut value: Value) -> Option<Value> {
         while let Some(list) = self.open.last_mut() {
             list.missing -= 1;
@@ -136,7 +132,6 @@ impl Replies {
         Some(value)
     }
 
-    /// Takes the next complete value from the buffer; opens the lists around it.
     fn value(&mut self) -> Result<Option<Value>, Deaf> {
         loop {
             let rest = &self.buffer[self.at..];
@@ -267,7 +262,6 @@ mod tests {
 
     use super::*;
 
-    /// Reads all replies from bytes that arrive in pieces of this size.
     async fn through(bytes: &[u8], piece: usize) -> (Vec<Value>, Deaf) {
         let (mut server, stream) = tokio::io::duplex(piece);
         let stream: Box<dyn ByteStream> = Box::new(stream);
@@ -287,7 +281,6 @@ mod tests {
         tokio::join!(write, read).1
     }
 
-    /// Decodes with the library, for comparison.
     fn parsed(text: &str) -> Vec<Value> {
         let bytes: Vec<_> = text.chars().map(|it| it as u8).collect();
         let (mut parser, mut bytes) = (Parser::new(), &bytes[..]);

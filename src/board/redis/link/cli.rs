@@ -31,7 +31,6 @@ impl Client {
         command.on(&cli)
     }
 
-    /// Returns the URL of the master, while connected: `redis-cli` does not ask Sentinels.
     fn master(&self) -> Option<String> {
         let Address::Sentinel(_) = &self.url.address else {
             return None;

@@ -28,7 +28,6 @@ use crate::board::net::{
     connect::Deadline,
 };
 
-/// Maximum requests sent together.
 const AT_ONCE: usize = 64;
 
 /// Number of steps in which the reply timeout elapses.
@@ -134,7 +133,6 @@ impl Connection {
         Err(error)
     }
 
-    /// Reads the reply to a single command.
     pub(crate) fn only<T: FromRedisValue>(
         &self,
         answer: Option<CommandReply>,

@@ -16,13 +16,11 @@ const OLDEST: u32 = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerInfo {
-    /// The software and its version, as far as readable.
     pub(crate) software: String,
     pub(crate) is_replica: bool,
 }
 
 impl Endpoint {
-    /// Opens a stream to a server, and returns it once the server is verified.
     pub(crate) async fn enter(
         &self,
         db: u32,
@@ -55,7 +53,6 @@ impl Endpoint {
         Ok((talk, server))
     }
 
-    /// Returns the commands that must come first, if any.
     pub(crate) fn login(&self) -> Pipeline {
         let mut greeting = Pipeline::new();
         if self.has_login() {
@@ -74,7 +71,6 @@ impl Endpoint {
         self.user.is_some() || self.password.is_some()
     }
 
-    /// Checks the replies to [`login`](Self::login), and returns the rest.
     pub(crate) fn check_login(
         &self,
         answers: Vec<Value>,
@@ -183,7 +179,6 @@ impl ServerFacts {
     }
 }
 
-/// Parses the flat list of `HELLO` or the lines of `INFO`.
 fn pairs(answer: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| redis::from_redis_value_ref(value).unwrap_or_default();
     match answer {

@@ -23,7 +23,6 @@ struct PushBacklog {
     has_lost: AtomicBool,
 }
 
-/// Queues pushes while there is room.
 #[derive(Clone)]
 pub(crate) struct Pusher {
     sender: Sender<PushInfo>,
@@ -122,7 +121,6 @@ impl PushListener {
         answers.map_err(|problem| problem.into_error(doing, &self.name))
     }
 
-    /// Waits for the next push, including confirmations of subscriptions.
     pub(crate) async fn recv(&mut self) -> Option<PushInfo> {
         let push = self.pushed.receiver.recv().await?;
         Some(self.pushed.taken(push))

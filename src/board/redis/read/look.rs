@@ -31,7 +31,6 @@ const KEPT_BYTES: usize = 64 * 1024 * 1024;
 const CANDIDATES: usize = 10;
 
 impl Redis {
-    /// Streams a query page by page, with read-ahead.
     pub(crate) fn pages(
         &self,
         query: Query,

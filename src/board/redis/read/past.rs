@@ -36,7 +36,6 @@ const MAY_WRITE: &str = "if not redis.acl_check_cmd then return 1 end \
     return redis.acl_check_cmd('XADD', ARGV[1], 'MAXLEN', '~', '1', '*', 'job', '') and 1 or 0";
 
 impl Redis {
-    /// Streams the history, latest end first.
     pub(crate) fn past(&self) -> impl Stream<Item = Result<Vec<Entry>>> + Send + use<'_> {
         let first = PastCursor {
             from: "+".to_owned(),
@@ -76,7 +75,6 @@ impl Redis {
         self.client.read(command.arg("COUNT").arg(count)).await
     }
 
-    /// Fails if reading or writing the history would.
     pub(crate) async fn check_past(&self) -> Result<()> {
         self.range("+", 1).await?;
         let mut eval = cmd("EVAL");

@@ -57,7 +57,6 @@ struct Ranking {
 struct Ranked {
     rank: Option<Rank>,
     key: JobKey,
-    /// The range of its kept posting; empty if it was not kept.
     kept: Range<u32>,
 }
 

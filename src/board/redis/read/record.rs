@@ -174,7 +174,6 @@ mod tests {
         untrusted::{Answer, Bounds, Corpus, refused, same},
     };
 
-    /// Splits field, owner, time and sidecar; the posting is the rest.
     fn parts(mut input: &[u8]) -> [&[u8]; 5] {
         std::array::from_fn(|at| {
             let length = match (at, input.split_first()) {

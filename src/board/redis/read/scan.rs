@@ -36,7 +36,6 @@ const LARGEST_PAGE: usize = 1000;
 /// Maximum restarts of a scan in a row without a new field.
 const RESTARTS: u32 = 3;
 
-/// A field of a hash and its posting, undecoded.
 pub(crate) type RawPosting = (Vec<u8>, Vec<u8>);
 
 /// Yields each field once, whatever the server does meanwhile.
@@ -47,7 +46,6 @@ pub(crate) struct Scan {
     count: usize,
     /// The connection that issued the cursor.
     connection: Weak<Connection>,
-    /// Restarts since the last new field.
     restarts: u32,
     /// A server may return a field twice while its table grows or shrinks.
     returned: HashSet<JobKey>,
@@ -102,7 +100,6 @@ impl Scan {
         Ok(Some(page))
     }
 
-    /// Returns the command for the next page; `None` at the end.
     pub(crate) fn command(&self) -> Option<Cmd> {
         Some(scan_hash(&self.hash, self.cursor?, self.count))
     }
@@ -182,7 +179,6 @@ pub(crate) async fn first_postings(
 }
 
 impl Redis {
-    /// Streams all records in the server's order.
     pub(crate) fn scanned(
         &self,
         shelf: Shelf,
@@ -210,7 +206,6 @@ impl Redis {
 }
 
 impl Client {
-    /// Streams the fields of a hash with their values.
     pub(crate) fn fields(
         &self,
         hash: String,
@@ -219,7 +214,6 @@ impl Client {
         self.pages(move |cursor| scan_hash(&hash, cursor, count))
     }
 
-    /// Streams the names of the server's keys.
     pub(crate) fn key_names(
         &self,
         pattern: String,

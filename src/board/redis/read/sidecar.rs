@@ -90,7 +90,6 @@ impl Redis {
         }
     }
 
-    /// Finds owners and sidecars that are no text.
     async fn add_nameless(&self, names: &[SidecarNames], all: &mut [Sidecars]) -> Result<()> {
         let mut questions = Pipeline::new();
         let free = names.iter().zip(all);

@@ -53,7 +53,6 @@ impl Server {
         })
     }
 
-    /// Starts a server with TLS on its port.
     pub(super) fn start_tls(identity: &Identity, arguments: &[&str]) -> Option<Self> {
         let (cert, key) = (identity.cert.to_str()?, identity.key.to_str()?);
         Self::launch(|port| {
@@ -115,22 +114,18 @@ impl Server {
         self.port
     }
 
-    /// Returns its address as errors show it.
     pub(super) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Returns its socket, without TLS.
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.path().join("redis.sock")
     }
 
-    /// Returns the URL of a board on this server; `tail` follows the port.
     pub(super) fn url(&self, tail: &str) -> RedisUrl {
         redis_url(&format!("redis://127.0.0.1:{}{tail}", self.port))
     }
 
-    /// Opens the board at [`url`](Self::url).
     pub(super) fn board(&self, tail: &str) -> Redis {
         let limit = Duration::from_secs(5);
         Redis::new(&self.url(tail), None, limit, Limit::USUAL, HISTORY)
@@ -149,7 +144,6 @@ impl Server {
         answer.unwrap()
     }
 
-    /// Suspends the server, like a hung machine.
     pub(super) fn freeze(&self) {
         self.signal(Signal::STOP);
     }
@@ -202,7 +196,6 @@ fn spawn(folder: &Path, arguments: &[String]) -> Child {
         .unwrap()
 }
 
-/// Waits until a server listens; `None` if it exits instead.
 fn greet(folder: &Path, process: &mut Child) -> Option<Connection> {
     let mut connection = None;
     let mut has_ended = false;
@@ -252,7 +245,6 @@ impl Watched {
         })
     }
 
-    /// Returns the Sentinels in URL form.
     pub(super) fn hosts(&self) -> String {
         let hosts = self.sentinels.iter().map(Server::host);
         hosts.collect::<Vec<_>>().join(",")

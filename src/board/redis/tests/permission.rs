@@ -43,7 +43,6 @@ const RIGHTS: &str = "~taskflow:* &taskflow:events +hello +client|setname +info 
                       +hscan +hkeys +hmget +hlen +hget +hset +hexists +hdel +mget +get +set +del +incrby \
                       +time +exists +type +pttl +pexpire +xadd +xrevrange +scan +publish +subscribe +client|tracking +multi +exec";
 
-/// A board with an unclaimed job, one that ada claims, and a trashed one.
 pub(super) struct Scene {
     pub(super) free: JobKey,
     pub(super) claimed: JobKey,
@@ -69,7 +68,6 @@ impl Scene {
         }
     }
 
-    /// Tries a change, and returns the error of the whole exchange.
     async fn change(&self, board: &Subject, change: Change) -> Result<()> {
         let by = claimant("bob", Term::Kept(LONG));
         match change {
@@ -140,13 +138,11 @@ impl Scene {
     }
 }
 
-/// Gives the user eve exactly these rights.
 fn let_in(server: &Server, rights: &[&str]) {
     let user = ["ACL", "SETUSER", "eve", "reset", "on", "nopass"];
     server.run::<()>(&[&user[..], rights].concat());
 }
 
-/// Returns the first error, of the whole exchange or of one job.
 pub(super) fn all<T>(answers: Result<Vec<Result<T>>>) -> Result<()> {
     for answer in answers? {
         answer?;

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::board::Order;
 
-/// Posts jobs that make several pages, and returns their keys.
 async fn many(board: &Subject) -> BTreeSet<String> {
     let drafts: Vec<_> = (0..3000).map(|_| draft("resize")).collect();
     let posted = board.post(&drafts, None).await.unwrap();

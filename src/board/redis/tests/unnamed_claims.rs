@@ -6,7 +6,6 @@ use crate::{
     job::{Entry, Job},
 };
 
-/// Returns the jobs on a board and requires that all are readable.
 pub(super) async fn jobs(board: &Subject) -> Vec<Job> {
     let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
     let jobs = entries.into_iter().map(|entry| match entry {

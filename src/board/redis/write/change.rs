@@ -123,7 +123,6 @@ impl Redis {
         }
     }
 
-    /// Releases a job that may not be claimed in this way.
     async fn give_back(&self, claimed: Claimed, by: &Claimant) -> Result<Claimed> {
         self.release(claimed.job.key, by, claimed.fence).await?;
         Err(BoardError::Unfit {

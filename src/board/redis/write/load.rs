@@ -67,7 +67,6 @@ impl Redis {
         Ok(answers)
     }
 
-    /// Adds a job to a call, and returns the size of its posting.
     fn add(&self, call: &mut Call, draft: &Draft, former: &Former) -> usize {
         let made;
         let [head, stored, tail] = match msgpack::around_number(&former.raw) {

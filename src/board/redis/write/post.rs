@@ -108,7 +108,6 @@ impl Redis {
         call
     }
 
-    /// Adds the owner of the new jobs; an empty name leaves them unclaimed.
     pub(super) fn add_claimant(
         &self,
         call: &mut Call,
@@ -245,12 +244,10 @@ pub(crate) struct PredictedNumbers {
 }
 
 impl PredictedNumbers {
-    /// Returns the last assigned number, if known.
     pub(crate) fn last(&self) -> Option<i64> {
         Some(self.last.load(Ordering::Relaxed)).filter(|last| *last > 0)
     }
 
-    /// Records the last number; `None` if uncertain.
     pub(crate) fn note(&self, last: Option<i64>) {
         self.last.store(last.unwrap_or_default(), Ordering::Relaxed);
     }
@@ -281,7 +278,6 @@ fn announcement(drafts: &[Draft], fields: &[String], time: &str, last: i64) -> V
     msgpack::message(&events)
 }
 
-/// A post event in the scripts' format.
 #[derive(Serialize)]
 struct PostedMessage<'a> {
     event: &'static str,

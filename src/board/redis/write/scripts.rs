@@ -57,9 +57,7 @@ pub(crate) struct Call {
 
 #[derive(Debug, Clone, Default)]
 struct Given {
-    /// The shared names, then the names for each job.
     names: Vec<&'static str>,
-    /// The number of shared names.
     shared: usize,
     values: Vec<Vec<u8>>,
 }
@@ -77,7 +75,6 @@ impl Given {
         self.values.push(value);
     }
 
-    /// Returns the Lua that defines the variables: the part before `turn_to`, and the part inside.
     fn named(&self, table: &str) -> (String, String) {
         let (shared, own) = self.names.split_at(self.shared);
         let each = own.len();
@@ -125,7 +122,6 @@ impl Call {
         )
     }
 
-    /// Returns the script's hash, which takes a while to compute.
     fn hash(&self) -> &'static str {
         static HASHED: [OnceLock<Hashed>; 8] = [const { OnceLock::new() }; 8];
         let hashed = HASHED[self.script as usize].get_or_init(|| Hashed::new(&self.code()));
@@ -214,7 +210,6 @@ impl Reply {
         })
     }
 
-    /// Returns a value of the reply; empty if missing.
     pub(crate) fn fact(&self, at: usize) -> &[u8] {
         self.facts.get(at).map_or(&[], Vec::as_slice)
     }

@@ -37,7 +37,6 @@ struct Metadata<'a> {
 }
 
 impl Entity {
-    /// Encodes it as TaskFlow does.
     pub(crate) fn encode(&self) -> Vec<u8> {
         bytes(&EntityRecord {
             kind: KIND,
@@ -49,7 +48,6 @@ impl Entity {
         })
     }
 
-    /// Reads an entity of any writer.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Problem> {
         let [kind, name, metadata] =
             record(bytes, ["kind", "name", "metadata"])?.unwrap_or_default();

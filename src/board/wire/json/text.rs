@@ -69,10 +69,8 @@ fn three_bytes(unit: u16) -> [u8; 3] {
     [0xe0 | (unit >> 12) as u8, low(unit >> 6), low(unit)]
 }
 
-/// The UTF-16 units of a text.
 struct Units<'a> {
     rest: Chars<'a>,
-    /// The second unit of a surrogate pair.
     second: Option<u16>,
 }
 

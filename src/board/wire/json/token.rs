@@ -11,7 +11,6 @@ use crate::board::wire::{
 pub(super) enum JsonToken<'a> {
     Null,
     Bool(bool),
-    /// An integer of any size.
     Integer(&'a str),
     /// A number with a fraction or an exponent, NaN or infinity.
     Float(&'a str),
@@ -34,7 +33,6 @@ impl JsonToken<'_> {
     }
 }
 
-/// A whole validated value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JsonItem<'a> {
     pub(super) head: JsonToken<'a>,
@@ -61,7 +59,6 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Skips one value and validates it.
     pub(super) fn item(&mut self) -> Result<JsonItem<'a>, Problem> {
         self.peek()?;
         let start = self.at;
@@ -294,7 +291,6 @@ impl<'a> JsonReader<'a> {
         Ok(())
     }
 
-    /// Returns the next byte that is no space, and moves there.
     fn peek(&mut self) -> Result<u8, Problem> {
         let rest = &self.text.as_bytes()[self.at..];
         let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');

@@ -16,12 +16,10 @@ pub(super) fn show(item: JsonItem<'_>) -> Result<Value, Problem> {
     next(&mut JsonReader::new(item.text))
 }
 
-/// Shows a validated JSON text, or only these members of a map.
 pub(super) fn shown(text: &[u8], names: Option<&[&str]>) -> Option<Value> {
     value_of(text, names, |text| next(&mut JsonReader::new(text)).ok())
 }
 
-/// Decodes a validated JSON text, or only these members of a map.
 pub(crate) fn value_of(
     text: &[u8],
     names: Option<&[&str]>,

@@ -7,7 +7,6 @@ use serde_json::{Serializer, Value, ser::Formatter};
 
 use crate::job::{Book, Draft};
 
-/// The members of a posting in TaskFlow's order.
 #[derive(Serialize)]
 struct JsonPosting<'a> {
     uuid: String,
@@ -18,7 +17,6 @@ struct JsonPosting<'a> {
     book: Option<&'a Book>,
 }
 
-/// Encodes a posting; the server assigns its number and its time.
 pub(crate) fn encode(draft: &Draft) -> Vec<u8> {
     bytes(&JsonPosting {
         uuid: draft.uuid.to_string(),
@@ -39,7 +37,6 @@ pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// Appends a text in UTF-16 units, as between quotes.
 pub(super) fn escape(units: impl Iterator<Item = u16>, out: &mut String) {
     for unit in units {
         let letter = match u8::try_from(unit) {

@@ -39,7 +39,6 @@ impl Serialize for ShownValue<'_> {
     }
 }
 
-/// A map name; some maps use bytes instead.
 struct ShownKey<'a>(&'a str);
 
 impl Serialize for ShownKey<'_> {
@@ -60,7 +59,6 @@ enum Special {
 }
 
 impl Special {
-    /// Reads the map that shows such a value.
     fn of(members: &Map<String, Value>) -> Option<Self> {
         let text = |name: &str| members.get(name)?.as_str();
         match members.len() {
@@ -105,7 +103,6 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(byte).collect()
 }
 
-/// Returns the payload of an extension with this shown text.
 fn payload(code: i8, text: &str) -> Option<Vec<u8>> {
     Some(match code {
         0 => Uuid::try_parse(text)

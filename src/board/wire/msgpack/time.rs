@@ -10,12 +10,10 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use super::token::{PackReader, PackToken};
 use crate::{board::wire::posting::Problem, job::shortened};
 
-/// The extension code of a time.
 pub(super) const DATETIME: i8 = 1;
 
 pub(super) const LAST_MICROSECOND: u32 = 999_999;
 
-/// The system's time zone files.
 const ZONES: &str = "/usr/share/zoneinfo";
 
 /// The zones whose time has always been UTC.
@@ -40,9 +38,6 @@ const UTC_ZONES: [&str; 18] = [
     "Zulu",
 ];
 
-/// Reads a bare time, for example a modification time.
-///
-/// A time in a zone other than UTC is a [`Problem::OtherZone`]; any other value is an error.
 pub(crate) fn read_time(bytes: &[u8]) -> Result<DateTime<Utc>, Problem> {
     if bytes.is_empty() {
         return Err(Problem::Empty);
@@ -56,7 +51,6 @@ pub(crate) fn read_time(bytes: &[u8]) -> Result<DateTime<Utc>, Problem> {
     StoredTime::read(payload)?.in_utc(Path::new(ZONES))
 }
 
-/// A stored time: clock time and an optional zone.
 pub(super) struct StoredTime<'a> {
     clock: NaiveDateTime,
     zone: Option<&'a str>,
@@ -129,7 +123,6 @@ fn date(year: i128, month: i128, day: i128) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, month.try_into().ok()?, day.try_into().ok()?)
 }
 
-/// Reads a map of named numbers, all required, and an optional zone.
 fn parts<'a, const N: usize>(
     payload: &'a [u8],
     names: [&'static str; N],

@@ -17,11 +17,8 @@ pub(super) enum PackToken<'a> {
     Float(f64),
     Text(&'a str),
     Bytes(&'a [u8]),
-    /// The number of its values.
     List(u32),
-    /// The number of its pairs.
     Map(u32),
-    /// Type code and payload.
     Extension(i8, &'a [u8]),
 }
 
@@ -50,7 +47,6 @@ impl<'a> PackToken<'a> {
     }
 }
 
-/// A map key of a type that TaskFlow accepts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PackKey<'a> {
     Text(&'a str),
@@ -66,7 +62,6 @@ impl<'a> PackKey<'a> {
     }
 }
 
-/// A whole validated value; the payloads of extensions are not validated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PackItem<'a> {
     pub(super) head: PackToken<'a>,
@@ -93,7 +88,6 @@ impl<'a> PackReader<'a> {
         }
     }
 
-    /// Skips one value and validates it.
     pub(super) fn item(&mut self) -> Result<PackItem<'a>, Problem> {
         let before = self.rest;
         let head = self.token()?;
@@ -107,7 +101,6 @@ impl<'a> PackReader<'a> {
         })
     }
 
-    /// Skips the rest of a value, at this level if it has one.
     fn skip(
         &mut self,
         head: PackToken<'a>,

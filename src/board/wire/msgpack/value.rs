@@ -15,7 +15,6 @@ use super::{
 };
 use crate::board::wire::{posting::Problem, shown_float};
 
-/// How to show bytes and sets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Viewer {
     /// Whether bytes that are UTF-8 are texts, as Python 2 wrote them.
@@ -82,7 +81,6 @@ impl Viewer {
         }
     }
 
-    /// Formats an extension type that OpenStack has numbered.
     pub(super) fn extension(self, code: i8, payload: &[u8]) -> Option<String> {
         match code {
             0 => Some(Uuid::try_parse_ascii(payload).ok()?.to_string()),

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::job::{Book, Draft};
 
-/// The members of a posting in TaskFlow's order.
 #[derive(Serialize)]
 struct PackPosting<'a> {
     uuid: String,
@@ -45,7 +44,6 @@ pub(crate) fn sequence(number: u64) -> Vec<u8> {
     bytes(&number)
 }
 
-/// Encodes a channel message: maps with member names.
 pub(crate) fn message(value: &impl Serialize) -> Vec<u8> {
     bytes(value)
 }
@@ -74,7 +72,6 @@ fn extension(time: DateTime<Utc>) -> Extension {
 
 const USUAL: usize = 512;
 
-/// The members of a time in TaskFlow's order.
 #[derive(Serialize)]
 pub(super) struct TimeMembers<'a> {
     pub(super) day: u32,
@@ -84,7 +81,6 @@ pub(super) struct TimeMembers<'a> {
     pub(super) minute: u32,
     pub(super) second: u32,
     pub(super) microsecond: u32,
-    /// The zone, unless it is implicitly UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tz: Option<&'a str>,
 }
@@ -102,7 +98,6 @@ impl Serialize for Bytes {
     }
 }
 
-/// Encodes a value, its members by their names.
 pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(USUAL);
     rmp_serde::encode::write_named(&mut bytes, value)

@@ -25,10 +25,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Observations(HashMap<JobKey, SeenNodes>);
 
-/// The observed nodes of one job; it may be gone, and some nodes were not read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SeenNodes {
-    /// The job on the board, without its claim.
     pub(crate) job: Option<Known>,
     pub(crate) lock: SeenLock,
     pub(crate) trashed: Option<Known>,

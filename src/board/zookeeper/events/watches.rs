@@ -18,7 +18,6 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum WatchReport {
     Change(NodeChange),
-    /// The connection is gone; the library reconnects in its own time.
     Disconnected,
     /// Connected again; changes in between were not reported.
     Reconnected,
@@ -41,7 +40,6 @@ struct FolderWatch {
 }
 
 impl Watches {
-    /// Sets the watches, whether the parent nodes exist yet or not.
     pub(crate) async fn set(board: &BoardSession<'_>) -> Result<Self> {
         let set = async |children: NodeKind| {
             let folder = board.paths.folder(children);

@@ -9,13 +9,11 @@ use crate::{
     job::LONGEST,
 };
 
-/// For error messages.
 pub(crate) const READING: &str = "read";
 
 /// Maximum nodes per exchange: more would delay other clients.
 pub(crate) const MOST: usize = 1000;
 
-/// Size of the first request in nodes.
 const FIRST: usize = 16;
 
 /// Maximum request size: the server hangs up at 1 MiB.
@@ -31,7 +29,6 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A node that exists but is not readable.
     pub(crate) fn denied() -> Self {
         Self {
             data: Vec::new(),
@@ -73,7 +70,6 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// For a reader that continues later.
     pub(crate) const PAGE: Self = Self {
         bytes: 2 << 20,
         at_once: FIRST,
@@ -149,7 +145,6 @@ impl Session {
         nodes.collect()
     }
 
-    /// Returns the names of a node's children; empty if the node is missing.
     pub(crate) async fn children(&self, path: &str) -> Result<Vec<String>> {
         let children = self.client().list_children(path);
         match self.ask(READING, children).await? {
@@ -174,7 +169,6 @@ impl Session {
         Ok((found.into_iter().flatten().collect(), children.len()))
     }
 
-    /// Returns a node's metadata, or `None` if the node is missing.
     pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>> {
         let stat = self.client().check_stat(path);
         Ok(self.get(READING, stat).await?)

@@ -31,7 +31,6 @@ const HEAD_START: Duration = Duration::from_millis(500);
 const ROUND: usize = 40;
 
 impl Client {
-    /// Opens a session with the servers that answer. Without a timeout it only finds out why there is no session.
     pub(super) async fn detour(
         &self,
         tls: Option<&Tls>,
@@ -103,7 +102,6 @@ impl Client {
         connector.with_auth("digest", proof.as_bytes())
     }
 
-    /// Opens a session; the client does not report why it failed.
     pub(super) async fn connect(
         &self,
         servers: &[Server],

@@ -49,7 +49,6 @@ pub(crate) async fn examine(
     (well, problems.collect())
 }
 
-/// Probes for a session and ends it immediately.
 pub(crate) async fn probe(
     server: &Server,
     tls: Option<&Tls>,
@@ -109,10 +108,8 @@ async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result
     }
 }
 
-/// Length of the reply to a session request, without later additions.
 const ANSWER: usize = 40;
 
-/// Length of a session password.
 const PASSWORD: i32 = 16;
 
 fn request() -> Vec<u8> {

@@ -20,9 +20,7 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Circumstances {
-    /// Display name of the board.
     pub(crate) board: String,
-    /// Display names of the servers.
     pub(crate) servers: String,
     pub(crate) user: Option<String>,
     pub(crate) path: String,
@@ -66,13 +64,11 @@ impl Session {
         &self.client
     }
 
-    /// Returns the client without the chroot, and one of our paths in full.
     pub(crate) fn on_server(&self, path: &str) -> (&zookeeper_client::Client, String) {
         let chroot = self.about.chroot.as_deref().unwrap_or_default();
         (&self.root, format!("{chroot}{path}"))
     }
 
-    /// Returns how much longer full paths are than ours.
     pub(crate) fn depth(&self) -> usize {
         self.about.chroot.as_ref().map_or(0, String::len)
     }
@@ -86,7 +82,6 @@ impl Session {
         self.root.session().clone()
     }
 
-    /// Returns the negotiated timeout.
     pub(crate) fn timeout(&self) -> Duration {
         self.client.session_timeout()
     }
@@ -128,7 +123,6 @@ impl Session {
         answer.map_err(|error| Failure::NotSent(self.refusal(doing, &error)))
     }
 
-    /// Converts a server error that has no special meaning for the caller.
     pub(crate) fn refusal(&self, doing: &'static str, error: &Error) -> BoardError {
         let cause = match error {
             Error::NoAuth => self.forbidden(doing),
@@ -147,7 +141,6 @@ impl Session {
         self.error(doing, cause)
     }
 
-    /// Reports that unexpected children block the deletion of a node.
     pub(crate) fn occupied(&self, path: &str, mut below: Vec<String>) -> BoardError {
         below.sort_unstable();
         // Use the full path: other programs do not know our chroot.
@@ -204,7 +197,6 @@ impl Session {
         Arc::strong_count(&self.shared) > 1
     }
 
-    /// Ends the session, and waits this long for the servers to confirm.
     pub(crate) async fn end(self, patience: Duration) {
         let mut states: StateWatcher = self.client.state_watcher();
         if self.state().is_terminated() {
@@ -257,7 +249,6 @@ fn named(nodes: &[String]) -> String {
 }
 
 pub(crate) trait Refusal {
-    /// Returns the cause, whichever operation of a batch it concerns.
     fn cause(&self) -> &Error;
 }
 

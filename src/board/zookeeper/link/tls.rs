@@ -50,7 +50,6 @@ impl Tls {
         })
     }
 
-    /// Returns the configuration of the session client, which verifies names too.
     pub(crate) fn options(&self) -> Result<TlsOptions, zookeeper_client::Error> {
         let options = TlsOptions::new().with_pem_ca(&self.authorities)?;
         match &self.certificate {
@@ -67,7 +66,6 @@ impl Tls {
         tls::secure(stream, server, Arc::clone(&self.config)).await
     }
 
-    /// Returns the TLS problem of a connection; `None` if TLS did not cause the error.
     pub(crate) fn alert(&self, error: &io::Error) -> Option<ServerCause> {
         tls::objection(error, self.certificate.is_some())
     }

@@ -46,7 +46,6 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Creates a node that stays.
     pub(crate) fn create(&mut self, kind: NodeKind, name: impl Display, data: &[u8]) {
         self.create_as(kind, name, data, CreateMode::Persistent);
     }

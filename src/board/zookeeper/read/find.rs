@@ -88,7 +88,6 @@ async fn scan(
 struct Meanings<'a> {
     uuids: HashMap<&'a str, Vec<usize>>,
     beginnings: HashMap<&'a str, Vec<usize>>,
-    /// The lengths of those prefixes.
     lengths: BTreeSet<usize>,
     numbers: HashMap<i64, Vec<usize>>,
 }

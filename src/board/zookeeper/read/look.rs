@@ -27,7 +27,6 @@ const KEPT_BYTES: usize = 64 * 1024 * 1024;
 /// Longer postings are read again: keeping them would store them twice.
 const LARGEST_KEPT: usize = 16 * 1024;
 
-/// The jobs of a location, and which of their nodes to read.
 #[derive(Debug)]
 pub(crate) struct ShelfReader {
     shelf: Shelf,
@@ -37,7 +36,6 @@ pub(crate) struct ShelfReader {
     recorded: HashSet<JobKey>,
     kept: HashMap<JobKey, Node>,
     room: Room,
-    /// Size of the next page of postings.
     count: usize,
 }
 
@@ -220,7 +218,6 @@ async fn drop_claimed(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Re
     Ok(())
 }
 
-/// Sorts the jobs by rank; malformed ones come last.
 async fn rank(board: &BoardSession<'_>, shelved: &mut ShelfReader) -> Result<()> {
     let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(shelved.keys.len());
     let (mut kept, mut budget, mut room) = (HashMap::new(), KEPT_BYTES, Room::default());

@@ -98,7 +98,6 @@ impl JobNodes {
         })
     }
 
-    /// Returns the sidecar; `None` if it is unreadable.
     pub(crate) fn side(&self) -> Option<Sidecar> {
         self.readable_side().ok()
     }
@@ -196,7 +195,6 @@ pub(crate) fn decode(key: &JobKey, posting: &Node, detail: Detail) -> Result<Pos
     json::decode(&posting.data, detail, Limit::USUAL).map_err(|problem| problem.to_string())
 }
 
-/// Returns the owner in a lock, and its problem if it has one.
 pub(crate) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
     let held_by = |owner| Holding {
         owner,
@@ -229,7 +227,6 @@ fn time(milliseconds: i64) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_millis(milliseconds)
 }
 
-/// Describes the doubt about a job of this origin.
 fn unconfirmed(origin: &Origin) -> Option<String> {
     match origin {
         Origin::Here => None,
@@ -252,7 +249,6 @@ mod tests {
     /// Separates posting, lock and sidecar; occurs in none of them.
     const BETWEEN: u8 = 0x1e;
 
-    /// Builds a node from the first part of the input, if it is not empty.
     fn node(data: Option<&[u8]>, at: i64) -> Option<Node> {
         let data = data.filter(|data| !data.is_empty())?.to_vec();
         let times = i64::from(data[0]) << (data.len() % 64);

@@ -27,7 +27,6 @@ impl Server {
         format!("127.0.0.1:{}", self.port())
     }
 
-    /// Starts a server with a second port for TLS, and returns both.
     pub(super) fn start_tls(identity: &Identity, ca: &Path, lines: &[&str]) -> Option<(Self, u16)> {
         let [cert, key] = [&identity.cert, &identity.key].map(|path| fs::read(path).unwrap());
         let both = identity.cert.with_extension("both.pem");
@@ -56,7 +55,6 @@ impl Server {
         Some((server, port))
     }
 
-    /// Returns the URL of a board on this server; `tail` follows the port.
     pub(super) fn url(&self, tail: &str) -> ZooKeeperUrl {
         zookeeper_url(&format!("zk://{}{tail}", self.host()))
     }

@@ -19,7 +19,6 @@ use super::needs::{has, is_there, may_start_servers};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The path in Debian's package.
 const JAR: &str = "/usr/share/java/zookeeper.jar";
 
 /// Adds the classes that TLS servers need; Debian's manifest omits them.
@@ -135,7 +134,6 @@ impl Process {
         self.start_again();
     }
 
-    /// Sends a four-letter command.
     pub(crate) fn asked(&self, word: &str) -> String {
         ask(self.port, word, PATIENCE).unwrap_or_default()
     }
@@ -152,7 +150,6 @@ pub(crate) struct Ensemble {
 }
 
 impl Ensemble {
-    /// Starts three servers and waits until each serves.
     pub(crate) fn start() -> Option<Self> {
         if !is_installed() {
             return None;
@@ -198,20 +195,17 @@ impl Ensemble {
         all_serve.then_some(members)
     }
 
-    /// Returns the addresses in URL form.
     pub(crate) fn hosts(&self) -> String {
         let hosts = self.members.iter();
         let hosts = hosts.map(|member| format!("127.0.0.1:{}", member.port));
         hosts.collect::<Vec<_>>().join(",")
     }
 
-    /// Returns the leader; `None` during an election.
     pub(crate) fn leader(&mut self) -> Option<&mut Process> {
         let leader = self.leader_at()?;
         Some(self.member(leader))
     }
 
-    /// Returns the leader's index; `None` during an election.
     pub(crate) fn leader_at(&self) -> Option<usize> {
         let mut members = self.members.iter();
         members.position(|member| member.asked("srvr").contains("Mode: leader"))

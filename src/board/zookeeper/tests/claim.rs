@@ -5,7 +5,6 @@ use super::*;
 /// A request that reads several nodes, the first of them as a whole.
 const READS: &str = "\0\0\0\u{16}\0\0\0\u{4}\0";
 
-/// Starts to settle a claim, and lets it change hands under the same name meanwhile.
 async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) {
     need!(site = Site::new());
     let proxy = Proxy::start(site.port);

@@ -42,7 +42,6 @@ async fn sixty_four_claimants_one_winner_known_to_the_others() {
     join_all(crowd.iter().map(|board| board.close())).await;
 }
 
-/// Posts jobs in one way, sometimes finishing one, and returns the remaining keys.
 async fn post_many(site: &Site, is_chosen: bool, by: Option<crate::job::Claimant>) -> Vec<JobKey> {
     let board = site.board();
     let mut keys = Vec::new();

@@ -35,7 +35,6 @@ impl Lossy {
         self.proxy.set_at(word, mood);
     }
 
-    /// Restores the replies and returns the jobs on the board.
     async fn jobs(&self) -> Vec<Job> {
         assert!(self.proxy.has_sprung());
         self.proxy.set(Mood::PassOn);

@@ -121,7 +121,6 @@ fn listen_in(port: u16) -> (u16, Arc<Mutex<Vec<u8>>>) {
     (own, heard)
 }
 
-/// Returns the kinds of the requests after the opening one.
 fn kinds(mut bytes: &[u8]) -> Vec<i32> {
     let number = |bytes: &[u8]| i32::from_be_bytes(bytes[..4].try_into().unwrap());
     let mut kinds = Vec::new();

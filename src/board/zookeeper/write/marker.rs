@@ -23,7 +23,6 @@ use crate::{
     job::{JobKey, Shelf},
 };
 
-/// The supported marker version.
 const VERSION: u32 = 1;
 
 /// Where the job of a uuid is; empty for a location that lost it.
@@ -66,7 +65,6 @@ impl Whereabouts {
     }
 }
 
-/// The verified marker of a job.
 #[derive(Debug)]
 pub(crate) struct Mark {
     uuid: Uuid,
@@ -80,7 +78,6 @@ pub(crate) struct Mark {
 struct Namesake {
     key: JobKey,
     version: i32,
-    /// The version of its sidecar.
     side: Option<i32>,
 }
 

@@ -142,7 +142,6 @@ impl BoardSession<'_> {
         Ok(uuid_uses.collect())
     }
 
-    /// Returns the number of the next job; `None` if the board does not exist yet.
     async fn next_number(&self) -> Result<Option<i64>> {
         let stat = self.session.stat(self.paths.board()).await?;
         Ok(stat.map(|stat| children_ever(stat.cversion, stat.num_children)))
@@ -239,7 +238,6 @@ fn number(uuid_uses: &[UuidUse], next: i64, claimant: Option<&Claimant>) -> Vec<
     keys.collect()
 }
 
-/// Returns how many children a node ever had, from its stat.
 fn children_ever(cversion: i32, num_children: i32) -> i64 {
     // The sum is twice that count, modulo 2³².
     let twice = (i64::from(cversion) + i64::from(num_children)).rem_euclid(1 << 32);

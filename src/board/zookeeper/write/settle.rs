@@ -97,7 +97,6 @@ impl BoardSession<'_> {
         }
     }
 
-    /// Adds the steps of an outcome, on the condition that nothing has changed.
     fn settling(
         &self,
         record: &JobNodes,
@@ -135,7 +134,6 @@ impl BoardSession<'_> {
         transaction
     }
 
-    /// Updates the sidecar, and ensures that no other client changed it.
     fn note(&self, transaction: &mut Transaction<'_>, record: &JobNodes, settlement: &Settlement) {
         let key = &record.key;
         let outcome = &settlement.outcome;

@@ -138,7 +138,6 @@ impl BoardSession<'_> {
         }
     }
 
-    /// Returns the job that already occupies the location on the board.
     async fn taken(&self, record: &JobNodes) -> Result<BoardError> {
         let there = self.record(Shelf::Board, &record.key).await?;
         let is_it = |there: &JobNodes| {
@@ -200,7 +199,6 @@ fn exists(record: &JobNodes) -> BoardError {
     }
 }
 
-/// Explains that a name which breaks all TaskFlow listings cannot be restored.
 fn no_number() -> BoardError {
     BoardError::Unsupported {
         board: "a ZooKeeper board",

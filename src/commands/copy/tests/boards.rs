@@ -41,7 +41,6 @@ struct Side {
 }
 
 impl Side {
-    /// Moves the job from the board into history.
     fn end(&mut self, remark: Option<Remark>) {
         let Some(mut job) = self.job.take() else {
             return;
@@ -142,7 +141,6 @@ impl World {
     }
 }
 
-/// One of the boards, as seen by one actor.
 pub(super) struct Memory {
     world: Arc<World>,
     side: usize,
@@ -156,7 +154,6 @@ impl Memory {
         Self { world, side, actor }
     }
 
-    /// Waits for its turn.
     async fn request<T>(&self, request: impl FnOnce(&mut State, &mut Side) -> T) -> Result<T> {
         let mut is_first = self.actor.is_some();
         future::poll_fn(|_| match std::mem::take(&mut is_first) {

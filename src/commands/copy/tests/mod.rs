@@ -103,7 +103,6 @@ fn route<'a>(from: &'a Memory, to: &'a Memory) -> Route<'a> {
     }
 }
 
-/// The choices of one run, and the number of options of each.
 #[derive(Default)]
 struct Choices {
     taken: Vec<(usize, usize)>,

@@ -82,7 +82,6 @@ fn age(state: &State, time: DateTime<Utc>) -> String {
     duration::between(time, state.now)
 }
 
-/// Counts that come and go are after the stable ones.
 fn counts(state: &State) -> Pieces {
     let figures = &state.summary.figures;
     let silent = state.conductors.iter().filter(|it| is_silent(it)).count() as u64;

@@ -79,7 +79,6 @@ pub(super) fn len(state: &State) -> usize {
     }
 }
 
-/// Returns the line below a filter input: its error, or the possible values.
 pub(super) fn under(state: &State, field: &Field) -> Vec<Pieces> {
     let (tone, under) = match &field.error {
         Some(error) => (Tone::Bad, error.as_str()),

@@ -53,7 +53,6 @@ pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Returns the titles, and a line per row.
 fn laid(state: &State, seen: Range<usize>, room: usize) -> Vec<Pieces> {
     let now = state.now;
     let jobs = |shelf, entries: &mut dyn Iterator<Item = Entry>| {

@@ -74,7 +74,6 @@ fn jobs_view() {
     insta::assert_snapshot!(frame(&mut seen(View::Jobs), (120, 40), COLOURED));
 }
 
-/// A small terminal shows how to reach the rest, and how to leave.
 #[test]
 fn small_terminal() {
     let mut state = seen(View::Jobs);

@@ -83,7 +83,6 @@ pub(super) fn owners(facts: &ReportFacts) -> Html {
     ranking(&facts.owners_table(), "No job is claimed.")
 }
 
-/// A table with a bar in each row; the first row is the highest.
 fn ranking(of: &Table, none: &str) -> Html {
     let parts = |bar: &Vec<BarPart>| {
         bar.iter()

@@ -37,7 +37,6 @@ const HEAD: &str = "\n<meta charset=\"utf-8\">\n\
     <meta name=\"color-scheme\" content=\"light dark\">\n\
     <meta name=\"referrer\" content=\"no-referrer\">\n";
 
-/// A section: its short name, its title, and its writer.
 type Section = (&'static str, &'static str, fn(&ReportFacts) -> Html);
 
 const SECTIONS: [Section; 7] = [
@@ -188,7 +187,6 @@ fn legend(marks: &[(&'static str, &'static str)]) -> Html {
     list("ul.legend", marks)
 }
 
-/// Notes that rows are missing, and the command that lists all.
 fn more((more, what, command): Omitted) -> Html {
     if more.count == 0 {
         return Html::default();

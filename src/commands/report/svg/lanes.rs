@@ -8,11 +8,9 @@ use crate::{
     output::{Html, Text, element, tag},
 };
 
-/// The height of a run, and the limit of stacked overlapping runs.
 const RUN: f64 = 9.0;
 const DEEPEST: usize = 6;
 
-/// The smallest width of a run, in hundredths of the whole.
 const NARROWEST: f64 = 0.4;
 
 pub(in crate::commands::report) fn lanes(

@@ -28,7 +28,6 @@ pub(super) fn ago(seconds: i64) -> DateTime<Utc> {
     at() - TimeDelta::seconds(seconds)
 }
 
-/// Untrusted texts in rotation.
 pub(super) struct Strangers<'a> {
     texts: &'a [&'a str],
     next: usize,
@@ -107,7 +106,6 @@ pub(super) fn surveyor(conductors: Vec<Conductor>) -> Surveyor {
     Surveyor::new(Snapshot::new(capabilities, None, at()).with_conductors(conductors))
 }
 
-/// Adds the problems of the survey, and these.
 pub(super) fn diagnosed(facts: ReportFacts, survey: Survey, problems: Vec<Problem>) -> ReportFacts {
     let own = survey.problems(None).into_iter();
     let own = own.map(|it| it.on(&Suggestion::of("jobboard")));

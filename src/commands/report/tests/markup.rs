@@ -7,7 +7,6 @@ pub(super) enum Token {
     Text(String),
 }
 
-/// Elements without an end tag.
 const EMPTY: [&str; 1] = ["meta"];
 
 /// Parses a page: elements nest, attributes are double-quoted and unique, and ids are unique and exist where
@@ -65,7 +64,6 @@ pub(super) fn tokens(page: &str) -> Vec<Token> {
     tokens
 }
 
-/// Returns the tag and the text after it; a bracket in a value ends nothing.
 fn split_tag(text: &str) -> (&str, &str) {
     let mut is_quoted = false;
     let end = text.find(|character| {

@@ -22,7 +22,6 @@ const LARGEST_FILE: u64 = 64 << 20;
 pub(crate) enum Destination {
     /// To our output, each line after the name of its job.
     Prefix,
-    /// To our output, unchanged.
     Inherit,
     Discard,
     Folder(PathBuf),

@@ -13,7 +13,6 @@ use crate::{
     untrusted::{Answer, Bounds, Corpus, refused},
 };
 
-/// A secret that no error may contain.
 const PASSWORD: &str = "hunter2";
 
 struct Machine(TempDir);
@@ -174,7 +173,6 @@ fn unsupported_or_suspicious_options_are_reported() {
     assert_eq!(Expiry::default().duration(), Duration::from_secs(30));
 }
 
-/// Configurations, and the error of each.
 const MISTAKES: &[(&str, &str)] = &[
     (
         "jobboard_enabled = True",

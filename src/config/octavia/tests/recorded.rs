@@ -89,7 +89,6 @@ fn each_deployment_resolves_to_its_board() {
     }
 }
 
-/// Returns a recording next to the tests: the readings of oslo.config itself.
 fn recorded(name: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/cli/fixtures/octavia")
@@ -97,7 +96,6 @@ fn recorded(name: &str) -> Vec<Value> {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Reads an option with the type of the recording.
 fn read_as(recorded: &Value, text: &str) -> Option<Value> {
     match recorded {
         Value::Bool(_) => oslo::is_true(text).map(Value::from),
@@ -159,7 +157,6 @@ fn each_spelling_is_read_as_in_octavia() {
     assert!(compared > 200, "{compared}");
 }
 
-/// Returns the difference to the board that Octavia made.
 fn differs(octavia: &Octavia, board: &Value) -> Option<String> {
     let differ = |what: &str, ours: Value, theirs: &Value| {
         (ours != *theirs).then(|| format!("{what}: {ours}, and not {theirs}"))

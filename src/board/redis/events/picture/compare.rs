@@ -17,7 +17,6 @@ pub(crate) struct JobPlaces {
     pub(crate) trash: Option<Known>,
 }
 
-/// Known facts of a change besides the job's later state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Traces {
     pub(crate) claim: bool,

@@ -45,7 +45,6 @@ impl BoardPicture {
         self.shelf(shelf).into_iter().flat_map(HashMap::keys)
     }
 
-    /// Returns the cached records of a location; the history is not cached.
     fn shelf(&self, shelf: Shelf) -> Option<&HashMap<JobKey, Known>> {
         match shelf {
             Shelf::Board => Some(&self.board),
@@ -69,7 +68,6 @@ impl BoardPicture {
         due
     }
 
-    /// Stores a record without an event.
     pub(super) fn put(&mut self, shelf: Shelf, key: &JobKey, known: Known) {
         let mut after = self.places(key);
         match shelf {

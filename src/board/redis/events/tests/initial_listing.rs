@@ -10,7 +10,6 @@ use crate::{
     job::{Entry, Shelf},
 };
 
-/// Subscribes with an onlooker that wants no job.
 async fn begin(board: &Redis) -> (Events<'_>, Vec<JobKey>) {
     let mut shown = Vec::new();
     let onlooker = Onlooker {

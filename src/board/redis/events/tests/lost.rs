@@ -64,7 +64,6 @@ async fn loss_during_a_read_is_a_resync() {
     assert_eq!(told.kind, EventKind::Posted);
 }
 
-/// Returns the memory of this process in MiB.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = status.split(' ').nth(1).unwrap().parse().unwrap();

@@ -46,7 +46,6 @@ async fn fill(board: &Arc<Redis>, count: usize) -> Vec<JobKey> {
     posted.into_iter().map(|it| it.unwrap().key).collect()
 }
 
-/// Posts a job whose event marks the end of earlier ones.
 async fn mark(board: &Arc<Redis>) -> JobKey {
     let subject: Subject = Arc::clone(board) as Subject;
     post_one(&subject, "marker").await
@@ -72,7 +71,6 @@ async fn until(events: &mut Events<'_>, kind: EventKind) -> Vec<(EventKind, Stri
     told
 }
 
-/// Returns how often the server received a command.
 fn calls(server: &Server, command: &str) -> u32 {
     let stats: String = server.run(&["INFO", "commandstats"]);
     let start = format!("cmdstat_{command}:calls=");
@@ -81,7 +79,6 @@ fn calls(server: &Server, command: &str) -> u32 {
         .map_or(0, |calls| calls.parse().unwrap())
 }
 
-/// Runs the other tasks until a condition holds.
 async fn until_so(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {

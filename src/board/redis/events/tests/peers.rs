@@ -7,7 +7,6 @@ const POST: &str = "redis.call('INCR', 'taskflow:sequence') \
                     local posting = redis.call('HGET', 'taskflow:listings', ARGV[1]) \
                     redis.call('HSET', 'taskflow:listings', 'new', posting)";
 
-/// Listens until the server gets one more query for the number of jobs.
 async fn asked(events: &mut Events<'_>, server: &Server, before: u32) {
     let is_asked = until_so("it is asked", || calls(server, "hlen") >= before + 2);
     tokio::select! {
@@ -25,7 +24,6 @@ async fn compared(events: &mut Events<'_>, server: &Server, before: u32) {
     assert_eq!(next(events).await.kind, EventKind::ConductorLeft);
 }
 
-/// Posts jobs through our client, and receives their events.
 async fn post(board: &Arc<Redis>, events: &mut Events<'_>) {
     fill(board, 10).await;
     for _ in 0..10 {

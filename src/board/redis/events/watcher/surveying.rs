@@ -116,7 +116,6 @@ impl RedisWatcher<'_> {
         Ok(())
     }
 
-    /// Reads new jobs; returns those announced meanwhile.
     async fn look_for(&mut self, shelf: Shelf, new: &[JobKey]) -> Result<HashSet<JobKey>> {
         let mut commands = Pipeline::with_capacity(1);
         let command = commands.cmd("HMGET").arg(self.board.keys.hash(shelf));

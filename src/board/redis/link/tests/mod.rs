@@ -23,7 +23,6 @@ fn link_with(url: &RedisUrl, password: &str) -> Client {
     Client::new(url, Some(Secret::new(password)), OP_TIMEOUT)
 }
 
-/// Sends a harmless request, and returns why it failed.
 async fn failure(client: &Client) -> String {
     summary(client.ask::<()>("read", &cmd("PING")).await.unwrap_err())
 }

@@ -8,7 +8,6 @@ use crate::{
     job::{Book, Draft},
 };
 
-/// The postings whose details are plain JSON, and their decoded form.
 fn plain() -> Vec<(Vec<u8>, Value)> {
     let vectors = list(POSTINGS, "vectors");
     let vectors = vectors.iter().map(bytes_of);

@@ -41,7 +41,6 @@ fn read(bytes: &[u8]) -> Result<Posting, Problem> {
     decode(bytes, Detail::Whole, Limit::USUAL)
 }
 
-/// A valid posting with these extra members.
 fn with(members: &str) -> Vec<u8> {
     format!(r#"{{"uuid": "u", "name": "n", {members}}}"#).into_bytes()
 }
@@ -51,7 +50,6 @@ fn show(details: &str) -> Result<Value, Problem> {
     Ok(posting.details.unwrap().value().into_owned())
 }
 
-/// Returns the data that TaskFlow wrote to nodes with this in their path.
 fn written(part: &str) -> Vec<String> {
     let mut written: Vec<_> = list(LIFECYCLE, "steps")
         .iter()

@@ -43,7 +43,6 @@ fn read(bytes: &[u8]) -> Result<Posting, Problem> {
     decode(bytes, Detail::Whole, Limit::USUAL)
 }
 
-/// The members of a valid posting, as names and hex.
 fn good() -> Vec<(&'static str, String)> {
     vec![
         ("uuid", "a475756964".to_owned()),
@@ -55,7 +54,6 @@ fn good() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The valid posting with this member replaced or added.
 fn with(name: &'static str, value: &str) -> Vec<u8> {
     let mut members = good();
     members.retain(|(other, _)| *other != name);

@@ -10,7 +10,6 @@ use super::{
 const CLOCK: &str = "a364617901a56d6f6e746802a479656172cd07e8a4686f757203a66d696e75746504\
                      a67365636f6e6405ab6d6963726f7365636f6e6406";
 
-/// A time with these extra pairs.
 fn payload(pairs: u8, more: &str) -> Vec<u8> {
     let mut bytes = vec![0x87 + pairs];
     bytes.extend(unhex(CLOCK));

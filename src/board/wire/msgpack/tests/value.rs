@@ -12,7 +12,6 @@ fn show(value: &str) -> Value {
     details.unwrap().value().into_owned()
 }
 
-/// An extension of this code with these bytes.
 fn extension(code: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0xc8];
     bytes.extend(u16::try_from(payload.len()).unwrap().to_be_bytes());
@@ -126,7 +125,6 @@ fn nesting_is_bounded() {
     assert!(nested(100_000).is_err());
 }
 
-/// Returns the stored form of a shown value.
 fn written(shown: &Value) -> String {
     hex(&write::bytes(&ShownValue(shown)))
 }
@@ -183,7 +181,6 @@ fn lookalikes_of_special_values_are_written_literally() {
     }
 }
 
-/// An encoded extension, of any length.
 fn rmp_extension(code: u8, payload: &[u8]) -> Vec<u8> {
     let length = u8::try_from(payload.len()).unwrap();
     let mut bytes = match length {

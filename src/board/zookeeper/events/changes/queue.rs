@@ -7,7 +7,6 @@ use crate::{board::Event, job::JobKey};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum NodeChange {
     OfJob(NodeEvent, JobKey),
-    /// A complete event.
     Event(Box<Event>),
 }
 
@@ -77,7 +76,6 @@ impl NodeChanges {
         self.numbered(key).map(|(_, step)| step)
     }
 
-    /// Returns the next change of a job's nodes on the board, which arrive in order.
     pub(super) fn next_on_board(&self, key: &JobKey) -> Option<NodeEvent> {
         use NodeEvent::{JobCame, JobWent, LockCame, LockWent};
         self.of(key)

@@ -12,7 +12,6 @@ fn key() -> JobKey {
     JobKey::new("job0000000001")
 }
 
-/// A record as a reader sees it, claimed or not.
 fn known(owner: Option<&str>) -> Known {
     let record = Entry::Malformed(Malformed {
         is_denied: false,
@@ -127,7 +126,6 @@ fn trash() -> NodePicture {
     picture
 }
 
-/// Reports changes of a board with one job.
 fn events_on_a_board(owner: Option<&str>, changes: &[NodeChange], seen: SeenNodes) -> Told {
     let all = changes.len() as u64;
     events_of(&mut board(owner), changes, all, seen)

@@ -8,7 +8,6 @@ fn of(server: &Server, user: &str, password: &str) -> Client {
     Client::new(&url, Some(Secret::new(password)), OP_TIMEOUT)
 }
 
-/// Returns a node's data, or why access is denied.
 async fn look(client: &Client, path: &str) -> Result<Vec<u8>, String> {
     let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().get_data(path)).await;

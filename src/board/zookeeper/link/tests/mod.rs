@@ -20,7 +20,6 @@ fn client(url: &str) -> Client {
     Client::new(&zookeeper_url(url), None, OP_TIMEOUT)
 }
 
-/// Requests a session, and returns why it failed.
 async fn failure(client: &Client) -> String {
     summary(client.session("read").await.unwrap_err())
 }
@@ -56,7 +55,6 @@ async fn create(session: &Session, mode: CreateMode) -> String {
     path
 }
 
-/// Whether another client sees a node.
 async fn is_there(client: &Client, path: &str) -> bool {
     let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().check_stat(path));

@@ -104,7 +104,6 @@ async fn session_survives_a_server_restart() {
     assert!(is_there(&client, &ephemeral).await);
 }
 
-/// Retries until there is a session.
 async fn lasting(client: &Client) -> Session {
     let end = Instant::now() + Duration::from_secs(20);
     loop {

@@ -101,7 +101,6 @@ fn place(board: Option<Now>, trash: Option<Now>) -> JobPlaces {
     }
 }
 
-/// Returns the kind and owner of each event.
 fn kinds_and_owners(events: Vec<Event>) -> Vec<(EventKind, Option<String>)> {
     let told = events.into_iter();
     told.map(|event| (event.kind, event.owner.map(|owner| owner.to_string())))
