@@ -192,8 +192,6 @@ pub(crate) enum Problem {
     ZoneType,
     #[error("{0} is not a valid time")]
     NoSuchTime(String),
-    #[error("a time is in the unknown zone `{0}`")]
-    UnknownZone(String),
     #[error("a time is in the zone `{0}` instead of UTC")]
     OtherZone(String),
 }

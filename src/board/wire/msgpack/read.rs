@@ -130,7 +130,10 @@ fn pick<'a, const N: usize>(
 
 /// Decodes a validated value, or only these members of a map.
 fn shown<const HAS_BYTE_TEXTS: bool>(value: &[u8], names: Option<&[&str]>) -> Option<Value> {
-    let (viewer, mut reader) = (Viewer::new(HAS_BYTE_TEXTS), PackReader::new(value));
+    let viewer = Viewer {
+        has_byte_texts: HAS_BYTE_TEXTS,
+    };
+    let mut reader = PackReader::new(value);
     let Some(names) = names else {
         return viewer.show(&mut reader).ok();
     };

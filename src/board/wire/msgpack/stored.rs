@@ -1,16 +1,14 @@
 //! Restores values without a JSON form from their shown form.
 
-use std::net::IpAddr;
-
 use base64::{Engine, engine::general_purpose::STANDARD};
-use chrono::{Datelike, NaiveDate, NaiveDateTime, Timelike};
+use chrono::{Datelike, NaiveDateTime, Timelike};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    time::DATETIME,
-    value::Viewer,
+    time::{DATETIME, UUID},
+    value::shown_extension,
     write::{Bytes, Extension, TimeMembers, bytes},
 };
 
@@ -80,7 +78,7 @@ impl Special {
                     None => {
                         let text = text("text")?;
                         let means = |payload: &Vec<u8>| {
-                            Viewer::new(false).extension(code, payload).as_deref() == Some(text)
+                            shown_extension(code, payload).as_deref() == Some(text)
                         };
                         payload(code, text).filter(means)
                     }
@@ -105,21 +103,12 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 
 fn payload(code: i8, text: &str) -> Option<Vec<u8>> {
     Some(match code {
-        0 => Uuid::try_parse(text)
+        UUID => Uuid::try_parse(text)
             .ok()?
             .simple()
             .to_string()
             .into_bytes(),
-        DATETIME | 6 => moment(text)?,
-        2 | 4 | 5 => match serde_json::from_str(text).ok()? {
-            list @ Value::Array(_) => bytes(&ShownValue(&list)),
-            _ => return None,
-        },
-        3 => match text.parse().ok()? {
-            IpAddr::V4(address) => bytes(&address.to_bits()),
-            IpAddr::V6(address) => bytes(&u64::try_from(address.to_bits()).ok()?),
-        },
-        7 => date(text.parse().ok()?),
+        DATETIME => moment(text)?,
         _ => return None,
     })
 }
@@ -143,18 +132,4 @@ fn moment(text: &str) -> Option<Vec<u8>> {
         microsecond: clock.nanosecond() / 1000,
         tz: zone,
     }))
-}
-
-fn date(date: NaiveDate) -> Vec<u8> {
-    #[derive(Serialize)]
-    struct Day {
-        year: i32,
-        month: u32,
-        day: u32,
-    }
-    bytes(&Day {
-        year: date.year(),
-        month: date.month(),
-        day: date.day(),
-    })
 }

@@ -1,41 +1,28 @@
 //! Reads times and dates, which TaskFlow stores as maps of their parts.
 
-use std::{
-    fmt,
-    path::{Component, Path},
-};
+use std::fmt;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
 use super::token::{PackReader, PackToken};
 use crate::{board::wire::posting::Problem, job::shortened};
 
+pub(super) const UUID: i8 = 0;
 pub(super) const DATETIME: i8 = 1;
 
 pub(super) const LAST_MICROSECOND: u32 = 999_999;
 
-const ZONES: &str = "/usr/share/zoneinfo";
+/// The usual names of a zone whose time has always been UTC.
+const UTC_ZONES: [&str; 3] = ["UTC", "Etc/UTC", "GMT"];
 
-/// The zones whose time has always been UTC.
-const UTC_ZONES: [&str; 18] = [
-    "UTC",
-    "GMT",
-    "Etc/GMT",
-    "Etc/GMT+0",
-    "Etc/GMT-0",
-    "Etc/GMT0",
-    "Etc/Greenwich",
-    "Etc/UCT",
-    "Etc/UTC",
-    "Etc/Universal",
-    "Etc/Zulu",
-    "GMT+0",
-    "GMT-0",
-    "GMT0",
-    "Greenwich",
-    "UCT",
-    "Universal",
-    "Zulu",
+const PARTS: [&str; 7] = [
+    "day",
+    "month",
+    "year",
+    "hour",
+    "minute",
+    "second",
+    "microsecond",
 ];
 
 pub(crate) fn read_time(bytes: &[u8]) -> Result<DateTime<Utc>, Problem> {
@@ -48,7 +35,7 @@ pub(crate) fn read_time(bytes: &[u8]) -> Result<DateTime<Utc>, Problem> {
         return Err(Problem::NotTime(token.kind()));
     };
     reader.end()?;
-    StoredTime::read(payload)?.in_utc(Path::new(ZONES))
+    StoredTime::read(payload)?.in_utc()
 }
 
 pub(super) struct StoredTime<'a> {
@@ -57,18 +44,8 @@ pub(super) struct StoredTime<'a> {
 }
 
 impl<'a> StoredTime<'a> {
-    const PARTS: [&'static str; 7] = [
-        "day",
-        "month",
-        "year",
-        "hour",
-        "minute",
-        "second",
-        "microsecond",
-    ];
-
     pub(super) fn read(payload: &'a [u8]) -> Result<Self, Problem> {
-        let (numbers, zone) = parts(payload, Self::PARTS)?;
+        let (numbers, zone) = parts(payload)?;
         let [day, month, year, hour, minute, second, microsecond] = numbers;
         let clock = date(year, month, day)
             .filter(|_| microsecond <= LAST_MICROSECOND.into())
@@ -89,12 +66,11 @@ impl<'a> StoredTime<'a> {
     }
 
     /// Returns the time in UTC, if it is known to be UTC.
-    pub(super) fn in_utc(&self, zones: &Path) -> Result<DateTime<Utc>, Problem> {
+    pub(super) fn in_utc(&self) -> Result<DateTime<Utc>, Problem> {
         match self.zone {
             None => Ok(self.clock.and_utc()),
             Some(zone) if UTC_ZONES.contains(&zone) => Ok(self.clock.and_utc()),
-            Some(zone) if is_zone(zone, zones) => Err(Problem::OtherZone(zone.to_owned())),
-            Some(zone) => Err(Problem::UnknownZone(shortened(zone))),
+            Some(zone) => Err(Problem::OtherZone(shortened(zone))),
         }
     }
 }
@@ -110,11 +86,6 @@ impl fmt::Display for StoredTime<'_> {
     }
 }
 
-pub(super) fn read_date(payload: &[u8]) -> Result<NaiveDate, Problem> {
-    let ([year, month, day], _) = parts(payload, ["year", "month", "day"])?;
-    date(year, month, day).ok_or_else(|| Problem::NoSuchTime(format!("{year}-{month:02}-{day:02}")))
-}
-
 fn date(year: i128, month: i128, day: i128) -> Option<NaiveDate> {
     // Python knows no other years.
     let year = i32::try_from(year)
@@ -123,19 +94,17 @@ fn date(year: i128, month: i128, day: i128) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, month.try_into().ok()?, day.try_into().ok()?)
 }
 
-fn parts<'a, const N: usize>(
-    payload: &'a [u8],
-    names: [&'static str; N],
-) -> Result<([i128; N], Option<&'a str>), Problem> {
+/// Reads a map of named numbers, all required, and an optional zone.
+fn parts(payload: &[u8]) -> Result<([i128; PARTS.len()], Option<&str>), Problem> {
     let mut reader = PackReader::new(payload);
     let PackToken::Map(count) = reader.token()? else {
-        return Err(Problem::TimeLacks(names[0]));
+        return Err(Problem::TimeLacks(PARTS[0]));
     };
-    let mut numbers = [None; N];
+    let mut numbers = [None; PARTS.len()];
     let mut zone = None;
     for turn in 0..count as usize {
         // TaskFlow nearly always writes this order.
-        if let Some(number) = names.get(turn).and_then(|name| reader.number_of(name)) {
+        if let Some(number) = PARTS.get(turn).and_then(|name| reader.number_of(name)) {
             numbers[turn] = Some(number.into());
             continue;
         }
@@ -143,13 +112,13 @@ fn parts<'a, const N: usize>(
         let value = reader.item()?.head;
         if key == b"tz" {
             zone = zone_name(value)?;
-        } else if let Some(at) = names.iter().position(|name| name.as_bytes() == key) {
-            numbers[at] = Some(number(names[at], value)?);
+        } else if let Some(at) = PARTS.iter().position(|name| name.as_bytes() == key) {
+            numbers[at] = Some(number(PARTS[at], value)?);
         }
     }
     reader.end()?;
-    let mut found = [0; N];
-    for (at, name) in names.into_iter().enumerate() {
+    let mut found = [0; PARTS.len()];
+    for (at, name) in PARTS.into_iter().enumerate() {
         let Some(number) = numbers[at] else {
             return Err(Problem::TimeLacks(name));
         };
@@ -177,12 +146,4 @@ fn zone_name(value: PackToken<'_>) -> Result<Option<&str>, Problem> {
         (_, Some(name)) => Ok(Some(name)),
         _ => Err(Problem::ZoneType),
     }
-}
-
-fn is_zone(name: &str, folder: &Path) -> bool {
-    let path = Path::new(name);
-    // The name is untrusted and must not lead out of the directory.
-    path.components()
-        .all(|part| matches!(part, Component::Normal(_)))
-        && folder.join(path).is_file()
 }

@@ -88,10 +88,10 @@ fn python_types_are_displayed() {
     let details = json!({
         "datetime": { "$ext": 1, "text": "2024-01-02T03:04:05.000006" },
         "datetime_utc": { "$ext": 1, "text": "2024-01-02T03:04:05.000006+00:00" },
-        "date": { "$ext": 7, "text": "2024-01-02" },
+        "date": { "$ext": 7, "hex": "83a479656172cd07e8a56d6f6e746801a364617902" },
         "uuid": { "$ext": 0, "text": "00000000-0000-0000-0000-000000000005" },
-        "set": { "$ext": 4, "text": "[1]" },
-        "frozenset": { "$ext": 5, "text": "[2]" },
+        "set": { "$ext": 4, "hex": "9101" },
+        "frozenset": { "$ext": 5, "hex": "9102" },
         "tuple": [1, 2],
         "bytes": { "$bytes": "YWJj" },
         "nan": { "$float": "nan" },

@@ -80,7 +80,10 @@ fn are_stored_as_displayed(details: &Value) -> Result<(), String> {
     let mut reader = PackReader::new(&stored);
     let checked = reader.item().and_then(|_| reader.end());
     checked.map_err(|problem| format!("the stored {details} are rejected: {problem}"))?;
-    let shown = Viewer::new(false).show(&mut PackReader::new(&stored));
+    let shown = Viewer {
+        has_byte_texts: false,
+    }
+    .show(&mut PackReader::new(&stored));
     let shown = shown.map_err(|problem| format!("{details} is not shown: {problem}"))?;
     same("stored again", &stored, &bytes(&ShownValue(&shown)))?;
     // Bytes with a known meaning are shown by that meaning.

@@ -44,17 +44,6 @@ fn known_extensions_are_displayed_as_text() {
     for (code, payload, text) in [
         (0, uuid.as_str(), "00010203-0405-0607-0809-0a0b0c0d0e0f"),
         (1, &TIME[6..], "2024-02-29T13:05:09.123456"),
-        (6, &TIME[6..], "2024-02-29T13:05:09.123456"),
-        (2, "920a02", "[10,2]"),
-        (3, "ce0a000001", "10.0.0.1"),
-        (3, "cf0000000100000000", "::1:0:0"),
-        (4, "93c3a16190", r#"[true,"a",[]]"#),
-        (5, "9181c4016b01", r#"[{"$bytes:aw==":1}]"#),
-        (
-            7,
-            "83a479656172cd07e8a56d6f6e746802a36461791d",
-            "2024-02-29",
-        ),
     ] {
         let expected = json!({ "$ext": code, "text": text });
         assert_eq!(show_extension(code, payload), expected);
@@ -77,14 +66,7 @@ fn unknown_and_broken_extensions_are_displayed_in_hex() {
         (0, "3030"),
         (1, "80"),
         (1, ""),
-        (2, "9101"),
-        (3, "ff"),
-        (3, "0101"),
-        (4, "80"),
-        (4, "910100"),
-        (5, "91a1ff"),
-        (5, "9181c001"),
-        (7, "83a47965617200a56d6f6e746802a36461791d"),
+        (4, "93c3a16190"),
         (99, ""),
     ] {
         let expected = json!({ "$ext": code, "hex": payload });
@@ -95,22 +77,6 @@ fn unknown_and_broken_extensions_are_displayed_in_hex() {
     assert_eq!(undefined, problem);
     let timestamp = json!({ "$ext": -1, "hex": "6553f100" });
     assert_eq!(show("d6ff6553f100"), timestamp);
-}
-
-#[test]
-fn nested_sets_are_bounded() {
-    let nested = |levels: usize| {
-        let mut bytes = b"\xa1a".to_vec();
-        for _ in 0..levels {
-            bytes.insert(0, 0x91);
-            bytes = extension(4, &bytes);
-        }
-        hex(&bytes)
-    };
-    let twice = show(&hex(&extension(4, &unhex("91d40590"))));
-    assert_eq!(twice["text"], r#"[{"$ext":5,"text":"[]"}]"#);
-    let shown = show(&nested(2000)).to_string();
-    assert!(shown.len() < 40_000, "{}", shown.len());
 }
 
 #[test]
@@ -148,13 +114,7 @@ fn values_without_a_json_form_are_written_back_unchanged() {
         TIME.to_owned(),
         extension(0, &uuid),
         extension(1, &zoned),
-        extension(2, "920a02"),
-        extension(3, "ce0a000001"),
-        extension(3, "cf0000000100000000"),
         extension(4, "93c3a16190"),
-        extension(5, "9181c402ff0001"),
-        extension(6, &TIME[6..]),
-        extension(7, "83a479656172cd07e8a56d6f6e746802a36461791d"),
         extension(9, "00ff"),
         extension(0, "3030"),
     ] {
