@@ -50,7 +50,6 @@ impl Backoff {
         pause
     }
 
-    /// Continues within other bounds.
     pub(crate) fn set_bounds(&mut self, bounds: (Duration, Duration)) {
         self.bounds = bounds;
         self.next = self.next.clamp(bounds.0, bounds.1);

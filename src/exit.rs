@@ -149,7 +149,6 @@ pub(crate) struct Teller {
     is_json: bool,
     is_coloured: bool,
     program: Suggestion,
-    /// The command, for a reference to its help.
     command: Option<String>,
     /// The board of `--to`: its name in errors, and the start of its commands.
     second: Arc<OnceLock<(String, Suggestion)>>,
@@ -262,7 +261,6 @@ fn trying(error: &anyhow::Error) -> Option<&Trying> {
     }
 }
 
-/// Joins an error with its causes, and names the board once.
 fn message(error: &anyhow::Error) -> String {
     let mut message = chain(error.as_ref());
     let board = error.chain().find_map(board_error);
@@ -342,7 +340,6 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged
     })
 }
 
-/// Classifies a board's answer by the caller's options.
 fn sort(error: &BoardError) -> (u8, &'static str) {
     match error {
         BoardError::NoSuchJob => (NOT_FOUND, "not-found"),

@@ -161,7 +161,6 @@ fn surroundings(cli: &Cli) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Leaves the terminal to a separate process, if a command runs on it.
 fn divide(cli: &Cli, environment: &Environment) -> anyhow::Result<Role> {
     if !cli.command.hands_the_terminal_over() {
         return Ok(Role::Alone);

@@ -69,7 +69,6 @@ pub(crate) enum AttemptEnd {
     /// This machine could not start it now.
     NoRoom,
     NotRun(NotRun),
-    /// The retry limit was reached before this attempt.
     Spent,
 }
 

@@ -11,7 +11,6 @@ use crate::bounded_read;
 pub(crate) const SECRET_VARIABLES: [&str; 3] =
     ["JOBBOARD_PASSWORD", "JOBBOARD_LOGBOOK", "JOBBOARD_URL"];
 
-/// A text that no output, log or error may contain.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 

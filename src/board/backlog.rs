@@ -95,7 +95,6 @@ impl Backlog {
         self.postponed.first().map(|(time, _)| *time)
     }
 
-    /// Adds or replaces a candidate, unless enough better ones exist.
     pub(crate) fn offer(&mut self, candidate: Candidate, now: DateTime<Utc>) {
         self.remove(&candidate.key);
         let key = candidate.key.clone();

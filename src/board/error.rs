@@ -101,7 +101,6 @@ impl BoardError {
         }
     }
 
-    /// Whether the error means that the claim is not ours or no longer ours.
     pub(crate) fn is_about_the_claim(&self) -> bool {
         matches!(
             self,
@@ -120,7 +119,6 @@ impl BoardError {
         }
     }
 
-    /// Whether the same call may succeed later.
     pub(crate) fn is_retryable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Misdirected { .. })
     }

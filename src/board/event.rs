@@ -41,9 +41,7 @@ pub(crate) struct Event {
     pub(crate) names: Option<String>,
     pub(crate) owner: Option<Owner>,
     pub(crate) fence: Option<Fence>,
-    /// How the job ended, if this event ended it and the outcome is known.
     pub(crate) departure: Option<Departure>,
-    /// The audit entry, if an operator caused the event and it is known.
     pub(crate) remark: Option<Remark>,
 }
 
@@ -105,7 +103,6 @@ pub(crate) struct Onlooker<'a> {
     pub(crate) sees: &'a mut (dyn FnMut(Entry) -> ControlFlow<()> + Send),
 }
 
-/// The job of an event, with all that ranking needs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Subject {
     pub(crate) key: JobKey,

@@ -14,11 +14,9 @@ use crate::job::{
     Settlement, Shelf, Witness,
 };
 
-/// The jobs that are claimable now, and when the next one becomes ready.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     pub(crate) jobs: Vec<Job>,
-    /// When the first postponed job becomes ready.
     pub(crate) next_not_before: Option<DateTime<Utc>>,
     /// The paused and the postponed jobs so far.
     pub(crate) waiting: (u64, u64),
@@ -94,7 +92,6 @@ pub(crate) trait BoardExt: Board {
         the_answer(answers)
     }
 
-    /// Settles one job and adds nothing to its history.
     async fn settle_one(
         &self,
         key: &JobKey,

@@ -32,9 +32,7 @@ pub(crate) enum News {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// Fail.
     Now,
-    /// Wait for it.
     Whenever,
 }
 

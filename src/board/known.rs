@@ -22,7 +22,6 @@ pub(super) struct Known {
     pub(super) is_job: bool,
     pub(super) modified: Modified,
     pub(super) claim: Option<Box<Held>>,
-    /// Members that few jobs have.
     extras: Option<Box<Extras>>,
 }
 
@@ -32,7 +31,6 @@ struct Extras {
     remark: Option<Remark>,
 }
 
-/// When a record was last modified, as it states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Modified {
     Never,

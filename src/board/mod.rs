@@ -146,7 +146,6 @@ pub(crate) struct Posted {
 /// How long a job is postponed if it may not be claimed ahead of its turn.
 pub(crate) const NOT_AHEAD: Duration = Duration::from_millis(50);
 
-/// Which jobs a claim may take, and whether it counts as an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClaimRules {
     /// False for claims by hand.

@@ -8,7 +8,6 @@ use futures_util::{
 use super::Result;
 use crate::job::Entry;
 
-/// Target size of a page.
 const PAGE_BYTES: usize = 512 * 1024;
 
 pub(super) fn next_page(jobs: usize, bytes: usize, most: usize) -> usize {

@@ -14,7 +14,6 @@ pub(crate) fn uuid_of(unique: &str) -> Uuid {
     Uuid::new_v5(&UNIQUE, unique.as_bytes())
 }
 
-/// The shortest uuid prefix that counts as one.
 const SHORTEST_PREFIX: usize = 4;
 
 const UUID_LENGTH: usize = 36;
@@ -30,7 +29,6 @@ pub(crate) enum JobRef {
 }
 
 impl JobRef {
-    /// Whether it can mean one job only.
     pub(crate) fn is_exact(&self) -> bool {
         match self {
             Self::Uuid(text) => text.len() == UUID_LENGTH,

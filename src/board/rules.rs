@@ -27,7 +27,6 @@ impl<'a> Bid<'a> {
         }
     }
 
-    /// Whether the claim counts as an attempt immediately.
     pub(super) fn is_counted(self) -> bool {
         self.rules.is_attempt && !self.is_ahead
     }

@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use super::{Board, BoardError, Result};
 
-/// The prefix of scratch boards.
 pub(super) const MARK: &str = "selftest-";
 
 /// The time in a scratch name, to the second and without characters that a URL escapes.
@@ -24,7 +23,6 @@ pub(crate) fn made_on(name: &str) -> Option<DateTime<Utc>> {
     is_random.then(|| time.and_utc())
 }
 
-/// Refuses to delete a board that may hold real jobs.
 pub(super) fn require_scratch(name: &str) -> Result<()> {
     match made_on(name) {
         Some(_) => Ok(()),

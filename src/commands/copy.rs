@@ -368,7 +368,6 @@ struct CopyChoice<'a> {
 }
 
 impl<'a> CopyChoice<'a> {
-    /// Reads the records of the source board in batches.
     fn batches(
         &'a self,
         board: &'a dyn Board,

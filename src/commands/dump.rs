@@ -22,7 +22,6 @@ use crate::{
     },
 };
 
-/// The number of records between two progress reports.
 const STEP: u64 = 500;
 
 /// Write all jobs of the board and its trash to a file for `load`

@@ -176,7 +176,6 @@ async fn load(
     }
 }
 
-/// The lines of a dump or of a listing.
 struct DumpLines<'a> {
     lines: LineReader,
     first: Option<Vec<u8>>,

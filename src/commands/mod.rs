@@ -304,7 +304,6 @@ commands! {
 }
 
 impl Command {
-    /// Whether the command runs another program on this terminal.
     pub(crate) fn hands_the_terminal_over(&self) -> bool {
         match self {
             Self::Run(_) => true,

@@ -72,7 +72,6 @@ pub(crate) struct Measurements {
     /// The attempts by job name and result; `None` collects all further names.
     pub(crate) ends: BTreeMap<Option<String>, [u64; AttemptResult::ALL.len()]>,
     pub(crate) runs: DurationHistogram,
-    /// Time from posting to first attempt.
     pub(crate) waits: DurationHistogram,
     pub(crate) renewed: u64,
     pub(crate) not_renewed: u64,

@@ -31,13 +31,11 @@ pub(super) async fn may_claim(shutdown: &mut watch::Receiver<Shutdown>) -> bool 
     settled.is_ok_and(|it| *it == Shutdown::NotYet)
 }
 
-/// Waits until claims are not allowed, for now or forever.
 pub(super) async fn may_not_claim(shutdown: &mut watch::Receiver<Shutdown>) {
     // The supervisor is gone: an end as well.
     let _ = shutdown.wait_for(|it| *it != Shutdown::NotYet).await;
 }
 
-/// Waits until no more jobs may be claimed or started.
 pub(super) async fn ending(shutdown: &mut watch::Receiver<Shutdown>) {
     // The supervisor is gone: an end as well.
     let _ = shutdown.wait_for(Shutdown::is_ending).await;

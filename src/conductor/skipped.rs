@@ -166,7 +166,6 @@ impl SkippedJobs {
         }
     }
 
-    /// Returns the counts for the registry, highest first.
     pub(super) fn published(&self) -> Vec<SkippedReason> {
         let state = self.state.lock();
         let mut reasons: Vec<_> = state.reasons.0.iter().collect();

@@ -61,7 +61,6 @@ impl Slots {
         self.jobs.saturating_sub(self.state.lock().taken)
     }
 
-    /// Stops claiming ahead for a while.
     pub(super) fn stop_claiming_ahead(&self) {
         self.state.lock().seen = 0;
     }

@@ -36,7 +36,6 @@ pub(crate) struct ConductorStatus {
     pub(super) contact: Arc<Contact>,
     pub(super) skipped: SkippedJobs,
     pub(super) registered: watch::Sender<bool>,
-    /// How many failing jobs it remembers.
     most_failing: usize,
     work: Mutex<Work>,
 }

@@ -18,7 +18,6 @@ pub(crate) struct BoardChoice {
     pub(crate) url: BoardUrl,
     /// Whether forced, bulk and purging actions ask for its name.
     pub(crate) is_protected: bool,
-    /// Octavia's configuration, if the board comes from that.
     pub(crate) octavia: Option<Box<Octavia>>,
     pub(super) url_source: Source,
     pub(super) protected_source: Source,

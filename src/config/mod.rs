@@ -185,7 +185,6 @@ impl Config {
         self.password.value == Password::Stdin
     }
 
-    /// Leaves out secrets.
     pub(crate) fn entries(&self) -> Vec<Setting> {
         let Sourced {
             value: board,

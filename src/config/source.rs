@@ -7,7 +7,6 @@ pub(crate) enum Source {
     Flag(&'static str),
     Variable(&'static str),
     File(PathBuf),
-    /// Octavia's configuration: a file and a line, or a variable.
     Octavia(String),
     Default,
 }

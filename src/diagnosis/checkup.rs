@@ -30,7 +30,6 @@ pub(crate) struct Checkup {
     pub(crate) health: Option<Health>,
     pub(crate) round_trip: Option<Duration>,
     pub(crate) problems: Vec<Problem>,
-    /// What could not be checked, and why.
     pub(crate) unseen: Vec<(Group, String)>,
     /// `None` if no selected group needs the jobs, or they could not be read.
     pub(crate) survey: Option<Survey>,

@@ -21,7 +21,6 @@ pub(crate) struct Figures {
     pub(crate) unclaimed: u64,
     pub(crate) claimed: u64,
     pub(crate) backing_off: u64,
-    /// The unclaimed jobs with a paused name.
     pub(crate) paused: u64,
     pub(crate) jobs_with_problem: BTreeMap<Code, u64>,
     #[serde(skip)]
@@ -245,7 +244,6 @@ fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     [one, other].into_iter().flatten().min()
 }
 
-/// Keeps the job that has been in its state the longest.
 fn note(standing: &mut Option<Standing>, job: &Job, since: Option<DateTime<Utc>>) {
     let Some(since) = since else { return };
     if standing.as_ref().is_none_or(|known| since < known.since) {

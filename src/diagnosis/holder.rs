@@ -20,7 +20,6 @@ const MOST: usize = 1000;
 
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// Whether a conductor's heartbeat is late, or its process has died.
 pub(crate) fn is_silent(conductor: &Conductor) -> bool {
     has_died(conductor) || conductor.is_overdue()
 }
@@ -120,7 +119,6 @@ struct Suspect {
     job: JobRef,
     holding: Holding,
     seen: Instant,
-    /// How long the claim has to be watched.
     pause: Duration,
 }
 

@@ -43,14 +43,12 @@ impl Judged {
     }
 }
 
-/// The answers of the live conductors about one job.
 #[derive(Default)]
 struct Answers {
     count: usize,
     takes: bool,
     /// Whether the job is below the retry limit of one that takes it.
     is_fresh: bool,
-    /// The free slots of those that take it.
     free: usize,
     refusal: Option<String>,
     is_unknown: bool,

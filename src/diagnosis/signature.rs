@@ -118,7 +118,6 @@ impl Sample {
     }
 }
 
-/// Whether a job failed more often than its record shows.
 fn has_forgotten(job: &Job) -> bool {
     let kept = job.history.failures.len();
     kept >= History::FAILURES && job.failed_attempts() as usize > kept
@@ -127,7 +126,6 @@ fn has_forgotten(job: &Job) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Signatures {
     all: BTreeMap<String, FailureGroup>,
-    /// Whether rare signatures were dropped.
     pub(crate) has_dropped: bool,
 }
 

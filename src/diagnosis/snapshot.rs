@@ -19,7 +19,6 @@ const MOST_OWNERS: usize = 10_000;
 pub(crate) struct Snapshot {
     pub(crate) now: DateTime<Utc>,
     pub(super) takers: Vec<Taker>,
-    /// Whether the list of conductors could be read.
     pub(crate) sees_conductors: bool,
     pub(crate) pauses: Pauses,
     /// `None` on boards other than Octavia's.

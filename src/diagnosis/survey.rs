@@ -29,7 +29,6 @@ pub(crate) struct Survey {
     pub(crate) causes: BTreeMap<Cause, Cases>,
     pub(crate) names: Vec<ByName>,
     pub(crate) owners: Vec<ByOwner>,
-    /// Whether rare names, and whether rare owners, were dropped.
     pub(crate) has_dropped: [bool; 2],
     pub(crate) highest: Option<i64>,
     pub(crate) denied: u64,
@@ -70,7 +69,6 @@ impl Surveyor {
         self
     }
 
-    /// Adds a record of the board or of the trash, and returns its judgement.
     pub(crate) fn add(&mut self, entry: &Entry) -> Judged {
         let judged = self.survey.snapshot.judge(entry);
         if let Some(pause) = judged.pause {

@@ -86,7 +86,6 @@ impl fmt::Display for Fence {
     }
 }
 
-/// How a claim ends unless its owner releases it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Lease {

@@ -75,7 +75,6 @@ impl Conductor {
 #[serde(default)]
 pub(crate) struct Told {
     pub(crate) version: Option<String>,
-    /// Identifies the process on its machine.
     pub(crate) process: Option<String>,
     pub(crate) slots: Option<usize>,
     /// Lease duration in seconds.
@@ -87,7 +86,6 @@ pub(crate) struct Told {
     pub(crate) takes: Option<Takes>,
     #[serde(flatten)]
     pub(crate) counters: Counters,
-    /// Skipped jobs by reason, the most frequent first.
     pub(crate) passed_over: Vec<SkippedReason>,
     pub(crate) unsettled: Vec<Unsettled>,
 }

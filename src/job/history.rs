@@ -109,7 +109,6 @@ pub(crate) struct History {
     pub(crate) postponed: u32,
     /// Conductors skip the job until then.
     pub(crate) not_before: Option<DateTime<Utc>>,
-    /// The last few failures, oldest first.
     pub(crate) failures: Vec<Failure>,
     pub(crate) first_claimed_on: Option<DateTime<Utc>>,
     pub(crate) remark: Option<Remark>,
@@ -125,7 +124,6 @@ impl History {
         Some(failure.map_or(reason.into(), |it| it.headline().into()))
     }
 
-    /// Whether the job is backing off.
     pub(crate) fn is_held_back(&self, now: DateTime<Utc>) -> bool {
         self.not_before.is_some_and(|time| time > now)
     }

@@ -89,7 +89,6 @@ pub(crate) struct Job {
     /// The posting, if the query asked for it. An oversized posting is always there, cut.
     pub(crate) raw: Vec<u8>,
     pub(crate) trashed_on: Option<DateTime<Utc>>,
-    /// Set for a job in the history.
     pub(crate) ended: Option<End>,
     pub(crate) shelf: Shelf,
     pub(crate) origin: Origin,
@@ -243,7 +242,6 @@ impl Entry {
         }
     }
 
-    /// Returns the claim, even if the rest of the record is unreadable.
     pub(crate) fn holding(&self) -> Option<&Holding> {
         match self {
             Self::Job(job) => job.holding.as_ref(),

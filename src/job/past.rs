@@ -144,7 +144,6 @@ impl Job {
 
     pub(crate) const MOVED_FROM: &str = "moved from ";
 
-    /// Returns the exit code and the signal of the last attempt with a known end.
     pub(crate) fn last_exit(&self) -> Option<(Option<i32>, Option<i32>)> {
         if self.ended.as_ref().is_some_and(|ended| ended.has_succeeded) {
             return Some((Some(0), None));

@@ -121,7 +121,6 @@ impl Restore {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Purge {
     pub(crate) key: JobKey,
-    /// The job's fields for the history, if known.
     pub(crate) job: Option<Identity>,
     pub(crate) remark: Option<Remark>,
 }

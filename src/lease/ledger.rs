@@ -74,7 +74,6 @@ impl Ledger {
         }
     }
 
-    /// Adds a claim, and returns its number and the receiver of its loss.
     pub(super) fn add(&self, claim: Claim, asked: Boottime) -> (u64, oneshot::Receiver<Lost>) {
         let (sender, lost) = oneshot::channel();
         let entry = LedgerEntry {
@@ -117,7 +116,6 @@ impl Ledger {
         Ward { limits, label }
     }
 
-    /// Makes the guard end this group when the claim ends.
     pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: Group) {
         if let Some(entry) = self.entries.lock().get_mut(&id) {
             entry.ward = Some((Arc::clone(guard), group));
@@ -209,7 +207,6 @@ impl Ledger {
 }
 
 pub(super) enum RenewalRound {
-    /// Every claim was granted or refused.
     Settled,
     /// Some were neither; the reason is the board's, if it gave one.
     Open(Option<Arc<BoardError>>),

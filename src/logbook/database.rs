@@ -69,7 +69,6 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Writes the expression for the beginning of a column, as text.
     pub(super) fn text(self, column: &str, most: usize) -> String {
         let text = match self {
             Self::Mysql => "CHAR",
@@ -93,7 +92,6 @@ impl Dialect {
         self.if_valid(column, &self.text(&value, most))
     }
 
-    /// Writes the expression for the length of a JSON array, as text.
     pub(super) fn length(self, column: &str) -> String {
         let length = match self {
             Self::Sqlite => format!("json_array_length({column})"),

@@ -169,7 +169,6 @@ impl Atom {
 }
 
 impl Flow {
-    /// Returns the atoms at work, the earliest first.
     pub(crate) fn at_work(&self) -> Vec<&Atom> {
         let mut atoms: Vec<_> = self
             .atoms
@@ -186,13 +185,11 @@ impl Flow {
         state.is_some_and(|it| matches!(it, "RUNNING" | "RESUMING" | "SUSPENDING"))
     }
 
-    /// Returns when its engine last stored it.
     pub(crate) fn changed(&self) -> Option<DateTime<Utc>> {
         let of_atoms = self.atoms.iter().map(|atom| atom.since);
         of_atoms.chain([self.updated]).flatten().max()
     }
 
-    /// Returns a failed atom, the earliest of several.
     pub(crate) fn failed(&self) -> Option<(&Atom, &AtomFailure)> {
         let failed = self
             .atoms

@@ -44,7 +44,6 @@ pub(crate) enum FlowSubject {
 pub(crate) struct StaleBook {
     pub(crate) uuid: String,
     pub(crate) name: String,
-    /// The state of its flow.
     pub(crate) state: Option<String>,
     pub(crate) load_balancer: Option<String>,
 }

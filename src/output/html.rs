@@ -47,7 +47,6 @@ pub(crate) fn tag(name: &'static str, content: &[&dyn Piece]) -> Html {
     element(name, &[], content)
 }
 
-/// Makes an element of several others, or nothing for none.
 pub(crate) fn list(name: &'static str, items: impl IntoIterator<Item = Html>) -> Html {
     let items: Html = items.into_iter().collect();
     match items.0.is_empty() {

@@ -138,7 +138,6 @@ impl Page {
         line.add(Tone::Strong, command.to_string());
     }
 
-    /// Adds a table after an empty line, unless it has no rows.
     pub(crate) fn table(&mut self, columns: &[Column], rows: impl Iterator<Item = Vec<Cell>>) {
         let lines = laid_out(columns, rows.collect(), self.columns());
         let blank = (!lines.is_empty()).then(Pieces::new);

@@ -50,7 +50,6 @@ impl Progress {
         }
     }
 
-    /// Lets other text be written to the terminal without tearing the bar.
     pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         self.bar.suspend(write)
     }

@@ -5,7 +5,6 @@ use indexmap::IndexMap;
 
 use super::{Text, text::ends};
 
-/// The longest label value, in characters.
 const LONGEST: usize = 100;
 
 const FAMILIES: &str = "\
@@ -63,7 +62,6 @@ impl Exposition {
         }
     }
 
-    /// Adds a family of the table, without values.
     pub(crate) fn family(&mut self, name: &'static str) -> &mut Family {
         let mut lines = FAMILIES.lines();
         let known = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

@@ -24,7 +24,6 @@ impl Output {
         }
     }
 
-    /// Prints a note in verbose mode only.
     pub(crate) fn detail(&self, text: impl Into<Text>) {
         if self.verbosity == Verbosity::Verbose {
             self.note(text);

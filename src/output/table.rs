@@ -21,7 +21,6 @@ const WIDEST: usize = 60_000;
 /// The length of a shortened id, if that is unique in its piece.
 pub(super) const SHORT: usize = 8;
 
-/// The length of a full id: a uuid.
 const LONG: usize = 36;
 
 pub(crate) const NOTHING: &str = "-";
@@ -88,7 +87,6 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Makes the cell that the row needs most.
     pub(crate) fn vital(tone: Tone, text: impl Into<Text>) -> Self {
         Self {
             is_vital: true,

@@ -38,7 +38,6 @@ pub(crate) struct Fix {
 }
 
 impl Fix {
-    /// A command of ours that repairs the problem.
     pub(crate) fn run(risk: Risk, command: Suggestion) -> Self {
         Self {
             risk: Some(risk),
@@ -46,7 +45,6 @@ impl Fix {
         }
     }
 
-    /// A command of ours that shows more.
     pub(crate) fn look(command: Suggestion) -> Self {
         Self {
             is_ours: true,
@@ -54,7 +52,6 @@ impl Fix {
         }
     }
 
-    /// A command of another program.
     pub(crate) fn elsewhere(command: Suggestion) -> Self {
         Self {
             command: Some(command),

@@ -121,7 +121,6 @@ impl Process {
         std::mem::take(&mut self.pipes)
     }
 
-    /// Waits until the leader of the group has ended, and leaves it unreaped.
     pub(crate) async fn ended(&self) -> io::Result<Ended> {
         self.end.wait().await;
         loop {

@@ -27,13 +27,11 @@ impl Group {
         self.0
     }
 
-    /// Signals every process in the group. Ignores a group that is gone.
     pub(crate) fn signal(self, signal: Signal) {
         // Only a signal shows whether it still exists, and other refusals cannot be fixed.
         let _ = kill_process_group(self.0, signal);
     }
 
-    /// Terminates every process in the group, including stopped ones.
     pub(crate) fn terminate(self) {
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);

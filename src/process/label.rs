@@ -20,7 +20,6 @@ pub(crate) const MARK: &str = "JOBBOARD_GUARD";
 /// This bit marks a limit as ours: in microseconds, more than a hundred thousand years.
 const OURS: u64 = 1 << 62;
 
-/// Identifies the processes of one job under one conductor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Label(u64);
 
@@ -42,7 +41,6 @@ impl Label {
         u32::try_from((self.0 ^ OURS) >> 32).unwrap_or_default()
     }
 
-    /// Returns the part that identifies the job under every conductor.
     pub(crate) fn job(self) -> u32 {
         // The lower half.
         u32::try_from(self.0 << 32 >> 32).unwrap_or_default()

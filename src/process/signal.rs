@@ -139,7 +139,6 @@ impl Ignored {
         self.0 >> (signal.as_raw() - 1) & 1 == 1
     }
 
-    /// Whether any real-time signal is ignored: these have no names.
     pub(crate) fn has_realtime(&self) -> bool {
         // The C library reserves the first ones, and leaves them ignored in its children.
         self.0 >> 34 != 0

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 const COVER: &str = "******** (--reveal shows it)";
 
-/// Whether a value contains a masked secret.
 pub(crate) fn has_cover(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.values().any(has_cover),
@@ -17,7 +16,6 @@ pub(crate) fn has_cover(value: &Value) -> bool {
     }
 }
 
-/// Masks the secrets in the value of a member of that name.
 pub(crate) fn covered_member(name: &str, value: Value) -> Value {
     let member = Value::Object([(name.to_owned(), value)].into_iter().collect());
     let mut member = covered(&member);

@@ -15,7 +15,6 @@ pub(crate) struct Unusable {
 }
 
 impl From<anyhow::Error> for Unusable {
-    /// For errors that name their record.
     fn from(error: anyhow::Error) -> Self {
         let job = Default::default();
         Self { job, error }

@@ -11,7 +11,6 @@ use crate::{
     output::{JobView, rfc3339},
 };
 
-/// The member that marks a header.
 pub(crate) const DUMP: &str = "jobboard_dump";
 
 const VERSION: u32 = 1;

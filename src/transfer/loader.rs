@@ -27,7 +27,6 @@ pub(crate) enum Loaded {
     Exists,
     /// The same job exists, but in the trash instead of on the board, or the reverse.
     Shelved,
-    /// Another job has its uuid.
     Conflict,
 }
 
@@ -214,7 +213,6 @@ impl<'a> Loader<'a> {
         compared.collect()
     }
 
-    /// Returns the record of each uuid, on the board or in its trash.
     pub(crate) async fn lookup(
         &self,
         drafts: &[&Draft],

@@ -18,7 +18,6 @@ use crate::{
 
 pub(crate) const NO_DETAILS: &str = "the job is from the history, which keeps no details to post";
 
-/// Error for a line of a listing that was cut short.
 pub(crate) const TOO_LARGE: &str =
     "the line lacks the details of the job: they were too large to read";
 
@@ -212,7 +211,6 @@ fn job(line: ListedJob, shelf: Shelf) -> Result<Job, String> {
     })
 }
 
-/// Returns a malformed record, and its draft for a board of the same kind.
 fn malformed(line: ListedJob, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
     let key = JobKey::new(line.key.unwrap_or_default());
     let former = Former {

@@ -145,7 +145,6 @@ impl SealedWriter {
         }
     }
 
-    /// Writes the trailer, moves the file to its final path, and reports it.
     pub(crate) fn seal(
         mut self,
         ctx: &mut Context,

@@ -31,7 +31,6 @@ pub(super) const APPLICATION_ID: i32 = 0x6a6f_6262;
 /// Maximum log size on exit; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;
 
-/// Prepared-statement cache, larger than any process needs.
 const STATEMENTS: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,7 +209,6 @@ impl Store {
         Ok(answer)
     }
 
-    /// Leaves the file quick to open.
     pub(super) fn finish(&mut self) {
         let log = with_suffix(&self.options.path, "-wal");
         // If another file has replaced ours, the log belongs to that one.

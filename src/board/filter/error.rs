@@ -41,7 +41,6 @@ pub(super) enum Fault {
     LeftOver {
         part: String,
         rest: String,
-        /// The part, with the surplus text in its value.
         whole: Option<String>,
     },
     #[error("the field before `{operator}` is missing; use one of {fields}")]

@@ -91,7 +91,6 @@ impl FieldPath {
         value.map(FieldValue::Json)
     }
 
-    /// Returns its operators, the most common first.
     pub(crate) fn operators(&self) -> Vec<&'static str> {
         let words = self.kind().operators().split([' ', ',']);
         let mut operators: Vec<_> = words.filter(|it| it.starts_with(operator::CHARS)).collect();

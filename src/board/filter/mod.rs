@@ -124,7 +124,6 @@ impl Condition {
         is_known || self.test.holds(entry, now) != self.is_negated
     }
 
-    /// Searches the name, the uuid, the owner and the reason.
     fn search(text: &str) -> Result<Self, Fault> {
         let predicate = Predicate::Search(Pattern::caseless(&regex::escape(text))?);
         let field = FieldPath::Named(JobField::Name);

@@ -58,7 +58,6 @@ impl Operator {
 }
 
 impl Relation {
-    /// Returns the accepted outcomes of a comparison, if the operator compares.
     pub(super) fn order(self) -> Option<Orderings> {
         match self {
             Self::Is => Some(Orderings(&[Equal])),

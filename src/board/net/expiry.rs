@@ -59,7 +59,6 @@ async fn certificate(
     Ok(shown.first().map(|it| it.to_vec()).unwrap_or_default())
 }
 
-/// Reads the end of a certificate's validity from X.509.
 fn not_after(certificate: &[u8]) -> Option<DateTime<Utc>> {
     const VERSION: u8 = 0xa0;
     let (_, certificate, _) = element(certificate)?;

@@ -30,7 +30,6 @@ impl From<BoardError> for Failure {
     }
 }
 
-/// Reports that the reply to a sent request is missing.
 pub(crate) fn unknown(board: &str, error: BoardError) -> BoardError {
     BoardError::Unknown {
         board: board.to_owned(),

@@ -28,7 +28,6 @@ const MOST_NUMBER: i64 = 1 << 53;
 
 const MOST_STRAYS: usize = 100_000;
 
-/// Maximum number of strays in one command.
 const NAMED: usize = 20;
 
 impl Redis {

@@ -92,7 +92,6 @@ impl Keys {
         self.named(&format!("conductor.{name}"))
     }
 
-    /// The status of a conductor, beside its entry.
     pub(super) fn conductor_status(&self, name: &str) -> String {
         self.named(&format!("told.{name}"))
     }

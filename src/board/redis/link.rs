@@ -101,7 +101,6 @@ impl Client {
         self.ask(READ, command).await
     }
 
-    /// Also returns the connection that was used.
     pub(super) async fn ask_on<T: FromRedisValue>(
         &self,
         doing: &'static str,
@@ -170,7 +169,6 @@ impl Client {
         self.error(doing, cause.under(key.unwrap_or_default()))
     }
 
-    /// Explains an error that a script has caught.
     pub(super) fn refusal_in_script(&self, doing: &'static str, text: &str) -> BoardError {
         self.error(doing, meaning_in_script(text, self.url.user.as_deref()))
     }

@@ -40,7 +40,6 @@ use crate::{names::named, secret::Secret};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BoardUrl {
     Embedded(EmbeddedUrl),
-    /// On a Redis server, directly or through Sentinel.
     Redis(Box<RedisUrl>),
     ZooKeeper(Box<ZooKeeperUrl>),
 }
@@ -154,7 +153,6 @@ impl BoardUrl {
         }
     }
 
-    /// Resolves relative file names in the URL against a directory.
     pub(crate) fn relative_to(mut self, folder: &Path) -> Self {
         for path in self.files_mut() {
             *path = folder.join(&*path);
@@ -214,7 +212,6 @@ pub(crate) fn likely(text: &str) -> Option<String> {
     })
 }
 
-/// Distinguishes a scheme from a path with a colon.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text
@@ -290,12 +287,9 @@ impl fmt::Display for Server {
     }
 }
 
-/// PEM files for TLS, not read yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
-    /// Replaces the system's certificate authorities.
     pub(crate) ca: Option<PathBuf>,
-    /// The client certificate, for servers that request one.
     pub(crate) identity: Option<Identity>,
 }
 

@@ -144,7 +144,6 @@ pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUr
     finish(Address::Sentinel(sentinel), tls, db, parts, query)
 }
 
-/// Rejects TLS files without TLS.
 fn refuse_unless(fits: bool, files: &TlsFiles, keys: [&str; 3]) -> Result<(), InvalidUrl> {
     let [ca, cert, _] = keys;
     match fits {

@@ -38,7 +38,6 @@ pub(crate) enum Acl {
     /// Everyone has all rights, as in TaskFlow.
     #[default]
     World,
-    /// Only the creating user has rights.
     Creator,
 }
 
@@ -92,7 +91,6 @@ fn node_path(path: String) -> Result<Option<String>, InvalidUrl> {
     Err(InvalidUrl::NodePath { path, problem })
 }
 
-/// The characters that ZooKeeper rejects in a path.
 pub(crate) fn is_forbidden(char: char) -> bool {
     char.is_control() || matches!(char, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}')
 }

@@ -38,7 +38,6 @@ impl Awaited {
         }
     }
 
-    /// Whether a record belongs to this job, and not to a namesake.
     pub(crate) fn is_of(&self, job: &Job) -> bool {
         // A recreated board restarts its numbers, and its history may be older.
         let is_older = job.created_on != self.created_on

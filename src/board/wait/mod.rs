@@ -44,7 +44,6 @@ pub(crate) struct Waiter<'a> {
     tell: Box<dyn Fn(&News) + 'a>,
     began: News,
     is_lost: bool,
-    /// Events received during an outage, still to be handled.
     pending: VecDeque<Event>,
 }
 
@@ -63,7 +62,6 @@ impl<'a> Waiter<'a> {
         Ok(waiter)
     }
 
-    /// Reports the start of the subscription, then each outage.
     pub(crate) fn telling(mut self, tell: impl Fn(&News) + 'a) -> Self {
         tell(&self.began);
         self.tell = Box::new(tell);

@@ -18,7 +18,6 @@ pub(super) const MAP: &str = "a map";
 #[derive(Clone)]
 pub(super) struct MemberValue<'a> {
     pub(super) bytes: &'a [u8],
-    /// Approximate memory once decoded.
     pub(super) weight: usize,
     pub(super) kind: &'static str,
     /// A text, escaped if Rust cannot hold it.

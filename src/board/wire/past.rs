@@ -17,7 +17,6 @@ const VERSION: u32 = 1;
 
 const CANDIDATES: usize = 10;
 
-/// The history record of a job, without its sidecar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PastJob {
     v: u32,
@@ -114,7 +113,6 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// Returns the records that each reference could mean, the latest end first.
 pub(crate) async fn find(
     mut entries: BoxStream<'_, Result<Entry>>,
     wanted: &[JobRef],

@@ -60,7 +60,6 @@ impl Limit {
     /// Details may take this many times their stored limit in memory.
     const EXPANSION: usize = 16;
 
-    /// Limit for the name, the uuid and other small members.
     const SMALL: usize = 64 * 1024;
 
     /// How much of an oversized record is kept for display.
@@ -91,7 +90,6 @@ impl Limit {
         }
     }
 
-    /// Limits the size of members other than the details.
     pub(super) fn small(member: &'static str, length: usize, weight: usize) -> Result<(), Problem> {
         match length > Self::SMALL || weight > Self::SMALL {
             true => Err(Problem::TooLarge(member)),

@@ -37,7 +37,6 @@ const MEMBERS: [&str; 14] = [
 pub(crate) struct Sidecar {
     #[serde(default)]
     pub(in crate::board) v: u32,
-    /// The owner whose claim the other claim members describe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]

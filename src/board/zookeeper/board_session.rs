@@ -90,7 +90,6 @@ impl BoardSession<'_> {
         Ok(record)
     }
 
-    /// Creates the board as TaskFlow does, for its readers.
     pub(super) async fn make_board(&self) -> Result<()> {
         self.session.ensure_chroot(WRITING).await?;
         self.make_folder(self.paths.board()).await?;

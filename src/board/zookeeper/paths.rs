@@ -14,7 +14,6 @@ use crate::{
     job::{JobKey, Owner, Shelf},
 };
 
-/// The kinds of nodes of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeKind {
     Job,
@@ -161,7 +160,6 @@ impl Paths {
 pub(super) const JOB: &str = "job";
 const LOCK: &str = ".lock";
 
-/// Python rejects longer numbers.
 const PYTHONS_DIGITS: usize = 4300;
 
 /// Whether TaskFlow takes a child for a job.

@@ -16,10 +16,8 @@ use crate::{
     job::{Conductor, Told},
 };
 
-/// How often a running conductor deletes unused nodes.
 pub(super) const SWEEP: Duration = Duration::from_secs(3600);
 
-/// Pause before another attempt to create the entry.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The entry of this process. Once dropped, it ends with its session.

@@ -61,7 +61,6 @@ pub(crate) async fn references(
     parsed(ctx, typed)
 }
 
-/// Whether a word is no form of a reference.
 fn may_be_name(text: &str) -> bool {
     text != "-" && !text.starts_with('@') && !text.contains(':') && text.parse::<JobRef>().is_err()
 }

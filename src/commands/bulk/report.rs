@@ -132,7 +132,6 @@ pub(crate) struct Results {
     pub(crate) total: usize,
     pub(crate) failed: usize,
     reasons: HashMap<String, FailedJobs>,
-    /// The number of failures with a reason that was not kept.
     others: usize,
 }
 
@@ -165,7 +164,6 @@ impl Results {
         }
     }
 
-    /// Writes to the terminal without tearing the progress bar.
     pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.progress {
             Some(progress) => progress.suspend(write),
@@ -178,7 +176,6 @@ impl Results {
         self.suspend(|| ctx.out.say(result))
     }
 
-    /// Counts a failure, and prints the error.
     pub(crate) fn tell(&mut self, ctx: &Context, error: &anyhow::Error) {
         self.total += 1;
         self.failed += 1;
@@ -230,7 +227,6 @@ impl Results {
         Ok(())
     }
 
-    /// Prints the groups, and returns the error for all jobs.
     pub(crate) fn end(mut self, ctx: &Context) -> anyhow::Result<()> {
         drop(self.progress.take());
         let (failed, total) = (self.failed, self.total);

@@ -28,7 +28,6 @@ pub(crate) struct Task {
     pub(crate) reason: Option<String>,
     pub(crate) chosen: Chosen,
     pub(crate) pace: Pace,
-    /// The command that continues after Ctrl-C.
     pub(crate) resume: Option<Suggestion>,
 }
 

@@ -40,7 +40,6 @@ pub(super) struct BoardMeasures {
     /// `None`: unreadable.
     pub(super) conductors: Option<u64>,
     pub(super) round_trip: Duration,
-    /// The parts that could not be read, and why.
     pub(super) unseen: Vec<String>,
     pub(super) now: DateTime<Utc>,
 }

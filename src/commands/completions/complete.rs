@@ -171,7 +171,6 @@ fn of_filter(typed: &str) -> Vec<CompletionCandidate> {
     found
 }
 
-/// Returns the operators of a field, the usual one first.
 fn operators(field: &str) -> Vec<&'static str> {
     match FieldPath::read(field) {
         Ok(known) if known.has_fields() => vec!["."],

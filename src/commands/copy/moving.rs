@@ -22,7 +22,6 @@ use crate::{
 pub(super) struct Route<'a> {
     pub(super) from: &'a dyn Board,
     pub(super) to: &'a dyn Board,
-    /// The addresses of both boards, for move records and audit entries.
     pub(super) source: String,
     pub(super) target: String,
     pub(super) who: String,
@@ -434,7 +433,6 @@ async fn settle_once(board: &dyn Board, settlements: &[Settlement]) -> Vec<board
     }
 }
 
-/// Copies the error of a whole exchange for each of its jobs.
 fn repeated(board: &dyn Board, error: &BoardError) -> BoardError {
     let (board, source) = (board.name().to_owned(), cause(error).into());
     match error {

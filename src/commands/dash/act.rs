@@ -43,7 +43,6 @@ impl Operation {
         }
     }
 
-    /// Returns the imperative and the past participle.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Abandon => ("abandon", "abandoned"),

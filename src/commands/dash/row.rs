@@ -19,7 +19,6 @@ pub(super) type Place = (Shelf, JobKey);
 pub(super) struct Row {
     /// The uuid, unless it equals the key.
     uuid: Option<Box<str>>,
-    /// Most names fit without an allocation.
     pub(super) name: CompactString,
     pub(super) sequence: Option<i64>,
     pub(super) created_on: Option<DateTime<Utc>>,

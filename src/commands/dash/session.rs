@@ -34,10 +34,8 @@ use crate::{
     process::signal::Signals,
 };
 
-/// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(33);
 
-/// The shortest time between two lookups.
 const LOOK: Duration = Duration::from_millis(40);
 
 const MOST: usize = 500;

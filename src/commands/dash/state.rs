@@ -31,9 +31,7 @@ pub(super) const PATIENCE: (TimeDelta, TimeDelta) =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
     Connecting,
-    /// The board pushes all events.
     Live,
-    /// Some events are late.
     Polling,
     Away(DateTime<Utc>),
 }
@@ -94,7 +92,6 @@ impl Opened {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) board: String,
-    /// A single frame without input.
     pub(super) is_once: bool,
     pub(super) may_act: bool,
     /// The name to type before an action on a protected board.

@@ -65,7 +65,6 @@ impl Screen {
         stdout.flush()
     }
 
-    /// Restores the terminal and stops until SIGCONT.
     pub(super) fn suspend(&mut self) -> io::Result<()> {
         leave();
         // Not SIGTSTP, which the dashboard catches.

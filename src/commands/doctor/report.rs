@@ -19,7 +19,6 @@ pub(super) struct Diagnosis {
     server: Option<String>,
     /// In seconds.
     round_trip: Option<f64>,
-    /// Whether no problem is above a note.
     pub(super) sound: bool,
     groups: Vec<GroupState>,
     pub(super) problems: Vec<Problem>,

@@ -36,7 +36,6 @@ impl Block {
     }
 }
 
-/// Whether the term is only a list mark.
 fn is_mark(term: &str) -> bool {
     !term.contains(char::is_alphanumeric)
 }

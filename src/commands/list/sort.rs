@@ -24,7 +24,6 @@ pub(super) enum ListOrder {
 }
 
 impl ListOrder {
-    /// Returns the names of all orders, without paths into the details.
     pub(super) fn names() -> Vec<&'static str> {
         let own = ["rank", "taskflow", "none"];
         own.into_iter().chain(FieldPath::names()).collect()

@@ -49,7 +49,6 @@ pub(crate) struct DraftArgs {
 }
 
 impl DraftArgs {
-    /// Whether an existing job is as good as a new one.
     pub(crate) fn is_unique(&self) -> bool {
         self.unique.is_some()
     }

@@ -109,7 +109,6 @@ impl AboutArgs {
     }
 }
 
-/// The longest claim by an owner that is not an Octavia conductor.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 pub(crate) fn warn_of_workers(ctx: &Context) {

@@ -16,7 +16,6 @@ fn guesses(
     lines.map(|(words, text)| (words.split(' '), text))
 }
 
-/// Replaces the synonym at this position with its command.
 pub(in crate::commands) fn expand(words: &[OsString], at: usize) -> Option<Vec<OsString>> {
     let word = words.get(at)?.to_str()?;
     let (_, command) = guesses(" = ").find(|(words, _)| words.clone().any(|it| it == word))?;

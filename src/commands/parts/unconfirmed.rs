@@ -136,7 +136,6 @@ pub(crate) fn may_have(job: &str, name: &str, owner: &Owner, source: BoardError)
     }
 }
 
-/// Asks the board for the claim of a job that was posted without a reply.
 pub(crate) async fn posted_claim(
     board: &dyn Board,
     uuid: &str,

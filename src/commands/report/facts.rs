@@ -38,7 +38,6 @@ pub(super) struct ReportFacts {
     pub(super) silent: u64,
     pub(super) pauses: Vec<Pause>,
     pub(super) more_pauses: More,
-    /// The departures of the last 24 hours.
     pub(super) history: Option<Departures>,
     pub(super) remembered: Option<Departures>,
     /// The ages of unclaimed jobs; delayed ones are marked.
@@ -54,9 +53,7 @@ pub(super) struct ReportFacts {
     pub(super) failures: Vec<FailureGroup>,
     pub(super) more_failures: More,
     pub(super) course: Vec<Interval>,
-    /// The time from posting to the first claim.
     pub(super) waited: Option<Percentiles>,
-    /// The time from the last claim to the end.
     pub(super) took: Option<Percentiles>,
     pub(super) timeline: Timeline,
 }

@@ -26,10 +26,8 @@ use crate::{
     problem::{Group, Problem},
 };
 
-/// The number of names with exact counts.
 const COUNTED_NAMES: usize = 10_000;
 
-/// The number of names, owners, pauses and problems in a report.
 const MOST: usize = 50;
 
 const MOST_FAILURES: usize = 20;
@@ -243,7 +241,6 @@ fn as_of(mut snapshot: Snapshot, at: DateTime<Utc>) -> Snapshot {
     snapshot.with_conductors(conductors)
 }
 
-/// Reads the whole board as of that time, or now.
 pub(super) async fn gather(
     ctx: &Context,
     board: &dyn Board,

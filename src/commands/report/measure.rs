@@ -181,7 +181,6 @@ impl EventCourse {
         }
     }
 
-    /// Returns the intervals of the range, up to the number that exists.
     pub(super) fn intervals(&self) -> Vec<Interval> {
         let Some(first) = self.first else {
             return Vec::new();

@@ -25,7 +25,6 @@ use crate::{
 
 pub(super) const PROCESSES: (usize, usize) = (4, 5);
 
-/// The exit code of a process that lost the race.
 const TAKEN: i32 = 4;
 
 const KILLS: usize = 10;

@@ -20,7 +20,6 @@ use crate::{
     process::group,
 };
 
-/// Timeouts of the clean-up and of closing connections.
 const CLEANING: Duration = Duration::from_secs(10);
 const FAREWELL: Duration = Duration::from_secs(3);
 

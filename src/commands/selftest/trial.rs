@@ -191,7 +191,6 @@ impl<'a> Trial<'a> {
         is_back
     }
 
-    /// Keeps the registry entry of this test alive.
     async fn occupy(&self) -> Infallible {
         loop {
             time::sleep(REFRESH).await;
@@ -251,7 +250,6 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Returns the start of the claims, their renewals, and the reason for a loss.
     async fn keep(
         &self,
         claims: &[Claim],

@@ -28,7 +28,6 @@ pub(super) struct Status {
     pub(super) history: Option<Departures>,
     pub(super) history_problem: Option<String>,
     pub(super) conductors: Option<u64>,
-    /// The number of free slots that conductors publish.
     pub(super) slots_free: u64,
     /// The number of silent conductors besides.
     pub(super) silent: u64,

@@ -19,7 +19,6 @@ use crate::{
 #[derive(Default)]
 pub(super) struct BadEnds {
     names: BTreeMap<&'static str, Vec<String>>,
-    /// The last failure reasons, if known.
     reasons: Vec<String>,
     remarks: Vec<String>,
 }

@@ -50,7 +50,6 @@ impl EventFilter {
         holds
     }
 
-    /// Decides about an event, with a lookup of its job if the filters need one.
     pub(super) async fn judge(&mut self, board: &dyn Board, event: &Event) -> Admission {
         let is_asked_for = self.asks_for(event.kind);
         // Events that are not printed also keep the job current.

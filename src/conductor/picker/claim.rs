@@ -92,7 +92,6 @@ impl Picker<'_> {
         batch
     }
 
-    /// Records claims without an answer: they may have succeeded.
     fn unanswered(&mut self, keys: &[JobKey], error: BoardError) -> ClaimedBatch {
         let may_be_made = matches!(
             error,

@@ -126,7 +126,6 @@ impl Picker<'_> {
         }
     }
 
-    /// Returns the runnable ones, after reading new postings.
     pub(super) async fn vet(&mut self, candidates: Vec<Candidate>) -> Result<Vec<JobKey>> {
         let new: Vec<JobKey> = candidates
             .iter()
@@ -177,7 +176,6 @@ impl Picker<'_> {
         }
     }
 
-    /// Returns whether any work remains for this conductor.
     pub(super) async fn take_stock(&mut self) -> Result<RemainingWork> {
         let mut entries = self
             .shared

@@ -281,7 +281,6 @@ pub(crate) fn absolute_search(search: Option<&OsStr>) -> Vec<PathBuf> {
     folders.filter(|folder| folder.is_absolute()).collect()
 }
 
-/// Whether no posting may ever set this variable.
 fn decides_what_runs(name: &str) -> bool {
     name == "PATH" || name.starts_with("LD_") || name.starts_with("JOBBOARD_")
 }

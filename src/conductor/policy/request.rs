@@ -22,7 +22,6 @@ pub(super) struct CommandRequest {
     pub(super) limits: JobLimits,
 }
 
-/// The limits that a job sets for itself, with or without a handler.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct JobLimits {
     pub(crate) timeout: Option<Duration>,

@@ -15,7 +15,6 @@ use crate::{
 /// The shortest and the longest pause before a retry, doubled each time.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 
-/// How long the conductor waits for a refused job.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Kept until they succeed or the claims are lost.
@@ -93,7 +92,6 @@ impl RefusedSettlements {
             .map(|(key, _)| key)
     }
 
-    /// Whether the conductor waits for none of them.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.stubborn().count() == self.jobs.len()
     }

@@ -53,7 +53,6 @@ impl Releaser {
         }
     }
 
-    /// Checks the adrift jobs once, and releases ours.
     async fn release(&self) -> Result<()> {
         let Shared {
             board,

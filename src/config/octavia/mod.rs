@@ -41,7 +41,6 @@ pub(crate) struct Octavia {
     pub(super) settings: Vec<Setting>,
 }
 
-/// The claim duration of Octavia's conductors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Expiry(pub(super) Duration);
 
@@ -195,7 +194,6 @@ impl Reader<'_> {
         Ok(logbook.filter(|it| it.value.expose() != IN_MEMORY))
     }
 
-    /// Returns the explicit settings with their remarks, without secrets.
     fn settings(&self) -> anyhow::Result<Vec<Setting>> {
         let mut settings = Vec::new();
         for option in OPTIONS {

@@ -20,7 +20,6 @@ use crate::{
 /// The deepest nesting of references. A deeper reference stays unexpanded.
 const DEEPEST: usize = 16;
 
-/// The most references to expand.
 const MOST_NAMES: u32 = 10_000;
 
 /// The largest size of all files together, and of an expanded value.

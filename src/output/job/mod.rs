@@ -19,7 +19,6 @@ use crate::job::{Entry, Pause, Pauses, State};
 pub(crate) struct JobView<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) now: DateTime<Utc>,
-    /// Whether people see secrets.
     pub(crate) is_revealed: bool,
     /// Whether secrets are hidden from programs too, unless people see them.
     pub(crate) is_covered: bool,

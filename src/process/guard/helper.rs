@@ -31,7 +31,6 @@ use crate::process::{
 
 /// How long a guard searches for commands after its conductor died.
 const SWEEP: Duration = Duration::from_secs(2);
-/// How long those commands then have to exit.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How long new lines wait after the guard has read.
@@ -303,7 +302,6 @@ impl WatchedCommands {
         }
     }
 
-    /// Returns the kill time for processes with this label, if known.
     fn kill_at(&self, label: Label) -> Boottime {
         let courses = self.groups.values().map(|known| known.course);
         let mut wards = courses.chain(self.starting).map(|course| course.ward);

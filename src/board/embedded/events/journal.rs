@@ -114,7 +114,6 @@ impl Position {
     }
 }
 
-/// A journal row, and its order relative to the posts.
 struct JournalRow {
     event: Event,
     sequence: Option<i64>,
@@ -235,7 +234,6 @@ fn posts_between(
     )
 }
 
-/// Returns the job of an event from the stored values.
 pub(crate) fn subject(
     (sequence, uuid): (i64, String),
     name: String,

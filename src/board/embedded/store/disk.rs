@@ -92,7 +92,6 @@ fn has_log(path: &Path) -> bool {
     fs::metadata(with_suffix(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
-/// Whether the file system is mounted read-only.
 pub(crate) fn is_mounted_read_only(path: &Path) -> bool {
     let system = rustix::fs::statvfs(path);
     system.is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY))

@@ -36,7 +36,6 @@ struct FileName {
     /// A copy may have the attribute of the original.
     file: Id,
     folder: Id,
-    /// The inode of the log.
     log: u64,
     path: PathBuf,
 }

@@ -90,7 +90,6 @@ impl Change<'_> {
         }
     }
 
-    /// Undoes the step if it fails.
     fn or_nothing<T>(
         &self,
         step: impl FnOnce() -> StepResult<T>,

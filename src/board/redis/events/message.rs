@@ -36,7 +36,6 @@ struct Message {
     fence: Option<String>,
     names: Option<ByteBuf>,
     outcome: Option<String>,
-    /// The audit entry, as JSON.
     remark: Option<ByteBuf>,
 }
 
@@ -93,7 +92,6 @@ impl From<Message> for Event {
     }
 }
 
-/// Returns the command that announces an event without a job.
 pub(crate) fn announcement(
     keys: &Keys,
     kind: EventKind,

@@ -81,7 +81,6 @@ impl PollPace {
         self.next
     }
 
-    /// Records the cost of a round and the number of events that it found.
     pub(super) fn done(&mut self, began: Instant, found: usize) {
         let (shortest, longest) = PAUSES;
         self.pause = match found {

@@ -26,7 +26,6 @@ impl RecheckQueue {
         self.jobs.is_empty()
     }
 
-    /// Adds a job and merges its traces.
     pub(super) fn add(&mut self, key: JobKey, cause: Urgency, traces: Traces) {
         match self.jobs.get_mut(&key) {
             Some((before, known)) => {
@@ -45,7 +44,6 @@ impl RecheckQueue {
         self.jobs.get(key).map_or(Traces::default(), |it| it.1)
     }
 
-    /// Removes the most urgent jobs, up to a limit.
     pub(super) fn take(&mut self, most: usize) -> Vec<(JobKey, Traces)> {
         // Constant touches must not starve the other causes.
         let share = self.queues[Urgency::Noted as usize].len().min(most / 4);

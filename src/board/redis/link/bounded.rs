@@ -15,7 +15,6 @@ const MARK: u8 = 0xc1;
 
 const MOST_VALUES: usize = 1 << 17;
 
-/// Maximum nesting of lists.
 const DEEPEST: usize = 100;
 
 /// Maximum length of a protocol line, and the size of one read.
@@ -24,12 +23,10 @@ const CHUNK: usize = 64 * 1024;
 /// The kind of a list whose values are dropped.
 const LEFT_OUT: u8 = 0;
 
-/// Returns the replacement for an oversized value or list.
 pub(crate) fn stand_in(size: usize) -> Vec<u8> {
     [&[MARK], size.to_string().as_bytes()].concat()
 }
 
-/// Returns the size of the value that a stand-in replaces.
 pub(crate) fn size_unread(value: &[u8]) -> Option<usize> {
     let size = value.strip_prefix(&[MARK])?;
     std::str::from_utf8(size).ok()?.parse().ok()

@@ -37,7 +37,6 @@ pub(crate) struct Endpoint {
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Secret>,
-    /// Maximum size of a value that is read.
     pub(crate) most: usize,
 }
 

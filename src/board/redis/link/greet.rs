@@ -11,7 +11,6 @@ use super::{
     refusal::{meaning, meaning_of_login},
 };
 
-/// The oldest Redis that supports our scripts.
 const OLDEST: u32 = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,7 +20,6 @@ pub(crate) fn meaning(error: &ServerError, user: Option<&str>) -> ServerCause {
     sort(error.code(), error.details().unwrap_or_default(), user)
 }
 
-/// Interprets an error that a script has caught.
 pub(crate) fn meaning_in_script(text: &str, user: Option<&str>) -> ServerCause {
     // Before Redis 7 it begins with a place in the script.
     match text.split_once(' ') {

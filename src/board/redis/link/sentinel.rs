@@ -23,7 +23,6 @@ use crate::{
 /// How long to wait for a Sentinel before also asking the next.
 const HEAD_START: Duration = Duration::from_millis(300);
 
-/// Maximum length of a master's name.
 const LONGEST: usize = 255;
 
 /// Asks Sentinels in their order; a silent one delays the others only briefly. `None` if all servers that they name

@@ -45,7 +45,6 @@ pub(crate) fn ranked(
         .try_flatten()
 }
 
-/// All jobs in order, and the kept postings.
 #[derive(Debug, Default)]
 struct Ranking {
     jobs: VecDeque<Ranked>,

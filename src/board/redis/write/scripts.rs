@@ -13,7 +13,6 @@ use crate::{
     job::{JobKey, Owner},
 };
 
-/// The beginning of every script that changes jobs.
 const PRELUDE: &str = include_str!("scripts/prelude.lua");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,12 +213,10 @@ impl Reply {
         self.facts.get(at).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns a value that is text of our own.
     pub(crate) fn text(&self, at: usize) -> String {
         String::from_utf8_lossy(self.fact(at)).into_owned()
     }
 
-    /// Returns the reply on success, otherwise the refusal.
     pub(crate) fn done(
         self,
         client: &Client,

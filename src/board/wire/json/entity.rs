@@ -12,7 +12,6 @@ use crate::{
     job::shortened,
 };
 
-/// The only kind of entity.
 const KIND: &str = "conductor";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

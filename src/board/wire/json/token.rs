@@ -6,7 +6,6 @@ use crate::board::wire::{
     posting::{Problem, Weight},
 };
 
-/// A scalar, or the head of a list or a map.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum JsonToken<'a> {
     Null,

@@ -49,7 +49,6 @@ impl Serialize for ShownKey<'_> {
     }
 }
 
-/// A value without a JSON form.
 enum Special {
     Float(f64),
     Bytes(Vec<u8>),

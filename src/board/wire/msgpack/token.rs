@@ -66,7 +66,6 @@ impl<'a> PackKey<'a> {
 pub(super) struct PackItem<'a> {
     pub(super) head: PackToken<'a>,
     pub(super) bytes: &'a [u8],
-    /// Approximate memory once decoded.
     pub(super) weight: usize,
 }
 

@@ -68,7 +68,6 @@ impl Viewer {
     }
 }
 
-/// Formats a uuid or a time.
 pub(super) fn shown_extension(code: i8, payload: &[u8]) -> Option<String> {
     match code {
         time::UUID => Some(Uuid::try_parse_ascii(payload).ok()?.to_string()),

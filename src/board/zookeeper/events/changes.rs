@@ -24,7 +24,6 @@ pub(crate) struct NodePicture {
     trash: HashMap<JobKey, Known>,
     /// Unclaimed jobs that cannot be claimed.
     blocked: HashSet<JobKey>,
-    /// Changes that are not reported yet.
     pub(crate) changes: NodeChanges,
 }
 

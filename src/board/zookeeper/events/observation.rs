@@ -36,7 +36,6 @@ pub(crate) struct SeenNodes {
 pub(crate) enum SeenLock {
     #[default]
     Gone,
-    /// Without an owner.
     Vacant,
     Held(Option<Owner>, Option<Fence>),
 }

@@ -85,7 +85,6 @@ impl Default for Room {
     }
 }
 
-/// Minimum number of nodes to read: those of one job.
 const LEAST: usize = 3;
 
 impl Session {

@@ -237,7 +237,6 @@ impl fmt::Debug for Session {
     }
 }
 
-/// Maximum number of nodes that an error names.
 const NAMED: usize = 5;
 
 fn named(nodes: &[String]) -> String {
@@ -266,7 +265,6 @@ impl Refusal for MultiWriteError {
     }
 }
 
-/// Whether an error concerns nodes, not our rights or the servers.
 fn is_about_nodes(error: &Error) -> bool {
     matches!(
         error,

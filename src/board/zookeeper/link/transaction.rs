@@ -14,7 +14,6 @@ use crate::{
     job::JobKey,
 };
 
-/// For error messages.
 pub(crate) const WRITING: &str = "write to";
 
 #[derive(Debug)]
@@ -30,7 +29,6 @@ pub(crate) struct Transaction<'a> {
     paths: &'a Paths,
     writer: MultiWriter<'a>,
     steps: Vec<(NodeKind, String)>,
-    /// A step that could not be encoded.
     broken: Option<Error>,
 }
 

@@ -30,7 +30,6 @@ const LARGEST_KEPT: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct ShelfReader {
     shelf: Shelf,
-    /// Ordered by number.
     keys: VecDeque<JobKey>,
     locked: HashSet<JobKey>,
     recorded: HashSet<JobKey>,

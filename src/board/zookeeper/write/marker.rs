@@ -73,7 +73,6 @@ pub(crate) struct Mark {
     in_trash: Option<Namesake>,
 }
 
-/// A job of the same uuid in the trash.
 #[derive(Debug)]
 struct Namesake {
     key: JobKey,
@@ -86,7 +85,6 @@ impl Mark {
         self.in_trash.is_some()
     }
 
-    /// Adds the steps that move the job to the trash and replace its namesake.
     pub(crate) fn move_to_trash(&self, transaction: &mut Transaction<'_>, key: &JobKey) {
         if let Some(namesake) = &self.in_trash {
             transaction.delete(NodeKind::TrashedJob, &namesake.key, namesake.version);

@@ -36,7 +36,6 @@ use crate::{
     job::{Claimant, Draft, Former, JobKey, Shelf},
 };
 
-/// Attempts to win a number.
 const TRIES: u32 = 64;
 
 enum UuidUse {

@@ -25,13 +25,11 @@ const STYLE: &str = include_str!("../style.css");
 
 const NAME: usize = 80;
 
-/// The content security policy: no scripts, no requests.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let hash = BASE64.encode(digest(&SHA256, STYLE.as_bytes()));
     format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'")
 });
 
-/// The head of the page, after the policy.
 const HEAD: &str = "\n<meta charset=\"utf-8\">\n\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
     <meta name=\"color-scheme\" content=\"light dark\">\n\

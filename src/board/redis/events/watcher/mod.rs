@@ -168,7 +168,6 @@ impl<'a> RedisWatcher<'a> {
         listener.try_recv()
     }
 
-    /// Receives pushed messages until an event is ready.
     fn listen(&mut self) -> Result<()> {
         while self.pending.is_empty()
             && let Some(push) = self.pushed()

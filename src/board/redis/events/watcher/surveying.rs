@@ -136,7 +136,6 @@ impl RedisWatcher<'_> {
         Ok(announced)
     }
 
-    /// Finds new jobs page by page, and returns all present jobs.
     async fn find_by_pages(&mut self, shelf: Shelf) -> Result<HashSet<JobKey>> {
         let mut scan = Scan::of(self.board.keys.hash(shelf));
         let mut found = HashSet::new();
