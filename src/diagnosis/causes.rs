@@ -1,9 +1,11 @@
 //! Causes: jobs with the same code and the same subject are one problem, which a selector can choose.
 
 use std::{
+    borrow::Borrow,
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeSet, HashMap},
     fmt,
+    hash::Hash,
     str::FromStr,
 };
 
@@ -199,9 +201,22 @@ impl ProblemSelector {
     }
 }
 
+/// Adds to the value of a key, with one search for a known key.
+pub(super) fn count<Q, K, V>(all: &mut HashMap<K, V>, key: &Q, add: impl FnOnce(&mut V))
+where
+    Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    K: Borrow<Q> + Hash + Eq,
+    V: Default,
+{
+    if let Some(known) = all.get_mut(key) {
+        return add(known);
+    }
+    add(all.entry(key.to_owned()).or_default());
+}
+
 /// Keeps the most frequent values in bounded memory: drops the rarest beyond twice as many, and returns whether it did.
-pub(super) fn keep_most<K: Ord, V>(
-    all: &mut BTreeMap<K, V>,
+pub(super) fn keep_most<K, V>(
+    all: &mut HashMap<K, V>,
     most: usize,
     count: impl Fn(&V) -> u64,
 ) -> bool {

@@ -1,11 +1,18 @@
 //! The counts of a board.
 
-use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer};
 
-use super::{Snapshot, causes::keep_most, holder::Holder};
+use super::{
+    Snapshot,
+    causes::{count, keep_most},
+    holder::Holder,
+};
 use crate::{
     duration,
     job::{Departure, Entry, Holding, Job, Lease, Owner, State},
@@ -143,12 +150,12 @@ impl Standing {
 pub(super) struct JobTally {
     now: DateTime<Utc>,
     pub(super) figures: Figures,
-    names: BTreeMap<String, ByName>,
+    names: HashMap<String, ByName>,
     /// Beyond twice as many names, the rarest are dropped.
     pub(super) most_names: usize,
     /// Whether names, and whether owners, were dropped.
     pub(super) has_dropped: [bool; 2],
-    owners: BTreeMap<Option<Owner>, ByOwner>,
+    owners: HashMap<Option<Owner>, ByOwner>,
 }
 
 impl JobTally {
@@ -156,10 +163,10 @@ impl JobTally {
         Self {
             now,
             figures: Figures::default(),
-            names: BTreeMap::new(),
+            names: HashMap::new(),
             most_names: usize::MAX / 2,
             has_dropped: [false; 2],
-            owners: BTreeMap::new(),
+            owners: HashMap::new(),
         }
     }
 
@@ -178,30 +185,27 @@ impl JobTally {
     }
 
     fn add_to_name(&mut self, job: &Job) {
-        if !self.names.contains_key(&job.name) {
-            self.names.insert(job.name.clone(), ByName::default());
-        }
-        let Some(named) = self.names.get_mut(&job.name) else {
-            return;
-        };
-        named.jobs += 1;
-        *match job.state() {
-            State::Claimed => &mut named.claimed,
-            _ => &mut named.unclaimed,
-        } += 1;
-        named.failed += u64::from(!job.history.failures.is_empty());
-        named.oldest = earlier(named.oldest, job.created_on);
+        count(&mut self.names, job.name.as_str(), |named: &mut ByName| {
+            named.jobs += 1;
+            *match job.state() {
+                State::Claimed => &mut named.claimed,
+                _ => &mut named.unclaimed,
+            } += 1;
+            named.failed += u64::from(!job.history.failures.is_empty());
+            named.oldest = earlier(named.oldest, job.created_on);
+        });
         self.has_dropped[0] |= keep_most(&mut self.names, self.most_names, |of| of.jobs);
     }
 
     fn add_claimed(&mut self, job: &Job, holding: &Holding) {
         self.figures.claimed += 1;
         note(&mut self.figures.longest_held, job, job.held_since());
-        let owned = self.owners.entry(holding.owner.clone()).or_default();
-        owned.claims += 1;
-        owned.held_since = earlier(owned.held_since, job.held_since());
-        owned.expires_in = earlier(owned.expires_in, holding.expires_in);
-        owned.claim_never_expires += u64::from(holding.lease == Lease::None);
+        count(&mut self.owners, &holding.owner, |owned: &mut ByOwner| {
+            owned.claims += 1;
+            owned.held_since = earlier(owned.held_since, job.held_since());
+            owned.expires_in = earlier(owned.expires_in, holding.expires_in);
+            owned.claim_never_expires += u64::from(holding.lease == Lease::None);
+        });
         self.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
     }
 
@@ -209,7 +213,7 @@ impl JobTally {
     pub(super) fn finish(self, snapshot: &Snapshot) -> (Figures, Vec<ByName>, Vec<ByOwner>) {
         let names = self.names.into_iter();
         let mut names: Vec<_> = names.map(|(name, of)| ByName { name, ..of }).collect();
-        names.sort_by_key(|of| Reverse(of.jobs));
+        names.sort_by(|one, other| (other.jobs, &one.name).cmp(&(one.jobs, &other.name)));
         let owners = self.owners.into_iter().map(|(owner, of)| {
             let lease = match of.claim_never_expires {
                 0 => Lease::Timed,
@@ -228,7 +232,7 @@ impl JobTally {
             }
         });
         let mut owners: Vec<_> = owners.collect();
-        owners.sort_by_key(|of| Reverse(of.claims));
+        owners.sort_by(|one, other| (other.claims, &one.owner).cmp(&(one.claims, &other.owner)));
         (self.figures, names, owners)
     }
 }

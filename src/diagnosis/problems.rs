@@ -203,7 +203,7 @@ impl Survey {
         }
         let mut problems = Vec::new();
         for (code, mut causes) in by_code {
-            causes.sort_by_key(|(_, cases)| Reverse(cases.count));
+            causes.sort_by_key(|(cause, cases)| (Reverse(cases.count), *cause));
             let apart = match code {
                 Code::NoMatchingConductor | Code::ConductorRefuses | Code::NeverExpires => 1,
                 _ => APART,

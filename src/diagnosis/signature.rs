@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeSet, HashMap},
     sync::LazyLock,
 };
 
@@ -125,7 +125,7 @@ fn has_forgotten(job: &Job) -> bool {
 
 #[derive(Debug, Default)]
 pub(crate) struct Signatures {
-    all: BTreeMap<String, FailureGroup>,
+    all: HashMap<String, FailureGroup>,
     pub(crate) has_dropped: bool,
 }
 
@@ -173,7 +173,8 @@ impl Signatures {
 
     pub(crate) fn finish(self) -> Vec<FailureGroup> {
         let mut all: Vec<_> = self.all.into_values().collect();
-        all.sort_by_key(|of| (Reverse(of.failures), Reverse(of.last)));
+        let rank = |of: &FailureGroup| (Reverse(of.failures), Reverse(of.last));
+        all.sort_by(|one, other| (rank(one), &one.signature).cmp(&(rank(other), &other.signature)));
         all
     }
 }

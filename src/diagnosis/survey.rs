@@ -1,12 +1,12 @@
 //! One pass over the jobs of a board: the counts, and the jobs of each cause, in bounded memory.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use futures_util::TryStreamExt;
 
 use super::{
     Cause, CauseSubject, Snapshot,
-    causes::{Cases, keep_most},
+    causes::{Cases, count, keep_most},
     figures::{ByName, ByOwner, Figures, JobTally},
     holder::{Recheck, is_silent},
     judge::{Judged, ahead},
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 pub(crate) struct Survey {
     pub(crate) snapshot: Snapshot,
     pub(crate) figures: Figures,
-    pub(crate) causes: BTreeMap<Cause, Cases>,
+    pub(crate) causes: HashMap<Cause, Cases>,
     pub(crate) names: Vec<ByName>,
     pub(crate) owners: Vec<ByOwner>,
     pub(crate) has_dropped: [bool; 2],
@@ -51,7 +51,7 @@ impl Surveyor {
             survey: Survey {
                 snapshot,
                 figures: Figures::default(),
-                causes: BTreeMap::new(),
+                causes: HashMap::new(),
                 names: Vec::new(),
                 owners: Vec::new(),
                 has_dropped: [false; 2],
@@ -149,20 +149,13 @@ impl Survey {
             return;
         }
         *figures.jobs_with_problem.entry(cause.code).or_default() += 1;
-        if !self.causes.contains_key(cause) {
-            self.causes.insert(cause.clone(), Cases::default());
-        }
-        let Some(cases) = self.causes.get_mut(cause) else {
-            return;
-        };
-        cases.add(entry, now);
-        if cause.code == Code::ClockSkew {
-            let by = entry
-                .job()
-                .and_then(|job| ahead(job, now))
-                .map(|(_, time)| time - now);
-            cases.ahead = cases.ahead.max(by);
-        }
+        count(&mut self.causes, cause, |cases: &mut Cases| {
+            cases.add(entry, now);
+            if cause.code == Code::ClockSkew {
+                let ahead = entry.job().and_then(|job| ahead(job, now));
+                cases.ahead = cases.ahead.max(ahead.map(|(_, time)| time - now));
+            }
+        });
         keep_most(&mut self.causes, MOST_CAUSES, |of| of.count);
     }
 

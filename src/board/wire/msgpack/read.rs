@@ -143,9 +143,9 @@ fn shown<const HAS_BYTE_TEXTS: bool>(value: &[u8], names: Option<&[&str]>) -> Op
     let mut found = Map::new();
     for _ in 0..count {
         let (name, item) = (viewer.key(reader.key().ok()?), reader.item().ok()?);
-        if names.contains(&name.as_str()) {
+        if names.contains(&&*name) {
             let value = viewer.show(&mut PackReader::new(item.bytes));
-            found.extend(value.ok().map(|value| (name, value)));
+            found.extend(value.ok().map(|value| (name.into_owned(), value)));
         }
     }
     Some(found.into())

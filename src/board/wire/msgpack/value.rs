@@ -1,6 +1,6 @@
 //! Shows stored values as JSON, including those without a JSON form.
 
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
@@ -41,7 +41,7 @@ impl Viewer {
                 list.into()
             }
             PackToken::Map(count) => (0..count)
-                .map(|_| Ok((self.key(reader.key()?), self.show(reader)?)))
+                .map(|_| Ok((self.key(reader.key()?).into_owned(), self.show(reader)?)))
                 .collect::<Result<Map<_, _>, Problem>>()?
                 .into(),
             PackToken::Extension(code, payload) => match shown_extension(code, payload) {
@@ -57,12 +57,12 @@ impl Viewer {
             .filter(|_| self.has_byte_texts)
     }
 
-    pub(super) fn key(self, key: PackKey<'_>) -> String {
+    pub(super) fn key<'a>(self, key: PackKey<'a>) -> Cow<'a, str> {
         match key {
-            PackKey::Text(text) => text.to_owned(),
+            PackKey::Text(text) => text.into(),
             PackKey::Bytes(bytes) => match self.text(bytes) {
-                Some(text) => text.to_owned(),
-                None => format!("$bytes:{}", STANDARD.encode(bytes)),
+                Some(text) => text.to_owned().into(),
+                None => format!("$bytes:{}", STANDARD.encode(bytes)).into(),
             },
         }
     }
