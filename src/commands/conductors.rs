@@ -15,7 +15,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{Conductor, Course, Shelf, Takes},
-    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Row, Tone, rfc3339, short},
+    output::{Cell, Column, Fit, NOTHING, Page, Report, Row, Tone, rfc3339, short},
 };
 
 /// List the running conductors
@@ -106,14 +106,6 @@ impl ListedConductor {
     }
 }
 
-impl Record for ListedConductor {
-    fn fields(&self) -> Vec<String> {
-        let seen = self.last_seen.map_or_else(String::new, rfc3339);
-        let [name, host, pid, _, running, slots, done, failed, doing] = self.texts();
-        [name, host, pid, seen, running, slots, done, failed, doing].into()
-    }
-}
-
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("name", Fit::KeepsEnds),
     Column::new("host", Fit::Shrinks).falling(Some(0)),
@@ -127,6 +119,12 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 impl Row for ListedConductor {
+    fn fields(&self) -> Vec<String> {
+        let seen = self.last_seen.map_or_else(String::new, rfc3339);
+        let [name, host, pid, _, running, slots, done, failed, doing] = self.texts();
+        [name, host, pid, seen, running, slots, done, failed, doing].into()
+    }
+
     fn cells(&self) -> Vec<Cell> {
         let cells = self.texts().into_iter().zip(COLUMNS);
         let cell = |(text, column): (String, &Column)| match (text.as_str(), &*column.title) {
@@ -140,6 +138,10 @@ impl Row for ListedConductor {
 }
 
 impl Report for ListedConductor {
+    fn fields(&self) -> Vec<String> {
+        Row::fields(self)
+    }
+
     fn human(&self, page: &mut Page) {
         let (conductor, told) = (&self.conductor, &self.conductor.told);
         page.line().add(Tone::Strong, &conductor.name);

@@ -3,7 +3,7 @@
 use crate::{
     config::Setting,
     context::Context,
-    output::{Cell, Column, Fit, Record, Row, Tone},
+    output::{Cell, Column, Fit, Row, Tone},
 };
 
 /// Print the effective configuration and the source of each value
@@ -12,12 +12,6 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfigArgs {}
 
-impl Record for Setting {
-    fn fields(&self) -> Vec<String> {
-        vec![self.key.into(), self.text(), self.source.as_str().into()]
-    }
-}
-
 const COLUMNS: &[Column] = &[
     Column::new("setting", Fit::Whole),
     Column::new("value", Fit::Whole),
@@ -25,6 +19,10 @@ const COLUMNS: &[Column] = &[
 ];
 
 impl Row for Setting {
+    fn fields(&self) -> Vec<String> {
+        vec![self.key.into(), self.text(), self.source.as_str().into()]
+    }
+
     fn cells(&self) -> Vec<Cell> {
         vec![
             Cell::toned(Tone::Strong, self.key),

@@ -20,7 +20,7 @@ use crate::{
     diagnosis::{ExplainedJob, Explanation, Recheck, Snapshot, surroundings},
     exit::{CommandError, chain},
     job::{Entry, Rank, Shelf},
-    output::{Page, Record, Report, Tone, rfc3339},
+    output::{Page, Report, Tone, rfc3339},
     problem::{Code, Problem, Severity},
 };
 
@@ -226,8 +226,6 @@ async fn count_before(
     }
     Ok(before)
 }
-
-impl Record for Explanation {}
 
 impl Report for Explanation {
     fn human(&self, page: &mut Page) {

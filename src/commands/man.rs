@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     context::on_file,
-    output::{Output, Page, Record, Report},
+    output::{Output, Page, Report},
 };
 
 const SOURCE: &str = concat!("jobboard ", env!("CARGO_PKG_VERSION"));
@@ -163,13 +163,11 @@ struct Written {
     dir: PathBuf,
 }
 
-impl Record for Written {
+impl Report for Written {
     fn fields(&self) -> Vec<String> {
         vec![self.dir.to_string_lossy().into()]
     }
-}
 
-impl Report for Written {
     fn human(&self, page: &mut Page) {
         let dir = self.dir.to_string_lossy();
         page.line().plain("wrote the manual pages to ").plain(dir);

@@ -13,7 +13,7 @@ use crate::{
     context::Context,
     exit::CommandError,
     job::{Entry, Shelf},
-    output::{Page, Record, Report, Tone},
+    output::{Page, Report, Tone},
 };
 
 /// Print the owner of a job
@@ -38,7 +38,7 @@ struct Ownership {
     is_one_of_several: bool,
 }
 
-impl Record for Ownership {
+impl Report for Ownership {
     fn fields(&self) -> Vec<String> {
         match self.is_one_of_several {
             true => vec![self.reference.clone(), self.owner.clone()],
@@ -49,9 +49,7 @@ impl Record for Ownership {
     fn reference(&self) -> Option<Cow<'_, str>> {
         Some(Cow::Borrowed(&self.reference))
     }
-}
 
-impl Report for Ownership {
     fn human(&self, page: &mut Page) {
         let line = page.line();
         match self.is_one_of_several {

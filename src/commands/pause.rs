@@ -14,7 +14,7 @@ use crate::{
     exit::CommandError,
     glob::{InvalidGlob, translate},
     job::{LONGEST, Pause},
-    output::{Format, Page, Record, Report},
+    output::{Format, Page, Report},
 };
 
 /// Pause jobs by name: conductors and `claim --next` skip them
@@ -46,13 +46,11 @@ struct Paused {
     pause: Pause,
 }
 
-impl Record for Paused {
+impl Report for Paused {
     fn fields(&self) -> Vec<String> {
         vec![self.pause.names.clone(), self.done.to_owned()]
     }
-}
 
-impl Report for Paused {
     fn human(&self, page: &mut Page) {
         page.line().plain(self.pause.to_string());
     }

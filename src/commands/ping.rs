@@ -9,7 +9,7 @@ use super::{bulk::shared_trash::SharedArgs, parts::notes::note_if_unused};
 use crate::{
     context::Context,
     exit::chain,
-    output::{Page, Record, Report, Tone},
+    output::{Page, Report, Tone},
 };
 
 /// Check that the board can be reached
@@ -32,8 +32,6 @@ struct Pong {
     trashed: u64,
     history_problem: Option<String>,
 }
-
-impl Record for Pong {}
 
 impl Report for Pong {
     fn human(&self, page: &mut Page) {

@@ -23,7 +23,7 @@ use crate::{
     diagnosis::is_silent,
     duration,
     job::{Book, Draft, Entry, Priority, Shelf},
-    output::{Page, Record, Report},
+    output::{Page, Report},
     suggest::Hint,
     trace,
     transfer::limits,
@@ -82,7 +82,7 @@ struct PostReport {
     posted: Option<Posted>,
 }
 
-impl Record for PostReport {
+impl Report for PostReport {
     fn fields(&self) -> Vec<String> {
         vec![self.uuid.as_str().into()]
     }
@@ -90,9 +90,7 @@ impl Record for PostReport {
     fn reference(&self) -> Option<Cow<'_, str>> {
         Some(Cow::Borrowed(&self.uuid))
     }
-}
 
-impl Report for PostReport {
     fn human(&self, page: &mut Page) {
         page.line().plain(&self.uuid);
     }
@@ -120,7 +118,7 @@ impl<'a> From<&'a Draft> for DryRun<'a> {
     }
 }
 
-impl Record for DryRun<'_> {
+impl Report for DryRun<'_> {
     fn fields(&self) -> Vec<String> {
         vec![serde_json::json!(self).to_string()]
     }
@@ -128,9 +126,7 @@ impl Record for DryRun<'_> {
     fn reference(&self) -> Option<Cow<'_, str>> {
         Some(Cow::Borrowed(&self.uuid))
     }
-}
 
-impl Report for DryRun<'_> {
     fn human(&self, page: &mut Page) {
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         for line in text.lines() {

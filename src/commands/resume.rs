@@ -7,7 +7,7 @@ use super::parts::reason::ReasonArgs;
 use crate::{
     context::Context,
     exit::CommandError,
-    output::{Page, Record, Report},
+    output::{Page, Report},
 };
 
 /// Resume paused jobs
@@ -27,13 +27,11 @@ struct Resumed {
     names: String,
 }
 
-impl Record for Resumed {
+impl Report for Resumed {
     fn fields(&self) -> Vec<String> {
         vec![self.names.clone(), self.done.to_owned()]
     }
-}
 
-impl Report for Resumed {
     fn human(&self, page: &mut Page) {
         page.line().plain(format!("{} {}", self.done, self.names));
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     exit::CommandError,
-    output::{Cell, Column, Fit, Output, Record, Row, Tone},
+    output::{Cell, Column, Fit, Output, Row, Tone},
 };
 
 const PREFIX: &str = "urn:jobboard:";
@@ -39,7 +39,7 @@ struct Listed {
     printed_by: Vec<String>,
 }
 
-impl Record for Listed {
+impl Row for Listed {
     fn fields(&self) -> Vec<String> {
         vec![
             self.name.to_owned(),
@@ -47,9 +47,7 @@ impl Record for Listed {
             self.printed_by.join(" "),
         ]
     }
-}
 
-impl Row for Listed {
     fn cells(&self) -> Vec<Cell> {
         vec![
             Cell::toned(Tone::Strong, self.name),

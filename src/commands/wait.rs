@@ -28,7 +28,7 @@ use crate::{
     duration,
     exit::{CommandError, chain},
     job::{Entry, JobKey, Shelf},
-    output::{Page, Record, Report},
+    output::{Page, Report},
 };
 
 /// Wait until jobs end, the board is empty, or a job is claimable
@@ -120,13 +120,11 @@ struct Emptied {
     done: &'static str,
 }
 
-impl Record for Emptied {
+impl Report for Emptied {
     fn fields(&self) -> Vec<String> {
         vec![self.done.into()]
     }
-}
 
-impl Report for Emptied {
     fn human(&self, page: &mut Page) {
         page.line().plain("the board is empty");
     }

@@ -18,6 +18,7 @@ mod table;
 mod text;
 
 use std::{
+    borrow::Cow,
     io::{self, BufWriter, IsTerminal, Write},
     os::fd::AsFd,
 };
@@ -39,7 +40,7 @@ pub(crate) use self::{
     page::{Page, Pieces, Tone},
     progress::Progress,
     prometheus::{Exposition, timestamp},
-    record::{Record, Report, Row},
+    record::{Report, Row},
     rows::Rows,
     stderr::{complain, complain_json, complain_of},
     style::{ColorChoice, Format, Style, Verbosity},
@@ -171,7 +172,8 @@ impl Output {
 
     fn write_report<R: Report>(&mut self, report: &R) -> anyhow::Result<()> {
         let fields = match self.format() {
-            Format::Json | Format::Jsonl | Format::Uuid => return self.record(report),
+            Format::Json | Format::Jsonl => return self.json("", report, "\n"),
+            Format::Uuid => return self.reference(report.reference()),
             Format::Tsv if self.format.is_some() || !R::IS_TEXT => report.fields(),
             Format::Tsv | Format::Table => Vec::new(),
         };
@@ -186,11 +188,12 @@ impl Output {
     /// Prints several reports as one answer: an array in JSON.
     pub(crate) fn reports<R: Report>(&mut self, reports: &[R]) -> anyhow::Result<()> {
         if self.format() == Format::Json {
-            self.array(reports)?;
-        } else {
-            for report in reports {
-                self.say(report)?;
+            for (at, report) in reports.iter().enumerate() {
+                self.json(if at == 0 { "[\n" } else { ",\n" }, report, "")?;
             }
+            self.write(if reports.is_empty() { "[]\n" } else { "\n]\n" })?;
+        } else {
+            reports.iter().try_for_each(|report| self.say(report))?;
         }
         self.flush()
     }
@@ -199,21 +202,10 @@ impl Output {
         Rows::new(self, columns)
     }
 
-    fn array<R: Record>(&mut self, records: &[R]) -> anyhow::Result<()> {
-        for (at, record) in records.iter().enumerate() {
-            self.json(if at == 0 { "[\n" } else { ",\n" }, record, "")?;
-        }
-        self.write(if records.is_empty() { "[]\n" } else { "\n]\n" })
-    }
-
-    fn record(&mut self, record: &impl Record) -> anyhow::Result<()> {
-        match self.format() {
-            Format::Json | Format::Jsonl => self.json("", record, "\n"),
-            Format::Uuid => match record.reference() {
-                Some(reference) => self.write(&format!("{}\n", Text::from(reference))),
-                None => Ok(()),
-            },
-            Format::Tsv | Format::Table => self.line(&record.fields()),
+    fn reference(&mut self, reference: Option<Cow<'_, str>>) -> anyhow::Result<()> {
+        match reference {
+            Some(reference) => self.write(&format!("{}\n", Text::from(reference))),
+            None => Ok(()),
         }
     }
 

@@ -6,7 +6,11 @@ use serde::Serialize;
 
 use super::{Cell, Page};
 
-pub(crate) trait Record: Serialize {
+/// A result that people read as sentences.
+pub(crate) trait Report: Serialize {
+    /// Whether a pipe gets the text, too, unless a format is chosen.
+    const IS_TEXT: bool = false;
+
     /// Returns the fields of its tab-separated line, in a fixed order. A report without fields is text instead.
     fn fields(&self) -> Vec<String> {
         Vec::new()
@@ -15,17 +19,17 @@ pub(crate) trait Record: Serialize {
     fn reference(&self) -> Option<Cow<'_, str>> {
         None
     }
-}
-
-/// A record that people read as sentences.
-pub(crate) trait Report: Record {
-    /// Whether a pipe gets the text, too, unless a format is chosen.
-    const IS_TEXT: bool = false;
 
     fn human(&self, page: &mut Page);
 }
 
-/// A record that people read as a row of a table.
-pub(crate) trait Row: Record {
+/// A result that people read as a row of a table.
+pub(crate) trait Row: Serialize {
+    fn fields(&self) -> Vec<String>;
+
+    fn reference(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+
     fn cells(&self) -> Vec<Cell>;
 }

@@ -35,11 +35,13 @@ impl<'a> Rows<'a> {
             let lines = layout.push(row.cells());
             return self.out.print(&lines);
         }
-        if self.out.format() == Format::Json {
-            let before = if self.count == 1 { "[\n" } else { ",\n" };
-            return self.out.json(before, row, "");
+        match self.out.format() {
+            Format::Json if self.count == 1 => self.out.json("[\n", row, ""),
+            Format::Json => self.out.json(",\n", row, ""),
+            Format::Jsonl => self.out.json("", row, "\n"),
+            Format::Uuid => self.out.reference(row.reference()),
+            Format::Tsv | Format::Table => self.out.line(&row.fields()),
         }
-        self.out.record(row)
     }
 
     /// Flushes before a wait: readers of an object stream need each row immediately.

@@ -19,7 +19,7 @@ use crate::{
     context::{Context, on_file},
     exit::CommandError,
     job::{Entry, State},
-    output::{Page, Record, Report, json_line},
+    output::{Page, Report, json_line},
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +98,7 @@ struct SealedFile {
     trailer: Trailer,
 }
 
-impl Record for SealedFile {
+impl Report for SealedFile {
     fn fields(&self) -> Vec<String> {
         let trailer = &self.trailer;
         vec![
@@ -109,9 +109,7 @@ impl Record for SealedFile {
             trailer.sha256.clone(),
         ]
     }
-}
 
-impl Report for SealedFile {
     fn human(&self, page: &mut Page) {
         let (done, file) = (self.done, self.file.display());
         page.line()

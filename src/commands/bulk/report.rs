@@ -10,7 +10,7 @@ use crate::{
     context::Context,
     exit::{CommandError, chain},
     job::{Entry, Job, Shelf, State},
-    output::{JobColumns, JobView, Page, Progress, Record, Report, Tone, count_jobs, short},
+    output::{JobColumns, JobView, Page, Progress, Report, Tone, count_jobs, short},
     transfer::batches::Unusable,
 };
 
@@ -93,7 +93,7 @@ impl Done {
     }
 }
 
-impl Record for Done {
+impl Report for Done {
     fn fields(&self) -> Vec<String> {
         vec![
             self.id().unwrap_or_default().into_owned(),
@@ -110,9 +110,7 @@ impl Record for Done {
         let uuid = self.uuid.as_deref().map(Cow::Borrowed);
         key.map(|key| Cow::Owned(format!("key:{key}"))).or(uuid)
     }
-}
 
-impl Report for Done {
     fn human(&self, page: &mut Page) {
         let line = page.line().plain(self.done).plain(" ");
         match self.id() {

@@ -13,7 +13,7 @@ use crate::{
     commands::{Cli, dispatch},
     context::Context,
     exit::CommandError,
-    output::{Format, Page, Record, Report, Text, Tone},
+    output::{Format, Page, Report, Text, Tone},
     problem::{Code, Risk},
     suggest::Suggestion,
 };
@@ -81,8 +81,6 @@ impl FixPlan {
         Self { plan }
     }
 }
-
-impl Record for FixPlan {}
 
 impl Report for FixPlan {
     fn human(&self, page: &mut Page) {

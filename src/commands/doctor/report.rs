@@ -8,7 +8,7 @@ use crate::{
     commands::parts::problems,
     diagnosis::Checkup,
     job::Pause,
-    output::{Cell, Page, Record, Report, Row, Tone, count_jobs},
+    output::{Cell, Page, Report, Row, Tone, count_jobs},
     problem::{Code, Group, Problem, Severity},
     suggest::Suggestion,
 };
@@ -147,8 +147,6 @@ impl Diagnosis {
     }
 }
 
-impl Record for Diagnosis {}
-
 impl Report for Diagnosis {
     fn human(&self, page: &mut Page) {
         self.headline(page);
@@ -196,16 +194,14 @@ impl ListedCheck {
     }
 }
 
-impl Record for ListedCheck {
+impl Row for ListedCheck {
     fn fields(&self) -> Vec<String> {
         let (group, severity) = (self.group.name(), self.severity.name());
         [group, self.code.name(), severity, self.impact]
             .map(str::to_owned)
             .to_vec()
     }
-}
 
-impl Row for ListedCheck {
     fn cells(&self) -> Vec<Cell> {
         self.fields().into_iter().map(Cell::new).collect()
     }

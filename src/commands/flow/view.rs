@@ -10,7 +10,7 @@ use crate::{
     duration,
     job::{Job, octavia},
     logbook::{Atom, AtomFailure, AtomKind, AtomState, Flow},
-    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, rfc3339},
+    output::{Cell, Column, Fit, NOTHING, Page, Report, Tone, rfc3339},
 };
 
 pub(super) struct FlowView<'a> {
@@ -95,8 +95,6 @@ impl Serialize for FlowView<'_> {
         object.end()
     }
 }
-
-impl Record for FlowView<'_> {}
 
 const COLUMNS: &[Column] = &[
     Column::new("task", Fit::Shrinks),

@@ -11,20 +11,18 @@ use super::{
 };
 use crate::{
     commands::Cli,
-    output::{Output, Page, Record, Report},
+    output::{Output, Page, Report},
 };
 
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct Document(Value);
 
-impl Record for Document {
+impl Report for Document {
     fn fields(&self) -> Vec<String> {
         Vec::new()
     }
-}
 
-impl Report for Document {
     fn human(&self, _: &mut Page) {}
 }
 

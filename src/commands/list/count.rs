@@ -14,7 +14,7 @@ use crate::{
         filter::{FieldPath, compare_values},
     },
     context::Context,
-    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Row, Tone},
+    output::{Cell, Column, Fit, NOTHING, Page, Report, Row, Tone},
     secret::covered_member,
 };
 
@@ -22,13 +22,11 @@ use crate::{
 #[serde(transparent)]
 struct JobCount(u64);
 
-impl Record for JobCount {
+impl Report for JobCount {
     fn fields(&self) -> Vec<String> {
         vec![self.0.to_string()]
     }
-}
 
-impl Report for JobCount {
     fn human(&self, page: &mut Page) {
         page.line().plain(self.0.to_string());
     }
@@ -52,7 +50,7 @@ impl Serialize for GroupCount<'_> {
     }
 }
 
-impl Record for GroupCount<'_> {
+impl Row for GroupCount<'_> {
     fn fields(&self) -> Vec<String> {
         let texts = self.values.iter().map(|value| match value {
             Value::Null => String::new(),
@@ -61,9 +59,7 @@ impl Record for GroupCount<'_> {
         });
         texts.chain([self.count.to_string()]).collect()
     }
-}
 
-impl Row for GroupCount<'_> {
     fn cells(&self) -> Vec<Cell> {
         let none = || Cell::toned(Tone::Faint, NOTHING);
         let cells = self.fields.iter().zip(&self.values);

@@ -12,7 +12,6 @@ use super::{
 use crate::{
     diagnosis::{ByName, ByOwner, Departures, FailureGroup, Figures},
     job::{Pause, Remark},
-    output::Record,
     problem::{Evidence, Problem},
 };
 
@@ -107,5 +106,3 @@ fn guarded(problem: &mut Problem) {
     }
     mask(&mut problem.summary);
 }
-
-impl Record for ReportFacts {}

@@ -10,7 +10,7 @@ use crate::{
     board::{Board, BoardError},
     exit::chain,
     names::named,
-    output::{Page, Record, Report, Tone},
+    output::{Page, Report, Tone},
     suggest::Suggestion,
 };
 
@@ -154,8 +154,6 @@ impl Findings {
     }
 }
 
-impl Record for Findings {}
-
 impl Report for Findings {
     fn human(&self, page: &mut Page) {
         const HANG: usize = 22;
@@ -224,8 +222,6 @@ pub(super) struct Leavings {
     pub(super) left: Vec<String>,
     pub(super) removed: Vec<String>,
 }
-
-impl Record for Leavings {}
 
 impl Report for Leavings {
     fn human(&self, page: &mut Page) {

@@ -9,7 +9,7 @@ use crate::{
     diagnosis::{ByName, ByOwner, Departures, Figures, Standing, Survey},
     duration::{between, brief},
     job::Pause,
-    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, count_jobs},
+    output::{Cell, Column, Fit, NOTHING, Page, Report, Tone, count_jobs},
     problem::{Code, Severity},
     suggest::Suggestion,
 };
@@ -217,8 +217,6 @@ fn more(page: &mut Page, count: usize, by: &str) {
         page.more(format!("{count} more"), &format!("list --count --by {by}"));
     }
 }
-
-impl Record for Status {}
 
 impl Report for Status {
     fn human(&self, page: &mut Page) {

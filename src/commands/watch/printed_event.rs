@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     board::{Event, EventKind, JobRef},
     job::{Departure, JobKey, Owner},
-    output::{Page, Record, Report, Tone, rfc3339, short},
+    output::{Page, Report, Tone, rfc3339, short},
 };
 
 /// An event; unknown fields are null.
@@ -86,7 +86,7 @@ impl PrintedEvent {
     }
 }
 
-impl Record for PrintedEvent {
+impl Report for PrintedEvent {
     fn fields(&self) -> Vec<String> {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         vec![
@@ -108,9 +108,7 @@ impl Record for PrintedEvent {
     fn reference(&self) -> Option<Cow<'_, str>> {
         self.job().map(|job| Cow::Owned(job.to_string()))
     }
-}
 
-impl Report for PrintedEvent {
     fn human(&self, page: &mut Page) {
         // Adds the date on another day.
         let form = match self.time.date_naive() == Utc::now().date_naive() {

@@ -6,15 +6,24 @@ use chrono::{DateTime, Utc};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{JobView, rfc3339};
+use super::{JobColumns, JobView, rfc3339};
 use crate::{
     duration,
     job::{Entry, Failure, Holding, Job, Lease, Malformed},
-    output::{Page, Record, Report, Tone},
+    output::{Page, Report, Row as _, Tone},
     secret::{covered, covered_text},
 };
 
 impl Report for JobView<'_> {
+    fn fields(&self) -> Vec<String> {
+        let columns = JobColumns::of("uuid name state priority age owner held expires key");
+        columns.row(*self).fields()
+    }
+
+    fn reference(&self) -> Option<Cow<'_, str>> {
+        Some(self.entry.reference())
+    }
+
     const IS_TEXT: bool = true;
 
     fn human(&self, page: &mut Page) {
@@ -225,7 +234,9 @@ impl Serialize for FailedAttempt<'_> {
     }
 }
 
-impl Record for FailedAttempt<'_> {
+impl Report for FailedAttempt<'_> {
+    const IS_TEXT: bool = true;
+
     fn fields(&self) -> Vec<String> {
         let Failure { stdout, stderr, .. } = self.failure;
         let number = self.number.map(|number| number.to_string());
@@ -243,10 +254,6 @@ impl Record for FailedAttempt<'_> {
     fn reference(&self) -> Option<Cow<'_, str>> {
         Some(self.view.entry.reference())
     }
-}
-
-impl Report for FailedAttempt<'_> {
-    const IS_TEXT: bool = true;
 
     fn human(&self, page: &mut Page) {
         let number = self.number.map(|number| format!(" {number}"));

@@ -7,12 +7,12 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-use std::{borrow::Cow, time::Duration};
+use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
 
 pub(crate) use self::row::{ColumnChange, JobColumns};
-use super::{Record, table::SHORT};
+use super::table::SHORT;
 use crate::job::{Entry, Pause, Pauses, State};
 
 #[derive(Debug, Clone, Copy)]
@@ -78,15 +78,4 @@ pub(crate) fn short(reference: &str) -> &str {
 pub(crate) fn rfc3339(time: DateTime<Utc>) -> String {
     time.trunc_subsecs(6)
         .to_rfc3339_opts(SecondsFormat::AutoSi, true)
-}
-
-impl Record for JobView<'_> {
-    fn fields(&self) -> Vec<String> {
-        let columns = JobColumns::of("uuid name state priority age owner held expires key");
-        columns.row(*self).fields()
-    }
-
-    fn reference(&self) -> Option<Cow<'_, str>> {
-        Some(self.entry.reference())
-    }
 }

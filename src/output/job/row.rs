@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     job::Shelf,
-    output::{Cell, Column, Record, Row},
+    output::{Cell, Column, Row},
 };
 
 #[derive(Debug, Clone)]
@@ -122,7 +122,7 @@ impl Serialize for JobRow<'_> {
     }
 }
 
-impl Record for JobRow<'_> {
+impl Row for JobRow<'_> {
     fn fields(&self) -> Vec<String> {
         self.facts().map(|fact| fact.field(self.view.now)).collect()
     }
@@ -130,9 +130,7 @@ impl Record for JobRow<'_> {
     fn reference(&self) -> Option<Cow<'_, str>> {
         Some(self.view.entry.reference())
     }
-}
 
-impl Row for JobRow<'_> {
     fn cells(&self) -> Vec<Cell> {
         self.facts().map(|fact| fact.cell(self.view.now)).collect()
     }
