@@ -13,7 +13,7 @@ use std::{
 use serde::Serialize;
 use thiserror::Error;
 
-use self::{hint::WayOut, plugin::Failed};
+use self::{hint::WayOut, plugin::PluginFailure};
 pub(crate) use self::{
     plugin::{PluginState, without_bars},
     trying::Trying,
@@ -136,7 +136,7 @@ impl CommandError {
 }
 
 #[derive(Debug, Serialize)]
-struct Told {
+struct PrintedError {
     code: u8,
     kind: &'static str,
     message: String,
@@ -183,7 +183,7 @@ impl Teller {
         }
         if self.command.as_deref() == Some(PLUGIN) {
             let state = PluginState::of(&judge(&error));
-            let failed = Failed::new(state, self.worded(&error));
+            let failed = PluginFailure::new(state, self.worded(&error));
             // The exit code matters even if stderr is closed.
             let _ = match self.is_json {
                 true => answer_json(&failed),
@@ -212,8 +212,8 @@ impl Teller {
         }
     }
 
-    fn worded(&self, error: &anyhow::Error) -> Told {
-        let Judged {
+    fn worded(&self, error: &anyhow::Error) -> PrintedError {
+        let ErrorClass {
             code,
             kind,
             way_out,
@@ -224,7 +224,7 @@ impl Teller {
         let program = second.map_or(&self.program, |(_, program)| program);
         let hint = way_out.and_then(|it| it.hint.complete(program, it.job.as_deref()));
         let (hint, commands) = hint.unzip();
-        Told {
+        PrintedError {
             code,
             kind,
             message: message(error),
@@ -234,16 +234,16 @@ impl Teller {
     }
 }
 
-struct Judged {
+struct ErrorClass {
     code: u8,
     kind: &'static str,
     way_out: Option<WayOut>,
 }
 
-fn judge(error: &anyhow::Error) -> Judged {
+fn judge(error: &anyhow::Error) -> ErrorClass {
     let trying = trying(error);
     let found = error.chain().find_map(|cause| judge_cause(cause, trying));
-    let mut judged = found.unwrap_or(Judged {
+    let mut judged = found.unwrap_or(ErrorClass {
         code: FAILED,
         kind: "failed",
         way_out: None,
@@ -286,14 +286,14 @@ fn board_error<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a BoardError
     }
 }
 
-fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Option<Judged> {
+fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Option<ErrorClass> {
     if let Some(error) = cause.downcast_ref::<CommandError>() {
         return judge_command(error, trying);
     }
     if let Some(error) = board_error(cause) {
         let (code, kind) = sort(error);
         let way_out = hint::of_board(error, trying);
-        return Some(Judged {
+        return Some(ErrorClass {
             code,
             kind,
             way_out,
@@ -301,7 +301,7 @@ fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Opt
     }
     match cause.downcast_ref::<Lost>() {
         // Another client may hold the claim by then.
-        Some(Lost::Expired { last: None, .. }) => Some(Judged {
+        Some(Lost::Expired { last: None, .. }) => Some(ErrorClass {
             code: AGAINST_THE_RULES,
             kind: "changed",
             way_out: hint::of_board(&BoardError::Changed, trying),
@@ -310,7 +310,7 @@ fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Opt
     }
 }
 
-fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged> {
+fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorClass> {
     let (code, kind) = match error {
         CommandError::Usage { .. } => (USAGE, "usage"),
         CommandError::Nothing(_) => (NOTHING, "not-found"),
@@ -333,7 +333,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged
         }
     };
     let way_out = hint::of_command(error, trying);
-    Some(Judged {
+    Some(ErrorClass {
         code,
         kind,
         way_out,

@@ -43,7 +43,7 @@ use crate::{
     lease::{Keeper, LEASE},
     output::count_jobs,
     transfer::{
-        batches::{Batches, Candidate, Source, Unusable},
+        batches::{Batches, NextRecord, Source, Unusable},
         loader::{Loaded, Loader, SHELVES},
         record,
     },
@@ -385,7 +385,7 @@ impl<'a> CopyChoice<'a> {
         )
     }
 
-    fn candidate(&self, entry: Entry) -> Candidate<Passenger> {
+    fn candidate(&self, entry: Entry) -> NextRecord<Passenger> {
         let size = entry.job().map(|job| job.raw.len());
         match self.draft(&entry) {
             Ok(Some(draft)) => Ok(Some(((entry, draft), size.unwrap_or_default()))),

@@ -64,7 +64,7 @@ pub(crate) struct HelpArgs {
     about: Option<String>,
 }
 
-enum Subject<'a> {
+enum HelpSubject<'a> {
     Program,
     Command(&'a str),
     Options,
@@ -79,19 +79,19 @@ pub(crate) fn run(out: &mut Output, args: &HelpArgs) -> anyhow::Result<()> {
     }
 }
 
-fn subject(name: Option<&str>) -> anyhow::Result<Subject<'_>> {
+fn subject(name: Option<&str>) -> anyhow::Result<HelpSubject<'_>> {
     let Some(name) = name else {
-        return Ok(Subject::Program);
+        return Ok(HelpSubject::Program);
     };
     if name == OPTIONS {
-        return Ok(Subject::Options);
+        return Ok(HelpSubject::Options);
     }
     let mut topics = TOPICS.into_iter().chain(codes());
     if let Some(topic) = topics.find(|topic| topic.name == name) {
-        return Ok(Subject::Topic(topic));
+        return Ok(HelpSubject::Topic(topic));
     }
     match Cli::command().find_subcommand(name) {
-        Some(_) => Ok(Subject::Command(name)),
+        Some(_) => Ok(HelpSubject::Command(name)),
         None => Err(unknown(name).into()),
     }
 }
@@ -125,12 +125,12 @@ fn unknown(name: &str) -> CommandError {
     CommandError::usage(format!("no command, topic or code `{name}`")).hint(hint)
 }
 
-fn text(subject: &Subject) -> StyledStr {
+fn text(subject: &HelpSubject) -> StyledStr {
     match subject {
-        Subject::Program => asked(&[PROGRAM, "--help"]),
-        Subject::Command(name) => asked(&[PROGRAM, name, "--help"]),
-        Subject::Options => options(),
-        Subject::Topic(topic) => {
+        HelpSubject::Program => asked(&[PROGRAM, "--help"]),
+        HelpSubject::Command(name) => asked(&[PROGRAM, name, "--help"]),
+        HelpSubject::Options => options(),
+        HelpSubject::Topic(topic) => {
             let width = size_of(io::stdout()).map_or(WIDEST, |(columns, _)| columns);
             prose::on_terminal(topic.text, width.min(WIDEST))
         }
@@ -178,7 +178,7 @@ mod tests {
         let headings: Vec<_> = headings.collect();
         assert!(headings.len() > 50, "{headings:?}");
         for heading in headings {
-            let Ok(Subject::Topic(section)) = subject(Some(heading)) else {
+            let Ok(HelpSubject::Topic(section)) = subject(Some(heading)) else {
                 panic!("{heading}");
             };
             let mut lines = section.text.lines();

@@ -14,7 +14,7 @@ use crate::{
     job::{Entry, Shelf},
     output::count_jobs,
     transfer::{
-        batches::{Batches, Candidate, Source, Unusable},
+        batches::{Batches, NextRecord, Source, Unusable},
         dump::header,
         lines::{LineReader, source, weight},
         loader::{Loaded, Loader},
@@ -91,7 +91,7 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
     let progress = ctx.out.progress("loading", lines.total);
     let mut results = Results::new(ctx, "load", true).with_progress(progress);
     let mut batches = Batches::new(lines, BATCH);
-    let mut counts = Counts::default();
+    let mut counts = LoadCounts::default();
     let ended = load(ctx, (&mut batches, loader), (&mut results, &mut counts)).await;
     let ended = ended.and(results.end(ctx));
     counts.note(ctx, &batches.source);
@@ -99,14 +99,14 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct LoadCounts {
     posted: u64,
     trashed: u64,
     exist: u64,
     were_claimed: u64,
 }
 
-impl Counts {
+impl LoadCounts {
     fn add(&mut self, record: &Loadable, loaded: Loaded) {
         match (loaded, record.draft.shelf()) {
             (Loaded::Posted { .. }, shelf) => {
@@ -145,7 +145,7 @@ impl Counts {
 async fn load(
     ctx: &mut Context,
     (batches, mut loader): (&mut Batches<DumpLines<'_>>, Loader<'_>),
-    (results, counts): (&mut Results, &mut Counts),
+    (results, counts): (&mut Results, &mut LoadCounts),
 ) -> anyhow::Result<()> {
     let posted = match batches.source.args.dry_run {
         true => "would-post",
@@ -244,7 +244,7 @@ impl<'a> DumpLines<'a> {
 impl Source for DumpLines<'_> {
     type Record = Loadable;
 
-    async fn next(&mut self) -> anyhow::Result<Option<Candidate<Loadable>>> {
+    async fn next(&mut self) -> anyhow::Result<Option<NextRecord<Loadable>>> {
         let line = match self.first.take() {
             Some(first) => Some(Ok(first)),
             None => self.lines.next().await?,

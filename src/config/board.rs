@@ -34,13 +34,13 @@ impl BoardChoice {
     }
 }
 
-pub(super) struct Chosen<'a> {
+pub(super) struct ChosenTable<'a> {
     pub(super) board: Sourced<BoardChoice>,
     pub(super) table: Option<FoundTable<'a>>,
     pub(super) read_only: Option<Sourced<bool>>,
 }
 
-impl<'a> Chosen<'a> {
+impl<'a> ChosenTable<'a> {
     pub(super) fn find(
         flags: &Flags,
         env: &Environment,
@@ -147,10 +147,10 @@ impl<'a> Chosen<'a> {
     }
 }
 
-type Place = (BoardUrl, Option<Box<Octavia>>, Sourced<bool>);
+type TableUrl = (BoardUrl, Option<Box<Octavia>>, Sourced<bool>);
 
 /// Returns the URL of a table's board, and whether it is protected: Octavia's is by default.
-fn url_of(found: &FoundTable<'_>, env: &Environment) -> anyhow::Result<Place> {
+fn url_of(found: &FoundTable<'_>, env: &Environment) -> anyhow::Result<TableUrl> {
     let (url, folder) = (&found.table.url, found.file.folder());
     let files = url.strip_prefix(octavia::SCHEME);
     let octavia = files.map(|files| Octavia::read(files, folder, env).map(Box::new));

@@ -31,7 +31,7 @@ pub(crate) use self::{
     source::{Source, Sourced},
 };
 use self::{
-    board::Chosen,
+    board::ChosenTable,
     file::{ConfigFiles, FoundTable},
     password::Password,
 };
@@ -122,7 +122,7 @@ impl Config {
     pub(crate) fn load(flags: Flags, env: &Environment) -> anyhow::Result<Self> {
         let named = config_file(&flags, env)?;
         let files = ConfigFiles::read(named.as_ref(), env)?;
-        let chosen = Chosen::find(&flags, env, &files)?;
+        let chosen = ChosenTable::find(&flags, env, &files)?;
         let table = chosen.table;
         let from = named.map_or(Source::Default, |named| named.source);
         Ok(Self {

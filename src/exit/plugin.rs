@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Judged, Told, UNREACHABLE};
+use super::{ErrorClass, PrintedError, UNREACHABLE};
 use crate::names::named;
 use crate::suggest::Suggestion;
 
@@ -31,7 +31,7 @@ impl PluginState {
     }
 
     /// Classifies an error: an unreachable board is critical, all other errors are our own.
-    pub(super) fn of(judged: &Judged) -> Self {
+    pub(super) fn of(judged: &ErrorClass) -> Self {
         match (judged.code, judged.kind) {
             (UNREACHABLE, "unreachable") | (_, "timeout") => Self::Critical,
             _ => Self::Unknown,
@@ -40,7 +40,7 @@ impl PluginState {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Failed {
+pub(super) struct PluginFailure {
     state: PluginState,
     code: u8,
     summary: String,
@@ -49,8 +49,8 @@ pub(super) struct Failed {
     commands: Vec<Suggestion>,
 }
 
-impl Failed {
-    pub(super) fn new(state: PluginState, told: Told) -> Self {
+impl PluginFailure {
+    pub(super) fn new(state: PluginState, told: PrintedError) -> Self {
         Self {
             state,
             code: state.code(),

@@ -22,23 +22,23 @@ impl From<anyhow::Error> for Unusable {
 }
 
 /// A record with its approximate memory, or its own error; `None` for a record that is not wanted.
-pub(crate) type Candidate<R> = Result<Option<(R, usize)>, Unusable>;
+pub(crate) type NextRecord<R> = Result<Option<(R, usize)>, Unusable>;
 
 pub(crate) trait Source {
     type Record;
 
     /// Returns `None` at the end.
-    async fn next(&mut self) -> anyhow::Result<Option<Candidate<Self::Record>>>;
+    async fn next(&mut self) -> anyhow::Result<Option<NextRecord<Self::Record>>>;
 
     fn would_block(&self) -> bool {
         false
     }
 }
 
-impl<R, S: Stream<Item = anyhow::Result<Candidate<R>>> + Unpin> Source for S {
+impl<R, S: Stream<Item = anyhow::Result<NextRecord<R>>> + Unpin> Source for S {
     type Record = R;
 
-    async fn next(&mut self) -> anyhow::Result<Option<Candidate<R>>> {
+    async fn next(&mut self) -> anyhow::Result<Option<NextRecord<R>>> {
         self.try_next().await
     }
 }

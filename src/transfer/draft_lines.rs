@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    batches::{Candidate, Source},
+    batches::{NextRecord, Source},
     dump::{DUMP, DumpLine},
     json,
     limits::{check_command, check_length, check_size, checked_name, identity, uuid},
@@ -179,7 +179,7 @@ impl DraftLines {
 impl Source for DraftLines {
     type Record = NumberedDraft;
 
-    async fn next(&mut self) -> anyhow::Result<Option<Candidate<NumberedDraft>>> {
+    async fn next(&mut self) -> anyhow::Result<Option<NextRecord<NumberedDraft>>> {
         let Some(line) = self.reader.next().await? else {
             return Ok(None);
         };

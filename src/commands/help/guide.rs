@@ -20,7 +20,7 @@ const GUIDES: &str = include_str!("commands.txt");
 pub(in crate::commands) const PROGRAM: &str = "jobboard";
 
 #[derive(Debug, Serialize)]
-pub(in crate::commands) struct Example {
+pub(in crate::commands) struct GuideExample {
     pub(in crate::commands) line: &'static str,
     pub(in crate::commands) about: Option<&'static str>,
 }
@@ -34,7 +34,7 @@ pub(in crate::commands) struct ExitCode {
 
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Guide {
-    pub(in crate::commands) examples: Vec<Example>,
+    pub(in crate::commands) examples: Vec<GuideExample>,
     pub(in crate::commands) codes: Vec<ExitCode>,
     pub(in crate::commands) related: Vec<&'static str>,
     advanced: Vec<&'static str>,
@@ -57,7 +57,7 @@ impl Guide {
                 Some(("$", example)) => {
                     let (line, about) = example.split_once("  ").unwrap_or((example, ""));
                     let about = Some(about.trim_start()).filter(|about| !about.is_empty());
-                    guide.examples.push(Example { line, about });
+                    guide.examples.push(GuideExample { line, about });
                 }
                 Some(("-", options)) => guide.advanced.extend(options.split(' ')),
                 Some(("@", names)) => guide.related.extend(names.split(' ')),
@@ -77,7 +77,7 @@ impl Guide {
         let mut shown = format!("{header}Examples:{header:#}");
         let lines = self.examples.iter().filter(|it| it.about.is_some());
         let width = lines.map(|it| it.line.len()).max().unwrap_or_default();
-        for Example { line, about } in &self.examples {
+        for GuideExample { line, about } in &self.examples {
             let _ = match about {
                 Some(about) => write!(shown, "\n  {line:width$}   {about}"),
                 None => write!(shown, "\n  {line}"),
@@ -270,7 +270,7 @@ mod tests {
     fn each_example_parses() {
         let whole = grammar();
         each(|name, guide| {
-            for Example { line, .. } in &guide.examples {
+            for GuideExample { line, .. } in &guide.examples {
                 let commands = words(line);
                 let ours = commands.iter().filter(|command| command[0] == PROGRAM);
                 assert!(ours.clone().next().is_some(), "{name}: {line}");

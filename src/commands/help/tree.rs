@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Subject, TOPICS, Topic,
+    HelpSubject, TOPICS, Topic,
     guide::{Guide, PROGRAM, description},
     prose,
 };
@@ -26,15 +26,15 @@ impl Report for Document {
     fn human(&self, _: &mut Page) {}
 }
 
-pub(super) fn print(out: &mut Output, subject: &Subject) -> anyhow::Result<()> {
+pub(super) fn print(out: &mut Output, subject: &HelpSubject) -> anyhow::Result<()> {
     let mut grammar = Cli::command();
     let global_options = arguments(grammar.get_arguments());
     grammar.build();
     out.report(&Document(match subject {
-        Subject::Program => program(&grammar, &global_options),
-        Subject::Command(name) => grammar.find_subcommand(name).map(command).into(),
-        Subject::Options => json!({ "global_options": global_options }),
-        Subject::Topic(topic) => {
+        HelpSubject::Program => program(&grammar, &global_options),
+        HelpSubject::Command(name) => grammar.find_subcommand(name).map(command).into(),
+        HelpSubject::Options => json!({ "global_options": global_options }),
+        HelpSubject::Topic(topic) => {
             let mut shown = title(topic);
             shown["text"] = topic.text.into();
             shown

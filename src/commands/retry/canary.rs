@@ -74,7 +74,7 @@ impl CanaryArgs {
         };
         let jobs = first_task.chosen.entries().filter_map(Entry::job);
         let canaries: Vec<_> = jobs.map(Canary::of).collect();
-        let trial = Trial::new(canaries, &task.chosen);
+        let trial = CanaryTrial::new(canaries, &task.chosen);
         // Subscribe before the retry, so that an early end is not missed.
         let waiter = within(self.timeout, NO_REPLY, Waiter::begin(board))
             .await
@@ -142,7 +142,7 @@ impl Canary {
     }
 }
 
-struct Trial {
+struct CanaryTrial {
     canaries: Vec<Canary>,
     uuids: HashSet<String>,
     known: HashSet<String>,
@@ -150,7 +150,7 @@ struct Trial {
 
 type Failures = HashMap<usize, Failure>;
 
-impl Trial {
+impl CanaryTrial {
     fn new(canaries: Vec<Canary>, rest: &Chosen) -> Self {
         let rest = rest.entries().filter_map(Entry::job);
         let rest = rest.filter_map(|job| job.history.failures.last());

@@ -78,11 +78,11 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Figures {
+pub(super) struct Measurements {
     pub(super) latency: Option<Spread>,
     pub(super) event: Option<Spread>,
     pub(super) expiry: Option<f64>,
-    pub(super) rates: Option<Rates>,
+    pub(super) rates: Option<BatchRates>,
     pub(super) clock: Option<Clock>,
 }
 
@@ -115,7 +115,7 @@ impl Spread {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Rates {
+pub(super) struct BatchRates {
     pub(super) post: f64,
     pub(super) claim: f64,
     pub(super) consume: f64,
@@ -128,7 +128,7 @@ pub(super) struct Clock {
     pub(super) drift: f64,
 }
 
-impl Figures {
+impl Measurements {
     pub(super) fn told(&self) -> Vec<(&'static str, String)> {
         let rates = self.rates.map(|it| {
             format!(

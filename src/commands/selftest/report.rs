@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    looks::Figures,
+    looks::Measurements,
     promise::{Grade, Promise, Seen},
 };
 use crate::{
@@ -25,7 +25,7 @@ named! {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Judged {
+struct GradedPromise {
     promise: Promise,
     means: &'static str,
     #[serde(flatten)]
@@ -39,8 +39,8 @@ pub(super) struct Findings {
     pub(super) verdict: Verdict,
     guarantee: String,
     pub(super) seconds: f64,
-    promises: Vec<Judged>,
-    pub(super) measurements: Figures,
+    promises: Vec<GradedPromise>,
+    pub(super) measurements: Measurements,
     pub(super) unseen: Vec<String>,
     pub(super) removed: Vec<String>,
     pub(super) left: Option<Left>,
@@ -63,7 +63,7 @@ impl Findings {
             guarantee: String::new(),
             seconds: 0.0,
             promises: Vec::new(),
-            measurements: Figures::default(),
+            measurements: Measurements::default(),
             unseen: Vec::new(),
             removed: Vec::new(),
             left: None,
@@ -76,7 +76,7 @@ impl Findings {
         match self.promises.iter_mut().find(|it| it.promise == promise) {
             Some(known) if seen.grade > known.seen.grade => known.seen = seen,
             Some(_) => {}
-            None => self.promises.push(Judged {
+            None => self.promises.push(GradedPromise {
                 promise,
                 means: promise.meaning(),
                 seen,
@@ -165,7 +165,7 @@ impl Report for Findings {
         page.line();
         let (untried, tried): (Vec<_>, Vec<_>) =
             (self.promises.iter()).partition(|it| it.seen.grade == Grade::Untried);
-        for Judged {
+        for GradedPromise {
             promise,
             means,
             seen,

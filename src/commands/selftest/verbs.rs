@@ -7,7 +7,7 @@ use tokio::time::{self, Instant};
 
 use super::{
     actor::{draft, settlement},
-    looks::{Rates, Spread},
+    looks::{BatchRates, Spread},
     promise::{Seen, Tried, require},
     trial::Trial,
 };
@@ -261,7 +261,7 @@ impl Trial<'_> {
         let (count, spread) = (latency.len(), Spread::of(latency));
         let mut figures = self.figures.borrow_mut();
         figures.latency = spread;
-        figures.rates = Some(Rates {
+        figures.rates = Some(BatchRates {
             post,
             claim,
             consume,

@@ -69,7 +69,7 @@ impl Expiry {
     }
 }
 
-struct Known {
+struct KnownOption {
     name: &'static str,
     key: &'static str,
     default: Option<&'static str>,
@@ -77,7 +77,7 @@ struct Known {
 
 macro_rules! options {
     ($($name:literal $(= $default:literal)?),* $(,)?) => {
-        &[$(Known {
+        &[$(KnownOption {
             name: $name,
             key: concat!("task_flow.", $name),
             default: options!(@ $($default)?),
@@ -88,7 +88,7 @@ macro_rules! options {
 }
 
 /// The options for the board and the logbook, with Octavia's defaults.
-const OPTIONS: &[Known] = options![
+const OPTIONS: &[KnownOption] = options![
     "jobboard_enabled" = "False",
     "jobboard_backend_driver" = "redis_taskflow_driver",
     "jobboard_backend_hosts" = "127.0.0.1",
