@@ -43,7 +43,7 @@ use crate::{
     lease::{Keeper, LEASE},
     output::count_jobs,
     transfer::{
-        batches::{Batches, NextRecord, Source, Unusable},
+        batches::{Batches, NextRecord, RecordSource, Unusable},
         loader::{Loaded, Loader, SHELVES},
         record,
     },
@@ -372,7 +372,7 @@ impl<'a> CopyChoice<'a> {
         &'a self,
         board: &'a dyn Board,
         (shelf, order): (Shelf, Order),
-    ) -> Batches<impl Source<Record = Passenger>> {
+    ) -> Batches<impl RecordSource<Record = Passenger>> {
         let entries = board.entries(Query {
             shelf,
             which: Which::All,

@@ -14,7 +14,7 @@ use crate::{
     job::{Entry, Shelf},
     output::count_jobs,
     transfer::{
-        batches::{Batches, NextRecord, Source, Unusable},
+        batches::{Batches, NextRecord, RecordSource, Unusable},
         dump::header,
         lines::{LineReader, source, weight},
         loader::{Loaded, Loader},
@@ -241,7 +241,7 @@ impl<'a> DumpLines<'a> {
     }
 }
 
-impl Source for DumpLines<'_> {
+impl RecordSource for DumpLines<'_> {
     type Record = Loadable;
 
     async fn next(&mut self) -> anyhow::Result<Option<NextRecord<Loadable>>> {

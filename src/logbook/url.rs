@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
 use crate::{
-    board::url::{Identity, TlsFiles},
+    board::url::{TlsFiles, TlsIdentity},
     secret::Secret,
 };
 
@@ -182,7 +182,7 @@ impl UrlKeys {
             return Ok(None);
         }
         let identity = match (cert, key) {
-            (Some(cert), Some(key)) => Some(Identity { cert, key }),
+            (Some(cert), Some(key)) => Some(TlsIdentity { cert, key }),
             (None, None) => None,
             _ => return Err(InvalidLogbookUrl::HalfIdentity),
         };

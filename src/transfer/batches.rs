@@ -24,7 +24,7 @@ impl From<anyhow::Error> for Unusable {
 /// A record with its approximate memory, or its own error; `None` for a record that is not wanted.
 pub(crate) type NextRecord<R> = Result<Option<(R, usize)>, Unusable>;
 
-pub(crate) trait Source {
+pub(crate) trait RecordSource {
     type Record;
 
     /// Returns `None` at the end.
@@ -35,7 +35,7 @@ pub(crate) trait Source {
     }
 }
 
-impl<R, S: Stream<Item = anyhow::Result<NextRecord<R>>> + Unpin> Source for S {
+impl<R, S: Stream<Item = anyhow::Result<NextRecord<R>>> + Unpin> RecordSource for S {
     type Record = R;
 
     async fn next(&mut self) -> anyhow::Result<Option<NextRecord<R>>> {
@@ -43,7 +43,7 @@ impl<R, S: Stream<Item = anyhow::Result<NextRecord<R>>> + Unpin> Source for S {
     }
 }
 
-pub(crate) struct Batches<S: Source> {
+pub(crate) struct Batches<S: RecordSource> {
     pub(crate) source: S,
     most: usize,
     memory: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Batches<S: Source> {
     read: u64,
 }
 
-impl<S: Source> Batches<S> {
+impl<S: RecordSource> Batches<S> {
     pub(crate) fn new(source: S, (most, memory): (usize, usize)) -> Self {
         Self {
             source,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    batches::{NextRecord, Source},
+    batches::{NextRecord, RecordSource},
     dump::{DUMP, DumpLine},
     json,
     limits::{check_command, check_length, check_size, checked_name, identity, uuid},
@@ -176,7 +176,7 @@ impl DraftLines {
     }
 }
 
-impl Source for DraftLines {
+impl RecordSource for DraftLines {
     type Record = NumberedDraft;
 
     async fn next(&mut self) -> anyhow::Result<Option<NextRecord<NumberedDraft>>> {

@@ -9,22 +9,22 @@ use crate::{
 
 /// Whether the request may have taken effect.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum RequestFailure {
     /// The request was not sent or was refused; nothing has happened.
     NotSent(BoardError),
     Lost(BoardError),
 }
 
-impl From<Failure> for BoardError {
-    fn from(failure: Failure) -> Self {
+impl From<RequestFailure> for BoardError {
+    fn from(failure: RequestFailure) -> Self {
         match failure {
-            Failure::NotSent(error) | Failure::Lost(error) => error,
+            RequestFailure::NotSent(error) | RequestFailure::Lost(error) => error,
         }
     }
 }
 
 /// For read-only requests and refusals, which never take effect.
-impl From<BoardError> for Failure {
+impl From<BoardError> for RequestFailure {
     fn from(error: BoardError) -> Self {
         Self::NotSent(error)
     }

@@ -19,7 +19,7 @@ use super::{
     failure::reason,
 };
 use crate::{
-    board::url::{Identity, Server, TlsFiles},
+    board::url::{Server, TlsFiles, TlsIdentity},
     bounded_read::regular_file,
 };
 
@@ -49,7 +49,7 @@ pub(crate) fn config(
         return Err(ServerProblem::new(whom, ServerCause::NoAuthorities));
     }
     let config = config_of(trusted);
-    let Some(Identity { cert, key }) = &files.identity else {
+    let Some(TlsIdentity { cert, key }) = &files.identity else {
         return Ok(Arc::new(config.with_no_client_auth()));
     };
     let secret = PrivateKeyDer::from_pem_slice(&read(key)?)

@@ -15,7 +15,7 @@ use self::{
     listener::pushes,
     refusal::{meaning, meaning_in_script},
 };
-pub(super) use crate::board::net::failure::Failure;
+pub(super) use crate::board::net::failure::RequestFailure;
 use crate::{
     board::{
         BoardError, Examined,
@@ -55,7 +55,7 @@ pub(super) type CommandReply = Result<Value, ServerError>;
 /// Noticing a hang-up takes one turn of the runtime and one of the connection.
 const TURNS_TO_LOOK: usize = 2;
 
-pub(super) struct Client {
+pub(super) struct RedisClient {
     name: String,
     pub(super) url: RedisUrl,
     op_timeout: Duration,
@@ -63,7 +63,7 @@ pub(super) struct Client {
     connection: Mutex<Option<Arc<Connection>>>,
 }
 
-impl Client {
+impl RedisClient {
     /// Connects on first use. `password` takes precedence over the one in the URL; `op_timeout` bounds each exchange.
     pub(super) fn new(url: &RedisUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
         let mut url = url.clone();
@@ -121,7 +121,7 @@ impl Client {
         &self,
         doing: &'static str,
         commands: &Pipeline,
-    ) -> Result<Vec<CommandReply>, Failure> {
+    ) -> Result<Vec<CommandReply>, RequestFailure> {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
@@ -133,7 +133,7 @@ impl Client {
         &self,
         doing: &'static str,
         commands: &Pipeline,
-    ) -> Result<(Vec<CommandReply>, Arc<Connection>), Failure> {
+    ) -> Result<(Vec<CommandReply>, Arc<Connection>), RequestFailure> {
         let mut connection = self.connection(doing).await?;
         let mut answers = connection.exchange(commands).await;
         if let Err(problem) = &answers
@@ -145,7 +145,7 @@ impl Client {
         }
         match answers {
             Ok(answers) => Ok((answers, connection)),
-            Err(problem) => Err(Failure::Lost(problem.into_error(doing, &self.name))),
+            Err(problem) => Err(RequestFailure::Lost(problem.into_error(doing, &self.name))),
         }
     }
 
@@ -182,12 +182,14 @@ impl Client {
     }
 
     /// Servers older than 6 cannot push, which is `Unsupported`.
-    pub(super) async fn listen(&self, doing: &'static str) -> Result<PushListener, Failure> {
+    pub(super) async fn listen(&self, doing: &'static str) -> Result<PushListener, RequestFailure> {
         let (pusher, pushes) = pushes();
         let connection = self.in_time(|deadline| self.open(Some(pusher), deadline));
         match connection.await {
             Ok(connection) => Ok(PushListener::new(&self.name, connection, pushes)),
-            Err(problem) => Err(Failure::NotSent(problem.into_error(doing, &self.name))),
+            Err(problem) => Err(RequestFailure::NotSent(
+                problem.into_error(doing, &self.name),
+            )),
         }
     }
 
@@ -202,7 +204,7 @@ impl Client {
         self.connection.lock().await.take();
     }
 
-    async fn connection(&self, doing: &'static str) -> Result<Arc<Connection>, Failure> {
+    async fn connection(&self, doing: &'static str) -> Result<Arc<Connection>, RequestFailure> {
         // A command on a broken connection is lost, with an unknown outcome.
         turns(TURNS_TO_LOOK).await;
         let connection = self.in_time(async |deadline| {
@@ -220,7 +222,7 @@ impl Client {
         });
         connection
             .await
-            .map_err(|problem| Failure::NotSent(problem.into_error(doing, &self.name)))
+            .map_err(|problem| RequestFailure::NotSent(problem.into_error(doing, &self.name)))
     }
 
     async fn open(

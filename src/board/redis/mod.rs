@@ -25,7 +25,7 @@ use redis::{Pipeline, Value};
 
 use self::{
     keys::Keys,
-    link::{Client, READ},
+    link::{READ, RedisClient},
     registry::RedisRegistration,
     write::post::PredictedNumbers,
 };
@@ -47,7 +47,7 @@ use crate::{
 };
 
 pub(crate) struct Redis {
-    client: Arc<Client>,
+    client: Arc<RedisClient>,
     keys: Keys,
     predicted: PredictedNumbers,
     registration: Registration,
@@ -62,7 +62,7 @@ impl Redis {
         limit: Limit,
         history: u32,
     ) -> Self {
-        let mut client = Client::new(url, password, op_timeout);
+        let mut client = RedisClient::new(url, password, op_timeout);
         client.limit = limit;
         Self {
             client: Arc::new(client),

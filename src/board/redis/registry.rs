@@ -19,7 +19,7 @@ use super::{
     Redis,
     events::message::announcement,
     keys::Keys,
-    link::{Client, READ},
+    link::{READ, RedisClient},
 };
 use crate::{
     board::{
@@ -49,7 +49,7 @@ const REGISTER: &str = include_str!("write/scripts/register.lua");
 const AT_ONCE: usize = 100;
 
 pub(super) struct RedisRegistration {
-    client: Arc<Client>,
+    client: Arc<RedisClient>,
     keys: Keys,
     entry: RegistryEntry,
     told: Mutex<Told>,
@@ -57,7 +57,7 @@ pub(super) struct RedisRegistration {
 
 impl RedisRegistration {
     pub(super) async fn enter(
-        client: Arc<Client>,
+        client: Arc<RedisClient>,
         keys: Keys,
         conductor: &Conductor,
     ) -> Result<Self> {

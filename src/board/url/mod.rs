@@ -290,7 +290,7 @@ impl fmt::Display for Server {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
     pub(crate) ca: Option<PathBuf>,
-    pub(crate) identity: Option<Identity>,
+    pub(crate) identity: Option<TlsIdentity>,
 }
 
 impl TlsFiles {
@@ -302,7 +302,7 @@ impl TlsFiles {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct TlsIdentity {
     pub(crate) cert: PathBuf,
     pub(crate) key: PathBuf,
 }

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf};
 
 use super::{
-    Identity, TlsFiles,
+    TlsFiles, TlsIdentity,
     error::InvalidUrl,
     escape::{decode, encode},
 };
@@ -91,7 +91,7 @@ impl UrlQuery {
         let [ca, cert, key] = keys;
         let half = |given, missing| Err(InvalidUrl::HalfIdentity { given, missing });
         let identity = match (self.file(cert)?, self.file(key)?) {
-            (Some(cert), Some(key)) => Some(Identity { cert, key }),
+            (Some(cert), Some(key)) => Some(TlsIdentity { cert, key }),
             (None, None) => None,
             (Some(_), None) => return half(cert, key),
             (None, Some(_)) => return half(key, cert),

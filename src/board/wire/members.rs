@@ -5,7 +5,7 @@ use std::{borrow::Cow, cmp::Reverse};
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::posting::{Limit, Notes, Posting, Problem};
+use super::posting::{Limit, Notes, Posting, RecordProblem};
 use crate::{
     board::Detail,
     job::{Book, Decode, Details, Edit, Priority},
@@ -27,12 +27,12 @@ pub(super) struct MemberValue<'a> {
 }
 
 impl MemberValue<'_> {
-    pub(super) fn require_small(&self, member: &'static str) -> Result<(), Problem> {
+    pub(super) fn require_small(&self, member: &'static str) -> Result<(), RecordProblem> {
         Limit::small(member, self.bytes.len(), self.weight)
     }
 
     /// Returns a text literally, or escaped as on the board, and any other value as JSON.
-    pub(super) fn words(self, member: &'static str) -> Result<String, Problem> {
+    pub(super) fn words(self, member: &'static str) -> Result<String, RecordProblem> {
         self.require_small(member)?;
         Ok(match self.text {
             Some(text) => text.into_owned(),
@@ -79,8 +79,8 @@ impl Member {
 type AddMember = fn(&mut Vec<u8>, Member, &[u8], &[u8]) -> Result<(), String>;
 
 pub(super) struct Encoding {
-    pub(super) members: for<'a> fn(&'a [u8]) -> Result<Members<'a>, Problem>,
-    pub(super) decode: fn(&[u8], Detail, Limit) -> Result<Posting, Problem>,
+    pub(super) members: for<'a> fn(&'a [u8]) -> Result<Members<'a>, RecordProblem>,
+    pub(super) decode: fn(&[u8], Detail, Limit) -> Result<Posting, RecordProblem>,
     pub(super) encode: fn(&Value) -> Vec<u8>,
     pub(super) add: AddMember,
 }
@@ -99,9 +99,9 @@ impl<'a> Members<'a> {
         &self,
         detail: Detail,
         limit: Limit,
-        created_on: impl FnOnce(&mut Notes) -> Result<Option<DateTime<Utc>>, Problem>,
-        sequence: impl FnOnce(&mut Notes) -> Result<Option<i64>, Problem>,
-    ) -> Result<Posting, Problem> {
+        created_on: impl FnOnce(&mut Notes) -> Result<Option<DateTime<Utc>>, RecordProblem>,
+        sequence: impl FnOnce(&mut Notes) -> Result<Option<i64>, RecordProblem>,
+    ) -> Result<Posting, RecordProblem> {
         let mut notes = Notes::default();
         let details = self.find(Member::Details);
         let length = details.map_or(0, |it| it.bytes.len());
@@ -133,12 +133,12 @@ impl<'a> Members<'a> {
         self.fields[member as usize].as_ref()
     }
 
-    pub(super) fn require(&self, member: Member) -> Result<&MemberValue<'a>, Problem> {
+    pub(super) fn require(&self, member: Member) -> Result<&MemberValue<'a>, RecordProblem> {
         let field = self.find(member);
-        field.ok_or_else(|| Problem::Missing(member.name()))
+        field.ok_or_else(|| RecordProblem::Missing(member.name()))
     }
 
-    fn text(&self, member: Member, notes: &mut Notes) -> Result<String, Problem> {
+    fn text(&self, member: Member, notes: &mut Notes) -> Result<String, RecordProblem> {
         let (field, name) = (self.require(member)?, member.name());
         if field.has_lone_surrogate {
             notes.add(format!("the {name} contains half of a surrogate pair"));
@@ -148,17 +148,17 @@ impl<'a> Members<'a> {
         field.clone().words(name)
     }
 
-    pub(super) fn priority(&self) -> Result<Priority, Problem> {
+    pub(super) fn priority(&self) -> Result<Priority, RecordProblem> {
         match self.find(Member::Priority) {
             None => Ok(Priority::default()),
             Some(MemberValue {
                 text: Some(name), ..
             }) => Ok(name.parse()?),
-            Some(other) => Err(Problem::PriorityType(other.kind)),
+            Some(other) => Err(RecordProblem::PriorityType(other.kind)),
         }
     }
 
-    pub(super) fn book(&self, notes: &mut Notes) -> Result<Option<Book>, Problem> {
+    pub(super) fn book(&self, notes: &mut Notes) -> Result<Option<Book>, RecordProblem> {
         if let Some(field) = self.find(Member::Book)
             && ![NULL, MAP].contains(&field.kind)
         {
@@ -184,7 +184,7 @@ pub(super) fn edited(
     edit: &Edit,
     limit: Limit,
 ) -> Result<Vec<u8>, String> {
-    let text = |problem: Problem| problem.to_string();
+    let text = |problem: RecordProblem| problem.to_string();
     let read = (encoding.decode)(posting, Detail::Whole, limit).map_err(text)?;
     let details = edit.details(read.details.as_ref().map(Details::value).as_deref())?;
     let members = (encoding.members)(posting).map_err(text)?;

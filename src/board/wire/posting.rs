@@ -90,9 +90,13 @@ impl Limit {
         }
     }
 
-    pub(super) fn small(member: &'static str, length: usize, weight: usize) -> Result<(), Problem> {
+    pub(super) fn small(
+        member: &'static str,
+        length: usize,
+        weight: usize,
+    ) -> Result<(), RecordProblem> {
         match length > Self::SMALL || weight > Self::SMALL {
-            true => Err(Problem::TooLarge(member)),
+            true => Err(RecordProblem::TooLarge(member)),
             false => Ok(()),
         }
     }
@@ -143,7 +147,7 @@ impl Notes {
 }
 
 #[derive(Debug, Error)]
-pub(crate) enum Problem {
+pub(crate) enum RecordProblem {
     #[error("the record is empty")]
     Empty,
     #[error("the record is truncated")]
@@ -164,7 +168,7 @@ pub(crate) enum Problem {
     Gone,
     #[error("the record contains a map with {0} as a key")]
     Key(&'static str),
-    #[error("the record is nested deeper than {} levels", Problem::DEEPEST)]
+    #[error("the record is nested deeper than {} levels", RecordProblem::DEEPEST)]
     TooDeep,
     #[error("the record is {0}, not a map")]
     NotMap(&'static str),
@@ -194,7 +198,7 @@ pub(crate) enum Problem {
     OtherZone(String),
 }
 
-impl From<UnknownName> for Problem {
+impl From<UnknownName> for RecordProblem {
     fn from(unknown: UnknownName) -> Self {
         Self::Priority(UnknownName {
             text: shortened(&unknown.text),
@@ -203,7 +207,7 @@ impl From<UnknownName> for Problem {
     }
 }
 
-impl Problem {
+impl RecordProblem {
     /// How many levels of maps and lists a record may have below its outermost map.
     pub(crate) const DEEPEST: usize = 128;
 }

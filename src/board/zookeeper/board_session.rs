@@ -8,7 +8,7 @@ use zookeeper_client::{CreateMode, Error};
 use super::{
     AT_ONCE,
     link::{
-        Client,
+        ZooKeeperClient,
         nodes::READING,
         session::Session,
         transaction::{RefusedStep, Transaction, WRITING},
@@ -19,14 +19,14 @@ use super::{
 use crate::{
     board::{
         BoardError, Result,
-        net::failure::{self, Failure},
+        net::failure::{self, RequestFailure},
     },
     job::{JobKey, Shelf},
 };
 
 #[derive(Clone)]
 pub(super) struct Root {
-    pub(super) client: Arc<Client>,
+    pub(super) client: Arc<ZooKeeperClient>,
     pub(super) paths: Paths,
     pub(super) history: u32,
 }
@@ -135,7 +135,7 @@ impl BoardSession<'_> {
                 self.session.ask(WRITING, delete)
             });
             // One refusal must not stop the others: another client may be deleting the node too.
-            let gone: Result<Vec<_>, Failure> = join_all(gone).await.into_iter().collect();
+            let gone: Result<Vec<_>, RequestFailure> = join_all(gone).await.into_iter().collect();
             gone?;
         }
         Ok(())
@@ -146,10 +146,10 @@ impl BoardSession<'_> {
         self.session.catch_up(self.paths.board())
     }
 
-    pub(super) fn unknown(&self, failure: Failure) -> BoardError {
+    pub(super) fn unknown(&self, failure: RequestFailure) -> BoardError {
         match failure {
-            Failure::NotSent(error) => error,
-            Failure::Lost(error) => failure::unknown(self.client.name(), error),
+            RequestFailure::NotSent(error) => error,
+            RequestFailure::Lost(error) => failure::unknown(self.client.name(), error),
         }
     }
 

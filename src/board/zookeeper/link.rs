@@ -49,7 +49,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// The session timeout to request while no claim depends on it.
 const USUAL: Duration = Duration::from_secs(10);
 
-pub(super) struct Client {
+pub(super) struct ZooKeeperClient {
     url: ZooKeeperUrl,
     pub(super) about: Arc<Circumstances>,
     kept: Mutex<Option<Kept>>,
@@ -64,7 +64,7 @@ struct Kept {
     bears: bool,
 }
 
-impl Client {
+impl ZooKeeperClient {
     /// Connects on first use. `password` takes precedence over the one in the URL; `op_timeout` bounds each
     /// operation.
     pub(super) fn new(url: &ZooKeeperUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
@@ -295,8 +295,10 @@ impl Client {
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for ZooKeeperClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Client").field(&self.name()).finish()
+        f.debug_tuple("ZooKeeperClient")
+            .field(&self.name())
+            .finish()
     }
 }

@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 use self::{
     board_session::{BoardSession, Root},
     history::HistoryTrimmer,
-    link::{Client, nodes::READING, transaction::WRITING},
+    link::{ZooKeeperClient, nodes::READING, transaction::WRITING},
     paths::Paths,
     read::look::PageReader,
     registration::{SWEEP, StayingRegistration},
@@ -71,7 +71,7 @@ impl ZooKeeper {
     ) -> Self {
         Self {
             root: Root {
-                client: Arc::new(Client::new(url, password, op_timeout)),
+                client: Arc::new(ZooKeeperClient::new(url, password, op_timeout)),
                 paths: Paths::of(&url.path),
                 history,
             },

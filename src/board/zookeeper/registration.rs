@@ -126,13 +126,17 @@ mod tests {
 
     use super::*;
     use crate::{
-        board::zookeeper::{link::Client, paths::Paths, testing::Server},
+        board::zookeeper::{link::ZooKeeperClient, paths::Paths, testing::Server},
         job::{HISTORY, JobKey, Owner},
     };
 
     fn root(server: &Server, paths: &Paths) -> Root {
         Root {
-            client: Arc::new(Client::new(&server.url(""), None, Duration::from_secs(5))),
+            client: Arc::new(ZooKeeperClient::new(
+                &server.url(""),
+                None,
+                Duration::from_secs(5),
+            )),
             paths: paths.clone(),
             history: HISTORY,
         }

@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use super::{Reader, oslo};
 use crate::{
     board::url::{
-        BoardUrl, Identity, Server, TlsFiles,
+        BoardUrl, Server, TlsFiles, TlsIdentity,
         redis::{Address, PORT, RedisUrl, SENTINEL_PORT, Sentinel},
         zookeeper::{Acl, ZooKeeperUrl},
     },
@@ -187,10 +187,10 @@ fn path(text: String) -> Option<PathBuf> {
     (!is_none).then(|| text.into())
 }
 
-fn identity(cert: Option<PathBuf>, key: Option<PathBuf>) -> Option<Identity> {
+fn identity(cert: Option<PathBuf>, key: Option<PathBuf>) -> Option<TlsIdentity> {
     let cert = cert?;
     let key = key.unwrap_or_else(|| cert.clone());
-    Some(Identity { cert, key })
+    Some(TlsIdentity { cert, key })
 }
 
 fn check(url: &BoardUrl) -> anyhow::Result<()> {

@@ -1,9 +1,9 @@
 //! `redis-cli` commands for operators.
 
-use super::{Address, Client};
+use super::{Address, RedisClient};
 use crate::suggest::Suggestion;
 
-impl Client {
+impl RedisClient {
     /// Adds the arguments that reach the server with the right user.
     pub(crate) fn cli(&self, command: Suggestion) -> Suggestion {
         let name = self.name.split('?').next().unwrap_or(&self.name);

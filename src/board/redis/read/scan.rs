@@ -17,7 +17,7 @@ use crate::{
             Redis,
             keys::key_of,
             link::{
-                Client, READ,
+                READ, RedisClient,
                 bounded::{lacked_room, stand_in},
                 connection::Connection,
             },
@@ -66,7 +66,7 @@ impl Scan {
         }
     }
 
-    pub(crate) async fn next(&mut self, client: &Client) -> Result<Option<Vec<RawPosting>>> {
+    pub(crate) async fn next(&mut self, client: &RedisClient) -> Result<Option<Vec<RawPosting>>> {
         if !self.pending.is_empty() {
             let found = first_postings(client, &self.hash, &self.pending).await?;
             let fields = self.pending.drain(..found.len());
@@ -154,7 +154,7 @@ fn scan_hash(hash: &str, cursor: u64, count: usize) -> Cmd {
 
 /// Fetches the postings of the first fields: as many as fit a reply, at least one.
 pub(crate) async fn first_postings(
-    client: &Client,
+    client: &RedisClient,
     hash: &str,
     fields: &[impl AsRef<[u8]>],
 ) -> Result<Vec<Option<Vec<u8>>>> {
@@ -205,7 +205,7 @@ impl Redis {
     }
 }
 
-impl Client {
+impl RedisClient {
     pub(crate) fn fields(
         &self,
         hash: String,
@@ -273,7 +273,7 @@ mod tests {
         };
         let fill = "for i = 1, 5000 do redis.call('HSET', KEYS[1], 'field' .. i, 'x') end";
         server.run::<()>(&["EVAL", fill, "1", "taskflow:listings"]);
-        let client = Client::new(&server.url(""), None, Duration::from_secs(5));
+        let client = RedisClient::new(&server.url(""), None, Duration::from_secs(5));
         let mut scan = start();
         let mut error = None;
         for _ in 0..100 {
@@ -296,7 +296,7 @@ mod tests {
         };
         let fill = "for i = 1, 5000 do redis.call('HSET', KEYS[1], 'field' .. i, 'x') end";
         server.run::<()>(&["EVAL", fill, "1", "taskflow:listings"]);
-        let client = Client::new(&server.url(""), None, Duration::from_secs(5));
+        let client = RedisClient::new(&server.url(""), None, Duration::from_secs(5));
         let mut scan = start();
         let (mut found, mut pages) = (0, 0);
         while let Some(page) = scan.next(&client).await.unwrap() {

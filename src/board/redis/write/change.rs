@@ -12,7 +12,7 @@ use crate::{
         redis::{
             Redis,
             keys::{field_of, key_of},
-            link::Failure,
+            link::RequestFailure,
             read::record::{self, Sidecars},
         },
         wire::{as_json, msgpack, past::PastJob, sidecar::text_of},
@@ -44,8 +44,8 @@ impl Redis {
         call.run(&self.client)
             .await
             .map_err(|failure| match failure {
-                Failure::NotSent(error) => error,
-                Failure::Lost(error) => unknown(self.client.name(), error),
+                RequestFailure::NotSent(error) => error,
+                RequestFailure::Lost(error) => unknown(self.client.name(), error),
             })
     }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     board::{
         Posted, Result,
-        net::failure::{Failure, perhaps_posted, refuse_rest},
+        net::failure::{RequestFailure, perhaps_posted, refuse_rest},
         redis::{Redis, keys::field_of},
         wire::{
             msgpack,
@@ -55,10 +55,10 @@ impl Redis {
                         one_posted(&self.client, key, reply, claimant)
                     }))
                 }
-                Err(Failure::NotSent(error)) => {
+                Err(RequestFailure::NotSent(error)) => {
                     refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
                 }
-                Err(Failure::Lost(error)) => answers.extend(
+                Err(RequestFailure::Lost(error)) => answers.extend(
                     (some.iter())
                         .map(|(draft, _)| Err(perhaps_posted(self.client.name(), draft, &error))),
                 ),

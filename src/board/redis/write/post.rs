@@ -22,7 +22,7 @@ use crate::{
         },
         redis::{
             Redis,
-            link::{Client, Failure, WRITE},
+            link::{RedisClient, RequestFailure, WRITE},
         },
         wire::{msgpack, posting::Limit, sidecar::text_of},
     },
@@ -55,10 +55,10 @@ impl Redis {
             let call = self.post_call(some, &mut rest[..count], claimant, now);
             match call.run(&self.client).await {
                 Ok(replies) => answers.extend(self.posted(some, replies, claimant)),
-                Err(Failure::NotSent(error)) => {
+                Err(RequestFailure::NotSent(error)) => {
                     refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
                 }
-                Err(Failure::Lost(error)) => {
+                Err(RequestFailure::Lost(error)) => {
                     answers.extend(self.look_up(some, claimant, &error).await);
                 }
             }
@@ -192,7 +192,7 @@ impl Redis {
 }
 
 pub(super) fn one_posted(
-    client: &Client,
+    client: &RedisClient,
     key: JobKey,
     reply: Reply,
     claimant: Option<&Claimant>,

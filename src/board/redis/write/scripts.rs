@@ -7,7 +7,7 @@ use redis::{Pipeline, Script as Hashed, Value, cmd};
 use crate::{
     board::{
         BoardError,
-        redis::link::{Client, CommandReply, Failure, WRITE},
+        redis::link::{CommandReply, RedisClient, RequestFailure, WRITE},
         wire::sidecar::Sidecar,
     },
     job::{JobKey, Owner},
@@ -134,7 +134,7 @@ impl Call {
     }
 
     /// A server without the script gets its source; its error guarantees that nothing ran before.
-    pub(crate) async fn run(&self, client: &Client) -> Result<Vec<Reply>, Failure> {
+    pub(crate) async fn run(&self, client: &RedisClient) -> Result<Vec<Reply>, RequestFailure> {
         if self.jobs == 0 {
             return Ok(Vec::new());
         }
@@ -149,10 +149,10 @@ impl Call {
                 .values
                 .first()
                 .map(|key| String::from_utf8_lossy(key));
-            Failure::NotSent(client.refusal(WRITE, &error, key.as_deref()))
+            RequestFailure::NotSent(client.refusal(WRITE, &error, key.as_deref()))
         })?;
         Reply::all(answer).ok_or_else(|| {
-            Failure::Lost(BoardError::Failed {
+            RequestFailure::Lost(BoardError::Failed {
                 doing: WRITE,
                 board: client.name().to_owned(),
                 source: "the script returned an unexpected reply".into(),
@@ -162,10 +162,10 @@ impl Call {
 
     async fn send(
         &self,
-        client: &Client,
+        client: &RedisClient,
         how: &str,
         script: &str,
-    ) -> Result<CommandReply, Failure> {
+    ) -> Result<CommandReply, RequestFailure> {
         let mut command = cmd(how);
         command.arg(script).arg(self.keys.values.len());
         for part in self.keys.values.iter().chain(&self.args.values) {
@@ -219,7 +219,7 @@ impl Reply {
 
     pub(crate) fn done(
         self,
-        client: &Client,
+        client: &RedisClient,
         key: &JobKey,
         wanted: Option<&Owner>,
     ) -> Result<Self, BoardError> {

@@ -140,7 +140,7 @@ fn scheme_selects_tls() {
         redis("rediss://host?ca=/a%20b.pem&cert=c&key=k").tls,
         Some(TlsFiles {
             ca: Some("/a b.pem".into()),
-            identity: Some(Identity {
+            identity: Some(TlsIdentity {
                 cert: "c".into(),
                 key: "k".into(),
             }),

@@ -8,7 +8,7 @@ use super::{
     write::bytes,
 };
 use crate::{
-    board::wire::{members::MemberValue, posting::Problem},
+    board::wire::{members::MemberValue, posting::RecordProblem},
     job::shortened,
 };
 
@@ -47,12 +47,12 @@ impl Entity {
         })
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Problem> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, RecordProblem> {
         let [kind, name, metadata] =
             record(bytes, ["kind", "name", "metadata"])?.unwrap_or_default();
         let kind = words("kind", kind)?;
         if kind != KIND {
-            return Err(Problem::Kind(shortened(&kind)));
+            return Err(RecordProblem::Kind(shortened(&kind)));
         }
         let name = words("name", name)?;
         let metadata = require("metadata", metadata)?;
@@ -65,13 +65,13 @@ impl Entity {
     }
 }
 
-fn words(member: &'static str, item: Option<JsonItem<'_>>) -> Result<String, Problem> {
+fn words(member: &'static str, item: Option<JsonItem<'_>>) -> Result<String, RecordProblem> {
     MemberValue::from(require(member, item)?).words(member)
 }
 
-fn number(item: JsonItem<'_>) -> Result<u32, Problem> {
+fn number(item: JsonItem<'_>) -> Result<u32, RecordProblem> {
     match item.head {
-        JsonToken::Integer(literal) => literal.parse().map_err(|_| Problem::Pid),
-        _ => Err(Problem::Pid),
+        JsonToken::Integer(literal) => literal.parse().map_err(|_| RecordProblem::Pid),
+        _ => Err(RecordProblem::Pid),
     }
 }

@@ -10,7 +10,7 @@ use super::{
     value::show,
     write::bytes,
 };
-use crate::{board::wire::posting::Problem, job::Owner};
+use crate::{board::wire::posting::RecordProblem, job::Owner};
 
 #[derive(Serialize)]
 struct LockRecord<'a> {
@@ -29,7 +29,7 @@ pub(crate) enum Lock {
 #[derive(Debug, Error)]
 pub(crate) enum Flaw {
     #[error("the lock is unreadable, and TaskFlow fails on it: {0}")]
-    Malformed(Problem),
+    Malformed(RecordProblem),
     #[error("the lock names no owner, so the job counts as unclaimed, but no worker can claim it")]
     Nobody,
     #[error("the owner in the lock is {0}, not a string")]
@@ -52,7 +52,7 @@ pub(crate) fn read_lock(bytes: &[u8]) -> Lock {
     }
 }
 
-fn owner(bytes: &[u8]) -> Result<Lock, Problem> {
+fn owner(bytes: &[u8]) -> Result<Lock, RecordProblem> {
     let Some([Some(owner)]) = record(bytes, ["owner"])? else {
         return Ok(Lock::Vacant(Flaw::Nobody));
     };
@@ -64,7 +64,7 @@ fn owner(bytes: &[u8]) -> Result<Lock, Problem> {
 }
 
 /// Whether Python treats the value as false.
-fn is_nothing(item: JsonItem<'_>) -> Result<bool, Problem> {
+fn is_nothing(item: JsonItem<'_>) -> Result<bool, RecordProblem> {
     Ok(match show(item)? {
         Value::Null => true,
         Value::Bool(truth) => !truth,

@@ -10,7 +10,7 @@ use crate::{
         Detail,
         wire::{
             members::{self, Encoding, Member, MemberValue, Members},
-            posting::{Limit, Posting, Problem},
+            posting::{Limit, Posting, RecordProblem},
         },
     },
     job::Edit,
@@ -19,7 +19,7 @@ use crate::{
 /// Reads a posting. Its number and time come from its node.
 ///
 /// All of it is validated, including members that are not requested or not used here.
-pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posting, Problem> {
+pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posting, RecordProblem> {
     members(bytes)?.posting(detail, limit, |_| Ok(None), |_| Ok(None))
 }
 
@@ -40,12 +40,12 @@ pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8
 }
 
 /// Returns the approximate memory of a JSON text once decoded, in bytes.
-pub(crate) fn weight(text: &str) -> Result<usize, Problem> {
+pub(crate) fn weight(text: &str) -> Result<usize, RecordProblem> {
     Ok(JsonReader::new(text).item()?.weight)
 }
 
-fn members(posting: &[u8]) -> Result<Members<'_>, Problem> {
-    let items = record(posting, Member::NAMES)?.ok_or(Problem::Gone)?;
+fn members(posting: &[u8]) -> Result<Members<'_>, RecordProblem> {
+    let items = record(posting, Member::NAMES)?.ok_or(RecordProblem::Gone)?;
     let book = items[Member::Book as usize].filter(|item| matches!(item.head, JsonToken::Map));
     let book = book.map(|item| map(item, ["name", "uuid"]));
     Ok(Members {
@@ -80,13 +80,13 @@ pub(super) type Picked<'a, const N: usize> = Option<[Option<JsonItem<'a>>; N]>;
 pub(super) fn record<'a, const N: usize>(
     bytes: &'a [u8],
     names: [&str; N],
-) -> Result<Picked<'a, N>, Problem> {
+) -> Result<Picked<'a, N>, RecordProblem> {
     if bytes.is_empty() {
-        return Err(Problem::Empty);
+        return Err(RecordProblem::Empty);
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| Problem::NotUtf8)?;
+    let text = std::str::from_utf8(bytes).map_err(|_| RecordProblem::NotUtf8)?;
     if text.starts_with('\u{feff}') {
-        return Err(Problem::ByteOrderMark);
+        return Err(RecordProblem::ByteOrderMark);
     }
     let mut reader = JsonReader::new(text);
     let picked = pick(&mut reader, names)?;
@@ -97,17 +97,17 @@ pub(super) fn record<'a, const N: usize>(
 pub(super) fn map<'a, const N: usize>(
     item: JsonItem<'a>,
     names: [&str; N],
-) -> Result<Picked<'a, N>, Problem> {
+) -> Result<Picked<'a, N>, RecordProblem> {
     pick(&mut JsonReader::new(item.text), names)
 }
 
 fn pick<'a, const N: usize>(
     reader: &mut JsonReader<'a>,
     names: [&str; N],
-) -> Result<Picked<'a, N>, Problem> {
+) -> Result<Picked<'a, N>, RecordProblem> {
     let head = reader.token()?;
     let JsonToken::Map = head else {
-        return Err(Problem::NotMap(head.kind()));
+        return Err(RecordProblem::NotMap(head.kind()));
     };
     let mut picked = None;
     reader.members(|reader, key| {
@@ -125,9 +125,9 @@ fn pick<'a, const N: usize>(
 pub(super) fn require<'a>(
     member: &'static str,
     item: Option<JsonItem<'a>>,
-) -> Result<JsonItem<'a>, Problem> {
+) -> Result<JsonItem<'a>, RecordProblem> {
     match item {
         Some(item) => Ok(item),
-        None => Err(Problem::Missing(member)),
+        None => Err(RecordProblem::Missing(member)),
     }
 }

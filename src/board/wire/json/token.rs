@@ -3,7 +3,7 @@
 use super::text::JsonText;
 use crate::board::wire::{
     members::{MAP, NULL},
-    posting::{Problem, Weight},
+    posting::{RecordProblem, Weight},
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -51,14 +51,14 @@ impl<'a> JsonReader<'a> {
         Self { text, at: 0 }
     }
 
-    pub(super) fn end(mut self) -> Result<(), Problem> {
+    pub(super) fn end(mut self) -> Result<(), RecordProblem> {
         match self.peek() {
-            Ok(_) => Err(Problem::Trailing),
+            Ok(_) => Err(RecordProblem::Trailing),
             Err(_) => Ok(()),
         }
     }
 
-    pub(super) fn item(&mut self) -> Result<JsonItem<'a>, Problem> {
+    pub(super) fn item(&mut self) -> Result<JsonItem<'a>, RecordProblem> {
         self.peek()?;
         let start = self.at;
         let head = self.token()?;
@@ -78,7 +78,7 @@ impl<'a> JsonReader<'a> {
         head: JsonToken<'a>,
         level: usize,
         weight: &mut Weight,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), RecordProblem> {
         weight.value();
         match head {
             JsonToken::List | JsonToken::Map => {}
@@ -95,8 +95,8 @@ impl<'a> JsonReader<'a> {
             }
             _ => return Ok(()),
         }
-        if level > Problem::DEEPEST {
-            return Err(Problem::TooDeep);
+        if level > RecordProblem::DEEPEST {
+            return Err(RecordProblem::TooDeep);
         }
         match head {
             JsonToken::List => self.values(|reader| {
@@ -121,16 +121,16 @@ impl<'a> JsonReader<'a> {
 
     pub(super) fn values(
         &mut self,
-        read: impl FnMut(&mut Self) -> Result<(), Problem>,
-    ) -> Result<(), Problem> {
+        read: impl FnMut(&mut Self) -> Result<(), RecordProblem>,
+    ) -> Result<(), RecordProblem> {
         self.until(b']', read)
     }
 
     /// Reads the members of an open map, each time the value after this key.
     pub(super) fn members(
         &mut self,
-        mut read: impl FnMut(&mut Self, JsonText<'a>) -> Result<(), Problem>,
-    ) -> Result<(), Problem> {
+        mut read: impl FnMut(&mut Self, JsonText<'a>) -> Result<(), RecordProblem>,
+    ) -> Result<(), RecordProblem> {
         self.until(b'}', |reader| {
             let key = reader.key()?;
             read(reader, key)
@@ -140,8 +140,8 @@ impl<'a> JsonReader<'a> {
     fn until(
         &mut self,
         end: u8,
-        mut read: impl FnMut(&mut Self) -> Result<(), Problem>,
-    ) -> Result<(), Problem> {
+        mut read: impl FnMut(&mut Self) -> Result<(), RecordProblem>,
+    ) -> Result<(), RecordProblem> {
         if self.peek()? == end {
             self.at += 1;
             return Ok(());
@@ -159,7 +159,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    fn key(&mut self) -> Result<JsonText<'a>, Problem> {
+    fn key(&mut self) -> Result<JsonText<'a>, RecordProblem> {
         if self.peek()? != b'"' {
             return Err(self.wrong("a key is missing"));
         }
@@ -171,7 +171,7 @@ impl<'a> JsonReader<'a> {
         Ok(key)
     }
 
-    pub(super) fn token(&mut self) -> Result<JsonToken<'a>, Problem> {
+    pub(super) fn token(&mut self) -> Result<JsonToken<'a>, RecordProblem> {
         match self.peek()? {
             b'"' => self.string().map(JsonToken::Text),
             b'[' => Ok(self.open(JsonToken::List)),
@@ -194,19 +194,19 @@ impl<'a> JsonReader<'a> {
         token
     }
 
-    fn word(&mut self, word: &str, token: JsonToken<'a>) -> Result<JsonToken<'a>, Problem> {
+    fn word(&mut self, word: &str, token: JsonToken<'a>) -> Result<JsonToken<'a>, RecordProblem> {
         let rest = &self.text[self.at..];
         if rest.starts_with(word) {
             self.at += word.len();
             Ok(token)
         } else if word.starts_with(rest) {
-            Err(Problem::Truncated)
+            Err(RecordProblem::Truncated)
         } else {
             Err(self.wrong("a value is missing"))
         }
     }
 
-    fn number(&mut self) -> Result<JsonToken<'a>, Problem> {
+    fn number(&mut self) -> Result<JsonToken<'a>, RecordProblem> {
         let start = self.at;
         if self.byte()? == b'-' {
             self.at += 1;
@@ -228,7 +228,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Skips an optional part: one of these marks, an optional sign, and digits.
-    fn part(&mut self, marks: &[u8], signs: &[u8]) -> Result<(), Problem> {
+    fn part(&mut self, marks: &[u8], signs: &[u8]) -> Result<(), RecordProblem> {
         let bytes = &self.text.as_bytes()[self.at..];
         let is_one_of = |at: usize, set: &[u8]| bytes.get(at).is_some_and(|at| set.contains(at));
         if !is_one_of(0, marks) {
@@ -237,7 +237,7 @@ impl<'a> JsonReader<'a> {
         let before = 1 + usize::from(is_one_of(1, signs));
         if bytes
             .get(before)
-            .ok_or(Problem::Truncated)?
+            .ok_or(RecordProblem::Truncated)?
             .is_ascii_digit()
         {
             self.at += before;
@@ -251,7 +251,7 @@ impl<'a> JsonReader<'a> {
         self.at += rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     }
 
-    fn string(&mut self) -> Result<JsonText<'a>, Problem> {
+    fn string(&mut self) -> Result<JsonText<'a>, RecordProblem> {
         self.at += 1;
         let start = self.at;
         let mut has_escapes = false;
@@ -273,12 +273,12 @@ impl<'a> JsonReader<'a> {
         Ok(JsonText::new(literal, has_escapes))
     }
 
-    fn escape(&mut self) -> Result<(), Problem> {
+    fn escape(&mut self) -> Result<(), RecordProblem> {
         let rest = &self.text.as_bytes()[self.at + 1..];
-        let length = match rest.first().ok_or(Problem::Truncated)? {
+        let length = match rest.first().ok_or(RecordProblem::Truncated)? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 1,
             b'u' => {
-                let digits = rest.get(1..5).ok_or(Problem::Truncated)?;
+                let digits = rest.get(1..5).ok_or(RecordProblem::Truncated)?;
                 if !digits.iter().all(u8::is_ascii_hexdigit) {
                     return Err(self.wrong("a string contains an invalid \\u escape"));
                 }
@@ -290,22 +290,22 @@ impl<'a> JsonReader<'a> {
         Ok(())
     }
 
-    fn peek(&mut self) -> Result<u8, Problem> {
+    fn peek(&mut self) -> Result<u8, RecordProblem> {
         let rest = &self.text.as_bytes()[self.at..];
         let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         self.at += rest.iter().take_while(|byte| is_space(byte)).count();
         self.byte()
     }
 
-    fn byte(&self) -> Result<u8, Problem> {
+    fn byte(&self) -> Result<u8, RecordProblem> {
         match self.text.as_bytes().get(self.at) {
             Some(byte) => Ok(*byte),
             // No `ok_or`: its error, which may own a text, is dropped again for every token.
-            None => Err(Problem::Truncated),
+            None => Err(RecordProblem::Truncated),
         }
     }
 
-    fn wrong(&self, what: &'static str) -> Problem {
-        Problem::NotJson(what, self.at)
+    fn wrong(&self, what: &'static str) -> RecordProblem {
+        RecordProblem::NotJson(what, self.at)
     }
 }

@@ -6,13 +6,13 @@ use super::{
     text::JsonText,
     token::{JsonItem, JsonReader, JsonToken},
 };
-use crate::board::wire::{posting::Problem, shown_float};
+use crate::board::wire::{posting::RecordProblem, shown_float};
 
 /// Shows a value.
 ///
 /// A text with a lone surrogate appears as `{"$text": "…"}`, and as a key with the prefix `$text:`. Both keep the
 /// board's escapes.
-pub(super) fn show(item: JsonItem<'_>) -> Result<Value, Problem> {
+pub(super) fn show(item: JsonItem<'_>) -> Result<Value, RecordProblem> {
     next(&mut JsonReader::new(item.text))
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn value_of(
     Some(found.into())
 }
 
-fn next(reader: &mut JsonReader<'_>) -> Result<Value, Problem> {
+fn next(reader: &mut JsonReader<'_>) -> Result<Value, RecordProblem> {
     Ok(match reader.token()? {
         JsonToken::Null => Value::Null,
         JsonToken::Bool(truth) => truth.into(),
@@ -75,7 +75,10 @@ fn next(reader: &mut JsonReader<'_>) -> Result<Value, Problem> {
 
 /// Returns the first integer in a JSON text that 64 bits do not hold.
 pub(crate) fn oversized_integer(text: &str) -> Option<&str> {
-    fn seek<'a>(reader: &mut JsonReader<'a>, found: &mut Option<&'a str>) -> Result<(), Problem> {
+    fn seek<'a>(
+        reader: &mut JsonReader<'a>,
+        found: &mut Option<&'a str>,
+    ) -> Result<(), RecordProblem> {
         match reader.token()? {
             JsonToken::Integer(literal) if integer(literal).is_object() => {
                 found.get_or_insert(literal);

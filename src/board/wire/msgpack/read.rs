@@ -15,7 +15,7 @@ use crate::{
         Detail,
         wire::{
             members::{self, Encoding, Member, MemberValue, Members},
-            posting::{Limit, Notes, Posting, Problem},
+            posting::{Limit, Notes, Posting, RecordProblem},
         },
     },
     job::{Edit, Priority},
@@ -25,7 +25,7 @@ use crate::{
 ///
 /// All of it is validated, including members that are not requested or not used here. A posting that TaskFlow rejects
 /// is a problem, unless its meaning is plain: byte texts of Python 2.
-pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posting, Problem> {
+pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posting, RecordProblem> {
     let members = members(bytes)?;
     members.posting(
         detail,
@@ -36,7 +36,7 @@ pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posti
 }
 
 /// Reads the priority and the number of a posting; fails whenever [`decode`] fails.
-pub(crate) fn rank(bytes: &[u8]) -> Result<(Priority, Option<i64>), Problem> {
+pub(crate) fn rank(bytes: &[u8]) -> Result<(Priority, Option<i64>), RecordProblem> {
     let (members, mut notes) = (members(bytes)?, Notes::default());
     for member in [Member::Uuid, Member::Name] {
         members.require(member)?.require_small(member.name())?;
@@ -75,9 +75,9 @@ pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8
     members::edited(&encoding, posting, edit, limit)
 }
 
-fn members<'a>(posting: &'a [u8]) -> Result<Members<'a>, Problem> {
+fn members<'a>(posting: &'a [u8]) -> Result<Members<'a>, RecordProblem> {
     if posting.is_empty() {
-        return Err(Problem::Empty);
+        return Err(RecordProblem::Empty);
     }
     let mut reader = PackReader::new(posting);
     let (items, has_byte_keys) = pick(&mut reader, Member::NAMES)?;
@@ -108,10 +108,10 @@ fn members<'a>(posting: &'a [u8]) -> Result<Members<'a>, Problem> {
 fn pick<'a, const N: usize>(
     reader: &mut PackReader<'a>,
     names: [&str; N],
-) -> Result<([Option<PackItem<'a>>; N], bool), Problem> {
+) -> Result<([Option<PackItem<'a>>; N], bool), RecordProblem> {
     let head = reader.token()?;
     let PackToken::Map(count) = head else {
-        return Err(Problem::NotMap(head.kind()));
+        return Err(RecordProblem::NotMap(head.kind()));
     };
     let (mut items, mut has_byte_key) = ([None; N], [false; N]);
     for _ in 0..count {
@@ -151,11 +151,14 @@ fn shown<const HAS_BYTE_TEXTS: bool>(value: &[u8], names: Option<&[&str]>) -> Op
     Some(found.into())
 }
 
-fn created_on(members: &Members<'_>, notes: &mut Notes) -> Result<Option<DateTime<Utc>>, Problem> {
+fn created_on(
+    members: &Members<'_>,
+    notes: &mut Notes,
+) -> Result<Option<DateTime<Utc>>, RecordProblem> {
     match read_time(members.require(Member::CreatedOn)?.bytes) {
         Ok(time) => Ok(Some(time)),
         // TaskFlow lists such a job.
-        Err(problem @ (Problem::NotTime(_) | Problem::OtherZone(_))) => {
+        Err(problem @ (RecordProblem::NotTime(_) | RecordProblem::OtherZone(_))) => {
             notes.add(format!("created_on: {problem}"));
             Ok(None)
         }
@@ -163,7 +166,7 @@ fn created_on(members: &Members<'_>, notes: &mut Notes) -> Result<Option<DateTim
     }
 }
 
-fn sequence(members: &Members<'_>, notes: &mut Notes) -> Result<Option<i64>, Problem> {
+fn sequence(members: &Members<'_>, notes: &mut Notes) -> Result<Option<i64>, RecordProblem> {
     match PackReader::new(members.require(Member::Sequence)?.bytes).token()? {
         PackToken::Signed(number) => return Ok(Some(number)),
         PackToken::Unsigned(number) => match i64::try_from(number) {

@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
 use super::token::{PackReader, PackToken};
-use crate::{board::wire::posting::Problem, job::shortened};
+use crate::{board::wire::posting::RecordProblem, job::shortened};
 
 pub(super) const UUID: i8 = 0;
 pub(super) const DATETIME: i8 = 1;
@@ -25,14 +25,14 @@ const PARTS: [&str; 7] = [
     "microsecond",
 ];
 
-pub(crate) fn read_time(bytes: &[u8]) -> Result<DateTime<Utc>, Problem> {
+pub(crate) fn read_time(bytes: &[u8]) -> Result<DateTime<Utc>, RecordProblem> {
     if bytes.is_empty() {
-        return Err(Problem::Empty);
+        return Err(RecordProblem::Empty);
     }
     let mut reader = PackReader::new(bytes);
     let token = reader.token()?;
     let PackToken::Extension(DATETIME, payload) = token else {
-        return Err(Problem::NotTime(token.kind()));
+        return Err(RecordProblem::NotTime(token.kind()));
     };
     reader.end()?;
     StoredTime::read(payload)?.in_utc()
@@ -44,7 +44,7 @@ pub(super) struct StoredTime<'a> {
 }
 
 impl<'a> StoredTime<'a> {
-    pub(super) fn read(payload: &'a [u8]) -> Result<Self, Problem> {
+    pub(super) fn read(payload: &'a [u8]) -> Result<Self, RecordProblem> {
         let (numbers, zone) = parts(payload)?;
         let [day, month, year, hour, minute, second, microsecond] = numbers;
         let clock = date(year, month, day)
@@ -58,7 +58,7 @@ impl<'a> StoredTime<'a> {
                 )
             })
             .ok_or_else(|| {
-                Problem::NoSuchTime(format!(
+                RecordProblem::NoSuchTime(format!(
                     "{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{microsecond:06}"
                 ))
             })?;
@@ -66,11 +66,11 @@ impl<'a> StoredTime<'a> {
     }
 
     /// Returns the time in UTC, if it is known to be UTC.
-    pub(super) fn in_utc(&self) -> Result<DateTime<Utc>, Problem> {
+    pub(super) fn in_utc(&self) -> Result<DateTime<Utc>, RecordProblem> {
         match self.zone {
             None => Ok(self.clock.and_utc()),
             Some(zone) if UTC_ZONES.contains(&zone) => Ok(self.clock.and_utc()),
-            Some(zone) => Err(Problem::OtherZone(shortened(zone))),
+            Some(zone) => Err(RecordProblem::OtherZone(shortened(zone))),
         }
     }
 }
@@ -95,10 +95,10 @@ fn date(year: i128, month: i128, day: i128) -> Option<NaiveDate> {
 }
 
 /// Reads a map of named numbers, all required, and an optional zone.
-fn parts(payload: &[u8]) -> Result<([i128; PARTS.len()], Option<&str>), Problem> {
+fn parts(payload: &[u8]) -> Result<([i128; PARTS.len()], Option<&str>), RecordProblem> {
     let mut reader = PackReader::new(payload);
     let PackToken::Map(count) = reader.token()? else {
-        return Err(Problem::TimeLacks(PARTS[0]));
+        return Err(RecordProblem::TimeLacks(PARTS[0]));
     };
     let mut numbers = [None; PARTS.len()];
     let mut zone = None;
@@ -120,30 +120,30 @@ fn parts(payload: &[u8]) -> Result<([i128; PARTS.len()], Option<&str>), Problem>
     let mut found = [0; PARTS.len()];
     for (at, name) in PARTS.into_iter().enumerate() {
         let Some(number) = numbers[at] else {
-            return Err(Problem::TimeLacks(name));
+            return Err(RecordProblem::TimeLacks(name));
         };
         found[at] = number;
     }
     Ok((found, zone))
 }
 
-fn number(name: &'static str, value: PackToken<'_>) -> Result<i128, Problem> {
+fn number(name: &'static str, value: PackToken<'_>) -> Result<i128, RecordProblem> {
     match value {
         PackToken::Unsigned(number) => Ok(number.into()),
         PackToken::Signed(number) => Ok(number.into()),
         // Python accepts booleans as numbers.
         PackToken::Bool(number) => Ok(number.into()),
-        _ => Err(Problem::TimeType(name)),
+        _ => Err(RecordProblem::TimeType(name)),
     }
 }
 
-fn zone_name(value: PackToken<'_>) -> Result<Option<&str>, Problem> {
+fn zone_name(value: PackToken<'_>) -> Result<Option<&str>, RecordProblem> {
     match (value, value.text()) {
         // Python reads these as missing.
         (PackToken::Null | PackToken::Bool(false) | PackToken::Unsigned(0), _) | (_, Some("")) => {
             Ok(None)
         }
         (_, Some(name)) => Ok(Some(name)),
-        _ => Err(Problem::ZoneType),
+        _ => Err(RecordProblem::ZoneType),
     }
 }

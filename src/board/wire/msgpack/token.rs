@@ -2,7 +2,7 @@
 
 use crate::board::wire::{
     members::{MAP, NULL},
-    posting::{Problem, Weight},
+    posting::{RecordProblem, Weight},
 };
 
 /// A scalar, or the head of a list or a map.
@@ -79,15 +79,15 @@ impl<'a> PackReader<'a> {
         Self { rest: bytes }
     }
 
-    pub(super) fn end(&self) -> Result<(), Problem> {
+    pub(super) fn end(&self) -> Result<(), RecordProblem> {
         if self.rest.is_empty() {
             Ok(())
         } else {
-            Err(Problem::Trailing)
+            Err(RecordProblem::Trailing)
         }
     }
 
-    pub(super) fn item(&mut self) -> Result<PackItem<'a>, Problem> {
+    pub(super) fn item(&mut self) -> Result<PackItem<'a>, RecordProblem> {
         let before = self.rest;
         let head = self.token()?;
         let mut weight = Weight::default();
@@ -105,7 +105,7 @@ impl<'a> PackReader<'a> {
         head: PackToken<'a>,
         level: usize,
         weight: &mut Weight,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), RecordProblem> {
         weight.value();
         let (count, has_keys) = match head {
             PackToken::List(count) => (count, false),
@@ -122,8 +122,8 @@ impl<'a> PackReader<'a> {
             }
             _ => return Ok(()),
         };
-        if level > Problem::DEEPEST {
-            return Err(Problem::TooDeep);
+        if level > RecordProblem::DEEPEST {
+            return Err(RecordProblem::TooDeep);
         }
         if has_keys {
             weight.map(count as usize);
@@ -157,11 +157,11 @@ impl<'a> PackReader<'a> {
         u32::try_from(run).ok().filter(|run| *run > 0)
     }
 
-    pub(super) fn key(&mut self) -> Result<PackKey<'a>, Problem> {
+    pub(super) fn key(&mut self) -> Result<PackKey<'a>, RecordProblem> {
         match self.token()? {
             PackToken::Text(text) => Ok(PackKey::Text(text)),
             PackToken::Bytes(bytes) => Ok(PackKey::Bytes(bytes)),
-            other => Err(Problem::Key(other.kind())),
+            other => Err(RecordProblem::Key(other.kind())),
         }
     }
 
@@ -178,7 +178,7 @@ impl<'a> PackReader<'a> {
         Some(number)
     }
 
-    pub(super) fn token(&mut self) -> Result<PackToken<'a>, Problem> {
+    pub(super) fn token(&mut self) -> Result<PackToken<'a>, RecordProblem> {
         let first = u8::from_be_bytes(self.array()?);
         Ok(match first {
             0x00..=0x7f => PackToken::Unsigned(first.into()),
@@ -186,7 +186,7 @@ impl<'a> PackReader<'a> {
             0x90..=0x9f => PackToken::List((first & 0x0f).into()),
             0xa0..=0xbf => self.text((first & 0x1f).into())?,
             0xc0 => PackToken::Null,
-            0xc1 => return Err(Problem::Reserved),
+            0xc1 => return Err(RecordProblem::Reserved),
             0xc2 | 0xc3 => PackToken::Bool(first == 0xc3),
             0xc4..=0xc6 => {
                 let length = self.length(first - 0xc4)?;
@@ -218,7 +218,7 @@ impl<'a> PackReader<'a> {
     }
 
     /// Reads a length of one byte, or twice as many for each further step.
-    fn length(&mut self, step: u8) -> Result<u32, Problem> {
+    fn length(&mut self, step: u8) -> Result<u32, RecordProblem> {
         Ok(match step {
             0 => u8::from_be_bytes(self.array()?).into(),
             1 => u16::from_be_bytes(self.array()?).into(),
@@ -226,32 +226,32 @@ impl<'a> PackReader<'a> {
         })
     }
 
-    fn text(&mut self, length: u32) -> Result<PackToken<'a>, Problem> {
-        let text = std::str::from_utf8(self.take(length)?).map_err(|_| Problem::NotUtf8)?;
+    fn text(&mut self, length: u32) -> Result<PackToken<'a>, RecordProblem> {
+        let text = std::str::from_utf8(self.take(length)?).map_err(|_| RecordProblem::NotUtf8)?;
         Ok(PackToken::Text(text))
     }
 
-    fn extension(&mut self, length: u32) -> Result<PackToken<'a>, Problem> {
+    fn extension(&mut self, length: u32) -> Result<PackToken<'a>, RecordProblem> {
         let code = i8::from_be_bytes(self.array()?);
         // -1 is the only negative code that MessagePack defines: a timestamp.
         if code < -1 {
-            return Err(Problem::Code(code));
+            return Err(RecordProblem::Code(code));
         }
         Ok(PackToken::Extension(code, self.take(length)?))
     }
 
-    fn take(&mut self, length: u32) -> Result<&'a [u8], Problem> {
+    fn take(&mut self, length: u32) -> Result<&'a [u8], RecordProblem> {
         let Some((taken, rest)) = self.rest.split_at_checked(length as usize) else {
-            return Err(Problem::Truncated);
+            return Err(RecordProblem::Truncated);
         };
         self.rest = rest;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Problem> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordProblem> {
         // No `ok_or`: its error, which may own a text, is dropped again for every token.
         let Some((taken, rest)) = self.rest.split_first_chunk() else {
-            return Err(Problem::Truncated);
+            return Err(RecordProblem::Truncated);
         };
         self.rest = rest;
         Ok(*taken)

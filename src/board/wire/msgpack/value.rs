@@ -10,7 +10,7 @@ use super::{
     time::{self, StoredTime},
     token::{PackKey, PackReader, PackToken},
 };
-use crate::board::wire::{posting::Problem, shown_float};
+use crate::board::wire::{posting::RecordProblem, shown_float};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Viewer {
@@ -20,7 +20,7 @@ pub(super) struct Viewer {
 
 impl Viewer {
     /// Expects a value that [`PackReader::item`] has validated.
-    pub(super) fn show(self, reader: &mut PackReader<'_>) -> Result<Value, Problem> {
+    pub(super) fn show(self, reader: &mut PackReader<'_>) -> Result<Value, RecordProblem> {
         Ok(match reader.token()? {
             PackToken::Null => Value::Null,
             PackToken::Bool(truth) => truth.into(),
@@ -42,7 +42,7 @@ impl Viewer {
             }
             PackToken::Map(count) => (0..count)
                 .map(|_| Ok((self.key(reader.key()?).into_owned(), self.show(reader)?)))
-                .collect::<Result<Map<_, _>, Problem>>()?
+                .collect::<Result<Map<_, _>, RecordProblem>>()?
                 .into(),
             PackToken::Extension(code, payload) => match shown_extension(code, payload) {
                 Some(text) => json!({ "$ext": code, "text": text }),

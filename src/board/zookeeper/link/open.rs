@@ -6,7 +6,8 @@ use tokio::time;
 use zookeeper_client::{Connector, Error};
 
 use super::{
-    Client, PATIENCE, probe::examine, problem::most_informative, session::Session, tls::Tls,
+    PATIENCE, ZooKeeperClient, probe::examine, problem::most_informative, session::Session,
+    tls::Tls,
 };
 use crate::{
     board::{
@@ -30,7 +31,7 @@ const HEAD_START: Duration = Duration::from_millis(500);
 /// s with pauses of at most two.
 const ROUND: usize = 40;
 
-impl Client {
+impl ZooKeeperClient {
     pub(super) async fn detour(
         &self,
         tls: Option<&Tls>,

@@ -12,7 +12,7 @@ use crate::{
         BoardError,
         net::{
             cause::{ServerCause, ServerProblem},
-            failure::Failure,
+            failure::RequestFailure,
         },
     },
     suggest::Hint,
@@ -92,24 +92,26 @@ impl Session {
         &self,
         doing: &'static str,
         operation: impl Future<Output = Result<T, E>>,
-    ) -> Result<Result<T, E>, Failure> {
+    ) -> Result<Result<T, E>, RequestFailure> {
         let limit = self.about.op_timeout;
         let Ok(answer) = time::timeout(limit, operation).await else {
-            return Err(Failure::Lost(self.error(doing, ServerCause::Silent(limit))));
+            return Err(RequestFailure::Lost(
+                self.error(doing, ServerCause::Silent(limit)),
+            ));
         };
         let Err(refusal) = answer else {
             return Ok(answer);
         };
         match refusal.cause() {
             // The loss may precede or follow the server's read of the request.
-            Error::ConnectionLoss | Error::Custom(_) => Err(Failure::Lost(
+            Error::ConnectionLoss | Error::Custom(_) => Err(RequestFailure::Lost(
                 self.error(doing, ServerCause::ConnectionLost),
             )),
             Error::UnmarshalError { .. } | Error::UnexpectedError(_) | Error::Timeout => {
-                Err(Failure::Lost(self.refusal(doing, refusal.cause())))
+                Err(RequestFailure::Lost(self.refusal(doing, refusal.cause())))
             }
             cause if is_about_nodes(cause) => Ok(Err(refusal)),
-            cause => Err(Failure::NotSent(self.refusal(doing, cause))),
+            cause => Err(RequestFailure::NotSent(self.refusal(doing, cause))),
         }
     }
 
@@ -118,9 +120,9 @@ impl Session {
         &self,
         doing: &'static str,
         operation: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, RequestFailure> {
         let answer = self.ask(doing, operation).await?;
-        answer.map_err(|error| Failure::NotSent(self.refusal(doing, &error)))
+        answer.map_err(|error| RequestFailure::NotSent(self.refusal(doing, &error)))
     }
 
     pub(crate) fn refusal(&self, doing: &'static str, error: &Error) -> BoardError {
@@ -169,7 +171,7 @@ impl Session {
         }
     }
 
-    pub(crate) async fn ensure_chroot(&self, doing: &'static str) -> Result<(), Failure> {
+    pub(crate) async fn ensure_chroot(&self, doing: &'static str) -> Result<(), RequestFailure> {
         let Some(chroot) = &self.about.chroot else {
             return Ok(());
         };

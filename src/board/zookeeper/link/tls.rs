@@ -20,7 +20,7 @@ use crate::board::{
         cause::{ServerCause, ServerProblem},
         tls,
     },
-    url::{Identity, Server, TlsFiles},
+    url::{Server, TlsFiles, TlsIdentity},
 };
 
 pub(crate) struct Tls {
@@ -79,7 +79,7 @@ fn set_provider() {
     });
 }
 
-fn read_identity(files: &Identity) -> Result<(String, String), ServerProblem> {
+fn read_identity(files: &TlsIdentity) -> Result<(String, String), ServerProblem> {
     Ok((read(&files.cert)?, read(&files.key)?))
 }
 

@@ -7,7 +7,7 @@ use zookeeper_client::{Acls, CreateMode, Error, MultiWriteError, MultiWriteResul
 use super::{nodes::Node, session::Session};
 use crate::{
     board::{
-        net::failure::Failure,
+        net::failure::RequestFailure,
         wire::sidecar::Sidecar,
         zookeeper::paths::{NodeKind, Paths},
     },
@@ -106,8 +106,9 @@ impl<'a> Transaction<'a> {
 
     pub(crate) fn commit(
         mut self,
-    ) -> impl Future<Output = Result<Result<Vec<MultiWriteResult>, RefusedStep>, Failure>> + Send + 'a
-    {
+    ) -> impl Future<Output = Result<Result<Vec<MultiWriteResult>, RefusedStep>, RequestFailure>>
+    + Send
+    + 'a {
         let (session, steps, broken) = (self.session, self.steps, self.broken);
         let commit = broken.is_none().then(|| self.writer.commit());
         async move {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::*;
-use crate::board::zookeeper::link::Client;
+use crate::board::zookeeper::link::ZooKeeperClient;
 
 fn kept() -> crate::job::Claimant {
     claimant("keeper", Term::Kept(Duration::from_secs(2)))
@@ -174,7 +174,7 @@ async fn closing_is_fast() {
         board.close().await;
         assert!(start.elapsed() < most);
     }
-    let client = Client::new(
+    let client = ZooKeeperClient::new(
         &zookeeper_url(&format!("zk://127.0.0.1:{}", site.port)),
         None,
         PATIENCE,

@@ -7,7 +7,7 @@ use zookeeper_client::{CreateMode, Error, SessionId};
 use crate::{
     board::{
         BoardError, ClaimRules, Detail, Result,
-        net::failure::Failure,
+        net::failure::RequestFailure,
         rules::{Bid, permit_owner},
         wire::{json, sidecar::Sidecar},
         zookeeper::{
@@ -131,7 +131,7 @@ impl BoardSession<'_> {
             return Ok(Err(refused));
         }
         // The claim exists even if its fencing token stays unknown.
-        let read = read.map_err(|failure| self.unknown(Failure::Lost(failure.into())))?;
+        let read = read.map_err(|failure| self.unknown(RequestFailure::Lost(failure.into())))?;
         let claim = match read {
             Ok((data, stat)) if data == owner => Node { data, stat },
             // Another client has already overridden it.

@@ -21,7 +21,7 @@ use crate::{
     backoff::jittered,
     board::{
         BoardError, Posted, Result,
-        net::failure::Failure,
+        net::failure::RequestFailure,
         wire::{json, sidecar::Sidecar},
         zookeeper::{
             board_session::BoardSession,
@@ -51,7 +51,7 @@ impl BoardSession<'_> {
         &self,
         batch: &[Encoded<'_>],
         claimant: Option<&Claimant>,
-    ) -> Result<Vec<Result<Posted>>, Failure> {
+    ) -> Result<Vec<Result<Posted>>, RequestFailure> {
         for attempt in 0..TRIES {
             let uuid_uses = self.uuid_uses(batch).await?;
             let Some(next) = self.next_number().await? else {

@@ -6,7 +6,7 @@ use super::{claim::mode, numbered::side_of};
 use crate::{
     board::{
         BoardError, JobRef, Posted, Result,
-        net::failure::{Failure, perhaps_posted, refuse_rest},
+        net::failure::{RequestFailure, perhaps_posted, refuse_rest},
         wire::json,
         zookeeper::{
             TRIES,
@@ -72,16 +72,16 @@ impl BoardSession<'_> {
             match posted {
                 Ok(posted) => answers.extend(posted),
                 // Among several jobs the cause is unknown.
-                Err(Failure::NotSent(BoardError::TrashTaken { .. })) if batch.len() > 1 => {
+                Err(RequestFailure::NotSent(BoardError::TrashTaken { .. })) if batch.len() > 1 => {
                     at_once = 1
                 }
-                Err(Failure::NotSent(error @ BoardError::TrashTaken { .. })) => {
+                Err(RequestFailure::NotSent(error @ BoardError::TrashTaken { .. })) => {
                     answers.push(Err(error))
                 }
-                Err(Failure::NotSent(error)) => {
+                Err(RequestFailure::NotSent(error)) => {
                     refuse_rest(&mut answers, drafts.len(), self.client.name(), error)?;
                 }
-                Err(Failure::Lost(error)) => {
+                Err(RequestFailure::Lost(error)) => {
                     answers.extend(self.look_up(batch, claimant, &error).await);
                 }
             }
@@ -92,7 +92,7 @@ impl BoardSession<'_> {
     async fn post_in_sequence(
         &self,
         batch: &[Encoded<'_>],
-    ) -> Result<Vec<Result<Posted>>, Failure> {
+    ) -> Result<Vec<Result<Posted>>, RequestFailure> {
         for _ in 0..TRIES {
             let mut transaction = self.transaction();
             for (_, posting) in batch {

@@ -18,7 +18,7 @@ async fn only_the_right_password_is_accepted() {
     );
     for tail in ["", "/2"] {
         assert_eq!(
-            failure(&Client::new(&server.url(tail), None, OP_TIMEOUT)).await,
+            failure(&RedisClient::new(&server.url(tail), None, OP_TIMEOUT)).await,
             format!("denied: {peer} requires a password; give --password-file FILE")
         );
     }
@@ -49,7 +49,7 @@ async fn users_have_separate_passwords() {
     let peer = server.host();
     let of = |user: &str| redis_url(&format!("redis://{user}@{peer}"));
     ping(&link_with(&of("alice"), "hunter2")).await;
-    ping(&Client::new(&of("bob"), None, OP_TIMEOUT)).await;
+    ping(&RedisClient::new(&of("bob"), None, OP_TIMEOUT)).await;
     for (user, password) in [("alice", "hunter3"), ("carol", "hunter2")] {
         assert_eq!(
             failure(&link_with(&of(user), password)).await,
@@ -114,7 +114,7 @@ async fn denied_command_is_reported() {
 #[tokio::test]
 async fn refused_command_does_not_affect_the_others() {
     need!(server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     let mut commands = redis::pipe();
     commands.cmd("SET").arg("text").arg("x");
     commands.cmd("HGET").arg("text").arg("field");
@@ -145,7 +145,7 @@ async fn refused_command_does_not_affect_the_others() {
 #[tokio::test]
 async fn unwritable_server_reports_the_reason() {
     need!(server = Server::start(&["--save", "3600", "1"]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     let mut write = cmd("SET");
     write.arg("a").arg("b");
     client.ask::<()>("write to", &write).await.unwrap();
@@ -168,7 +168,7 @@ async fn unwritable_server_reports_the_reason() {
 async fn busy_server_is_reported() {
     need!(server = Server::start(&["--busy-reply-threshold", "10"]));
     let (busy, asking) = [(); 2]
-        .map(|()| Client::new(&server.url(""), None, OP_TIMEOUT))
+        .map(|()| RedisClient::new(&server.url(""), None, OP_TIMEOUT))
         .into();
     let mut script = cmd("EVAL");
     script.arg("while true do end").arg(0);

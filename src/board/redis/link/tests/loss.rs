@@ -14,7 +14,7 @@ fn increment() -> Pipeline {
 #[tokio::test]
 async fn client_reconnects_to_a_restarted_server() {
     need!(mut server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     for _ in 0..3 {
         ping(&client).await;
         server.kill();
@@ -23,7 +23,7 @@ async fn client_reconnects_to_a_restarted_server() {
     ping(&client).await;
     server.kill();
     let refused = client.exchange("write to", &increment()).await;
-    assert_matches!(refused, Err(Failure::NotSent(_)));
+    assert_matches!(refused, Err(RequestFailure::NotSent(_)));
     server.start_again();
     ping(&client).await;
 }
@@ -33,7 +33,7 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
     need!(server = Server::start(&[]));
     let proxy = Proxy::start(server.port());
     let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
-    let client = Client::new(&url, None, Duration::from_millis(500));
+    let client = RedisClient::new(&url, None, Duration::from_millis(500));
     let peer = format!("127.0.0.1:{}", proxy.port);
     let cases = [
         (Mood::Silent, "did not reply within 500ms"),
@@ -43,7 +43,8 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
         ping(&client).await;
         server.run::<()>(&["SET", "counter", "0"]);
         proxy.set(mood);
-        let Err(Failure::Lost(error)) = client.exchange("write to", &increment()).await else {
+        let Err(RequestFailure::Lost(error)) = client.exchange("write to", &increment()).await
+        else {
             panic!("{mood:?}: it is not lost");
         };
         assert_eq!(summary(error), format!("unreachable: {peer} {expected}"));
@@ -56,11 +57,11 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
 #[tokio::test]
 async fn late_reply_is_not_taken_for_another() {
     need!(server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, Duration::from_millis(300));
+    let client = RedisClient::new(&server.url(""), None, Duration::from_millis(300));
     ping(&client).await;
     server.freeze();
     let lost = client.exchange("write to", &increment()).await;
-    assert_matches!(lost, Err(Failure::Lost(_)));
+    assert_matches!(lost, Err(RequestFailure::Lost(_)));
     server.thaw();
     ping(&client).await;
 }
@@ -89,7 +90,7 @@ async fn tls_probe_of_a_server_that_hung_up_is_short() {
 #[tokio::test]
 async fn client_leaves_a_server_that_stops_accepting_writes() {
     need!(server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     let id = async || {
         client
             .ask::<u64>("read", cmd("CLIENT").arg("ID"))
@@ -106,7 +107,7 @@ async fn client_leaves_a_server_that_stops_accepting_writes() {
 #[tokio::test]
 async fn concurrent_requests_share_the_connection() {
     need!(server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     let asks = (0..100).map(async |number: u32| {
         client
             .ask::<u32>("read", cmd("ECHO").arg(number))
@@ -122,7 +123,7 @@ async fn concurrent_requests_share_the_connection() {
 #[tokio::test]
 async fn listener_receives_messages_until_the_server_stops() {
     need!(mut server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     let mut listener = client.listen("watch").await.unwrap();
     let mut track = cmd("CLIENT");
     track
@@ -156,9 +157,9 @@ async fn listener_receives_messages_until_the_server_stops() {
 #[tokio::test]
 async fn refused_listener_is_an_error() {
     need!(server = Server::start(&["--rename-command", "HELLO", ""]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     ping(&client).await;
-    let Err(Failure::NotSent(error)) = client.listen("watch").await else {
+    let Err(RequestFailure::NotSent(error)) = client.listen("watch").await else {
         panic!("it listens");
     };
     assert_eq!(
@@ -171,7 +172,7 @@ async fn refused_listener_is_an_error() {
 async fn reply_during_a_process_pause_is_not_late() {
     need!(server = Server::start(&[]));
     let limit = Duration::from_millis(500);
-    let client = Client::new(&server.url(""), None, limit);
+    let client = RedisClient::new(&server.url(""), None, limit);
     ping(&client).await;
     let stand_still = async {
         give_way().await;

@@ -15,19 +15,19 @@ use crate::board::redis::testing::redis_url;
 
 const OP_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn client(url: &str) -> Client {
-    Client::new(&redis_url(url), None, OP_TIMEOUT)
+fn client(url: &str) -> RedisClient {
+    RedisClient::new(&redis_url(url), None, OP_TIMEOUT)
 }
 
-fn link_with(url: &RedisUrl, password: &str) -> Client {
-    Client::new(url, Some(Secret::new(password)), OP_TIMEOUT)
+fn link_with(url: &RedisUrl, password: &str) -> RedisClient {
+    RedisClient::new(url, Some(Secret::new(password)), OP_TIMEOUT)
 }
 
-async fn failure(client: &Client) -> String {
+async fn failure(client: &RedisClient) -> String {
     summary(client.ask::<()>("read", &cmd("PING")).await.unwrap_err())
 }
 
-async fn ping(client: &Client) {
+async fn ping(client: &RedisClient) {
     let answer: String = client.ask("read", &cmd("PING")).await.unwrap();
     assert_eq!(answer, "PONG");
 }

@@ -37,7 +37,7 @@ async fn server_is_reached_by_its_socket() {
 #[tokio::test]
 async fn connection_is_named_and_reused() {
     need!(server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     let first: u64 = client.ask("read", cmd("CLIENT").arg("ID")).await.unwrap();
     let again: u64 = client.ask("read", cmd("CLIENT").arg("ID")).await.unwrap();
     assert_eq!(first, again);
@@ -61,7 +61,7 @@ async fn missing_database_is_reported() {
     let url = server.url("/99");
     let port = server.port();
     assert_eq!(
-        failure(&Client::new(&url, None, OP_TIMEOUT)).await,
+        failure(&RedisClient::new(&url, None, OP_TIMEOUT)).await,
         format!("failed: 127.0.0.1:{port} has no database 99")
     );
 }
@@ -178,7 +178,7 @@ async fn cluster_is_refused() {
     need!(server = Server::start(&["--cluster-enabled", "yes"]));
     for tail in ["", "/1"] {
         assert_eq!(
-            failure(&Client::new(&server.url(tail), None, OP_TIMEOUT)).await,
+            failure(&RedisClient::new(&server.url(tail), None, OP_TIMEOUT)).await,
             "unsupported: Redis Cluster cannot store a board: TaskFlow's scripts use keys of \
              several slots"
         );
@@ -188,7 +188,7 @@ async fn cluster_is_refused() {
 #[tokio::test]
 async fn replica_is_readable_and_explains_refused_writes() {
     need!(server = Server::start(&["--replicaof", "127.0.0.1", "1"]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = RedisClient::new(&server.url(""), None, OP_TIMEOUT);
     ping(&client).await;
     let refused = client
         .ask::<()>("write to", cmd("SET").arg("a").arg("b"))
@@ -206,7 +206,7 @@ async fn stale_replica_without_a_master_is_reported() {
     let stale = ["--replica-serve-stale-data", "no"];
     need!(server = Server::start(&[arguments.as_slice(), &stale].concat()));
     assert_eq!(
-        failure(&Client::new(&server.url(""), None, OP_TIMEOUT)).await,
+        failure(&RedisClient::new(&server.url(""), None, OP_TIMEOUT)).await,
         format!(
             "unreachable: {} is a replica that has lost its master",
             server.host()

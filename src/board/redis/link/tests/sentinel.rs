@@ -8,7 +8,7 @@ use super::*;
 use crate::board::redis::testing::{Authority, Server, Watched, wait_until};
 
 /// Writes until it succeeds, and returns the earlier failures.
-async fn write(client: &Client) -> Vec<String> {
+async fn write(client: &RedisClient) -> Vec<String> {
     let mut failures = Vec::new();
     let mut command = cmd("SET");
     command.arg("a").arg("b");

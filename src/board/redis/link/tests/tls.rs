@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::board::redis::testing::{Authority, Identity, Server};
 
-fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> Client {
+fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> RedisClient {
     let identity = identity.map_or_else(String::new, |identity| {
         let (cert, key) = (identity.cert.display(), identity.key.display());
         format!("&cert={cert}&key={key}")

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::decode;
 use crate::board::{
     Detail,
-    wire::posting::{Limit, Posting, Problem},
+    wire::posting::{Limit, Posting, RecordProblem},
 };
 
 const POSTINGS: &str = include_str!("../../fixtures/zk_postings.json");
@@ -37,7 +37,7 @@ fn bytes_of(vector: &Value) -> Vec<u8> {
     unhex(vector["data_hex"].as_str().unwrap())
 }
 
-fn read(bytes: &[u8]) -> Result<Posting, Problem> {
+fn read(bytes: &[u8]) -> Result<Posting, RecordProblem> {
     decode(bytes, Detail::Whole, Limit::USUAL)
 }
 
@@ -45,7 +45,7 @@ fn with(members: &str) -> Vec<u8> {
     format!(r#"{{"uuid": "u", "name": "n", {members}}}"#).into_bytes()
 }
 
-fn show(details: &str) -> Result<Value, Problem> {
+fn show(details: &str) -> Result<Value, RecordProblem> {
     let posting = read(&with(&format!(r#""details": {details}"#)))?;
     Ok(posting.details.unwrap().value().into_owned())
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     board::{
         Detail,
-        wire::posting::{Limit, Posting, Problem},
+        wire::posting::{Limit, Posting, RecordProblem},
     },
     job::{Edit, Priority},
     untrusted::{Answer, Bounds, Corpus, Tried, refused, same},
@@ -26,7 +26,10 @@ fn postings() -> Corpus {
 }
 
 /// Any accepted posting must work for all readers and writers.
-fn is_a_posting(decode: impl Fn(&[u8], Detail) -> Result<Posting, Problem>, input: &[u8]) -> Tried {
+fn is_a_posting(
+    decode: impl Fn(&[u8], Detail) -> Result<Posting, RecordProblem>,
+    input: &[u8],
+) -> Tried {
     let (brief, whole) = (decode(input, Detail::Brief), decode(input, Detail::Whole));
     let (brief, mut whole) = match (brief, whole) {
         (Err(brief), Err(whole)) => {
@@ -109,8 +112,8 @@ fn untrusted_postings_expose_a_reader_that_invents_missing_bytes() {
     let reader = |input: &[u8], detail| {
         let longer = (0..64).map(|more| [input, &vec![0; more][..]].concat());
         let mut tried = longer.map(|input| decode(&input, detail, Limit::USUAL));
-        let found = tried.find(|tried| !matches!(tried, Err(Problem::Truncated)));
-        found.unwrap_or(Err(Problem::Truncated))
+        let found = tried.find(|tried| !matches!(tried, Err(RecordProblem::Truncated)));
+        found.unwrap_or(Err(RecordProblem::Truncated))
     };
     let fault = postings().fault(|input| is_a_posting(reader, input));
     let law = fault.expect("it is found").law;

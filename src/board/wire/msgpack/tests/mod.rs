@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::decode;
 use crate::board::{
     Detail,
-    wire::posting::{Limit, Posting, Problem},
+    wire::posting::{Limit, Posting, RecordProblem},
 };
 
 const POSTINGS: &str = include_str!("../../fixtures/redis_postings.json");
@@ -39,7 +39,7 @@ fn bytes_of(vector: &Value) -> Vec<u8> {
     unhex(vector["value_hex"].as_str().unwrap())
 }
 
-fn read(bytes: &[u8]) -> Result<Posting, Problem> {
+fn read(bytes: &[u8]) -> Result<Posting, RecordProblem> {
     decode(bytes, Detail::Whole, Limit::USUAL)
 }
 

@@ -3,17 +3,17 @@
 use super::*;
 use crate::board::zookeeper::testing::Server;
 
-fn of(server: &Server, user: &str, password: &str) -> Client {
+fn of(server: &Server, user: &str, password: &str) -> ZooKeeperClient {
     let url = zookeeper_url(&format!("zk://{user}@{}?acl=creator", server.host()));
-    Client::new(&url, Some(Secret::new(password)), OP_TIMEOUT)
+    ZooKeeperClient::new(&url, Some(Secret::new(password)), OP_TIMEOUT)
 }
 
-async fn look(client: &Client, path: &str) -> Result<Vec<u8>, String> {
+async fn look(client: &ZooKeeperClient, path: &str) -> Result<Vec<u8>, String> {
     let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().get_data(path)).await;
     match looked {
         Ok(answer) => Ok(answer.unwrap().0),
-        Err(Failure::NotSent(error)) => Err(summary(error)),
+        Err(RequestFailure::NotSent(error)) => Err(summary(error)),
         Err(failure) => panic!("{failure:?}"),
     }
 }
@@ -39,7 +39,7 @@ async fn private_node_opens_only_to_the_password_of_its_creator() {
         let told = look(&of(server, user, password), &path).await;
         assert_eq!(told, Err(expected));
     }
-    let stranger = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let stranger = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     assert_eq!(
         look(&stranger, &path).await,
         Err(format!(

@@ -6,7 +6,7 @@ use crate::board::zookeeper::testing::{Mood, Proxy, Server};
 #[tokio::test]
 async fn swallowed_reply_is_lost_and_not_sent_again() {
     need!(server = Server::shared());
-    let others = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let others = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     let proxy = Proxy::start(server.port());
     let peer = format!("127.0.0.1:{}", proxy.port);
     let cases = [
@@ -15,12 +15,12 @@ async fn swallowed_reply_is_lost_and_not_sent_again() {
     ];
     for (mood, expected) in cases {
         let url = zookeeper_url(&format!("zk://{peer}"));
-        let client = Client::new(&url, None, Duration::from_millis(500));
+        let client = ZooKeeperClient::new(&url, None, Duration::from_millis(500));
         let session = ping(&client).await;
         let path = create(&session, CreateMode::Persistent).await;
         proxy.set(mood);
         let set = session.ask("write to", session.client().set_data(&path, b"1", None));
-        let Err(Failure::Lost(error)) = set.await else {
+        let Err(RequestFailure::Lost(error)) = set.await else {
             panic!("{mood:?}: it is not lost");
         };
         assert_eq!(summary(error), format!("unreachable: {peer} {expected}"));
@@ -37,7 +37,7 @@ async fn idle_connection_is_checked_long_before_the_session_expires() {
     need!(server = Server::shared());
     let proxy = Proxy::start(server.port());
     let url = format!("zk://127.0.0.1:{}?session=60s", proxy.port);
-    let client = Client::new(&zookeeper_url(&url), None, OP_TIMEOUT);
+    let client = ZooKeeperClient::new(&zookeeper_url(&url), None, OP_TIMEOUT);
     let session = ping(&client).await;
     proxy.cut();
     proxy.set_at("", Mood::Silent);
@@ -54,7 +54,7 @@ async fn idle_connection_is_checked_long_before_the_session_expires() {
 #[tokio::test]
 async fn multi_names_the_refused_operation() {
     need!(server = Server::shared());
-    let session = ping(&Client::new(&server.url(""), None, OP_TIMEOUT)).await;
+    let session = ping(&ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT)).await;
     let path = create(&session, CreateMode::Persistent).await;
     let mut writer = session.client().new_multi_writer();
     writer.add_check_version(&path, 0).unwrap();
@@ -72,11 +72,11 @@ async fn multi_names_the_refused_operation() {
 #[tokio::test]
 async fn refused_request_has_no_effect() {
     need!(server = Server::shared());
-    let session = ping(&Client::new(&server.url(""), None, OP_TIMEOUT)).await;
+    let session = ping(&ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT)).await;
     let peer = server.host();
     let options = CreateMode::Persistent.with_acls(Acls::creator_all());
     let created = session.client().create("/ours", b"", &options);
-    let Err(Failure::NotSent(error)) = session.ask("write to", created).await else {
+    let Err(RequestFailure::NotSent(error)) = session.ask("write to", created).await else {
         panic!("no client created the node");
     };
     assert_eq!(
@@ -96,7 +96,7 @@ async fn refused_request_has_no_effect() {
     ];
     for (error, expected) in cases {
         let refused = std::future::ready(Err::<(), _>(error));
-        let Err(Failure::NotSent(error)) = session.ask("read", refused).await else {
+        let Err(RequestFailure::NotSent(error)) = session.ask("read", refused).await else {
             panic!("{expected}: it is not refused");
         };
         assert_eq!(summary(error), expected.replace("PEER", &peer));
@@ -107,7 +107,7 @@ async fn refused_request_has_no_effect() {
 async fn chroot_is_created_on_demand() {
     need!(server = Server::shared());
     let chroot = format!("/{}/inner", uuid::Uuid::new_v4());
-    let client = Client::new(&server.url(&format!("?chroot={chroot}")), None, OP_TIMEOUT);
+    let client = ZooKeeperClient::new(&server.url(&format!("?chroot={chroot}")), None, OP_TIMEOUT);
     let session = client.session("write to").await.unwrap();
     let options = CreateMode::Persistent.with_acls(client.acls());
     let make = async || {
@@ -118,6 +118,6 @@ async fn chroot_is_created_on_demand() {
     session.ensure_chroot("write to").await.unwrap();
     session.ensure_chroot("write to").await.unwrap();
     assert_eq!(make().await, Ok(()));
-    let others = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let others = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     assert!(is_there(&others, &format!("{chroot}/a/b")).await);
 }

@@ -12,19 +12,19 @@ use tokio::time;
 use zookeeper_client::{CreateMode, Error, MultiWriteError};
 
 use super::*;
-use crate::board::{net::failure::Failure, zookeeper::testing::zookeeper_url};
+use crate::board::{net::failure::RequestFailure, zookeeper::testing::zookeeper_url};
 
 const OP_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn client(url: &str) -> Client {
-    Client::new(&zookeeper_url(url), None, OP_TIMEOUT)
+fn client(url: &str) -> ZooKeeperClient {
+    ZooKeeperClient::new(&zookeeper_url(url), None, OP_TIMEOUT)
 }
 
-async fn failure(client: &Client) -> String {
+async fn failure(client: &ZooKeeperClient) -> String {
     summary(client.session("read").await.unwrap_err())
 }
 
-async fn ping(client: &Client) -> Session {
+async fn ping(client: &ZooKeeperClient) -> Session {
     let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().check_stat("/zookeeper"));
     looked.await.unwrap().unwrap();
@@ -55,7 +55,7 @@ async fn create(session: &Session, mode: CreateMode) -> String {
     path
 }
 
-async fn is_there(client: &Client, path: &str) -> bool {
+async fn is_there(client: &ZooKeeperClient, path: &str) -> bool {
     let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().check_stat(path));
     looked.await.unwrap().unwrap().is_some()

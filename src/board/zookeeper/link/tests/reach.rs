@@ -13,7 +13,7 @@ const IN_TIME: Duration = Duration::from_secs(4);
 #[tokio::test]
 async fn server_is_reached_by_name_and_address() {
     need!(server = Server::shared());
-    ping(&Client::new(&server.url(""), None, OP_TIMEOUT)).await;
+    ping(&ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT)).await;
     let port = server.port();
     let client = client(&format!("zk://localhost:{port}"));
     ping(&client).await;
@@ -26,7 +26,7 @@ async fn server_is_reached_by_name_and_address() {
 #[tokio::test]
 async fn health_check_leaves_no_session() {
     need!(server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     for _ in 0..3 {
         let (well, problems) =
             examine(&client.url.servers, None, Deadline::after(OP_TIMEOUT)).await;

@@ -9,7 +9,7 @@ use crate::board::zookeeper::testing::{Ensemble, Server, wait_until};
 const SHORT: Duration = Duration::from_secs(2);
 
 /// Waits until the servers remove an ephemeral node.
-async fn is_let_go(client: &Client, path: &str) {
+async fn is_let_go(client: &ZooKeeperClient, path: &str) {
     let end = Instant::now() + Duration::from_secs(20);
     while is_there(client, path).await {
         assert!(Instant::now() < end, "it does not go");
@@ -20,7 +20,7 @@ async fn is_let_go(client: &Client, path: &str) {
 #[tokio::test]
 async fn ephemeral_node_is_removed_when_the_session_closes() {
     need!(server = Server::shared());
-    let [ours, others] = [(); 2].map(|()| Client::new(&server.url(""), None, OP_TIMEOUT));
+    let [ours, others] = [(); 2].map(|()| ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT));
     let first = ping(&ours).await;
     assert_eq!(ping(&ours).await.id(), first.id());
     let ephemeral = create(&first, CreateMode::Ephemeral).await;
@@ -44,13 +44,13 @@ fn ephemeral_node_outlives_a_process_that_does_not_close() {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().build().unwrap()
     };
-    let ours = Client::new(&server.url("?session=2s"), None, OP_TIMEOUT);
+    let ours = ZooKeeperClient::new(&server.url("?session=2s"), None, OP_TIMEOUT);
     let first = runtime();
     let left = first.block_on(async { create(&ping(&ours).await, CreateMode::Ephemeral).await });
     drop(first);
     drop(ours);
     runtime().block_on(async {
-        let others = Client::new(&server.url(""), None, OP_TIMEOUT);
+        let others = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
         assert!(is_there(&others, &left).await);
         is_let_go(&others, &left).await;
     });
@@ -59,7 +59,7 @@ fn ephemeral_node_outlives_a_process_that_does_not_close() {
 #[tokio::test]
 async fn session_timeout_comes_from_the_url_or_the_claims() {
     need!(server = Server::shared());
-    let free = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let free = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     let usual = ping(&free).await;
     assert_eq!(usual.timeout(), USUAL);
     let old = usual.id();
@@ -72,21 +72,21 @@ async fn session_timeout_comes_from_the_url_or_the_claims() {
     let again = free.bearing("write to", Some(SHORT * 2)).await.unwrap();
     assert_eq!(again.id(), bearing.id());
 
-    let bound = Client::new(&server.url("?session=3s"), None, OP_TIMEOUT);
+    let bound = ZooKeeperClient::new(&server.url("?session=3s"), None, OP_TIMEOUT);
     let usual = ping(&bound).await;
     assert_eq!(usual.timeout(), Duration::from_secs(3));
     let bearing = bound.bearing("write to", Some(SHORT)).await.unwrap();
     assert_eq!(bearing.id(), usual.id());
 
     // The servers limit the timeout.
-    let long = Client::new(&server.url("?session=1h"), None, OP_TIMEOUT);
+    let long = ZooKeeperClient::new(&server.url("?session=1h"), None, OP_TIMEOUT);
     assert_eq!(ping(&long).await.timeout(), Duration::from_secs(60));
 }
 
 #[tokio::test]
 async fn session_survives_a_server_restart() {
     need!(mut server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     let session = client.bearing("write to", Some(USUAL)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     server.stop();
@@ -104,7 +104,7 @@ async fn session_survives_a_server_restart() {
     assert!(is_there(&client, &ephemeral).await);
 }
 
-async fn lasting(client: &Client) -> Session {
+async fn lasting(client: &ZooKeeperClient) -> Session {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
         match client.session("read").await {
@@ -131,7 +131,7 @@ async fn wait_for(session: &Session, state: SessionState) {
 #[tokio::test]
 async fn session_without_claims_is_replaced_once_the_server_returns() {
     need!(mut server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     let session = ping(&client).await;
     server.stop();
     wait_for(&session, SessionState::Disconnected).await;
@@ -143,13 +143,13 @@ async fn session_without_claims_is_replaced_once_the_server_returns() {
 #[tokio::test]
 async fn expired_session_is_replaced() {
     need!(mut server = Server::start(&[]));
-    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let client = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     let session = client.bearing("write to", Some(SHORT / 2)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     server.stop();
     wait_for(&session, SessionState::Expired).await;
     let looked = session.ask("read", session.client().check_stat(&ephemeral));
-    let Err(Failure::NotSent(error)) = looked.await else {
+    let Err(RequestFailure::NotSent(error)) = looked.await else {
         panic!("it is not over");
     };
     let peer = server.host();

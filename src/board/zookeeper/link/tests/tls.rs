@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::board::zookeeper::testing::{Authority, Identity, Server};
 
-fn secured(host: &str, port: u16, ca: &Path, identity: Option<&Identity>) -> Client {
+fn secured(host: &str, port: u16, ca: &Path, identity: Option<&Identity>) -> ZooKeeperClient {
     let identity = identity.map_or_else(String::new, |identity| {
         let (cert, key) = (identity.cert.display(), identity.key.display());
         format!("&cert={cert}&key={key}")
@@ -25,7 +25,7 @@ async fn server_certificate_is_checked_for_authority_and_name() {
     let link_to = |host: &str| secured(host, port, &ca, None);
     let trusted = link_to("127.0.0.1");
     let path = create(&ping(&trusted).await, CreateMode::Ephemeral).await;
-    let others = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let others = ZooKeeperClient::new(&server.url(""), None, OP_TIMEOUT);
     assert!(is_there(&others, &path).await);
     trusted.close().await;
     assert!(!is_there(&others, &path).await);
