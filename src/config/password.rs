@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     bounded_read::{wait_for, within},
-    process::{group::Group, service_manager},
+    process::{group::ProcessGroup, service_manager},
     secret::{SECRET_VARIABLES, Secret},
 };
 
@@ -134,7 +134,7 @@ fn run(command: &mut Command, patience: Duration) -> anyhow::Result<Secret> {
         .with_context(|| format!("cannot run the password_command `{program}`"))?;
     let printed = printed(&mut child, (Instant::now(), patience));
     if printed.is_err()
-        && let Some(group) = Group::led_by(Pid::from_child(&child))
+        && let Some(group) = ProcessGroup::led_by(Pid::from_child(&child))
     {
         group.signal(Signal::KILL);
     }

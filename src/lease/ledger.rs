@@ -19,7 +19,7 @@ use crate::{
     job::Claim,
     process::{
         clock::{self, Boottime},
-        group::Group,
+        group::ProcessGroup,
         guard::{Deadlines, Guard, Ward},
         label::Label,
     },
@@ -42,7 +42,7 @@ struct LedgerEntry {
     ///
     /// A new claim has no earlier one; but a client is silent to its server for at most a quarter of its session.
     confirmed: [Boottime; 2],
-    ward: Option<(Arc<Guard>, Group)>,
+    ward: Option<(Arc<Guard>, ProcessGroup)>,
     lost: oneshot::Sender<Lost>,
 }
 
@@ -116,7 +116,7 @@ impl Ledger {
         Ward { limits, label }
     }
 
-    pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: Group) {
+    pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: ProcessGroup) {
         if let Some(entry) = self.entries.lock().get_mut(&id) {
             entry.ward = Some((Arc::clone(guard), group));
         }

@@ -16,7 +16,7 @@ use crate::{
     job::Claim,
     process::{
         clock::{self, Boottime},
-        group::Group,
+        group::ProcessGroup,
         guard::Guard,
         label::Label,
     },
@@ -105,7 +105,12 @@ impl KeptLease {
     }
 
     /// Makes the guard end this group and its label if the claim is not renewed in time.
-    pub(crate) fn protect(&self, guard: &Arc<Guard>, group: Group, label: Label) -> io::Result<()> {
+    pub(crate) fn protect(
+        &self,
+        guard: &Arc<Guard>,
+        group: ProcessGroup,
+        label: Label,
+    ) -> io::Result<()> {
         guard.watch(group, self.ledger.ward(self.id, label))?;
         self.ledger.protect(self.id, guard, group);
         Ok(())

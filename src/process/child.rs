@@ -5,7 +5,7 @@ use std::{fmt, future, io, time::Duration};
 use super::{
     clock::{self, Boottime},
     command::{Command, NotRun},
-    group::Group,
+    group::ProcessGroup,
     guard::Guard,
     leash::StartAnswer,
     spawn::{Bonds, Pipes, Spawned, Spawner},
@@ -49,7 +49,7 @@ impl fmt::Display for Ended {
 /// group.
 #[derive(Debug)]
 pub(crate) struct Process {
-    group: Group,
+    group: ProcessGroup,
     /// Our ends of the pipes for its output and errors, until taken.
     pipes: Pipes,
     answer: Option<StartAnswer>,
@@ -95,8 +95,8 @@ impl Process {
     }
 
     /// Opens a process that cannot be reaped meanwhile, so its pid is safe to use.
-    fn watched(leader: Pid) -> io::Result<(Group, WatchedFd)> {
-        let group = Group::led_by(leader).ok_or(io::ErrorKind::InvalidInput)?;
+    fn watched(leader: Pid) -> io::Result<(ProcessGroup, WatchedFd)> {
+        let group = ProcessGroup::led_by(leader).ok_or(io::ErrorKind::InvalidInput)?;
         let end = WatchedFd::new(pidfd_open(leader, PidfdFlags::empty())?)?;
         Ok((group, end))
     }
@@ -113,7 +113,7 @@ impl Process {
     }
 
     /// The group id stays reserved until `clear_away`.
-    pub(crate) fn group(&self) -> Group {
+    pub(crate) fn group(&self) -> ProcessGroup {
         self.group
     }
 

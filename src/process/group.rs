@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "i32", try_from = "i32")]
-pub(crate) struct Group(Pid);
+pub(crate) struct ProcessGroup(Pid);
 
-impl Group {
+impl ProcessGroup {
     /// `None` for the pid 1: a signal to "its group" would go to every process on the machine.
     pub(crate) fn led_by(leader: Pid) -> Option<Self> {
         (!leader.is_init()).then_some(Self(leader))
@@ -38,13 +38,13 @@ impl Group {
     }
 }
 
-impl From<Group> for i32 {
-    fn from(group: Group) -> Self {
+impl From<ProcessGroup> for i32 {
+    fn from(group: ProcessGroup) -> Self {
         group.0.as_raw_nonzero().get()
     }
 }
 
-impl TryFrom<i32> for Group {
+impl TryFrom<i32> for ProcessGroup {
     type Error = &'static str;
 
     fn try_from(number: i32) -> Result<Self, Self::Error> {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn first_process_leads_no_group() {
-        assert_eq!(Group::led_by(Pid::INIT), None);
+        assert_eq!(ProcessGroup::led_by(Pid::INIT), None);
     }
 
     #[test]

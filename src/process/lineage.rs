@@ -12,14 +12,14 @@ use rustix::{
 };
 
 use super::{
-    group::{Group, Stat},
+    group::{ProcessGroup, Stat},
     label::Label,
 };
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandOrigin {
     /// The group that it started with; `None` if unknown yet.
-    pub(crate) group: Option<Group>,
+    pub(crate) group: Option<ProcessGroup>,
     pub(crate) label: Label,
 }
 
@@ -142,7 +142,7 @@ impl Processes {
         origin: CommandOrigin,
         house: &ConductorChildren,
     ) -> Vec<PinnedProcess> {
-        let leader = origin.group.map(Group::leader);
+        let leader = origin.group.map(ProcessGroup::leader);
         // A leader that has ended is not in the scan.
         let since = leader.and_then(Stat::of).map_or(0, |stat| stat.started);
         let orphans = self.adopted.iter().filter(|(orphan, label)| {
@@ -245,7 +245,7 @@ mod tests {
             labels: [job, neighbour].into(),
         };
         let origin = CommandOrigin {
-            group: Group::led_by(getpid()),
+            group: ProcessGroup::led_by(getpid()),
             label: job,
         };
         let found = processes.of_command(origin, &house).into_iter();

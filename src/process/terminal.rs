@@ -15,7 +15,7 @@ use tokio::time;
 
 use super::{
     child::{Ended, Process},
-    group::{Group, Stat},
+    group::{ProcessGroup, Stat},
     signal::Signals,
 };
 
@@ -61,7 +61,7 @@ impl Terminal {
         Ok(())
     }
 
-    pub(crate) fn lend(&self, command: Group) {
+    pub(crate) fn lend(&self, command: ProcessGroup) {
         if self.is_for_command && self.tty.foreground() == Some(self.front_group) {
             self.tty.lend(command.leader());
             self.is_lent.set(true);
@@ -91,7 +91,7 @@ impl Terminal {
         getppid() != Some(self.front)
     }
 
-    pub(crate) fn take_back(&mut self, command: Group, ended: Option<Ended>) {
+    pub(crate) fn take_back(&mut self, command: ProcessGroup, ended: Option<Ended>) {
         // The command may have given it to a job below it.
         let is_with_command = self.tty.foreground() == Some(command.leader());
         if is_with_command
@@ -126,7 +126,7 @@ impl Terminal {
     }
 
     /// Gives a stopped command the terminal if it needs that, or else stops the whole job for the shell.
-    async fn suspend(&mut self, command: Group, reason: Signal) {
+    async fn suspend(&mut self, command: ProcessGroup, reason: Signal) {
         let holder = self.tty.foreground();
         let is_lent = holder == Some(command.leader());
         let asks = matches!(reason, Signal::TTIN | Signal::TTOU);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use super::row::Place;
+use super::row::RowPlace;
 use crate::{
     board::{Board, BoardError},
     commands::{
@@ -58,7 +58,7 @@ impl Operation {
 #[derive(Debug)]
 pub(super) struct Dialog {
     pub(super) operation: Operation,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<RowPlace>,
     pub(super) jobs: Vec<(Entry, bool)>,
     names: Vec<String>,
     /// The note about chosen jobs that the operation does not fit.
@@ -77,7 +77,7 @@ pub(super) enum TaskStage {
 }
 
 impl Dialog {
-    pub(super) fn new(operation: Operation, places: Vec<Place>) -> Self {
+    pub(super) fn new(operation: Operation, places: Vec<RowPlace>) -> Self {
         Self {
             operation,
             places,
@@ -126,10 +126,10 @@ impl Dialog {
         }
     }
 
-    pub(super) fn task(&self) -> Option<Task> {
+    pub(super) fn task(&self) -> Option<DashTask> {
         let unchanged = self.jobs.iter().filter(|(_, has_changed)| !has_changed);
         let jobs: Vec<_> = unchanged.map(|(entry, _)| entry.clone()).collect();
-        (!jobs.is_empty()).then(|| Task {
+        (!jobs.is_empty()).then(|| DashTask {
             operation: self.operation,
             jobs,
             names: self.names.clone(),
@@ -157,13 +157,13 @@ impl Dialog {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Task {
+pub(super) struct DashTask {
     operation: Operation,
     jobs: Vec<Entry>,
     names: Vec<String>,
 }
 
-pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> TaskStage {
+pub(super) async fn perform(board: &dyn Board, task: &DashTask, who: &Owner) -> TaskStage {
     let action = match task.operation {
         Operation::Pause | Operation::Resume => return pause(board, task, who).await,
         Operation::Abandon => Action::Abandon {
@@ -218,7 +218,7 @@ fn why_not_retried(entry: &Entry) -> Option<String> {
     }
 }
 
-async fn pause(board: &dyn Board, task: &Task, who: &Owner) -> TaskStage {
+async fn pause(board: &dyn Board, task: &DashTask, who: &Owner) -> TaskStage {
     let (_, past) = task.operation.words();
     let remark = Remark::now(past, &who.text(), None);
     let (mut done, mut notes) = (Vec::new(), Vec::new());

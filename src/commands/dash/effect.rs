@@ -3,8 +3,8 @@
 use crossterm::event::KeyEvent;
 
 use super::{
-    act::{Operation, Task, TaskStage},
-    row::Place,
+    act::{DashTask, Operation, TaskStage},
+    row::RowPlace,
 };
 use crate::{
     board::{Event, JobRef},
@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(super) enum Input {
+pub(super) enum DashInput {
     Key(KeyEvent),
     Paste(String),
     Resize(u16, u16),
@@ -26,19 +26,19 @@ pub(super) enum Input {
     Read,
     Unread(String),
     Hidden(Shelf, String),
-    Found(Result<Vec<(Place, Option<Entry>)>, String>),
+    Found(Result<Vec<(RowPlace, Option<Entry>)>, String>),
     Pinged(Result<(), String>),
     Past(Result<Vec<Entry>, String>),
     Conductors(Result<Vec<Conductor>, String>),
     Pauses(Pauses),
     Opened(JobRef, Result<Entry, String>),
     Explained(JobRef, Result<Explanation, String>),
-    Prepared(Operation, Vec<Place>, Result<Vec<Entry>, String>),
+    Prepared(Operation, Vec<RowPlace>, Result<Vec<Entry>, String>),
     Performed(TaskStage),
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Effect {
+pub(super) enum DashEffect {
     Quit,
     Suspend,
     Redraw,
@@ -52,6 +52,6 @@ pub(super) enum Effect {
     Open(JobRef),
     Explain(JobRef),
     Copy(String),
-    Prepare(Operation, Vec<Place>),
-    Perform(Task),
+    Prepare(Operation, Vec<RowPlace>),
+    Perform(DashTask),
 }

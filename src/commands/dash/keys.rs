@@ -8,7 +8,7 @@ use super::{
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum KeyAction {
     Show(View),
     Turn(isize),
     Move(isize),
@@ -29,12 +29,12 @@ pub(super) enum Action {
     Suspend,
     Quit,
 }
-use Action::*;
+use KeyAction::*;
 
 /// A group of keys: label, description, whether the bottom line shows it, and the actions.
-pub(super) type Binding = (&'static str, &'static str, bool, &'static [Action]);
+pub(super) type Binding = (&'static str, &'static str, bool, &'static [KeyAction]);
 
-const VIEWS: &[Action] = &[
+const VIEWS: &[KeyAction] = &[
     Show(Jobs),
     Show(Claims),
     Show(Failures),
@@ -73,7 +73,7 @@ pub(super) fn acts((_, _, _, actions): &Binding) -> bool {
     actions.iter().any(|action| matches!(action, Do(_) | Mark))
 }
 
-pub(super) fn action(event: KeyEvent, may_act: bool) -> Option<Action> {
+pub(super) fn action(event: KeyEvent, may_act: bool) -> Option<KeyAction> {
     let name = name(event);
     let known = KEYS.iter().filter(|binding| may_act || !acts(binding));
     let mut keys = known.flat_map(|(keys, _, _, actions)| keys.split(' ').zip(*actions));

@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 
 use serde::Serialize;
 
-use super::row::{Place, Row};
+use super::row::{DashRow, RowPlace};
 use crate::{job::Shelf, names::named};
 
 named! {
@@ -23,7 +23,7 @@ named! {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum ListingGroup {
     On(Shelf),
     Of(Option<String>),
     Failed(String),
@@ -31,13 +31,17 @@ pub(super) enum Which {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listing {
-    pub(super) which: Which,
+    pub(super) which: ListingGroup,
     pub(super) sort: RowOrder,
     pub(super) is_reversed: bool,
 }
 
 impl Listing {
-    pub(super) fn compare(&self, one: (&Place, &Row), other: (&Place, &Row)) -> Ordering {
+    pub(super) fn compare(
+        &self,
+        one: (&RowPlace, &DashRow),
+        other: (&RowPlace, &DashRow),
+    ) -> Ordering {
         let order = compare(one, other, self.sort);
         match self.is_reversed {
             true => order.reverse(),
@@ -45,14 +49,14 @@ impl Listing {
         }
     }
 
-    pub(super) fn admits(&self, shelf: Shelf, row: &Row) -> bool {
+    pub(super) fn admits(&self, shelf: Shelf, row: &DashRow) -> bool {
         match &self.which {
-            Which::On(wanted) => shelf == *wanted,
-            Which::Of(owner) => {
+            ListingGroup::On(wanted) => shelf == *wanted,
+            ListingGroup::Of(owner) => {
                 let claim = row.claim.as_ref();
                 claim.is_some_and(|it| it.owner.as_ref().map(|it| it.to_string()) == *owner)
             }
-            Which::Failed(signature) => {
+            ListingGroup::Failed(signature) => {
                 let mut failures = row.failures().iter();
                 failures.any(|failed| *failed.signature == **signature)
             }
@@ -61,11 +65,14 @@ impl Listing {
 }
 
 fn compare(
-    (place, one): (&Place, &Row),
-    (other_place, other): (&Place, &Row),
+    (place, one): (&RowPlace, &DashRow),
+    (other_place, other): (&RowPlace, &DashRow),
     sort: RowOrder,
 ) -> Ordering {
-    fn by<'a, T: Ord>(rows: [&'a Row; 2], value: impl Fn(&'a Row) -> Option<T>) -> Ordering {
+    fn by<'a, T: Ord>(
+        rows: [&'a DashRow; 2],
+        value: impl Fn(&'a DashRow) -> Option<T>,
+    ) -> Ordering {
         let [one, other] = rows.map(value).map(|it| (it.is_none(), it));
         one.cmp(&other)
     }
@@ -79,7 +86,7 @@ fn compare(
         RowOrder::Expires => by(rows, |row| row.claim.as_ref()?.lapses_on),
         RowOrder::Tries => other.attempts.cmp(&one.attempts),
     };
-    let rank = |shelf: Shelf, row: &Row| {
+    let rank = |shelf: Shelf, row: &DashRow| {
         (
             shelf != Shelf::Board,
             row.is_malformed,

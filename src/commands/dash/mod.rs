@@ -32,9 +32,9 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use self::{
     draw::{Look, draw},
-    effect::{Effect, Input},
+    effect::{DashEffect, DashInput},
     questions::Questions,
-    state::State,
+    state::DashState,
     update::update,
     view::View,
 };
@@ -103,7 +103,7 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
         false => ctx.board()?,
     };
     let now = Utc::now().trunc_subsecs(6);
-    let mut state = State::new(board.name(), Filters::new(args.filter), args.view, now);
+    let mut state = DashState::new(board.name(), Filters::new(args.filter), args.view, now);
     let look = Look {
         is_ascii: args.ascii || !is_utf8(ctx),
         is_coloured: ctx.out.is_coloured() && !args.once,
@@ -154,16 +154,22 @@ fn is_utf8(ctx: &Context) -> bool {
     })
 }
 
-async fn once(questions: Questions<'_>, mut state: State, look: Look) -> anyhow::Result<String> {
+async fn once(
+    questions: Questions<'_>,
+    mut state: DashState,
+    look: Look,
+) -> anyhow::Result<String> {
     state.is_once = true;
     let filters = state.picture.filters.clone();
     let trying = || questions.ctx.trying("read", "the board");
     let mut take = |input| {
         let input = match input {
-            Input::Unread(why) | Input::Hidden(Shelf::Board, why) => {
+            DashInput::Unread(why) | DashInput::Hidden(Shelf::Board, why) => {
                 return Err(anyhow::Error::msg(why)).with_context(trying);
             }
-            Input::Hidden(_, why) | Input::Past(Err(why)) | Input::Conductors(Err(why)) => {
+            DashInput::Hidden(_, why)
+            | DashInput::Past(Err(why))
+            | DashInput::Conductors(Err(why)) => {
                 questions.ctx.out.note(format!("warning: {why}"));
                 return Ok(());
             }
@@ -177,8 +183,12 @@ async fn once(questions: Questions<'_>, mut state: State, look: Look) -> anyhow:
     while let Some(some) = reading.next().await {
         take(some)?;
     }
-    take(Input::Read)?;
-    for question in [Effect::ReadConductors, Effect::ReadPauses, Effect::ReadPast] {
+    take(DashInput::Read)?;
+    for question in [
+        DashEffect::ReadConductors,
+        DashEffect::ReadPauses,
+        DashEffect::ReadPast,
+    ] {
         let answer = questions.ask(question, &filters).await;
         take(answer)?;
     }
@@ -196,7 +206,7 @@ async fn once(questions: Questions<'_>, mut state: State, look: Look) -> anyhow:
     Ok(text(&state, look, left_out))
 }
 
-fn text(state: &State, look: Look, left_out: usize) -> String {
+fn text(state: &DashState, look: Look, left_out: usize) -> String {
     let (columns, rows) = state.size;
     let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
     draw(state, look, &mut buffer);

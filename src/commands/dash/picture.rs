@@ -13,8 +13,8 @@ use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 
 use super::{
-    listing::{Listing, RowOrder, Which},
-    row::{Interner, Place, Row},
+    listing::{Listing, ListingGroup, RowOrder},
+    row::{DashRow, Interner, RowPlace},
 };
 use crate::{
     board::{Event, EventKind, filter::Filters},
@@ -38,7 +38,7 @@ pub(super) enum Stale {
 
 #[derive(Debug)]
 pub(super) struct Picture {
-    rows: IndexMap<Place, Row>,
+    rows: IndexMap<RowPlace, DashRow>,
     interner: Interner,
     pub(super) filters: Filters,
     listing: Listing,
@@ -47,11 +47,11 @@ pub(super) struct Picture {
     is_unsorted: bool,
     reading: u32,
     /// The jobs with events since the read began.
-    touched: HashSet<Place>,
+    touched: HashSet<RowPlace>,
     is_being_read: bool,
-    wanted: HashMap<Place, LastFailure>,
+    wanted: HashMap<RowPlace, LastFailure>,
     /// The pending lookups without an event since.
-    asked: HashMap<Place, LastFailure>,
+    asked: HashMap<RowPlace, LastFailure>,
     /// The number of changes, and its value at the last sweep.
     pub(super) version: u64,
     swept: u64,
@@ -64,7 +64,7 @@ impl Picture {
             interner: Interner::default(),
             filters,
             listing: Listing {
-                which: Which::On(Shelf::Board),
+                which: ListingGroup::On(Shelf::Board),
                 sort: RowOrder::Rank,
                 is_reversed: false,
             },
@@ -99,7 +99,7 @@ impl Picture {
     }
 
     pub(super) fn end(&mut self) {
-        let is_gone = |(place, row): &(&Place, &Row)| {
+        let is_gone = |(place, row): &(&RowPlace, &DashRow)| {
             row.reading != self.reading && !self.touched.contains(*place)
         };
         let gone = self.rows.iter().filter(is_gone);
@@ -160,7 +160,7 @@ impl Picture {
         !self.wanted.is_empty()
     }
 
-    pub(super) fn ask(&mut self, most: usize) -> Vec<Place> {
+    pub(super) fn ask(&mut self, most: usize) -> Vec<RowPlace> {
         let some: Vec<_> = self.wanted.keys().take(most).cloned().collect();
         for place in &some {
             let former = self.wanted.remove(place).flatten();
@@ -175,7 +175,7 @@ impl Picture {
 
     /// Looks up claims that may have been renewed silently: in these lines, or all that look expired.
     pub(super) fn look_again(&mut self, lines: Range<usize>, are_all: bool, now: DateTime<Utc>) {
-        let is_over = |row: &Row| {
+        let is_over = |row: &DashRow| {
             let lapses_on = row.claim.as_ref().and_then(|it| it.lapses_on);
             lapses_on.is_some_and(|on| on <= now)
         };
@@ -192,7 +192,11 @@ impl Picture {
     }
 
     /// Takes in the results; returns the number of new failures.
-    pub(super) fn found(&mut self, found: Vec<(Place, Option<Entry>)>, now: DateTime<Utc>) -> u64 {
+    pub(super) fn found(
+        &mut self,
+        found: Vec<(RowPlace, Option<Entry>)>,
+        now: DateTime<Utc>,
+    ) -> u64 {
         let mut failed = 0;
         for (place, entry) in found {
             let Some(former) = self.asked.remove(&place) else {
@@ -202,9 +206,9 @@ impl Picture {
                 self.remove(&place);
                 continue;
             };
-            let before = self.rows.get(&place).map(Row::failed_on).or(former);
+            let before = self.rows.get(&place).map(DashRow::failed_on).or(former);
             self.put(place.clone(), &entry, now);
-            let after = self.rows.get(&place).and_then(Row::failed_on);
+            let after = self.rows.get(&place).and_then(DashRow::failed_on);
             failed += u64::from(before.is_some_and(|before| after > before));
         }
         failed
@@ -249,28 +253,28 @@ impl Picture {
         self.order.len()
     }
 
-    pub(super) fn at(&self, at: usize) -> Option<(&Place, &Row)> {
+    pub(super) fn at(&self, at: usize) -> Option<(&RowPlace, &DashRow)> {
         self.rows.get_index(*self.order.get(at)? as usize)
     }
 
-    pub(super) fn position(&self, place: &Place) -> Option<usize> {
+    pub(super) fn position(&self, place: &RowPlace) -> Option<usize> {
         self.shown_at(number(self.rows.get_index_of(place)?))
     }
 
-    pub(super) fn row(&self, place: &Place) -> Option<&Row> {
+    pub(super) fn row(&self, place: &RowPlace) -> Option<&DashRow> {
         self.rows.get(place)
     }
 
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&Place, &Row)> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&RowPlace, &DashRow)> {
         self.rows.iter()
     }
 
-    fn put(&mut self, place: Place, entry: &Entry, now: DateTime<Utc>) {
+    fn put(&mut self, place: RowPlace, entry: &Entry, now: DateTime<Utc>) {
         // Boards may share a trash.
         if matches!(entry.origin(), Origin::Beside(_)) {
             return;
         }
-        let mut row = Row::of(entry, &mut self.interner, now);
+        let mut row = DashRow::of(entry, &mut self.interner, now);
         row.is_admitted = self.filters.matches(entry, now);
         row.reading = self.reading;
         let at = match self.rows.get_full_mut(&place) {
@@ -300,7 +304,7 @@ impl Picture {
         }
     }
 
-    fn remove(&mut self, place: &Place) -> Option<Row> {
+    fn remove(&mut self, place: &RowPlace) -> Option<DashRow> {
         let at = self.rows.get_index_of(place)?;
         self.hide(number(at));
         self.version += 1;
@@ -334,7 +338,7 @@ impl Picture {
         }
     }
 
-    fn shows(&self, (shelf, _): &Place, row: &Row) -> bool {
+    fn shows(&self, (shelf, _): &RowPlace, row: &DashRow) -> bool {
         row.is_admitted && self.listing.admits(*shelf, row)
     }
 }

@@ -5,12 +5,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     act::{Dialog, Operation, TaskStage},
-    effect::Effect,
+    effect::DashEffect,
     field::Field,
-    keys::{Action, action},
-    listing::{RowOrder, Which},
-    row::Place,
-    state::{Anchor, Cursor, Opened, Overlay, State},
+    keys::{KeyAction, action},
+    listing::{ListingGroup, RowOrder},
+    row::RowPlace,
+    state::{Anchor, Cursor, DashState, Opened, Overlay},
     view::View,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 
 const NO_JOB: &str = "select a job in 1 Jobs or 4 Trash, or open one";
 
-pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
+pub(super) fn press(state: &mut DashState, mut key: KeyEvent) -> Vec<DashEffect> {
     state.message = None;
     // Alt plus a key is Esc followed quickly by the key.
     if key.modifiers.contains(KeyModifiers::ALT) {
@@ -32,16 +32,16 @@ pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
     let wanted = action(key, state.may_act);
     let is_acting = matches!(&state.overlay, Overlay::Dialog(it) if it.stage == TaskStage::Acting);
     let is_signal = key.modifiers.contains(KeyModifiers::CONTROL);
-    if let (Some(action @ (Action::Quit | Action::Suspend | Action::Redraw)), true) =
+    if let (Some(action @ (KeyAction::Quit | KeyAction::Suspend | KeyAction::Redraw)), true) =
         (wanted, is_signal)
         // A running action is completed.
-        && !(is_acting && action == Action::Quit)
+        && !(is_acting && action == KeyAction::Quit)
     {
         return perform(state, action);
     }
     match &mut state.overlay {
         Overlay::Help => match wanted {
-            Some(Action::Move(_) | Action::Page(_) | Action::First | Action::Last) => {}
+            Some(KeyAction::Move(_) | KeyAction::Page(_) | KeyAction::First | KeyAction::Last) => {}
             _ => {
                 state.overlay = Overlay::None;
                 return Vec::new();
@@ -61,33 +61,33 @@ pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
     wanted.map_or_else(Vec::new, |action| perform(state, action))
 }
 
-fn perform(state: &mut State, action: Action) -> Vec<Effect> {
+fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
     let at = state.cursor().at;
     let page = state.lines.saturating_sub(1).max(1) as isize;
     match action {
-        Action::Quit => return vec![Effect::Quit],
-        Action::Suspend => return vec![Effect::Suspend],
-        Action::Redraw => return vec![Effect::Redraw],
-        Action::Show(view) => return show(state, view),
-        Action::Turn(by) => {
+        KeyAction::Quit => return vec![DashEffect::Quit],
+        KeyAction::Suspend => return vec![DashEffect::Suspend],
+        KeyAction::Redraw => return vec![DashEffect::Redraw],
+        KeyAction::Show(view) => return show(state, view),
+        KeyAction::Turn(by) => {
             let views = View::value_variants();
             let next = (state.view as isize + by).rem_euclid(views.len() as isize);
             return show(state, views[next as usize]);
         }
-        Action::Move(by) => state.step(by),
-        Action::Page(by) => state.step(by * page),
-        Action::First => state.step(isize::MIN),
-        Action::Last => state.step(isize::MAX),
-        Action::Open => return open(state),
-        Action::Back => return back(state),
-        Action::Filter => {
+        KeyAction::Move(by) => state.step(by),
+        KeyAction::Page(by) => state.step(by * page),
+        KeyAction::First => state.step(isize::MIN),
+        KeyAction::Last => state.step(isize::MAX),
+        KeyAction::Open => return open(state),
+        KeyAction::Back => return back(state),
+        KeyAction::Filter => {
             let text = state.picture.filters.to_string();
             state.overlay = Overlay::Filter(Field { text, error: None });
         }
-        Action::Sort | Action::Reverse => sort(state, action == Action::Reverse),
-        Action::Pause => return pause(state),
-        Action::Copy => return copy(state),
-        Action::Mark => {
+        KeyAction::Sort | KeyAction::Reverse => sort(state, action == KeyAction::Reverse),
+        KeyAction::Pause => return pause(state),
+        KeyAction::Copy => return copy(state),
+        KeyAction::Mark => {
             let Some(Anchor::Job(place)) = state.anchor(at).filter(|_| !state.is_page()) else {
                 state.say(Tone::Busy, NO_JOB);
                 return Vec::new();
@@ -97,23 +97,23 @@ fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             }
             state.step(1);
         }
-        Action::Do(operation) => return prepare(state, operation),
-        Action::Help => state.open(Overlay::Help),
+        KeyAction::Do(operation) => return prepare(state, operation),
+        KeyAction::Help => state.open(Overlay::Help),
     }
     Vec::new()
 }
 
-fn show(state: &mut State, view: View) -> Vec<Effect> {
+fn show(state: &mut DashState, view: View) -> Vec<DashEffect> {
     (state.view, state.within, state.overlay) = (view, None, Overlay::None);
     state.list();
     match view {
         View::History => read_past(state),
-        View::Conductors | View::Claims => vec![Effect::ReadConductors],
+        View::Conductors | View::Claims => vec![DashEffect::ReadConductors],
         _ => Vec::new(),
     }
 }
 
-fn open(state: &mut State) -> Vec<Effect> {
+fn open(state: &mut DashState) -> Vec<DashEffect> {
     let at = state.cursor().at;
     if !matches!(state.overlay, Overlay::None) {
         return Vec::new();
@@ -128,14 +128,14 @@ fn open(state: &mut State) -> Vec<Effect> {
                 return Vec::new();
             };
             let owner = of.owner.as_ref().map(ToString::to_string);
-            return enter(state, Which::Of(owner));
+            return enter(state, ListingGroup::Of(owner));
         }
         View::Failures => {
             let Some(alike) = state.summary.failures.get(at) else {
                 return Vec::new();
             };
             let signature = alike.signature.clone();
-            return enter(state, Which::Failed(signature));
+            return enter(state, ListingGroup::Failed(signature));
         }
         View::History => {
             let Some(entry) = state.past.as_ref().and_then(|past| past.get(at)) else {
@@ -163,19 +163,19 @@ fn open(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-pub(super) fn read(opened: &Opened) -> Vec<Effect> {
+pub(super) fn read(opened: &Opened) -> Vec<DashEffect> {
     let is_past = opened.found.is_some() && !opened.is_on_board();
-    let open = (!is_past).then(|| Effect::Open(opened.reference.clone()));
-    let explain = Effect::Explain(opened.reference.clone());
+    let open = (!is_past).then(|| DashEffect::Open(opened.reference.clone()));
+    let explain = DashEffect::Explain(opened.reference.clone());
     open.into_iter().chain([explain]).collect()
 }
 
-fn read_past(state: &mut State) -> Vec<Effect> {
+fn read_past(state: &mut DashState) -> Vec<DashEffect> {
     state.has_past_changed = false;
-    vec![Effect::ReadPast]
+    vec![DashEffect::ReadPast]
 }
 
-fn pause(state: &mut State) -> Vec<Effect> {
+fn pause(state: &mut DashState) -> Vec<DashEffect> {
     state.is_paused = !state.is_paused;
     let missed = std::mem::take(&mut state.missed);
     if missed.is_empty() {
@@ -186,16 +186,16 @@ fn pause(state: &mut State) -> Vec<Effect> {
         Overlay::Job(opened) => read(opened),
         _ => Vec::new(),
     };
-    [vec![Effect::Read], opened].concat()
+    [vec![DashEffect::Read], opened].concat()
 }
 
-fn enter(state: &mut State, which: Which) -> Vec<Effect> {
+fn enter(state: &mut DashState, which: ListingGroup) -> Vec<DashEffect> {
     (state.within, state.inner) = (Some(which), Cursor::default());
     state.list();
     Vec::new()
 }
 
-fn back(state: &mut State) -> Vec<Effect> {
+fn back(state: &mut DashState) -> Vec<DashEffect> {
     if !matches!(state.overlay, Overlay::None) {
         state.overlay = Overlay::None;
     } else if state.within.take().is_some() {
@@ -208,7 +208,7 @@ fn back(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-fn filter(state: &mut State, filters: Filters) -> Vec<Effect> {
+fn filter(state: &mut DashState, filters: Filters) -> Vec<DashEffect> {
     state.overlay = Overlay::None;
     state.picture.filter(filters);
     (state.past, state.has_read) = (None, false);
@@ -216,10 +216,10 @@ fn filter(state: &mut State, filters: Filters) -> Vec<Effect> {
         View::History => read_past(state),
         _ => Vec::new(),
     };
-    [vec![Effect::ReadNow], past].concat()
+    [vec![DashEffect::ReadNow], past].concat()
 }
 
-fn sort(state: &mut State, is_reverse: bool) {
+fn sort(state: &mut DashState, is_reverse: bool) {
     let mut listing = state.picture.listing().clone();
     match is_reverse {
         true => listing.is_reversed = !listing.is_reversed,
@@ -228,7 +228,7 @@ fn sort(state: &mut State, is_reverse: bool) {
     state.picture.list(listing);
 }
 
-fn copy(state: &mut State) -> Vec<Effect> {
+fn copy(state: &mut DashState) -> Vec<DashEffect> {
     let at = state.cursor().at;
     let reference = |entry: &Entry| entry.reference().into_owned();
     let uuid = match (&state.overlay, state.view) {
@@ -258,10 +258,10 @@ fn copy(state: &mut State) -> Vec<Effect> {
     // Untrusted text must not become a command when pasted.
     let uuid = Text::from(uuid).to_string();
     state.say(Tone::Plain, format!("copied {uuid}"));
-    vec![Effect::Copy(uuid)]
+    vec![DashEffect::Copy(uuid)]
 }
 
-fn prepare(state: &mut State, operation: Operation) -> Vec<Effect> {
+fn prepare(state: &mut DashState, operation: Operation) -> Vec<DashEffect> {
     let places: Vec<_> = match &state.overlay {
         Overlay::Job(opened) => match &opened.found {
             Some(Ok(entry)) if opened.is_on_board() => {
@@ -277,7 +277,7 @@ fn prepare(state: &mut State, operation: Operation) -> Vec<Effect> {
         },
         _ => Vec::new(),
     };
-    let is_paused = |place: &Place| {
+    let is_paused = |place: &RowPlace| {
         let row = state.picture.row(place);
         row.is_some_and(|row| state.pauses.of(&row.name, state.now).is_some())
     };
@@ -285,7 +285,7 @@ fn prepare(state: &mut State, operation: Operation) -> Vec<Effect> {
         Operation::Pause if places.iter().any(is_paused) => Operation::Resume,
         operation => operation,
     };
-    let problem = |place: &Place| {
+    let problem = |place: &RowPlace| {
         let row = state.picture.row(place);
         operation.problem(place.0, row.is_none_or(|row| row.claim.is_some()))
     };
@@ -296,7 +296,7 @@ fn prepare(state: &mut State, operation: Operation) -> Vec<Effect> {
         let left_out = |problem| format!("{} skipped: {problem}", unfit.len());
         dialog.left_out = unfit.first().and_then(problem).map(left_out);
         state.overlay = Overlay::Dialog(Box::new(dialog));
-        return vec![Effect::Prepare(operation, fit)];
+        return vec![DashEffect::Prepare(operation, fit)];
     }
     let hidden = "the marked jobs are not in this view; Esc clears the marks";
     let problem = match unfit.first().and_then(problem) {
@@ -308,7 +308,7 @@ fn prepare(state: &mut State, operation: Operation) -> Vec<Effect> {
     Vec::new()
 }
 
-fn answer(state: &mut State, key: KeyEvent) -> Vec<Effect> {
+fn answer(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
     let Overlay::Dialog(dialog) = &mut state.overlay else {
         return Vec::new();
     };
@@ -335,13 +335,13 @@ fn answer(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-fn agree(state: &mut State) -> Vec<Effect> {
+fn agree(state: &mut DashState) -> Vec<DashEffect> {
     let Overlay::Dialog(dialog) = &mut state.overlay else {
         return Vec::new();
     };
     if let Some(task) = dialog.task() {
         dialog.stage = TaskStage::Acting;
-        return vec![Effect::Perform(task)];
+        return vec![DashEffect::Perform(task)];
     }
     state.overlay = Overlay::None;
     state.say(

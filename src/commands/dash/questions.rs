@@ -10,8 +10,8 @@ use chrono::Utc;
 
 use super::{
     act,
-    effect::{Effect, Input},
-    row::Place,
+    effect::{DashEffect, DashInput},
+    row::RowPlace,
 };
 use crate::{
     board::{Board, BoardError, BoardExt as _, JobRef, Query, Result, filter::Filters},
@@ -34,7 +34,7 @@ pub(super) struct Questions<'a> {
 
 impl<'a> Questions<'a> {
     /// Reads the board and its trash; stops at the first error.
-    pub(super) fn read(self, filters: &Filters) -> LocalBoxStream<'a, Input> {
+    pub(super) fn read(self, filters: &Filters) -> LocalBoxStream<'a, DashInput> {
         let detail = filters.detail();
         let shelves = stream::iter([Shelf::Board, Shelf::Trash]);
         let some = shelves.flat_map(move |shelf| {
@@ -48,23 +48,23 @@ impl<'a> Questions<'a> {
                 match entry {
                     Ok(entry) => entries.push(entry),
                     Err(failed) if failed.is_retryable() => {
-                        error = Some(Input::Unread(chain(&failed)));
+                        error = Some(DashInput::Unread(chain(&failed)));
                     }
-                    Err(failed) => error = Some(Input::Hidden(shelf, chain(&failed))),
+                    Err(failed) => error = Some(DashInput::Hidden(shelf, chain(&failed))),
                 }
             }
-            let entries = Input::Entries(shelf, entries);
+            let entries = DashInput::Entries(shelf, entries);
             stream::iter([Some(entries), error].into_iter().flatten())
         });
         inputs.boxed_local()
     }
 
-    pub(super) fn find(self, places: Vec<Place>) -> LocalBoxFuture<'a, Input> {
-        let find = async move { Input::Found(said(self.found(&places).await)) };
+    pub(super) fn find(self, places: Vec<RowPlace>) -> LocalBoxFuture<'a, DashInput> {
+        let find = async move { DashInput::Found(said(self.found(&places).await)) };
         find.boxed_local()
     }
 
-    async fn found(self, places: &[Place]) -> Result<Vec<(Place, Option<Entry>)>> {
+    async fn found(self, places: &[RowPlace]) -> Result<Vec<(RowPlace, Option<Entry>)>> {
         let mut found = Vec::with_capacity(places.len());
         for shelf in [Shelf::Board, Shelf::Trash] {
             let there: Vec<_> = places.iter().filter(|place| place.0 == shelf).collect();
@@ -78,46 +78,52 @@ impl<'a> Questions<'a> {
         Ok(found)
     }
 
-    pub(super) fn ask(self, effect: Effect, filters: &Filters) -> LocalBoxFuture<'a, Input> {
+    pub(super) fn ask(
+        self,
+        effect: DashEffect,
+        filters: &Filters,
+    ) -> LocalBoxFuture<'a, DashInput> {
         let filters = filters.clone();
         let ask = async move {
             match effect {
-                Effect::ReadPast => Input::Past(said(self.past(&filters).await)),
-                Effect::ReadConductors => Input::Conductors(said(self.board.conductors().await)),
-                Effect::Ping => Input::Pinged(said(self.board.health().await.map(drop))),
-                Effect::ReadPauses => {
-                    let pauses = self.board.lasting_pauses(Utc::now()).await;
-                    Input::Pauses(pauses.unwrap_or_default())
+                DashEffect::ReadPast => DashInput::Past(said(self.past(&filters).await)),
+                DashEffect::ReadConductors => {
+                    DashInput::Conductors(said(self.board.conductors().await))
                 }
-                Effect::Open(job) => {
+                DashEffect::Ping => DashInput::Pinged(said(self.board.health().await.map(drop))),
+                DashEffect::ReadPauses => {
+                    let pauses = self.board.lasting_pauses(Utc::now()).await;
+                    DashInput::Pauses(pauses.unwrap_or_default())
+                }
+                DashEffect::Open(job) => {
                     let wanted = std::slice::from_ref(&job);
                     let found = look_everywhere(self.board, wanted).await;
                     let only =
                         |mut found: Vec<_>| found.pop().unwrap_or(Err(BoardError::NoSuchJob));
                     let found = said(found.and_then(only));
-                    Input::Opened(job, found)
+                    DashInput::Opened(job, found)
                 }
-                Effect::Explain(job) => {
+                DashEffect::Explain(job) => {
                     let explained = explained(self.ctx, self.board, &job).await;
                     let explained = explained.map_err(|error| chain(error.as_ref()));
-                    Input::Explained(job, explained)
+                    DashInput::Explained(job, explained)
                 }
-                Effect::Prepare(operation, places) => {
+                DashEffect::Prepare(operation, places) => {
                     let found = said(self.found(&places).await);
                     let jobs = |found: Vec<(_, Option<_>)>| found.into_iter().filter_map(|it| it.1);
                     let jobs = found.map(|found| jobs(found).collect());
-                    Input::Prepared(operation, places, jobs)
+                    DashInput::Prepared(operation, places, jobs)
                 }
-                Effect::Perform(task) => {
+                DashEffect::Perform(task) => {
                     let who = self.ctx.who();
-                    Input::Performed(act::perform(self.board, &task, who).await)
+                    DashInput::Performed(act::perform(self.board, &task, who).await)
                 }
-                Effect::Quit
-                | Effect::Suspend
-                | Effect::Redraw
-                | Effect::Read
-                | Effect::ReadNow
-                | Effect::Copy(_) => Input::Tick,
+                DashEffect::Quit
+                | DashEffect::Suspend
+                | DashEffect::Redraw
+                | DashEffect::Read
+                | DashEffect::ReadNow
+                | DashEffect::Copy(_) => DashInput::Tick,
             }
         };
         ask.boxed_local()

@@ -13,17 +13,17 @@ use crate::{
     },
 };
 
-pub(super) type Place = (Shelf, JobKey);
+pub(super) type RowPlace = (Shelf, JobKey);
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub(super) struct DashRow {
     /// The uuid, unless it equals the key.
     uuid: Option<Box<str>>,
     pub(super) name: CompactString,
     pub(super) sequence: Option<i64>,
     pub(super) created_on: Option<DateTime<Utc>>,
     pub(super) claim: Option<Box<RowClaim>>,
-    extras: Option<Box<Extras>>,
+    extras: Option<Box<RowExtras>>,
     pub(super) attempts: u32,
     /// The reading of the board that saw it last.
     pub(super) reading: u32,
@@ -43,18 +43,18 @@ pub(super) struct RowClaim {
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Extras {
+struct RowExtras {
     not_before: Option<DateTime<Utc>>,
     trashed_on: Option<DateTime<Utc>>,
     problem: Option<String>,
     remark: Option<Remark>,
     reason: Option<Box<str>>,
-    failures: Vec<Failed>,
+    failures: Vec<FailureAge>,
     size: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Failed {
+pub(super) struct FailureAge {
     pub(super) signature: Arc<String>,
     pub(super) on: DateTime<Utc>,
 }
@@ -81,7 +81,7 @@ fn interned<T: Clone + Eq + Hash>(known: &mut HashSet<Arc<T>>, value: &T) -> Arc
     value
 }
 
-impl Row {
+impl DashRow {
     pub(super) fn of(entry: &Entry, interner: &mut Interner, now: DateTime<Utc>) -> Self {
         let claim = entry.holding().map(|holding| {
             Box::new(RowClaim {
@@ -115,24 +115,24 @@ impl Row {
                 is_misnamed: job.is_misnamed,
                 sequence: job.sequence,
                 created_on: job.created_on,
-                extras: Extras::of(job, interner),
+                extras: RowExtras::of(job, interner),
                 attempts: job.history.attempts,
                 priority: job.priority,
                 is_malformed: false,
                 ..blank
             },
             Entry::Malformed(record) => Self {
-                extras: Some(Box::new(Extras {
+                extras: Some(Box::new(RowExtras {
                     problem: Some(record.problem.clone()),
                     size: record.size,
-                    ..Extras::default()
+                    ..RowExtras::default()
                 })),
                 ..blank
             },
         }
     }
 
-    pub(super) fn entry(&self, (shelf, key): &Place, now: DateTime<Utc>) -> Entry {
+    pub(super) fn entry(&self, (shelf, key): &RowPlace, now: DateTime<Utc>) -> Entry {
         let extras = self.extras.as_deref().cloned().unwrap_or_default();
         let holding = self.claim.as_ref().map(|claim| claim.holding(now));
         if self.is_malformed {
@@ -181,7 +181,7 @@ impl Row {
         self.extras.as_ref()?.trashed_on
     }
 
-    pub(super) fn failures(&self) -> &[Failed] {
+    pub(super) fn failures(&self) -> &[FailureAge] {
         self.extras.as_ref().map_or(&[], |extras| &extras.failures)
     }
 
@@ -209,10 +209,10 @@ impl RowClaim {
     }
 }
 
-impl Extras {
+impl RowExtras {
     fn of(job: &Job, interner: &mut Interner) -> Option<Box<Self>> {
         let failures = &job.history.failures;
-        let failed = failures.iter().map(|failure| Failed {
+        let failed = failures.iter().map(|failure| FailureAge {
             signature: interned(&mut interner.signatures, &signature(failure)),
             on: failure.time,
         });
@@ -264,13 +264,13 @@ mod tests {
             fence: None,
         });
         let entry = Entry::Job(Box::new(job));
-        let row = Row::of(&entry, &mut Interner::default(), now);
+        let row = DashRow::of(&entry, &mut Interner::default(), now);
         let place = (Shelf::Board, entry.key().clone());
         assert_eq!(row.entry(&place, now), entry);
     }
 
     #[test]
     fn row_is_at_most_96_bytes() {
-        assert!(size_of::<Row>() <= 96, "{}", size_of::<Row>());
+        assert!(size_of::<DashRow>() <= 96, "{}", size_of::<DashRow>());
     }
 }

@@ -21,9 +21,9 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     draw::{self, Look},
-    effect::{Effect, Input},
+    effect::{DashEffect, DashInput},
     questions::Questions,
-    state::{Link, State},
+    state::{DashState, Link},
     terminal::Screen,
     update::update,
 };
@@ -47,18 +47,18 @@ const SECOND: Duration = Duration::from_secs(1);
 
 struct DashSession<'a> {
     questions: Questions<'a>,
-    state: State,
+    state: DashState,
     look: Look,
     screen: Screen,
-    tasks: FuturesUnordered<LocalBoxFuture<'a, (QuestionKind, Input)>>,
+    tasks: FuturesUnordered<LocalBoxFuture<'a, (QuestionKind, DashInput)>>,
     asked: HashSet<QuestionKind>,
     /// Requests to repeat after the answer to the same request.
-    again: HashMap<QuestionKind, Effect>,
-    reading: Option<(LocalBoxStream<'a, Input>, Instant)>,
+    again: HashMap<QuestionKind, DashEffect>,
+    reading: Option<(LocalBoxStream<'a, DashInput>, Instant)>,
     due: DueTimes,
 }
 
-type QuestionKind = Option<Discriminant<Effect>>;
+type QuestionKind = Option<Discriminant<DashEffect>>;
 
 /// The due times; `None` if nothing is due.
 struct DueTimes {
@@ -71,7 +71,11 @@ struct DueTimes {
     may_count: Instant,
 }
 
-pub(super) async fn run(questions: Questions<'_>, state: State, look: Look) -> anyhow::Result<()> {
+pub(super) async fn run(
+    questions: Questions<'_>,
+    state: DashState,
+    look: Look,
+) -> anyhow::Result<()> {
     let mut signals = Signals::ending()?;
     let mut news = follow(questions.board, Start::Now);
     let trying = || questions.ctx.trying("watch", "the jobs");
@@ -132,7 +136,7 @@ async fn until(wake: Option<Instant>) {
     }
 }
 
-async fn next(reading: &mut Option<(LocalBoxStream<'_, Input>, Instant)>) -> Option<Input> {
+async fn next(reading: &mut Option<(LocalBoxStream<'_, DashInput>, Instant)>) -> Option<DashInput> {
     match reading {
         Some((stream, _)) => stream.next().await,
         None => std::future::pending().await,
@@ -140,21 +144,21 @@ async fn next(reading: &mut Option<(LocalBoxStream<'_, Input>, Instant)>) -> Opt
 }
 
 impl<'a> DashSession<'a> {
-    fn take(&mut self, input: Input) -> anyhow::Result<bool> {
-        let is_tick = matches!(input, Input::Tick);
+    fn take(&mut self, input: DashInput) -> anyhow::Result<bool> {
+        let is_tick = matches!(input, DashInput::Tick);
         let effects = update(&mut self.state, input, Utc::now());
         if !is_tick || self.state.changes_with_time() {
             self.redraw();
         }
         for effect in effects {
             match effect {
-                Effect::Quit => return Ok(false),
+                DashEffect::Quit => return Ok(false),
                 // Stops the rest of the pipeline or script, too.
-                Effect::Suspend => kill_current_process_group(Signal::TSTP)?,
-                Effect::Redraw => self.screen.clear()?,
-                Effect::Copy(text) => self.screen.copy(&text)?,
-                Effect::Read => self.due.read = Some(self.due.may_read),
-                Effect::ReadNow => {
+                DashEffect::Suspend => kill_current_process_group(Signal::TSTP)?,
+                DashEffect::Redraw => self.screen.clear()?,
+                DashEffect::Copy(text) => self.screen.copy(&text)?,
+                DashEffect::Read => self.due.read = Some(self.due.may_read),
+                DashEffect::ReadNow => {
                     self.reading = None;
                     self.due.may_read = Instant::now();
                     self.due.read = Some(self.due.may_read);
@@ -165,7 +169,7 @@ impl<'a> DashSession<'a> {
         Ok(true)
     }
 
-    fn ask(&mut self, effect: Effect) {
+    fn ask(&mut self, effect: DashEffect) {
         let kind = Some(discriminant(&effect));
         if self.asked.insert(kind) {
             let answer = self.questions.ask(effect, &self.state.picture.filters);
@@ -176,9 +180,9 @@ impl<'a> DashSession<'a> {
         }
     }
 
-    fn answered(&mut self, kind: QuestionKind, input: Input) -> anyhow::Result<bool> {
+    fn answered(&mut self, kind: QuestionKind, input: DashInput) -> anyhow::Result<bool> {
         self.asked.remove(&kind);
-        if matches!(input, Input::Found(Err(_))) {
+        if matches!(input, DashInput::Found(Err(_))) {
             self.due.may_look = Instant::now() + SECOND;
         }
         if let Some(effect) = self.again.remove(&kind) {
@@ -192,10 +196,10 @@ impl<'a> DashSession<'a> {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => {
                 // Keys are answered without delay.
                 self.due.drawn -= FRAME;
-                self.take(Input::Key(key))
+                self.take(DashInput::Key(key))
             }
-            TerminalEvent::Paste(text) => self.take(Input::Paste(text)),
-            TerminalEvent::Resize(columns, rows) => self.take(Input::Resize(columns, rows)),
+            TerminalEvent::Paste(text) => self.take(DashInput::Paste(text)),
+            TerminalEvent::Resize(columns, rows) => self.take(DashInput::Resize(columns, rows)),
             _ => Ok(true),
         }
     }
@@ -203,21 +207,21 @@ impl<'a> DashSession<'a> {
     fn hear(&mut self, news: Option<News>) -> anyhow::Result<bool> {
         match news {
             None => Ok(false),
-            Some(News::Event(event)) => self.take(Input::Event(event)),
+            Some(News::Event(event)) => self.take(DashInput::Event(event)),
             Some(News::Lost(error)) => {
                 self.reading = None;
-                self.take(Input::Lost(chain(&error)))
+                self.take(DashInput::Lost(chain(&error)))
             }
-            Some(News::Listening(lack) | News::Back(lack)) => self.take(Input::Listening(lack)),
+            Some(News::Listening(lack) | News::Back(lack)) => self.take(DashInput::Listening(lack)),
         }
     }
 
-    fn read(&mut self, read: Option<Input>) -> anyhow::Result<bool> {
+    fn read(&mut self, read: Option<DashInput>) -> anyhow::Result<bool> {
         let Some(input) = read else {
             self.finish_reading();
-            return self.take(Input::Read);
+            return self.take(DashInput::Read);
         };
-        if matches!(input, Input::Unread(_)) {
+        if matches!(input, DashInput::Unread(_)) {
             self.finish_reading();
             // The subscription reports its return; otherwise the read is repeated.
             self.due.read = Some(self.due.may_read + SECOND);
@@ -242,7 +246,7 @@ impl<'a> DashSession<'a> {
     fn suspend(&mut self) -> anyhow::Result<bool> {
         self.screen.suspend()?;
         let (columns, rows) = self.screen.size()?;
-        self.take(Input::Resize(columns, rows))
+        self.take(DashInput::Resize(columns, rows))
     }
 
     fn attend(&mut self) -> anyhow::Result<()> {
@@ -252,7 +256,7 @@ impl<'a> DashSession<'a> {
             self.due.read = None;
             let filters = self.state.picture.filters.clone();
             self.reading = Some((self.questions.read(&filters), now));
-            self.take(Input::Reading)?;
+            self.take(DashInput::Reading)?;
         }
         if self.state.picture.wants()
             && self.due.may_look <= now
@@ -268,7 +272,7 @@ impl<'a> DashSession<'a> {
         }
         if self.due.tick <= now {
             self.due.tick = now + SECOND;
-            self.take(Input::Tick)?;
+            self.take(DashInput::Tick)?;
         }
         if self.due.frame.is_some_and(|frame| frame <= now) {
             self.frame(now)?;

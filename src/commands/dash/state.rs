@@ -7,10 +7,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     act::Dialog,
     field::Field,
-    listing::{Listing, Which},
+    listing::{Listing, ListingGroup},
     picture::Picture,
     rates::Rates,
-    row::Place,
+    row::RowPlace,
     summary::{Summary, name_of},
     view::View,
 };
@@ -38,7 +38,7 @@ pub(super) enum Link {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Anchor {
-    Job(Place),
+    Job(RowPlace),
     Group(String),
     Event(u64),
 }
@@ -90,7 +90,7 @@ impl Opened {
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct DashState {
     pub(super) board: String,
     pub(super) is_once: bool,
     pub(super) may_act: bool,
@@ -119,10 +119,10 @@ pub(super) struct State {
     pub(super) events: VecDeque<(u64, PrintedEvent)>,
     pub(super) view: View,
     /// The group with visible jobs; `None` shows the groups.
-    pub(super) within: Option<Which>,
+    pub(super) within: Option<ListingGroup>,
     pub(super) cursors: [Cursor; 7],
     pub(super) inner: Cursor,
-    pub(super) marks: HashSet<Place>,
+    pub(super) marks: HashSet<RowPlace>,
     pub(super) overlay: Overlay,
     /// The first visible line of an opened page, and the page height.
     pub(super) scroll: usize,
@@ -133,7 +133,7 @@ pub(super) struct State {
     pub(super) missed: VecDeque<PrintedEvent>,
 }
 
-impl State {
+impl DashState {
     pub(super) fn new(board: &str, filters: Filters, view: View, now: DateTime<Utc>) -> Self {
         let mut state = Self {
             board: board.to_owned(),
@@ -178,8 +178,8 @@ impl State {
     pub(super) fn list(&mut self) {
         let which = match (&self.within, self.view) {
             (Some(which), _) => which.clone(),
-            (None, View::Trash) => Which::On(Shelf::Trash),
-            (None, _) => Which::On(Shelf::Board),
+            (None, View::Trash) => ListingGroup::On(Shelf::Trash),
+            (None, _) => ListingGroup::On(Shelf::Board),
         };
         let listing = Listing {
             which,
@@ -291,7 +291,7 @@ impl State {
         (cursor.at, cursor.anchor) = (at, anchor);
     }
 
-    pub(super) fn marked(&self) -> Vec<Place> {
+    pub(super) fn marked(&self) -> Vec<RowPlace> {
         let marks = self.marks.iter().filter(|_| self.has_rows());
         let shown = marks.filter(|place| self.picture.position(place).is_some());
         shown.cloned().collect()

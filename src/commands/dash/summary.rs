@@ -7,7 +7,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::{picture::Picture, row::Row};
+use super::{picture::Picture, row::DashRow};
 use crate::{
     board::Capabilities,
     diagnosis::{ByOwner, Figures, Snapshot, Surveyor},
@@ -79,7 +79,7 @@ impl Summary {
     }
 }
 
-fn add_failures<'a>(failures: &mut BTreeMap<&'a str, RowFailures>, row: &'a Row) {
+fn add_failures<'a>(failures: &mut BTreeMap<&'a str, RowFailures>, row: &'a DashRow) {
     for (at, failed) in row.failures().iter().enumerate() {
         let alike = failures
             .entry(&failed.signature)

@@ -7,9 +7,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     draw::fit,
-    effect::{Effect, Input},
+    effect::{DashEffect, DashInput},
     rates::Rate,
-    state::{Link, Overlay, State},
+    state::{DashState, Link, Overlay},
     update::update,
     view::View,
 };
@@ -69,17 +69,17 @@ fn entries(jobs: Vec<Job>) -> Vec<Entry> {
         .collect()
 }
 
-pub(super) fn state(view: View, jobs: Vec<Job>) -> State {
-    let mut state = State::new("redis://localhost", Filters::default(), view, now());
+pub(super) fn state(view: View, jobs: Vec<Job>) -> DashState {
+    let mut state = DashState::new("redis://localhost", Filters::default(), view, now());
     let (trash, board): (Vec<_>, Vec<_>) =
         jobs.into_iter().partition(|job| job.shelf == Shelf::Trash);
     for input in [
-        Input::Listening(None),
-        Input::Reading,
-        Input::Entries(Shelf::Board, entries(board)),
-        Input::Entries(Shelf::Trash, entries(trash)),
-        Input::Read,
-        Input::Conductors(Ok(Vec::new())),
+        DashInput::Listening(None),
+        DashInput::Reading,
+        DashInput::Entries(Shelf::Board, entries(board)),
+        DashInput::Entries(Shelf::Trash, entries(trash)),
+        DashInput::Read,
+        DashInput::Conductors(Ok(Vec::new())),
     ] {
         update(&mut state, input, now());
     }
@@ -88,14 +88,14 @@ pub(super) fn state(view: View, jobs: Vec<Job>) -> State {
     state
 }
 
-pub(super) fn press(state: &mut State, keys: &str) -> Vec<Effect> {
+pub(super) fn press(state: &mut DashState, keys: &str) -> Vec<DashEffect> {
     let code = |char| match char {
         '\n' => KeyCode::Enter,
         '\u{1b}' => KeyCode::Esc,
         char => KeyCode::Char(char),
     };
     let keys = keys.chars().map(code);
-    let key = |code| Input::Key(KeyEvent::new(code, KeyModifiers::NONE));
+    let key = |code| DashInput::Key(KeyEvent::new(code, KeyModifiers::NONE));
     let effects = keys.flat_map(|code| {
         let effects = update(state, key(code), now());
         fit(state);
@@ -104,14 +104,14 @@ pub(super) fn press(state: &mut State, keys: &str) -> Vec<Effect> {
     effects.collect()
 }
 
-fn names(state: &State) -> Vec<&str> {
+fn names(state: &DashState) -> Vec<&str> {
     (0..state.len())
         .filter_map(|at| Some(&*state.picture.at(at)?.1.name))
         .collect()
 }
 
-fn apply(state: &mut State, kind: EventKind, job: &Job) -> Vec<Effect> {
-    update(state, Input::Event(event(kind, job)), now())
+fn apply(state: &mut DashState, kind: EventKind, job: &Job) -> Vec<DashEffect> {
+    update(state, DashInput::Event(event(kind, job)), now())
 }
 
 #[test]
@@ -126,13 +126,13 @@ fn event_causes_a_lookup_and_stale_replies_are_ignored() {
         let entry = Entry::Job(Box::new(job.clone()));
         Ok(vec![((Shelf::Board, job.key.clone()), Some(entry))])
     };
-    update(&mut state, Input::Found(found(&new)), now());
+    update(&mut state, DashInput::Found(found(&new)), now());
     assert_eq!(names(&state), ["old", "new"]);
     // The event comes before the answer that still has the job.
     apply(&mut state, EventKind::Claimed, &old);
     state.picture.ask(9);
     apply(&mut state, EventKind::Consumed, &old);
-    update(&mut state, Input::Found(found(&old)), now());
+    update(&mut state, DashInput::Found(found(&old)), now());
     assert_eq!(names(&state), ["new"]);
     assert!(!state.picture.wants());
 }
@@ -141,13 +141,13 @@ fn event_causes_a_lookup_and_stale_replies_are_ignored() {
 fn reread_board_drops_missing_jobs_and_keeps_concurrent_events() {
     let (gone, stays, late) = (job("gone", 9), job("stays", 8), job("late", 1));
     let mut state = state(View::Jobs, vec![gone.clone(), stays.clone()]);
-    update(&mut state, Input::Reading, now());
+    update(&mut state, DashInput::Reading, now());
     apply(&mut state, EventKind::Consumed, &gone);
     apply(&mut state, EventKind::Posted, &late);
     // The page was sent earlier.
-    let page = Input::Entries(Shelf::Board, entries(vec![gone, stays]));
+    let page = DashInput::Entries(Shelf::Board, entries(vec![gone, stays]));
     update(&mut state, page, now());
-    update(&mut state, Input::Read, now());
+    update(&mut state, DashInput::Read, now());
     assert_eq!(names(&state), ["stays"]);
     assert_eq!(state.picture.ask(9), [(Shelf::Board, late.key)]);
 }
@@ -160,7 +160,7 @@ fn cursor_stays_on_its_job() {
     let first = Event {
         ..event(EventKind::Consumed, &job("a", 9))
     };
-    update(&mut state, Input::Event(first), now());
+    update(&mut state, DashInput::Event(first), now());
     state.fit(10, 0);
     assert_eq!((names(&state), state.cursor().at), (vec!["b", "c"], 0));
     press(&mut state, "ssS");
@@ -172,7 +172,7 @@ fn invalid_filter_is_reported_and_the_last_one_stays() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     assert!(press(&mut state, "/name=b").is_empty());
     let effects = press(&mut state, "\n");
-    assert!(matches!(effects[..], [Effect::ReadNow]), "{effects:?}");
+    assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
     press(&mut state, "/ and nonsense\n");
     let Overlay::Filter(field) = &state.overlay else {
         panic!("{:?}", state.overlay);
@@ -185,10 +185,10 @@ fn invalid_filter_is_reported_and_the_last_one_stays() {
     );
     press(&mut state, "\u{1b}");
     assert_eq!(state.picture.filters.to_string(), "name=b");
-    update(&mut state, Input::Reading, now());
-    let page = Input::Entries(Shelf::Board, entries(vec![job("a", 9), job("b", 5)]));
+    update(&mut state, DashInput::Reading, now());
+    let page = DashInput::Entries(Shelf::Board, entries(vec![job("a", 9), job("b", 5)]));
     update(&mut state, page, now());
-    update(&mut state, Input::Read, now());
+    update(&mut state, DashInput::Read, now());
     assert_eq!(names(&state), ["b"]);
 }
 
@@ -209,7 +209,7 @@ fn groups_expand_to_their_jobs() {
     assert_eq!(names(&state), ["c", "d"]);
     let effects = press(&mut state, "\n");
     let key = JobRef::Key(JobKey::new("c"));
-    assert!(matches!(&effects[..], [Effect::Open(job), Effect::Explain(_)] if *job == key));
+    assert!(matches!(&effects[..], [DashEffect::Open(job), DashEffect::Explain(_)] if *job == key));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn paused_view_is_frozen_and_catches_up() {
     assert!(!state.changes_with_time());
     assert!(state.events.is_empty());
     let effects = press(&mut state, " ");
-    assert!(matches!(effects[..], [Effect::Read]), "{effects:?}");
+    assert!(matches!(effects[..], [DashEffect::Read]), "{effects:?}");
     // The event log still has the events.
     assert_eq!(state.events.len(), 1);
     assert!(state.rates.of(Rate::Finished) > 0.0);
@@ -231,61 +231,61 @@ fn paused_view_is_frozen_and_catches_up() {
 fn reconnected_board_is_reread() {
     let mut state = state(View::Jobs, vec![]);
     assert!(!state.changes_with_time());
-    update(&mut state, Input::Lost("refused".to_owned()), now());
+    update(&mut state, DashInput::Lost("refused".to_owned()), now());
     assert_eq!(state.link, Link::Away(now()));
     assert!(state.changes_with_time());
-    let effects = update(&mut state, Input::Listening(None), now());
-    assert!(matches!(effects[..], [Effect::Read]), "{effects:?}");
+    let effects = update(&mut state, DashInput::Listening(None), now());
+    assert!(matches!(effects[..], [DashEffect::Read]), "{effects:?}");
 }
 
 #[test]
 fn filter_length_is_limited_and_unjudged_jobs_are_hidden() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     press(&mut state, "/");
-    update(&mut state, Input::Paste("x".repeat(1_000_000)), now());
+    update(&mut state, DashInput::Paste("x".repeat(1_000_000)), now());
     let Overlay::Filter(field) = &state.overlay else {
         panic!("{:?}", state.overlay);
     };
     assert!(field.text.len() < 10_000 && field.error.is_some());
     let effects = press(&mut state, "\u{1b}/name=b\n");
-    assert!(matches!(effects[..], [Effect::ReadNow]), "{effects:?}");
+    assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
     assert_eq!((state.len(), state.has_read), (0, false));
 }
 
 #[test]
 fn silent_board_is_probed() {
     let mut state = state(View::Jobs, vec![job("a", 9)]);
-    let tick = |state: &mut State, seconds| {
-        update(state, Input::Tick, now() + TimeDelta::seconds(seconds))
+    let tick = |state: &mut DashState, seconds| {
+        update(state, DashInput::Tick, now() + TimeDelta::seconds(seconds))
     };
     assert!(tick(&mut state, 9).is_empty());
     let effects = tick(&mut state, 11);
-    assert!(matches!(effects[..], [Effect::Ping]), "{effects:?}");
+    assert!(matches!(effects[..], [DashEffect::Ping]), "{effects:?}");
     update(
         &mut state,
-        Input::Pinged(Err("no answer".to_owned())),
+        DashInput::Pinged(Err("no answer".to_owned())),
         now(),
     );
     assert!(matches!(state.link, Link::Away(_)));
     let effects = tick(&mut state, 31);
-    assert!(matches!(effects[..], [Effect::Ping]), "{effects:?}");
-    let effects = update(&mut state, Input::Pinged(Ok(())), now());
-    assert!(matches!(effects[..], [Effect::ReadNow]), "{effects:?}");
+    assert!(matches!(effects[..], [DashEffect::Ping]), "{effects:?}");
+    let effects = update(&mut state, DashInput::Pinged(Ok(())), now());
+    assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
     assert_eq!(state.link, Link::Live);
 }
 
-fn look_up(state: &mut State, shelf: Shelf, job: &Job) {
+fn look_up(state: &mut DashState, shelf: Shelf, job: &Job) {
     state.picture.ask(100);
     let place = (shelf, job.key.clone());
     let found = vec![(place, Some(Entry::Job(Box::new(job.clone()))))];
-    update(state, Input::Found(Ok(found)), now());
+    update(state, DashInput::Found(Ok(found)), now());
 }
 
 #[test]
 fn failure_is_counted_once_despite_clock_differences() {
     let old = failed(job("a", 90), "no room", 60);
     let mut state = state(View::Jobs, vec![old.clone()]);
-    let count = |state: &State| (state.rates.of(Rate::Failed) * 10.0).round();
+    let count = |state: &DashState| (state.rates.of(Rate::Failed) * 10.0).round();
     assert_eq!(count(&state), 0.0);
     // Its conductor's clock is an hour ahead.
     let again = failed(old, "no room", -60);

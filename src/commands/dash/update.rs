@@ -6,12 +6,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     act::{Operation, TaskStage},
-    effect::{Effect, Input},
+    effect::{DashEffect, DashInput},
     picture::Stale,
     press::{press, read},
     rates::Rate,
-    row::Place,
-    state::{Link, Overlay, PATIENCE, State},
+    row::RowPlace,
+    state::{DashState, Link, Overlay, PATIENCE},
     view::View,
 };
 use crate::{
@@ -33,18 +33,22 @@ const MESS: u64 = 50_000;
 /// How often time-dependent filters are evaluated again.
 const AGES: i64 = 5;
 
-pub(super) fn update(state: &mut State, input: Input, now: DateTime<Utc>) -> Vec<Effect> {
+pub(super) fn update(
+    state: &mut DashState,
+    input: DashInput,
+    now: DateTime<Utc>,
+) -> Vec<DashEffect> {
     state.now = now;
     match input {
-        Input::Key(key) => return press(state, key),
-        Input::Paste(text) => {
+        DashInput::Key(key) => return press(state, key),
+        DashInput::Paste(text) => {
             if let Overlay::Filter(field) = &mut state.overlay {
                 field.add(text.chars().filter(|char| !char.is_control()));
             }
         }
-        Input::Resize(columns, rows) => state.size = (columns, rows),
-        Input::Tick => return tick(state),
-        Input::Listening(lack) => {
+        DashInput::Resize(columns, rows) => state.size = (columns, rows),
+        DashInput::Tick => return tick(state),
+        DashInput::Listening(lack) => {
             state.link = match &lack {
                 Some(_) => Link::Polling,
                 None => Link::Live,
@@ -53,14 +57,14 @@ pub(super) fn update(state: &mut State, input: Input, now: DateTime<Utc>) -> Vec
             if let Some(lack) = lack {
                 state.say(Tone::Busy, lack);
             }
-            return vec![Effect::Read];
+            return vec![DashEffect::Read];
         }
-        Input::Lost(why) => {
+        DashInput::Lost(why) => {
             (state.link, state.is_reading) = (Link::Away(now), false);
             state.say(Tone::Bad, why);
         }
-        Input::Pinged(answer) => return pinged(state, answer),
-        Input::Event(event) => {
+        DashInput::Pinged(answer) => return pinged(state, answer),
+        DashInput::Event(event) => {
             (state.heard, state.patience) = (now, PATIENCE.0);
             return hear(state, &event);
         }
@@ -69,49 +73,49 @@ pub(super) fn update(state: &mut State, input: Input, now: DateTime<Utc>) -> Vec
     Vec::new()
 }
 
-fn answered(state: &mut State, answer: Input) -> Vec<Effect> {
+fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
     let now = state.now;
     match answer {
-        Input::Reading => {
+        DashInput::Reading => {
             state.is_reading = true;
             state.hidden.clear();
             state.picture.begin();
-            return vec![Effect::ReadConductors, Effect::ReadPauses];
+            return vec![DashEffect::ReadConductors, DashEffect::ReadPauses];
         }
-        Input::Entries(shelf, entries) => state.picture.read(shelf, &entries, now),
-        Input::Read => {
+        DashInput::Entries(shelf, entries) => state.picture.read(shelf, &entries, now),
+        DashInput::Read => {
             (state.is_reading, state.has_read) = (false, true);
             state.picture.end();
             if state.view == View::History {
-                return vec![Effect::ReadPast];
+                return vec![DashEffect::ReadPast];
             }
         }
-        Input::Hidden(shelf, why) => {
+        DashInput::Hidden(shelf, why) => {
             state.hidden.push(shelf);
             state.say(Tone::Bad, why);
         }
-        Input::Found(Ok(found)) => {
+        DashInput::Found(Ok(found)) => {
             let failed = state.picture.found(found, now);
             state.rates.count(Rate::Failed, failed, now);
         }
-        Input::Past(Ok(entries)) => state.past = Some(entries),
-        Input::Conductors(Ok(conductors)) => {
+        DashInput::Past(Ok(entries)) => state.past = Some(entries),
+        DashInput::Conductors(Ok(conductors)) => {
             (state.conductors, state.conductors_read) = (conductors, now);
             state.summary.version = None;
         }
-        Input::Pauses(pauses) => state.pauses = pauses,
-        Input::Opened(reference, found) => {
+        DashInput::Pauses(pauses) => state.pauses = pauses,
+        DashInput::Opened(reference, found) => {
             if let Some(opened) = state.opened(&reference) {
                 opened.found = Some(found);
             }
         }
-        Input::Explained(reference, explained) => {
+        DashInput::Explained(reference, explained) => {
             if let Some(opened) = state.opened(&reference) {
                 opened.explained = Some(explained);
             }
         }
-        Input::Prepared(operation, places, found) => ask(state, operation, &places, found),
-        Input::Performed(stage) => {
+        DashInput::Prepared(operation, places, found) => ask(state, operation, &places, found),
+        DashInput::Performed(stage) => {
             if let Overlay::Dialog(dialog) = &mut state.overlay
                 && dialog.stage == TaskStage::Acting
             {
@@ -124,23 +128,23 @@ fn answered(state: &mut State, answer: Input) -> Vec<Effect> {
     Vec::new()
 }
 
-fn failed_to(state: &mut State, failed: Input) {
+fn failed_to(state: &mut DashState, failed: DashInput) {
     match &failed {
-        Input::Unread(_) => state.is_reading = false,
-        Input::Found(_) => state.picture.ask_again(),
-        Input::Conductors(_) => state.conductors_read = state.now,
+        DashInput::Unread(_) => state.is_reading = false,
+        DashInput::Found(_) => state.picture.ask_again(),
+        DashInput::Conductors(_) => state.conductors_read = state.now,
         _ => {}
     }
-    if let Input::Unread(why)
-    | Input::Found(Err(why))
-    | Input::Conductors(Err(why))
-    | Input::Past(Err(why)) = failed
+    if let DashInput::Unread(why)
+    | DashInput::Found(Err(why))
+    | DashInput::Conductors(Err(why))
+    | DashInput::Past(Err(why)) = failed
     {
         state.say(Tone::Bad, why);
     }
 }
 
-fn pinged(state: &mut State, answer: Result<(), String>) -> Vec<Effect> {
+fn pinged(state: &mut DashState, answer: Result<(), String>) -> Vec<DashEffect> {
     let (now, was_silent) = (state.now, state.is_silent);
     state.heard = now;
     state.is_silent = answer.is_err();
@@ -154,7 +158,7 @@ fn pinged(state: &mut State, answer: Result<(), String>) -> Vec<Effect> {
         }
         Ok(()) if was_silent => {
             state.link = Link::Live;
-            return vec![Effect::ReadNow];
+            return vec![DashEffect::ReadNow];
         }
         Ok(()) => state.patience = (state.patience * 2).min(PATIENCE.1),
     }
@@ -162,9 +166,9 @@ fn pinged(state: &mut State, answer: Result<(), String>) -> Vec<Effect> {
 }
 
 fn ask(
-    state: &mut State,
+    state: &mut DashState,
     operation: Operation,
-    places: &[Place],
+    places: &[RowPlace],
     found: Result<Vec<Entry>, String>,
 ) {
     let Overlay::Dialog(dialog) = &mut state.overlay else {
@@ -185,7 +189,7 @@ fn ask(
     state.say(Tone::Bad, problem);
 }
 
-fn hear(state: &mut State, event: &Event) -> Vec<Effect> {
+fn hear(state: &mut DashState, event: &Event) -> Vec<DashEffect> {
     if let (Overlay::Dialog(dialog), Some(subject)) = (&mut state.overlay, &event.subject) {
         dialog.note_change(&subject.key);
     }
@@ -212,14 +216,14 @@ fn hear(state: &mut State, event: &Event) -> Vec<Effect> {
     match state.picture.apply(event) {
         Stale::Nothing => {}
         Stale::Past => state.has_past_changed = true,
-        Stale::Conductors => effects.push(Effect::ReadConductors),
-        Stale::Pauses => effects.push(Effect::ReadPauses),
-        Stale::Board => effects.push(Effect::Read),
+        Stale::Conductors => effects.push(DashEffect::ReadConductors),
+        Stale::Pauses => effects.push(DashEffect::ReadPauses),
+        Stale::Board => effects.push(DashEffect::Read),
     }
     effects
 }
 
-fn tick(state: &mut State) -> Vec<Effect> {
+fn tick(state: &mut DashState) -> Vec<DashEffect> {
     let now = state.now;
     state.rates.advance(now);
     if state.picture.unswept() > MESS {
@@ -230,17 +234,17 @@ fn tick(state: &mut State) -> Vec<Effect> {
     if !is_lost && now - state.heard >= state.patience {
         // Once per silence; the answer starts another.
         state.heard = now;
-        effects.push(Effect::Ping);
+        effects.push(DashEffect::Ping);
     }
     if state.is_paused || !state.has_read || matches!(state.link, Link::Away(_)) {
         return effects;
     }
     let asked = now - state.conductors_read;
     match state.view {
-        View::Conductors if asked >= CONDUCTORS[0] => effects.push(Effect::ReadConductors),
-        View::Claims if asked >= CONDUCTORS[1] => effects.push(Effect::ReadConductors),
+        View::Conductors if asked >= CONDUCTORS[0] => effects.push(DashEffect::ReadConductors),
+        View::Claims if asked >= CONDUCTORS[1] => effects.push(DashEffect::ReadConductors),
         View::History if std::mem::take(&mut state.has_past_changed) => {
-            effects.push(Effect::ReadPast)
+            effects.push(DashEffect::ReadPast)
         }
         _ => {}
     }
@@ -250,7 +254,7 @@ fn tick(state: &mut State) -> Vec<Effect> {
         state.picture.look_again(seen, are_claims, now);
     }
     if now.timestamp() % AGES == 0 && state.picture.filters.change_with_time() {
-        effects.push(Effect::Read);
+        effects.push(DashEffect::Read);
     }
     effects
 }

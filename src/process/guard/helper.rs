@@ -24,7 +24,7 @@ use super::{
 };
 use crate::process::{
     clock::{Boottime, Timer},
-    group::{Group, Stat},
+    group::{ProcessGroup, Stat},
     label::Label,
     lineage::{CommandOrigin, ConductorChildren, PinnedProcess, Processes},
 };
@@ -108,11 +108,11 @@ struct WatchedCommands {
     mark: String,
     /// The conductor, if it adopts orphans.
     conductor: Option<Pid>,
-    groups: HashMap<Group, WatchedGroup>,
+    groups: HashMap<ProcessGroup, WatchedGroup>,
     /// A command in a group that is not announced yet.
     starting: Option<KillSchedule>,
     /// New groups, before the start times of their leaders are known.
-    strangers: Vec<Group>,
+    strangers: Vec<ProcessGroup>,
     partial: Vec<u8>,
 }
 
@@ -247,7 +247,7 @@ impl WatchedCommands {
                 course.conclude(!found.is_empty(), Boottime::now());
             }
             let asked = group
-                .map(Group::leader)
+                .map(ProcessGroup::leader)
                 .filter(|_| step == KillStep::Terminate);
             end_all_of(found, step == KillStep::Terminate, |it| {
                 asked.is_some() && getpgid(Some(it.pid)).ok() == asked
@@ -312,7 +312,7 @@ impl WatchedCommands {
 
 impl WatchedGroup {
     /// The kernel reuses a leader's pid only once its group is empty.
-    fn is_replaced(&self, group: Group) -> bool {
+    fn is_replaced(&self, group: ProcessGroup) -> bool {
         Stat::of(group.leader()).is_some_and(|stat| Some(stat.started) != self.started)
     }
 }
@@ -321,7 +321,7 @@ fn pids(bearers: Vec<(Pid, Label)>) -> impl Iterator<Item = Pid> {
     bearers.into_iter().map(|(pid, _)| pid)
 }
 
-fn end_group(group: Group, is_grace: bool) {
+fn end_group(group: ProcessGroup, is_grace: bool) {
     if is_grace {
         group.terminate();
     } else {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::process::{clock::Boottime, group::Group, label::Label};
+use crate::process::{clock::Boottime, group::ProcessGroup, label::Label};
 
 /// When a command must end because its lease does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +63,8 @@ pub(super) enum GuardLine {
     Start(Ward),
     NotStarted,
     /// A command has started, or its lease was renewed.
-    Watch(Group, Ward),
-    Forget(Group),
+    Watch(ProcessGroup, Ward),
+    Forget(ProcessGroup),
     Bye,
 }
 
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn lines_round_trip() {
-        let group = Group::try_from(4711).unwrap();
+        let group = ProcessGroup::try_from(4711).unwrap();
         let ward = Ward {
             limits: Deadlines::before(Boottime::from_nanos(12_000), Duration::from_nanos(1_200)),
             label: Label::new("ada", "1"),

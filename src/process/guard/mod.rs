@@ -41,7 +41,7 @@ pub(crate) use self::{
     line::{Deadlines, Ward},
 };
 use self::{line::GuardLine, strays::Adopted};
-use super::{group::Group, label::Label};
+use super::{group::ProcessGroup, label::Label};
 use crate::watched_fd::WatchedFd;
 
 pub(crate) const WORD: &str = "__guard";
@@ -87,7 +87,7 @@ pub(crate) struct Guard {
 
 #[derive(Debug)]
 struct GuardState {
-    watched: HashMap<Group, Ward>,
+    watched: HashMap<ProcessGroup, Ward>,
     starting: Option<Ward>,
     /// `None` while no guard can be started.
     helper: Option<Helper>,
@@ -154,7 +154,7 @@ impl Guard {
     /// Registers a group: the guard ends it and its descendants at these limits, or when this process dies.
     ///
     /// Fails if the guard is dead and cannot be replaced. A later [`Guard::check`] repairs that.
-    pub(crate) fn watch(&self, group: Group, ward: Ward) -> io::Result<()> {
+    pub(crate) fn watch(&self, group: ProcessGroup, ward: Ward) -> io::Result<()> {
         let mut state = self.state.lock();
         state.watched.insert(group, ward);
         state.starting = None;
@@ -162,7 +162,7 @@ impl Guard {
         self.send(&mut state, &GuardLine::Watch(group, ward))
     }
 
-    pub(crate) fn extend(&self, group: Group, limits: Deadlines) -> io::Result<()> {
+    pub(crate) fn extend(&self, group: ProcessGroup, limits: Deadlines) -> io::Result<()> {
         let mut state = self.state.lock();
         let ward = match state.watched.get_mut(&group) {
             Some(known) => {
@@ -176,7 +176,7 @@ impl Guard {
 
     /// The guard reads this with the next line. Until then it may signal the group, but no later group of that
     /// number.
-    pub(crate) fn forget(&self, group: Group) {
+    pub(crate) fn forget(&self, group: ProcessGroup) {
         let mut state = self.state.lock();
         if state.watched.remove(&group).is_some() {
             state.hold(&GuardLine::Forget(group));

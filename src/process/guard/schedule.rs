@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Deadlines, Ward};
-use crate::process::{clock::Boottime, group::Group, lineage::CommandOrigin};
+use crate::process::{clock::Boottime, group::ProcessGroup, lineage::CommandOrigin};
 
 /// The pause of a guard before it checks for remains again.
 pub(super) const PAUSE: Duration = Duration::from_millis(25);
@@ -32,7 +32,7 @@ impl KillSchedule {
         }
     }
 
-    pub(super) fn origin(self, group: Option<Group>) -> CommandOrigin {
+    pub(super) fn origin(self, group: Option<ProcessGroup>) -> CommandOrigin {
         CommandOrigin {
             group,
             label: self.ward.label,

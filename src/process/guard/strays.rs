@@ -22,7 +22,7 @@ use tokio::{
 use super::{Guard, GuardState, schedule::PERSISTENCE};
 use crate::process::{
     clock::Boottime,
-    group::{Group, Stat},
+    group::{ProcessGroup, Stat},
     lineage::{CommandOrigin, ConductorChildren, PinnedProcess, Processes, pids},
 };
 
@@ -45,7 +45,7 @@ impl Guard {
         }
     }
 
-    pub(crate) async fn terminate_strays(&self, group: Group) {
+    pub(crate) async fn terminate_strays(&self, group: ProcessGroup) {
         for kin in self.came_of(group).await {
             if getpgid(Some(kin.pid)) != Ok(group.leader()) {
                 kin.terminate();
@@ -54,14 +54,14 @@ impl Guard {
     }
 
     /// Kills all visible descendants of a command together.
-    pub(crate) async fn kill_strays(&self, group: Group) {
+    pub(crate) async fn kill_strays(&self, group: ProcessGroup) {
         for kin in self.came_of(group).await {
             kin.signal(Signal::KILL);
         }
     }
 
     /// Returns once no process of it remains. The leader of its group must not be reaped yet.
-    pub(crate) async fn clear_away(&self, group: Group) {
+    pub(crate) async fn clear_away(&self, group: ProcessGroup) {
         let (until, mut was_empty) = (Boottime::now() + PERSISTENCE, false);
         while self.has_orphans(group) && !until.is_past() {
             let left = self.came_of(group).await;
@@ -77,7 +77,7 @@ impl Guard {
     }
 
     /// Whether an adopted orphan may descend from this command.
-    fn has_orphans(&self, group: Group) -> bool {
+    fn has_orphans(&self, group: ProcessGroup) -> bool {
         let state = self.state.lock();
         let Some(adopted) = &self.adopted else {
             return false;
@@ -91,7 +91,7 @@ impl Guard {
     }
 
     /// Finds all descendants of a command. A scan is slow on a busy machine, and renewals must continue meanwhile.
-    async fn came_of(&self, group: Group) -> Vec<PinnedProcess> {
+    async fn came_of(&self, group: ProcessGroup) -> Vec<PinnedProcess> {
         if self.adopted.is_none() {
             return Vec::new();
         }

@@ -6,9 +6,9 @@ use clap::ValueEnum as _;
 use super::{Canvas, overlay::board};
 use crate::{
     commands::dash::{
-        listing::Which,
+        listing::ListingGroup,
         rates::Rate,
-        state::{Link, State},
+        state::{DashState, Link},
         view::View,
     },
     diagnosis::{Standing, is_silent},
@@ -23,15 +23,15 @@ const TALL: u16 = 16;
 
 const MINUTE: usize = 60;
 
-pub(super) fn height(state: &State) -> u16 {
+pub(super) fn height(state: &DashState) -> u16 {
     4 + u16::from(has_rates(state)) + u16::from(narrowed(state).is_some())
 }
 
-fn has_rates(state: &State) -> bool {
+fn has_rates(state: &DashState) -> bool {
     !state.is_once && state.size.1 >= TALL
 }
 
-pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
+pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
     let columns = usize::from(state.size.0);
     let reached = reached(state);
     let taken: usize = reached.iter().map(|(_, text)| text.width()).sum();
@@ -52,7 +52,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn reached(state: &State) -> Pieces {
+fn reached(state: &DashState) -> Pieces {
     let mut pieces = Pieces::new();
     let mut add = |tone, text: &str| pieces.push((tone, Text::from(format!("  {text}"))));
     if state.is_paused {
@@ -78,11 +78,11 @@ fn reached(state: &State) -> Pieces {
     pieces
 }
 
-fn age(state: &State, time: DateTime<Utc>) -> String {
+fn age(state: &DashState, time: DateTime<Utc>) -> String {
     duration::between(time, state.now)
 }
 
-fn counts(state: &State) -> Pieces {
+fn counts(state: &DashState) -> Pieces {
     let figures = &state.summary.figures;
     let silent = state.conductors.iter().filter(|it| is_silent(it)).count() as u64;
     let alive = state.conductors.len() as u64 - silent;
@@ -130,7 +130,7 @@ fn counts(state: &State) -> Pieces {
         .collect()
 }
 
-fn standing(state: &State, columns: usize) -> Pieces {
+fn standing(state: &DashState, columns: usize) -> Pieces {
     let figures = &state.summary.figures;
     let room = (columns - 3) / 2;
     let mut pieces = Pieces::new();
@@ -150,13 +150,13 @@ fn standing(state: &State, columns: usize) -> Pieces {
     pieces
 }
 
-fn in_words(state: &State, job: &Standing) -> String {
+fn in_words(state: &DashState, job: &Standing) -> String {
     let owner = job.owner.as_ref().map(|owner| format!(" by {owner}"));
     let (age, uuid) = (age(state, job.since), short(&job.reference));
     format!("{age} {} {uuid}{}", job.name, owner.unwrap_or_default())
 }
 
-fn rates(state: &State, columns: usize) -> Pieces {
+fn rates(state: &DashState, columns: usize) -> Pieces {
     let rates = [
         ("posted", Rate::Posted, Tone::Plain),
         ("finished", Rate::Finished, Tone::Good),
@@ -174,7 +174,7 @@ fn rates(state: &State, columns: usize) -> Pieces {
     pieces
 }
 
-fn tabs(state: &State, y: u16, canvas: &mut Canvas<'_>) {
+fn tabs(state: &DashState, y: u16, canvas: &mut Canvas<'_>) {
     let (at, len) = (state.cursor().at + 1, state.len());
     let place = match state.is_once {
         true => len.to_string(),
@@ -206,11 +206,13 @@ fn tabs(state: &State, y: u16, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn narrowed(state: &State) -> Option<Text> {
+fn narrowed(state: &DashState) -> Option<Text> {
     let within = state.within.as_ref().map(|within| match within {
-        Which::Of(owner) => format!("of {}", owner.as_deref().unwrap_or("an unreadable owner")),
-        Which::Failed(signature) => format!("failed: {signature}"),
-        Which::On(_) => String::new(),
+        ListingGroup::Of(owner) => {
+            format!("of {}", owner.as_deref().unwrap_or("an unreadable owner"))
+        }
+        ListingGroup::Failed(signature) => format!("failed: {signature}"),
+        ListingGroup::On(_) => String::new(),
     });
     let filters = &state.picture.filters;
     let judges = !matches!(state.view, View::Conductors | View::Events);

@@ -18,7 +18,7 @@ use ratatui::{
 
 use super::{
     keys::{KEYS, acts},
-    state::{Overlay, State},
+    state::{DashState, Overlay},
 };
 use crate::output::{Text, Tone};
 
@@ -34,7 +34,7 @@ pub(super) struct Look {
     pub(super) is_coloured: bool,
 }
 
-pub(super) fn lines(state: &State) -> usize {
+pub(super) fn lines(state: &DashState) -> usize {
     if let Overlay::Help = state.overlay {
         return usize::from(state.size.1).saturating_sub(2).max(1);
     }
@@ -43,12 +43,12 @@ pub(super) fn lines(state: &State) -> usize {
     usize::from((body.end - body.start).saturating_sub(titles)).max(1)
 }
 
-pub(super) fn fit(state: &mut State) {
+pub(super) fn fit(state: &mut DashState) {
     let opened = page::len(state).max(overlay::len(state));
     state.fit(lines(state), opened);
 }
 
-fn body(state: &State) -> Range<u16> {
+fn body(state: &DashState) -> Range<u16> {
     let below = match &state.overlay {
         Overlay::Filter(field) => 1 + overlay::under(state, field).len() as u16,
         _ => u16::from(!state.is_once),
@@ -57,7 +57,7 @@ fn body(state: &State) -> Range<u16> {
     top..state.size.1.saturating_sub(below).max(top)
 }
 
-pub(super) fn draw(state: &State, look: Look, buffer: &mut Buffer) {
+pub(super) fn draw(state: &DashState, look: Look, buffer: &mut Buffer) {
     let mut canvas = Canvas(buffer);
     let (columns, rows) = state.size;
     let (least_columns, least_rows) = SMALLEST;
@@ -82,7 +82,7 @@ pub(super) fn draw(state: &State, look: Look, buffer: &mut Buffer) {
     plain(look, canvas.0);
 }
 
-fn footer(state: &State, canvas: &mut Canvas<'_>) {
+fn footer(state: &DashState, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
     if state.is_once || matches!(state.overlay, Overlay::Filter(_)) {
         return;
@@ -124,7 +124,7 @@ fn footer(state: &State, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn keys(state: &State) -> Vec<[(Tone, Text); 2]> {
+fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
     let mut told = Vec::new();
     let is_page = state.is_page();
     if !state.marks.is_empty() && !is_page {

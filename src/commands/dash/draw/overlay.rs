@@ -8,7 +8,7 @@ use crate::{
             act::{Dialog, TaskStage},
             field::Field,
             keys::{KEYS, acts},
-            state::{Overlay, State},
+            state::{DashState, Overlay},
         },
     },
     output::{Pieces, Text, Tone},
@@ -17,7 +17,7 @@ use crate::{
 /// The number of jobs shown in a question, and of lines beside them.
 const SAMPLE: (usize, usize) = (5, 8);
 
-pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
+pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
     match &state.overlay {
         Overlay::Help => window(state, "keys", keys(state), canvas),
         Overlay::Filter(field) => filter(state, field, canvas),
@@ -29,7 +29,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn window(state: &State, title: &str, lines: Vec<Pieces>, canvas: &mut Canvas<'_>) {
+fn window(state: &DashState, title: &str, lines: Vec<Pieces>, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
     let wide = |line: &Pieces| line.iter().map(|(_, text)| text.width()).sum::<usize>();
     let widest = lines.iter().map(wide).max().unwrap_or_default();
@@ -63,7 +63,7 @@ fn window(state: &State, title: &str, lines: Vec<Pieces>, canvas: &mut Canvas<'_
     canvas.line(x + 2, y, &[(Tone::Strong, Text::from(title))]);
 }
 
-fn keys(state: &State) -> Vec<Pieces> {
+fn keys(state: &DashState) -> Vec<Pieces> {
     let known = KEYS.iter().filter(|keys| state.may_act || !acts(keys));
     let told = known.map(|(keys, does, ..)| {
         let keys = Text::from(format!("{keys:<14}"));
@@ -72,14 +72,14 @@ fn keys(state: &State) -> Vec<Pieces> {
     told.collect()
 }
 
-pub(super) fn len(state: &State) -> usize {
+pub(super) fn len(state: &DashState) -> usize {
     match state.overlay {
         Overlay::Help => keys(state).len(),
         _ => 0,
     }
 }
 
-pub(super) fn under(state: &State, field: &Field) -> Vec<Pieces> {
+pub(super) fn under(state: &DashState, field: &Field) -> Vec<Pieces> {
     let (tone, under) = match &field.error {
         Some(error) => (Tone::Bad, error.as_str()),
         None => (
@@ -92,7 +92,7 @@ pub(super) fn under(state: &State, field: &Field) -> Vec<Pieces> {
     lines
 }
 
-fn filter(state: &State, field: &Field, canvas: &mut Canvas<'_>) {
+fn filter(state: &DashState, field: &Field, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
     let room = usize::from(columns).saturating_sub(11);
     let text = Text::from(&field.text);
@@ -108,7 +108,7 @@ fn filter(state: &State, field: &Field, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
+fn dialog_lines(state: &DashState, dialog: &Dialog) -> Vec<Pieces> {
     let sample = usize::from(state.size.1)
         .saturating_sub(SAMPLE.1)
         .clamp(1, SAMPLE.0);
@@ -162,7 +162,7 @@ fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
 }
 
 /// Returns the board's display name; on a protected board, the name to type.
-pub(super) fn board(state: &State) -> String {
+pub(super) fn board(state: &DashState) -> String {
     match &state.protected {
         Some(name) => format!("{name} ({})", state.board),
         None => state.board.clone(),

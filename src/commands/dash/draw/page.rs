@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use super::{Canvas, table::conductor};
 use crate::{
-    commands::dash::state::{Opened, Overlay, State},
+    commands::dash::state::{DashState, Opened, Overlay},
     output::{JobView, Page, Pieces, Report as _, Text, Tone},
 };
 
 /// The width from which the explanation stands beside the job.
 const WIDE: u16 = 120;
 
-pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
+pub(super) fn draw(state: &DashState, body: Range<u16>, canvas: &mut Canvas<'_>) {
     let height = usize::from(body.end - body.start);
     let columns = columns(state);
     let longest = columns.iter().map(Vec::len).max().unwrap_or_default();
@@ -28,7 +28,7 @@ pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
     }
 }
 
-pub(super) fn len(state: &State) -> usize {
+pub(super) fn len(state: &DashState) -> usize {
     columns(state)
         .iter()
         .map(Vec::len)
@@ -36,7 +36,7 @@ pub(super) fn len(state: &State) -> usize {
         .unwrap_or_default()
 }
 
-fn columns(state: &State) -> Vec<Vec<Pieces>> {
+fn columns(state: &DashState) -> Vec<Vec<Pieces>> {
     let whole = usize::from(state.size.0).saturating_sub(2);
     match &state.overlay {
         Overlay::Job(opened) if state.size.0 >= WIDE => {
@@ -59,7 +59,7 @@ fn columns(state: &State) -> Vec<Vec<Pieces>> {
     }
 }
 
-fn job(state: &State, opened: &Opened, columns: usize) -> Vec<Pieces> {
+fn job(state: &DashState, opened: &Opened, columns: usize) -> Vec<Pieces> {
     match &opened.found {
         None => said(columns, &[(Tone::Faint, "looking…")]),
         Some(Err(why)) => said(columns, &[(Tone::Bad, why)]),

@@ -7,8 +7,8 @@ use crate::{
     commands::{
         conductors,
         dash::{
-            listing::Which,
-            state::{Anchor, State},
+            listing::ListingGroup,
+            state::{Anchor, DashState},
             summary::RowFailures,
             view::View,
         },
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
+pub(super) fn draw(state: &DashState, body: Range<u16>, canvas: &mut Canvas<'_>) {
     let cursor = state.cursor();
     let height = usize::from(body.end - body.start).saturating_sub(1);
     let seen = cursor.top..state.len().min(cursor.top + height);
@@ -53,7 +53,7 @@ pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn laid(state: &State, seen: Range<usize>, room: usize) -> Vec<Pieces> {
+fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
     let now = state.now;
     let jobs = |shelf, entries: &mut dyn Iterator<Item = Entry>| {
         let columns = JobColumns::usual(shelf);
@@ -67,7 +67,7 @@ fn laid(state: &State, seen: Range<usize>, room: usize) -> Vec<Pieces> {
     match state.view {
         _ if state.has_rows() => {
             let shelf = match state.picture.listing().which {
-                Which::On(shelf) => shelf,
+                ListingGroup::On(shelf) => shelf,
                 _ => Shelf::Board,
             };
             let rows = seen.filter_map(|at| state.picture.at(at));
@@ -112,7 +112,7 @@ fn laid(state: &State, seen: Range<usize>, room: usize) -> Vec<Pieces> {
     }
 }
 
-pub(super) fn conductor(state: &State, of: &Conductor) -> conductors::ListedConductor {
+pub(super) fn conductor(state: &DashState, of: &Conductor) -> conductors::ListedConductor {
     let since = (state.now - state.conductors_read)
         .to_std()
         .unwrap_or_default();
@@ -132,7 +132,7 @@ const FAILURES: &[Column] = &[
     Column::new("names", Fit::Shrinks).falling(Some(0)),
 ];
 
-fn failed(state: &State, of: &RowFailures) -> Vec<Cell> {
+fn failed(state: &DashState, of: &RowFailures) -> Vec<Cell> {
     let names: Vec<_> = of.names.iter().map(String::as_str).collect();
     vec![
         Cell::toned(Tone::Bad, &of.signature),
@@ -143,7 +143,7 @@ fn failed(state: &State, of: &RowFailures) -> Vec<Cell> {
     ]
 }
 
-fn nothing(state: &State) -> &'static str {
+fn nothing(state: &DashState) -> &'static str {
     match state.view {
         View::Events => "no events yet",
         _ if !state.has_read => "reading the board…",

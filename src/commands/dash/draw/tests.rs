@@ -12,9 +12,9 @@ use super::{Look, draw, fit};
 use crate::{
     commands::dash::{
         act::{Dialog, Operation, TaskStage},
-        effect::{Effect, Input},
+        effect::{DashEffect, DashInput},
         rates::{Rate, Rates},
-        state::{Overlay, State},
+        state::{DashState, Overlay},
         tests::{failed, held, job, now, press, state, trashed},
         update::update,
         view::View,
@@ -28,7 +28,7 @@ const COLOURED: Look = Look {
     is_coloured: true,
 };
 
-fn frame(state: &mut State, size: (u16, u16), look: Look) -> TestBackend {
+fn frame(state: &mut DashState, size: (u16, u16), look: Look) -> TestBackend {
     state.size = size;
     fit(state);
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
@@ -51,7 +51,7 @@ fn busy() -> Vec<Job> {
     jobs
 }
 
-fn seen(view: View) -> State {
+fn seen(view: View) -> DashState {
     let mut state = state(view, busy());
     state.rates = Rates::default();
     for (second, count) in [(0, 2), (1, 8), (5, 4)] {
@@ -84,7 +84,7 @@ fn small_terminal() {
     insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
     press(&mut state, "\u{1b}");
     let refused = "redis://localhost cannot be reached to watch the jobs: connection refused; start the server there, or choose another with --board";
-    update(&mut state, Input::Lost(refused.to_owned()), now());
+    update(&mut state, DashInput::Lost(refused.to_owned()), now());
     insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
 }
 
@@ -98,7 +98,7 @@ fn claims_failures_and_trash_views() {
 #[test]
 fn empty_unreachable_board() {
     let mut state = state(View::Jobs, Vec::new());
-    let refused = Input::Lost("redis://localhost cannot be reached: refused".to_owned());
+    let refused = DashInput::Lost("redis://localhost cannot be reached: refused".to_owned());
     update(&mut state, refused, now() - TimeDelta::seconds(12));
     state.now = now();
     insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
@@ -148,7 +148,7 @@ fn zero_columns_terminate() {
 }
 
 /// Asserts that no text on the screen controls the terminal.
-fn is_inert(state: &mut State) {
+fn is_inert(state: &mut DashState) {
     for size in [(60, 12), (120, 20)] {
         let frame = frame(state, size, COLOURED);
         let cells = frame.buffer().content.iter();
@@ -181,26 +181,26 @@ fn hostile_names_are_harmless() {
     let place = (Shelf::Board, evil.key().clone());
     for (keys, operation) in [("T", Operation::Trash), ("P", Operation::Pause)] {
         press(&mut state, keys);
-        let found = Input::Prepared(operation, vec![place.clone()], Ok(vec![evil.clone()]));
+        let found = DashInput::Prepared(operation, vec![place.clone()], Ok(vec![evil.clone()]));
         update(&mut state, found, now());
         is_inert(&mut state);
         let done = TaskStage::Done("\u{1b}[2J".to_owned(), vec!["\u{202e}\n".repeat(90)]);
         press(&mut state, "\n");
-        update(&mut state, Input::Performed(done), now());
+        update(&mut state, DashInput::Performed(done), now());
         is_inert(&mut state);
         press(&mut state, "q");
     }
     update(
         &mut state,
-        Input::Lost("\u{1b}]0;owned\u{7}\n".repeat(30)),
+        DashInput::Lost("\u{1b}]0;owned\u{7}\n".repeat(30)),
         now(),
     );
     is_inert(&mut state);
     let copied = press(&mut state, "y");
-    assert!(matches!(&copied[..], [Effect::Copy(text)] if !text.contains(char::is_control)));
+    assert!(matches!(&copied[..], [DashEffect::Copy(text)] if !text.contains(char::is_control)));
     let opened = press(&mut state, "\n");
-    if let Some(Effect::Open(reference)) = opened.into_iter().next() {
-        update(&mut state, Input::Opened(reference, Ok(evil)), now());
+    if let Some(DashEffect::Open(reference)) = opened.into_iter().next() {
+        update(&mut state, DashInput::Opened(reference, Ok(evil)), now());
     }
     is_inert(&mut state);
     press(&mut state, "\u{1b}");

@@ -5,17 +5,17 @@ use crate::{
     board::EventKind,
     commands::dash::{
         act::{Operation, TaskStage},
-        effect::{Effect, Input},
-        state::{Overlay, State},
+        effect::{DashEffect, DashInput},
+        state::{DashState, Overlay},
         update::update,
         view::View,
     },
     job::{Job, JobKey, Pause, Pauses, Remark, Shelf},
 };
 
-fn prepared(operation: Operation, jobs: &[Job]) -> Input {
+fn prepared(operation: Operation, jobs: &[Job]) -> DashInput {
     let places = jobs.iter().map(|job| (job.shelf, job.key.clone()));
-    Input::Prepared(operation, places.collect(), Ok(entries(jobs.to_vec())))
+    DashInput::Prepared(operation, places.collect(), Ok(entries(jobs.to_vec())))
 }
 
 #[test]
@@ -25,10 +25,12 @@ fn marked_jobs_are_changed_after_confirmation() {
     assert!(press(&mut state, "T").is_empty(), "it only looks");
     state.may_act = true;
     let found = || prepared(Operation::Trash, &jobs[..1]);
-    let ask = |state: &mut State| {
+    let ask = |state: &mut DashState| {
         let effects = press(state, "T");
         let place = (Shelf::Board, JobKey::new("a"));
-        assert!(matches!(&effects[..], [Effect::Prepare(Operation::Trash, it)] if *it == [place]));
+        assert!(
+            matches!(&effects[..], [DashEffect::Prepare(Operation::Trash, it)] if *it == [place])
+        );
     };
     press(&mut state, "x");
     // Every other answer is a no.
@@ -41,12 +43,15 @@ fn marked_jobs_are_changed_after_confirmation() {
     assert!(press(&mut state, "\ny\nT").is_empty());
     update(&mut state, found(), now());
     let effects = press(&mut state, "\n");
-    assert!(matches!(effects[..], [Effect::Perform(_)]), "{effects:?}");
+    assert!(
+        matches!(effects[..], [DashEffect::Perform(_)]),
+        "{effects:?}"
+    );
     // These keys confirm nothing.
     assert!(press(&mut state, "yq\n").is_empty());
     update(
         &mut state,
-        Input::Performed(TaskStage::Done(String::new(), Vec::new())),
+        DashInput::Performed(TaskStage::Done(String::new(), Vec::new())),
         now(),
     );
     press(&mut state, "q");
@@ -60,7 +65,10 @@ fn marked_jobs_are_changed_after_confirmation() {
     ask(&mut state);
     update(&mut state, found(), now());
     let effects = press(&mut state, "prod\n");
-    assert!(matches!(effects[..], [Effect::Perform(_)]), "{effects:?}");
+    assert!(
+        matches!(effects[..], [DashEffect::Perform(_)]),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -97,7 +105,7 @@ fn only_visible_suitable_jobs_are_changed() {
     }
     let effects = press(&mut state, "xR\u{1b}1C");
     assert!(
-        matches!(&effects[..], [Effect::Prepare(Operation::Retry, _)]),
+        matches!(&effects[..], [DashEffect::Prepare(Operation::Retry, _)]),
         "{effects:?}"
     );
     assert!(matches!(state.overlay, Overlay::None));
@@ -143,7 +151,7 @@ fn same_key_pauses_and_resumes() {
     };
     update(
         &mut state,
-        Input::Pauses(Pauses::new(vec![pause], now())),
+        DashInput::Pauses(Pauses::new(vec![pause], now())),
         now(),
     );
     for (keys, operation, asked) in [
@@ -151,7 +159,7 @@ fn same_key_pauses_and_resumes() {
         ("\u{1b}jP", Operation::Pause, "pause all jobs named resize?"),
     ] {
         let effects = press(&mut state, keys);
-        assert!(matches!(effects[..], [Effect::Prepare(it, _)] if it == operation));
+        assert!(matches!(effects[..], [DashEffect::Prepare(it, _)] if it == operation));
         let job = &jobs[usize::from(operation == Operation::Pause)];
         update(
             &mut state,
@@ -170,16 +178,16 @@ fn escape_closes_then_unmarks_then_clears_the_filter() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     state.may_act = true;
     press(&mut state, "/name=*\n");
-    update(&mut state, Input::Reading, now());
-    let page = Input::Entries(Shelf::Board, entries(vec![job("a", 9), job("b", 5)]));
+    update(&mut state, DashInput::Reading, now());
+    let page = DashInput::Entries(Shelf::Board, entries(vec![job("a", 9), job("b", 5)]));
     update(&mut state, page, now());
-    update(&mut state, Input::Read, now());
+    update(&mut state, DashInput::Read, now());
     press(&mut state, "x?");
     assert!(press(&mut state, "\u{1b}").is_empty());
     assert_eq!(state.marks.len(), 1);
     assert!(press(&mut state, "\u{1b}").is_empty());
     assert!(state.marks.is_empty() && !state.picture.filters.is_empty());
     let effects = press(&mut state, "\u{1b}");
-    assert!(matches!(effects[..], [Effect::ReadNow]), "{effects:?}");
+    assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
     assert!(state.picture.filters.is_empty());
 }
