@@ -12,7 +12,7 @@ use crate::{
         url::BoardUrl,
     },
     config::{Config, Environment, Flags},
-    exit::{CommandError, Teller, Trying},
+    exit::{CommandError, ErrorPrinter, Trying},
     job::Owner,
     output::Output,
     process::terminal::Terminal,
@@ -26,7 +26,7 @@ pub(crate) struct Context {
     pub(crate) out: Output,
     pub(crate) environment: Environment,
     pub(crate) terminal: Option<Terminal>,
-    teller: Teller,
+    printer: ErrorPrinter,
     board: Option<Arc<dyn Board>>,
 }
 
@@ -69,7 +69,7 @@ impl Context {
         out: Output,
         environment: Environment,
         terminal: Option<Terminal>,
-        teller: Teller,
+        printer: ErrorPrinter,
     ) -> Self {
         Self {
             flags,
@@ -77,7 +77,7 @@ impl Context {
             out,
             environment,
             terminal,
-            teller,
+            printer,
             board: None,
         }
     }
@@ -179,7 +179,7 @@ impl Context {
             url.makes_folder |= *create;
         }
         let board: Arc<dyn Board> = self.opener(&config)?.open(&config.board.value.url)?;
-        self.teller.reach_second(board.name(), program);
+        self.printer.reach_second(board.name(), program);
         Ok((board, config))
     }
 
@@ -287,8 +287,8 @@ impl Context {
         self.flags.program()
     }
 
-    pub(crate) fn tell(&self, error: &anyhow::Error) {
-        self.teller.tell(error);
+    pub(crate) fn print_error(&self, error: &anyhow::Error) {
+        self.printer.print_error(error);
     }
 
     pub(crate) fn trying(&self, verb: &'static str, what: impl Display) -> Trying {

@@ -145,7 +145,7 @@ struct PrintedError {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Teller {
+pub(crate) struct ErrorPrinter {
     is_json: bool,
     is_coloured: bool,
     program: Suggestion,
@@ -154,7 +154,7 @@ pub(crate) struct Teller {
     second: Arc<OnceLock<(String, Suggestion)>>,
 }
 
-impl Teller {
+impl ErrorPrinter {
     pub(crate) fn new(out: &Output, program: Suggestion, command: Option<String>) -> Self {
         Self {
             is_json: out.is_json(),
@@ -191,11 +191,11 @@ impl Teller {
             };
             return ExitCode::from(state.code());
         }
-        self.tell(&error);
+        self.print_error(&error);
         ExitCode::from(judge(&error).code)
     }
 
-    pub(crate) fn tell(&self, error: &anyhow::Error) {
+    pub(crate) fn print_error(&self, error: &anyhow::Error) {
         let told = self.worded(error);
         if self.is_json {
             complain_json(&serde_json::json!({ "error": told }));

@@ -46,7 +46,7 @@ use crate::{
     commands::{Cli, EarlyFormat, answer_shell, dispatch, dispatch_alone, misuse, ours},
     config::{Config, Environment, Flags},
     context::Context,
-    exit::{CommandError, Teller},
+    exit::{CommandError, ErrorPrinter},
     output::{Output, Style},
     process::{
         guard,
@@ -96,7 +96,7 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
         verbosity: cli.global.verbosity(),
         is_plain: environment.wants_plain_text(),
     };
-    let teller = Teller::new(
+    let printer = ErrorPrinter::new(
         &Output::new(style),
         cli.global.flags().program(),
         early.command,
@@ -104,7 +104,7 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
     // A trailing `--` comes from a script with an empty variable; running no command would hide that.
     if std::env::args_os().last().is_some_and(|last| last == "--") {
         let mistake = CommandError::usage("the command after `--` is missing");
-        return teller.conclude(Err(mistake.into()));
+        return printer.conclude(Err(mistake.into()));
     }
     // Independent of an invalid configuration; and no variable turns a shell script into JSON.
     let mut documents = Output::new(Style {
@@ -112,10 +112,10 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
         ..style
     });
     if let Some(result) = dispatch_alone(&mut documents, &cli.command) {
-        return teller.conclude(result);
+        return printer.conclude(result);
     }
     if let Err(error) = surroundings(&cli) {
-        return teller.conclude(Err(match cli.command.hands_the_terminal_over() {
+        return printer.conclude(Err(match cli.command.hands_the_terminal_over() {
             true => ours(error),
             false => error,
         }));
@@ -126,24 +126,24 @@ fn run(cli: Cli, early: EarlyFormat) -> ExitCode {
         let _ = set_dumpable(false);
         if pid1::is_first() {
             let ended = pid1::stand().context("cannot start");
-            return ended.map_or_else(|error| teller.conclude(Err(error)), ExitCode::from);
+            return ended.map_or_else(|error| printer.conclude(Err(error)), ExitCode::from);
         }
     }
     let terminal = match divide(&cli, &environment) {
         Ok(Role::Done(code)) => return ExitCode::from(code),
         Ok(Role::Worker(terminal)) => Some(terminal),
         Ok(Role::Alone) => None,
-        Err(error) => return teller.conclude(Err(error)),
+        Err(error) => return printer.conclude(Err(error)),
     };
     let flags = cli.global.flags();
     let result = Config::load(flags.clone(), &environment)
         .map_err(|error| CommandError::of_config(&error).into())
         .and_then(|config| {
-            let (out, teller) = (Output::new(style), teller.clone());
-            let ctx = Context::new((flags, config), out, environment, terminal, teller);
+            let (out, printer) = (Output::new(style), printer.clone());
+            let ctx = Context::new((flags, config), out, environment, terminal, printer);
             perform(ctx, cli)
         });
-    teller.conclude(result)
+    printer.conclude(result)
 }
 
 /// Checks basic requirements first, where the library's or the kernel's own error would be unclear.
@@ -197,14 +197,14 @@ fn complain(error: &clap::Error, early: EarlyFormat, words: &[OsString]) -> Exit
         is_plain: environment.wants_plain_text(),
         ..Style::default()
     });
-    let teller = Teller::new(&out, Flags::default().program(), early.command.clone());
+    let printer = ErrorPrinter::new(&out, Flags::default().program(), early.command.clone());
     if !error.use_stderr() {
-        return teller.conclude(out.help(&error.render()));
+        return printer.conclude(out.help(&error.render()));
     }
     let words = words.iter().map(|it| it.to_string_lossy().into_owned());
     let words: Vec<_> = words.take_while(|word| word != "--").collect();
     match misuse(error, &early, &words) {
-        Some(misuse) => teller.conclude(Err(misuse.into())),
+        Some(misuse) => printer.conclude(Err(misuse.into())),
         // Without arguments, print the full help.
         None => {
             let _ = out.help(&error.render());

@@ -176,7 +176,7 @@ fn failure(reason: String, ended: Option<Ended>, case: AttemptContext<'_>) -> Fa
         signal,
         stdout,
         stderr,
-        ..Failure::told(&reason, &case.conductor.text())
+        ..Failure::reported(&reason, &case.conductor.text())
     }
 }
 

@@ -91,7 +91,7 @@ impl Known {
         }
     }
 
-    pub(super) fn told(subject: &Subject) -> Self {
+    pub(super) fn of_event(subject: &Subject) -> Self {
         Self {
             uuid: other_than(&subject.key, &subject.uuid),
             name: subject.name.as_str().into(),

@@ -52,8 +52,8 @@ pub(crate) use self::{
     wire::json::oversized_integer,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, MoveRecord, Pause, Purge,
-    Remark, Restore, Settlement, Shelf, Term, Told,
+    Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Fence, JobKey, MoveRecord,
+    Pause, Purge, Remark, Restore, Settlement, Shelf, Term,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -290,7 +290,7 @@ pub(crate) trait Board: Send + Sync {
     async fn register(&self, conductor: &Conductor) -> Result<()>;
 
     /// Renews the heartbeat and the status of this process; does nothing if it is not registered.
-    async fn tell(&self, told: &Told) -> Result<()>;
+    async fn publish(&self, report: &ConductorReport) -> Result<()>;
 
     /// Returns the registered conductors, and those that ended without notice while their claims may last.
     async fn conductors(&self) -> Result<Vec<Conductor>>;

@@ -6,14 +6,14 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 
 use super::{BoardError, Result};
-use crate::job::{Conductor, Told};
+use crate::job::{Conductor, ConductorReport};
 
 /// How long a registration lasts without a heartbeat. Afterwards the name is free.
 pub(super) const LIFE: Duration = Duration::from_secs(30);
 
 /// How long a conductor without heartbeats is listed: until its claims, renewed by then, must have expired.
-pub(super) fn kept(told: &Told) -> Duration {
-    let lease = told
+pub(super) fn kept(report: &ConductorReport) -> Duration {
+    let lease = report
         .lease
         .and_then(|it| Duration::try_from_secs_f64(it).ok());
     LIFE.saturating_add(lease.unwrap_or_default())
@@ -37,7 +37,7 @@ pub(super) fn crowded(known: Vec<Conductor>, entries: usize) -> Result<Vec<Condu
 #[async_trait]
 pub(super) trait Registered: Send + Sync + 'static {
     /// Sets the status for the next write.
-    fn set_told(&self, told: &Told);
+    fn set_report(&self, report: &ConductorReport);
 
     /// Writes the entry, also after it expired, unless another process owns it now.
     async fn keep(&self) -> Result<()>;
@@ -54,10 +54,10 @@ impl Registration {
         *self.0.lock() = Some(Arc::new(entry));
     }
 
-    pub(super) async fn tell(&self, told: &Told) -> Result<()> {
+    pub(super) async fn publish(&self, report: &ConductorReport) -> Result<()> {
         let entry = self.0.lock().as_ref().map(Arc::clone);
         let Some(entry) = entry else { return Ok(()) };
-        entry.set_told(told);
+        entry.set_report(report);
         entry.keep().await
     }
 

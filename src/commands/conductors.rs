@@ -68,33 +68,33 @@ impl ListedConductor {
     }
 
     fn texts(&self) -> [String; 9] {
-        let (conductor, told) = (&self.conductor, &self.conductor.told);
+        let (conductor, report) = (&self.conductor, &self.conductor.report);
         let number = |number: Option<usize>| number.map_or_else(String::new, |it| it.to_string());
         [
             conductor.name.clone(),
             conductor.host.clone(),
             conductor.pid.to_string(),
             self.heard(),
-            number(told.running),
-            number(told.slots),
-            told.counters.done.to_string(),
-            told.counters.failed.to_string(),
+            number(report.running),
+            number(report.slots),
+            report.counters.done.to_string(),
+            report.counters.failed.to_string(),
             self.doing(),
         ]
     }
 
     fn doing(&self) -> String {
-        let told = &self.conductor.told;
-        let course = match told.course {
+        let report = &self.conductor.report;
+        let course = match report.course {
             Course::Working => "",
             Course::Draining => "draining",
             Course::Quiet => "quiet",
             Course::Ending => "ending",
         };
-        let Some(first) = told.runs.first() else {
+        let Some(first) = report.runs.first() else {
             return course.to_owned();
         };
-        let more = match told.running.unwrap_or_default().saturating_sub(1) {
+        let more = match report.running.unwrap_or_default().saturating_sub(1) {
             0 => String::new(),
             more => format!(" +{more}"),
         };
@@ -143,7 +143,7 @@ impl Report for ListedConductor {
     }
 
     fn human(&self, page: &mut Page) {
-        let (conductor, told) = (&self.conductor, &self.conductor.told);
+        let (conductor, report) = (&self.conductor, &self.conductor.report);
         page.line().add(Tone::Strong, &conductor.name);
         let seen = match self.silent {
             true => Tone::Bad,
@@ -163,16 +163,16 @@ impl Report for ListedConductor {
             ),
         );
         page.fact("claims as", conductor.owner.text());
-        if let Some(version) = &told.version {
+        if let Some(version) = &report.version {
             page.fact("version", version);
         }
-        if let Some(lease) = told
+        if let Some(lease) = report
             .lease
             .and_then(|it| Duration::try_from_secs_f64(it).ok())
         {
             page.fact("lease", duration::brief(lease));
         }
-        let counters = told.counters;
+        let counters = report.counters;
         page.fact(
             "attempts",
             format!(
@@ -180,7 +180,7 @@ impl Report for ListedConductor {
                 counters.done, counters.failed, counters.postponed, counters.lost
             ),
         );
-        if let Some(takes) = &told.takes {
+        if let Some(takes) = &report.takes {
             human_takes(takes, page);
         }
         self.jobs(page);
@@ -189,9 +189,9 @@ impl Report for ListedConductor {
 
 impl ListedConductor {
     fn jobs(&self, page: &mut Page) {
-        let told = &self.conductor.told;
-        if let (Some(running), Some(slots)) = (told.running, told.slots) {
-            let course = match told.course {
+        let report = &self.conductor.report;
+        if let (Some(running), Some(slots)) = (report.running, report.slots) {
+            let course = match report.course {
                 Course::Working => "",
                 Course::Draining => ", draining",
                 Course::Quiet => ", quiet: claims nothing until SIGUSR1",
@@ -199,27 +199,27 @@ impl ListedConductor {
             };
             page.fact("runs", format!("{running} of {slots} slots{course}"));
         }
-        for run in &told.runs {
+        for run in &report.runs {
             let (uuid, age) = (short(&run.uuid), self.age(run.since));
             page.block(&format!(
                 "{uuid} {} for {age}, attempt {}",
                 run.name, run.attempt
             ));
         }
-        if !told.passed_over.is_empty() {
+        if !report.passed_over.is_empty() {
             page.heading("skipped jobs");
         }
-        for left in &told.passed_over {
+        for left in &report.passed_over {
             let (jobs, such_as, job) = (left.jobs, &left.such_as, short(&left.job));
             page.block(&format!(
                 "{jobs}, for example {job} {such_as}: {}",
                 left.reason
             ));
         }
-        if !told.unsettled.is_empty() {
+        if !report.unsettled.is_empty() {
             page.heading("cannot settle");
         }
-        for job in &told.unsettled {
+        for job in &report.unsettled {
             page.block(&format!(
                 "{} {}: {}",
                 short(&job.uuid),
@@ -324,7 +324,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
         }
     }
     for ListedConductor { conductor, .. } in &seen {
-        for job in &conductor.told.unsettled {
+        for job in &conductor.report.unsettled {
             let (by, uuid, name) = (&conductor.name, short(&job.uuid), &job.name);
             ctx.out
                 .note(format!("{by} cannot settle {uuid} {name}: {}", job.reason));

@@ -82,7 +82,7 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
             Err(error) if total == 1 => return Err(error.context(trying)),
             Err(error) => {
                 failed += 1;
-                ctx.tell(&error.context(trying));
+                ctx.print_error(&error.context(trying));
             }
         }
     }

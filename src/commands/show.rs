@@ -66,7 +66,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         match found.with_context(|| ctx.trying("show", wanted).with(wanted)) {
             Ok(entry) => entries.push(entry),
             Err(error) if total == 1 => return Err(error),
-            Err(error) => ctx.tell(&error),
+            Err(error) => ctx.print_error(&error),
         }
     }
     let now = Utc::now();

@@ -140,7 +140,7 @@ async fn work(shared: &Arc<Shared>, signals: &mut Signals) -> Result<(), Halted>
     let settings = &shared.settings;
     let mut lease_term = LeaseTerm::new(settings.lease);
     let conductor = Conductor {
-        told: registration::initial_entry(settings),
+        report: registration::initial_entry(settings),
         ..settings.conductor.clone()
     };
     let registered = registration::register(&conductor, shared, &mut lease_term);
@@ -155,7 +155,7 @@ async fn work(shared: &Arc<Shared>, signals: &mut Signals) -> Result<(), Halted>
         .with("conductor", name)
         .with("board", shared.board.name());
     shared.status.log(note.with("jobs", settings.jobs));
-    Supervisor::start(Arc::clone(shared), lease_term, conductor.told)
+    Supervisor::start(Arc::clone(shared), lease_term, conductor.report)
         .lead(signals)
         .await
 }

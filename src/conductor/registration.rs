@@ -11,7 +11,7 @@ use super::{
 use crate::{
     board::{Board, BoardError, Result},
     duration,
-    job::{Conductor, Course, Takes, Told},
+    job::{Conductor, ConductorReport, Course, Takes},
     process::group::this_process,
 };
 
@@ -24,12 +24,12 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 const WHILE: Duration = Duration::from_secs(10);
 
-pub(super) fn initial_entry(settings: &Settings) -> Told {
+pub(super) fn initial_entry(settings: &Settings) -> ConductorReport {
     let course = match settings.until.drained {
         true => Course::Draining,
         false => Course::Working,
     };
-    Told {
+    ConductorReport {
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         process: this_process(),
         slots: Some(settings.jobs),
@@ -37,7 +37,7 @@ pub(super) fn initial_entry(settings: &Settings) -> Told {
         running: Some(0),
         course,
         takes: Some(takes(settings, &settings.policy)),
-        ..Told::default()
+        ..ConductorReport::default()
     }
 }
 
@@ -49,7 +49,7 @@ fn takes(settings: &Settings, policy: &Policy) -> Takes {
 }
 
 /// Publishes changes forever, at a limited rate.
-pub(super) async fn publish(shared: Arc<Shared>, mut last: Told) {
+pub(super) async fn publish(shared: Arc<Shared>, mut last: ConductorReport) {
     let mut policy = shared.policy.subscribe();
     let (course, mut takes) = (last.course, last.takes.clone());
     let (mut looked, mut heard) = (Instant::now(), Instant::now());
@@ -74,7 +74,7 @@ pub(super) async fn publish(shared: Arc<Shared>, mut last: Told) {
         if entry == last && heard.elapsed() < shared.settings.refresh() {
             continue;
         }
-        let answer = shared.board.tell(&entry).await;
+        let answer = shared.board.publish(&entry).await;
         shared.status.contact.published(&answer);
         match answer {
             Ok(()) => (last, heard) = (entry, Instant::now()),

@@ -18,7 +18,9 @@ use super::{
     progress::{Note, Reporter, Tag},
     skipped::SkippedJobs,
 };
-use crate::job::{Aftermath, Counters, Job, JobKey, MOST_RUNS, Outcome, Run, Told, Unsettled};
+use crate::job::{
+    Aftermath, ConductorReport, Counters, Job, JobKey, MOST_RUNS, Outcome, Run, Unsettled,
+};
 
 /// The longest silence of a board that gets a request every ten seconds.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -181,7 +183,7 @@ impl ConductorStatus {
         )
     }
 
-    pub(super) fn publish_in(&self, entry: &mut Told) {
+    pub(super) fn publish_in(&self, entry: &mut ConductorReport) {
         entry.passed_over = self.skipped.published();
         self.work(|work| {
             entry.running = Some(work.runs.len());
@@ -200,7 +202,7 @@ impl ConductorStatus {
 
     /// Logs the present numbers, the running jobs and the skipped jobs.
     pub(super) fn log_all(&self) {
-        let mut now = Told::default();
+        let mut now = ConductorReport::default();
         self.publish_in(&mut now);
         let Counters {
             done,

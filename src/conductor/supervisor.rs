@@ -20,7 +20,7 @@ use super::{
 use crate::{
     board::{self, BoardError},
     duration,
-    job::{Claim, Told},
+    job::{Claim, ConductorReport},
     lease::Keeper,
     process::{
         clock::{self, Boottime},
@@ -70,7 +70,11 @@ enum StopReason {
 }
 
 impl Supervisor {
-    pub(super) fn start(shared: Arc<Shared>, lease_term: LeaseTerm, entry: Told) -> Self {
+    pub(super) fn start(
+        shared: Arc<Shared>,
+        lease_term: LeaseTerm,
+        entry: ConductorReport,
+    ) -> Self {
         let (won_here, won) = mpsc::unbounded_channel();
         let (finished, finished_there) = mpsc::unbounded_channel();
         let (returned_there, returned) = mpsc::unbounded_channel();

@@ -144,10 +144,10 @@ impl Snapshot {
             .owner
             .as_ref()
             .map_or_else(|| "?".into(), |it| it.text());
-        let told = self
+        let report = self
             .conductors()
             .filter(|it| Some(&it.owner) == holding.owner.as_ref());
-        let mut runs = told.flat_map(|it| &it.told.runs);
+        let mut runs = report.flat_map(|it| &it.report.runs);
         let run = runs.find(|run| *run.uuid == *job.reference());
         let problem = problem
             .seen("owner", owner)
@@ -175,9 +175,9 @@ impl Snapshot {
                 problem = problem.seen(&taker.conductor.name, reason);
                 continue;
             }
-            slots += taker.conductor.told.slots.unwrap_or(1);
+            slots += taker.conductor.report.slots.unwrap_or(1);
             free += taker.conductor.free();
-            let starts = taker.conductor.told.runs.iter().map(|run| run.since);
+            let starts = taker.conductor.report.runs.iter().map(|run| run.since);
             longest = longest.into_iter().chain(starts).min();
         }
         if matches!(problem.code, Code::Ready | Code::Waiting) {

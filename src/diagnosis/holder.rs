@@ -26,7 +26,7 @@ pub(crate) fn is_silent(conductor: &Conductor) -> bool {
 
 /// Whether the process of a conductor has ended, as far as this machine can see.
 pub(crate) fn has_died(conductor: &Conductor) -> bool {
-    let process = conductor.told.process.as_deref();
+    let process = conductor.report.process.as_deref();
     has_ended(&conductor.host, conductor.pid, process) == Some(true)
 }
 

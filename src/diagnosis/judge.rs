@@ -162,14 +162,14 @@ impl Snapshot {
     }
 
     fn held_by(&self, taker: &Taker, job: &Job, holding: &Holding) -> (Cause, bool) {
-        let (told, since) = (&taker.conductor.told, taker.conductor.since);
+        let (report, since) = (&taker.conductor.report, taker.conductor.since);
         let reference = job.reference();
-        if let Some(stuck) = told.unsettled.iter().find(|it| it.uuid == reference) {
+        if let Some(stuck) = report.unsettled.iter().find(|it| it.uuid == reference) {
             return (Cause::text(Code::Unsettled, &stuck.reason), false);
         }
         // A conductor of this name that ended earlier made the claim.
         let is_older = holding.claimed_on.is_some_and(|on| on + SKEW < since);
-        let may_run = told.runs.len() >= MOST_RUNS || taker.runs(job).is_some();
+        let may_run = report.runs.len() >= MOST_RUNS || taker.runs(job).is_some();
         if is_older && !may_run {
             let about = CauseSubject::Host(taker.conductor.host.clone(), false);
             let lapses = holding.lease != Lease::None;

@@ -370,7 +370,7 @@ impl Survey {
         let peer = self
             .snapshot
             .conductors()
-            .find(|it| it.told.version.is_none());
+            .find(|it| it.report.version.is_none());
         let peer = peer.map(|it| it.name.clone());
         let peer = peer.or_else(|| self.peer.as_ref().map(ToString::to_string));
         if let Some(peer) = peer.filter(|_| self.has_commands) {

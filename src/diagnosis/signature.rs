@@ -190,7 +190,7 @@ mod tests {
         Failure {
             exit_code,
             stderr: stderr.to_owned(),
-            ..Failure::told("the command took longer than 5s", "night")
+            ..Failure::reported("the command took longer than 5s", "night")
         }
     }
 

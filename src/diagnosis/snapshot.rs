@@ -100,7 +100,7 @@ impl Snapshot {
     }
 
     pub(crate) fn free_slots(&self) -> u64 {
-        let publishing = self.alive().filter(|it| it.told.slots.is_some());
+        let publishing = self.alive().filter(|it| it.report.slots.is_some());
         publishing.map(|it| it.free() as u64).sum()
     }
 

@@ -58,25 +58,25 @@ impl Taker {
 
     /// Whether its process is gone: the same machine and boot, seen from here.
     pub(crate) fn has_certainly_died(&self) -> bool {
-        self.conductor.told.process.is_some() && has_died(&self.conductor)
+        self.conductor.report.process.is_some() && has_died(&self.conductor)
     }
 
     /// Returns its running attempt at a job. A busy conductor publishes only some of its attempts.
     pub(crate) fn runs(&self, job: &Job) -> Option<&Run> {
         let reference = job.reference();
         self.conductor
-            .told
+            .report
             .runs
             .iter()
             .find(|run| run.uuid == reference)
     }
 
     pub(crate) fn lease(&self) -> Option<Duration> {
-        Duration::try_from_secs_f64(self.conductor.told.lease?).ok()
+        Duration::try_from_secs_f64(self.conductor.report.lease?).ok()
     }
 
     pub(crate) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> TakerAnswer {
-        let takes_none = match self.conductor.told.course {
+        let takes_none = match self.conductor.report.course {
             Course::Working | Course::Draining => None,
             Course::Quiet => Some("the conductor is quiet and claims nothing until SIGUSR1"),
             Course::Ending => Some("the conductor is stopping and claims nothing more"),
@@ -109,7 +109,7 @@ impl Taker {
     }
 
     fn spent(&self, policy: &Policy, job: &Job) -> Option<u32> {
-        let takes = self.conductor.told.takes.as_ref()?;
+        let takes = self.conductor.report.takes.as_ref()?;
         let own = policy.plan(job).ok();
         let own = own.and_then(|plan| plan.limits.max_attempts);
         let most = most_attempts(own, takes.max_attempts, takes.max_attempts_max);
@@ -118,7 +118,7 @@ impl Taker {
 }
 
 fn decides_by(conductor: &Conductor) -> Result<(Policy, Filters), String> {
-    let Some(takes) = &conductor.told.takes else {
+    let Some(takes) = &conductor.report.takes else {
         return Err("the conductor does not publish its execution policy".to_owned());
     };
     let policy = Policy::of(takes).map_err(|error| error.to_string())?;

@@ -30,16 +30,16 @@ pub(crate) struct Conductor {
     #[serde(skip)]
     pub(crate) has_left: bool,
     #[serde(flatten, serialize_with = "shown")]
-    pub(crate) told: Told,
+    pub(crate) report: ConductorReport,
 }
 
 /// Serializes under the public JSON keys; the registry keeps the keys of 0.2.0.
-fn shown<S: Serializer>(told: &Told, serializer: S) -> Result<S::Ok, S::Error> {
-    let Value::Object(stored) = serde_json::to_value(told).map_err(S::Error::custom)? else {
+fn shown<S: Serializer>(report: &ConductorReport, serializer: S) -> Result<S::Ok, S::Error> {
+    let Value::Object(stored) = serde_json::to_value(report).map_err(S::Error::custom)? else {
         return serializer.serialize_none();
     };
     let skipped = || {
-        let all = told.passed_over.iter();
+        let all = report.passed_over.iter();
         all.map(|it| json!({"reason": it.reason, "jobs": it.jobs, "example": it.such_as, "job": it.job}))
     };
     serializer.collect_map(stored.into_iter().map(|(key, value)| match &*key {
@@ -56,12 +56,12 @@ impl Conductor {
 
     /// Returns the number of free slots. A conductor that reports nothing counts as single-slot.
     pub(crate) fn free(&self) -> usize {
-        let Told {
+        let ConductorReport {
             course,
             slots,
             running,
             ..
-        } = self.told;
+        } = self.report;
         match course {
             Course::Quiet | Course::Ending => 0,
             Course::Working | Course::Draining => {
@@ -73,7 +73,7 @@ impl Conductor {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Told {
+pub(crate) struct ConductorReport {
     pub(crate) version: Option<String>,
     pub(crate) process: Option<String>,
     pub(crate) slots: Option<usize>,
@@ -156,7 +156,7 @@ pub(crate) struct Unsettled {
     pub(crate) reason: String,
 }
 
-impl Told {
+impl ConductorReport {
     /// Reads a stored report. An unreadable one counts as empty.
     pub(crate) fn read(text: &[u8]) -> Self {
         if text.len() > LONGEST_TOLD {
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn untrusted_conductor_status_is_rejected_or_round_trips() {
-        let told = [
+        let report = [
             r#"{"version":"0.2.0","slots":4,"lease":30.5,"course":"draining","running":1,"runs":[{"uuid":
                 "u","name":"a","since":"2026-01-01T00:00:00Z","attempt":1}],"done":7,"failed":1}"#,
             r#"{"takes":{"filters":["name=a*"],"programs":null,"search":["/bin"],"variables":[],"handlers":
@@ -188,13 +188,13 @@ mod tests {
             r#"{"passed_over":[{"reason":"r","jobs":2,"such_as":"a","job":"@1"}],"unsettled":[]}"#,
             r#"[{"uuid":"u","name":"a","reason":"it is away"}]"#,
         ];
-        Corpus::of(Bounds::STORED, told).hold(|input| {
-            let told = Told::read(input);
-            if told == Told::default() {
+        Corpus::of(Bounds::STORED, report).hold(|input| {
+            let report = ConductorReport::read(input);
+            if report == ConductorReport::default() {
                 return refused("it tells nothing");
             }
-            let again = serde_json::to_vec(&told).map_err(|it| it.to_string())?;
-            same("told again", &told, &Told::read(&again)).and(Ok(Answer::Read))
+            let again = serde_json::to_vec(&report).map_err(|it| it.to_string())?;
+            same("told again", &report, &ConductorReport::read(&again)).and(Ok(Answer::Read))
         });
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct CapturedOutput {
 
 impl Failure {
     /// Makes a failure from a reported reason, without a command of ours.
-    pub(crate) fn told(reason: &str, by: &str) -> Self {
+    pub(crate) fn reported(reason: &str, by: &str) -> Self {
         Self {
             exit_code: None,
             signal: None,
@@ -167,7 +167,7 @@ mod tests {
                 signal,
                 stdout: stdout.to_owned(),
                 stderr: stderr.to_owned(),
-                ..Failure::told("it took longer than 5s", "night")
+                ..Failure::reported("it took longer than 5s", "night")
             };
             assert_eq!(failure.headline(), headline);
             let long = Failure {
@@ -182,7 +182,7 @@ mod tests {
     fn reason_of_a_failure_is_its_headline() {
         let failure = Failure {
             exit_code: Some(3),
-            ..Failure::told("the command ended with code 3", "night")
+            ..Failure::reported("the command ended with code 3", "night")
         };
         let reason = |reason: &str| {
             let history = History {

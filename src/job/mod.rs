@@ -24,8 +24,8 @@ use serde_json::Value;
 pub(crate) use self::{
     claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
     conductor::{
-        Conductor, Counters, Course, MOST_HANDLERS, MOST_RUNS, Run, SkippedReason, Takes, Told,
-        Unsettled,
+        Conductor, ConductorReport, Counters, Course, MOST_HANDLERS, MOST_RUNS, Run, SkippedReason,
+        Takes, Unsettled,
     },
     details::{Decode, Details},
     draft::{Draft, Edit, Former},

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::mysql::Mysql;
 #[cfg(feature = "postgres")]
 use super::postgres::Postgres;
-use super::{Result, sqlite::Sqlite, url::LogbookUrl};
+use super::{LogbookResult, sqlite::Sqlite, url::LogbookUrl};
 
 pub(super) type TextRow = Vec<Option<String>>;
 
@@ -21,7 +21,7 @@ pub(super) enum LogbookDatabase {
 }
 
 impl LogbookDatabase {
-    pub(super) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
+    pub(super) async fn open(url: &LogbookUrl, patience: Duration) -> LogbookResult<Self> {
         match url {
             LogbookUrl::Sqlite(path) => {
                 Ok(Self::Sqlite(Sqlite::open(path.clone(), patience).await?))
@@ -39,7 +39,11 @@ impl LogbookDatabase {
         }
     }
 
-    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
+    pub(super) async fn rows(
+        &self,
+        question: &str,
+        values: &[&str],
+    ) -> LogbookResult<Vec<TextRow>> {
         match self {
             Self::Sqlite(sqlite) => sqlite.rows(question, values).await,
             #[cfg(feature = "mysql")]

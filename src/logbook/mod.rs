@@ -32,7 +32,7 @@ pub(crate) use self::{
 };
 use crate::duration;
 
-type Result<T> = std::result::Result<T, LogbookError>;
+type LogbookResult<T> = std::result::Result<T, LogbookError>;
 
 #[derive(Debug, Error)]
 pub(crate) enum LogbookError {
@@ -64,7 +64,7 @@ pub(crate) struct Logbook {
 }
 
 impl Logbook {
-    pub(crate) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
+    pub(crate) async fn open(url: &LogbookUrl, patience: Duration) -> LogbookResult<Self> {
         let opened = time::timeout(patience, LogbookDatabase::open(url, patience)).await;
         Ok(Self {
             database: opened.unwrap_or(Err(LogbookError::Slow(patience)))?,
@@ -73,7 +73,7 @@ impl Logbook {
         })
     }
 
-    async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
+    async fn rows(&self, question: &str, values: &[&str]) -> LogbookResult<Vec<TextRow>> {
         if !self.is_lost.load(Ordering::Relaxed) {
             let asked = self.database.rows(question, values);
             if let Ok(answer) = time::timeout(self.patience, asked).await {

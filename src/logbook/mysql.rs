@@ -8,7 +8,7 @@ use mysql_async::{
 use tokio::sync::Mutex;
 use tokio_rustls::rustls::{RootCertStore, pki_types::CertificateDer};
 
-use super::{LogbookError, Result, database::TextRow, url::DatabaseServer};
+use super::{LogbookError, LogbookResult, database::TextRow, url::DatabaseServer};
 use crate::board::{
     net::{cause::ServerCause, tls::system_roots},
     url::TlsFiles,
@@ -17,7 +17,7 @@ use crate::board::{
 pub(super) struct Mysql(Mutex<Conn>);
 
 impl Mysql {
-    pub(super) async fn open(server: &DatabaseServer, patience: Duration) -> Result<Self> {
+    pub(super) async fn open(server: &DatabaseServer, patience: Duration) -> LogbookResult<Self> {
         let socket = server
             .socket
             .as_ref()
@@ -52,7 +52,11 @@ impl Mysql {
         Ok(Self(Mutex::new(connection)))
     }
 
-    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
+    pub(super) async fn rows(
+        &self,
+        question: &str,
+        values: &[&str],
+    ) -> LogbookResult<Vec<TextRow>> {
         let values = values.iter().map(|value| Value::from(*value)).collect();
         let mut connection = self.0.lock().await;
         let rows = connection.exec(question, Params::Positional(values)).await;
@@ -70,7 +74,7 @@ fn texts(row: mysql_async::Row) -> TextRow {
 }
 
 /// Applies the TLS files of the URL. The server's certificate is always verified.
-fn tls(server: &DatabaseServer, files: &TlsFiles) -> Result<SslOpts> {
+fn tls(server: &DatabaseServer, files: &TlsFiles) -> LogbookResult<SslOpts> {
     let identity = files.identity.as_ref();
     let identity =
         identity.map(|it| ClientIdentity::new(it.cert.clone().into(), it.key.clone().into()));

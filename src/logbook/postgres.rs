@@ -8,7 +8,7 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{LogbookError, Result, database::TextRow, url::DatabaseServer};
+use super::{LogbookError, LogbookResult, database::TextRow, url::DatabaseServer};
 use crate::board::net::tls;
 
 pub(super) struct Postgres {
@@ -23,7 +23,7 @@ impl Drop for Postgres {
 }
 
 impl Postgres {
-    pub(super) async fn open(server: &DatabaseServer, patience: Duration) -> Result<Self> {
+    pub(super) async fn open(server: &DatabaseServer, patience: Duration) -> LogbookResult<Self> {
         let mut config = Config::new();
         match &server.socket {
             Some(folder) => config.host_path(folder),
@@ -61,7 +61,11 @@ impl Postgres {
         Ok(Self { client, carrier })
     }
 
-    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
+    pub(super) async fn rows(
+        &self,
+        question: &str,
+        values: &[&str],
+    ) -> LogbookResult<Vec<TextRow>> {
         let values: Vec<&(dyn ToSql + Sync)> = values
             .iter()
             .map(|value| value as &(dyn ToSql + Sync))

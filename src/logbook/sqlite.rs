@@ -6,13 +6,13 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, params_from_iter, types::ValueRef};
 use tokio::task;
 
-use super::{LogbookError, Result, database::TextRow};
+use super::{LogbookError, LogbookResult, database::TextRow};
 
 /// The file is read on a blocking thread.
 pub(super) struct Sqlite(Arc<Mutex<Connection>>);
 
 impl Sqlite {
-    pub(super) async fn open(path: PathBuf, patience: Duration) -> Result<Self> {
+    pub(super) async fn open(path: PathBuf, patience: Duration) -> LogbookResult<Self> {
         let opened = task::spawn_blocking(move || {
             let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
             connection.busy_timeout(patience)?;
@@ -24,7 +24,11 @@ impl Sqlite {
         Ok(Self(Arc::new(Mutex::new(connection))))
     }
 
-    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<TextRow>> {
+    pub(super) async fn rows(
+        &self,
+        question: &str,
+        values: &[&str],
+    ) -> LogbookResult<Vec<TextRow>> {
         let connection = Arc::clone(&self.0);
         let interrupt = Interrupt(connection.lock().get_interrupt_handle());
         let question = question.to_owned();

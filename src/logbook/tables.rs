@@ -7,7 +7,7 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    Atom, AtomFailure, AtomKind, AtomState, Flow, Logbook, LogbookError, Result,
+    Atom, AtomFailure, AtomKind, AtomState, Flow, Logbook, LogbookError, LogbookResult,
     database::{Dialect, TextRow},
 };
 use crate::job::{Job, octavia};
@@ -56,7 +56,7 @@ pub(crate) struct PendingBalancer {
 }
 
 impl Logbook {
-    pub(crate) async fn flow(&self, job: &Job) -> Result<Option<Flow>> {
+    pub(crate) async fn flow(&self, job: &Job) -> LogbookResult<Option<Flow>> {
         let stated = job.details.as_ref().and_then(|it| it.get("flow_uuid"));
         let stated = stated.as_deref().and_then(Value::as_str);
         let uuid = stated.or_else(|| octavia::flow_uuid(&job.name));
@@ -72,7 +72,7 @@ impl Logbook {
     }
 
     /// SQLite keeps flows of deleted logbooks; these are ignored.
-    async fn flow_with(&self, column: &str, uuid: &str) -> Result<Option<Flow>> {
+    async fn flow_with(&self, column: &str, uuid: &str) -> LogbookResult<Option<Flow>> {
         let dialect = self.dialect();
         let question = format!(
             "SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM flowdetails WHERE {column} = ? \
@@ -116,7 +116,7 @@ impl Logbook {
         }))
     }
 
-    async fn atoms(&self, flow: &str) -> Result<Vec<Atom>> {
+    async fn atoms(&self, flow: &str) -> LogbookResult<Vec<Atom>> {
         let dialect = self.dialect();
         let question = format!(
             "SELECT {}, {}, {}, {}, {}, {}, {}, {}, {}, {} FROM atomdetails \
@@ -136,17 +136,17 @@ impl Logbook {
         found.into_iter().map(atom).collect()
     }
 
-    pub(crate) async fn books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
+    pub(crate) async fn books(&self, uuids: &[&str]) -> LogbookResult<HashSet<String>> {
         self.books_where(uuids, "").await
     }
 
     /// Returns the usable logbooks: they exist and have a flow.
-    pub(crate) async fn usable_books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
+    pub(crate) async fn usable_books(&self, uuids: &[&str]) -> LogbookResult<HashSet<String>> {
         let has_flow = " AND uuid IN (SELECT parent_uuid FROM flowdetails)";
         self.books_where(uuids, has_flow).await
     }
 
-    async fn books_where(&self, uuids: &[&str], also: &str) -> Result<HashSet<String>> {
+    async fn books_where(&self, uuids: &[&str], also: &str) -> LogbookResult<HashSet<String>> {
         let uuid = self.dialect().text("uuid", NAME);
         let question =
             |places: &str| format!("SELECT {uuid} FROM logbooks WHERE uuid IN ({places}){also}");
@@ -159,7 +159,7 @@ impl Logbook {
         &self,
         uuids: &[&str],
         question: impl Fn(&str) -> String,
-    ) -> Result<Vec<TextRow>> {
+    ) -> LogbookResult<Vec<TextRow>> {
         let mut found = Vec::new();
         for uuids in uuids.chunks(AT_ONCE) {
             let places = vec!["?"; uuids.len()].join(", ");
@@ -173,7 +173,7 @@ impl Logbook {
     pub(crate) async fn balancers(
         &self,
         uuids: &[&str],
-    ) -> Result<HashMap<String, Option<String>>> {
+    ) -> LogbookResult<HashMap<String, Option<String>>> {
         let balancer = argument(self.dialect(), "meta", BALANCER);
         let book = self.dialect().text("parent_uuid", NAME);
         let question = |places: &str| {
@@ -193,7 +193,7 @@ impl Logbook {
         &self,
         subject: FlowSubject,
         id: &str,
-    ) -> Result<HashSet<String>> {
+    ) -> LogbookResult<HashSet<String>> {
         let dialect = self.dialect();
         let inside = |name: &str| argument(dialect, "meta", name);
         let (balancer, amphora) = (inside(BALANCER), inside(AMPHORA));
@@ -208,7 +208,7 @@ impl Logbook {
         Ok(found.into_iter().flatten().flatten().collect())
     }
 
-    pub(crate) async fn books_before(&self, time: DateTime<Utc>) -> Result<Vec<StaleBook>> {
+    pub(crate) async fn books_before(&self, time: DateTime<Utc>) -> LogbookResult<Vec<StaleBook>> {
         let dialect = self.dialect();
         let created = dialect.text("logbooks.created_at", NAME);
         let question = format!(
@@ -235,7 +235,7 @@ impl Logbook {
 
     /// Returns the columns that later migrations of TaskFlow widen, since large values did not fit: a problem of
     /// MySQL's texts only.
-    pub(crate) async fn short_columns(&self) -> Result<Vec<String>> {
+    pub(crate) async fn short_columns(&self) -> LogbookResult<Vec<String>> {
         if self.dialect() != Dialect::Mysql {
             return Ok(Vec::new());
         }
@@ -251,7 +251,7 @@ impl Logbook {
     pub(crate) async fn pending_balancers(
         &self,
         time: DateTime<Utc>,
-    ) -> Result<Vec<PendingBalancer>> {
+    ) -> LogbookResult<Vec<PendingBalancer>> {
         let dialect = self.dialect();
         let since = dialect.text("COALESCE(updated_at, created_at)", NAME);
         let question = format!(
@@ -298,7 +298,7 @@ fn retried(dialect: Dialect) -> String {
     )
 }
 
-fn atom(row: TextRow) -> Result<Atom> {
+fn atom(row: TextRow) -> LogbookResult<Atom> {
     let [
         name,
         kind,
@@ -329,7 +329,7 @@ fn atom(row: TextRow) -> Result<Atom> {
     })
 }
 
-fn columns<const N: usize>(row: TextRow) -> Result<[Option<String>; N]> {
+fn columns<const N: usize>(row: TextRow) -> LogbookResult<[Option<String>; N]> {
     // Some databases return JSON's null as a word.
     let row: Vec<_> = row
         .into_iter()

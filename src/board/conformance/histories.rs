@@ -312,19 +312,21 @@ impl<'a> History<'a> {
             return Ok(());
         }
         let last = post_one(self.board, "last").await;
-        let mut told: [Vec<Told>; JOBS] = Default::default();
+        let mut report: [Vec<Told>; JOBS] = Default::default();
         let mut is_last = false;
         // Subscribers time a claim by their own clock, which may be behind.
-        let lapses_are_missing = |told: &[Vec<Told>; JOBS]| {
-            let missing = |(it, told): (&Played, &Vec<Told>)| {
-                let is_so_far =
-                    is_consistent(told, &it.model.told[..told.len().min(it.model.told.len())]);
-                let mut rest = it.model.told.iter().skip(told.len());
+        let lapses_are_missing = |report: &[Vec<Told>; JOBS]| {
+            let missing = |(it, report): (&Played, &Vec<Told>)| {
+                let is_so_far = is_consistent(
+                    report,
+                    &it.model.report[..report.len().min(it.model.report.len())],
+                );
+                let mut rest = it.model.report.iter().skip(report.len());
                 is_so_far && rest.any(|it| it.0 == EventKind::Expired)
             };
-            self.jobs.iter().zip(told).any(missing)
+            self.jobs.iter().zip(report).any(missing)
         };
-        while !is_last || lapses_are_missing(&told) {
+        while !is_last || lapses_are_missing(&report) {
             let event = next_event(events).await;
             let Some(subject) = event.subject else {
                 continue;
@@ -338,7 +340,7 @@ impl<'a> History<'a> {
                 );
                 let who = event.owner.filter(|_| is_of_claim);
                 let who = who.and_then(|who| WHO.iter().position(|it| *it == who.text()));
-                told[job].push((event.kind, who));
+                report[job].push((event.kind, who));
             }
         }
         let free = Authority::Override(Witness::Unclaimed);
@@ -346,9 +348,12 @@ impl<'a> History<'a> {
             .settle_one(&last, Outcome::Consume, free)
             .await
             .unwrap();
-        for (it, told) in self.jobs.iter().zip(told) {
-            if !is_consistent(&told, &it.model.told) {
-                return Err(format!("reported {told:?} instead of {:?}", it.model.told));
+        for (it, report) in self.jobs.iter().zip(report) {
+            if !is_consistent(&report, &it.model.report) {
+                return Err(format!(
+                    "reported {report:?} instead of {:?}",
+                    it.model.report
+                ));
             }
         }
         Ok(())
@@ -377,10 +382,10 @@ impl<'a> History<'a> {
 }
 
 /// Whether the events match the history. A claim that expires unseen may be reported as abandoned.
-fn is_consistent(told: &[Told], happened: &[Told]) -> bool {
-    let is_same = |(told, happened): (&Told, &Told)| {
-        let is_end = happened.0 == EventKind::Expired && told.0 == EventKind::Abandoned;
-        told.1 == happened.1 && (is_end || told.0 == happened.0)
+fn is_consistent(report: &[Told], happened: &[Told]) -> bool {
+    let is_same = |(report, happened): (&Told, &Told)| {
+        let is_end = happened.0 == EventKind::Expired && report.0 == EventKind::Abandoned;
+        report.1 == happened.1 && (is_end || report.0 == happened.0)
     };
-    told.len() == happened.len() && told.iter().zip(happened).all(is_same)
+    report.len() == happened.len() && report.iter().zip(happened).all(is_same)
 }

@@ -147,12 +147,12 @@ pub(crate) struct Model {
     pub(crate) claims: usize,
     /// Whether the last claim is a lease, which may end with a session.
     pub(crate) is_kept: bool,
-    pub(crate) told: Vec<Told>,
+    pub(crate) report: Vec<Told>,
 }
 
 impl Model {
     fn record(&mut self, kind: EventKind, who: Option<usize>) -> Answer {
-        self.told.push((kind, who));
+        self.report.push((kind, who));
         ok()
     }
 

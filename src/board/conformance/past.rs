@@ -156,7 +156,7 @@ pub(crate) async fn history_truncates_long_texts(board: &Subject) {
     )
     .await;
     claim_one(board, &key, &ada()).await.unwrap();
-    let failure = crate::job::Failure::told(&long, &long);
+    let failure = crate::job::Failure::reported(&long, &long);
     let uuid = on_board(board, &key).await.uuid;
     end(board, &key, Outcome::GiveUp(failure), None).await;
     let past = remembered(board, &uuid).await;

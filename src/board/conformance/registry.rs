@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, EventKind},
-    job::{Conductor, Told, Unsettled},
+    job::{Conductor, ConductorReport, Unsettled},
 };
 
 fn conductor(name: &str) -> Conductor {
@@ -18,22 +18,22 @@ fn conductor(name: &str) -> Conductor {
         owner: owner(name),
         silence: None,
         has_left: false,
-        told: crate::job::Told::default(),
+        report: crate::job::ConductorReport::default(),
     }
 }
 
 pub(crate) async fn register_with_lease(board: &Subject, name: &str) {
     let conductor = Conductor {
-        told: leased(),
+        report: leased(),
         ..conductor(name)
     };
     board.register(&conductor).await.unwrap();
 }
 
-fn leased() -> Told {
-    Told {
+fn leased() -> ConductorReport {
+    ConductorReport {
         lease: Some(3600.0),
-        ..Told::default()
+        ..ConductorReport::default()
     }
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn conductors_register_and_leave(board: &Subject) {
     post_one(board, "resize").await;
     let mut events = board.events().await.unwrap().stream;
     let night = Conductor {
-        told: leased(),
+        report: leased(),
         ..conductor("night")
     };
     board.register(&night).await.unwrap();
@@ -67,31 +67,31 @@ pub(crate) async fn conductors_register_and_leave(board: &Subject) {
     assert_eq!(known, [night]);
     board.close().await;
     assert_eq!(registered(board).await, []);
-    let told = next(&mut events, 2).await;
+    let report = next(&mut events, 2).await;
     let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
-    assert_eq!(told, all_of("night", &[joined, left]));
+    assert_eq!(report, all_of("night", &[joined, left]));
 }
 
 pub(crate) async fn status_of_a_conductor_is_stored_with_its_name(board: &Subject) {
     post_one(board, "resize").await;
-    let told = |slots| Told {
+    let report = |slots| ConductorReport {
         slots: Some(slots),
         unsettled: vec![Unsettled {
             uuid: "u".to_owned(),
             name: "resize".to_owned(),
             reason: "it cannot go".to_owned(),
         }],
-        ..Told::default()
+        ..ConductorReport::default()
     };
     let night = Conductor {
-        told: told(1),
+        report: report(1),
         ..conductor("night")
     };
     board.register(&night).await.unwrap();
-    assert_eq!(registered(board).await[0].told, told(1));
-    for told in [told(2), Told::default()] {
-        board.tell(&told).await.unwrap();
-        assert_eq!(registered(board).await[0].told, told);
+    assert_eq!(registered(board).await[0].report, report(1));
+    for report in [report(2), ConductorReport::default()] {
+        board.publish(&report).await.unwrap();
+        assert_eq!(registered(board).await[0].report, report);
     }
     board.close().await;
 }
@@ -112,24 +112,24 @@ pub(crate) async fn killed_conductor_is_listed_until_its_name_is_taken(
 ) {
     let mut events = board.events().await.unwrap().stream;
     let killed = Conductor {
-        told: leased(),
+        report: leased(),
         ..conductor("night")
     };
     board.register(&killed).await.unwrap();
     expire("night");
     // An embedded board detects the end with the next change.
     post_one(board, "resize").await;
-    let mut told = next(&mut events, 3).await;
-    told.retain(|(kind, _)| *kind != EventKind::Posted);
+    let mut report = next(&mut events, 3).await;
+    report.retain(|(kind, _)| *kind != EventKind::Posted);
     let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
-    assert_eq!(told, all_of("night", &[joined, left]));
+    assert_eq!(report, all_of("night", &[joined, left]));
 
     let [seen] = board.conductors().await.unwrap().try_into().unwrap();
     assert!(seen.has_left && seen.is_overdue(), "{seen:?}");
     assert!(seen.silence.unwrap().as_secs() >= 30, "{seen:?}");
     assert_eq!(
-        (&seen.host, seen.pid, &seen.owner, &seen.told),
-        (&killed.host, killed.pid, &killed.owner, &killed.told)
+        (&seen.host, seen.pid, &seen.owner, &seen.report),
+        (&killed.host, killed.pid, &killed.owner, &killed.report)
     );
 
     let next = Conductor {

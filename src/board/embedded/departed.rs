@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::registration::{LIFE, kept},
-    job::{Conductor, Told},
+    job::{Conductor, ConductorReport},
 };
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS conductor_seen (
@@ -33,11 +33,11 @@ impl Change<'_> {
     pub(super) fn keep_departed(
         &self,
         name: &str,
-        told: &Told,
+        report: &ConductorReport,
         alive: i64,
     ) -> rusqlite::Result<()> {
         let now = self.now;
-        let (until, _) = BoardClock { boot: alive, ..now }.after(kept(told).saturating_sub(LIFE));
+        let (until, _) = BoardClock { boot: alive, ..now }.after(kept(report).saturating_sub(LIFE));
         if until <= now.boot {
             return Ok(());
         }

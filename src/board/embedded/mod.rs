@@ -35,8 +35,8 @@ use super::{
     wire::past::find as find_past,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, MoveRecord, Pause, Purge, Remark,
-    Restore, Settlement, Shelf, Told,
+    Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey, MoveRecord, Pause,
+    Purge, Remark, Restore, Settlement, Shelf,
 };
 
 pub(crate) struct Embedded {
@@ -175,8 +175,8 @@ impl Board for Embedded {
         Ok(())
     }
 
-    async fn tell(&self, told: &Told) -> Result<()> {
-        self.registration.tell(told).await
+    async fn publish(&self, report: &ConductorReport) -> Result<()> {
+        self.registration.publish(report).await
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {

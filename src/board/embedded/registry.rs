@@ -21,7 +21,7 @@ use crate::{
         registration::{LIFE, Registered, kept},
         wire::as_json,
     },
-    job::{Conductor, Owner, Told},
+    job::{Conductor, ConductorReport, Owner},
 };
 
 pub(super) struct ConductorRow {
@@ -48,8 +48,8 @@ impl ConductorRow {
 
 #[async_trait]
 impl Registered for ConductorRow {
-    fn set_told(&self, told: &Told) {
-        self.conductor.lock().told = told.clone();
+    fn set_report(&self, report: &ConductorReport) {
+        self.conductor.lock().report = report.clone();
     }
 
     async fn keep(&self) -> Result<()> {
@@ -94,7 +94,7 @@ impl Change<'_> {
                 conductor.owner.as_bytes(),
                 token,
                 self.now.after(LIFE).0,
-                as_json(&conductor.told),
+                as_json(&conductor.report),
             ],
         )?;
         Ok(true)
@@ -120,18 +120,18 @@ pub(super) fn conductors(view: &BoardView<'_>) -> rusqlite::Result<Vec<Conductor
     let conductors: BTreeMap<_, _> = all.map(|it| (it.name.clone(), it)).collect();
     let listed = conductors.into_values();
     Ok(listed
-        .filter(|it| it.silence < Some(kept(&it.told)))
+        .filter(|it| it.silence < Some(kept(&it.report)))
         .collect())
 }
 
 /// Reads a row whose last column is the rest of its life in milliseconds.
 pub(super) fn conductor(
     row: &Row<'_>,
-    life: impl Fn(&Told) -> Duration,
+    life: impl Fn(&ConductorReport) -> Duration,
 ) -> rusqlite::Result<Conductor> {
-    let told = read_status(row.get(5)?);
+    let report = read_status(row.get(5)?);
     let left: i64 = row.get(6)?;
-    let (life, distance) = (life(&told), Duration::from_millis(left.unsigned_abs()));
+    let (life, distance) = (life(&report), Duration::from_millis(left.unsigned_abs()));
     let silence = match left {
         1.. => life.saturating_sub(distance),
         _ => life.saturating_add(distance),
@@ -144,12 +144,12 @@ pub(super) fn conductor(
         owner: Owner::from_stored(row.get::<_, Vec<u8>>(4)?),
         silence: Some(silence),
         has_left: silence >= LIFE,
-        told,
+        report,
     })
 }
 
 /// Reads the status of a conductor; 0.1.0 stored none.
-pub(super) fn read_status(text: Option<String>) -> Told {
-    text.map(|text| Told::read(text.as_bytes()))
+pub(super) fn read_status(text: Option<String>) -> ConductorReport {
+    text.map(|text| ConductorReport::read(text.as_bytes()))
         .unwrap_or_default()
 }

@@ -40,8 +40,8 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, MoveRecord, Pause, Purge,
-        Remark, Restore, Settlement, Shelf, Told,
+        Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey, MoveRecord,
+        Pause, Purge, Remark, Restore, Settlement, Shelf,
     },
     secret::Secret,
 };
@@ -150,8 +150,8 @@ impl Board for Redis {
         Ok(())
     }
 
-    async fn tell(&self, told: &Told) -> Result<()> {
-        self.registration.tell(told).await
+    async fn publish(&self, report: &ConductorReport) -> Result<()> {
+        self.registration.publish(report).await
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {

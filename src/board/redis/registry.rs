@@ -27,7 +27,7 @@ use crate::{
         registration::{LIFE, MOST_CONDUCTORS, Registered, crowded, kept},
         wire::as_json,
     },
-    job::{Conductor, Owner, Told, from_json},
+    job::{Conductor, ConductorReport, Owner, from_json},
 };
 
 const DOING: &str = "register with";
@@ -52,7 +52,7 @@ pub(super) struct RedisRegistration {
     client: Arc<RedisClient>,
     keys: Keys,
     entry: RegistryEntry,
-    told: Mutex<Told>,
+    report: Mutex<ConductorReport>,
 }
 
 impl RedisRegistration {
@@ -73,7 +73,7 @@ impl RedisRegistration {
             client,
             keys,
             entry,
-            told: Mutex::new(conductor.told.clone()),
+            report: Mutex::new(conductor.report.clone()),
         };
         if entrant.put().await? {
             return Ok(entrant);
@@ -92,7 +92,7 @@ impl RedisRegistration {
     }
 
     async fn register(&self, text: &str) -> Result<String> {
-        let told = self.told.lock().clone();
+        let report = self.report.lock().clone();
         let mut register = cmd("EVAL");
         register
             .arg(REGISTER)
@@ -103,8 +103,8 @@ impl RedisRegistration {
             .arg(&self.entry.token)
             .arg(text)
             .arg(LIFE.as_millis().to_string())
-            .arg(as_json(&told))
-            .arg(kept(&told).as_millis().to_string());
+            .arg(as_json(&report))
+            .arg(kept(&report).as_millis().to_string());
         self.client.ask(DOING, &register).await
     }
 
@@ -120,8 +120,8 @@ impl RedisRegistration {
 
 #[async_trait]
 impl Registered for RedisRegistration {
-    fn set_told(&self, told: &Told) {
-        *self.told.lock() = told.clone();
+    fn set_report(&self, report: &ConductorReport) {
+        *self.report.lock() = report.clone();
     }
 
     async fn keep(&self) -> Result<()> {
@@ -178,9 +178,9 @@ impl Redis {
         let (mut look, mut texts) = (Pipeline::new(), cmd("MGET"));
         // A value that is no text reads as missing.
         for name in names {
-            let [entry, seen, told] =
+            let [entry, seen, report] =
                 (prefixes.each_ref()).map(|prefix| [prefix.as_bytes(), name].concat());
-            texts.arg(&entry).arg(&seen).arg(told);
+            texts.arg(&entry).arg(&seen).arg(report);
             look.cmd("PTTL").arg(entry).cmd("PTTL").arg(seen);
         }
         let texts: Vec<Option<Vec<u8>>> = self.client.read(&texts).await?;
@@ -191,10 +191,10 @@ impl Redis {
             .zip(texts.chunks_exact(3))
             .zip(lives.chunks_exact(2))
         {
-            let told = Told::read(texts[2].as_deref().unwrap_or_default());
+            let report = ConductorReport::read(texts[2].as_deref().unwrap_or_default());
             let (text, life, left) = match (&texts[0], &texts[1]) {
                 (Some(entry), _) => (entry, LIFE, &lives[0]),
-                (None, Some(seen)) => (seen, kept(&told), &lives[1]),
+                (None, Some(seen)) => (seen, kept(&report), &lives[1]),
                 (None, None) => continue,
             };
             // Without permission the time stays unknown.
@@ -214,7 +214,7 @@ impl Redis {
                         false => silence,
                     },
                     has_left,
-                    told,
+                    report,
                 };
                 (name.clone(), conductor)
             }));
@@ -248,19 +248,19 @@ mod tests {
             owner: Owner::new("night").unwrap(),
             silence: None,
             has_left: false,
-            told: crate::job::Told::default(),
+            report: crate::job::ConductorReport::default(),
         }
     }
 
-    fn status_with_version(version: &str) -> Told {
-        Told {
+    fn status_with_version(version: &str) -> ConductorReport {
+        ConductorReport {
             version: Some(version.to_owned()),
-            ..Told::default()
+            ..ConductorReport::default()
         }
     }
 
-    async fn shown(board: &Redis) -> Told {
-        board.conductors().await.unwrap().remove(0).told
+    async fn shown(board: &Redis) -> ConductorReport {
+        board.conductors().await.unwrap().remove(0).report
     }
 
     #[tokio::test]
@@ -276,7 +276,7 @@ mod tests {
             crate::job::HISTORY,
         );
         let mut events = board.events().await.unwrap().stream;
-        let mut told = async || {
+        let mut report = async || {
             let event = tokio::time::timeout(Duration::from_secs(10), events.next());
             event.await.unwrap().unwrap().unwrap().kind
         };
@@ -284,10 +284,10 @@ mod tests {
         let entrant = RedisRegistration::enter(client, board.keys.clone(), &night()).await;
         let entrant = entrant.unwrap();
         for _ in 0..2 {
-            assert_eq!(told().await, EventKind::ConductorJoined);
+            assert_eq!(report().await, EventKind::ConductorJoined);
             assert!(entrant.put().await.unwrap());
             server.run::<()>(&["DEL", "taskflow:conductor.night"]);
-            assert_eq!(told().await, EventKind::ConductorLeft);
+            assert_eq!(report().await, EventKind::ConductorLeft);
             assert!(entrant.put().await.unwrap());
         }
     }
@@ -309,10 +309,10 @@ mod tests {
         board.register(&night()).await.unwrap();
         for mood in [Mood::Silent, Mood::HangUp] {
             proxy.set(mood);
-            let unheard = board.tell(&status_with_version("first")).await;
+            let unheard = board.publish(&status_with_version("first")).await;
             assert!(unheard.is_err(), "{unheard:?}");
             proxy.set(Mood::PassOn);
-            board.tell(&status_with_version("second")).await.unwrap();
+            board.publish(&status_with_version("second")).await.unwrap();
             assert_eq!(shown(&board).await, status_with_version("second"));
         }
         board.close().await;
@@ -345,10 +345,10 @@ mod tests {
         );
         server.run::<()>(&["DEL", "taskflow:conductor.night"]);
         other.register(&night()).await.unwrap();
-        board.tell(&status_with_version("ours")).await.unwrap();
-        assert_eq!(shown(&other).await, Told::default());
+        board.publish(&status_with_version("ours")).await.unwrap();
+        assert_eq!(shown(&other).await, ConductorReport::default());
         board.close().await;
-        assert_eq!(shown(&other).await, Told::default());
+        assert_eq!(shown(&other).await, ConductorReport::default());
         server.run::<()>(&["DEL", "taskflow:conductor.night"]);
         // A foreign value that an operator stored there.
         server.run::<redis::Value>(&["LPUSH", "taskflow:conductor.night", "x"]);

@@ -23,8 +23,8 @@ use crate::{
         JobRef, Part, Posted, Query, Result, Settled, Which, event::Subject,
     },
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, Holding, Job, JobKey, Lease, MoveRecord,
-        Owner, Settlement, Shelf, Told,
+        Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, Holding, Job, JobKey,
+        Lease, MoveRecord, Owner, Settlement, Shelf,
     },
 };
 
@@ -34,7 +34,7 @@ type Renew = dyn Fn(&[Claim]) -> Option<Result<Vec<Result<()>>>> + Send + Sync;
 pub(crate) struct Scripted {
     jobs: Mutex<Vec<Job>>,
     tell: UnboundedSender<Event>,
-    told: Mutex<Option<UnboundedReceiver<Event>>>,
+    report: Mutex<Option<UnboundedReceiver<Event>>>,
     /// Events to emit when the next lookup fails; `None` if it succeeds.
     failure: Mutex<Option<Vec<Event>>>,
     looks: AtomicUsize,
@@ -52,11 +52,11 @@ impl Scripted {
         has_expiring_claims: bool,
         renew: impl Fn(&[Claim]) -> Option<Result<Vec<Result<()>>>> + Send + Sync + 'static,
     ) -> Self {
-        let (tell, told) = unbounded_channel();
+        let (tell, report) = unbounded_channel();
         Self {
             jobs: Mutex::default(),
             tell,
-            told: Mutex::new(Some(told)),
+            report: Mutex::new(Some(report)),
             failure: Mutex::default(),
             looks: AtomicUsize::new(0),
             finds: AtomicUsize::new(0),
@@ -170,9 +170,10 @@ impl Board for Scripted {
     }
 
     async fn events(&self) -> Result<Events<'_>> {
-        let told = self.told.lock().unwrap().take().unwrap();
-        let next = async |mut told: UnboundedReceiver<Event>| Some((Ok(told.recv().await?), told));
-        let stream = stream::unfold(told, next).boxed();
+        let report = self.report.lock().unwrap().take().unwrap();
+        let next =
+            async |mut report: UnboundedReceiver<Event>| Some((Ok(report.recv().await?), report));
+        let stream = stream::unfold(report, next).boxed();
         Ok(Events { stream, lack: None })
     }
 
@@ -219,7 +220,7 @@ impl Board for Scripted {
     async fn register(&self, _: &Conductor) -> Result<()> {
         unasked()
     }
-    async fn tell(&self, _: &Told) -> Result<()> {
+    async fn publish(&self, _: &ConductorReport) -> Result<()> {
         unasked()
     }
     async fn conductors(&self) -> Result<Vec<Conductor>> {

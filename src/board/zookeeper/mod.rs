@@ -44,8 +44,8 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, MoveRecord, Pause, Purge,
-        Remark, Restore, Settlement, Shelf, Term, Told,
+        Claim, Claimant, Claimed, Conductor, ConductorReport, Draft, Entry, JobKey, MoveRecord,
+        Pause, Purge, Remark, Restore, Settlement, Shelf, Term,
     },
     secret::Secret,
 };
@@ -184,14 +184,14 @@ impl Board for ZooKeeper {
         Ok(())
     }
 
-    async fn tell(&self, told: &Told) -> Result<()> {
+    async fn publish(&self, report: &ConductorReport) -> Result<()> {
         let entered = self
             .registration
             .lock()
             .as_ref()
             .map(StayingRegistration::entrant);
         match entered {
-            Some(entered) => entered.tell(told).await,
+            Some(entered) => entered.publish(report).await,
             None => Ok(()),
         }
     }

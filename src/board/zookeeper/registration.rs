@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, Result},
-    job::{Conductor, Told},
+    job::{Conductor, ConductorReport},
 };
 
 pub(super) const SWEEP: Duration = Duration::from_secs(3600);
@@ -30,7 +30,7 @@ impl StayingRegistration {
     pub(super) async fn enter(root: Root, conductor: Conductor, sweep: Duration) -> Result<Self> {
         let entrant = Arc::new(ConductorEntry {
             root,
-            told: Mutex::new(conductor.told.clone()),
+            report: Mutex::new(conductor.report.clone()),
             conductor,
         });
         let states = entrant.enter().await?;
@@ -46,7 +46,7 @@ impl StayingRegistration {
 pub(super) struct ConductorEntry {
     root: Root,
     conductor: Conductor,
-    told: Mutex<Told>,
+    report: Mutex<ConductorReport>,
 }
 
 impl ConductorEntry {
@@ -54,10 +54,10 @@ impl ConductorEntry {
         &self.conductor.name
     }
 
-    pub(super) async fn tell(&self, told: &Told) -> Result<()> {
-        *self.told.lock() = told.clone();
+    pub(super) async fn publish(&self, report: &ConductorReport) -> Result<()> {
+        *self.report.lock() = report.clone();
         let board = self.root.writing().await?;
-        board.publish(self.name(), told).await
+        board.publish(self.name(), report).await
     }
 
     async fn enter(&self) -> Result<StateWatcher> {
@@ -67,7 +67,7 @@ impl ConductorEntry {
         // Watch before creating the entry, so that no session end is missed.
         let states = board.session.client().state_watcher();
         let conductor = Conductor {
-            told: self.told.lock().clone(),
+            report: self.report.lock().clone(),
             ..self.conductor.clone()
         };
         match board.register(&conductor).await {
@@ -151,7 +151,7 @@ mod tests {
             owner: Owner::new(name).unwrap(),
             silence: None,
             has_left: false,
-            told: crate::job::Told::default(),
+            report: crate::job::ConductorReport::default(),
         }
     }
 

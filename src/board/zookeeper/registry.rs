@@ -17,7 +17,7 @@ use crate::{
         registration::{MOST_CONDUCTORS, crowded},
         wire::{as_json, json::Entity},
     },
-    job::{Conductor, Owner, Told},
+    job::{Conductor, ConductorReport, Owner},
 };
 
 impl BoardSession<'_> {
@@ -42,9 +42,9 @@ impl BoardSession<'_> {
         }
         let mut transaction = self.transaction();
         // Two processes of the same name may come at the same time.
-        let (name, told) = (&conductor.name, as_json(&conductor.told));
+        let (name, report) = (&conductor.name, as_json(&conductor.report));
         let mode = CreateMode::Ephemeral;
-        transaction.create_as(NodeKind::ConductorName, name, told.as_bytes(), mode);
+        transaction.create_as(NodeKind::ConductorName, name, report.as_bytes(), mode);
         transaction.create_as(NodeKind::Entity, &entity.name, &entity.encode(), mode);
         match self.commit(transaction).await? {
             Ok(()) => {
@@ -57,9 +57,9 @@ impl BoardSession<'_> {
         }
     }
 
-    pub(super) async fn publish(&self, name: &str, told: &Told) -> Result<()> {
+    pub(super) async fn publish(&self, name: &str, report: &ConductorReport) -> Result<()> {
         let path = self.paths.node(NodeKind::ConductorName, name);
-        let data = as_json(told);
+        let data = as_json(report);
         let set = self.session.client().set_data(&path, data.as_bytes(), None);
         match self.session.ask(WRITING, set).await? {
             // A lost entry comes back with the next session.
@@ -85,14 +85,14 @@ impl BoardSession<'_> {
             let refreshed = DateTime::<Utc>::from_timestamp_millis(name.stat.mtime);
             // Clocks may disagree: a future time counts as now.
             let silence = refreshed.map(|time| (now - time).to_std().unwrap_or_default());
-            Some((Told::read(&name.data), silence))
+            Some((ConductorReport::read(&name.data), silence))
         };
-        let told = self
+        let report = self
             .session
             .read_as(&names, &mut Room::default(), read)
             .await?;
-        for (conductor, told) in conductors.iter_mut().zip(told) {
-            (conductor.told, conductor.silence) = told.unwrap_or_default();
+        for (conductor, report) in conductors.iter_mut().zip(report) {
+            (conductor.report, conductor.silence) = report.unwrap_or_default();
         }
         crowded(conductors, all)
     }
@@ -109,6 +109,6 @@ fn conductor(entry: &Node) -> Option<Conductor> {
         owner: Owner::from_stored(name),
         silence: None,
         has_left: false,
-        told: Told::default(),
+        report: ConductorReport::default(),
     })
 }

@@ -128,7 +128,7 @@ pub(crate) async fn references_or_names(
             Err(error) if typed.len() == 1 => return Err(error.into()),
             Err(error) => {
                 failed += 1;
-                ctx.tell(&error.into());
+                ctx.print_error(&error.into());
             }
         }
     }

@@ -174,10 +174,10 @@ impl Results {
         self.suspend(|| ctx.out.say(result))
     }
 
-    pub(crate) fn tell(&mut self, ctx: &Context, error: &anyhow::Error) {
+    pub(crate) fn print_error(&mut self, ctx: &Context, error: &anyhow::Error) {
         self.total += 1;
         self.failed += 1;
-        self.suspend(|| ctx.tell(error));
+        self.suspend(|| ctx.print_error(error));
     }
 
     /// Counts the failure of a job, and prints it unless failures are grouped.
@@ -190,7 +190,7 @@ impl Results {
         let (name, reference) = (name.into(), reference.into());
         if self.prints_each {
             let error = reason.context(ctx.trying(self.verb, name).with(reference));
-            return self.tell(ctx, &error);
+            return self.print_error(ctx, &error);
         }
         self.total += 1;
         self.failed += 1;
@@ -248,7 +248,7 @@ impl Results {
         } in alike
         {
             let names = names_of(&named, count);
-            ctx.tell(&reason.context(ctx.trying(self.verb, names).with(reference)));
+            ctx.print_error(&reason.context(ctx.trying(self.verb, names).with(reference)));
         }
         let others: u64 = unprinted.iter().map(|alike| alike.count as u64).sum();
         let others = others + self.others as u64;

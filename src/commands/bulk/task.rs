@@ -154,7 +154,7 @@ impl<'a> Executor<'a> {
             Action::Consume { failed: true, .. } => {
                 let reason = self.remark.as_ref().and_then(|it| it.reason.as_deref());
                 let reason = reason.unwrap_or("marked as failed by hand");
-                let failure = Failure::told(reason, &self.owner.text());
+                let failure = Failure::reported(reason, &self.owner.text());
                 self.settle(entries, &Outcome::GiveUp(failure)).await
             }
             Action::Trash { .. } => self.settle(entries, &Outcome::Trash(None)).await,

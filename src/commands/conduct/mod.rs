@@ -32,7 +32,7 @@ use crate::{
     context::{Context, Creation, on_file},
     duration,
     exit::CommandError,
-    job::{Conductor, Owner, Told},
+    job::{Conductor, ConductorReport, Owner},
     lease::LEASE,
     process::{
         service_manager::ServiceManager,
@@ -297,7 +297,7 @@ fn settings(ctx: &Context, args: &ConductArgs, reporter: &Reporter) -> anyhow::R
             owner,
             silence: None,
             has_left: false,
-            told: Told::default(),
+            report: ConductorReport::default(),
         },
         mark: process,
         jobs: args.jobs,

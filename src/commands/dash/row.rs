@@ -234,7 +234,7 @@ impl RowExtras {
     fn failures(&self) -> Vec<Failure> {
         let failures = self.failures.iter().map(|failed| Failure {
             time: failed.on,
-            ..Failure::told(self.reason.as_deref().unwrap_or_default(), "")
+            ..Failure::reported(self.reason.as_deref().unwrap_or_default(), "")
         });
         failures.collect()
     }

@@ -52,7 +52,7 @@ pub(super) fn failed(mut job: Job, said: &str, minutes: i64) -> Job {
         exit_code: Some(1),
         stderr: said.to_owned(),
         time: now() - TimeDelta::minutes(minutes),
-        ..Failure::told("the command ended with code 1", "c1")
+        ..Failure::reported("the command ended with code 1", "c1")
     });
     job
 }

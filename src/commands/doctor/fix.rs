@@ -225,7 +225,7 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
         Err(_) => "failed",
     };
     if let Err(error) = done {
-        ctx.tell(&error);
+        ctx.print_error(&error);
     }
 }
 

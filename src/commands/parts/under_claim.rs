@@ -266,7 +266,7 @@ pub(crate) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
         NotRun::NotExecutable { .. } => NOT_EXECUTABLE,
         NotRun::Failed { .. } | NotRun::NoDirectory { .. } => return error.into(),
     };
-    ctx.tell(&error.into());
+    ctx.print_error(&error.into());
     code(ours)
 }
 

@@ -57,7 +57,9 @@ pub(crate) async fn run(
         check_all(ctx, &mut batches, &mut results).await?;
     }
     loop {
-        let batch = batches.next(|it| results.tell(ctx, &it.error)).await?;
+        let batch = batches
+            .next(|it| results.print_error(ctx, &it.error))
+            .await?;
         let (Some(first), Some(last)) = (batch.first(), batch.last()) else {
             break;
         };
@@ -96,7 +98,7 @@ pub(crate) async fn run(
                         // Only the poster of the job can find out.
                         error = error.context(ctx.trying("post", &draft.name).with(draft.uuid));
                     }
-                    results.tell(ctx, &error.context(format!("line {line}")));
+                    results.print_error(ctx, &error.context(format!("line {line}")));
                 }
             }
         }
@@ -112,7 +114,9 @@ async fn check_all(
     batches: &mut Batches<DraftLines>,
     results: &mut Results,
 ) -> anyhow::Result<()> {
-    batches.read_all(|it| results.tell(ctx, &it.error)).await?;
+    batches
+        .read_all(|it| results.print_error(ctx, &it.error))
+        .await?;
     let mut uuids = HashSet::new();
     batches.reject(|line| {
         let is_new = uuids.insert(line.draft.uuid) || line.is_unique;
@@ -122,7 +126,9 @@ async fn check_all(
             anyhow::Error::from(CommandError::usage(twice)).into()
         })
     });
-    let right = batches.read_all(|it| results.tell(ctx, &it.error)).await?;
+    let right = batches
+        .read_all(|it| results.print_error(ctx, &it.error))
+        .await?;
     if results.failed == 0 {
         return Ok(());
     }

@@ -56,7 +56,7 @@ pub(super) fn job(job: &mut Job) {
 pub(super) fn conductor(conductor: &mut Conductor) {
     mask_name(&mut conductor.name);
     mask_owner(&mut conductor.owner);
-    let runs = conductor.told.runs.iter_mut();
+    let runs = conductor.report.runs.iter_mut();
     runs.flat_map(|it| [&mut it.uuid, &mut it.name])
         .for_each(mask_name);
 }

@@ -249,7 +249,7 @@ fn run(
 fn under_way(conductors: &[Conductor]) -> impl Iterator<Item = (Option<Owner>, LaneRun)> + '_ {
     let alive = conductors.iter().filter(|it| !is_silent(it));
     alive.flat_map(|conductor| {
-        conductor.told.runs.iter().map(|run| {
+        conductor.report.runs.iter().map(|run| {
             let run = LaneRun {
                 job: run.uuid.clone(),
                 name: run.name.clone(),

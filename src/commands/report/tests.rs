@@ -169,7 +169,7 @@ fn secrets_are_masked_in_every_form() {
 #[test]
 fn run_that_begins_at_the_end_of_time_has_a_page() {
     let mut conductor = conductor(&mut Strangers::of(&USUAL));
-    conductor.told.runs[0].since = DateTime::<Utc>::MAX_UTC;
+    conductor.report.runs[0].since = DateTime::<Utc>::MAX_UTC;
     let facts = ReportFacts {
         remembered: Some(Departures::default()),
         ..Gathered::new(at()).into_facts(&[conductor])

@@ -81,7 +81,7 @@ impl CanaryArgs {
             .with_context(|| ctx.trying("wait for", "the canaries"))?;
         let mut signals = Signals::ending()?;
         first_task.carry_out(ctx, board).await?;
-        let mut waiter = waiter.telling(|news| print_news(ctx, board, news));
+        let mut waiter = waiter.reporting(|news| print_news(ctx, board, news));
         let outcome = waiter.until_known(&trial.uuids, async |board| trial.outcome(board).await);
         let failures = tokio::select! {
             failures = within(self.timeout, "the canaries did not end within", outcome) => {
@@ -132,7 +132,7 @@ impl Canary {
             (Shelf::Past, Some(Departure::Failed)) => Some(last.cloned()),
             (Shelf::Past, _) => Some(None),
             _ if last.is_some() && last != self.last.as_ref() => Some(last.cloned()),
-            (Shelf::Trash, _) => Some(Some(Failure::told("it moved to the trash", ""))),
+            (Shelf::Trash, _) => Some(Some(Failure::reported("it moved to the trash", ""))),
             // A retry may have reset the count.
             (Shelf::Board, _) => {
                 let is_postponed = ![0, self.postponed].contains(&job.history.postponed);

@@ -104,7 +104,7 @@ impl Spread {
         })
     }
 
-    fn told(self) -> String {
+    fn in_words(self) -> String {
         let Self { median, p99, count } = self;
         format!(
             "{:.2} ms median, {:.2} ms p99 of {count} samples",
@@ -129,7 +129,7 @@ pub(super) struct Clock {
 }
 
 impl Measurements {
-    pub(super) fn told(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let rates = self.rates.map(|it| {
             format!(
                 "{:.0} posts, {:.0} claims, {:.0} consumes per second, in batches",
@@ -147,10 +147,10 @@ impl Measurements {
         let expiry = self.expiry;
         let expiry = expiry.map(|late| format!("{:.0} ms late", late * 1e3));
         let all = [
-            ("latency", self.latency.map(Spread::told)),
+            ("latency", self.latency.map(Spread::in_words)),
             ("rates", rates),
             ("expiry seen", expiry),
-            ("events", self.event.map(Spread::told)),
+            ("events", self.event.map(Spread::in_words)),
             ("clock", clock),
         ];
         let all = all.into_iter();

@@ -190,7 +190,7 @@ impl Report for Findings {
             line.plain(names.join(", "))
                 .plain(format!(": {}", alike[0].seen.why));
         }
-        let figures = self.measurements.told();
+        let figures = self.measurements.facts();
         if !figures.is_empty() {
             page.line();
         }

@@ -16,7 +16,7 @@ use crate::{
     context::Opener,
     diagnosis::has_died,
     exit::{CommandError, chain},
-    job::{Conductor, Owner, Told},
+    job::{Conductor, ConductorReport, Owner},
     process::group,
 };
 
@@ -95,10 +95,10 @@ impl Scratch {
             since: Utc::now().trunc_subsecs(6),
             silence: None,
             has_left: false,
-            told: Told {
+            report: ConductorReport {
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                 process: group::this_process(),
-                ..Told::default()
+                ..ConductorReport::default()
             },
         }
     }

@@ -195,7 +195,7 @@ impl<'a> Trial<'a> {
         loop {
             time::sleep(REFRESH).await;
             // Renewed long before another client takes the board for a leftover.
-            let _ = self.ada.tell(&self.user.told).await;
+            let _ = self.ada.publish(&self.user.report).await;
         }
     }
 

@@ -219,7 +219,7 @@ mod tests {
         job.history.failures = [40, 20]
             .map(|minutes| Failure {
                 time: Utc::now() - TimeDelta::minutes(minutes),
-                ..Failure::told("no room", "ada")
+                ..Failure::reported("no room", "ada")
             })
             .to_vec();
         job

@@ -30,7 +30,7 @@ fn changed(change: impl FnOnce(&mut Conductor)) -> Snapshot {
 fn accepting(takes: Takes) -> Snapshot {
     let max_attempts = 5;
     changed(|it| {
-        it.told.takes = Some(Takes {
+        it.report.takes = Some(Takes {
             max_attempts,
             ..takes
         })
@@ -72,7 +72,7 @@ fn spent() -> Job {
 #[test]
 fn unclaimed_job_is_ready_or_waits_for_a_slot_a_time_or_a_pause() {
     let resize = entry(job("resize"));
-    let busy = changed(|it| it.told.running = Some(1));
+    let busy = changed(|it| it.report.running = Some(1));
     assert_eq!(judged(&night(), &resize), "ready runs");
     assert_eq!(judged(&busy, &resize), "waiting runs");
     assert_eq!(
@@ -95,7 +95,7 @@ fn unclaimed_job_is_ready_or_waits_for_a_slot_a_time_or_a_pause() {
 fn job_that_no_conductor_accepts_is_judged_by_their_reasons() {
     let resize = entry(job("resize"));
     let silent = changed(|it| it.silence = Some(Duration::from_secs(60)));
-    let quiet = changed(|it| it.told.course = Course::Quiet);
+    let quiet = changed(|it| it.report.course = Course::Quiet);
     let only_backups = accepting(Takes {
         filters: vec!["name=backup".to_owned()],
         ..Takes::default()
@@ -172,7 +172,7 @@ fn claim_of_a_conductor_is_judged_by_its_status() {
     let restarted = changed(|it| it.since = ago(20));
     let runs_it = changed(|it| {
         it.since = ago(20);
-        it.told.runs.push(Run {
+        it.report.runs.push(Run {
             uuid: uuid.clone(),
             name: "resize".to_owned(),
             since: ago(10),
@@ -180,7 +180,7 @@ fn claim_of_a_conductor_is_judged_by_its_status() {
         });
     });
     let unsettled = changed(|it| {
-        it.told.unsettled.push(Unsettled {
+        it.report.unsettled.push(Unsettled {
             uuid,
             name: "resize".to_owned(),
             reason: "the server is away".to_owned(),

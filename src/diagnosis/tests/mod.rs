@@ -13,8 +13,8 @@ use super::Snapshot;
 use crate::{
     board::{Capabilities, PeerOrder},
     job::{
-        Conductor, Entry, Failure, Fence, Holding, Job, JobKey, Lease, Malformed, Origin, Owner,
-        Shelf, Takes, Told,
+        Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey, Lease, Malformed,
+        Origin, Owner, Shelf, Takes,
     },
 };
 
@@ -72,14 +72,14 @@ fn held(job: Job, owner: &str, lease: Lease) -> Job {
 
 fn trashed(mut job: Job, failure: Option<&str>) -> Job {
     (job.shelf, job.trashed_on) = (Shelf::Trash, Some(ago(10)));
-    let failures = failure.map(|reason| Failure::told(reason, "night"));
+    let failures = failure.map(|reason| Failure::reported(reason, "night"));
     job.history.failures.extend(failures);
     job
 }
 
 fn exhausted(mut job: Job, reason: &str) -> Job {
     job.history.attempts = 5;
-    job.history.failures = vec![Failure::told(reason, "night")];
+    job.history.failures = vec![Failure::reported(reason, "night")];
     job
 }
 
@@ -108,7 +108,7 @@ fn conductor() -> Conductor {
         owner: Owner::from_stored("night"),
         silence: Some(Duration::from_secs(3)),
         has_left: false,
-        told: Told {
+        report: ConductorReport {
             version: Some("0.2.0".to_owned()),
             slots: Some(1),
             lease: Some(30.0),
@@ -116,7 +116,7 @@ fn conductor() -> Conductor {
                 max_attempts: 5,
                 ..Takes::default()
             }),
-            ..Told::default()
+            ..ConductorReport::default()
         },
     }
 }

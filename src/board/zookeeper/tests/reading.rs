@@ -177,7 +177,7 @@ async fn acl_option_decides_who_can_read_the_nodes() {
                 owner: owner("worker"),
                 silence: None,
                 has_left: false,
-                told: crate::job::Told::default(),
+                report: crate::job::ConductorReport::default(),
             })
             .await
             .unwrap();

@@ -87,7 +87,7 @@ async fn registration_does_not_depend_on_the_lease_of_claims() {
             owner: owner("worker"),
             silence: None,
             has_left: false,
-            told: crate::job::Told::default(),
+            report: crate::job::ConductorReport::default(),
         })
         .await
         .unwrap();

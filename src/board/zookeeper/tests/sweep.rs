@@ -14,7 +14,7 @@ fn conductor(name: &str) -> Conductor {
         owner: owner(name),
         silence: None,
         has_left: false,
-        told: crate::job::Told::default(),
+        report: crate::job::ConductorReport::default(),
     }
 }
 

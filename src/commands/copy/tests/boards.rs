@@ -18,9 +18,9 @@ use crate::{
         Posted, Query, Result, Settled,
     },
     job::{
-        Authority, Claim, Claimant, Claimed, Conductor, Departure, Draft, End, Entry, Fence,
-        Holding, Job, JobKey, Lease, MOVER, MoveRecord, Outcome, Owner, Pause, Purge, Remark,
-        Restore, Settlement, Shelf, Stage, Term, Told,
+        Authority, Claim, Claimant, Claimed, Conductor, ConductorReport, Departure, Draft, End,
+        Entry, Fence, Holding, Job, JobKey, Lease, MOVER, MoveRecord, Outcome, Owner, Pause, Purge,
+        Remark, Restore, Settlement, Shelf, Stage, Term,
     },
 };
 
@@ -409,7 +409,7 @@ impl Board for Memory {
     async fn register(&self, _: &Conductor) -> Result<()> {
         unreachable!()
     }
-    async fn tell(&self, _: &Told) -> Result<()> {
+    async fn publish(&self, _: &ConductorReport) -> Result<()> {
         unreachable!()
     }
     async fn conductors(&self) -> Result<Vec<Conductor>> {

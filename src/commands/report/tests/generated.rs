@@ -13,8 +13,8 @@ use crate::{
     },
     diagnosis::{Checkup, Snapshot, Survey, Surveyor},
     job::{
-        Conductor, Departure, End, Entry, Failure, Holding, Job, Lease, Owner, Pause, Pauses,
-        Remark, Run, Shelf, Told as Tells,
+        Conductor, ConductorReport, Departure, End, Entry, Failure, Holding, Job, Lease, Owner,
+        Pause, Pauses, Remark, Run, Shelf,
     },
     problem::{Code, Example, Fix, Problem},
     suggest::Suggestion,
@@ -53,7 +53,7 @@ impl<'a> Strangers<'a> {
             stdout: self.text(),
             stderr: self.text(),
             time: ago(seconds),
-            ..Failure::told(&self.text(), &self.text())
+            ..Failure::reported(&self.text(), &self.text())
         }
     }
 
@@ -178,14 +178,14 @@ pub(super) fn conductor(strangers: &mut Strangers<'_>) -> Conductor {
         owner: strangers.owner(),
         silence: None,
         has_left: false,
-        told: Tells {
+        report: ConductorReport {
             runs: vec![Run {
                 uuid: strangers.text(),
                 name: strangers.text(),
                 since: ago(30),
                 attempt: 1,
             }],
-            ..Tells::default()
+            ..ConductorReport::default()
         },
     };
     guard::conductor(&mut conductor);

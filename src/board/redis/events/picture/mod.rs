@@ -173,7 +173,7 @@ impl BoardPicture {
             }
             Claimed | Abandoned | Expired | Extended | Consumed | Trashed => {
                 let is_new = place.board.is_none();
-                let known = place.board.get_or_insert_with(|| Known::told(subject));
+                let known = place.board.get_or_insert_with(|| Known::of_event(subject));
                 if is_new {
                     before(Posted, None, None);
                 }
@@ -218,7 +218,7 @@ fn follow(event: &Event, place: &mut JobPlaces) {
     let Some(subject) = &event.subject else {
         return;
     };
-    let known = || Known::told(subject);
+    let known = || Known::of_event(subject);
     match event.kind {
         EventKind::Posted => place.board = Some(known()),
         EventKind::Restored => {

@@ -46,12 +46,12 @@ async fn returning_conductor_has_joined() {
         owner: crate::job::Owner::new("night").unwrap(),
         silence: None,
         has_left: false,
-        told: crate::job::Told::default(),
+        report: crate::job::ConductorReport::default(),
     };
     board.register(&night).await.unwrap();
     mark(&board).await;
-    let told = until(&mut events, Posted).await;
-    let kinds: Vec<_> = told.into_iter().map(|(kind, _)| kind).collect();
+    let report = until(&mut events, Posted).await;
+    let kinds: Vec<_> = report.into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(kinds, [ConductorJoined, Posted]);
     board.close().await;
     assert_eq!(next(&mut events).await.kind, ConductorLeft);

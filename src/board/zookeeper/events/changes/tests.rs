@@ -346,7 +346,7 @@ fn trash_changes_of_another_board_are_ignored() {
             uuid: "theirs".to_owned(),
             ..known(None).subject(&key())
         };
-        Known::told(&subject)
+        Known::of_event(&subject)
     };
     let trashed = || SeenNodes {
         trashed: Some(theirs()),
