@@ -31,7 +31,7 @@ pub(crate) struct Circumstances {
 
 /// Ends with its last clone, or when the servers miss its heartbeats.
 ///
-/// If the process ends before [`Client::close`](super::Client::close) completes, the servers keep the session and its
+/// If the process ends before [`ZooKeeperClient::close`](super::ZooKeeperClient::close) completes, the servers keep the session and its
 /// ephemeral nodes until the timeout.
 #[derive(Clone)]
 pub(crate) struct Session {
