@@ -4,7 +4,7 @@ use std::{fmt, future, io, time::Duration};
 
 use super::{
     clock::{self, Boottime},
-    command::{Command, NotRun},
+    command::{CommandSpec, NotRun},
     group::ProcessGroup,
     guard::Guard,
     leash::StartAnswer,
@@ -58,7 +58,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn start(command: &Command, bonds: Option<Bonds>) -> Result<Self, NotRun> {
+    pub(crate) fn start(command: &CommandSpec, bonds: Option<Bonds>) -> Result<Self, NotRun> {
         let spawner = Spawner::ours().map_err(|source| NotRun::Failed {
             program: command.program.clone(),
             source,
@@ -68,7 +68,7 @@ impl Process {
 
     pub(crate) fn start_with(
         spawner: &Spawner,
-        command: &Command,
+        command: &CommandSpec,
         bonds: Option<Bonds>,
     ) -> Result<Self, NotRun> {
         let Spawned {
@@ -104,7 +104,7 @@ impl Process {
     /// Waits until the command's program runs, or returns why it cannot.
     ///
     /// Where the kernel reports our death to it, another program starts first.
-    pub(crate) async fn begun(&mut self, command: &Command) -> Result<(), NotRun> {
+    pub(crate) async fn begun(&mut self, command: &CommandSpec) -> Result<(), NotRun> {
         let begun = match self.answer.take() {
             Some(answer) => answer.hear().await,
             None => Ok(()),
@@ -196,11 +196,11 @@ mod tests {
     use std::{ffi::OsString, fs};
 
     use super::*;
-    use crate::process::command::{Input, Output};
+    use crate::process::command::{Input, OutputTarget};
 
-    fn shell(script: &str) -> Command {
+    fn shell(script: &str) -> CommandSpec {
         let argv = ["sh", "-c", script].map(OsString::from);
-        Command::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap()
+        CommandSpec::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap()
     }
 
     fn start(script: &str) -> Process {
@@ -246,7 +246,7 @@ mod tests {
     async fn command_may_have_no_input_and_no_output() {
         let mut command = shell("read line || echo $? && exit 6");
         command.input = Input::Nothing;
-        command.output = Output::Discard;
+        command.output = OutputTarget::Discard;
         let process = Process::start(&command, None).unwrap();
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(6));
     }
@@ -255,7 +255,7 @@ mod tests {
     async fn start_failures_are_classified() {
         let run = |name: &str| {
             let argv = [OsString::from(name)];
-            Command::here(&argv, None).and_then(|it| Process::start(&it, None))
+            CommandSpec::here(&argv, None).and_then(|it| Process::start(&it, None))
         };
         assert!(matches!(run("/no/such"), Err(NotRun::NotFound { .. })));
         assert!(matches!(run("/etc"), Err(NotRun::NotExecutable { .. })));

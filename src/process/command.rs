@@ -63,7 +63,7 @@ pub(crate) enum Input {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum OutputTarget {
     Inherit,
     Discard,
     /// To us, through a pipe from [`Process::take_pipes`](super::child::Process::take_pipes).
@@ -71,7 +71,7 @@ pub(crate) enum Output {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Command {
+pub(crate) struct CommandSpec {
     pub(crate) program: PathBuf,
     /// The program as its arguments name it, then the arguments.
     pub(crate) argv: Vec<OsString>,
@@ -79,8 +79,8 @@ pub(crate) struct Command {
     pub(crate) env: Vec<(OsString, Option<OsString>)>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) input: Input,
-    pub(crate) output: Output,
-    pub(crate) errors: Output,
+    pub(crate) output: OutputTarget,
+    pub(crate) errors: OutputTarget,
     /// Content of the file that [`DETAILS_FILE`] names.
     pub(crate) details: Option<Vec<u8>>,
 }
@@ -88,7 +88,7 @@ pub(crate) struct Command {
 /// Variable with the path of a file with the details of the job.
 pub(super) const DETAILS_FILE: &str = "JOBBOARD_DETAILS_FILE";
 
-impl Command {
+impl CommandSpec {
     /// `search` is a list of directories as in `PATH`.
     pub(crate) fn here(argv: &[OsString], search: Option<&OsStr>) -> Result<Self, NotRun> {
         let name = argv.first().map_or(OsStr::new(""), OsString::as_os_str);
@@ -101,8 +101,8 @@ impl Command {
             env: Vec::new(),
             cwd: None,
             input: Input::Inherit,
-            output: Output::Inherit,
-            errors: Output::Inherit,
+            output: OutputTarget::Inherit,
+            errors: OutputTarget::Inherit,
             details: None,
         })
     }

@@ -26,7 +26,7 @@ use rustix::{
 };
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver, signal::unix::SignalKind};
 
-use super::{command::Command, signal::catch_for_good};
+use super::{command::CommandSpec, signal::catch_for_good};
 
 pub(crate) const WORD: &str = "__leash";
 
@@ -59,7 +59,7 @@ impl Leash {
     /// Calls `start` with the program and the arguments that become a command.
     pub(super) fn start<T>(
         &self,
-        command: &Command,
+        command: &CommandSpec,
         at_our_death: Option<Signal>,
         start: impl Fn(&Path, &[OsString]) -> io::Result<T>,
     ) -> io::Result<T> {

@@ -23,7 +23,7 @@ use rustix::{
 };
 
 use super::{
-    command::{Command, DETAILS_FILE, Input, NotRun, Output, details_file},
+    command::{CommandSpec, DETAILS_FILE, Input, NotRun, OutputTarget, details_file},
     guard::CONDUCTOR,
     label::{Label, MARK},
     leash::{Leash, StartAnswer},
@@ -114,7 +114,11 @@ impl Spawner {
     }
 
     /// No code runs between fork and exec: that would make the kernel copy our page tables.
-    pub(crate) fn start(&self, command: &Command, bonds: Option<Bonds>) -> Result<Spawned, NotRun> {
+    pub(crate) fn start(
+        &self,
+        command: &CommandSpec,
+        bonds: Option<Bonds>,
+    ) -> Result<Spawned, NotRun> {
         let opened = (command.details.as_deref().map(details_file).transpose())
             .and_then(|details| Ok((self.streams(command, details.as_ref())?, details)));
         let (streams, details) = opened.map_err(|source| {
@@ -143,7 +147,7 @@ impl Spawner {
         })
     }
 
-    fn streams(&self, command: &Command, details: Option<&File>) -> io::Result<Streams> {
+    fn streams(&self, command: &CommandSpec, details: Option<&File>) -> io::Result<Streams> {
         let mut actions = PosixSpawnFileActions::init()?;
         let (mut pipes, mut theirs) = (Pipes::default(), Vec::new());
         match &command.input {
@@ -158,9 +162,9 @@ impl Spawner {
         let outputs = [command.output, command.errors].into_iter().zip(1..);
         for ((output, target), pipe) in outputs.zip(&mut pipes) {
             match output {
-                Output::Inherit => {}
-                Output::Discard => actions.add_dup2(self.nowhere.as_raw_fd(), target)?,
-                Output::Pipe => {
+                OutputTarget::Inherit => {}
+                OutputTarget::Discard => actions.add_dup2(self.nowhere.as_raw_fd(), target)?,
+                OutputTarget::Pipe => {
                     let (ours, end) = pipe_with(PipeFlags::CLOEXEC)?;
                     actions.add_dup2(end.as_raw_fd(), target)?;
                     *pipe = Some(ours);
@@ -182,7 +186,7 @@ impl Spawner {
     fn start_leashed(
         &self,
         at_our_death: Option<Signal>,
-        command: &Command,
+        command: &CommandSpec,
         mut around: Around<'_>,
     ) -> io::Result<(Pid, Option<StartAnswer>)> {
         let (answer, theirs) = pipe_with(PipeFlags::CLOEXEC)?;

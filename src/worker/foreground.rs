@@ -10,7 +10,7 @@ use crate::{
     process::{
         child::{Ended, Process},
         clock::Boottime,
-        command::Command,
+        command::CommandSpec,
         guard::Guard,
         signal::{ECHO, Signals},
         terminal::Terminal,
@@ -27,7 +27,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) async fn perform_here(
     worker: &Worker,
     held: &mut HeldJob,
-    command: &mut Command,
+    command: &mut CommandSpec,
     signals: &mut Signals,
     mut terminal: Option<&mut Terminal>,
 ) -> Result<(Ended, bool), NotPerformed> {

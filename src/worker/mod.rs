@@ -13,7 +13,7 @@ use crate::{
     process::{
         child::Process,
         clock::Boottime,
-        command::{Command, NotRun},
+        command::{CommandSpec, NotRun},
         guard::{Guard, Launch, LeftOver},
         spawn::{Bonds, Spawner},
     },
@@ -71,7 +71,7 @@ impl Worker {
     pub(crate) async fn launch(
         &self,
         held: &mut HeldJob,
-        command: &mut Command,
+        command: &mut CommandSpec,
         at_our_death: Option<Signal>,
     ) -> Result<Process, NotPerformed> {
         let job = &held.job;

@@ -19,7 +19,7 @@ use crate::{
     process::{
         child::Ended,
         clock::Boottime,
-        command::{Command, NotRun},
+        command::{CommandSpec, NotRun},
         signal::Signals,
     },
     retry::{AttemptContext, AttemptEnd, RetryPolicy, own_max_attempts},
@@ -44,7 +44,7 @@ pub(crate) fn lease(text: &str) -> Result<Duration, String> {
 
 #[derive(Debug)]
 pub(crate) struct Performer {
-    command: Command,
+    command: CommandSpec,
     worker: Worker,
     /// Caught since before the claim.
     pub(crate) signals: Signals,
@@ -89,7 +89,7 @@ impl Performer {
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let search = ctx.environment.variable("PATH");
         let command =
-            Command::here(&argv, search.as_deref()).map_err(|error| not_run(ctx, error))?;
+            CommandSpec::here(&argv, search.as_deref()).map_err(|error| not_run(ctx, error))?;
         let lease = board.lease_term(lease.unwrap_or(LEASE)).await?;
         let withheld = ctx.environment.withheld();
         Ok(Self {

@@ -78,7 +78,7 @@ fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings)
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Measurements {
+pub(super) struct Readings {
     pub(super) latency: Option<Spread>,
     pub(super) event: Option<Spread>,
     pub(super) expiry: Option<f64>,
@@ -128,7 +128,7 @@ pub(super) struct Clock {
     pub(super) drift: f64,
 }
 
-impl Measurements {
+impl Readings {
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let rates = self.rates.map(|it| {
             format!(

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    looks::Measurements,
+    looks::Readings,
     promise::{Grade, Promise, Seen},
 };
 use crate::{
@@ -40,7 +40,7 @@ pub(super) struct Findings {
     guarantee: String,
     pub(super) seconds: f64,
     promises: Vec<GradedPromise>,
-    pub(super) measurements: Measurements,
+    pub(super) measurements: Readings,
     pub(super) unseen: Vec<String>,
     pub(super) removed: Vec<String>,
     pub(super) left: Option<Left>,
@@ -63,7 +63,7 @@ impl Findings {
             guarantee: String::new(),
             seconds: 0.0,
             promises: Vec::new(),
-            measurements: Measurements::default(),
+            measurements: Readings::default(),
             unseen: Vec::new(),
             removed: Vec::new(),
             left: None,

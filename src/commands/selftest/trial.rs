@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     actor::settlement,
-    looks::{Measurements, Tick},
+    looks::{Readings, Tick},
     promise::{Grade, Promise, Seen, Tried, Trouble, broken, is_unanswered, require},
     report::Findings,
     scratch::Scratch,
@@ -47,7 +47,7 @@ pub(super) struct Trial<'a> {
     last: Instant,
     tick: Option<Tick>,
     seen: RefCell<Vec<(Promise, Seen)>>,
-    pub(super) figures: RefCell<Measurements>,
+    pub(super) figures: RefCell<Readings>,
     /// Whether a request without a reply was repeated.
     has_stumbled: Cell<bool>,
     is_gone: Cell<bool>,

@@ -11,7 +11,7 @@ use crate::{
     process::{
         child::{Ended, Process},
         clock::Boottime,
-        command::{Command, Input},
+        command::{CommandSpec, Input},
     },
 };
 
@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Handler {
-    command: Command,
+    command: CommandSpec,
     waiting: VecDeque<PrintedEvent>,
     /// Whether the last entry of the queue is the resync for the events beyond the limit.
     has_overflown: bool,
@@ -35,7 +35,7 @@ impl Handler {
     pub(super) fn prepare(ctx: &Context, command: &[String]) -> anyhow::Result<Self> {
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let search = ctx.environment.variable("PATH");
-        let mut command = Command::here(&argv, search.as_deref())
+        let mut command = CommandSpec::here(&argv, search.as_deref())
             .map_err(|error| under_claim::not_run(ctx, error))?;
         for name in ctx.environment.withheld() {
             command.unset(name);
@@ -43,7 +43,7 @@ impl Handler {
         Ok(Self::new(command))
     }
 
-    fn new(command: Command) -> Self {
+    fn new(command: CommandSpec) -> Self {
         Self {
             command,
             waiting: VecDeque::new(),
@@ -128,7 +128,7 @@ mod tests {
 
     fn handler(program: &str) -> Handler {
         let argv = [OsString::from(program)];
-        Handler::new(Command::here(&argv, std::env::var_os("PATH").as_deref()).unwrap())
+        Handler::new(CommandSpec::here(&argv, std::env::var_os("PATH").as_deref()).unwrap())
     }
 
     #[test]

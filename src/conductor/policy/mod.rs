@@ -30,7 +30,7 @@ pub(crate) use self::{
 };
 use crate::{
     job::{Job, Takes},
-    process::command::{Command, Input, NotRun, Output, details_text, find},
+    process::command::{CommandSpec, Input, NotRun, OutputTarget, details_text, find},
     retry::RetryPolicy,
     trust::Untrusted,
 };
@@ -87,7 +87,7 @@ impl ProgramCache {
 #[derive(Debug)]
 pub(crate) struct ExecutionPlan {
     /// `Err`: the policy allows it, but it cannot run.
-    pub(crate) command: Result<Command, NotRun>,
+    pub(crate) command: Result<CommandSpec, NotRun>,
     pub(crate) limits: JobLimits,
 }
 
@@ -200,7 +200,7 @@ impl Policy {
             stdin,
             limits,
         } = request;
-        let command = found.map(|program| Command {
+        let command = found.map(|program| CommandSpec {
             program,
             argv: command.into_iter().map(OsString::from).collect(),
             env: env
@@ -209,8 +209,8 @@ impl Policy {
                 .collect(),
             cwd,
             input: stdin.map_or(Input::Nothing, |text| Input::Text(text.into_bytes())),
-            output: Output::Discard,
-            errors: Output::Discard,
+            output: OutputTarget::Discard,
+            errors: OutputTarget::Discard,
             details: None,
         });
         Ok(ExecutionPlan { command, limits })
@@ -297,14 +297,14 @@ fn handled(program: PathBuf, job: &Job) -> Result<ExecutionPlan, Unfit> {
         limits: (job.details.as_ref().map(JobLimits::read))
             .transpose()?
             .unwrap_or_default(),
-        command: Ok(Command {
+        command: Ok(CommandSpec {
             argv: vec![program.clone().into_os_string()],
             program,
             env: Vec::new(),
             cwd: None,
             input: Input::Text(details_text(details).into_bytes()),
-            output: Output::Discard,
-            errors: Output::Discard,
+            output: OutputTarget::Discard,
+            errors: OutputTarget::Discard,
             details: None,
         }),
     })

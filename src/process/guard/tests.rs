@@ -8,7 +8,7 @@ use super::*;
 use crate::process::{
     child::{Ended, Process},
     clock::Boottime,
-    command::Command,
+    command::CommandSpec,
     label::{JOB, MARK},
     lineage::Processes,
 };
@@ -43,7 +43,7 @@ fn start(mark: &str, script: &str) -> Process {
 
 fn start_for(job: &str, mark: &str, script: &str) -> Process {
     let argv = ["sh", "-c", script].map(OsString::from);
-    let mut command = Command::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap();
+    let mut command = CommandSpec::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap();
     command.set(MARK, mark);
     command.set(JOB, job);
     Process::start(&command, None).unwrap()

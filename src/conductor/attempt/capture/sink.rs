@@ -13,7 +13,7 @@ use rustix::{fs::OFlags, process::geteuid};
 
 use crate::{
     conductor::progress::{Log, LogItem, OutputStream, Tag},
-    process::command::{Command, Output},
+    process::command::{CommandSpec, OutputTarget},
 };
 
 const LARGEST_FILE: u64 = 64 << 20;
@@ -29,11 +29,11 @@ pub(crate) enum Destination {
 
 impl Destination {
     /// Standard error is read in all cases but one: its end explains a failure.
-    pub(crate) fn apply(&self, command: &mut Command) {
+    pub(crate) fn apply(&self, command: &mut CommandSpec) {
         (command.output, command.errors) = match self {
-            Self::Prefix | Self::Folder(_) => (Output::Pipe, Output::Pipe),
-            Self::Inherit => (Output::Inherit, Output::Inherit),
-            Self::Discard => (Output::Discard, Output::Pipe),
+            Self::Prefix | Self::Folder(_) => (OutputTarget::Pipe, OutputTarget::Pipe),
+            Self::Inherit => (OutputTarget::Inherit, OutputTarget::Inherit),
+            Self::Discard => (OutputTarget::Discard, OutputTarget::Pipe),
         };
     }
 }
