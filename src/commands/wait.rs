@@ -100,7 +100,7 @@ pub(super) async fn waiter<'a>(
     board: &'a dyn Board,
 ) -> board::Result<Waiter<'a>> {
     let waiter = Waiter::begin(board).await?;
-    Ok(waiter.reporting(|news| print_news(ctx, board, news)))
+    Ok(waiter.on_news(|news| print_news(ctx, board, news)))
 }
 
 pub(super) fn print_news(ctx: &Context, board: &dyn Board, news: &News) {
@@ -186,7 +186,7 @@ async fn finished(
         [job] => (job.key.text(), "the job did not end within"),
         _ => ("the jobs".into(), "the jobs did not end within"),
     };
-    let mut waiter = waiter.reporting(|news| print_news(ctx, board, news));
+    let mut waiter = waiter.on_news(|news| print_news(ctx, board, news));
     let trying = || {
         let trying = ctx.trying("wait for", &whom);
         match awaited {

@@ -185,7 +185,7 @@ impl JobTally {
     }
 
     fn add_to_name(&mut self, job: &Job) {
-        count(&mut self.names, job.name.as_str(), |named: &mut ByName| {
+        count(&mut self.names, job.name.as_str(), |named| {
             named.jobs += 1;
             *match job.state() {
                 State::Claimed => &mut named.claimed,
@@ -200,7 +200,7 @@ impl JobTally {
     fn add_claimed(&mut self, job: &Job, holding: &Holding) {
         self.figures.claimed += 1;
         note(&mut self.figures.longest_held, job, job.held_since());
-        count(&mut self.owners, &holding.owner, |owned: &mut ByOwner| {
+        count(&mut self.owners, &holding.owner, |owned| {
             owned.claims += 1;
             owned.held_since = earlier(owned.held_since, job.held_since());
             owned.expires_in = earlier(owned.expires_in, holding.expires_in);

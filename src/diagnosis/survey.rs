@@ -149,7 +149,7 @@ impl Survey {
             return;
         }
         *figures.jobs_with_problem.entry(cause.code).or_default() += 1;
-        count(&mut self.causes, cause, |cases: &mut Cases| {
+        count(&mut self.causes, cause, |cases| {
             cases.add(entry, now);
             if cause.code == Code::ClockSkew {
                 let ahead = entry.job().and_then(|job| ahead(job, now));

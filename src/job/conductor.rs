@@ -13,7 +13,7 @@ pub(crate) const MOST_RUNS: usize = 32;
 /// A conductor is silent after this long. Its heartbeat comes every ten seconds.
 const OVERDUE: Duration = Duration::from_secs(15);
 
-const LONGEST_TOLD: usize = 64 * 1024;
+const LONGEST_REPORT: usize = 64 * 1024;
 
 pub(crate) const MOST_HANDLERS: usize = 200;
 
@@ -159,7 +159,7 @@ pub(crate) struct Unsettled {
 impl ConductorReport {
     /// Reads a stored report. An unreadable one counts as empty.
     pub(crate) fn read(text: &[u8]) -> Self {
-        if text.len() > LONGEST_TOLD {
+        if text.len() > LONGEST_REPORT {
             return Self::default();
         }
         // Earlier versions stored only their unsettled jobs.

@@ -14,7 +14,7 @@ use self::{
 };
 use super::{
     events::{Events, next_event},
-    model::{Act, Answer, Ending, JOBS, Known, Model, Right, Told, act},
+    model::{Act, Answer, Ending, JOBS, Known, Model, ModelEvent, Right, act},
     settling::failure,
     *,
 };
@@ -312,21 +312,21 @@ impl<'a> History<'a> {
             return Ok(());
         }
         let last = post_one(self.board, "last").await;
-        let mut report: [Vec<Told>; JOBS] = Default::default();
+        let mut reported: [Vec<ModelEvent>; JOBS] = Default::default();
         let mut is_last = false;
         // Subscribers time a claim by their own clock, which may be behind.
-        let lapses_are_missing = |report: &[Vec<Told>; JOBS]| {
-            let missing = |(it, report): (&Played, &Vec<Told>)| {
+        let lapses_are_missing = |reported: &[Vec<ModelEvent>; JOBS]| {
+            let missing = |(it, reported): (&Played, &Vec<ModelEvent>)| {
                 let is_so_far = is_consistent(
-                    report,
-                    &it.model.report[..report.len().min(it.model.report.len())],
+                    reported,
+                    &it.model.events[..reported.len().min(it.model.events.len())],
                 );
-                let mut rest = it.model.report.iter().skip(report.len());
+                let mut rest = it.model.events.iter().skip(reported.len());
                 is_so_far && rest.any(|it| it.0 == EventKind::Expired)
             };
-            self.jobs.iter().zip(report).any(missing)
+            self.jobs.iter().zip(reported).any(missing)
         };
-        while !is_last || lapses_are_missing(&report) {
+        while !is_last || lapses_are_missing(&reported) {
             let event = next_event(events).await;
             let Some(subject) = event.subject else {
                 continue;
@@ -340,7 +340,7 @@ impl<'a> History<'a> {
                 );
                 let who = event.owner.filter(|_| is_of_claim);
                 let who = who.and_then(|who| WHO.iter().position(|it| *it == who.text()));
-                report[job].push((event.kind, who));
+                reported[job].push((event.kind, who));
             }
         }
         let free = Authority::Override(Witness::Unclaimed);
@@ -348,11 +348,11 @@ impl<'a> History<'a> {
             .settle_one(&last, Outcome::Consume, free)
             .await
             .unwrap();
-        for (it, report) in self.jobs.iter().zip(report) {
-            if !is_consistent(&report, &it.model.report) {
+        for (it, reported) in self.jobs.iter().zip(reported) {
+            if !is_consistent(&reported, &it.model.events) {
                 return Err(format!(
-                    "reported {report:?} instead of {:?}",
-                    it.model.report
+                    "reported {reported:?} instead of {:?}",
+                    it.model.events
                 ));
             }
         }
@@ -382,10 +382,10 @@ impl<'a> History<'a> {
 }
 
 /// Whether the events match the history. A claim that expires unseen may be reported as abandoned.
-fn is_consistent(report: &[Told], happened: &[Told]) -> bool {
-    let is_same = |(report, happened): (&Told, &Told)| {
-        let is_end = happened.0 == EventKind::Expired && report.0 == EventKind::Abandoned;
-        report.1 == happened.1 && (is_end || report.0 == happened.0)
+fn is_consistent(reported: &[ModelEvent], happened: &[ModelEvent]) -> bool {
+    let is_same = |(reported, happened): (&ModelEvent, &ModelEvent)| {
+        let is_end = happened.0 == EventKind::Expired && reported.0 == EventKind::Abandoned;
+        reported.1 == happened.1 && (is_end || reported.0 == happened.0)
     };
-    report.len() == happened.len() && report.iter().zip(happened).all(is_same)
+    reported.len() == happened.len() && reported.iter().zip(happened).all(is_same)
 }

@@ -103,7 +103,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-pub(crate) type Told = (EventKind, Option<usize>);
+pub(crate) type ModelEvent = (EventKind, Option<usize>);
 
 pub(crate) type Answer = String;
 
@@ -147,12 +147,12 @@ pub(crate) struct Model {
     pub(crate) claims: usize,
     /// Whether the last claim is a lease, which may end with a session.
     pub(crate) is_kept: bool,
-    pub(crate) report: Vec<Told>,
+    pub(crate) events: Vec<ModelEvent>,
 }
 
 impl Model {
     fn record(&mut self, kind: EventKind, who: Option<usize>) -> Answer {
-        self.report.push((kind, who));
+        self.events.push((kind, who));
         ok()
     }
 

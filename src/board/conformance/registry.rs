@@ -67,9 +67,9 @@ pub(crate) async fn conductors_register_and_leave(board: &Subject) {
     assert_eq!(known, [night]);
     board.close().await;
     assert_eq!(registered(board).await, []);
-    let report = next(&mut events, 2).await;
+    let received = next(&mut events, 2).await;
     let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
-    assert_eq!(report, all_of("night", &[joined, left]));
+    assert_eq!(received, all_of("night", &[joined, left]));
 }
 
 pub(crate) async fn status_of_a_conductor_is_stored_with_its_name(board: &Subject) {
@@ -119,10 +119,10 @@ pub(crate) async fn killed_conductor_is_listed_until_its_name_is_taken(
     expire("night");
     // An embedded board detects the end with the next change.
     post_one(board, "resize").await;
-    let mut report = next(&mut events, 3).await;
-    report.retain(|(kind, _)| *kind != EventKind::Posted);
+    let mut received = next(&mut events, 3).await;
+    received.retain(|(kind, _)| *kind != EventKind::Posted);
     let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
-    assert_eq!(report, all_of("night", &[joined, left]));
+    assert_eq!(received, all_of("night", &[joined, left]));
 
     let [seen] = board.conductors().await.unwrap().try_into().unwrap();
     assert!(seen.has_left && seen.is_overdue(), "{seen:?}");

@@ -33,8 +33,8 @@ type Renew = dyn Fn(&[Claim]) -> Option<Result<Vec<Result<()>>>> + Send + Sync;
 
 pub(crate) struct Scripted {
     jobs: Mutex<Vec<Job>>,
-    tell: UnboundedSender<Event>,
-    report: Mutex<Option<UnboundedReceiver<Event>>>,
+    sender: UnboundedSender<Event>,
+    receiver: Mutex<Option<UnboundedReceiver<Event>>>,
     /// Events to emit when the next lookup fails; `None` if it succeeds.
     failure: Mutex<Option<Vec<Event>>>,
     looks: AtomicUsize,
@@ -52,11 +52,11 @@ impl Scripted {
         has_expiring_claims: bool,
         renew: impl Fn(&[Claim]) -> Option<Result<Vec<Result<()>>>> + Send + Sync + 'static,
     ) -> Self {
-        let (tell, report) = unbounded_channel();
+        let (sender, receiver) = unbounded_channel();
         Self {
             jobs: Mutex::default(),
-            tell,
-            report: Mutex::new(Some(report)),
+            sender,
+            receiver: Mutex::new(Some(receiver)),
             failure: Mutex::default(),
             looks: AtomicUsize::new(0),
             finds: AtomicUsize::new(0),
@@ -104,7 +104,7 @@ impl Scripted {
     }
 
     pub(crate) fn send(&self, event: Event) {
-        self.tell.send(event).unwrap();
+        self.sender.send(event).unwrap();
     }
 
     /// Makes the next lookup fail and emits these events meanwhile.
@@ -170,10 +170,11 @@ impl Board for Scripted {
     }
 
     async fn events(&self) -> Result<Events<'_>> {
-        let report = self.report.lock().unwrap().take().unwrap();
-        let next =
-            async |mut report: UnboundedReceiver<Event>| Some((Ok(report.recv().await?), report));
-        let stream = stream::unfold(report, next).boxed();
+        let receiver = self.receiver.lock().unwrap().take().unwrap();
+        let next = async |mut receiver: UnboundedReceiver<Event>| {
+            Some((Ok(receiver.recv().await?), receiver))
+        };
+        let stream = stream::unfold(receiver, next).boxed();
         Ok(Events { stream, lack: None })
     }
 

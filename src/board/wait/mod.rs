@@ -41,7 +41,7 @@ pub(crate) struct Waiter<'a> {
     board: &'a dyn Board,
     news: BoxStream<'a, Result<News>>,
     /// Called when the board becomes unreachable and reachable again.
-    report: Box<dyn Fn(&News) + 'a>,
+    on_news: Box<dyn Fn(&News) + 'a>,
     began: News,
     is_lost: bool,
     pending: VecDeque<Event>,
@@ -53,7 +53,7 @@ impl<'a> Waiter<'a> {
         let mut waiter = Self {
             board,
             news: follow(board, Start::Now),
-            report: Box::new(|_| {}),
+            on_news: Box::new(|_| {}),
             began: News::Listening(None),
             is_lost: false,
             pending: VecDeque::new(),
@@ -62,9 +62,9 @@ impl<'a> Waiter<'a> {
         Ok(waiter)
     }
 
-    pub(crate) fn reporting(mut self, report: impl Fn(&News) + 'a) -> Self {
-        report(&self.began);
-        self.report = Box::new(report);
+    pub(crate) fn on_news(mut self, on_news: impl Fn(&News) + 'a) -> Self {
+        on_news(&self.began);
+        self.on_news = Box::new(on_news);
         self
     }
 
@@ -84,7 +84,7 @@ impl<'a> Waiter<'a> {
                 .patiently(async |board| look_for_endings(board, awaited, &endings).await)
                 .await?;
             // Jobs missing by now may have passed through the trash.
-            let mut has_more = heard.heed(self.report()?, awaited);
+            let mut has_more = heard.heed(self.arrived()?, awaited);
             let is_torn = was_torn || heard.is_torn;
             let mut silent = Vec::new();
             for (at, shelf) in found {
@@ -259,7 +259,7 @@ impl<'a> Waiter<'a> {
 
     async fn events(&mut self) -> Result<Vec<Event>> {
         loop {
-            let events = self.report()?;
+            let events = self.arrived()?;
             if !events.is_empty() {
                 return Ok(events);
             }
@@ -268,7 +268,7 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    fn report(&mut self) -> Result<Vec<Event>> {
+    fn arrived(&mut self) -> Result<Vec<Event>> {
         while self.pending.len() < AT_ONCE
             && let Some(news) = self.news().now_or_never()
         {
@@ -293,13 +293,13 @@ impl<'a> Waiter<'a> {
             News::Lost(_) if self.is_lost => {}
             News::Lost(_) => {
                 self.is_lost = true;
-                (self.report)(news);
+                (self.on_news)(news);
             }
             News::Back(_) => {
                 self.is_lost = false;
-                (self.report)(news);
+                (self.on_news)(news);
             }
-            News::Listening(_) => (self.report)(news),
+            News::Listening(_) => (self.on_news)(news),
             News::Event(_) => {}
         }
     }

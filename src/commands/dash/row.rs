@@ -49,12 +49,12 @@ struct RowExtras {
     problem: Option<String>,
     remark: Option<Remark>,
     reason: Option<Box<str>>,
-    failures: Vec<FailureAge>,
+    failures: Vec<DatedSignature>,
     size: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct FailureAge {
+pub(super) struct DatedSignature {
     pub(super) signature: Arc<String>,
     pub(super) on: DateTime<Utc>,
 }
@@ -181,7 +181,7 @@ impl DashRow {
         self.extras.as_ref()?.trashed_on
     }
 
-    pub(super) fn failures(&self) -> &[FailureAge] {
+    pub(super) fn failures(&self) -> &[DatedSignature] {
         self.extras.as_ref().map_or(&[], |extras| &extras.failures)
     }
 
@@ -212,7 +212,7 @@ impl RowClaim {
 impl RowExtras {
     fn of(job: &Job, interner: &mut Interner) -> Option<Box<Self>> {
         let failures = &job.history.failures;
-        let failed = failures.iter().map(|failure| FailureAge {
+        let failed = failures.iter().map(|failure| DatedSignature {
             signature: interned(&mut interner.signatures, &signature(failure)),
             on: failure.time,
         });

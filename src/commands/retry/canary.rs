@@ -81,7 +81,7 @@ impl CanaryArgs {
             .with_context(|| ctx.trying("wait for", "the canaries"))?;
         let mut signals = Signals::ending()?;
         first_task.carry_out(ctx, board).await?;
-        let mut waiter = waiter.reporting(|news| print_news(ctx, board, news));
+        let mut waiter = waiter.on_news(|news| print_news(ctx, board, news));
         let outcome = waiter.until_known(&trial.uuids, async |board| trial.outcome(board).await);
         let failures = tokio::select! {
             failures = within(self.timeout, "the canaries did not end within", outcome) => {

@@ -100,14 +100,16 @@ pub(crate) fn is_mounted_read_only(path: &Path) -> bool {
 /// Creates the file with access for its user alone, and its directory if asked.
 pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError> {
     let inaccessible = OpenError::at(path);
-    // The log first: another process may create the file and its log between the two looks.
-    let log = beside(path, "-wal");
-    let has_log = fs::metadata(&log).is_ok_and(|it| it.len() > 0);
     if path.try_exists().map_err(&inaccessible)? {
         return Ok(());
     }
-    if has_log {
-        return Err(OpenError::LeftLog(log));
+    let log = beside(path, "-wal");
+    if fs::metadata(&log).is_ok_and(|it| it.len() > 0) {
+        // Another process may have created the file and its log since the first look.
+        return match path.try_exists().map_err(&inaccessible)? {
+            true => Ok(()),
+            false => Err(OpenError::LeftLog(log)),
+        };
     }
     if !makes_folder {
         require_folder(path, OpenError::NoFolder)?;

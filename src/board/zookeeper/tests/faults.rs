@@ -131,15 +131,15 @@ async fn concurrent_posts_of_one_uuid_one_succeeds() {
 
 /// The replies to one worker while a leader died.
 #[derive(Default)]
-struct Told {
+struct Replies {
     posted: HashSet<Uuid>,
     claimed: Vec<(JobKey, String)>,
     is_unknown: usize,
 }
 
-async fn work(board: Subject, name: String, end: tokio::time::Instant) -> Told {
+async fn work(board: Subject, name: String, end: tokio::time::Instant) -> Replies {
     let by = claimant(&name, Term::Indefinite);
-    let mut told = Told::default();
+    let mut replies = Replies::default();
     while tokio::time::Instant::now() < end {
         let draft = draft("loaded");
         let uuid = draft.uuid;
@@ -150,7 +150,7 @@ async fn work(board: Subject, name: String, end: tokio::time::Instant) -> Told {
         {
             Ok(Ok(posted)) => posted,
             Ok(Err(BoardError::Unknown { .. })) => {
-                told.is_unknown += 1;
+                replies.is_unknown += 1;
                 continue;
             }
             Ok(Err(BoardError::Unreachable { .. })) | Err(BoardError::Unreachable { .. }) => {
@@ -159,16 +159,16 @@ async fn work(board: Subject, name: String, end: tokio::time::Instant) -> Told {
             }
             other => panic!("{other:?}"),
         };
-        told.posted.insert(uuid);
+        replies.posted.insert(uuid);
         match claim_one(&board, &posted.key, &by).await {
-            Ok(_) => told.claimed.push((posted.key, name.clone())),
+            Ok(_) => replies.claimed.push((posted.key, name.clone())),
             Err(BoardError::Unknown { .. } | BoardError::Unreachable { .. }) => {
-                told.is_unknown += 1
+                replies.is_unknown += 1
             }
             Err(error) => panic!("{error:?}"),
         }
     }
-    told
+    replies
 }
 
 #[tokio::test]
@@ -183,7 +183,7 @@ async fn acknowledged_changes_survive_the_death_of_the_leader() {
         .collect();
     tokio::time::sleep(Duration::from_millis(800)).await;
     ensemble.leader().unwrap().stop();
-    let told: Vec<_> = join_all(workers)
+    let replies: Vec<_> = join_all(workers)
         .await
         .into_iter()
         .map(|one| one.unwrap())
@@ -203,7 +203,7 @@ async fn acknowledged_changes_survive_the_death_of_the_leader() {
             job.uuid
         );
     }
-    let posted: Vec<_> = told.iter().flat_map(|told| &told.posted).collect();
+    let posted: Vec<_> = replies.iter().flat_map(|replies| &replies.posted).collect();
     assert!(
         posted.iter().all(|uuid| there.contains(&uuid.to_string())),
         "one was lost"
@@ -212,13 +212,16 @@ async fn acknowledged_changes_survive_the_death_of_the_leader() {
         .iter()
         .map(|job| (&job.key, job.holding.as_ref()))
         .collect();
-    for (key, name) in told.iter().flat_map(|told| &told.claimed) {
+    for (key, name) in replies.iter().flat_map(|replies| &replies.claimed) {
         let holder = holders[key].and_then(|holding| holding.owner.clone());
         assert_eq!(holder, Some(owner(name)));
     }
     eprintln!(
         "faults: {} posts acknowledged while the leader died, {} answers unknown, nothing lost",
         posted.len(),
-        told.iter().map(|told| told.is_unknown).sum::<usize>()
+        replies
+            .iter()
+            .map(|replies| replies.is_unknown)
+            .sum::<usize>()
     );
 }

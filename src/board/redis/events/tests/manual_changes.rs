@@ -50,8 +50,8 @@ async fn returning_conductor_has_joined() {
     };
     board.register(&night).await.unwrap();
     mark(&board).await;
-    let report = until(&mut events, Posted).await;
-    let kinds: Vec<_> = report.into_iter().map(|(kind, _)| kind).collect();
+    let received = until(&mut events, Posted).await;
+    let kinds: Vec<_> = received.into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(kinds, [ConductorJoined, Posted]);
     board.close().await;
     assert_eq!(next(&mut events).await.kind, ConductorLeft);

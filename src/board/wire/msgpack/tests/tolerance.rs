@@ -42,7 +42,7 @@ const REFUSED: [(&str, &str); 19] = [
         "invalid utf-8 name",
         "the record contains a string that is not UTF-8",
     ),
-    // These are jobs to us: their meaning is plain, but for a time.
+    // Read as jobs here: their meaning is plain, at most without the time.
     ("created_on tz unknown", ""),
     ("priority bin", ""),
     ("all keys and text bin (python2 writer)", ""),

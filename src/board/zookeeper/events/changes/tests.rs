@@ -88,7 +88,7 @@ fn trash_went() -> NodeChange {
     NodeChange::OfJob(NodeEvent::TrashWent, key())
 }
 
-type Told = Vec<(EventKind, String)>;
+type Reported = Vec<(EventKind, String)>;
 
 fn queue(changes: &[NodeChange]) -> NodeChanges {
     let mut queue = NodeChanges::default();
@@ -102,7 +102,7 @@ fn events_of(
     changes: &[NodeChange],
     count: u64,
     seen: SeenNodes,
-) -> Told {
+) -> Reported {
     picture.changes = queue(changes);
     let mut observations = Observations::default();
     observations.add(JobKey::new(NAME), seen);
@@ -126,7 +126,7 @@ fn trash() -> NodePicture {
     picture
 }
 
-fn events_on_a_board(owner: Option<&str>, changes: &[NodeChange], seen: SeenNodes) -> Told {
+fn events_on_a_board(owner: Option<&str>, changes: &[NodeChange], seen: SeenNodes) -> Reported {
     let all = changes.len() as u64;
     events_of(&mut board(owner), changes, all, seen)
 }
