@@ -23,17 +23,21 @@ pub(crate) enum Tone {
     Plain,
     Strong,
     Faint,
+    /// Work in progress.
+    Active,
+    /// Done, or sound.
     Good,
-    Busy,
+    Warning,
     Bad,
 }
 
 impl Tone {
     pub(crate) fn of(state: State) -> Self {
         match state {
-            State::Unclaimed => Self::Good,
-            State::Claimed => Self::Busy,
-            State::Complete | State::Trashed => Self::Faint,
+            State::Unclaimed => Self::Plain,
+            State::Claimed => Self::Active,
+            State::Complete => Self::Good,
+            State::Trashed => Self::Faint,
             State::Malformed => Self::Bad,
         }
     }
@@ -43,8 +47,9 @@ impl Tone {
             Self::Plain => Style::new(),
             Self::Strong => Style::new().bold(),
             Self::Faint => Style::new().dimmed(),
+            Self::Active => AnsiColor::BrightBlue.on_default(),
             Self::Good => AnsiColor::Green.on_default(),
-            Self::Busy => AnsiColor::Yellow.on_default(),
+            Self::Warning => AnsiColor::Yellow.on_default(),
             Self::Bad => AnsiColor::Red.on_default().bold(),
         }
     }

@@ -89,7 +89,7 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
         KeyAction::Copy => return copy(state),
         KeyAction::Mark => {
             let Some(Anchor::Job(place)) = state.anchor(at).filter(|_| !state.is_page()) else {
-                state.say(Tone::Busy, NO_JOB);
+                state.say(Tone::Warning, NO_JOB);
                 return Vec::new();
             };
             if !state.marks.remove(&place) {
@@ -252,7 +252,7 @@ fn copy(state: &mut DashState) -> Vec<DashEffect> {
         _ => None,
     };
     let Some(uuid) = uuid else {
-        state.say(Tone::Busy, NO_JOB);
+        state.say(Tone::Warning, NO_JOB);
         return Vec::new();
     };
     // Untrusted text must not become a command when pasted.
@@ -304,7 +304,7 @@ fn prepare(state: &mut DashState, operation: Operation) -> Vec<DashEffect> {
         None if !state.marks.is_empty() => hidden,
         None => NO_JOB,
     };
-    state.say(Tone::Busy, problem);
+    state.say(Tone::Warning, problem);
     Vec::new()
 }
 
@@ -324,7 +324,7 @@ fn answer(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
             KeyCode::Enter if dialog.typed == *name => return agree(state),
             KeyCode::Enter => {
                 state.overlay = Overlay::None;
-                state.say(Tone::Busy, "wrong board name; nothing changed");
+                state.say(Tone::Warning, "wrong board name; nothing changed");
             }
             _ => {}
         },
@@ -345,7 +345,7 @@ fn agree(state: &mut DashState) -> Vec<DashEffect> {
     }
     state.overlay = Overlay::None;
     state.say(
-        Tone::Busy,
+        Tone::Warning,
         "all selected jobs changed meanwhile; nothing changed",
     );
     Vec::new()

@@ -55,7 +55,7 @@ pub(super) fn update(
             };
             (state.heard, state.is_silent) = (now, false);
             if let Some(lack) = lack {
-                state.say(Tone::Busy, lack);
+                state.say(Tone::Warning, lack);
             }
             return vec![DashEffect::Read];
         }

@@ -87,7 +87,7 @@ impl Report for FixPlan {
         for (at, step) in self.plan.iter().enumerate() {
             let tone = match step.risk {
                 Risk::Safe => Tone::Good,
-                Risk::Decision => Tone::Busy,
+                Risk::Decision => Tone::Warning,
                 Risk::Destructive => Tone::Bad,
             };
             let line = page.sentence(3).plain(format!("{}. ", at + 1));

@@ -163,7 +163,7 @@ impl FlowView<'_> {
 
 fn tone(state: &str) -> Tone {
     match state {
-        "RUNNING" | "RETRYING" | "RESUMING" => Tone::Busy,
+        "RUNNING" | "RETRYING" | "RESUMING" => Tone::Active,
         "SUCCESS" => Tone::Good,
         "FAILURE" | "REVERT_FAILURE" | "REVERTING" => Tone::Bad,
         _ => Tone::Faint,

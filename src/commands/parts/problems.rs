@@ -18,7 +18,7 @@ pub(crate) fn tone(severity: Severity) -> Tone {
     match severity {
         Severity::Ok => Tone::Good,
         Severity::Note => Tone::Plain,
-        Severity::Warning => Tone::Busy,
+        Severity::Warning => Tone::Warning,
         Severity::Error => Tone::Bad,
     }
 }

@@ -66,7 +66,7 @@ impl Grade {
         match self {
             Self::Ok => Tone::Good,
             Self::Untried => Tone::Faint,
-            Self::Weak => Tone::Busy,
+            Self::Weak => Tone::Warning,
             Self::Broken => Tone::Bad,
         }
     }

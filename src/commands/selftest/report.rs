@@ -206,7 +206,7 @@ impl Report for Findings {
         page.line();
         let tone = match self.verdict {
             Verdict::Sound => Tone::Good,
-            Verdict::Weak => Tone::Busy,
+            Verdict::Weak => Tone::Warning,
             Verdict::Broken => Tone::Bad,
             Verdict::Unknown => Tone::Strong,
         };

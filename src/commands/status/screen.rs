@@ -110,7 +110,7 @@ impl Status {
             let resume = Suggestion::of("resume")
                 .operand(&pause.names)
                 .on(&self.program);
-            page.fact_with("paused", Tone::Busy, &pause.to_string(), Some(&resume));
+            page.fact_with("paused", Tone::Warning, &pause.to_string(), Some(&resume));
         }
     }
 

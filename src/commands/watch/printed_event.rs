@@ -161,10 +161,11 @@ impl Report for PrintedEvent {
 
 fn tone(event: EventKind) -> Tone {
     match event {
-        EventKind::Posted | EventKind::Restored => Tone::Good,
-        EventKind::Claimed | EventKind::Extended => Tone::Busy,
+        EventKind::Consumed => Tone::Good,
+        EventKind::Claimed | EventKind::Extended => Tone::Active,
         EventKind::Expired | EventKind::Trashed | EventKind::Resync => Tone::Bad,
-        EventKind::Consumed
+        EventKind::Posted
+        | EventKind::Restored
         | EventKind::Abandoned
         | EventKind::Purged
         | EventKind::ConductorJoined

@@ -48,7 +48,7 @@ pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
     tabs(state, y, canvas);
     if let Some(narrowed) = narrowed(state) {
         let text = narrowed.cut(columns - 2);
-        canvas.line(1, y + 1, &[(Tone::Busy, text)]);
+        canvas.line(1, y + 1, &[(Tone::Warning, text)]);
     }
 }
 
@@ -56,7 +56,7 @@ fn reached(state: &DashState) -> Pieces {
     let mut pieces = Pieces::new();
     let mut add = |tone, text: &str| pieces.push((tone, Text::from(format!("  {text}"))));
     if state.is_paused {
-        add(Tone::Busy, "PAUSED");
+        add(Tone::Warning, "PAUSED");
     }
     if state.may_act {
         add(Tone::Bad, "ACT");
@@ -68,11 +68,11 @@ fn reached(state: &DashState) -> Pieces {
         }
         _ if state.is_reading && !state.has_read => {
             let read = state.picture.rows().count();
-            add(Tone::Busy, &format!("reading {read}"));
+            add(Tone::Warning, &format!("reading {read}"));
         }
-        Link::Connecting => add(Tone::Busy, "connecting"),
+        Link::Connecting => add(Tone::Warning, "connecting"),
         Link::Live => add(Tone::Good, "live"),
-        Link::Polling => add(Tone::Busy, "polling"),
+        Link::Polling => add(Tone::Warning, "polling"),
         Link::Away(since) => add(Tone::Bad, &format!("away {}", age(state, *since))),
     }
     pieces
@@ -98,7 +98,7 @@ fn counts(state: &DashState) -> Pieces {
     };
     let counts = [
         (true, figures.unclaimed, "unclaimed", Tone::Good),
-        (true, figures.claimed, "claimed", Tone::Busy),
+        (true, figures.claimed, "claimed", Tone::Warning),
         (sees_trash, state.summary.trashed, "trashed", trashed),
         (true, alive, conductors, Tone::Plain),
         (false, figures.of(Code::OwnerDead), "owner dead", Tone::Bad),

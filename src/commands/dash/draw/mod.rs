@@ -242,8 +242,9 @@ fn style(tone: Tone) -> Style {
         Tone::Plain => Style::new(),
         Tone::Strong => Style::new().add_modifier(Modifier::BOLD),
         Tone::Faint => Style::new().add_modifier(Modifier::DIM),
+        Tone::Active => Style::new().fg(Color::LightBlue),
         Tone::Good => Style::new().fg(Color::Green),
-        Tone::Busy => Style::new().fg(Color::Yellow),
+        Tone::Warning => Style::new().fg(Color::Yellow),
         Tone::Bad => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
     }
 }

@@ -138,13 +138,13 @@ fn dialog_lines(state: &DashState, dialog: &Dialog) -> Vec<Pieces> {
         if dialog.jobs.len() > sample {
             told.push((Tone::Plain, more(dialog.jobs.len())));
         }
-        told.extend(dialog.left_out.clone().map(|why| (Tone::Busy, why)));
+        told.extend(dialog.left_out.clone().map(|why| (Tone::Warning, why)));
         if dialog.gone() > 0 {
-            told.push((Tone::Busy, format!("{} no longer there", dialog.gone())));
+            told.push((Tone::Warning, format!("{} no longer there", dialog.gone())));
         }
         told.push(match (&dialog.stage, &state.protected) {
-            (TaskStage::Looking, _) => (Tone::Busy, "reading the jobs…".to_owned()),
-            (TaskStage::Acting, _) => (Tone::Busy, "…".to_owned()),
+            (TaskStage::Looking, _) => (Tone::Warning, "reading the jobs…".to_owned()),
+            (TaskStage::Acting, _) => (Tone::Warning, "…".to_owned()),
             (_, Some(_)) => {
                 let ask = "This board is protected; type its name and press Enter:";
                 (Tone::Strong, format!("{ask} {}", dialog.typed))
