@@ -229,18 +229,28 @@ async fn count_before(
 
 impl Report for Explanation {
     fn human(&self, page: &mut Page) {
+        let line = page.line().add(Tone::Strong, self.title()).plain("  ");
+        let severity = self.findings.first().map(|it| it.severity);
+        let tone = severity.map_or(Tone::Plain, problems::tone);
+        line.add(tone, self.verdict.name());
+        self.reasons(page, |_| true);
+    }
+}
+
+impl Explanation {
+    /// Prints everything but the title, with the evidence of these names.
+    pub(super) fn reasons(&self, page: &mut Page, is_shown: impl Fn(&str) -> bool) {
         for (at, finding) in self.findings.iter().enumerate() {
-            let tone = problems::tone(finding.severity);
             if at == 0 {
-                let line = page.line().add(Tone::Strong, self.title()).plain("  ");
-                line.add(tone, finding.code.name());
                 page.sentence(2).plain("  ").plain(&finding.summary);
             } else {
+                let tone = problems::tone(finding.severity);
                 let line = page.sentence(4).plain("  ").add(tone, finding.code.name());
                 line.plain(": ").plain(&finding.summary);
             }
             let most = if at == 0 { MOST_FACTS } else { 1 };
-            for evidence in finding.evidence.iter().take(most) {
+            let evidence = finding.evidence.iter().take(most);
+            for evidence in evidence.filter(|it| is_shown(&it.what)) {
                 let time = evidence.at.map(|at| format!(" ({})", rfc3339(at)));
                 let value = format!("{}{}", evidence.value, time.unwrap_or_default());
                 page.fact(&format!("  {}", evidence.what), &value);

@@ -59,6 +59,14 @@ impl Cause {
     }
 }
 
+impl Cause {
+    pub(crate) fn not_renewed(entry: &Entry) -> Self {
+        let owner = entry.holding().and_then(|it| it.owner.clone());
+        let about = owner.map_or(CauseSubject::Nothing, CauseSubject::Owner);
+        Self::new(Code::NotRenewed, about)
+    }
+}
+
 impl CauseSubject {
     pub(super) fn is(&self, text: &str) -> bool {
         matches!(self, Self::Text(it) if it == text)
@@ -194,7 +202,7 @@ impl ProblemSelector {
         judged.causes().any(|cause| self.fits(cause))
     }
 
-    pub(super) fn fits(&self, cause: &Cause) -> bool {
+    pub(crate) fn fits(&self, cause: &Cause) -> bool {
         let texts = || [cause.about.to_string(), cause.about.exact()];
         let fits = |glob: &Regex| texts().iter().any(|text| glob.is_match(text));
         cause.code == self.code && self.cause.as_ref().is_none_or(fits)

@@ -259,14 +259,19 @@ impl Snapshot {
         if !is_on_purpose && is_exhausted(job) {
             also.push(exhausted(job));
         }
-        let blocks = |expiry: Expiry| expiry.in_the_way(job.created_on?, self.now);
-        if self.octavia_expiry.and_then(blocks).is_some() {
-            also.push(Cause::of(Code::BlocksPosters));
-        }
+        also.extend(self.blocks_posters(job));
         if ahead(job, self.now).is_some() {
             also.push(Cause::of(Code::ClockSkew));
         }
         also
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn blocks_posters(&self, job: &Job) -> Option<Cause> {
+        let blocks = |expiry: Expiry| expiry.in_the_way(job.created_on?, self.now);
+        self.octavia_expiry.and_then(blocks)?;
+        Some(Cause::of(Code::BlocksPosters))
     }
 }
 

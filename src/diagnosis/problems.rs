@@ -262,6 +262,9 @@ impl Survey {
     ) -> Problem {
         let mut problem = Problem::new(cause.code, self.summary(cause, cases, peers));
         problem.jobs = cases.count;
+        if let FixTarget::All(selector) = target {
+            problem.selector = Some(selector.to_owned());
+        }
         problem.since = cases.since;
         problem.examples.clone_from(&cases.examples);
         if cause.code == Code::NeverExpires

@@ -1,6 +1,6 @@
 //! The state of the board besides its jobs: conductors and pauses, read once.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
@@ -18,7 +18,7 @@ const MOST_OWNERS: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) now: DateTime<Utc>,
-    pub(super) takers: Vec<Taker>,
+    pub(super) takers: Arc<[Taker]>,
     pub(crate) sees_conductors: bool,
     pub(crate) pauses: Pauses,
     /// `None` on boards other than Octavia's.
@@ -58,11 +58,12 @@ impl Snapshot {
         let (conductors, problem) = apart(board.conductors().await)?;
         gap("the conductors", problem);
         let snapshot = Self {
-            pauses: Pauses::new(pauses.unwrap_or_default(), now),
             sees_conductors: conductors.is_some(),
             unseen,
             ..Self::new(board.capabilities(), octavia_expiry, now)
         };
+        let pauses = Pauses::new(pauses.unwrap_or_default(), now);
+        let snapshot = snapshot.with_pauses(pauses);
         Ok(snapshot.with_conductors(conductors.unwrap_or_default()))
     }
 
@@ -74,7 +75,7 @@ impl Snapshot {
     ) -> Self {
         Self {
             now,
-            takers: Vec::new(),
+            takers: Arc::default(),
             sees_conductors: true,
             pauses: Pauses::default(),
             octavia_expiry,
@@ -86,9 +87,52 @@ impl Snapshot {
         }
     }
 
+    /// Without the conductors, so that no job is accused of having none.
+    pub(crate) fn unread(self) -> Self {
+        Self {
+            sees_conductors: false,
+            ..self
+        }
+    }
+
+    pub(crate) fn with_pauses(self, pauses: Pauses) -> Self {
+        Self { pauses, ..self }
+    }
+
     pub(crate) fn with_conductors(mut self, conductors: Vec<Conductor>) -> Self {
         self.takers = conductors.into_iter().map(Taker::new).collect();
         self
+    }
+
+    /// Returns the same state for a later look, which looks at the owners' processes again.
+    pub(crate) fn again(&self, now: DateTime<Utc>) -> Self {
+        Self {
+            now,
+            takers: Arc::clone(&self.takers),
+            pauses: self.pauses.clone(),
+            unseen: self.unseen.clone(),
+            open: self.open.clone(),
+            holders: Mutex::default(),
+            ..*self
+        }
+    }
+
+    /// Whether an unclaimed job has the same causes now as under an earlier state.
+    pub(crate) fn judges_like(&self, earlier: &Self) -> bool {
+        let settings = |it: &Self| -> Vec<_> {
+            let all = it.takers.iter();
+            let settings = all.map(|it| {
+                let Conductor { owner, report, .. } = &it.conductor;
+                (
+                    owner.clone(),
+                    it.is_silent,
+                    report.course,
+                    report.takes.clone(),
+                )
+            });
+            settings.collect()
+        };
+        self.pauses.all().eq(earlier.pauses.all()) && settings(self) == settings(earlier)
     }
 
     pub(crate) fn conductors(&self) -> impl Iterator<Item = &Conductor> {

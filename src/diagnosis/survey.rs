@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use futures_util::TryStreamExt;
 
 use super::{
-    Cause, CauseSubject, Snapshot,
+    Cause, Snapshot,
     causes::{Cases, count, keep_most},
     figures::{ByName, ByOwner, Figures, JobTally},
     holder::{Recheck, is_silent},
@@ -32,7 +32,7 @@ pub(crate) struct Survey {
     pub(crate) has_dropped: [bool; 2],
     pub(crate) highest: Option<i64>,
     pub(crate) denied: u64,
-    pub(super) has_commands: bool,
+    pub(crate) has_commands: bool,
     /// An owner that claims as peers do.
     pub(super) peer: Option<Owner>,
 }
@@ -74,19 +74,20 @@ impl Surveyor {
         if let Some(pause) = judged.pause {
             self.recheck.add(entry, pause);
         }
-        for cause in judged.causes() {
-            self.survey.note(cause, entry, &mut self.tally.figures);
-        }
-        self.count(entry);
+        self.add_judged(entry, judged.causes());
         judged
     }
 
-    pub(crate) fn add_brief(&mut self, entry: &Entry) {
-        let is_unclaimed = entry.job().is_some_and(|job| job.holding.is_none());
-        match is_unclaimed {
-            true => self.count(entry),
-            false => drop(self.add(entry)),
+    /// Counts a job with the causes of an earlier judgement.
+    pub(crate) fn add_judged<'a>(
+        &mut self,
+        entry: &Entry,
+        causes: impl IntoIterator<Item = &'a Cause>,
+    ) {
+        for cause in causes {
+            self.survey.note(cause, entry, &mut self.tally.figures);
         }
+        self.count(entry);
     }
 
     fn count(&mut self, entry: &Entry) {
@@ -115,9 +116,7 @@ impl Surveyor {
             .not_renewed(board, PATIENCE)
             .await?
         {
-            let owner = entry.holding().and_then(|it| it.owner.clone());
-            let about = owner.map_or(CauseSubject::Nothing, CauseSubject::Owner);
-            let cause = Cause::new(Code::NotRenewed, about);
+            let cause = Cause::not_renewed(&entry);
             self.survey.note(&cause, &entry, &mut self.tally.figures);
         }
         Ok(self.counted())

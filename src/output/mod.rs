@@ -2,6 +2,7 @@
 //!
 //! Results go to stdout, everything else to stderr. Nothing outside this directory prints.
 
+mod chart;
 mod console;
 mod html;
 mod job;
@@ -33,6 +34,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub(crate) use self::{
+    chart::{shares, sparkline},
     console::{Console, Side},
     html::{Attribute, Html, element, list, tag},
     job::{ColumnChange, JobColumns, JobView, count_jobs, rfc3339, short},

@@ -67,6 +67,8 @@ pub(crate) struct Page {
     /// The columns and rows of the terminal; `None` for unlimited.
     size: Option<(usize, usize)>,
     lines: Vec<(Wrap, Pieces)>,
+    /// Whether nobody can copy a line from here as a whole, so that long commands wrap.
+    wraps_commands: bool,
 }
 
 /// Where a line continues that is wider than the terminal.
@@ -87,6 +89,14 @@ impl Page {
         Self {
             size,
             lines: Vec::new(),
+            wraps_commands: false,
+        }
+    }
+
+    pub(crate) fn wrapping_commands(self) -> Self {
+        Self {
+            wraps_commands: true,
+            ..self
         }
     }
 
@@ -202,12 +212,13 @@ impl Page {
         // No text would ever fit into zero columns.
         let columns = self.columns().map_or(usize::MAX, |columns| columns.max(1));
         let rows = self.lines.iter().flat_map(|(wrap, line)| match wrap {
-            Wrap::Nowhere if width(line) > columns => {
+            Wrap::Nowhere if width(line) > columns && !self.wraps_commands => {
                 let text = "    (too wide; `jobboard explain` prints this command)";
                 wrapped(&[(Tone::Strong, Text::from(text))], (columns, 4), true)
             }
             Wrap::Words(hang) => wrapped(line, (columns, *hang), true),
-            Wrap::Anywhere | Wrap::Nowhere => wrapped(line, (columns, 0), true),
+            Wrap::Nowhere => wrapped(line, (columns, 4), true),
+            Wrap::Anywhere => wrapped(line, (columns, 0), true),
         });
         rows.collect()
     }

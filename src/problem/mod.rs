@@ -88,6 +88,9 @@ pub(crate) struct Problem {
     pub(crate) summary: String,
     /// The number of jobs; 0 for a problem that is about no job.
     pub(crate) jobs: u64,
+    /// What `--problem` selects these jobs by.
+    #[serde(skip)]
+    pub(crate) selector: Option<String>,
     pub(crate) since: Option<DateTime<Utc>>,
     pub(crate) examples: Vec<Example>,
     pub(crate) impact: &'static str,
@@ -103,6 +106,7 @@ impl Problem {
             severity,
             summary: summary.into(),
             jobs: 0,
+            selector: None,
             since: None,
             examples: Vec::new(),
             impact,

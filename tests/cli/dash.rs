@@ -38,12 +38,12 @@ fn once_prints_one_frame_as_text() {
     env.post("resize");
     env.post("backup");
     env.claim("@1", "ada");
-    let frame = env.run("dash --once");
+    let frame = env.run("dash --once --view jobs");
     let text = frame.succeeded();
     for part in [
-        "1 unclaimed  1 claimed",
-        "1 Jobs",
-        "CLAIMED",
+        "█ 1 claimed ▒ 1 unclaimed",
+        "[2 Jobs 2]",
+        "claim-never-expires",
         "held longest",
         "backup",
     ] {
@@ -78,15 +78,21 @@ fn dashboard_follows_events_and_restores_the_terminal_after_random_keys() {
     need!(pane = Pane::open(&env, &["stty"]));
     env.post("resize");
     start(&env, &pane, "");
-    pane.shows(r"1 unclaimed .*\n(?s:.*)> \w{8} +resize");
+    pane.shows(r"1 unclaimed .*\n(?s:.*)> resize +. no-conductor");
     env.post("backup");
     pane.shows("2 unclaimed");
     env.claim("@1", "ada");
-    pane.shows("resize +CLAIMED");
+    pane.shows("resize +. claim-never-expires");
     // A job, and its explanation.
     pane.press("Enter");
-    pane.shows("claim-never-expires");
+    pane.shows("if ada is gone");
     pane.press("Escape");
+    // Narrows while it is typed.
+    pane.text("/bac");
+    pane.shows("filter: bac");
+    pane.shows("1/1");
+    pane.press("Escape");
+    pane.shows("1/2");
     pane.text("/name=backup");
     pane.press("Enter");
     pane.shows("filter: name=backup");
@@ -150,7 +156,7 @@ fn job_that_changes_owner_during_a_confirmation_is_kept() {
     env.claim("@2", "ada");
     env.post("idle");
     start(&env, &pane, "--act");
-    pane.shows("> .*resize +CLAIMED");
+    pane.shows("> resize +. claim-never-expires");
     pane.text("xxxA");
     pane.shows("abandon 2 jobs by force");
     pane.shows("1 skipped: the job is not claimed");

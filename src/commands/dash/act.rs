@@ -25,6 +25,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Abandon,
+    /// Abandon, and end the wait of the conductors.
+    Release,
     Trash,
     Retry,
     Consume,
@@ -35,17 +37,31 @@ pub(super) enum Operation {
 impl Operation {
     pub(super) fn problem(self, shelf: Shelf, is_claimed: bool) -> Option<&'static str> {
         match (self, shelf) {
-            (Self::Abandon, Shelf::Board) if !is_claimed => Some("the job is not claimed"),
-            (Self::Abandon | Self::Trash | Self::Consume, Shelf::Trash) => {
+            (Self::Abandon | Self::Release, Shelf::Board) if !is_claimed => {
+                Some("the job is not claimed")
+            }
+            (Self::Abandon | Self::Release | Self::Trash | Self::Consume, Shelf::Trash) => {
                 Some("the job is in the trash; press R to retry it")
             }
             _ => None,
         }
     }
 
+    /// Returns the operation of a suggested command; `None` for a command that only shows something.
+    pub(super) fn of(words: &[String]) -> Option<Self> {
+        let has = |wanted: &str| words.iter().any(|word| word == wanted);
+        match () {
+            () if has("abandon") && has("--now") => Some(Self::Release),
+            () if has("abandon") => Some(Self::Abandon),
+            () if has("trash") => Some(Self::Trash),
+            () if has("retry") => Some(Self::Retry),
+            () => None,
+        }
+    }
+
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Abandon => ("abandon", "abandoned"),
+            Self::Abandon | Self::Release => ("abandon", "abandoned"),
             Self::Trash => ("trash", "trashed"),
             Self::Retry => ("retry", "retried"),
             Self::Consume => ("consume", "consumed"),
@@ -166,9 +182,9 @@ pub(super) struct DashTask {
 pub(super) async fn perform(board: &dyn Board, task: &DashTask, who: &Owner) -> TaskStage {
     let action = match task.operation {
         Operation::Pause | Operation::Resume => return pause(board, task, who).await,
-        Operation::Abandon => Action::Abandon {
+        Operation::Abandon | Operation::Release => Action::Abandon {
             force: Force::Any,
-            now: false,
+            now: task.operation == Operation::Release,
         },
         Operation::Trash => Action::Trash { force: Force::Any },
         Operation::Retry => Action::Retry {

@@ -8,14 +8,17 @@ use super::{
 };
 use crate::{
     board::{Event, JobRef},
-    diagnosis::Explanation,
-    job::{Conductor, Entry, Pauses, Shelf},
+    diagnosis::{Explanation, Snapshot},
+    job::{Entry, Shelf},
 };
 
 #[derive(Debug)]
 pub(super) enum DashInput {
     Key(KeyEvent),
     Paste(String),
+    /// A click on a column and line.
+    Click(u16, u16),
+    Scroll(isize),
     Resize(u16, u16),
     Tick,
     Listening(Option<String>),
@@ -29,8 +32,7 @@ pub(super) enum DashInput {
     Found(Result<Vec<(RowPlace, Option<Entry>)>, String>),
     Pinged(Result<(), String>),
     Past(Result<Vec<Entry>, String>),
-    Conductors(Result<Vec<Conductor>, String>),
-    Pauses(Pauses),
+    Surroundings(Result<Snapshot, String>),
     Opened(JobRef, Result<Entry, String>),
     Explained(JobRef, Result<Explanation, String>),
     Prepared(Operation, Vec<RowPlace>, Result<Vec<Entry>, String>),
@@ -46,8 +48,8 @@ pub(super) enum DashEffect {
     /// Read without the usual delay: the view does not match the request.
     ReadNow,
     ReadPast,
-    ReadConductors,
-    ReadPauses,
+    /// The conductors and the pauses.
+    ReadSurroundings,
     Ping,
     Open(JobRef),
     Explain(JobRef),

@@ -1,19 +1,26 @@
-//! The filter input.
+//! The input line: a filter, or the name of a view or command.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::board::filter::{Filter, Filters};
+use crate::board::filter::{FieldPath, Filter, Filters};
 
 const LONGEST: usize = 2000;
+
+/// The completions that are shown.
+const SHOWN: usize = 12;
 
 #[derive(Debug, Default)]
 pub(super) struct Field {
     pub(super) text: String,
     pub(super) error: Option<String>,
+    /// The names to choose from; empty for a filter.
+    pub(super) names: Vec<String>,
+    /// The filters to return to.
+    pub(super) before: Filters,
 }
 
 impl Field {
-    pub(super) fn press(&mut self, key: KeyEvent) -> Option<Filters> {
+    pub(super) fn press(&mut self, key: KeyEvent) {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('u') if is_control => self.text.clear(),
@@ -23,10 +30,10 @@ impl Field {
             }
             KeyCode::Char(char) if !is_control => self.add([char].into_iter()),
             KeyCode::Backspace => _ = self.text.pop(),
+            KeyCode::Tab => self.complete(),
             _ => {}
         }
-        let filters = self.check();
-        filters.filter(|_| key.code == KeyCode::Enter)
+        self.check();
     }
 
     pub(super) fn add(&mut self, typed: impl Iterator<Item = char>) {
@@ -35,13 +42,67 @@ impl Field {
         self.check();
     }
 
-    /// Empty input means no filter. Returns `None` and keeps the error if the input does not parse.
-    fn check(&mut self) -> Option<Filters> {
-        let read = match self.text.trim() {
-            "" => Ok(Filters::default()),
-            text => text.parse::<Filter>().map(|it| Filters::new(vec![it])),
+    pub(super) fn is_filter(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Returns the filters of the input; empty input means no filter.
+    pub(super) fn filters(&self) -> Option<Filters> {
+        self.read().ok()
+    }
+
+    fn check(&mut self) {
+        self.error = match self.is_filter() {
+            true => self.read().err(),
+            false if self.completions().is_empty() => Some("no such view or command".to_owned()),
+            false => None,
         };
-        self.error = read.as_ref().err().map(ToString::to_string);
-        read.ok()
+    }
+
+    fn read(&self) -> Result<Filters, String> {
+        match self.text.trim() {
+            "" => Ok(Filters::default()),
+            text => match text.parse::<Filter>() {
+                Ok(filter) => Ok(Filters::new(vec![filter])),
+                Err(error) => Err(error.to_string()),
+            },
+        }
+    }
+
+    /// Returns what the last word may become.
+    pub(super) fn completions(&self) -> Vec<String> {
+        let fields = || FieldPath::names().into_iter().map(ToOwned::to_owned);
+        let names: Vec<_> = match self.is_filter() {
+            true => fields().collect(),
+            false => self.names.clone(),
+        };
+        let word = self.word();
+        let fitting = names.into_iter().filter(|name| name.starts_with(word));
+        fitting.take(SHOWN).collect()
+    }
+
+    fn word(&self) -> &str {
+        match self.is_filter() {
+            true => self.text.rsplit(' ').next().unwrap_or_default(),
+            false => self.text.as_str(),
+        }
+    }
+
+    /// Adds the letters that all completions have in common.
+    fn complete(&mut self) {
+        let completions = self.completions();
+        let Some(first) = completions.first() else {
+            return;
+        };
+        let is_common = |end: &usize| {
+            completions
+                .iter()
+                .all(|it| it.get(..*end) == first.get(..*end))
+        };
+        let end = (0..=first.len()).rev().find(is_common).unwrap_or(0);
+        let typed = self.word().len();
+        if let Some(rest) = first.get(typed..end) {
+            self.text += rest;
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! The key bindings: one table for their actions and their help.
 
+use clap::ValueEnum as _;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     act::Operation,
-    view::View::{self, Claims, Conductors, Events, Failures, History, Jobs, Trash},
+    view::View::{self, Claims, Conductors, Events, History, Jobs, Problems, Trash},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +19,15 @@ pub(super) enum KeyAction {
     Open,
     Back,
     Filter,
+    Command,
     Sort,
     Reverse,
-    Pause,
+    Freeze,
+    Fold,
     Copy,
     Mark,
     Do(Operation),
+    Fix,
     Help,
     Redraw,
     Suspend,
@@ -35,9 +39,9 @@ use KeyAction::*;
 pub(super) type Binding = (&'static str, &'static str, bool, &'static [KeyAction]);
 
 const VIEWS: &[KeyAction] = &[
+    Show(Problems),
     Show(Jobs),
     Show(Claims),
-    Show(Failures),
     Show(Trash),
     Show(History),
     Show(Conductors),
@@ -54,14 +58,17 @@ pub(super) const KEYS: &[Binding] = &[
     ("Enter Right", "open", true, &[Open, Open]),
     ("Esc Left", "back; unmark; clear filter", false, &[Back, Back]),
     ("/", "filter", true, &[Filter]),
+    (":", "view or command by name", false, &[Command]),
     ("s S", "sort, reverse the order", false, &[Sort, Reverse]),
-    ("Space", "freeze the screen", false, &[Pause]),
+    ("Space", "fold, unfold by reason", false, &[Fold]),
+    ("f", "freeze", false, &[Freeze]),
     ("y", "copy uuid", false, &[Copy]),
     ("x", "mark", true, &[Mark]),
     ("A", "abandon", true, &[Do(Operation::Abandon)]),
     ("T", "trash", true, &[Do(Operation::Trash)]),
     ("R", "retry", true, &[Do(Operation::Retry)]),
     ("C", "consume", true, &[Do(Operation::Consume)]),
+    ("F", "fix the problem", true, &[Fix]),
     ("P", "pause or resume by name", false, &[Do(Operation::Pause)]),
     ("?", "keys", true, &[Help]),
     ("Ctrl-L", "redraw", false, &[Redraw]),
@@ -70,7 +77,32 @@ pub(super) const KEYS: &[Binding] = &[
 ];
 
 pub(super) fn acts((_, _, _, actions): &Binding) -> bool {
-    actions.iter().any(|action| matches!(action, Do(_) | Mark))
+    actions
+        .iter()
+        .any(|action| matches!(action, Do(_) | Fix | Mark))
+}
+
+/// Returns the actions that have names, with a word or two for each.
+pub(super) fn named(may_act: bool) -> Vec<(String, KeyAction)> {
+    let views = View::value_variants().iter();
+    let views = views.map(|view| (view.title().0.to_lowercase(), Show(*view)));
+    let known = KEYS.iter().filter(|binding| may_act || !acts(binding));
+    let others = known.flat_map(|(_, does, _, actions)| {
+        let does = does.split(';').next().unwrap_or_default();
+        let names: Vec<_> = does.split(", ").collect();
+        let is_one = actions.iter().all(|it| *it == actions[0]) && names.len() == 1;
+        let is_each = names.len() == actions.len() || is_one;
+        let pairs = names.into_iter().zip(*actions).filter(move |_| is_each);
+        pairs.map(|(name, action)| (name.to_owned(), *action))
+    });
+    // A view has the name of an action, too.
+    let is_new = |(name, action): &(String, _)| {
+        let is_view = View::value_variants()
+            .iter()
+            .any(|view| view.title().0.eq_ignore_ascii_case(name));
+        !is_view && !matches!(action, Command)
+    };
+    views.chain(others.filter(is_new)).collect()
 }
 
 pub(super) fn action(event: KeyEvent, may_act: bool) -> Option<KeyAction> {
@@ -107,7 +139,7 @@ mod tests {
         }
         for (code, expected) in [
             (KeyCode::Enter, Open),
-            (KeyCode::Char(' '), Pause),
+            (KeyCode::Char(' '), Fold),
             (KeyCode::Char('7'), Show(Events)),
             (KeyCode::BackTab, Turn(-1)),
             (KeyCode::PageDown, Page(1)),

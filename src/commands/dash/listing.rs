@@ -5,13 +5,15 @@ use std::cmp::{Ordering, Reverse};
 use serde::Serialize;
 
 use super::row::{DashRow, RowPlace};
-use crate::{job::Shelf, names::named};
+use crate::{diagnosis::ProblemSelector, job::Shelf, names::named, problem::Code};
 
 named! {
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
     pub(crate) enum RowOrder ("order", str::eq) {
-        /// The order of claiming; in the trash, the latest first.
+        /// Problems, the worst first; then running jobs; then the order of claiming, delayed jobs last.
         #[default]
+        Problems => "problems",
+        /// The order of claiming; in the trash, the latest first.
         Rank => "rank",
         Age => "age",
         Name => "name",
@@ -22,14 +24,15 @@ named! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) enum ListingGroup {
     On(Shelf),
     Of(Option<String>),
-    Failed(String),
+    Problem(Box<ProblemSelector>, String),
+    Reason(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Listing {
     pub(super) which: ListingGroup,
     pub(super) sort: RowOrder,
@@ -56,10 +59,8 @@ impl Listing {
                 let claim = row.claim.as_ref();
                 claim.is_some_and(|it| it.owner.as_ref().map(|it| it.to_string()) == *owner)
             }
-            ListingGroup::Failed(signature) => {
-                let mut failures = row.failures().iter();
-                failures.any(|failed| *failed.signature == **signature)
-            }
+            ListingGroup::Problem(selector, _) => row.causes.iter().any(|it| selector.fits(it)),
+            ListingGroup::Reason(reason) => shelf == Shelf::Trash && row.group() == reason,
         }
     }
 }
@@ -78,6 +79,13 @@ fn compare(
     }
     let rows = [one, other];
     let by = match sort {
+        RowOrder::Problems => {
+            let order = |row: &DashRow| {
+                let waits = matches!(row.verdict(), Some(Code::BackingOff | Code::Paused));
+                (Reverse(row.severity()), row.claim.is_none(), waits)
+            };
+            order(one).cmp(&order(other))
+        }
         RowOrder::Rank => Ordering::Equal,
         RowOrder::Age => by(rows, |row| row.created_on),
         RowOrder::Name => one.name.cmp(&other.name),

@@ -35,6 +35,7 @@ use self::{
     effect::{DashEffect, DashInput},
     questions::Questions,
     state::DashState,
+    summary::Setting,
     update::update,
     view::View,
 };
@@ -51,27 +52,21 @@ const ONCE: (u16, usize) = (80, 100);
 
 /// Show the board live on a terminal
 ///
-/// Shows events as they happen and changes nothing. The seven views are jobs, claims by owner, failures by
-/// cause, trash, history (latest 1,000), conductors, and events. Enter opens a job with everything that `show`
-/// and `explain` print. / sets a filter. ? lists all keys.
+/// Shows events as they happen and changes nothing. The seven views are problems, jobs, claims by owner, trash, history
+/// (latest 1,000), conductors, and events. Enter opens the selected line: a problem leads to its jobs, a job to its last
+/// output, its explanation and its fix. / filters while you type. ? lists all keys.
 ///
-/// With --act, upper-case keys change the selected job, or all jobs marked with x: Abandon, Trash, Retry,
-/// Consume (each by force), and Pause their names. The dashboard shows the jobs, asks, and skips jobs that
-/// changed meanwhile.
+/// With --act, F repairs the selected problem, and upper-case keys change the selected job, or all jobs marked with x:
+/// Abandon, Trash, Retry, Consume (each by force), and Pause their names. The dashboard shows the jobs, asks, and skips
+/// jobs that changed meanwhile.
 ///
 /// Needs a terminal of at least 60x12. No information is conveyed by colour alone. For screen readers and tickets, use
 /// --once, `watch` or `list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DashArgs {
-    /// First view to show
-    #[arg(
-        long,
-        value_enum,
-        value_name = "VIEW",
-        default_value_t,
-        hide_default_value = true
-    )]
-    view: View,
+    /// First view to show [default: problems if there are any, otherwise jobs]
+    #[arg(long, value_enum, value_name = "VIEW")]
+    view: Option<View>,
 
     /// Initial filter; repeat it to narrow further (`jobboard help filters`)
     #[arg(long, value_name = "EXPR")]
@@ -104,6 +99,10 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
     };
     let now = Utc::now().trunc_subsecs(6);
     let mut state = DashState::new(board.name(), Filters::new(args.filter), args.view, now);
+    state.setting = Setting {
+        program: ctx.program(),
+        peers: board.capabilities().peer_order,
+    };
     let look = Look {
         is_ascii: args.ascii || !is_utf8(ctx),
         is_coloured: ctx.out.is_coloured() && !args.once,
@@ -128,7 +127,7 @@ fn problem(ctx: &Context, args: &DashArgs) -> Option<(&'static str, &'static str
     let is_dumb = |term: OsString| term == "dumb" || term.is_empty();
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     match args.once {
-        true if args.view == View::Events => Some((
+        true if args.view == Some(View::Events) => Some((
             "--once cannot show events: it prints the board at one moment",
             "`jobboard watch` prints events",
         )),
@@ -169,7 +168,7 @@ async fn once(
             }
             DashInput::Hidden(_, why)
             | DashInput::Past(Err(why))
-            | DashInput::Conductors(Err(why)) => {
+            | DashInput::Surroundings(Err(why)) => {
                 questions.ctx.out.note(format!("warning: {why}"));
                 return Ok(());
             }
@@ -184,14 +183,7 @@ async fn once(
         take(some)?;
     }
     take(DashInput::Read)?;
-    for question in [
-        DashEffect::ReadConductors,
-        DashEffect::ReadPauses,
-        DashEffect::ReadPast,
-    ] {
-        let answer = questions.ask(question, &filters).await;
-        take(answer)?;
-    }
+    take(questions.ask(DashEffect::ReadPast, &filters).await)?;
     state.sum_up();
     let (columns, most) = ONCE;
     let terminal = size_of(io::stdout()).and_then(|(columns, _)| u16::try_from(columns).ok());

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     board::{Event, EventKind, filter::Filters},
+    diagnosis::{Cause, Snapshot},
     job::{Entry, Origin, Shelf},
 };
 
@@ -27,12 +28,14 @@ type LastFailure = Option<Option<DateTime<Utc>>>;
 /// Memory is committed on use only; growing out of a smaller buffer would leave a hole of its size.
 const ROOM: usize = 100_000;
 
+/// The rows that a filter narrows as it is typed.
+const MOST_NARROWED: usize = 20_000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stale {
     Nothing,
     Past,
-    Conductors,
-    Pauses,
+    Surroundings,
     Board,
 }
 
@@ -40,6 +43,8 @@ pub(super) enum Stale {
 pub(super) struct Picture {
     rows: IndexMap<RowPlace, DashRow>,
     interner: Interner,
+    /// Judges the rows.
+    pub(super) snapshot: Snapshot,
     pub(super) filters: Filters,
     listing: Listing,
     order: Vec<u32>,
@@ -58,14 +63,15 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    pub(super) fn new(filters: Filters) -> Self {
+    pub(super) fn new(filters: Filters, snapshot: Snapshot) -> Self {
         Self {
             rows: IndexMap::with_capacity(ROOM),
             interner: Interner::default(),
+            snapshot,
             filters,
             listing: Listing {
                 which: ListingGroup::On(Shelf::Board),
-                sort: RowOrder::Rank,
+                sort: RowOrder::Problems,
                 is_reversed: false,
             },
             order: Vec::new(),
@@ -124,8 +130,10 @@ impl Picture {
     pub(super) fn apply(&mut self, event: &Event) -> Stale {
         let Some(subject) = &event.subject else {
             return match event.kind {
-                EventKind::ConductorJoined | EventKind::ConductorLeft => Stale::Conductors,
-                EventKind::Paused | EventKind::Resumed => Stale::Pauses,
+                EventKind::ConductorJoined
+                | EventKind::ConductorLeft
+                | EventKind::Paused
+                | EventKind::Resumed => Stale::Surroundings,
                 _ => Stale::Board,
             };
         };
@@ -173,19 +181,28 @@ impl Picture {
         self.wanted.extend(self.asked.drain());
     }
 
-    /// Looks up claims that may have been renewed silently: in these lines, or all that look expired.
-    pub(super) fn look_again(&mut self, lines: Range<usize>, are_all: bool, now: DateTime<Utc>) {
+    /// Looks up jobs that change without an event: claims in these lines that may have been renewed, or all that look
+    /// expired, and jobs whose wait has ended.
+    pub(super) fn look_again<'a>(
+        &mut self,
+        lines: Range<usize>,
+        doubts: impl Iterator<Item = &'a RowPlace>,
+        (are_all, now): (bool, DateTime<Utc>),
+    ) {
         let is_over = |row: &DashRow| {
             let lapses_on = row.claim.as_ref().and_then(|it| it.lapses_on);
             lapses_on.is_some_and(|on| on <= now)
         };
         let seen = lines.map_while(|at| self.at(at));
         let seen = seen.filter(|(_, row)| row.is_timed());
-        let over = self.rows().filter(|(_, row)| are_all && is_over(row));
+        let pauses = &self.snapshot.pauses;
+        let has_changed = |row: &DashRow| (are_all && is_over(row)) || row.is_due(pauses, now);
+        let over = self.rows().filter(|(_, row)| has_changed(row));
         let places = seen
             .chain(over)
             .filter(|((shelf, _), _)| *shelf == Shelf::Board);
-        let places: Vec<_> = places.map(|(place, _)| place.clone()).collect();
+        let places = places.map(|(place, _)| place.clone());
+        let places: Vec<_> = places.chain(doubts.cloned()).collect();
         for place in places {
             self.wanted.entry(place).or_default();
         }
@@ -222,9 +239,36 @@ impl Picture {
         self.rebuild();
     }
 
+    /// Whether the rows alone decide, and fast enough for each key.
+    pub(super) fn can_narrow(&self, filters: &Filters) -> bool {
+        self.rows.len() <= MOST_NARROWED && !filters.needs_details()
+    }
+
+    /// Applies filters to the rows as they are; the next reading corrects it.
+    pub(super) fn narrow(&mut self, filters: Filters, now: DateTime<Utc>) {
+        for (place, row) in &mut self.rows {
+            row.is_admitted = filters.matches(&row.entry(place, now), now);
+        }
+        self.filters = filters;
+        self.version += 1;
+        self.rebuild();
+    }
+
     pub(super) fn list(&mut self, listing: Listing) {
-        if self.listing != listing {
-            self.listing = listing;
+        self.listing = listing;
+        self.rebuild();
+    }
+
+    /// Takes newer verdicts.
+    pub(super) fn judge_again(&mut self, judged: Vec<(RowPlace, Vec<Cause>)>) {
+        let mut has_changed = false;
+        for (place, causes) in judged {
+            let causes = self.interner.causes(causes);
+            if let Some(row) = self.rows.get_mut(&place).filter(|row| row.causes != causes) {
+                (row.causes, has_changed) = (causes, true);
+            }
+        }
+        if has_changed {
             self.rebuild();
         }
     }
@@ -274,7 +318,9 @@ impl Picture {
         if matches!(entry.origin(), Origin::Beside(_)) {
             return;
         }
-        let mut row = DashRow::of(entry, &mut self.interner, now);
+        self.snapshot.now = now;
+        let causes = self.snapshot.judge(entry).causes().cloned().collect();
+        let mut row = DashRow::of(entry, causes, &mut self.interner, now);
         row.is_admitted = self.filters.matches(entry, now);
         row.reading = self.reading;
         let at = match self.rows.get_full_mut(&place) {

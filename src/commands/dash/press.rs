@@ -5,21 +5,27 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     act::{Dialog, Operation, TaskStage},
+    draw::Target,
     effect::DashEffect,
     field::Field,
-    keys::{KeyAction, action},
-    listing::{ListingGroup, RowOrder},
+    keys::{KeyAction, action, named},
+    listing::{Listing, ListingGroup, RowOrder},
     row::RowPlace,
     state::{Anchor, Cursor, DashState, Opened, Overlay},
     view::View,
 };
 use crate::{
-    board::{JobRef, filter::Filters},
+    board::filter::Filters,
+    diagnosis::ProblemSelector,
     job::{Entry, Shelf},
     output::{Text, Tone},
+    problem::Problem,
 };
 
-const NO_JOB: &str = "select a job in 1 Jobs or 4 Trash, or open one";
+/// The jobs that one repair changes; the rest takes another.
+const MOST_FIXED: usize = 1000;
+
+const NO_JOB: &str = "select a job in 2 Jobs or 4 Trash, or open one";
 
 pub(super) fn press(state: &mut DashState, mut key: KeyEvent) -> Vec<DashEffect> {
     state.message = None;
@@ -47,16 +53,9 @@ pub(super) fn press(state: &mut DashState, mut key: KeyEvent) -> Vec<DashEffect>
                 return Vec::new();
             }
         },
-        Overlay::Filter(_) if key.code == KeyCode::Esc => {
-            state.overlay = Overlay::None;
-            return Vec::new();
-        }
-        Overlay::Filter(field) => {
-            let filters = field.press(key);
-            return filters.map_or_else(Vec::new, |filters| filter(state, filters));
-        }
+        Overlay::Filter(_) => return typed(state, key),
         Overlay::Dialog(_) => return answer(state, key),
-        Overlay::None | Overlay::Job(_) | Overlay::Conductor(_) => {}
+        Overlay::None | Overlay::Job | Overlay::Conductor(_) | Overlay::Problem(_) => {}
     }
     wanted.map_or_else(Vec::new, |action| perform(state, action))
 }
@@ -82,10 +81,23 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
         KeyAction::Back => return back(state),
         KeyAction::Filter => {
             let text = state.picture.filters.to_string();
-            state.overlay = Overlay::Filter(Field { text, error: None });
+            let before = state.picture.filters.clone();
+            state.overlay = Overlay::Filter(Field {
+                text,
+                before,
+                ..Field::default()
+            });
+        }
+        KeyAction::Command => {
+            let names = named(state.may_act).into_iter().map(|(name, _)| name);
+            state.overlay = Overlay::Filter(Field {
+                names: names.collect(),
+                ..Field::default()
+            });
         }
         KeyAction::Sort | KeyAction::Reverse => sort(state, action == KeyAction::Reverse),
-        KeyAction::Pause => return pause(state),
+        KeyAction::Freeze => return freeze(state),
+        KeyAction::Fold => return fold(state),
         KeyAction::Copy => return copy(state),
         KeyAction::Mark => {
             let Some(Anchor::Job(place)) = state.anchor(at).filter(|_| !state.is_page()) else {
@@ -98,17 +110,65 @@ fn perform(state: &mut DashState, action: KeyAction) -> Vec<DashEffect> {
             state.step(1);
         }
         KeyAction::Do(operation) => return prepare(state, operation),
+        KeyAction::Fix => return fix(state),
         KeyAction::Help => state.open(Overlay::Help),
+    }
+    Vec::new()
+}
+
+/// Takes a key of the input line. A filter narrows the view as it is typed, unless that would take too long.
+fn typed(state: &mut DashState, key: KeyEvent) -> Vec<DashEffect> {
+    let Overlay::Filter(field) = &mut state.overlay else {
+        return Vec::new();
+    };
+    if key.code == KeyCode::Esc {
+        let before = std::mem::take(&mut field.before);
+        let has_narrowed = field.is_filter() && state.picture.filters.texts() != before.texts();
+        state.overlay = Overlay::None;
+        return match has_narrowed {
+            true => filter(state, before),
+            false => Vec::new(),
+        };
+    }
+    field.press(key);
+    match (field.is_filter(), field.filters()) {
+        (true, Some(filters)) if key.code == KeyCode::Enter => filter(state, filters),
+        (true, Some(filters)) if state.picture.can_narrow(&filters) => {
+            state.picture.narrow(filters, state.now);
+            Vec::new()
+        }
+        (false, _) if key.code == KeyCode::Enter => {
+            let name = field.completions().into_iter().next();
+            let mut known = named(state.may_act).into_iter();
+            let Some((_, action)) = known.find(|(it, _)| Some(it) == name.as_ref()) else {
+                return Vec::new();
+            };
+            state.overlay = Overlay::None;
+            perform(state, action)
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn fold(state: &mut DashState) -> Vec<DashEffect> {
+    match state.view {
+        View::Trash | View::History => {
+            state.is_folded = state.within.take().is_some() || !state.is_folded;
+            *state.cursor_mut() = Cursor::default();
+            state.list();
+        }
+        _ => state.say(Tone::Warning, "only Trash and History are folded by reason"),
     }
     Vec::new()
 }
 
 fn show(state: &mut DashState, view: View) -> Vec<DashEffect> {
     (state.view, state.within, state.overlay) = (view, None, Overlay::None);
+    state.is_view_chosen = true;
     state.list();
     match view {
         View::History => read_past(state),
-        View::Conductors | View::Claims => vec![DashEffect::ReadConductors],
+        View::Conductors | View::Claims => vec![DashEffect::ReadSurroundings],
         _ => Vec::new(),
     }
 }
@@ -118,49 +178,60 @@ fn open(state: &mut DashState) -> Vec<DashEffect> {
     if !matches!(state.overlay, Overlay::None) {
         return Vec::new();
     }
-    let opened = match state.view {
-        _ if state.has_rows() => match state.anchor(at) {
-            Some(Anchor::Job((_, key))) => Opened::new(JobRef::Key(key), None),
-            _ => return Vec::new(),
-        },
+    if let Some(selected) = state.selected() {
+        let effects = follow(state, selected);
+        state.open(Overlay::Job);
+        return effects;
+    }
+    match state.view {
         View::Claims => {
             let Some(of) = state.summary.owners.get(at) else {
                 return Vec::new();
             };
             let owner = of.owner.as_ref().map(ToString::to_string);
-            return enter(state, ListingGroup::Of(owner));
+            enter(state, ListingGroup::Of(owner));
         }
-        View::Failures => {
-            let Some(alike) = state.summary.failures.get(at) else {
+        View::Problems => open_problem(state, at),
+        View::History | View::Trash if state.groups().is_some() => {
+            let group = state.groups().and_then(|groups| groups.get(at));
+            let Some(reason) = group.map(|group| group.reason.clone()) else {
                 return Vec::new();
             };
-            let signature = alike.signature.clone();
-            return enter(state, ListingGroup::Failed(signature));
-        }
-        View::History => {
-            let Some(entry) = state.past.as_ref().and_then(|past| past.get(at)) else {
-                return Vec::new();
-            };
-            // Another record may have its key by now.
-            let Ok(reference) = entry.reference().parse() else {
-                return Vec::new();
-            };
-            Opened::new(reference, Some(entry.clone()))
+            enter(state, ListingGroup::Reason(reason));
         }
         View::Conductors => {
-            if let Some(conductor) = state.conductors.get(at) {
-                state.open(Overlay::Conductor(conductor.name.clone()));
+            let conductor = state.conductors().nth(at).map(|it| it.name.clone());
+            if let Some(name) = conductor {
+                state.open(Overlay::Conductor(name));
             }
-            return Vec::new();
         }
-        _ => match state.events.get(at).and_then(|(_, it)| it.job()) {
-            Some(reference) => Opened::new(reference, None),
-            None => return Vec::new(),
-        },
-    };
-    let effects = read(&opened);
-    state.open(Overlay::Job(Box::new(opened)));
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Reads the selected job, unless it is read already.
+pub(super) fn follow(state: &mut DashState, selected: Opened) -> Vec<DashEffect> {
+    let known = state.opened.as_deref();
+    if known.is_some_and(|it| it.reference == selected.reference && it.is_on_board()) {
+        return Vec::new();
+    }
+    let effects = read(&selected);
+    state.opened = Some(Box::new(selected));
     effects
+}
+
+fn open_problem(state: &mut DashState, at: usize) {
+    let Some(problem) = state.summary.problems.get(at) else {
+        return;
+    };
+    match problem.selector.as_deref().map(str::parse) {
+        Some(Ok(selector)) => {
+            let title = format!("{}: {}", problem.code, problem.summary);
+            enter(state, ListingGroup::Problem(Box::new(selector), title));
+        }
+        _ => state.open(Overlay::Problem(at)),
+    }
 }
 
 pub(super) fn read(opened: &Opened) -> Vec<DashEffect> {
@@ -175,24 +246,20 @@ fn read_past(state: &mut DashState) -> Vec<DashEffect> {
     vec![DashEffect::ReadPast]
 }
 
-fn pause(state: &mut DashState) -> Vec<DashEffect> {
+fn freeze(state: &mut DashState) -> Vec<DashEffect> {
     state.is_paused = !state.is_paused;
     let missed = std::mem::take(&mut state.missed);
     if missed.is_empty() {
         return Vec::new();
     }
     missed.into_iter().rev().for_each(|it| state.keep(it));
-    let opened = match &state.overlay {
-        Overlay::Job(opened) => read(opened),
-        _ => Vec::new(),
-    };
+    let opened = state.opened.as_deref().map(read).unwrap_or_default();
     [vec![DashEffect::Read], opened].concat()
 }
 
-fn enter(state: &mut DashState, which: ListingGroup) -> Vec<DashEffect> {
+fn enter(state: &mut DashState, which: ListingGroup) {
     (state.within, state.inner) = (Some(which), Cursor::default());
     state.list();
-    Vec::new()
 }
 
 fn back(state: &mut DashState) -> Vec<DashEffect> {
@@ -219,6 +286,25 @@ fn filter(state: &mut DashState, filters: Filters) -> Vec<DashEffect> {
     [vec![DashEffect::ReadNow], past].concat()
 }
 
+/// A click selects a line, a view or the column to sort by; on the selected line, it opens the line.
+pub(super) fn click(state: &mut DashState, target: Option<Target>) -> Vec<DashEffect> {
+    match target {
+        Some(Target::Tab(view)) => return show(state, view),
+        Some(Target::Line(at)) if at == state.cursor().at => return open(state),
+        Some(Target::Line(at)) => state.step(at as isize - state.cursor().at as isize),
+        Some(Target::Title(order)) if order == state.picture.listing().sort => sort(state, true),
+        Some(Target::Title(order)) => {
+            let listing = state.picture.listing().clone();
+            state.picture.list(Listing {
+                sort: order,
+                ..listing
+            });
+        }
+        None => {}
+    }
+    Vec::new()
+}
+
 fn sort(state: &mut DashState, is_reverse: bool) {
     let mut listing = state.picture.listing().clone();
     match is_reverse {
@@ -231,20 +317,13 @@ fn sort(state: &mut DashState, is_reverse: bool) {
 fn copy(state: &mut DashState) -> Vec<DashEffect> {
     let at = state.cursor().at;
     let reference = |entry: &Entry| entry.reference().into_owned();
-    let uuid = match (&state.overlay, state.view) {
-        (Overlay::Job(opened), _) => match &opened.found {
-            Some(Ok(entry)) => Some(reference(entry)),
-            _ => None,
-        },
+    let uuid = match (state.page_job(), state.view) {
+        (Some(opened), _) => opened.entry().map(reference),
         _ if state.has_rows() => state
             .picture
             .at(at)
             .map(|(place, row)| reference(&row.entry(place, state.now))),
-        (_, View::History) => state
-            .past
-            .as_ref()
-            .and_then(|past| past.get(at))
-            .map(reference),
+        (_, View::History) if state.groups().is_none() => state.past().nth(at).map(reference),
         (_, View::Events) => {
             let happening = state.events.get(at).map(|(_, it)| it);
             happening.and_then(|it| it.job()).map(|it| it.to_string())
@@ -263,13 +342,15 @@ fn copy(state: &mut DashState) -> Vec<DashEffect> {
 
 fn prepare(state: &mut DashState, operation: Operation) -> Vec<DashEffect> {
     let places: Vec<_> = match &state.overlay {
-        Overlay::Job(opened) => match &opened.found {
-            Some(Ok(entry)) if opened.is_on_board() => {
+        Overlay::Job => {
+            let opened = state.page_job().filter(|it| it.is_on_board());
+            let entry = opened.and_then(Opened::entry);
+            let place = |entry: &Entry| {
                 let shelf = entry.job().map_or(Shelf::Board, |job| job.shelf);
-                vec![(shelf, entry.key().clone())]
-            }
-            _ => Vec::new(),
-        },
+                (shelf, entry.key().clone())
+            };
+            entry.map(place).into_iter().collect()
+        }
         Overlay::None if !state.marks.is_empty() => state.marked(),
         Overlay::None => match state.anchor(state.cursor().at) {
             Some(Anchor::Job(place)) => vec![place],
@@ -277,9 +358,52 @@ fn prepare(state: &mut DashState, operation: Operation) -> Vec<DashEffect> {
         },
         _ => Vec::new(),
     };
+    begin(state, operation, places)
+}
+
+/// Prepares the repair of the problem that is selected or shown.
+fn fix(state: &mut DashState) -> Vec<DashEffect> {
+    let problems = &state.summary.problems;
+    let title = |it: &Problem| format!("{}: {}", it.code, it.summary);
+    let problem = match (&state.within, &state.overlay) {
+        (Some(ListingGroup::Problem(_, shown)), _) => {
+            problems.iter().find(|it| title(it) == *shown)
+        }
+        (_, Overlay::Problem(at)) => problems.get(*at),
+        _ if state.view == View::Problems => problems.get(state.cursor().at),
+        _ => None,
+    };
+    let Some(problem) = problem else {
+        state.say(Tone::Warning, "select a problem in 1 Problems");
+        return Vec::new();
+    };
+    let fix = problem.fix.as_ref().filter(|fix| fix.risk.is_some());
+    let operation = fix.and_then(|fix| Operation::of(fix.command.as_ref()?.words()));
+    let selector = problem
+        .selector
+        .as_deref()
+        .map(str::parse::<ProblemSelector>);
+    let (Some(operation), Some(Ok(selector))) = (operation, selector) else {
+        state.say(
+            Tone::Warning,
+            "no command repairs all these jobs; Enter shows them",
+        );
+        return Vec::new();
+    };
+    let rows = state.picture.rows();
+    let rows = rows.filter(|(_, row)| row.causes.iter().any(|it| selector.fits(it)));
+    let places: Vec<_> = rows
+        .map(|(place, _)| place.clone())
+        .take(MOST_FIXED)
+        .collect();
+    begin(state, operation, places)
+}
+
+fn begin(state: &mut DashState, operation: Operation, places: Vec<RowPlace>) -> Vec<DashEffect> {
+    let pauses = &state.picture.snapshot.pauses;
     let is_paused = |place: &RowPlace| {
         let row = state.picture.row(place);
-        row.is_some_and(|row| state.pauses.of(&row.name, state.now).is_some())
+        row.is_some_and(|row| pauses.of(&row.name, state.now).is_some())
     };
     let operation = match operation {
         Operation::Pause if places.iter().any(is_paused) => Operation::Resume,

@@ -14,9 +14,10 @@ use super::{
     row::RowPlace,
 };
 use crate::{
-    board::{Board, BoardError, BoardExt as _, JobRef, Query, Result, filter::Filters},
+    board::{Board, BoardError, Detail, JobRef, Query, Result, filter::Filters},
     commands::{explain::explained, show::look_everywhere},
     context::Context,
+    diagnosis::surroundings,
     exit::chain,
     job::{Entry, Shelf},
 };
@@ -35,10 +36,16 @@ pub(super) struct Questions<'a> {
 impl<'a> Questions<'a> {
     /// Reads the board and its trash; stops at the first error.
     pub(super) fn read(self, filters: &Filters) -> LocalBoxStream<'a, DashInput> {
-        let detail = filters.detail();
+        let trash = filters.detail();
+        let around = stream::once(self.surroundings());
+        let detail = move |shelf| match shelf {
+            // The diagnosis needs it.
+            Shelf::Board => Detail::Whole,
+            _ => trash,
+        };
         let shelves = stream::iter([Shelf::Board, Shelf::Trash]);
         let some = shelves.flat_map(move |shelf| {
-            let entries = self.board.entries(Query::all(shelf, detail));
+            let entries = self.board.entries(Query::all(shelf, detail(shelf)));
             entries.ready_chunks(SOME).map(move |some| (shelf, some))
         });
         let inputs = some.flat_map(|(shelf, some)| {
@@ -56,7 +63,12 @@ impl<'a> Questions<'a> {
             let entries = DashInput::Entries(shelf, entries);
             stream::iter([Some(entries), error].into_iter().flatten())
         });
-        inputs.boxed_local()
+        around.chain(inputs).boxed_local()
+    }
+
+    async fn surroundings(self) -> DashInput {
+        let snapshot = surroundings(self.ctx, self.board).await;
+        DashInput::Surroundings(snapshot.map_err(|error| chain(error.as_ref())))
     }
 
     pub(super) fn find(self, places: Vec<RowPlace>) -> LocalBoxFuture<'a, DashInput> {
@@ -87,14 +99,8 @@ impl<'a> Questions<'a> {
         let ask = async move {
             match effect {
                 DashEffect::ReadPast => DashInput::Past(said(self.past(&filters).await)),
-                DashEffect::ReadConductors => {
-                    DashInput::Conductors(said(self.board.conductors().await))
-                }
+                DashEffect::ReadSurroundings => self.surroundings().await,
                 DashEffect::Ping => DashInput::Pinged(said(self.board.health().await.map(drop))),
-                DashEffect::ReadPauses => {
-                    let pauses = self.board.lasting_pauses(Utc::now()).await;
-                    DashInput::Pauses(pauses.unwrap_or_default())
-                }
                 DashEffect::Open(job) => {
                     let wanted = std::slice::from_ref(&job);
                     let found = look_everywhere(self.board, wanted).await;

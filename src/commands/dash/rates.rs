@@ -1,13 +1,12 @@
-//! Event counts per second over the last minute.
+//! Event counts of the last minute.
 
 use std::collections::VecDeque;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::output::sparkline;
 
 const SECONDS: usize = 60;
-
-/// The averaging window of a rate in seconds.
-const LATELY: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rate {
@@ -46,21 +45,27 @@ impl Rates {
         self.counts.iter().flatten().all(|count| *count == 0)
     }
 
-    pub(super) fn of(&self, rate: Rate) -> f64 {
-        let seconds = self.counts.len().clamp(1, LATELY);
-        let lately = self.counts.iter().take(seconds);
-        lately.map(|count| count[rate as usize]).sum::<u64>() as f64 / seconds as f64
+    /// Returns the events per minute.
+    pub(super) fn of(&self, rate: Rate) -> u64 {
+        let sum: u64 = self.counts.iter().map(|count| count[rate as usize]).sum();
+        sum * SECONDS as u64 / self.counts.len().max(1) as u64
+    }
+
+    /// Returns the time until these jobs have ended, at the present rates; `None` if their number does not fall.
+    pub(super) fn time_until_empty(&self, jobs: u64) -> Option<TimeDelta> {
+        let [posted, finished, failed] =
+            [Rate::Posted, Rate::Finished, Rate::Failed].map(|rate| self.of(rate));
+        let falls = (finished + failed)
+            .checked_sub(posted)
+            .filter(|it| *it > 0)?;
+        TimeDelta::try_seconds(i64::try_from(jobs * 60 / falls).ok()?).filter(|_| jobs > 0)
     }
 
     /// Draws the last seconds, the latest on the right.
     pub(super) fn line(&self, rate: Rate, columns: usize) -> String {
-        const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let counts = self.counts.iter().map(|count| count[rate as usize]);
         let counts: Vec<_> = counts.take(columns).collect();
-        let most = counts.iter().copied().max().unwrap_or(0).max(1);
-        let bar = |count: &u64| BARS[usize::try_from((count * 7).div_ceil(most)).unwrap_or(7)];
-        let bars: String = counts.iter().rev().map(bar).collect();
-        format!("{bars:>columns$}")
+        format!("{:<columns$}", sparkline(counts.into_iter().rev()))
     }
 }
 
@@ -76,12 +81,15 @@ mod tests {
         rates.count(Rate::Posted, 4, start);
         let second = start + TimeDelta::seconds(1);
         rates.count(Rate::Posted, 8, second);
-        assert_eq!(rates.line(Rate::Posted, 4), "  ▅█");
-        assert_eq!((rates.of(Rate::Posted), rates.of(Rate::Failed)), (6.0, 0.0));
+        assert_eq!(rates.line(Rate::Posted, 4), "▅█  ");
+        assert_eq!((rates.of(Rate::Posted), rates.of(Rate::Failed)), (360, 0));
+        assert_eq!(rates.time_until_empty(7), None);
+        rates.count(Rate::Finished, 32, second);
+        assert_eq!(rates.time_until_empty(20), Some(TimeDelta::seconds(2)));
         // The clock goes back.
         rates.count(Rate::Posted, 1, start - TimeDelta::hours(1));
         rates.advance(second + TimeDelta::seconds(2));
-        assert_eq!(rates.line(Rate::Posted, 5), " ▅█▁▁");
+        assert_eq!(rates.line(Rate::Posted, 5), "▅█▁▁ ");
         rates.advance(second + TimeDelta::minutes(2));
         assert!(rates.are_zero());
     }

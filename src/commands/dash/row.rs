@@ -5,12 +5,14 @@ use std::{borrow::Cow, collections::HashSet, hash::Hash, sync::Arc};
 use chrono::{DateTime, TimeDelta, Utc};
 use compact_str::CompactString;
 
+use super::summary::reason;
 use crate::{
-    diagnosis::signature,
+    diagnosis::Cause,
     job::{
-        Entry, Failure, History, Holding, Job, JobKey, Lease, Malformed, Origin, Owner, Priority,
-        Remark, Shelf,
+        Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Origin, Owner,
+        Pauses, Priority, Remark, Shelf,
     },
+    problem::{Code, Severity},
 };
 
 pub(super) type RowPlace = (Shelf, JobKey);
@@ -24,12 +26,14 @@ pub(super) struct DashRow {
     pub(super) created_on: Option<DateTime<Utc>>,
     pub(super) claim: Option<Box<RowClaim>>,
     extras: Option<Box<RowExtras>>,
+    /// The verdict first, as of the last lookup.
+    pub(super) causes: Arc<Vec<Cause>>,
     pub(super) attempts: u32,
     /// The reading of the board that saw it last.
     pub(super) reading: u32,
     pub(super) priority: Priority,
     pub(super) is_malformed: bool,
-    is_misnamed: bool,
+    pub(super) has_command: bool,
     /// Whether the filters matched at the last lookup.
     pub(super) is_admitted: bool,
 }
@@ -38,6 +42,7 @@ pub(super) struct DashRow {
 pub(super) struct RowClaim {
     pub(super) owner: Option<Arc<Owner>>,
     lease: Lease,
+    fence: Option<Fence>,
     pub(super) since: Option<DateTime<Utc>>,
     pub(super) lapses_on: Option<DateTime<Utc>>,
 }
@@ -49,26 +54,32 @@ struct RowExtras {
     problem: Option<String>,
     remark: Option<Remark>,
     reason: Option<Box<str>>,
-    failures: Vec<DatedSignature>,
+    is_misnamed: bool,
+    is_unfit: bool,
+    is_blocked: bool,
+    is_denied: bool,
+    failed_on: Option<DateTime<Utc>>,
+    /// Why it is in the trash.
+    group: Option<Arc<String>>,
     size: u64,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct DatedSignature {
-    pub(super) signature: Arc<String>,
-    pub(super) on: DateTime<Utc>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Interner {
-    signatures: HashSet<Arc<String>>,
+    groups: HashSet<Arc<String>>,
     owners: HashSet<Arc<Owner>>,
+    causes: HashSet<Arc<Vec<Cause>>>,
 }
 
 impl Interner {
     pub(super) fn sweep(&mut self) {
-        self.signatures.retain(|text| Arc::strong_count(text) > 1);
+        self.groups.retain(|text| Arc::strong_count(text) > 1);
         self.owners.retain(|owner| Arc::strong_count(owner) > 1);
+        self.causes.retain(|causes| Arc::strong_count(causes) > 1);
+    }
+
+    pub(super) fn causes(&mut self, causes: Vec<Cause>) -> Arc<Vec<Cause>> {
+        interned(&mut self.causes, &causes)
     }
 }
 
@@ -82,11 +93,17 @@ fn interned<T: Clone + Eq + Hash>(known: &mut HashSet<Arc<T>>, value: &T) -> Arc
 }
 
 impl DashRow {
-    pub(super) fn of(entry: &Entry, interner: &mut Interner, now: DateTime<Utc>) -> Self {
+    pub(super) fn of(
+        entry: &Entry,
+        causes: Vec<Cause>,
+        interner: &mut Interner,
+        now: DateTime<Utc>,
+    ) -> Self {
         let claim = entry.holding().map(|holding| {
             Box::new(RowClaim {
                 owner: (holding.owner.as_ref()).map(|it| interned(&mut interner.owners, it)),
                 lease: holding.lease,
+                fence: holding.fence.clone(),
                 since: match entry.job() {
                     Some(job) => job.held_since(),
                     None => holding.claimed_on,
@@ -97,12 +114,13 @@ impl DashRow {
         });
         let blank = Self {
             uuid: None,
-            is_misnamed: false,
+            has_command: false,
             name: entry.name().into(),
             sequence: None,
             created_on: None,
             claim,
             extras: None,
+            causes: interner.causes(causes),
             attempts: 0,
             reading: 0,
             priority: Priority::default(),
@@ -112,10 +130,11 @@ impl DashRow {
         match entry {
             Entry::Job(job) => Self {
                 uuid: (job.uuid != job.key.text()).then(|| job.uuid.as_str().into()),
-                is_misnamed: job.is_misnamed,
+                has_command: (job.details.as_ref())
+                    .is_some_and(|details| details.get("command").is_some()),
                 sequence: job.sequence,
                 created_on: job.created_on,
-                extras: RowExtras::of(job, interner),
+                extras: RowExtras::of(entry, job, interner),
                 attempts: job.history.attempts,
                 priority: job.priority,
                 is_malformed: false,
@@ -123,6 +142,7 @@ impl DashRow {
             },
             Entry::Malformed(record) => Self {
                 extras: Some(Box::new(RowExtras {
+                    is_denied: record.is_denied,
                     problem: Some(record.problem.clone()),
                     size: record.size,
                     ..RowExtras::default()
@@ -138,6 +158,7 @@ impl DashRow {
         if self.is_malformed {
             return Entry::Malformed(Malformed {
                 size: extras.size,
+                is_denied: extras.is_denied,
                 holding,
                 ..Malformed::new(key.clone(), extras.problem.unwrap_or_default())
             });
@@ -147,7 +168,7 @@ impl DashRow {
                 Some(uuid) => uuid.to_string(),
                 None => key.to_string(),
             },
-            is_misnamed: self.is_misnamed,
+            is_misnamed: extras.is_misnamed,
             key: key.clone(),
             name: self.name.to_string(),
             priority: self.priority,
@@ -155,9 +176,9 @@ impl DashRow {
             created_on: self.created_on,
             last_modified: None,
             holding,
-            is_blocked: false,
-            is_unfit: false,
-            is_denied: false,
+            is_blocked: extras.is_blocked,
+            is_unfit: extras.is_unfit,
+            is_denied: extras.is_denied,
             raw: Vec::new(),
             trashed_on: extras.trashed_on,
             ended: None,
@@ -181,12 +202,36 @@ impl DashRow {
         self.extras.as_ref()?.trashed_on
     }
 
-    pub(super) fn failures(&self) -> &[DatedSignature] {
-        self.extras.as_ref().map_or(&[], |extras| &extras.failures)
+    pub(super) fn failed_on(&self) -> Option<DateTime<Utc>> {
+        self.extras.as_ref()?.failed_on
     }
 
-    pub(super) fn failed_on(&self) -> Option<DateTime<Utc>> {
-        self.failures().last().map(|failed| failed.on)
+    pub(super) fn group(&self) -> &str {
+        let group = self.extras.as_ref().and_then(|it| it.group.as_ref());
+        group.map_or("unreadable", |it| it.as_str())
+    }
+
+    /// Whether its wait has ended since the last lookup.
+    pub(super) fn is_due(&self, pauses: &Pauses, now: DateTime<Utc>) -> bool {
+        match self.verdict() {
+            Some(Code::BackingOff) => {
+                let until = self.extras.as_ref().and_then(|it| it.not_before);
+                until.is_none_or(|until| until <= now)
+            }
+            Some(Code::Paused) => pauses.of(&self.name, now).is_none(),
+            _ => false,
+        }
+    }
+
+    pub(super) fn verdict(&self) -> Option<Code> {
+        self.causes.first().map(|cause| cause.code)
+    }
+
+    /// Its most severe problem.
+    pub(super) fn severity(&self) -> Severity {
+        let problems = self.causes.iter().filter(|it| it.code.is_problem());
+        let severities = problems.map(|it| it.code.meaning().1);
+        severities.max().unwrap_or(Severity::Ok)
     }
 
     /// Whether it has an expiring claim, which may be renewed without an event.
@@ -204,19 +249,20 @@ impl RowClaim {
             expires_in: left.map(Result::unwrap_or_default),
             outlives: None,
             claimed_on: self.since,
-            fence: None,
+            fence: self.fence.clone(),
         }
     }
 }
 
 impl RowExtras {
-    fn of(job: &Job, interner: &mut Interner) -> Option<Box<Self>> {
-        let failures = &job.history.failures;
-        let failed = failures.iter().map(|failure| DatedSignature {
-            signature: interned(&mut interner.signatures, &signature(failure)),
-            on: failure.time,
-        });
+    fn of(entry: &Entry, job: &Job, interner: &mut Interner) -> Option<Box<Self>> {
+        let failure = job.history.failures.last();
+        let is_trash = job.shelf == Shelf::Trash;
         let extras = Self {
+            is_misnamed: job.is_misnamed,
+            is_unfit: job.is_unfit,
+            is_blocked: job.is_blocked,
+            is_denied: job.is_denied,
             not_before: job.history.not_before,
             trashed_on: job.trashed_on,
             problem: job.problem.clone(),
@@ -224,16 +270,17 @@ impl RowExtras {
                 reason: job.history.reason().map(Cow::into_owned),
                 ..remark
             }),
-            reason: failures.last().map(|last| last.headline().into()),
-            failures: failed.collect(),
+            reason: failure.map(|it| it.headline().into()),
+            failed_on: failure.map(|it| it.time),
+            group: is_trash.then(|| interned(&mut interner.groups, &reason(entry))),
             size: 0,
         };
         (extras != Self::default()).then(|| Box::new(extras))
     }
 
     fn failures(&self) -> Vec<Failure> {
-        let failures = self.failures.iter().map(|failed| Failure {
-            time: failed.on,
+        let failures = self.failed_on.iter().map(|time| Failure {
+            time: *time,
             ..Failure::reported(self.reason.as_deref().unwrap_or_default(), "")
         });
         failures.collect()
@@ -264,13 +311,13 @@ mod tests {
             fence: None,
         });
         let entry = Entry::Job(Box::new(job));
-        let row = DashRow::of(&entry, &mut Interner::default(), now);
+        let row = DashRow::of(&entry, Vec::new(), &mut Interner::default(), now);
         let place = (Shelf::Board, entry.key().clone());
         assert_eq!(row.entry(&place, now), entry);
     }
 
     #[test]
-    fn row_is_at_most_96_bytes() {
-        assert!(size_of::<DashRow>() <= 96, "{}", size_of::<DashRow>());
+    fn row_is_at_most_104_bytes() {
+        assert!(size_of::<DashRow>() <= 104, "{}", size_of::<DashRow>());
     }
 }

@@ -10,7 +10,9 @@ use std::{
 
 use anyhow::Context as _;
 use chrono::Utc;
-use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
+use crossterm::event::{
+    Event as TerminalEvent, EventStream, KeyEventKind, MouseButton, MouseEventKind,
+};
 use futures_util::{
     StreamExt,
     future::LocalBoxFuture,
@@ -42,6 +44,9 @@ const MOST: usize = 500;
 
 /// A task pauses for this multiple of its duration.
 const PAUSE: u32 = 20;
+
+/// The lines that a step of the mouse wheel moves.
+const WHEEL: isize = 3;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -199,6 +204,14 @@ impl<'a> DashSession<'a> {
                 self.take(DashInput::Key(key))
             }
             TerminalEvent::Paste(text) => self.take(DashInput::Paste(text)),
+            TerminalEvent::Mouse(mouse) => match mouse.kind {
+                MouseEventKind::Down(MouseButton::Left) => {
+                    self.take(DashInput::Click(mouse.column, mouse.row))
+                }
+                MouseEventKind::ScrollUp => self.take(DashInput::Scroll(-WHEEL)),
+                MouseEventKind::ScrollDown => self.take(DashInput::Scroll(WHEEL)),
+                _ => Ok(true),
+            },
             TerminalEvent::Resize(columns, rows) => self.take(DashInput::Resize(columns, rows)),
             _ => Ok(true),
         }

@@ -11,18 +11,25 @@ use super::{
     picture::Picture,
     rates::Rates,
     row::RowPlace,
-    summary::{Summary, name_of},
+    summary::{Groups, RowGroup, Setting, Summary, name_of, reason},
     view::View,
 };
 use crate::{
-    board::{JobRef, filter::Filters},
+    board::{Capabilities, JobRef, filter::Filters},
     commands::watch::PrintedEvent,
-    diagnosis::Explanation,
-    job::{Conductor, Entry, JobKey, Pauses, Shelf},
+    diagnosis::{Explanation, Snapshot},
+    job::{Conductor, Entry, JobKey, Shelf},
     output::{Text, Tone},
+    problem::Severity,
 };
 
 const EVENTS: usize = 1000;
+
+/// The events of the history that come first.
+const FORMER: usize = 200;
+
+/// The width from which the selected line is shown in full beside the view.
+const WIDE: u16 = 140;
 
 /// The silence after which the board is pinged, at first and at most.
 pub(super) const PATIENCE: (TimeDelta, TimeDelta) =
@@ -56,8 +63,9 @@ pub(super) enum Overlay {
     None,
     Help,
     Filter(Field),
-    Job(Box<Opened>),
+    Job,
     Conductor(String),
+    Problem(usize),
     Dialog(Box<Dialog>),
 }
 
@@ -78,20 +86,24 @@ impl Opened {
         }
     }
 
+    pub(super) fn entry(&self) -> Option<&Entry> {
+        self.found.as_ref()?.as_ref().ok()
+    }
+
     pub(super) fn is_on_board(&self) -> bool {
-        let found = self.found.as_ref().and_then(|found| found.as_ref().ok());
-        found.is_some_and(|entry| entry.job().is_none_or(|job| job.shelf != Shelf::Past))
+        self.entry()
+            .is_some_and(|entry| entry.job().is_none_or(|job| job.shelf != Shelf::Past))
     }
 
     pub(super) fn is_of(&self, key: &JobKey) -> bool {
-        let found = self.found.as_ref().and_then(|found| found.as_ref().ok());
-        self.is_on_board() && found.is_some_and(|entry| entry.key() == key)
+        self.is_on_board() && self.entry().is_some_and(|entry| entry.key() == key)
     }
 }
 
 #[derive(Debug)]
 pub(super) struct DashState {
     pub(super) board: String,
+    pub(super) setting: Setting,
     pub(super) is_once: bool,
     pub(super) may_act: bool,
     /// The name to type before an action on a protected board.
@@ -110,20 +122,25 @@ pub(super) struct DashState {
     pub(super) summary: Summary,
     pub(super) rates: Rates,
     pub(super) past: Option<Vec<Entry>>,
+    pub(super) past_groups: Vec<RowGroup>,
     /// Whether more jobs have left it since.
     pub(super) has_past_changed: bool,
-    pub(super) conductors: Vec<Conductor>,
-    pub(super) conductors_read: DateTime<Utc>,
-    pub(super) pauses: Pauses,
+    pub(super) surroundings_read: DateTime<Utc>,
     /// The latest first, each with its number.
     pub(super) events: VecDeque<(u64, PrintedEvent)>,
     pub(super) view: View,
+    /// Whether the view was chosen; otherwise the first reading decides.
+    pub(super) is_view_chosen: bool,
+    /// Whether the trash and the history show groups.
+    pub(super) is_folded: bool,
     /// The group with visible jobs; `None` shows the groups.
     pub(super) within: Option<ListingGroup>,
     pub(super) cursors: [Cursor; 7],
     pub(super) inner: Cursor,
     pub(super) marks: HashSet<RowPlace>,
     pub(super) overlay: Overlay,
+    /// The job of the page, or the selected one beside a wide view.
+    pub(super) opened: Option<Box<Opened>>,
     /// The first visible line of an opened page, and the page height.
     pub(super) scroll: usize,
     pub(super) lines: usize,
@@ -134,9 +151,20 @@ pub(super) struct DashState {
 }
 
 impl DashState {
-    pub(super) fn new(board: &str, filters: Filters, view: View, now: DateTime<Utc>) -> Self {
+    pub(super) fn new(
+        board: &str,
+        filters: Filters,
+        view: Option<View>,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let capabilities = Capabilities {
+            has_expiring_claims: true,
+            peer_order: None,
+        };
+        let snapshot = Snapshot::new(capabilities, None, now).unread();
         let mut state = Self {
             board: board.to_owned(),
+            setting: Setting::default(),
             is_once: false,
             may_act: false,
             protected: None,
@@ -149,21 +177,23 @@ impl DashState {
             hidden: Vec::new(),
             is_reading: false,
             has_read: false,
-            picture: Picture::new(filters),
+            picture: Picture::new(filters, snapshot),
             summary: Summary::default(),
             rates: Rates::default(),
             past: None,
+            past_groups: Vec::new(),
             has_past_changed: false,
-            conductors: Vec::new(),
-            conductors_read: now,
-            pauses: Pauses::default(),
+            surroundings_read: now,
             events: VecDeque::new(),
-            view,
+            view: view.unwrap_or_default(),
+            is_view_chosen: view.is_some(),
+            is_folded: true,
             within: None,
             cursors: std::array::from_fn(|_| Cursor::default()),
             inner: Cursor::default(),
             marks: HashSet::new(),
             overlay: Overlay::None,
+            opened: None,
             scroll: 0,
             lines: 1,
             message: None,
@@ -189,7 +219,18 @@ impl DashState {
     }
 
     pub(super) fn sum_up(&mut self) {
-        self.summary = Summary::of(&self.picture, &self.conductors, self.now);
+        let before = std::mem::take(&mut self.summary);
+        self.summary = Summary::of(&mut self.picture, &before, &self.setting, self.now);
+        if self.has_read && !std::mem::replace(&mut self.is_view_chosen, true) {
+            let mut severities = self.summary.problems.iter().map(|it| it.severity);
+            let has_problems = severities.any(|it| it > Severity::Note);
+            self.view = if has_problems {
+                View::Problems
+            } else {
+                View::Jobs
+            };
+            self.list();
+        }
     }
 
     pub(super) fn open(&mut self, overlay: Overlay) {
@@ -197,11 +238,64 @@ impl DashState {
     }
 
     pub(super) fn is_page(&self) -> bool {
-        matches!(self.overlay, Overlay::Job(_) | Overlay::Conductor(_))
+        matches!(
+            self.overlay,
+            Overlay::Job | Overlay::Conductor(_) | Overlay::Problem(_)
+        )
+    }
+
+    /// Whether the selected line is shown in full beside the view.
+    pub(super) fn has_aside(&self) -> bool {
+        self.size.0 >= WIDE && !self.is_once && matches!(self.overlay, Overlay::None)
     }
 
     pub(super) fn has_rows(&self) -> bool {
-        self.within.is_some() || matches!(self.view, View::Jobs | View::Trash)
+        match self.view {
+            View::History => false,
+            View::Jobs => true,
+            View::Trash => self.within.is_some() || !self.is_folded,
+            _ => self.within.is_some(),
+        }
+    }
+
+    /// Returns the groups of a folded view.
+    pub(super) fn groups(&self) -> Option<&[RowGroup]> {
+        let groups = match self.view {
+            View::Trash => &self.summary.trash,
+            View::History => &self.past_groups,
+            _ => return None,
+        };
+        (self.is_folded && self.within.is_none()).then_some(groups)
+    }
+
+    pub(super) fn take_past(&mut self, entries: Vec<Entry>) {
+        let mut groups = Groups::default();
+        for entry in &entries {
+            let on = entry.job().and_then(|job| Some(job.ended.as_ref()?.on));
+            groups.add(&reason(entry), &entry.name(), on);
+        }
+        if self.events.is_empty() {
+            let ended = entries
+                .iter()
+                .filter_map(|it| PrintedEvent::ended(it.job()?));
+            let ended = ended.take(FORMER).collect::<Vec<_>>();
+            self.events = (0..ended.len() as u64).rev().zip(ended).collect();
+        }
+        (self.past, self.past_groups) = (Some(entries), groups.sorted());
+    }
+
+    /// Returns the visible entries of the history.
+    pub(super) fn past(&self) -> impl Iterator<Item = &Entry> {
+        let within = match &self.within {
+            Some(ListingGroup::Reason(reason)) => Some(reason),
+            _ => None,
+        };
+        let entries = self.past.iter().flatten();
+        entries.filter(move |entry| within.is_none_or(|it| reason(entry) == **it))
+    }
+
+    pub(super) fn conductors(&self) -> impl Iterator<Item = &Conductor> {
+        self.picture.snapshot.conductors()
     }
 
     pub(super) fn cursor(&self) -> &Cursor {
@@ -221,12 +315,15 @@ impl DashState {
     pub(super) fn len(&self) -> usize {
         match self.view {
             _ if self.has_rows() => self.picture.len(),
+            View::Problems => self.summary.problems.len(),
             View::Claims => self.summary.owners.len(),
-            View::Failures => self.summary.failures.len(),
-            View::History => self.past.as_ref().map_or(0, Vec::len),
-            View::Conductors => self.conductors.len(),
+            View::History | View::Trash => match self.groups() {
+                Some(groups) => groups.len(),
+                None => self.past().count(),
+            },
+            View::Conductors => self.conductors().count(),
             View::Events => self.events.len(),
-            View::Jobs | View::Trash => 0,
+            View::Jobs => 0,
         }
     }
 
@@ -238,21 +335,23 @@ impl DashState {
                 Some(Anchor::Job(place.clone()))
             }
             View::Claims => self.summary.owners.get(at).map(|it| group(name_of(it))),
-            View::Failures => self
-                .summary
-                .failures
-                .get(at)
-                .map(|it| group(it.signature.clone())),
-            View::History => {
-                let entry = self.past.as_ref()?.get(at)?;
-                Some(group(entry.reference().into_owned()))
+            View::Problems => {
+                let problem = self.summary.problems.get(at)?;
+                Some(group(format!("{} {:?}", problem.code, problem.selector)))
             }
-            View::Conductors => self.conductors.get(at).map(|it| group(it.name.clone())),
+            View::History | View::Trash => match self.groups() {
+                Some(groups) => groups.get(at).map(|it| group(it.reason.clone())),
+                None => self
+                    .past()
+                    .nth(at)
+                    .map(|it| group(it.reference().into_owned())),
+            },
+            View::Conductors => self.conductors().nth(at).map(|it| group(it.name.clone())),
             View::Events => self
                 .events
                 .get(at)
                 .map(|(number, _)| Anchor::Event(*number)),
-            View::Jobs | View::Trash => None,
+            View::Jobs => None,
         }
     }
 
@@ -298,8 +397,31 @@ impl DashState {
     }
 
     pub(super) fn opened(&mut self, reference: &JobRef) -> Option<&mut Opened> {
-        match &mut self.overlay {
-            Overlay::Job(opened) if opened.reference == *reference => Some(opened),
+        let opened = self.opened.as_deref_mut();
+        opened.filter(|it| it.reference == *reference)
+    }
+
+    /// Returns the job whose page is open.
+    pub(super) fn page_job(&self) -> Option<&Opened> {
+        let opened = self.opened.as_deref();
+        opened.filter(|_| matches!(self.overlay, Overlay::Job))
+    }
+
+    /// Returns the selected job.
+    pub(super) fn selected(&self) -> Option<Opened> {
+        let at = self.cursor().at;
+        match self.view {
+            _ if self.has_rows() => {
+                let (place, _) = self.picture.at(at)?;
+                Some(Opened::new(JobRef::Key(place.1.clone()), None))
+            }
+            View::History if self.groups().is_none() => {
+                let entry = self.past().nth(at)?;
+                // Another record may have its key by now.
+                let reference = entry.reference().parse().ok()?;
+                Some(Opened::new(reference, Some(entry.clone())))
+            }
+            View::Events => Some(Opened::new(self.events.get(at)?.1.job()?, None)),
             _ => None,
         }
     }

@@ -1,102 +1,203 @@
-//! Totals over all rows: the counts, the owners and the failures.
+//! The diagnosis of all rows: the counts, the problems and the owners.
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeSet, HashMap},
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{picture::Picture, row::DashRow};
+use super::{
+    picture::Picture,
+    row::{DashRow, RowPlace},
+};
 use crate::{
-    board::Capabilities,
-    diagnosis::{ByOwner, Figures, Snapshot, Surveyor},
-    job::{Conductor, Shelf},
+    board::PeerOrder,
+    diagnosis::{ByOwner, Cause, Figures, Snapshot, Surveyor, signature},
+    job::{Departure, Entry, Shelf},
+    problem::Problem,
+    secret::covered_text,
+    suggest::Suggestion,
 };
 
 const NAMES: usize = 5;
 
+/// How long a claim is watched for a renewal: longer than the interval of the lookups.
+const WATCHED: TimeDelta = TimeDelta::seconds(4);
+
+/// What the commands of a board depend on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Setting {
+    pub(super) program: Suggestion,
+    pub(super) peers: Option<PeerOrder>,
+}
+
+/// Records that ended for the same reason.
 #[derive(Debug, Clone)]
-pub(super) struct RowFailures {
-    pub(super) signature: String,
+pub(super) struct RowGroup {
+    pub(super) reason: String,
     pub(super) jobs: u64,
-    pub(super) failures: u64,
     pub(super) names: BTreeSet<String>,
-    pub(super) last: DateTime<Utc>,
+    pub(super) last: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
+    pub(super) silent: u64,
+    pub(super) problems: Vec<Problem>,
     pub(super) owners: Vec<ByOwner>,
-    pub(super) failures: Vec<RowFailures>,
+    pub(super) trash: Vec<RowGroup>,
+    /// Claims that should have been renewed by now: when that was noticed, and their expiry then.
+    pub(super) doubts: HashMap<RowPlace, (DateTime<Utc>, Option<DateTime<Utc>>)>,
     /// The counted version of the picture; `None` forces a recount.
     pub(super) version: Option<u64>,
 }
 
 impl Summary {
-    pub(super) fn of(picture: &Picture, conductors: &[Conductor], now: DateTime<Utc>) -> Self {
+    pub(super) fn of(
+        picture: &mut Picture,
+        before: &Self,
+        setting: &Setting,
+        now: DateTime<Utc>,
+    ) -> Self {
         let is_filtered = !picture.filters.is_empty();
+        picture.snapshot = picture.snapshot.again(now);
         // Few names suffice here, and each takes memory.
-        let surveyor = || {
-            let capabilities = Capabilities {
-                has_expiring_claims: true,
-                peer_order: None,
-            };
-            let snapshot = Snapshot::new(capabilities, None, now);
-            Surveyor::new(snapshot.with_conductors(conductors.to_vec())).with_names(50)
-        };
+        let surveyor = || Surveyor::new(picture.snapshot.again(now)).with_names(50);
         let (mut all, mut admitted) = (surveyor(), surveyor());
-        let mut failures = BTreeMap::new();
+        let (mut doubts, mut judged, mut trash) = (HashMap::new(), Vec::new(), Groups::default());
         let mut trashed = 0;
         for (place, row) in picture.rows() {
-            trashed += u64::from(place.0 == Shelf::Trash);
-            if place.0 == Shelf::Board {
-                let entry = row.entry(place, now);
-                all.add_brief(&entry);
-                if is_filtered && row.is_admitted {
-                    admitted.add_brief(&entry);
+            let entry = row.entry(place, now);
+            let causes = match place.0 == Shelf::Board {
+                true => judge(
+                    &all.survey.snapshot,
+                    (place, row, &entry),
+                    before,
+                    &mut doubts,
+                ),
+                false => None,
+            };
+            all.survey.has_commands |= row.has_command && place.0 == Shelf::Board;
+            all.add_judged(&entry, causes.as_ref().unwrap_or(&row.causes));
+            match place.0 {
+                Shelf::Trash => {
+                    trashed += 1;
+                    if row.is_admitted {
+                        trash.add(row.group(), &row.name, row.trashed_on());
+                    }
                 }
+                _ if is_filtered && row.is_admitted && row.claim.is_some() => {
+                    admitted.add_judged(&entry, &[]);
+                }
+                _ => {}
             }
-            if row.is_admitted {
-                add_failures(&mut failures, row);
-            }
+            judged.extend(causes.map(|causes| (place.clone(), causes)));
         }
-        let mut failures: Vec<_> = failures.into_values().collect();
-        failures.sort_by_key(|alike| Reverse((alike.jobs, alike.last)));
         let survey = all.counted();
+        let problems = survey.problems(setting.peers).into_iter();
+        let problems = problems.chain(survey.of_conductors());
+        let mut problems: Vec<_> = problems.map(|it| it.on(&setting.program)).collect();
+        problems.sort_by_key(|it| Reverse(it.severity));
+        let silent = survey.silent();
+        picture.judge_again(judged);
         Self {
             figures: survey.figures,
             trashed,
+            silent,
+            problems,
             owners: match is_filtered {
                 true => admitted.counted().owners,
                 false => survey.owners,
             },
-            failures,
+            trash: trash.sorted(),
+            doubts,
             version: Some(picture.version),
         }
     }
 }
 
-fn add_failures<'a>(failures: &mut BTreeMap<&'a str, RowFailures>, row: &'a DashRow) {
-    for (at, failed) in row.failures().iter().enumerate() {
-        let alike = failures
-            .entry(&failed.signature)
-            .or_insert_with(|| RowFailures {
-                signature: failed.signature.to_string(),
-                jobs: 0,
-                failures: 0,
-                names: BTreeSet::new(),
-                last: failed.on,
-            });
-        let before = &row.failures()[..at];
-        alike.jobs += u64::from(before.iter().all(|it| it.signature != failed.signature));
-        alike.failures += 1;
-        alike.last = alike.last.max(failed.on);
-        if alike.names.len() < NAMES && !alike.names.contains(&*row.name) {
-            alike.names.insert(row.name.to_string());
+/// Judges what changes without an event: claims, whose owner may be gone, and jobs that become too old.
+fn judge(
+    snapshot: &Snapshot,
+    (place, row, entry): (&RowPlace, &DashRow, &Entry),
+    before: &Summary,
+    doubts: &mut HashMap<RowPlace, (DateTime<Utc>, Option<DateTime<Utc>>)>,
+) -> Option<Vec<Cause>> {
+    let Some(claim) = &row.claim else {
+        let blocks = snapshot.blocks_posters(entry.job()?)?;
+        let is_new = !row.causes.contains(&blocks);
+        return is_new.then(|| [row.causes.to_vec(), vec![blocks]].concat());
+    };
+    let judged = snapshot.judge(entry);
+    let mut causes: Vec<_> = judged.causes().cloned().collect();
+    if let Some(pause) = judged.pause {
+        let is_same = |expiry: Option<DateTime<Utc>>| match (expiry, claim.lapses_on) {
+            (Some(then), Some(now)) => now - then < TimeDelta::seconds(1),
+            _ => false,
+        };
+        let known = before.doubts.get(place).filter(|it| is_same(it.1)).copied();
+        let doubt = known.unwrap_or((snapshot.now, claim.lapses_on));
+        let pause = TimeDelta::from_std(pause).unwrap_or(WATCHED);
+        if snapshot.now - doubt.0 > pause + WATCHED {
+            causes[0] = Cause::not_renewed(entry);
         }
+        doubts.insert(place.clone(), doubt);
+    }
+    Some(causes)
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Groups(HashMap<String, RowGroup>);
+
+impl Groups {
+    pub(super) fn add(&mut self, reason: &str, name: &str, on: Option<DateTime<Utc>>) {
+        if !self.0.contains_key(reason) {
+            let group = RowGroup {
+                reason: reason.to_owned(),
+                jobs: 0,
+                names: BTreeSet::new(),
+                last: None,
+            };
+            self.0.insert(reason.to_owned(), group);
+        }
+        if let Some(group) = self.0.get_mut(reason) {
+            group.jobs += 1;
+            group.last = group.last.max(on);
+            if group.names.len() < NAMES && !group.names.contains(name) {
+                group.names.insert(name.to_owned());
+            }
+        }
+    }
+
+    pub(super) fn sorted(self) -> Vec<RowGroup> {
+        let mut groups: Vec<_> = self.0.into_values().collect();
+        groups.sort_by(|one, other| {
+            let order = |it: &RowGroup| Reverse((it.jobs, it.last));
+            order(one)
+                .cmp(&order(other))
+                .then_with(|| one.reason.cmp(&other.reason))
+        });
+        groups
+    }
+}
+
+/// Returns the reason why a job is in the trash or in the history, alike for jobs that ended alike.
+pub(super) fn reason(entry: &Entry) -> String {
+    let Some(job) = entry.job() else {
+        return "unreadable".to_owned();
+    };
+    let failure = job.history.failures.last();
+    // An operator's reason outweighs an earlier failure.
+    let by_hand = job.sent_by().and_then(|it| it.reason.as_deref());
+    let by_hand = by_hand.filter(|reason| failure.is_none_or(|it| it.reason != *reason));
+    match (by_hand, failure, job.ended.as_ref().map(|it| it.departure)) {
+        (Some(reason), ..) => covered_text(reason),
+        (_, Some(failure), None | Some(Departure::Failed)) => signature(failure),
+        (.., Some(departure)) => departure.name().to_owned(),
+        (.., None) => "trashed".to_owned(),
     }
 }
 

@@ -2,12 +2,16 @@
 
 mod acting;
 
+use std::{collections::BTreeSet, time::Duration};
+
 use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
+    act::Operation,
     draw::fit,
     effect::{DashEffect, DashInput},
+    listing::RowOrder,
     rates::Rate,
     state::{DashState, Link, Overlay},
     update::update,
@@ -15,11 +19,16 @@ use super::{
 };
 use crate::{
     board::{
-        Event, EventKind, JobRef,
+        Capabilities, Event, EventKind, JobRef,
         filter::Filters,
         testing::scripted::{Scripted, event},
     },
-    job::{Entry, Failure, Holding, Job, JobKey, Lease, Owner, Shelf},
+    diagnosis::{Figures, Snapshot, Surveyor},
+    job::{
+        Conductor, ConductorReport, Entry, Failure, Fence, Holding, Job, JobKey, Lease, Owner,
+        Shelf, Takes,
+    },
+    problem::{Code, Problem},
 };
 
 pub(super) fn now() -> DateTime<Utc> {
@@ -63,23 +72,56 @@ pub(super) fn trashed(mut job: Job) -> Job {
     job
 }
 
-fn entries(jobs: Vec<Job>) -> Vec<Entry> {
+pub(super) fn surroundings(conductors: Vec<Conductor>) -> Snapshot {
+    let capabilities = Capabilities {
+        has_expiring_claims: true,
+        peer_order: None,
+    };
+    Snapshot::new(capabilities, None, now()).with_conductors(conductors)
+}
+
+/// A conductor that lives on another machine.
+pub(super) fn east() -> Conductor {
+    Conductor {
+        name: "east".to_owned(),
+        host: "desk-7".to_owned(),
+        pid: u32::MAX >> 1,
+        since: now() - TimeDelta::hours(3),
+        owner: Owner::new("east").unwrap(),
+        silence: Some(Duration::from_secs(2)),
+        has_left: false,
+        report: ConductorReport {
+            slots: Some(4),
+            lease: Some(30.0),
+            running: Some(1),
+            version: Some("0.2.0".to_owned()),
+            takes: Some(Takes {
+                max_attempts: 3,
+                ..Takes::default()
+            }),
+            ..ConductorReport::default()
+        },
+    }
+}
+
+pub(super) fn entries(jobs: Vec<Job>) -> Vec<Entry> {
     jobs.into_iter()
         .map(|job| Entry::Job(Box::new(job)))
         .collect()
 }
 
 pub(super) fn state(view: View, jobs: Vec<Job>) -> DashState {
-    let mut state = DashState::new("redis://localhost", Filters::default(), view, now());
+    let mut state = DashState::new("redis://localhost", Filters::default(), Some(view), now());
     let (trash, board): (Vec<_>, Vec<_>) =
         jobs.into_iter().partition(|job| job.shelf == Shelf::Trash);
     for input in [
         DashInput::Listening(None),
         DashInput::Reading,
+        DashInput::Surroundings(Ok(surroundings(Vec::new()))),
         DashInput::Entries(Shelf::Board, entries(board)),
         DashInput::Entries(Shelf::Trash, entries(trash)),
         DashInput::Read,
-        DashInput::Conductors(Ok(Vec::new())),
+        DashInput::Past(Ok(Vec::new())),
     ] {
         update(&mut state, input, now());
     }
@@ -163,7 +205,7 @@ fn cursor_stays_on_its_job() {
     update(&mut state, DashInput::Event(first), now());
     state.fit(10, 0);
     assert_eq!((names(&state), state.cursor().at), (vec!["b", "c"], 0));
-    press(&mut state, "ssS");
+    press(&mut state, "sssS");
     assert_eq!((names(&state), state.cursor().at), (vec!["c", "b"], 1));
 }
 
@@ -204,27 +246,229 @@ fn groups_expand_to_their_jobs() {
     assert_eq!(state.len(), 2);
     press(&mut state, "\n");
     assert_eq!(names(&state), ["a"]);
-    press(&mut state, "\u{1b}3\n");
-    assert_eq!(state.summary.failures[0].failures, 2);
-    assert_eq!(names(&state), ["c", "d"]);
+    press(&mut state, "\u{1b}4");
+    assert_eq!(state.groups().unwrap()[0].jobs, 1);
+    press(&mut state, "\n");
+    assert_eq!(names(&state), ["d"]);
     let effects = press(&mut state, "\n");
-    let key = JobRef::Key(JobKey::new("c"));
+    let key = JobRef::Key(JobKey::new("d"));
     assert!(matches!(&effects[..], [DashEffect::Open(job), DashEffect::Explain(_)] if *job == key));
+}
+
+#[test]
+fn problems_equal_those_of_the_survey() {
+    let mut seed = 7_u64;
+    let mut random = |most: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        i64::try_from((seed >> 33) % most).unwrap()
+    };
+    for _ in 0..50 {
+        let jobs = (0..random(40)).map(|at| {
+            let name = format!("job-{}", at % 7);
+            let mut job = job(&format!("{name}-{at}"), random(500));
+            job.name = name;
+            job.is_unfit = random(9) == 0;
+            job.problem = (job.is_unfit || random(9) == 0).then(|| format!("odd {}", random(3)));
+            job.is_misnamed = random(9) == 0;
+            for _ in 0..random(5) {
+                job = failed(
+                    job,
+                    &format!("no room on sda{}", "x".repeat(random(3) as usize)),
+                    9,
+                );
+            }
+            match random(4) {
+                0 => held(
+                    job,
+                    ["ada", "gone.:1:c0ffee01"][random(2) as usize],
+                    random(90),
+                ),
+                1 => trashed(job),
+                _ => job,
+            }
+        });
+        let jobs: Vec<_> = jobs.collect();
+        let mut surveyor = Surveyor::new(surroundings(Vec::new()));
+        for entry in entries(jobs.clone()) {
+            surveyor.add(&entry);
+        }
+        let survey = surveyor.counted();
+        let facts = |problems: &[Problem]| {
+            let facts = problems
+                .iter()
+                .map(|it| (it.code, it.jobs, it.summary.clone()));
+            facts.collect::<BTreeSet<_>>()
+        };
+        let expected = survey
+            .problems(None)
+            .into_iter()
+            .chain(survey.of_conductors());
+        let state = state(View::Problems, jobs);
+        assert_eq!(
+            facts(&state.summary.problems),
+            facts(&expected.collect::<Vec<_>>())
+        );
+        let counted = |figures: &Figures| serde_json::to_value(figures).unwrap();
+        assert_eq!(counted(&state.summary.figures), counted(&survey.figures));
+    }
+}
+
+#[test]
+fn claim_that_is_not_renewed_becomes_a_problem() {
+    let mut late = held(job("a", 9), "vm:4242:c0ffee01", 3);
+    let holding = late.holding.as_mut().unwrap();
+    (holding.lease, holding.fence) = (Lease::Timed, Some(Fence("1".to_owned())));
+    holding.expires_in = Some(Duration::from_secs(4));
+    holding.owner = Some(east().owner);
+    let mut state = state(View::Problems, Vec::new());
+    let known = surroundings(vec![east()]);
+    update(&mut state, DashInput::Surroundings(Ok(known)), now());
+    let page = DashInput::Entries(Shelf::Board, entries(vec![late]));
+    update(&mut state, page, now());
+    state.sum_up();
+    assert!(
+        state.summary.problems.is_empty(),
+        "{:?}",
+        state.summary.problems
+    );
+    assert_eq!(state.summary.doubts.len(), 1);
+    state.now += TimeDelta::seconds(8);
+    state.sum_up();
+    let codes: Vec<_> = state.summary.problems.iter().map(|it| it.code).collect();
+    assert_eq!(codes, [Code::NotRenewed]);
+}
+
+#[test]
+fn problem_leads_to_its_jobs_and_their_repair() {
+    let jobs = vec![
+        job("free", 9),
+        trashed(failed(job("a", 4), "no room on /dev/sda1", 2)),
+        trashed(failed(job("b", 4), "no room on /dev/sda1", 1)),
+        trashed(failed(job("c", 4), "refused", 1)),
+    ];
+    let mut state = state(View::Problems, jobs);
+    let at = state
+        .summary
+        .problems
+        .iter()
+        .position(|it| it.jobs == 2)
+        .unwrap();
+    press(&mut state, &"j".repeat(at));
+    state.may_act = true;
+    let effects = press(&mut state, "F");
+    let DashEffect::Prepare(Operation::Retry, places) = &effects[0] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(places.len(), 2);
+    press(&mut state, "\u{1b}\n");
+    assert_eq!(names(&state), ["a", "b"]);
+    // Inside, the key means the same problem.
+    let effects = press(&mut state, "F");
+    assert!(matches!(&effects[..], [DashEffect::Prepare(_, places)] if places.len() == 2));
+    // A job without a conductor cannot be repaired from here.
+    press(&mut state, "\u{1b}\u{1b}");
+    let at = state
+        .summary
+        .problems
+        .iter()
+        .position(|it| it.code == Code::NoConductor);
+    press(&mut state, &format!("g{}F", "j".repeat(at.unwrap())));
+    assert!(matches!(state.overlay, Overlay::None));
+    assert!(state.message.is_some());
+}
+
+#[test]
+fn filter_narrows_while_it_is_typed_and_escape_restores() {
+    let mut state = state(
+        View::Jobs,
+        vec![job("alpha", 9), job("beta", 5), job("betty", 3)],
+    );
+    press(&mut state, "/bet");
+    assert_eq!(names(&state), ["beta", "betty"]);
+    press(&mut state, "t");
+    assert_eq!(names(&state), ["betty"]);
+    let effects = press(&mut state, "\u{1b}");
+    assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
+    assert!(state.picture.filters.is_empty());
+    press(&mut state, "/expi");
+    update(&mut state, DashInput::Key(KeyCode::Tab.into()), now());
+    let Overlay::Filter(field) = &state.overlay else {
+        panic!("{:?}", state.overlay);
+    };
+    assert_eq!(field.text, "expires");
+}
+
+#[test]
+fn view_opens_by_name() {
+    let mut state = state(View::Jobs, vec![job("a", 9)]);
+    press(&mut state, ":con\n");
+    assert_eq!(state.view, View::Conductors);
+    press(&mut state, ":keys\n");
+    assert!(matches!(state.overlay, Overlay::Help));
+    press(&mut state, "q:nonsense\n");
+    let Overlay::Filter(field) = &state.overlay else {
+        panic!("{:?}", state.overlay);
+    };
+    assert_eq!(field.error.as_deref(), Some("no such view or command"));
+}
+
+#[test]
+fn mouse_selects_sorts_and_opens() {
+    let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5), job("c", 3)]);
+    state.size = (100, 30);
+    fit(&mut state);
+    let click = |state: &mut DashState, x, y| update(state, DashInput::Click(x, y), now());
+    // Below the header of four lines, the tabs and the titles.
+    click(&mut state, 5, 7);
+    assert_eq!(state.cursor().at, 1);
+    let effects = click(&mut state, 5, 7);
+    assert!(matches!(
+        effects[..],
+        [DashEffect::Open(_), DashEffect::Explain(_)]
+    ));
+    press(&mut state, "\u{1b}");
+    click(&mut state, 2, 5);
+    assert_eq!(state.picture.listing().sort, RowOrder::Name);
+    click(&mut state, 2, 5);
+    assert_eq!(names(&state), ["c", "b", "a"]);
+    update(&mut state, DashInput::Scroll(-3), now());
+    assert_eq!(state.cursor().at, 0);
+    click(&mut state, 3, 4);
+    assert_eq!(state.view, View::Problems);
+}
+
+#[test]
+fn wide_view_reads_the_selected_job_once() {
+    let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
+    let effects = update(&mut state, DashInput::Resize(160, 40), now());
+    assert!(matches!(
+        effects[..],
+        [DashEffect::Open(_), DashEffect::Explain(_)]
+    ));
+    let found = Entry::Job(Box::new(job("a", 9)));
+    let reference = JobRef::Key(found.key().clone());
+    update(&mut state, DashInput::Opened(reference, Ok(found)), now());
+    assert!(update(&mut state, DashInput::Tick, now()).is_empty());
+    let effects = press(&mut state, "j");
+    assert!(matches!(
+        effects[..],
+        [DashEffect::Open(_), DashEffect::Explain(_)]
+    ));
 }
 
 #[test]
 fn paused_view_is_frozen_and_catches_up() {
     let mut state = state(View::Jobs, vec![job("a", 9)]);
-    press(&mut state, " ");
+    press(&mut state, "f");
     apply(&mut state, EventKind::Consumed, &job("a", 9));
     assert_eq!(names(&state), ["a"]);
     assert!(!state.changes_with_time());
     assert!(state.events.is_empty());
-    let effects = press(&mut state, " ");
+    let effects = press(&mut state, "f");
     assert!(matches!(effects[..], [DashEffect::Read]), "{effects:?}");
     // The event log still has the events.
     assert_eq!(state.events.len(), 1);
-    assert!(state.rates.of(Rate::Finished) > 0.0);
+    assert!(state.rates.of(Rate::Finished) > 0);
 }
 
 #[test]
@@ -285,13 +529,13 @@ fn look_up(state: &mut DashState, shelf: Shelf, job: &Job) {
 fn failure_is_counted_once_despite_clock_differences() {
     let old = failed(job("a", 90), "no room", 60);
     let mut state = state(View::Jobs, vec![old.clone()]);
-    let count = |state: &DashState| (state.rates.of(Rate::Failed) * 10.0).round();
-    assert_eq!(count(&state), 0.0);
+    let count = |state: &DashState| state.rates.of(Rate::Failed) / 60;
+    assert_eq!(count(&state), 0);
     // Its conductor's clock is an hour ahead.
     let again = failed(old, "no room", -60);
     apply(&mut state, EventKind::Abandoned, &again);
     look_up(&mut state, Shelf::Board, &again);
-    assert_eq!(count(&state), 10.0);
+    assert_eq!(count(&state), 1);
     // A move is no new failure, and an event with an old failure is none.
     apply(&mut state, EventKind::Trashed, &again);
     look_up(&mut state, Shelf::Trash, &trashed(again.clone()));
@@ -300,13 +544,13 @@ fn failure_is_counted_once_despite_clock_differences() {
     let loaded = failed(job("b", 9), "no room", 5);
     apply(&mut state, EventKind::Posted, &loaded);
     look_up(&mut state, Shelf::Board, &loaded);
-    assert_eq!(count(&state), 10.0);
+    assert_eq!(count(&state), 1);
     // It fails for the last time, and is in the trash before the lookup.
     let last = trashed(failed(again, "no room", -70));
     apply(&mut state, EventKind::Claimed, &last);
     apply(&mut state, EventKind::Trashed, &last);
     look_up(&mut state, Shelf::Trash, &last);
-    assert_eq!(count(&state), 20.0);
+    assert_eq!(count(&state), 2);
 }
 
 #[test]

@@ -6,9 +6,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     act::{Operation, TaskStage},
+    draw::hit,
     effect::{DashEffect, DashInput},
     picture::Stale,
-    press::{press, read},
+    press::{click, follow, press, read},
     rates::Rate,
     row::RowPlace,
     state::{DashState, Link, Overlay, PATIENCE},
@@ -39,6 +40,15 @@ pub(super) fn update(
     now: DateTime<Utc>,
 ) -> Vec<DashEffect> {
     state.now = now;
+    let effects = taken(state, input);
+    match state.selected().filter(|_| state.has_aside()) {
+        Some(selected) => [effects, follow(state, selected)].concat(),
+        None => effects,
+    }
+}
+
+fn taken(state: &mut DashState, input: DashInput) -> Vec<DashEffect> {
+    let now = state.now;
     match input {
         DashInput::Key(key) => return press(state, key),
         DashInput::Paste(text) => {
@@ -46,6 +56,8 @@ pub(super) fn update(
                 field.add(text.chars().filter(|char| !char.is_control()));
             }
         }
+        DashInput::Click(column, line) => return click(state, hit(state, column, line)),
+        DashInput::Scroll(by) => state.step(by),
         DashInput::Resize(columns, rows) => state.size = (columns, rows),
         DashInput::Tick => return tick(state),
         DashInput::Listening(lack) => {
@@ -80,13 +92,14 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
             state.is_reading = true;
             state.hidden.clear();
             state.picture.begin();
-            return vec![DashEffect::ReadConductors, DashEffect::ReadPauses];
         }
         DashInput::Entries(shelf, entries) => state.picture.read(shelf, &entries, now),
         DashInput::Read => {
             (state.is_reading, state.has_read) = (false, true);
             state.picture.end();
-            if state.view == View::History {
+            state.summary.version = None;
+            // The first events are those of the history.
+            if state.view == View::History || state.past.is_none() {
                 return vec![DashEffect::ReadPast];
             }
         }
@@ -98,12 +111,15 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
             let failed = state.picture.found(found, now);
             state.rates.count(Rate::Failed, failed, now);
         }
-        DashInput::Past(Ok(entries)) => state.past = Some(entries),
-        DashInput::Conductors(Ok(conductors)) => {
-            (state.conductors, state.conductors_read) = (conductors, now);
+        DashInput::Past(Ok(entries)) => state.take_past(entries),
+        DashInput::Surroundings(Ok(snapshot)) => {
+            let is_alike = snapshot.judges_like(&state.picture.snapshot);
+            (state.picture.snapshot, state.surroundings_read) = (snapshot, now);
             state.summary.version = None;
+            if !is_alike && !state.is_reading {
+                return vec![DashEffect::Read];
+            }
         }
-        DashInput::Pauses(pauses) => state.pauses = pauses,
         DashInput::Opened(reference, found) => {
             if let Some(opened) = state.opened(&reference) {
                 opened.found = Some(found);
@@ -132,12 +148,12 @@ fn failed_to(state: &mut DashState, failed: DashInput) {
     match &failed {
         DashInput::Unread(_) => state.is_reading = false,
         DashInput::Found(_) => state.picture.ask_again(),
-        DashInput::Conductors(_) => state.conductors_read = state.now,
+        DashInput::Surroundings(_) => state.surroundings_read = state.now,
         _ => {}
     }
     if let DashInput::Unread(why)
     | DashInput::Found(Err(why))
-    | DashInput::Conductors(Err(why))
+    | DashInput::Surroundings(Err(why))
     | DashInput::Past(Err(why)) = failed
     {
         state.say(Tone::Bad, why);
@@ -181,7 +197,9 @@ fn ask(
         return;
     }
     let problem = match found {
-        Ok(jobs) if !jobs.is_empty() => return dialog.ask(jobs, &state.pauses, state.now),
+        Ok(jobs) if !jobs.is_empty() => {
+            return dialog.ask(jobs, &state.picture.snapshot.pauses, state.now);
+        }
         Ok(_) => "the selected jobs no longer exist".to_owned(),
         Err(why) => why,
     };
@@ -208,7 +226,7 @@ fn hear(state: &mut DashState, event: &Event) -> Vec<DashEffect> {
         return Vec::new();
     }
     let mut effects = Vec::new();
-    if let (Overlay::Job(opened), Some(subject)) = (&state.overlay, &event.subject)
+    if let (Some(opened), Some(subject)) = (&state.opened, &event.subject)
         && opened.is_of(&subject.key)
     {
         effects.extend(read(opened));
@@ -216,8 +234,7 @@ fn hear(state: &mut DashState, event: &Event) -> Vec<DashEffect> {
     match state.picture.apply(event) {
         Stale::Nothing => {}
         Stale::Past => state.has_past_changed = true,
-        Stale::Conductors => effects.push(DashEffect::ReadConductors),
-        Stale::Pauses => effects.push(DashEffect::ReadPauses),
+        Stale::Surroundings => effects.push(DashEffect::ReadSurroundings),
         Stale::Board => effects.push(DashEffect::Read),
     }
     effects
@@ -239,10 +256,12 @@ fn tick(state: &mut DashState) -> Vec<DashEffect> {
     if state.is_paused || !state.has_read || matches!(state.link, Link::Away(_)) {
         return effects;
     }
-    let asked = now - state.conductors_read;
+    let asked = now - state.surroundings_read;
     match state.view {
-        View::Conductors if asked >= CONDUCTORS[0] => effects.push(DashEffect::ReadConductors),
-        View::Claims if asked >= CONDUCTORS[1] => effects.push(DashEffect::ReadConductors),
+        View::Conductors if asked >= CONDUCTORS[0] => effects.push(DashEffect::ReadSurroundings),
+        View::Problems | View::Claims if asked >= CONDUCTORS[1] => {
+            effects.push(DashEffect::ReadSurroundings);
+        }
         View::History if std::mem::take(&mut state.has_past_changed) => {
             effects.push(DashEffect::ReadPast)
         }
@@ -251,7 +270,8 @@ fn tick(state: &mut DashState) -> Vec<DashEffect> {
     if now.timestamp() % RENEWALS == 0 {
         let from = state.cursor().top;
         let (seen, are_claims) = (from..from + state.lines, state.view == View::Claims);
-        state.picture.look_again(seen, are_claims, now);
+        let doubts = state.summary.doubts.keys();
+        state.picture.look_again(seen, doubts, (are_claims, now));
     }
     if now.timestamp() % AGES == 0 && state.picture.filters.change_with_time() {
         effects.push(DashEffect::Read);

@@ -4,14 +4,15 @@ use clap::ValueEnum;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum View {
+    /// The problems that `doctor --only jobs,conductors` lists
+    Problems,
     #[default]
     Jobs,
     /// The claims, by owner
     Claims,
-    /// The failures, by what they have in common
-    Failures,
+    /// The jobs in the trash, by reason
     Trash,
-    /// The jobs that have left the board, the latest first
+    /// The jobs that have left the board, by outcome, the latest first
     History,
     Conductors,
     Events,
@@ -20,9 +21,9 @@ pub(crate) enum View {
 impl View {
     pub(super) fn title(self) -> (&'static str, usize) {
         match self {
+            Self::Problems => ("Problems", 4),
             Self::Jobs => ("Jobs", 4),
             Self::Claims => ("Claims", 6),
-            Self::Failures => ("Failures", 4),
             Self::Trash => ("Trash", 5),
             Self::History => ("History", 4),
             Self::Conductors => ("Conductors", 4),

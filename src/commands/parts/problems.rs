@@ -44,18 +44,23 @@ pub(crate) fn print(problem: &Problem, now: DateTime<Utc>, page: &mut Page) {
     let summary = Text::from(&problem.summary);
     let room = page_room.unwrap_or(usize::MAX);
     line.plain(format!("{count:>8}  ")).plain(summary.cut(room));
+    print_rest(problem, now, INDENT, page);
+}
+
+/// Prints the examples and the evidence, and what helps.
+pub(crate) fn print_rest(problem: &Problem, now: DateTime<Utc>, indent: &str, page: &mut Page) {
     let facts = facts(problem, now);
     if !facts.is_empty() {
-        page.sentence(INDENT.len())
-            .plain(INDENT)
+        page.sentence(indent.len())
+            .plain(indent)
             .add(Tone::Faint, facts.join("; "));
     }
     if let Some(fix) = &problem.fix {
-        print_fix(fix, page);
+        print_fix(fix, indent, page);
     }
 }
 
-fn print_fix(fix: &Fix, page: &mut Page) {
+fn print_fix(fix: &Fix, indent: &str, page: &mut Page) {
     let word = match (fix.risk, &fix.command) {
         (Some(_), _) => "fix  ",
         (None, Some(_)) => "see  ",
@@ -68,11 +73,11 @@ fn print_fix(fix: &Fix, page: &mut Page) {
                 "" => String::new(),
                 text => format!("{text}: "),
             };
-            page.command(&format!("{INDENT}{word}{text}"), command);
+            page.command(&format!("{indent}{word}{text}"), command);
         }
         None => {
-            let line = page.sentence(INDENT.len() + word.len());
-            line.add(Tone::Faint, format!("{INDENT}{word}")).plain(text);
+            let line = page.sentence(indent.len() + word.len());
+            line.add(Tone::Faint, format!("{indent}{word}")).plain(text);
         }
     }
 }

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::{
-    board::{Event, EventKind, JobRef},
-    job::{Departure, JobKey, Owner},
+    board::{Event, EventKind, JobRef, event::Subject},
+    job::{Departure, Job, JobKey, Owner},
     output::{Page, Report, Tone, rfc3339, short},
 };
 
@@ -66,6 +66,22 @@ impl PrintedEvent {
             it.is_exact() && it.to_string().parse().is_ok_and(|read: JobRef| read == *it)
         });
         uuid.or_else(|| Some(JobRef::Key(JobKey::new(key))))
+    }
+
+    /// The end of a job, as the history keeps it.
+    pub(crate) fn ended(job: &Job) -> Option<Self> {
+        let ended = job.ended.as_ref()?;
+        let kind = match ended.departure {
+            Departure::Purged => EventKind::Purged,
+            Departure::Consumed | Departure::Failed => EventKind::Consumed,
+        };
+        Some(Self::of(&Event {
+            time: ended.on,
+            subject: Some(Subject::of(job)),
+            departure: Some(ended.departure),
+            remark: job.history.remark.clone(),
+            ..Event::now(kind)
+        }))
     }
 
     pub(super) fn resync() -> Self {

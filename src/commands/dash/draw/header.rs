@@ -1,30 +1,44 @@
 //! The header of each view: the board, its connection and its totals.
 
+use std::{iter, ops::Range};
+
 use chrono::{DateTime, Utc};
 use clap::ValueEnum as _;
 
 use super::{Canvas, overlay::board};
 use crate::{
-    commands::dash::{
-        listing::ListingGroup,
-        rates::Rate,
-        state::{DashState, Link},
-        view::View,
+    commands::{
+        dash::{
+            listing::ListingGroup,
+            rates::Rate,
+            state::{DashState, Link},
+            view::View,
+        },
+        parts::problems::tone,
     },
-    diagnosis::{Standing, is_silent},
+    diagnosis::Standing,
     duration,
     job::Shelf,
-    output::{Pieces, Text, Tone, short},
-    problem::Code,
+    output::{Pieces, Text, Tone, shares, short},
 };
 
 /// The terminal height that leaves room for the rates.
 const TALL: u16 = 16;
 
+/// The marks of claimed, ready, and delayed or paused jobs in the bar.
+const MARKS: [&str; 3] = ["█", "▒", "░"];
+
 const MINUTE: usize = 60;
 
+/// The room for the time until the board is empty.
+const EMPTY: usize = 14;
+
 pub(super) fn height(state: &DashState) -> u16 {
-    4 + u16::from(has_rates(state)) + u16::from(narrowed(state).is_some())
+    tabs_line(state) + 1 + u16::from(narrowed(state).is_some())
+}
+
+pub(super) fn tabs_line(state: &DashState) -> u16 {
+    3 + u16::from(has_rates(state))
 }
 
 fn has_rates(state: &DashState) -> bool {
@@ -36,16 +50,18 @@ pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
     let reached = reached(state);
     let taken: usize = reached.iter().map(|(_, text)| text.width()).sum();
     let board = Text::from(board(state)).shortened(columns.saturating_sub(taken + 4));
-    canvas.line(1, 0, &[(Tone::Strong, board)]);
+    let left = columns.saturating_sub(board.width() + taken + 6);
+    let mut title = vec![(Tone::Strong, board), (Tone::Plain, Text::from("  "))];
+    title.extend(bar(state, left.min(columns / 2)));
+    canvas.line(1, 0, &title);
     canvas.right(0, &reached);
     canvas.line(1, 1, &counts(state));
     canvas.line(1, 2, &standing(state, columns));
-    let mut y = 3;
     if has_rates(state) {
-        canvas.line(1, y, &rates(state, columns));
-        y += 1;
+        canvas.line(1, 3, &rates(state, columns));
     }
-    tabs(state, y, canvas);
+    let y = tabs_line(state);
+    draw_tabs(state, y, canvas);
     if let Some(narrowed) = narrowed(state) {
         let text = narrowed.cut(columns - 2);
         canvas.line(1, y + 1, &[(Tone::Warning, text)]);
@@ -78,18 +94,27 @@ fn reached(state: &DashState) -> Pieces {
     pieces
 }
 
+/// Draws the jobs on the board in proportion: claimed, ready, and delayed or paused.
+fn bar(state: &DashState, columns: usize) -> Pieces {
+    let figures = &state.summary.figures;
+    let delayed = (figures.backing_off + figures.paused).min(figures.unclaimed);
+    let counts = [figures.claimed, figures.unclaimed - delayed, delayed];
+    let tones = [Tone::Active, Tone::Plain, Tone::Faint];
+    let shares = shares(&counts, columns)
+        .into_iter()
+        .zip(MARKS.iter().zip(tones));
+    let pieces = shares.map(|(columns, (mark, tone))| (tone, Text::from(mark.repeat(columns))));
+    pieces.collect()
+}
+
 fn age(state: &DashState, time: DateTime<Utc>) -> String {
     duration::between(time, state.now)
 }
 
 fn counts(state: &DashState) -> Pieces {
     let figures = &state.summary.figures;
-    let silent = state.conductors.iter().filter(|it| is_silent(it)).count() as u64;
-    let alive = state.conductors.len() as u64 - silent;
-    let trashed = match state.summary.trashed {
-        0 => Tone::Plain,
-        _ => Tone::Bad,
-    };
+    let silent = state.summary.silent;
+    let alive = state.picture.snapshot.alive().count() as u64;
     let sees_trash = !state.hidden.contains(&Shelf::Trash);
     let conductors = if alive == 1 {
         "conductor"
@@ -97,27 +122,29 @@ fn counts(state: &DashState) -> Pieces {
         "conductors"
     };
     let counts = [
-        (true, figures.unclaimed, "unclaimed", Tone::Good),
-        (true, figures.claimed, "claimed", Tone::Warning),
-        (sees_trash, state.summary.trashed, "trashed", trashed),
+        (true, figures.claimed, "claimed", Tone::Active),
+        (true, figures.unclaimed, "unclaimed", Tone::Plain),
+        (false, figures.backing_off, "backing off", Tone::Faint),
+        (false, figures.paused, "paused", Tone::Faint),
+        (sees_trash, state.summary.trashed, "trashed", Tone::Plain),
         (true, alive, conductors, Tone::Plain),
-        (false, figures.of(Code::OwnerDead), "owner dead", Tone::Bad),
-        (
-            false,
-            figures.of(Code::UnreadableRecord),
-            "unreadable",
-            Tone::Bad,
-        ),
         (false, silent, "silent", Tone::Bad),
-        (false, figures.backing_off, "backing off", Tone::Plain),
     ];
-    let gap = if state.size.0 < 80 { " " } else { "  " };
+    // The bar has the same marks.
+    let marks = MARKS
+        .iter()
+        .chain(&MARKS[2..])
+        .map(|mark| format!("{mark} "));
+    let marks = marks.chain(iter::repeat(String::new()));
+    let gap = if state.size.0 < 100 { " " } else { "  " };
     let told = counts
         .into_iter()
-        .filter(|(stays, count, ..)| *stays || *count > 0);
-    let told = told.flat_map(|(_, count, what, tone)| {
+        .zip(marks)
+        .filter(|((stays, count, ..), _)| *stays || *count > 0);
+    let told = told.flat_map(|((_, count, what, tone), mark)| {
         let count = Text::from(count.to_string());
         [
+            (tone, Text::from(mark)),
             (Tone::Strong, count),
             (tone, Text::from(format!(" {what}{gap}"))),
         ]
@@ -164,44 +191,93 @@ fn rates(state: &DashState, columns: usize) -> Pieces {
     ];
     let mut pieces = Pieces::new();
     for (what, rate, tone) in rates {
-        let told = format!("{:.1}/s ", state.rates.of(rate));
-        let room = (columns / 3).saturating_sub(what.len() + 11).min(MINUTE);
+        let told = format!("{}/min ", state.rates.of(rate));
+        let room = ((columns - EMPTY) / 3)
+            .saturating_sub(what.len() + 11)
+            .min(MINUTE);
         let line = state.rates.line(rate, room);
         pieces.push((Tone::Faint, Text::from(format!("{what} "))));
         pieces.push((Tone::Plain, Text::from(format!("{told:<8}"))));
         pieces.push((tone, Text::from(format!("{line} "))));
     }
+    let figures = &state.summary.figures;
+    let jobs = figures.claimed + figures.unclaimed;
+    if let Some(left) = state
+        .rates
+        .time_until_empty(jobs)
+        .and_then(|it| it.to_std().ok())
+    {
+        let left = format!("empty in {}", duration::brief(left));
+        pieces.push((Tone::Strong, Text::from(left)));
+    }
     pieces
 }
 
-fn tabs(state: &DashState, y: u16, canvas: &mut Canvas<'_>) {
+/// Returns the titles of the views with their places, shortened to fit.
+pub(super) fn tabs(state: &DashState) -> Vec<(View, Range<u16>, Text)> {
+    let figures = &state.summary.figures;
+    let count = |view: View| match view {
+        View::Problems => Some(state.summary.problems.len() as u64),
+        View::Jobs => Some(figures.unclaimed + figures.claimed),
+        View::Claims => Some(figures.claimed),
+        View::Trash => Some(state.summary.trashed),
+        View::Conductors => Some(state.conductors().count() as u64),
+        View::History | View::Events => None,
+    };
+    let titles = |is_short: bool, is_counted: bool| -> Vec<_> {
+        let views = View::value_variants().iter().zip(1..);
+        let titles = views.map(|(view, number)| {
+            let (title, least) = view.title();
+            let is_short = is_short && *view != state.view;
+            let title = if is_short { &title[..least] } else { title };
+            let count = count(*view).filter(|count| is_counted && *count > 0);
+            let count = count.map_or_else(String::new, |count| format!(" {count}"));
+            match *view == state.view {
+                true => format!("[{number} {title}{count}]"),
+                false => format!(" {number} {title}{count} "),
+            }
+        });
+        titles.collect()
+    };
+    let forms = [(false, true), (true, true), (true, false)];
+    let forms = forms.map(|(is_short, is_counted)| titles(is_short, is_counted));
+    let fits = |form: &&Vec<String>| {
+        form.iter().map(String::len).sum::<usize>() <= usize::from(state.size.0)
+    };
+    let form = forms.iter().find(fits).unwrap_or(&forms[2]);
+    let mut x = 0;
+    let tabs = View::value_variants()
+        .iter()
+        .zip(form)
+        .map(|(view, title)| {
+            let from = x;
+            x += u16::try_from(title.len()).unwrap_or(0);
+            (*view, from..x, Text::from(title))
+        });
+    tabs.collect()
+}
+
+fn draw_tabs(state: &DashState, y: u16, canvas: &mut Canvas<'_>) {
+    let worst = state.summary.problems.first().map(|it| it.severity);
+    let mut end = 0;
+    for (view, columns, title) in tabs(state) {
+        let tone = match (view == state.view, view) {
+            (false, View::Problems) => worst.map_or(Tone::Faint, tone),
+            (false, _) => Tone::Faint,
+            (true, _) => Tone::Strong,
+        };
+        canvas.line(columns.start, y, &[(tone, title)]);
+        if view == state.view {
+            canvas.highlight(columns.clone(), y);
+        }
+        end = columns.end;
+    }
     let (at, len) = (state.cursor().at + 1, state.len());
     let place = match state.is_once {
         true => len.to_string(),
         false => format!("{}/{len}", at.min(len)),
     };
-    let columns = usize::from(state.size.0);
-    let titles = View::value_variants()
-        .iter()
-        .map(|view| view.title().0.len());
-    let is_narrow = titles.map(|title| title + 4).sum::<usize>() > columns;
-    let mut x = 0;
-    for (view, number) in View::value_variants().iter().zip(1..) {
-        let is_shown = *view == state.view;
-        let (title, least) = view.title();
-        let title = match (is_shown, is_narrow) {
-            (true, _) => format!("[{number} {title}]"),
-            (false, true) => format!(" {number} {}", &title[..least]),
-            (false, false) => format!(" {number} {title} "),
-        };
-        let tone = if is_shown { Tone::Strong } else { Tone::Faint };
-        let end = canvas.line(x, y, &[(tone, Text::from(title))]);
-        if is_shown {
-            canvas.highlight(x..end, y);
-        }
-        x = end;
-    }
-    if columns > usize::from(x) + place.len() + 1 {
+    if usize::from(state.size.0) > usize::from(end) + place.len() + 1 {
         canvas.right(y, &[(Tone::Faint, Text::from(place))]);
     }
 }
@@ -211,11 +287,11 @@ fn narrowed(state: &DashState) -> Option<Text> {
         ListingGroup::Of(owner) => {
             format!("of {}", owner.as_deref().unwrap_or("an unreadable owner"))
         }
-        ListingGroup::Failed(signature) => format!("failed: {signature}"),
+        ListingGroup::Problem(_, title) | ListingGroup::Reason(title) => title.clone(),
         ListingGroup::On(_) => String::new(),
     });
     let filters = &state.picture.filters;
-    let judges = !matches!(state.view, View::Conductors | View::Events);
+    let judges = !matches!(state.view, View::Problems | View::Conductors | View::Events);
     let filter = (!filters.is_empty()).then(|| match judges {
         true => format!("filter: {filters}"),
         false => format!("filter: {filters} (ignored in this view)"),

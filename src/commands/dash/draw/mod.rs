@@ -18,7 +18,9 @@ use ratatui::{
 
 use super::{
     keys::{KEYS, acts},
+    listing::{ListingGroup, RowOrder},
     state::{DashState, Overlay},
+    view::View,
 };
 use crate::output::{Text, Tone};
 
@@ -74,12 +76,56 @@ pub(super) fn draw(state: &DashState, look: Look, buffer: &mut Buffer) {
         let body = body(state);
         match state.is_page() {
             true => page::draw(state, body, &mut canvas),
-            false => table::draw(state, body, &mut canvas),
+            false => {
+                let left = left(state);
+                table::draw(state, body.clone(), left, &mut canvas);
+                if left < columns {
+                    page::draw_aside(state, body, left, &mut canvas);
+                }
+            }
         }
         footer(state, &mut canvas);
         overlay::draw(state, &mut canvas);
     }
     plain(look, canvas.0);
+}
+
+/// What a click hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    Tab(View),
+    Title(RowOrder),
+    Line(usize),
+}
+
+pub(super) fn hit(state: &DashState, x: u16, y: u16) -> Option<Target> {
+    if !matches!(state.overlay, Overlay::None) || state.size.0 < SMALLEST.0 {
+        return None;
+    }
+    let body = body(state);
+    if y == header::tabs_line(state) {
+        let tabs = header::tabs(state).into_iter();
+        let mut tabs = tabs.filter(|(_, columns, _)| columns.contains(&x));
+        return tabs.next().map(|(view, ..)| Target::Tab(view));
+    }
+    if !body.contains(&y) || x >= left(state) {
+        return None;
+    }
+    match usize::from(y - body.start) {
+        0 => table::sorted_by(state, x).map(Target::Title),
+        line => {
+            let at = state.cursor().top + line - 1;
+            (at < state.len()).then_some(Target::Line(at))
+        }
+    }
+}
+
+/// Returns the width of the view beside the selected line.
+pub(super) fn left(state: &DashState) -> u16 {
+    match state.has_aside() {
+        true => state.size.0 * 3 / 5,
+        false => state.size.0,
+    }
 }
 
 fn footer(state: &DashState, canvas: &mut Canvas<'_>) {
@@ -143,8 +189,11 @@ fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
         (true, "Enter Right" | "/" | "x") => false,
         (true, "Esc Left") => true,
         (true, "y") => !state.may_act,
+        (false, "F") => shows_problem(state),
+        (false, "x" | "A" | "T" | "R" | "C") => state.has_rows(),
         // The keys of actions need the room.
-        (false, "Enter Right") => !state.may_act,
+        (false, "Enter Right") => !state.may_act || !state.has_rows(),
+        (false, "Space") => state.groups().is_some(),
         (false, "Esc Left") => !state.marks.is_empty() || !state.picture.filters.is_empty(),
         _ => *is_told,
     });
@@ -159,6 +208,11 @@ fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
         [(Tone::Strong, Text::from(first)), (Tone::Faint, does)]
     }));
     told
+}
+
+fn shows_problem(state: &DashState) -> bool {
+    let within = matches!(state.within, Some(ListingGroup::Problem(..)));
+    state.view == View::Problems && (within || state.len() > 0)
 }
 
 fn plain(look: Look, buffer: &mut Buffer) {
@@ -176,7 +230,13 @@ fn plain(look: Look, buffer: &mut Buffer) {
                 "▂" | "▃" => ".",
                 "▄" | "▅" => ":",
                 "▆" => "+",
-                "▇" | "█" => "#",
+                "▇" | "█" | "●" => "#",
+                "▒" | "○" => "o",
+                "░" | "◌" => ".",
+                "✗" | "×" => "x",
+                "✓" => "+",
+                "▾" => "v",
+                "▴" => "^",
                 _ => "?",
             });
         }

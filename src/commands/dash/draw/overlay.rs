@@ -25,7 +25,7 @@ pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
             let lines = dialog_lines(state, dialog);
             window(state, dialog.operation.words().0, lines, canvas);
         }
-        Overlay::None | Overlay::Job(_) | Overlay::Conductor(_) => {}
+        Overlay::None | Overlay::Job | Overlay::Conductor(_) | Overlay::Problem(_) => {}
     }
 }
 
@@ -80,11 +80,14 @@ pub(super) fn len(state: &DashState) -> usize {
 }
 
 pub(super) fn under(state: &DashState, field: &Field) -> Vec<Pieces> {
+    let completions = field.completions().join("  ");
     let (tone, under) = match &field.error {
+        _ if !completions.is_empty() && !field.text.is_empty() => (Tone::Faint, &*completions),
         Some(error) => (Tone::Bad, error.as_str()),
+        None if !field.is_filter() => (Tone::Faint, &*completions),
         None => (
             Tone::Faint,
-            "for example held>10m and name=backup-*; Enter applies, Esc cancels, Ctrl-U clears",
+            "a word, or for example held>10m and name=backup-*; Enter keeps it, Esc cancels, Tab completes",
         ),
     };
     let mut lines = said(usize::from(state.size.0) - 2, &[(tone, under)]);
@@ -101,7 +104,8 @@ fn filter(state: &DashState, field: &Field, canvas: &mut Canvas<'_>) {
     let shown = (Tone::Plain, text.split(hidden).1);
     let under = under(state, field);
     let y = rows - 1 - u16::try_from(under.len()).unwrap_or(rows);
-    let end = canvas.line(1, y, &[(Tone::Strong, Text::from("filter: ")), shown]);
+    let prompt = if field.is_filter() { "filter: " } else { ":" };
+    let end = canvas.line(1, y, &[(Tone::Strong, Text::from(prompt)), shown]);
     canvas.highlight(end..end + 1, y);
     for (line, y) in under.iter().zip(y + 1..) {
         canvas.line(1, y, line);

@@ -1,15 +1,46 @@
-//! The page of a job with its explanation, or of a conductor.
+//! The page of a job, a problem or a conductor; beside a wide view, the one of the selected line.
 
 use std::ops::Range;
 
-use super::{Canvas, table::conductor};
+use super::{
+    Canvas,
+    table::{conductor, mark},
+};
 use crate::{
-    commands::dash::state::{DashState, Opened, Overlay},
+    commands::{
+        dash::{
+            state::{DashState, Opened, Overlay},
+            view::View,
+        },
+        parts::problems,
+    },
+    duration,
+    job::{Entry, Failure},
     output::{JobView, Page, Pieces, Report as _, Text, Tone},
+    problem::Problem,
+    secret::covered_text,
 };
 
-/// The width from which the explanation stands beside the job.
+/// The width from which the facts of a job stand beside its problem.
 const WIDE: u16 = 120;
+
+/// The evidence that is among the facts of a job.
+const FACTS: [&str; 11] = [
+    "attempts",
+    "by",
+    "ended",
+    "expires",
+    "failed",
+    "failed on",
+    "held",
+    "owner",
+    "posted",
+    "trashed",
+    "until",
+];
+
+/// The last lines of a failed command's output.
+const OUTPUT: usize = 8;
 
 pub(super) fn draw(state: &DashState, body: Range<u16>, canvas: &mut Canvas<'_>) {
     let height = usize::from(body.end - body.start);
@@ -28,6 +59,78 @@ pub(super) fn draw(state: &DashState, body: Range<u16>, canvas: &mut Canvas<'_>)
     }
 }
 
+/// Draws the selected line in full, right of the view.
+pub(super) fn draw_aside(state: &DashState, body: Range<u16>, x: u16, canvas: &mut Canvas<'_>) {
+    let room = usize::from(state.size.0.saturating_sub(x + 3));
+    let lines = match (&state.opened, state.selected()) {
+        (Some(opened), Some(selected)) if opened.reference == selected.reference => {
+            job(state, opened, room).concat()
+        }
+        (_, Some(_)) => Vec::new(),
+        (_, None) => selected(state, room),
+    };
+    let mut lines = lines.into_iter();
+    for y in body {
+        canvas.line(x, y, &[(Tone::Faint, Text::from("│"))]);
+        canvas.line(x + 2, y, &lines.next().unwrap_or_default());
+    }
+}
+
+/// Returns the page of a selected line that is no job.
+fn selected(state: &DashState, room: usize) -> Vec<Pieces> {
+    let at = state.cursor().at;
+    if let Some(group) = state.groups().and_then(|groups| groups.get(at)) {
+        let names: Vec<_> = group.names.iter().map(String::as_str).collect();
+        let hint = "Enter shows the jobs, Space unfolds all";
+        let told = [
+            (Tone::Strong, group.reason.as_str()),
+            (Tone::Plain, &names.join("\n")),
+            (Tone::Faint, hint),
+        ];
+        return said(room, &told);
+    }
+    match state.view {
+        View::Problems => match state.summary.problems.get(at) {
+            Some(problem) => problem_page(state, problem, room),
+            None => Vec::new(),
+        },
+        View::Conductors => conductor_page(state, room, |at_now, _| at_now == at),
+        View::Claims => {
+            let owner = state
+                .summary
+                .owners
+                .get(at)
+                .and_then(|it| it.conductor.as_ref());
+            conductor_page(state, room, |_, name| Some(name) == owner)
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn conductor_page(
+    state: &DashState,
+    room: usize,
+    is_it: impl Fn(usize, &String) -> bool,
+) -> Vec<Pieces> {
+    let mut known = state.conductors().enumerate();
+    let known = known.find(|(at, it)| is_it(*at, &it.name));
+    known.map_or_else(Vec::new, |(_, it)| {
+        lines(room, |page| conductor(state, it).human(page))
+    })
+}
+
+fn problem_page(state: &DashState, problem: &Problem, room: usize) -> Vec<Pieces> {
+    lines(room, |page| {
+        let (mark, tone) = mark(problem.code);
+        page.line()
+            .add(tone, format!("{mark} "))
+            .add(Tone::Strong, problem.code.name());
+        page.sentence(0).plain(&problem.summary);
+        page.sentence(0).add(Tone::Faint, problem.impact);
+        problems::print_rest(problem, state.now, "", page);
+    })
+}
+
 pub(super) fn len(state: &DashState) -> usize {
     columns(state)
         .iter()
@@ -38,43 +141,96 @@ pub(super) fn len(state: &DashState) -> usize {
 
 fn columns(state: &DashState) -> Vec<Vec<Pieces>> {
     let whole = usize::from(state.size.0).saturating_sub(2);
-    match &state.overlay {
-        Overlay::Job(opened) if state.size.0 >= WIDE => {
-            let half = usize::from(state.size.0 / 2).saturating_sub(2);
-            vec![job(state, opened, half), explained(opened, half)]
+    let gone = |what| said(whole, &[(Tone::Faint, what)]);
+    let page = match &state.overlay {
+        Overlay::Job => {
+            let Some(opened) = state.page_job() else {
+                return Vec::new();
+            };
+            if state.size.0 >= WIDE {
+                let half = usize::from(state.size.0 / 2).saturating_sub(2);
+                return job(state, opened, half).into();
+            }
+            job(state, opened, whole).concat()
         }
-        Overlay::Job(opened) => {
-            // The problem comes first: the rest may be long.
-            let (job, explained) = (job(state, opened, whole), explained(opened, whole));
-            vec![[explained, vec![Pieces::new()], job].concat()]
-        }
-        Overlay::Conductor(name) => {
-            let known = state.conductors.iter().find(|it| it.name == *name);
-            vec![match known {
-                Some(known) => lines(whole, |page| conductor(state, known).human(page)),
-                None => said(whole, &[(Tone::Faint, "this conductor no longer runs")]),
-            }]
-        }
-        _ => Vec::new(),
-    }
+        Overlay::Conductor(name) => match conductor_page(state, whole, |_, it| it == name) {
+            page if page.is_empty() => gone("this conductor no longer runs"),
+            page => page,
+        },
+        Overlay::Problem(at) => match state.summary.problems.get(*at) {
+            Some(problem) => problem_page(state, problem, whole),
+            None => gone("this problem is gone"),
+        },
+        _ => return Vec::new(),
+    };
+    vec![page]
 }
 
-fn job(state: &DashState, opened: &Opened, columns: usize) -> Vec<Pieces> {
-    match &opened.found {
-        None => said(columns, &[(Tone::Faint, "looking…")]),
-        Some(Err(why)) => said(columns, &[(Tone::Bad, why)]),
-        Some(Ok(entry)) => {
-            let view = JobView::of(entry, state.now).under(&state.pauses);
-            lines(columns, |page| view.human(page))
-        }
+/// Returns what is wrong with a job, and then its facts.
+fn job(state: &DashState, opened: &Opened, room: usize) -> [Vec<Pieces>; 2] {
+    let entry = match &opened.found {
+        None => return [said(room, &[(Tone::Faint, "looking…")]), Vec::new()],
+        Some(Err(why)) => return [said(room, &[(Tone::Bad, why)]), Vec::new()],
+        Some(Ok(entry)) => entry,
+    };
+    // The last failure comes first; nothing is shown twice.
+    let mut brief = entry.clone();
+    let failure = match &mut brief {
+        Entry::Job(job) => job.history.failures.pop(),
+        Entry::Malformed(_) => None,
+    };
+    if let (Some(failure), Entry::Job(job)) = (&failure, &mut brief)
+        && let Some(remark) = &mut job.history.remark
+    {
+        remark.reason.take_if(|reason| *reason == failure.reason);
     }
+    let top = lines(room, |page| {
+        title(page, entry, opened);
+        if let Some(failure) = &failure {
+            failed(state, failure, page);
+        }
+        match &opened.explained {
+            None => _ = page.line().add(Tone::Faint, "explaining…"),
+            Some(Err(why)) => _ = page.sentence(0).add(Tone::Bad, why),
+            Some(Ok(explanation)) => explanation.reasons(page, |what| !FACTS.contains(&what)),
+        }
+        page.line();
+    });
+    let facts = lines(room, |page| {
+        let view = JobView::of(&brief, state.now);
+        view.under(&state.picture.snapshot.pauses).human(page);
+    });
+    // The title is there already.
+    [top, facts.into_iter().skip(1).collect()]
 }
 
-fn explained(opened: &Opened, columns: usize) -> Vec<Pieces> {
+fn title(page: &mut Page, entry: &Entry, opened: &Opened) {
+    let line = page.line().add(Tone::Strong, entry.name()).plain("  ");
     match &opened.explained {
-        None => said(columns, &[(Tone::Faint, "explaining…")]),
-        Some(Err(why)) => said(columns, &[(Tone::Bad, why)]),
-        Some(Ok(explanation)) => lines(columns, |page| explanation.human(page)),
+        Some(Ok(explanation)) => {
+            let (mark, tone) = mark(explanation.verdict);
+            line.add(tone, format!("{mark} {}", explanation.verdict));
+        }
+        _ => {
+            let state = entry.state();
+            line.add(Tone::of(state), state.name());
+        }
+    }
+}
+
+/// Prints the last failure with the end of its output.
+fn failed(state: &DashState, failure: &Failure, page: &mut Page) {
+    let ago = duration::between(failure.time, state.now);
+    page.sentence(2)
+        .add(Tone::Bad, failure.headline())
+        .plain(format!("  {ago} ago on {}", failure.conductor));
+    let said = failure.said().last().map(|(_, said)| covered_text(said));
+    let said = said.unwrap_or_default();
+    let lines: Vec<_> = said.lines().collect();
+    // The headline has the last line.
+    let lines = &lines[..lines.len().saturating_sub(1)];
+    for line in &lines[lines.len().saturating_sub(OUTPUT)..] {
+        page.block(&format!("  {line}"));
     }
 }
 
@@ -87,7 +243,7 @@ pub(super) fn said(columns: usize, sentences: &[(Tone, &str)]) -> Vec<Pieces> {
 }
 
 fn lines(columns: usize, write: impl FnOnce(&mut Page)) -> Vec<Pieces> {
-    let mut page = Page::new(Some((columns, 0)));
+    let mut page = Page::new(Some((columns, 0))).wrapping_commands();
     write(&mut page);
     page.into_lines()
 }

@@ -7,22 +7,30 @@ use crate::{
     commands::{
         conductors,
         dash::{
-            listing::ListingGroup,
+            listing::{ListingGroup, RowOrder},
+            row::DashRow,
             state::{Anchor, DashState},
-            summary::RowFailures,
+            summary::RowGroup,
             view::View,
         },
+        parts::problems,
         status,
     },
     duration,
     job::{Conductor, Entry, Shelf},
     output::{
-        Cell, Column, Fit, JobColumns, JobView, Page, Pieces, Report as _, Row as _, Text, Tone,
-        laid_out,
+        Cell, Column, Fit, JobColumns, JobView, NOTHING, Page, Pieces, Report as _, Row as _, Text,
+        Tone, laid_out,
     },
+    problem::{Code, Problem},
 };
 
-pub(super) fn draw(state: &DashState, body: Range<u16>, canvas: &mut Canvas<'_>) {
+/// The columns that disappear if all their cells are alike.
+const DROPPED: [&str; 9] = [
+    "priority", "held", "expires", "attempts", "waited", "took", "trashed", "by", "reason",
+];
+
+pub(super) fn draw(state: &DashState, body: Range<u16>, columns: u16, canvas: &mut Canvas<'_>) {
     let cursor = state.cursor();
     let height = usize::from(body.end - body.start).saturating_sub(1);
     let seen = cursor.top..state.len().min(cursor.top + height);
@@ -31,7 +39,7 @@ pub(super) fn draw(state: &DashState, body: Range<u16>, canvas: &mut Canvas<'_>)
         canvas.line(GUTTER, body.start + 1, &[(Tone::Faint, nothing)]);
         return;
     }
-    let room = usize::from(state.size.0 - GUTTER);
+    let room = usize::from(columns - GUTTER);
     let lines = laid(state, seen.clone(), room);
     canvas.line(GUTTER, body.start, &lines[0]);
     for ((at, line), y) in seen.zip(&lines[1..]).zip(body.start + 1..) {
@@ -48,49 +56,94 @@ pub(super) fn draw(state: &DashState, body: Range<u16>, canvas: &mut Canvas<'_>)
         canvas.line(0, y, &[(Tone::Strong, Text::from(gutter))]);
         canvas.line(GUTTER, y, line);
         if is_chosen {
-            canvas.highlight(0..state.size.0, y);
+            canvas.highlight(0..columns, y);
         }
     }
 }
 
+/// Returns the order that the column at this place sorts by.
+pub(super) fn sorted_by(state: &DashState, x: u16) -> Option<RowOrder> {
+    let top = state.cursor().top;
+    let seen = top..state.len().min(top + state.lines);
+    if !state.has_rows() || seen.is_empty() {
+        return None;
+    }
+    let titles = laid(state, seen, usize::from(super::left(state) - GUTTER)).swap_remove(0);
+    let mut end = usize::from(GUTTER);
+    let title = titles.into_iter().find(|(_, text)| {
+        end += text.width();
+        usize::from(x) < end
+    });
+    let title = title?.1.as_str().to_lowercase();
+    let title = title.split(' ').next()?;
+    let mut orders = RowOrder::ALL.iter().copied();
+    orders.find(|it| sorted(*it) == title)
+}
+
+/// Returns the title of the column that an order sorts by.
+fn sorted(order: RowOrder) -> &'static str {
+    match order {
+        RowOrder::Problems => "state",
+        RowOrder::Rank => "",
+        order => order.name(),
+    }
+}
+
+/// Returns the mark and the tone of a verdict; the mark tells what the tone tells.
+pub(super) fn mark(code: Code) -> (&'static str, Tone) {
+    match code {
+        code if code.is_problem() => match problems::tone(code.meaning().1) {
+            Tone::Bad => ("✗", Tone::Bad),
+            Tone::Warning => ("!", Tone::Warning),
+            tone => ("○", tone),
+        },
+        Code::Running | Code::ExpiresSoon => ("●", Tone::Active),
+        Code::Ready | Code::Waiting => ("○", Tone::Plain),
+        Code::Ended => ("✓", Tone::Good),
+        _ => ("◌", Tone::Faint),
+    }
+}
+
+pub(super) fn state_cell(code: Code) -> Cell {
+    let (mark, tone) = mark(code);
+    Cell::toned(tone, format!("{mark} {}", code.name()))
+}
+
 fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
     let now = state.now;
-    let jobs = |shelf, entries: &mut dyn Iterator<Item = Entry>| {
-        let columns = JobColumns::usual(shelf);
-        let rows = entries.map(|entry| {
-            let view = JobView::of(&entry, now).under(&state.pauses);
-            columns.row(view).cells()
-        });
-        laid_out(&columns.shapes(), rows.collect(), Some(room))
-    };
     let table = |columns: &[Column], rows: Vec<Vec<Cell>>| laid_out(columns, rows, Some(room));
+    if let Some(groups) = state.groups() {
+        let rows = groups[seen].iter().map(|it| group(state, it));
+        return table(GROUPS, rows.collect());
+    }
     match state.view {
         _ if state.has_rows() => {
-            let shelf = match state.picture.listing().which {
-                ListingGroup::On(shelf) => shelf,
-                _ => Shelf::Board,
+            let shelf = match &state.picture.listing().which {
+                ListingGroup::On(shelf) => *shelf,
+                _ => state
+                    .picture
+                    .at(seen.start)
+                    .map_or(Shelf::Board, |(place, _)| place.0),
             };
             let rows = seen.filter_map(|at| state.picture.at(at));
-            jobs(shelf, &mut rows.map(|(place, row)| row.entry(place, now)))
+            let rows = rows.map(|(place, row)| (row.entry(place, now), Some(row)));
+            jobs(state, shelf, room, rows)
         }
         View::History => {
-            let past = state.past.iter().flatten().cloned();
-            jobs(Shelf::Past, &mut past.skip(seen.start).take(seen.len()))
+            let past = state.past().skip(seen.start).take(seen.len());
+            jobs(state, Shelf::Past, room, past.map(|it| (it.clone(), None)))
+        }
+        View::Problems => {
+            let rows = state.summary.problems[seen].iter();
+            table(PROBLEMS, rows.map(|it| problem(state, it)).collect())
         }
         View::Claims => {
             let owners = &state.summary.owners[seen];
             let rows = owners.iter().map(|of| status::owner_cells(of, now));
             table(status::OWNERS, rows.collect())
         }
-        View::Failures => {
-            let failures = &state.summary.failures[seen];
-            table(
-                FAILURES,
-                failures.iter().map(|of| failed(state, of)).collect(),
-            )
-        }
         View::Conductors => {
-            let rows = state.conductors[seen].iter();
+            let rows = state.conductors().skip(seen.start).take(seen.len());
             let rows = rows.map(|it| conductor(state, it).cells());
             table(conductors::COLUMNS, rows.collect())
         }
@@ -113,7 +166,7 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
 }
 
 pub(super) fn conductor(state: &DashState, of: &Conductor) -> conductors::ListedConductor {
-    let since = (state.now - state.conductors_read)
+    let since = (state.now - state.surroundings_read)
         .to_std()
         .unwrap_or_default();
     let silence = of.silence.map(|silence| silence + since);
@@ -124,21 +177,108 @@ pub(super) fn conductor(state: &DashState, of: &Conductor) -> conductors::Listed
     conductors::ListedConductor::new(conductor, state.now)
 }
 
-const FAILURES: &[Column] = &[
-    Column::new("failure", Fit::Shrinks),
+/// Lays out jobs: the name first, then the verdict; without columns that say nothing here.
+fn jobs<'a>(
+    state: &DashState,
+    shelf: Shelf,
+    room: usize,
+    rows: impl Iterator<Item = (Entry, Option<&'a DashRow>)>,
+) -> Vec<Pieces> {
+    let columns = JobColumns::of(match shelf {
+        Shelf::Board => "name state age owner held expires attempts note uuid",
+        Shelf::Trash => "name trashed attempts by reason uuid",
+        Shelf::Past => "name outcome ended waited took by reason uuid",
+    });
+    let names = columns.names();
+    let rows = rows.map(|(entry, row)| {
+        let view = JobView::of(&entry, state.now).under(&state.picture.snapshot.pauses);
+        let mut cells = columns.row(view).cells();
+        for (cell, name) in cells.iter_mut().zip(&names) {
+            match (*name, row.and_then(DashRow::verdict)) {
+                ("name", _) if cell.tone == Tone::Plain => cell.tone = Tone::Strong,
+                ("uuid", _) => cell.tone = Tone::Faint,
+                ("state", Some(code)) => *cell = state_cell(code),
+                ("outcome", _) if cell.tone == Tone::Plain => {
+                    *cell = Cell::toned(Tone::Good, format!("✓ {}", cell.text.as_str()));
+                }
+                ("outcome", _) => cell.text = Text::from(format!("✗ {}", cell.text.as_str())),
+                ("expires", Some(Code::Running)) if is_renewed(state, &entry) => {
+                    *cell = Cell::new("renewing");
+                }
+                _ => {}
+            }
+        }
+        cells
+    });
+    let rows: Vec<_> = rows.collect();
+    let is_shown = |at: usize| {
+        let text = |row: &[Cell]| row[at].text.as_str().to_owned();
+        let first = rows.first().map(|row| text(row)).unwrap_or_default();
+        let may_drop = first == NOTHING || (rows.len() > 2 && DROPPED.contains(&names[at]));
+        !may_drop || rows.iter().any(|row| text(row) != first)
+    };
+    let shown: Vec<_> = (0..names.len()).map(is_shown).collect();
+    let listing = state.picture.listing();
+    let sorted = sorted(listing.sort);
+    let arrow = if listing.is_reversed { "▴" } else { "▾" };
+    let shapes = columns.shapes().into_iter().map(|mut shape| {
+        if state.has_rows() && shape.title == sorted {
+            shape.title = format!("{} {arrow}", shape.title).into();
+        }
+        shape
+    });
+    let shapes = kept(shapes, &shown);
+    let rows = rows.into_iter().map(|row| kept(row.into_iter(), &shown));
+    laid_out(&shapes, rows.collect(), Some(room))
+}
+
+fn kept<T>(all: impl Iterator<Item = T>, shown: &[bool]) -> Vec<T> {
+    all.zip(shown)
+        .filter_map(|(it, is_shown)| is_shown.then_some(it))
+        .collect()
+}
+
+/// Whether a living conductor keeps the claim, so that its remaining time says nothing.
+fn is_renewed(state: &DashState, entry: &Entry) -> bool {
+    let owner = entry.holding().and_then(|it| it.owner.as_ref());
+    let mut alive = state.picture.snapshot.alive();
+    owner.is_some_and(|owner| alive.any(|it| it.owner == *owner))
+}
+
+const PROBLEMS: &[Column] = &[
+    Column::new("problem", Fit::Whole),
     Column::new("jobs", Fit::Number),
-    Column::new("failures", Fit::Number).falling(Some(1)),
+    Column::new("since", Fit::Number),
+    Column::new("cause", Fit::Shrinks),
+];
+
+fn problem(state: &DashState, problem: &Problem) -> Vec<Cell> {
+    let age = |since| duration::between(since, state.now);
+    vec![
+        state_cell(problem.code),
+        match problem.jobs {
+            0 => Cell::toned(Tone::Faint, NOTHING),
+            jobs => Cell::new(jobs.to_string()),
+        },
+        Cell::new(problem.since.map_or_else(|| NOTHING.to_owned(), age)),
+        Cell::new(&problem.summary),
+    ]
+}
+
+const GROUPS: &[Column] = &[
+    Column::new("reason", Fit::Shrinks),
+    Column::new("jobs", Fit::Number),
     Column::new("last", Fit::Number),
     Column::new("names", Fit::Shrinks).falling(Some(0)),
 ];
 
-fn failed(state: &DashState, of: &RowFailures) -> Vec<Cell> {
+fn group(state: &DashState, of: &RowGroup) -> Vec<Cell> {
     let names: Vec<_> = of.names.iter().map(String::as_str).collect();
+    let age = |last| duration::between(last, state.now);
     vec![
-        Cell::toned(Tone::Bad, &of.signature),
-        Cell::new(of.jobs.to_string()),
-        Cell::new(of.failures.to_string()),
-        Cell::new(duration::between(of.last, state.now)),
+        Cell::toned(Tone::Strong, &of.reason),
+        Cell::new(format!("×{}", of.jobs)),
+        Cell::new(of.last.map_or_else(|| NOTHING.to_owned(), age)),
         Cell::new(names.join(", ")),
     ]
 }
@@ -153,11 +293,11 @@ fn nothing(state: &DashState) -> &'static str {
         View::Trash if state.hidden.contains(&Shelf::Trash) => "no permission to read the trash",
         View::History if state.past.is_none() => "reading the history…",
         View::Conductors => "no conductor is running",
+        View::Problems => "no problem found",
         _ if !state.picture.filters.is_empty() => "no job matches",
         _ if state.within.is_some() => "no jobs left",
         View::Jobs => "no jobs",
         View::Claims => "no job is claimed",
-        View::Failures => "no job on the board or in the trash has failed",
         View::Trash => "the trash is empty",
         View::History => "the history is empty",
     }

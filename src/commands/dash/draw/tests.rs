@@ -1,5 +1,7 @@
 //! Snapshot tests of frames.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use clap::ValueEnum as _;
 use ratatui::{
@@ -7,6 +9,7 @@ use ratatui::{
     backend::TestBackend,
     style::{Color, Modifier},
 };
+use serde_json::json;
 
 use super::{Look, draw, fit};
 use crate::{
@@ -15,12 +18,14 @@ use crate::{
         effect::{DashEffect, DashInput},
         rates::{Rate, Rates},
         state::{DashState, Overlay},
-        tests::{failed, held, job, now, press, state, trashed},
+        tests::{east, entries, failed, held, job, now, press, state, surroundings, trashed},
         update::update,
         view::View,
     },
-    job::{Entry, Job, JobKey, Shelf},
+    diagnosis::ExplainedJob,
+    job::{Departure, End, Entry, Holding, Job, JobKey, Lease, Pause, Pauses, Remark, Shelf},
     output::Tone,
+    suggest::Suggestion,
 };
 
 const COLOURED: Look = Look {
@@ -41,23 +46,79 @@ fn frame(state: &mut DashState, size: (u16, u16), look: Look) -> TestBackend {
 fn busy() -> Vec<Job> {
     let jobs = (0..40).map(|at| job(&format!("backup-{at:02}"), 100 - at));
     let mut jobs: Vec<_> = jobs.collect();
+    let mut renewed = held(job("convert", 30), "east", 12);
+    renewed.holding = renewed.holding.map(|holding| Holding {
+        lease: Lease::Timed,
+        expires_in: Some(Duration::from_secs(21)),
+        ..holding
+    });
+    let mut delayed = failed(job("snapshot", 200), "no room on /dev/sda1", 3);
+    delayed.history.not_before = Some(now() + TimeDelta::minutes(2));
+    jobs.extend([renewed, delayed]);
     jobs.push(held(job("resize", 300), "ada@desk-4:4711:c0ffee01", 61));
-    jobs.push(failed(job("snapshot", 200), "no room on /dev/sda1", 3));
-    jobs.push(trashed(failed(
-        job("export", 500),
-        "no room on /dev/sdb7",
-        9,
-    )));
+    for at in 0..3 {
+        let mail = job(&format!("mail-{at}"), 400);
+        jobs.push(trashed(failed(mail, "connected\nconnection refused", 8)));
+    }
+    let export = job("export", 500);
+    jobs.push(trashed(failed(export, "no room on /dev/sdb7", 9)));
+    for job in &mut jobs {
+        job.details = Some(json!({ "command": ["true"] }).into());
+    }
+    jobs.push(job("no-handler", 20));
     jobs
+}
+
+fn ended(name: &str, departure: Departure) -> Entry {
+    let ended = End {
+        departure,
+        on: now() - TimeDelta::minutes(name.len() as i64),
+        owner: None,
+        claimed_on: None,
+        has_succeeded: departure == Departure::Consumed,
+    };
+    Entry::Job(Box::new(Job {
+        shelf: Shelf::Past,
+        ended: Some(ended),
+        ..job(name, 90)
+    }))
 }
 
 fn seen(view: View) -> DashState {
     let mut state = state(view, busy());
+    let pause = Pause {
+        names: "backup-3*".to_owned(),
+        until: None,
+        remark: Remark::now("paused", "olga", Some("maintenance")),
+    };
+    let snapshot = surroundings(vec![east()]).with_pauses(Pauses::new(vec![pause], now()));
+    let past = [
+        ("resize", Departure::Consumed),
+        ("old", Departure::Purged),
+        ("new", Departure::Consumed),
+    ];
+    let past = past
+        .map(|(name, departure)| ended(name, departure))
+        .to_vec();
+    state.events.clear();
+    let (trash, board): (Vec<_>, Vec<_>) =
+        busy().into_iter().partition(|it| it.shelf == Shelf::Trash);
+    for input in [
+        DashInput::Reading,
+        DashInput::Surroundings(Ok(snapshot)),
+        DashInput::Entries(Shelf::Board, entries(board)),
+        DashInput::Entries(Shelf::Trash, entries(trash)),
+        DashInput::Read,
+        DashInput::Past(Ok(past)),
+    ] {
+        update(&mut state, input, now());
+    }
+    state.sum_up();
     state.rates = Rates::default();
     for (second, count) in [(0, 2), (1, 8), (5, 4)] {
         let at = now() - TimeDelta::seconds(9 - second);
         state.rates.count(Rate::Posted, count, at);
-        state.rates.count(Rate::Finished, count / 2, at);
+        state.rates.count(Rate::Finished, count * 2, at);
     }
     state.rates.advance(now());
     state
@@ -69,9 +130,49 @@ fn too_small_terminal_shows_a_message() {
 }
 
 #[test]
-fn jobs_view() {
-    insta::assert_snapshot!(frame(&mut seen(View::Jobs), (80, 24), COLOURED));
-    insta::assert_snapshot!(frame(&mut seen(View::Jobs), (120, 40), COLOURED));
+fn golden_frames() {
+    for view in View::value_variants() {
+        for size in [(80, 24), (100, 30), (140, 40), (200, 50)] {
+            let mut state = seen(*view);
+            state.size = size;
+            press(&mut state, "gj");
+            open_selected(&mut state);
+            let name = format!("{}_{}x{}", view.title().0.to_lowercase(), size.0, size.1);
+            insta::assert_snapshot!(name, frame(&mut state, size, COLOURED));
+        }
+    }
+}
+
+/// Answers what a wide view asks about the selected job.
+fn open_selected(state: &mut DashState) {
+    let Some(opened) = state.selected().filter(|_| state.has_aside()) else {
+        return;
+    };
+    let selected = state.picture.at(state.cursor().at);
+    let entry = match (selected, &opened.found) {
+        (_, Some(Ok(entry))) => entry.clone(),
+        (Some((place, _)), _) if state.has_rows() => {
+            let jobs = busy().into_iter();
+            let mut jobs = jobs.filter(|job| job.key == place.1 && job.shelf == place.0);
+            Entry::Job(Box::new(jobs.next().unwrap()))
+        }
+        _ => return,
+    };
+    let case = ExplainedJob {
+        entry: &entry,
+        shelf: entry.job().unwrap().shelf,
+        is_late: false,
+        before: None,
+    };
+    let explanation = state.picture.snapshot.explain(&case);
+    let program = Suggestion::of("jobboard");
+    let reference = opened.reference;
+    for answer in [
+        DashInput::Opened(reference.clone(), Ok(entry)),
+        DashInput::Explained(reference.clone(), Ok(explanation.on(&program))),
+    ] {
+        update(state, answer, now());
+    }
 }
 
 #[test]
@@ -86,13 +187,6 @@ fn small_terminal() {
     let refused = "redis://localhost cannot be reached to watch the jobs: connection refused; start the server there, or choose another with --board";
     update(&mut state, DashInput::Lost(refused.to_owned()), now());
     insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
-}
-
-#[test]
-fn claims_failures_and_trash_views() {
-    insta::assert_snapshot!(frame(&mut seen(View::Claims), (80, 24), COLOURED));
-    insta::assert_snapshot!(frame(&mut seen(View::Failures), (80, 24), COLOURED));
-    insta::assert_snapshot!(frame(&mut seen(View::Trash), (200, 60), COLOURED));
 }
 
 #[test]
@@ -126,7 +220,7 @@ fn confirmation_and_result() {
         .collect();
     let mut dialog = Dialog::new(Operation::Trash, places);
     let changed = jobs[1].key().clone();
-    dialog.ask(jobs, &state.pauses, now());
+    dialog.ask(jobs, &state.picture.snapshot.pauses, now());
     dialog.note_change(&changed);
     dialog.typed = "pr".to_owned();
     state.overlay = Overlay::Dialog(Box::new(dialog));

@@ -1,6 +1,6 @@
 //! Tests how keys act on jobs.
 
-use super::{apply, entries, held, job, now, press, state, trashed};
+use super::{apply, entries, held, job, now, press, state, surroundings, trashed};
 use crate::{
     board::EventKind,
     commands::dash::{
@@ -103,7 +103,7 @@ fn only_visible_suitable_jobs_are_changed() {
     for keys in ["C", "T", "A"] {
         assert!(press(&mut state, keys).is_empty(), "{keys}");
     }
-    let effects = press(&mut state, "xR\u{1b}1C");
+    let effects = press(&mut state, " xR\u{1b}2C");
     assert!(
         matches!(&effects[..], [DashEffect::Prepare(Operation::Retry, _)]),
         "{effects:?}"
@@ -124,10 +124,10 @@ fn impossible_action_is_reported_immediately() {
     state.may_act = true;
     for (keys, problem) in [
         ("A", "the job is not claimed"),
-        ("4C", "is in the trash"),
-        ("2y", "select a job"),
+        ("4 C", "is in the trash"),
+        ("3y", "select a job"),
         ("6x", "select a job"),
-        ("3T", "select a job"),
+        ("1T", "select a job"),
     ] {
         assert!(press(&mut state, &keys[..keys.len() - 1]).len() < 2);
         assert!(press(&mut state, &keys[keys.len() - 1..]).is_empty());
@@ -149,11 +149,9 @@ fn same_key_pauses_and_resumes() {
         until: None,
         remark: Remark::now("paused", "olga", None),
     };
-    update(
-        &mut state,
-        DashInput::Pauses(Pauses::new(vec![pause], now())),
-        now(),
-    );
+    let pauses = Pauses::new(vec![pause], now());
+    let snapshot = surroundings(Vec::new()).with_pauses(pauses);
+    update(&mut state, DashInput::Surroundings(Ok(snapshot)), now());
     for (keys, operation, asked) in [
         ("P", Operation::Resume, "resume jobs named backup-*?"),
         ("\u{1b}jP", Operation::Pause, "pause all jobs named resize?"),
