@@ -85,7 +85,7 @@ pub(super) fn tried(job: &Job) -> (u32, u32) {
     (tried, most.unwrap_or(MAX_ATTEMPTS))
 }
 
-pub(crate) fn is_exhausted(job: &Job) -> bool {
+fn is_exhausted(job: &Job) -> bool {
     // Without an attempt the limit does not matter, and stays encoded.
     if job.holding.is_some() || job.history.attempts == 0 {
         return false;

@@ -27,7 +27,7 @@ pub(crate) use self::{
         Holder, Recheck, has_died, has_mover_ended, is_copy_of_move, is_left_by_move,
         is_of_broken_move, is_silent,
     },
-    judge::{Judged, SKEW, is_exhausted},
+    judge::{Judged, SKEW},
     signature::{FailureGroup, Sample, Signatures, signature},
     snapshot::{Snapshot, apart},
     survey::{Survey, Surveyor},

@@ -277,8 +277,14 @@ fn back(state: &mut DashState) -> Vec<DashEffect> {
 
 fn filter(state: &mut DashState, filters: Filters) -> Vec<DashEffect> {
     state.overlay = Overlay::None;
-    state.picture.filter(filters);
-    (state.past, state.has_read) = (None, false);
+    match state.picture.can_narrow(&filters) {
+        true => state.picture.narrow(filters, state.now),
+        false => {
+            state.picture.filter(filters);
+            state.has_read = false;
+        }
+    }
+    state.past = None;
     let past = match state.view {
         View::History => read_past(state),
         _ => Vec::new(),

@@ -491,7 +491,7 @@ fn filter_length_is_limited_and_unjudged_jobs_are_hidden() {
         panic!("{:?}", state.overlay);
     };
     assert!(field.text.len() < 10_000 && field.error.is_some());
-    let effects = press(&mut state, "\u{1b}/name=b\n");
+    let effects = press(&mut state, "\u{1b}/details.size=1\n");
     assert!(matches!(effects[..], [DashEffect::ReadNow]), "{effects:?}");
     assert_eq!((state.len(), state.has_read), (0, false));
 }

@@ -6,19 +6,25 @@ use serde::Serialize;
 use super::{
     guard::mask,
     lanes::Timeline,
-    measure::{Bucket, Interval, Percentiles},
-    words::More,
+    measure::{Bucket, Interval, KINDS, Percentiles},
+    words::{More, jobs as jobs_in_words},
 };
 use crate::{
     diagnosis::{ByName, ByOwner, Departures, FailureGroup, Figures},
     job::{Pause, Remark},
-    problem::{Evidence, Problem},
+    problem::{Code, Evidence, Problem},
 };
 
 const MOST_EVIDENCE: usize = 8;
 
+/// The codes in the first sentence.
+const MOST_CODES: usize = 4;
+
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ReportFacts {
+    /// The name of the board in the configuration.
+    #[serde(skip)]
+    pub(super) title: Option<String>,
     pub(super) board: String,
     pub(super) server: String,
     pub(super) version: &'static str,
@@ -43,14 +49,15 @@ pub(super) struct ReportFacts {
     pub(super) ages: Vec<Bucket>,
     /// The ages of claims; claims without expiry are marked.
     pub(super) held: Vec<Bucket>,
-    /// The attempts of jobs on the board; unclaimed ones at their retry limit are marked.
-    pub(super) attempts: Vec<Bucket>,
     pub(super) names: Vec<ByName>,
     pub(super) more_names: More,
     pub(super) owners: Vec<ByOwner>,
     pub(super) more_owners: More,
     pub(super) failures: Vec<FailureGroup>,
     pub(super) more_failures: More,
+    /// The jobs posted, finished and failed in each of the last sixty minutes.
+    #[serde(skip)]
+    pub(super) hour: [Vec<u64>; KINDS.len()],
     pub(super) course: Vec<Interval>,
     pub(super) waited: Option<Percentiles>,
     pub(super) took: Option<Percentiles>,
@@ -58,12 +65,43 @@ pub(super) struct ReportFacts {
 }
 
 impl ReportFacts {
+    /// Returns the state of the board in one sentence: its problems by code.
     pub(super) fn verdict(&self) -> String {
-        match self.wrong {
-            0 => "No problems found.".to_owned(),
-            1 => "1 problem found.".to_owned(),
-            wrong => format!("{wrong} problems found."),
+        let problems = match self.wrong {
+            0 => return "No problems found.".to_owned(),
+            1 => "1 problem",
+            wrong => &format!("{wrong} problems"),
+        };
+        let mut codes = Vec::<(Code, u64)>::new();
+        for it in self.problems.iter().filter(|it| it.is_wrong()) {
+            match codes.iter_mut().find(|(code, _)| *code == it.code) {
+                Some((_, jobs)) => *jobs += it.jobs,
+                None => codes.push((it.code, it.jobs)),
+            }
         }
+        let more = More::than(&mut codes, MOST_CODES, false);
+        let codes = codes.into_iter().map(|(code, jobs)| match jobs {
+            0 => code.to_string(),
+            count => format!("{code} ({})", jobs_in_words(count)),
+        });
+        let mut codes: Vec<_> = codes.collect();
+        codes.extend((more.count > 0).then(|| format!("{more} more")));
+        format!("{problems}: {}.", codes.join(", "))
+    }
+
+    /// Returns the problem whose jobs failed like this, so that its fix stands beside the failures.
+    pub(super) fn problem_of(&self, failed: &FailureGroup) -> Option<&Problem> {
+        let mut problems = self.problems.iter();
+        problems.find(|it| is_of_failures(it) && it.summary == failed.signature)
+    }
+
+    /// Returns the problems that are not among the failures.
+    pub(super) fn other_problems(&self) -> impl Iterator<Item = &Problem> {
+        let is_failure = |it: &&Problem| {
+            let mut failures = self.failures.iter();
+            is_of_failures(it) && failures.any(|of| of.signature == it.summary)
+        };
+        self.problems.iter().filter(move |it| !is_failure(it))
     }
 
     pub(super) fn guarded(mut self) -> Self {
@@ -81,6 +119,10 @@ impl ReportFacts {
         self.unseen.iter_mut().for_each(mask);
         self
     }
+}
+
+fn is_of_failures(problem: &Problem) -> bool {
+    matches!(problem.code, Code::Failed | Code::Exhausted)
 }
 
 fn guarded(problem: &mut Problem) {

@@ -10,7 +10,7 @@ use super::{
     facts::ReportFacts,
     guard,
     lanes::Runs,
-    measure::{CourseEvent, EventCourse, Quantiles, attempts, count, spans},
+    measure::{CourseEvent, EventCourse, Quantiles, count, spans},
     words::More,
 };
 use crate::{
@@ -18,8 +18,7 @@ use crate::{
     commands::parts::notes::note_if_unused,
     context::Context,
     diagnosis::{
-        Checkup, Departures, Signatures, Snapshot, Survey, Surveyor, apart, examine, is_exhausted,
-        octavia_expiry,
+        Checkup, Departures, Signatures, Snapshot, Survey, Surveyor, apart, examine, octavia_expiry,
     },
     job::{Conductor, Departure, Entry, Job, Lease, Origin, Shelf},
     output::Progress,
@@ -56,7 +55,6 @@ impl Gathered {
                 sound: true,
                 ages: spans(),
                 held: spans(),
-                attempts: attempts(),
                 ..ReportFacts::default()
             },
             course: EventCourse::new(at),
@@ -107,9 +105,6 @@ impl Gathered {
                 }
             }
         }
-        let under_way = u32::from(job.holding.is_some());
-        let tried = job.history.attempts.saturating_sub(under_way);
-        count(&mut facts.attempts, tried.into(), is_exhausted(job));
     }
 
     fn add_ended(&mut self, job: &Job) {
@@ -193,6 +188,7 @@ impl Gathered {
             remembered: Some(self.remembered),
             more_failures: More::than(&mut failures, MOST_FAILURES, has_dropped),
             failures,
+            hour: self.course.last_hour(),
             course: self.course.intervals(),
             waited: self.waited.percentiles(),
             took: self.took.percentiles(),
@@ -278,6 +274,7 @@ pub(super) async fn gather(
     let survey = surveyor.finish(board).await.with_context(trying)?;
     let conductors: Vec<_> = survey.snapshot.conductors().cloned().collect();
     let mut facts = ReportFacts {
+        title: ctx.config.board.value.name.clone(),
         board: board.name().to_owned(),
         server: health.server.clone(),
         trashed: health.trashed,

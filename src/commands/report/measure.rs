@@ -5,8 +5,6 @@ use serde::Serialize;
 
 const EDGES: [i64; 9] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000];
 
-const MANY_ATTEMPTS: i64 = 8;
-
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Bucket {
     /// Inclusive.
@@ -18,17 +16,8 @@ pub(super) struct Bucket {
 }
 
 pub(super) fn spans() -> Vec<Bucket> {
-    buckets(&EDGES)
-}
-
-pub(super) fn attempts() -> Vec<Bucket> {
-    let edges: Vec<_> = (1..=MANY_ATTEMPTS).collect();
-    buckets(&edges)
-}
-
-fn buckets(edges: &[i64]) -> Vec<Bucket> {
-    let from = [0].iter().chain(edges);
-    let to = edges.iter().copied().map(Some).chain([None]);
+    let from = [0].iter().chain(&EDGES);
+    let to = EDGES.into_iter().map(Some).chain([None]);
     let empty = |(from, to): (&i64, _)| Bucket {
         from: *from,
         to,
@@ -120,6 +109,9 @@ impl Quantiles {
 
 const INTERVALS: usize = 60;
 
+/// The place of the minute.
+const MINUTE: usize = 3;
+
 const LENGTHS: [i64; 11] = [
     1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000,
 ];
@@ -181,6 +173,12 @@ impl EventCourse {
         }
     }
 
+    /// Returns the counts of each kind in the last sixty minutes, the latest last.
+    pub(super) fn last_hour(&self) -> [Vec<u64>; KINDS.len()] {
+        let minutes = self.levels[MINUTE].iter().rev();
+        std::array::from_fn(|kind| minutes.clone().map(|counts| counts[kind]).collect())
+    }
+
     pub(super) fn intervals(&self) -> Vec<Interval> {
         let Some(first) = self.first else {
             return Vec::new();
@@ -220,10 +218,6 @@ mod tests {
         let jobs: Vec<_> = buckets.iter().map(|it| it.jobs).collect();
         assert_eq!(jobs, [1, 2, 0, 0, 0, 1, 1, 0, 0, 1]);
         assert_eq!((buckets[1].marked, buckets[1].to), (1, Some(10)));
-        let mut tried = attempts();
-        count(&mut tried, 3, false);
-        count(&mut tried, 4_000_000_000, false);
-        assert_eq!((tried[3].jobs, tried[8].jobs, tried.len()), (1, 1, 9));
     }
 
     #[test]
@@ -261,6 +255,8 @@ mod tests {
         assert_eq!(add(CourseEvent::Finished, at - TimeDelta::minutes(3)), 37);
         assert_eq!(add(CourseEvent::Failed, at - TimeDelta::hours(4)), 49);
         course.add(CourseEvent::Posted, at - TimeDelta::hours(5));
+        let [posted, finished, failed] = course.last_hour();
+        assert_eq!((posted[59], finished[56], failed.len()), (0, 1, 60));
         let intervals = course.intervals();
         assert_eq!(intervals.len(), 49);
         assert_eq!(intervals[0].to - intervals[0].from, TimeDelta::minutes(5));

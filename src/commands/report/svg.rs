@@ -19,6 +19,9 @@ const BELOW: f64 = 22.0;
 /// The height of the bars in one row of the time line.
 const ROW: f64 = 40.0;
 
+/// The height of the bars in a tile.
+const TREND: f64 = 22.0;
+
 pub(super) const PATTERNS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\" \
     focusable=\"false\"><defs>\
     <pattern id=\"marked\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
@@ -96,12 +99,10 @@ fn label(name: &'static str, (x, y): (f64, f64), text: impl AsRef<str>) -> Html 
     element(name, &[("x", &percent(x)), ("y", &number(y))], &[&text])
 }
 
-pub(super) type ColumnLabel = fn(&Bucket) -> (bool, String);
-
 pub(super) fn columns(
     (id, title): (&'static str, &'static str),
     buckets: &[Bucket],
-    name: ColumnLabel,
+    ([usual, special], name): ([&'static str; 2], fn(&Bucket) -> String),
 ) -> Html {
     let all = buckets.iter().map(|it| it.jobs).sum();
     let most = buckets.iter().map(|it| it.jobs).max();
@@ -119,21 +120,23 @@ pub(super) fn columns(
         let (whole, marked) = (height(bucket.jobs), height(bucket.marked));
         let column = |top, height| (left + step * 0.09, step * 0.82, top, height);
         if bucket.jobs > bucket.marked {
-            drawn.add(&rect("rect.main", column(floor - whole, whole - marked)));
+            drawn.add(&rect(usual, column(floor - whole, whole - marked)));
         }
         if bucket.marked > 0 {
-            drawn.add(&rect("rect.marked", column(floor - marked, marked)));
+            drawn.add(&rect(special, column(floor - marked, marked)));
         }
         if bucket.jobs > 0 {
             let count = words::compact(bucket.jobs);
             drawn.add(&label("text.middle", (middle, floor - whole - 4.0), count));
         }
-        let (is_edge, text) = name(bucket);
-        if is_edge && at > 0 {
+        if at > 0 {
             drawn.add(&tick(left, floor));
         }
-        let x = if is_edge { left } else { middle };
-        drawn.add(&label("text.middle.soft", (x, floor + 16.0), text));
+        drawn.add(&label(
+            "text.middle.soft",
+            (left, floor + 16.0),
+            name(bucket),
+        ));
     }
     drawn.add(&baseline(floor));
     let told = format!("{}; the table below lists all numbers", words::jobs(all));
@@ -161,10 +164,27 @@ fn row(parts: &[(&'static str, u64)], all: u64, height: f64) -> Html {
     parts.collect()
 }
 
+/// Draws the counts of the last hour in a tile, hidden from screen readers, which read their sum.
+pub(super) fn trend(class: &'static str, counts: &[u64]) -> Html {
+    let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let step = 100.0 / counts.len().max(1) as f64;
+    let bars = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    let bars = bars.map(|(at, count)| {
+        let height = (TREND * *count as f64 / most).max(1.5);
+        rect(
+            class,
+            (at as f64 * step, step * 0.85, TREND - height, height),
+        )
+    });
+    let mut drawn: Html = bars.collect();
+    drawn.add(&baseline(TREND));
+    beside("100%", TREND as u32, &drawn)
+}
+
 pub(super) fn course((id, title): (&'static str, &'static str), intervals: &[Interval]) -> Html {
     let step = 100.0 / intervals.len().max(1) as f64;
     let (mut drawn, mut told, mut floor) = (Html::default(), Vec::new(), 0.0);
-    let classes = ["rect.unclaimed", "rect.main", "rect.failed"];
+    let classes = ["rect.unclaimed", "rect.done", "rect.failed"];
     for (kind, (name, class)) in KINDS.into_iter().zip(classes).enumerate() {
         floor += ROW + 20.0;
         let counts = intervals.iter().map(|it| it.counts()[kind]);

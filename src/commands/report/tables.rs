@@ -28,19 +28,21 @@ pub(super) type Omitted = (More, &'static str, &'static str);
 
 pub(super) type BarPart = (&'static str, &'static str, u64);
 
-pub(super) struct StateCount {
+/// A number of the board as it is now, with its facts and its course over the last hour.
+pub(super) struct Tile<'a> {
     pub(super) name: &'static str,
+    pub(super) class: &'static str,
     pub(super) number: String,
     pub(super) more: Vec<(&'static str, String)>,
+    pub(super) trend: Option<(&'static str, &'a [u64])>,
 }
 
 pub(super) struct JobHistogram<'a> {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
-    /// The labels of the unmarked and the marked part.
-    pub(super) kinds: [&'static str; 2],
+    /// The marks and labels of the usual and the special part.
+    pub(super) kinds: [(&'static str, &'static str); 2],
     pub(super) buckets: &'a [Bucket],
-    pub(super) name: fn(&Bucket) -> String,
 }
 
 impl Table {
@@ -65,7 +67,7 @@ impl Table {
 impl JobHistogram<'_> {
     pub(super) fn table(&self) -> Table {
         let rows = trimmed(self.buckets).iter();
-        let rows = rows.map(|it| row((self.name)(it), &[it.jobs, it.marked]));
+        let rows = rows.map(|it| row(words::span(it), &[it.jobs, it.marked]));
         Table::new(self.title, &["bucket", "#jobs", "#marked"], rows)
     }
 }
@@ -75,63 +77,108 @@ impl ReportFacts {
         duration::between(time, self.at)
     }
 
-    pub(super) fn counts(&self) -> Vec<StateCount> {
+    /// Returns the number of conductors, and of the silent ones besides.
+    pub(super) fn conductors_in_words(&self) -> String {
+        let alive = self.conductors.map(|it| grouped(it as u64));
+        let alive = alive.unwrap_or_else(|| "unknown".to_owned());
+        match self.silent {
+            0 => alive,
+            silent => format!("{alive}, and {} silent", grouped(silent)),
+        }
+    }
+
+    pub(super) fn tiles(&self) -> Vec<Tile<'_>> {
         let figures = &self.figures;
         let some = |what, count: u64| (count > 0).then(|| (what, grouped(count)));
         let standing = |what, of: &Option<Standing>| Some((what, of.as_ref()?.in_words(self.at)));
-        let held = [
-            standing("longest", &figures.longest_held),
-            some("no expiry", figures.of(Code::NeverExpires)),
-            some("owner dead", figures.of(Code::OwnerDead)),
-        ];
+        let [posted, finished, failed] = &self.hour;
+        let sum = |counts: &[u64]| counts.iter().sum::<u64>();
+        let [coming, done, lost] = [posted, finished, failed].map(|it| sum(it));
+        let waited = self.waited.as_ref();
+        let tile = |name, number| Tile {
+            name,
+            class: "div",
+            number,
+            more: Vec::new(),
+            trend: None,
+        };
+        let claimed = Tile {
+            class: "div.claimed",
+            more: [standing("longest", &figures.longest_held)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            ..tile("claimed", grouped(figures.claimed))
+        };
         let waiting = [
             standing("oldest", &figures.oldest_unclaimed),
             some("backing off", figures.backing_off),
             some("paused", figures.paused),
         ];
-        let failed = some("failed", figures.of(Code::Failed));
-        let conductors = self.conductors.map(|it| it as u64);
-        let silent = some("silent", self.silent);
-        let unreadable = Some(figures.of(Code::UnreadableRecord));
-        let exhausted = Some(figures.of(Code::Exhausted));
-        let counts = [
-            ("unclaimed", Some(figures.unclaimed), waiting),
-            ("claimed", Some(figures.claimed), held),
-            ("in the trash", Some(self.trashed), [failed, None, None]),
-            ("unreadable", unreadable, [None, None, None]),
-            ("exhausted", exhausted, [None, None, None]),
-            ("conductors", conductors, [silent, None, None]),
+        let unclaimed = Tile {
+            class: "div.unclaimed",
+            more: waiting.into_iter().flatten().collect(),
+            ..tile("unclaimed", grouped(figures.unclaimed))
+        };
+        let trash = Tile {
+            more: some("failed", figures.of(Code::Failed))
+                .into_iter()
+                .collect(),
+            ..tile("in the trash", grouped(self.trashed))
+        };
+        let bad = if lost > 0 { "div.bad" } else { "div" };
+        let hours = [
+            ("posted, last hour", "div", "rect.unclaimed", posted),
+            ("finished, last hour", "div.done", "rect.done", finished),
+            ("failed, last hour", bad, "rect.bad", failed),
         ];
-        let counts = counts.map(|(name, number, more)| StateCount {
-            name,
-            number: number.map_or_else(|| "unknown".to_owned(), grouped),
-            more: more.into_iter().flatten().collect(),
+        let hours = hours.map(|(name, class, mark, counts)| Tile {
+            class,
+            trend: (sum(counts) > 0).then_some((mark, counts.as_slice())),
+            ..tile(name, grouped(sum(counts)))
         });
-        counts.into()
+        let wait = Tile {
+            more: waited
+                .iter()
+                .map(|it| ("half within", seconds(it.p50)))
+                .collect(),
+            ..tile(
+                "waited (p90)",
+                waited.map_or_else(|| NOTHING.to_owned(), |it| seconds(it.p90)),
+            )
+        };
+        let jobs = figures.claimed + figures.unclaimed;
+        let falls = (done + lost).saturating_sub(coming);
+        let empty = match (jobs, falls) {
+            (0, _) => "now".to_owned(),
+            (_, 0) => "never".to_owned(),
+            (jobs, falls) => format!("in {}", seconds(jobs as f64 * 3600.0 / falls as f64)),
+        };
+        let mut tiles = vec![claimed, unclaimed, trash];
+        tiles.extend(hours);
+        tiles.extend([wait, tile("empty at this rate", empty)]);
+        tiles
     }
 
-    pub(super) fn histograms(&self) -> [JobHistogram<'_>; 3] {
+    pub(super) fn histograms(&self) -> [JobHistogram<'_>; 2] {
         [
             JobHistogram {
                 id: "ages-figure",
                 title: "Age of unclaimed jobs",
-                kinds: ["waiting", "backing off"],
+                kinds: [
+                    ("rect.unclaimed", "waiting"),
+                    ("rect.delayed", "backing off"),
+                ],
                 buckets: &self.ages,
-                name: words::span,
             },
             JobHistogram {
                 id: "held-figure",
                 title: "Age of claims",
-                kinds: ["with expiry", "without expiry"],
+                kinds: [
+                    ("rect.main", "with expiry"),
+                    ("rect.marked", "without expiry"),
+                ],
                 buckets: &self.held,
-                name: words::span,
-            },
-            JobHistogram {
-                id: "tries-figure",
-                title: "Attempts of jobs on the board",
-                kinds: ["below the retry limit", "retry limit reached"],
-                buckets: &self.attempts,
-                name: words::attempts,
             },
         ]
     }

@@ -196,6 +196,10 @@ fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
     let facts = diagnosed(gathered.into_facts(&[]), surveyor.counted(), Vec::new());
     let failed = facts.problems.iter().map(|it| (it.code.name(), it.jobs));
     assert_eq!(failed.collect::<Vec<_>>(), [("failed", 1), ("failed", 1)]);
+    // Each stands with its failures, and nowhere else.
+    assert_eq!(facts.other_problems().count(), 0);
+    let page = html::page(&facts);
+    assert_eq!(page.as_str().matches("--problem").count(), 2);
     let mut page = Page::new(Some((80, 24)));
     facts.human(&mut page);
     let text = page.into_text();
@@ -206,8 +210,8 @@ fn failed_jobs_in_the_trash_are_counted_as_a_problem() {
 fn verdict_counts_problems_only() {
     for (wrong, verdict) in [
         (0, "No problems found."),
-        (1, "1 problem found."),
-        (2, "2 problems found."),
+        (1, "1 problem: unreadable-record (2 jobs)."),
+        (2, "2 problems: unreadable-record (4 jobs)."),
     ] {
         let mut strangers = Strangers::of(&USUAL);
         let mut problems: Vec<_> = (0..3).map(|_| problem(&mut strangers)).collect();

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     commands::parts::problems,
     duration,
-    output::{Cell, Column, Fit, Page, Report, Tone, rfc3339},
+    output::{Cell, Column, Fit, Page, Report, Tone, rfc3339, sparkline},
 };
 
 const WIDEST: u64 = 30;
@@ -35,12 +35,13 @@ impl Report for ReportFacts {
             page.fact("not checked", what);
         }
         page.line();
-        for of in self.counts() {
+        for of in self.tiles() {
             page.fact(of.name, of.number);
             for (what, fact) in of.more {
                 page.fact(&format!("  {what}"), fact);
             }
         }
+        page.fact("conductors", self.conductors_in_words());
         for pause in &self.pauses {
             page.fact("paused", pause.to_string());
         }
@@ -66,7 +67,7 @@ impl ReportFacts {
         ));
         for (at, kind) in KINDS.into_iter().enumerate() {
             let counts = self.course.iter().map(|it| it.counts()[at]);
-            let (bars, sum) = (bars(counts.clone()), words::grouped(counts.sum()));
+            let (bars, sum) = (sparkline(counts.clone()), words::grouped(counts.sum()));
             let line = page.line().add(Tone::Faint, format!("{kind:<9} "));
             line.plain(format!("{bars}  {sum}"));
         }
@@ -80,13 +81,6 @@ impl ReportFacts {
         }
         table(page, self.lanes_table());
     }
-}
-
-fn bars(counts: impl Iterator<Item = u64> + Clone) -> String {
-    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let most = counts.clone().max().unwrap_or_default().max(1);
-    let bar = |count: u64| BARS[((count * 8 / most) as usize).max(usize::from(count > 0))];
-    counts.map(bar).collect()
 }
 
 fn table(page: &mut Page, table: Table) {
@@ -109,13 +103,13 @@ fn histogram(page: &mut Page, of: &JobHistogram<'_>) {
     page.heading(of.title);
     let is_marked = buckets.iter().any(|it| it.marked > 0);
     if is_marked {
-        page.heading(&format!("█ {}  ▒ {}", of.kinds[0], of.kinds[1]));
+        page.heading(&format!("█ {}  ▒ {}", of.kinds[0].1, of.kinds[1].1));
     }
     let rows = buckets.iter().map(|it| {
         let wide = |jobs: u64| (jobs * WIDEST).div_ceil(most) as usize;
         let marked = wide(it.marked);
         let bar = "▒".repeat(marked) + &"█".repeat(wide(it.jobs) - marked);
-        [(of.name)(it), it.jobs.to_string(), bar]
+        [words::span(it), it.jobs.to_string(), bar]
             .map(Cell::new)
             .into()
     });

@@ -62,15 +62,6 @@ pub(super) fn span(bucket: &Bucket) -> String {
     }
 }
 
-pub(super) fn attempts(bucket: &Bucket) -> String {
-    match (bucket.from, bucket.to) {
-        (0, _) => "never".to_owned(),
-        (1, Some(_)) => "once".to_owned(),
-        (times, Some(_)) => format!("{times} times"),
-        (times, None) => format!("{times} times or more"),
-    }
-}
-
 pub(super) fn time(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }

@@ -4,72 +4,89 @@ use super::{ReportFacts, figure, legend, more, numbers, shown, svg, table, words
 use crate::{
     commands::report::{
         measure::Bucket,
-        tables::{BarPart, JobHistogram, StateCount, Table},
+        tables::{BarPart, JobHistogram, Table, Tile},
     },
     output::{Html, list, tag},
-    problem::Code,
 };
 
-pub(super) fn counts(facts: &ReportFacts) -> Html {
+pub(super) fn tiles(facts: &ReportFacts) -> Html {
     let figures = &facts.figures;
+    let delayed = (figures.backing_off + figures.paused).min(figures.unclaimed);
     let states = [
-        ("rect.unclaimed", figures.unclaimed),
-        ("rect.claimed", figures.claimed),
-        ("rect.gone", facts.trashed),
-        ("rect.failed", figures.of(Code::UnreadableRecord)),
+        ("rect.claimed", "claimed", figures.claimed),
+        ("rect.unclaimed", "ready", figures.unclaimed - delayed),
+        ("rect.delayed", "backing off or paused", delayed),
     ];
-    let told = ("states", "Jobs by state", "the numbers are below");
-    let drawn = match states.iter().any(|(_, count)| *count > 0) {
-        true => svg::parts(told, &states),
-        false => Html::default(),
-    };
-    let tiles = list("dl.tiles", facts.counts().iter().map(tile));
-    let pauses = facts.pauses.iter().map(|it| shown(&it.to_string(), 300));
-    let pauses: Html = pauses.map(|it| tag("p", &[&it])).collect();
-    let more = more((facts.more_pauses, "pauses", "resume"));
-    Html::of(&[&drawn, &tiles, &pauses, &more])
+    let mut html = Html::default();
+    if states.iter().any(|(.., count)| *count > 0) {
+        let told = (
+            "states",
+            "Jobs on the board by state",
+            "the numbers are below",
+        );
+        html.add(&svg::parts(
+            told,
+            &states.map(|(mark, _, count)| (mark, count)),
+        ));
+        html.add(&legend(&states.map(|(mark, meaning, _)| (mark, meaning))));
+    }
+    html.add(&list("dl.tiles", facts.tiles().iter().map(tile)));
+    if !facts.pauses.is_empty() {
+        let pauses = facts.pauses.iter().map(|it| shown(&it.to_string(), 300));
+        let pauses = list("ul.pauses", pauses.map(|it| tag("li", &[&it])));
+        html.add(&tag("h3", &[&"Paused on purpose"])).add(&pauses);
+        html.add(&more((facts.more_pauses, "pauses", "resume")));
+    }
+    html
 }
 
-fn tile(of: &StateCount) -> Html {
-    let name = match (of.name, of.number.as_str()) {
-        ("unclaimed", _) => "div.unclaimed",
-        ("claimed", _) => "div.claimed",
-        ("in the trash", _) => "div.gone",
-        ("unreadable", "0") => "div",
-        ("unreadable", _) => "div.bad",
-        _ => "div",
-    };
+fn tile(of: &Tile<'_>) -> Html {
     let more = of.more.iter();
     let more = more.map(|(what, fact)| tag("dd.more", &[what, &" ", &shown(fact, 80)]));
     let (title, number) = (tag("dt", &[&of.name]), tag("dd", &[&of.number]));
-    tag(name, &[&title, &number, &more.collect::<Html>()])
+    let trend = of
+        .trend
+        .map(|(mark, counts)| tag("dd.more", &[&svg::trend(mark, counts)]));
+    tag(
+        of.class,
+        &[
+            &title,
+            &number,
+            &trend.unwrap_or_default(),
+            &more.collect::<Html>(),
+        ],
+    )
 }
 
-pub(super) fn ages(facts: &ReportFacts) -> Html {
-    let edge = |it: &Bucket| {
-        let label = words::span(it);
-        // Only its left edge: the next label has the right one.
-        let (edge, _) = label.split_once(' ').unwrap_or_default();
-        (true, edge.replace("below", "0"))
+pub(super) fn times(facts: &ReportFacts) -> Html {
+    let spans = facts.spans_table();
+    let spans = match spans.rows.is_empty() {
+        true => tag("p", &[&"No job has ended yet."]),
+        false => table(&spans, &[]),
     };
-    let tried = |it: &Bucket| match it.to {
-        Some(_) => (false, it.from.to_string()),
-        None => (false, format!("{}+", it.from)),
-    };
-    let labels: [svg::ColumnLabel; 3] = [edge, edge, tried];
-    let all = facts.histograms().into_iter().zip(labels);
-    list("div.charts", all.map(|(of, label)| histogram(&of, label)))
+    let charts = list("div.charts", facts.histograms().iter().map(histogram));
+    Html::of(&[&spans, &charts])
 }
 
-fn histogram(of: &JobHistogram<'_>, label: svg::ColumnLabel) -> Html {
+/// Returns the label at the left edge of a bucket: the next label has the right one.
+fn edge(it: &Bucket) -> String {
+    let label = words::span(it);
+    let (edge, _) = label.split_once(' ').unwrap_or_default();
+    edge.replace("below", "0")
+}
+
+fn histogram(of: &JobHistogram<'_>) -> Html {
     let all = of.buckets.iter().map(|it| it.jobs).sum();
     if all == 0 {
         return figure("figure", (of.title, "no jobs"), &Html::default());
     }
-    let mut drawn = svg::columns((of.id, of.title), of.buckets, label);
+    let mut drawn = svg::columns(
+        (of.id, of.title),
+        of.buckets,
+        (of.kinds.map(|it| it.0), edge),
+    );
     if of.buckets.iter().any(|it| it.marked > 0) {
-        let [plain, marked] = of.kinds;
-        drawn.add(&legend(&[("rect.main", plain), ("rect.marked", marked)]));
+        drawn.add(&legend(&of.kinds));
     }
     drawn.add(&numbers(&of.table(), of.title));
     figure("figure", (of.title, &words::jobs(all)), &drawn)

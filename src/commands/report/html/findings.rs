@@ -15,7 +15,10 @@ pub(super) fn problems(facts: &ReportFacts) -> Html {
     if facts.problems.is_empty() {
         return tag("p", &[&"No problems found."]);
     }
-    let mut html = list("ol.findings", facts.problems.iter().map(problem));
+    let mut html = list("ol.findings", facts.other_problems().map(problem));
+    if facts.other_problems().next().is_none() {
+        html = tag("p", &[&"Only failures: see above."]);
+    }
     html.add(&more((facts.more_problems, "problems", "doctor")));
     html
 }
@@ -112,7 +115,9 @@ fn failure(facts: &ReportFacts, of: &FailureGroup, most: u64) -> Html {
     let line = tag("p.soft", &[&jobs, last, &first, &": ", &names]);
     let about = ("Latest failure", of.signature.as_str());
     let sample = folded("details", about, &sample(&of.sample));
-    let told = tag("div", &[&title, &line, &sample]);
+    let problem = facts.problem_of(of);
+    let fix = problem.and_then(|it| it.fix.as_ref()).map(fix);
+    let told = tag("div", &[&title, &line, &fix.unwrap_or_default(), &sample]);
     tag("li", &[&tag("div.share", &[&count, &share]), &told])
 }
 

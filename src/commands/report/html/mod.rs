@@ -37,14 +37,15 @@ const HEAD: &str = "\n<meta charset=\"utf-8\">\n\
 
 type Section = (&'static str, &'static str, fn(&ReportFacts) -> Html);
 
-const SECTIONS: [Section; 7] = [
+const SECTIONS: [Section; 8] = [
+    ("Jobs", "Jobs now", board::tiles),
+    ("Failures", "Failures by cause", findings::failures),
     ("Problems", "Problems", findings::problems),
-    ("Counts", "Jobs", board::counts),
-    ("Ages", "Waiting and claim times", board::ages),
+    ("Timeline", "Timeline", past::past),
+    ("Times", "Waits and durations", board::times),
     ("Names", "By name", board::names),
     ("Owners", "By owner", board::owners),
-    ("Failures", "Failures by cause", findings::failures),
-    ("History", "History", past::past),
+    ("Server", "Server", server),
 ];
 
 pub(super) fn page(facts: &ReportFacts) -> Html {
@@ -71,9 +72,13 @@ fn section((name, title, content): Section, facts: &ReportFacts) -> Html {
 
 fn header(facts: &ReportFacts) -> Html {
     let kind = tag("p.kind", &[&"Job board"]);
-    let title = tag("h1", &[&shown(&facts.board, NAME)]);
-    let server = shown(&facts.server, NAME);
-    let about = tag("p.soft", &[&server, &", as of ", &time(facts.at)]);
+    let name = facts.title.as_ref().unwrap_or(&facts.board);
+    let title = tag("h1", &[&shown(name, NAME)]);
+    let address = match facts.title {
+        Some(_) => Html::of(&[&shown(&facts.board, NAME), &", "]),
+        None => Html::default(),
+    };
+    let about = tag("p.soft", &[&address, &"as of ", &time(facts.at)]);
     let verdict = match facts.wrong {
         0 => "p.verdict",
         _ => "p.verdict.bad",
@@ -88,6 +93,15 @@ fn header(facts: &ReportFacts) -> Html {
     tag("header", &[&kind, &title, &about, &verdict, &links])
 }
 
+fn server(facts: &ReportFacts) -> Html {
+    let unseen = facts.unseen.iter().map(|what| shown(what, 400));
+    let unseen = unseen.map(|what| tag("p", &[&"Not checked: ", &what]));
+    let conductors = facts.conductors_in_words();
+    let server = shown(&facts.server, NAME);
+    let server = tag("p", &[&server, &"; conductors: ", &conductors, &"."]);
+    Html::of(&[&server, &unseen.collect::<Html>()])
+}
+
 fn footer(facts: &ReportFacts) -> Html {
     let made = format!(
         " {}, which read each record once; jobs posted or removed meanwhile may be missing or \
@@ -98,9 +112,7 @@ fn footer(facts: &ReportFacts) -> Html {
         masked. Details of jobs are not included.";
     let program = tag("code", &[&"jobboard report"]);
     let made = tag("p", &[&"Made by ", &program, &made, &time(facts.at), &what]);
-    let unseen = facts.unseen.iter().map(|what| shown(what, 400));
-    let unseen = unseen.map(|what| tag("p", &[&"Not checked: ", &what]));
-    tag("footer", &[&made, &unseen.collect::<Html>()])
+    tag("footer", &[&made])
 }
 
 /// Shows part of an untrusted text, isolated from the text around it.

@@ -28,7 +28,7 @@ pub(super) fn past(facts: &ReportFacts) -> Html {
             ],
         ),
     };
-    Html::of(&[&sums, &course(facts), &spans(facts), &timeline(facts)])
+    Html::of(&[&sums, &course(facts), &timeline(facts)])
 }
 
 fn course(facts: &ReportFacts) -> Html {
@@ -46,17 +46,6 @@ fn course(facts: &ReportFacts) -> Html {
     figure("figure.wide", (TITLE, &remark), &drawn)
 }
 
-fn spans(facts: &ReportFacts) -> Html {
-    let spans = facts.spans_table();
-    match spans.rows.is_empty() {
-        true => Html::default(),
-        false => {
-            let title = ("How long jobs waited and ran", "");
-            figure("figure.wide", title, &table(&spans, &[]))
-        }
-    }
-}
-
 fn timeline(facts: &ReportFacts) -> Html {
     const TITLE: &str = "Runs by conductor and owner";
     let (timeline, lanes) = (&facts.timeline, &facts.timeline.lanes);
@@ -69,7 +58,7 @@ fn timeline(facts: &ReportFacts) -> Html {
     let mut html = svg::lanes(("lanes-figure", TITLE), lanes, (from, to));
     let has = |outcome| lanes.iter().any(|it| it.count(outcome) > 0);
     let marks = [
-        ("rect.main", "finished", has(RunOutcome::Finished)),
+        ("rect.done", "finished", has(RunOutcome::Finished)),
         ("rect.failed", "consumed as failed", has(RunOutcome::Failed)),
         ("rect.running", "running", has(RunOutcome::Running)),
         ("cross", "failed attempt", has(RunOutcome::Attempt)),

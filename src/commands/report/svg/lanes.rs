@@ -47,7 +47,7 @@ fn one(lane: &Lane, top: f64, (from, to): (DateTime<Utc>, DateTime<Utc>), drawn:
     drawn.add(&label("text.start", (0.0, top + 14.0), name.as_str()));
     for (run, row) in lane.runs.iter().zip(&rows) {
         let class = match run.outcome {
-            RunOutcome::Finished => "rect.main",
+            RunOutcome::Finished => "rect.done",
             RunOutcome::Running => "rect.running",
             RunOutcome::Failed | RunOutcome::Attempt => "rect.failed",
         };
