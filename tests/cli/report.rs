@@ -91,7 +91,7 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
         assert_eq!(value, told[key].as_f64(), "{metric}");
     }
     let frame = env.run("dash --once");
-    let lines = frame.succeeded().replace('\n', "  ");
+    let lines = frame.succeeded().replace('\n', " ");
     let of = |key: &str, what: &str| format!("{} {what}", told[key]);
     for count in [
         of("unclaimed", "unclaimed"),
@@ -100,7 +100,7 @@ fn numbers_equal_those_of_other_commands(stage: &Stage) {
         of("trashed", "trashed"),
         of("conductors", "conductors"),
     ] {
-        assert!(lines.contains(&format!(" {count}  ")), "{count}: {frame}");
+        assert!(lines.contains(&format!(" {count} ")), "{count}: {frame}");
     }
     // Without malformed jobs the word is absent.
     assert!(!lines.contains("malformed"), "{frame}");
@@ -123,8 +123,6 @@ fn sums_are_right(told: &Value) {
     assert_eq!(told["claimed"], sum("held", "jobs"));
     let never = &told["jobs_with_problem"]["claim-never-expires"];
     assert_eq!(never, sum("held", "marked"));
-    let all = told["unclaimed"].as_u64().unwrap() + told["claimed"].as_u64().unwrap();
-    assert_eq!(sum("attempts", "jobs"), all);
     assert_eq!(told["remembered"]["consumed"], sum("course", "finished"));
     // The chart begins in the minute of the first end.
     assert!(sum("course", "posted") <= 41);
