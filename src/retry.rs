@@ -18,7 +18,7 @@ const TRY_LATER: i32 = 75;
 
 pub(crate) const MAX_ATTEMPTS: u32 = 5;
 
-/// The fate of a job whose command failed.
+/// The fate of a job after its command failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnFailure {
     /// Release the job, to be retried

@@ -1,4 +1,4 @@
-//! Board errors, sorted by what the caller can do.
+//! Board errors, grouped by the caller's next step.
 
 use std::{error::Error as StdError, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! What a backend examines of its own server and keys.
+//! The checks of a backend on its own server and keys.
 
 use super::BoardError;
 use crate::problem::Problem;

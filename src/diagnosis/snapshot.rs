@@ -87,7 +87,7 @@ impl Snapshot {
         }
     }
 
-    /// Without the conductors, so that no job is accused of having none.
+    /// Marks the conductors as unread, so that no job is reported as `no-conductor`.
     pub(crate) fn unread(self) -> Self {
         Self {
             sees_conductors: false,

@@ -23,9 +23,8 @@ pub(crate) enum Tone {
     Plain,
     Strong,
     Faint,
-    /// Work in progress.
     Active,
-    /// Done, or sound.
+    /// Finished work, or a sound state.
     Good,
     Warning,
     Bad,
@@ -67,7 +66,7 @@ pub(crate) struct Page {
     /// The columns and rows of the terminal; `None` for unlimited.
     size: Option<(usize, usize)>,
     lines: Vec<(Wrap, Pieces)>,
-    /// Whether nobody can copy a line from here as a whole, so that long commands wrap.
+    /// Set where a line cannot be copied as a whole anyway.
     wraps_commands: bool,
 }
 

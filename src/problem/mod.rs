@@ -88,7 +88,7 @@ pub(crate) struct Problem {
     pub(crate) summary: String,
     /// The number of jobs; 0 for a problem that is about no job.
     pub(crate) jobs: u64,
-    /// What `--problem` selects these jobs by.
+    /// The value of `--problem` that selects these jobs.
     #[serde(skip)]
     pub(crate) selector: Option<String>,
     pub(crate) since: Option<DateTime<Utc>>,

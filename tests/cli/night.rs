@@ -218,9 +218,14 @@ fn views_agree(env: &Env) {
     let dash = env.run("dash --once --view problems");
     for (code, count) in doctor {
         // A mark, the code, and the number of jobs.
-        let rows = dash.succeeded().lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let rows = dash
+            .succeeded()
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>());
         let rows = rows.filter(|words| words.get(1) == Some(&code.as_str()));
-        let jobs = rows.map(|words| words[2].parse::<u64>().unwrap()).sum::<u64>();
+        let jobs = rows
+            .map(|words| words[2].parse::<u64>().unwrap())
+            .sum::<u64>();
         assert_eq!(jobs, count, "{code}: {dash}");
     }
 }

@@ -1,4 +1,4 @@
-//! Failed exchanges, by what they mean for the board.
+//! Failed exchanges, grouped by their meaning for the board.
 
 use std::{error::Error as _, io};
 

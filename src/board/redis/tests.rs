@@ -127,7 +127,7 @@ async fn reading_changes_no_key() {
     need!((board, server) = open());
     let scene = Scene::set(&board).await;
     server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
-    // A claim whose job is gone.
+    // A claim without a job.
     server.run::<()>(&["SET", "taskflow:gone.owned", "ada"]);
     let before = everything(&server);
     let reader = board_of(&server, None);

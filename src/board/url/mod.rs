@@ -45,7 +45,7 @@ pub(crate) enum BoardUrl {
 }
 
 named! {
-    /// By what a board is served, and so how it stores what it has.
+    /// The kind of server, which decides how jobs are stored.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub(crate) enum BoardKind ("kind of board", str::eq) {
         Embedded => "embedded",

@@ -45,7 +45,7 @@ pub(crate) enum Address {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sentinel {
     pub(crate) servers: Vec<Server>,
-    /// The name under which they watch the master.
+    /// The name of the master in Sentinel.
     pub(crate) master: String,
     pub(crate) user: Option<String>,
     /// Not from the URL.

@@ -264,7 +264,7 @@ pub(crate) fn confirm(
     chosen: &Chosen,
 ) -> anyhow::Result<()> {
     let found: Vec<_> = chosen.entries().collect();
-    // With nothing found, there is nothing to confirm.
+    // Without results, there is nothing to confirm.
     if found.is_empty() {
         return Ok(());
     }

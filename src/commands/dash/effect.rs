@@ -16,7 +16,6 @@ use crate::{
 pub(super) enum DashInput {
     Key(KeyEvent),
     Paste(String),
-    /// A click on a column and line.
     Click(u16, u16),
     Scroll(isize),
     Resize(u16, u16),
@@ -48,7 +47,6 @@ pub(super) enum DashEffect {
     /// Read without the usual delay: the view does not match the request.
     ReadNow,
     ReadPast,
-    /// The conductors and the pauses.
     ReadSurroundings,
     Ping,
     Open(JobRef),

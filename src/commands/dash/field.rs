@@ -6,7 +6,6 @@ use crate::board::filter::{FieldPath, Filter, Filters};
 
 const LONGEST: usize = 2000;
 
-/// The completions that are shown.
 const SHOWN: usize = 12;
 
 #[derive(Debug, Default)]
@@ -15,7 +14,6 @@ pub(super) struct Field {
     pub(super) error: Option<String>,
     /// The names to choose from; empty for a filter.
     pub(super) names: Vec<String>,
-    /// The filters to return to.
     pub(super) before: Filters,
 }
 
@@ -69,7 +67,7 @@ impl Field {
         }
     }
 
-    /// Returns what the last word may become.
+    /// Returns the completions of the last word.
     pub(super) fn completions(&self) -> Vec<String> {
         let fields = || FieldPath::names().into_iter().map(ToOwned::to_owned);
         let names: Vec<_> = match self.is_filter() {
@@ -88,7 +86,7 @@ impl Field {
         }
     }
 
-    /// Adds the letters that all completions have in common.
+    /// Adds the common prefix of all completions.
     fn complete(&mut self) {
         let completions = self.completions();
         let Some(first) = completions.first() else {

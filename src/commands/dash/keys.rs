@@ -82,7 +82,7 @@ pub(super) fn acts((_, _, _, actions): &Binding) -> bool {
         .any(|action| matches!(action, Do(_) | Fix | Mark))
 }
 
-/// Returns the actions that have names, with a word or two for each.
+/// Returns the views and the actions by name.
 pub(super) fn named(may_act: bool) -> Vec<(String, KeyAction)> {
     let views = View::value_variants().iter();
     let views = views.map(|view| (view.title().0.to_lowercase(), Show(*view)));

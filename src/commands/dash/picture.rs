@@ -43,7 +43,6 @@ pub(super) enum Stale {
 pub(super) struct Picture {
     rows: IndexMap<RowPlace, DashRow>,
     interner: Interner,
-    /// Judges the rows.
     pub(super) snapshot: Snapshot,
     pub(super) filters: Filters,
     listing: Listing,
@@ -239,12 +238,12 @@ impl Picture {
         self.rebuild();
     }
 
-    /// Whether the rows alone decide, and fast enough for each key.
+    /// Whether the rows have the fields of these filters, and are few enough to filter at each key.
     pub(super) fn can_narrow(&self, filters: &Filters) -> bool {
         self.rows.len() <= MOST_NARROWED && !filters.needs_details()
     }
 
-    /// Applies filters to the rows as they are; the next reading corrects it.
+    /// Filters the rows by their fields; the next reading is exact.
     pub(super) fn narrow(&mut self, filters: Filters, now: DateTime<Utc>) {
         for (place, row) in &mut self.rows {
             row.is_admitted = filters.matches(&row.entry(place, now), now);
@@ -259,7 +258,6 @@ impl Picture {
         self.rebuild();
     }
 
-    /// Takes newer verdicts.
     pub(super) fn judge_again(&mut self, judged: Vec<(RowPlace, Vec<Cause>)>) {
         let mut has_changed = false;
         for (place, causes) in judged {

@@ -22,7 +22,7 @@ use crate::{
     problem::Problem,
 };
 
-/// The jobs that one repair changes; the rest takes another.
+/// Maximum number of jobs per repair.
 const MOST_FIXED: usize = 1000;
 
 const NO_JOB: &str = "select a job in 2 Jobs or 4 Trash, or open one";

@@ -45,7 +45,6 @@ impl Rates {
         self.counts.iter().flatten().all(|count| *count == 0)
     }
 
-    /// Returns the events per minute.
     pub(super) fn of(&self, rate: Rate) -> u64 {
         let sum: u64 = self.counts.iter().map(|count| count[rate as usize]).sum();
         sum * SECONDS as u64 / self.counts.len().max(1) as u64

@@ -59,7 +59,6 @@ struct RowExtras {
     is_blocked: bool,
     is_denied: bool,
     failed_on: Option<DateTime<Utc>>,
-    /// Why it is in the trash.
     group: Option<Arc<String>>,
     size: u64,
 }
@@ -227,7 +226,6 @@ impl DashRow {
         self.causes.first().map(|cause| cause.code)
     }
 
-    /// Its most severe problem.
     pub(super) fn severity(&self) -> Severity {
         let problems = self.causes.iter().filter(|it| it.code.is_problem());
         let severities = problems.map(|it| it.code.meaning().1);

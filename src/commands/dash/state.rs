@@ -131,7 +131,6 @@ pub(super) struct DashState {
     pub(super) view: View,
     /// Whether the view was chosen; otherwise the first reading decides.
     pub(super) is_view_chosen: bool,
-    /// Whether the trash and the history show groups.
     pub(super) is_folded: bool,
     /// The group with visible jobs; `None` shows the groups.
     pub(super) within: Option<ListingGroup>,
@@ -244,7 +243,6 @@ impl DashState {
         )
     }
 
-    /// Whether the selected line is shown in full beside the view.
     pub(super) fn has_aside(&self) -> bool {
         self.size.0 >= WIDE && !self.is_once && matches!(self.overlay, Overlay::None)
     }
@@ -258,7 +256,6 @@ impl DashState {
         }
     }
 
-    /// Returns the groups of a folded view.
     pub(super) fn groups(&self) -> Option<&[RowGroup]> {
         let groups = match self.view {
             View::Trash => &self.summary.trash,
@@ -284,7 +281,6 @@ impl DashState {
         (self.past, self.past_groups) = (Some(entries), groups.sorted());
     }
 
-    /// Returns the visible entries of the history.
     pub(super) fn past(&self) -> impl Iterator<Item = &Entry> {
         let within = match &self.within {
             Some(ListingGroup::Reason(reason)) => Some(reason),
@@ -401,13 +397,11 @@ impl DashState {
         opened.filter(|it| it.reference == *reference)
     }
 
-    /// Returns the job whose page is open.
     pub(super) fn page_job(&self) -> Option<&Opened> {
         let opened = self.opened.as_deref();
         opened.filter(|_| matches!(self.overlay, Overlay::Job))
     }
 
-    /// Returns the selected job.
     pub(super) fn selected(&self) -> Option<Opened> {
         let at = self.cursor().at;
         match self.view {

@@ -25,7 +25,7 @@ const NAMES: usize = 5;
 /// How long a claim is watched for a renewal: longer than the interval of the lookups.
 const WATCHED: TimeDelta = TimeDelta::seconds(4);
 
-/// What the commands of a board depend on.
+/// Decides how commands and problems are worded.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Setting {
     pub(super) program: Suggestion,
@@ -119,7 +119,7 @@ impl Summary {
     }
 }
 
-/// Judges what changes without an event: claims, whose owner may be gone, and jobs that become too old.
+/// Judges the jobs that change without an event: claims, whose owner may be gone, and jobs that become too old.
 fn judge(
     snapshot: &Snapshot,
     (place, row, entry): (&RowPlace, &DashRow, &Entry),
@@ -184,7 +184,7 @@ impl Groups {
     }
 }
 
-/// Returns the reason why a job is in the trash or in the history, alike for jobs that ended alike.
+/// Returns the reason why a job is in the trash or in the history, without the parts that differ from job to job.
 pub(super) fn reason(entry: &Entry) -> String {
     let Some(job) = entry.job() else {
         return "unreadable".to_owned();

@@ -17,7 +17,6 @@ use crate::{
 
 const MOST_EVIDENCE: usize = 8;
 
-/// The codes in the first sentence.
 const MOST_CODES: usize = 4;
 
 #[derive(Debug, Default, Serialize)]
@@ -95,7 +94,6 @@ impl ReportFacts {
         problems.find(|it| is_of_failures(it) && it.summary == failed.signature)
     }
 
-    /// Returns the problems that are not among the failures.
     pub(super) fn other_problems(&self) -> impl Iterator<Item = &Problem> {
         let is_failure = |it: &&Problem| {
             let mut failures = self.failures.iter();

@@ -109,7 +109,6 @@ impl Quantiles {
 
 const INTERVALS: usize = 60;
 
-/// The place of the minute.
 const MINUTE: usize = 3;
 
 const LENGTHS: [i64; 11] = [

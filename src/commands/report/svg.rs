@@ -19,7 +19,6 @@ const BELOW: f64 = 22.0;
 /// The height of the bars in one row of the time line.
 const ROW: f64 = 40.0;
 
-/// The height of the bars in a tile.
 const TREND: f64 = 22.0;
 
 pub(super) const PATTERNS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\" \

@@ -273,7 +273,7 @@ impl WatchedCommands {
         loop {
             let now = Boottime::now();
             for (&group, known) in &self.groups {
-                // Whatever its grace, it must be gone before somebody else may have the job.
+                // The command must end before another client can claim the job, even within its grace period.
                 let is_grace = now < (died + GRACE).min(known.course.ward.limits.kill);
                 if !known.is_replaced(group) && (!is_grace || asked.insert(group.leader())) {
                     end_group(group, is_grace);

@@ -53,7 +53,7 @@ impl LeftOver {
         }
         let is_any = seen.jobs.contains(&Label::of_job(uuid));
         drop(seen);
-        // Hardly ever is there anybody.
+        // Usually there is none.
         if is_any {
             end_left_over(Label::of_job(uuid)).await;
         }

@@ -84,7 +84,7 @@ fn passwords(errors: &mut Errors) -> Option<()> {
     Some(())
 }
 
-/// States in which a server refuses requests.
+/// Server states that refuse requests.
 fn states(errors: &mut Errors) -> Option<()> {
     let server = Server::start()?;
     let env = Env::new();

@@ -262,7 +262,7 @@ fn jobs_next_to_a_killer_of_conductors_lose_no_attempt(stage: &Stage) {
     }
     // A job claimed ahead counts no attempt. Only an ended, unsettled job precedes it again.
     assert!(deaths >= 2 && in_turn <= 2, "{in_turn} of {deaths}");
-    // On a fast machine there are some.
+    // A fast machine finds some.
     eprintln!("faults: {had_claimed} neighbours of a job that kills its conductor were claimed");
     let log = stage.log();
     let ran: BTreeSet<_> = log

@@ -62,7 +62,7 @@ pub(crate) enum What {
 pub(crate) enum By {
     Name(Arc<str>),
     Claim(u64),
-    /// An operator's, whoever owns the claim.
+    /// An operator's action: it ignores the owner.
     Force,
 }
 

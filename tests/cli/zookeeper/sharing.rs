@@ -7,7 +7,7 @@ use crate::{
     support::servers::{Host, ZooKeeper},
 };
 
-/// A board whose trash is shared with another board; each has one job there.
+/// Two boards that share a trash; each has one job there.
 struct Neighbours {
     shared: Shared<ZooKeeper>,
     beside: String,

@@ -90,7 +90,7 @@ impl BoardSession<'_> {
     ) -> Result<&'r JobNodes> {
         let record = self.require(found)?;
         permit(record, settlement)?;
-        // Another claim of the same name is not the one that was to be settled.
+        // Another claim of the same owner is a different claim.
         match claim_of(found) == *seen {
             true => Ok(record),
             false => Err(BoardError::Changed),

@@ -30,7 +30,6 @@ const MARKS: [&str; 3] = ["█", "▒", "░"];
 
 const MINUTE: usize = 60;
 
-/// The room for the time until the board is empty.
 const EMPTY: usize = 14;
 
 pub(super) fn height(state: &DashState) -> u16 {

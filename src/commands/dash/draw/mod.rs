@@ -90,7 +90,6 @@ pub(super) fn draw(state: &DashState, look: Look, buffer: &mut Buffer) {
     plain(look, canvas.0);
 }
 
-/// What a click hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     Tab(View),
@@ -120,7 +119,6 @@ pub(super) fn hit(state: &DashState, x: u16, y: u16) -> Option<Target> {
     }
 }
 
-/// Returns the width of the view beside the selected line.
 pub(super) fn left(state: &DashState) -> u16 {
     match state.has_aside() {
         true => state.size.0 * 3 / 5,

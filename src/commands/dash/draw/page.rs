@@ -24,7 +24,7 @@ use crate::{
 /// The width from which the facts of a job stand beside its problem.
 const WIDE: u16 = 120;
 
-/// The evidence that is among the facts of a job.
+/// Evidence that repeats a fact of the job.
 const FACTS: [&str; 11] = [
     "attempts",
     "by",
@@ -59,7 +59,6 @@ pub(super) fn draw(state: &DashState, body: Range<u16>, canvas: &mut Canvas<'_>)
     }
 }
 
-/// Draws the selected line in full, right of the view.
 pub(super) fn draw_aside(state: &DashState, body: Range<u16>, x: u16, canvas: &mut Canvas<'_>) {
     let room = usize::from(state.size.0.saturating_sub(x + 3));
     let lines = match (&state.opened, state.selected()) {
@@ -76,7 +75,6 @@ pub(super) fn draw_aside(state: &DashState, body: Range<u16>, x: u16, canvas: &m
     }
 }
 
-/// Returns the page of a selected line that is no job.
 fn selected(state: &DashState, room: usize) -> Vec<Pieces> {
     let at = state.cursor().at;
     if let Some(group) = state.groups().and_then(|groups| groups.get(at)) {
@@ -166,7 +164,7 @@ fn columns(state: &DashState) -> Vec<Vec<Pieces>> {
     vec![page]
 }
 
-/// Returns what is wrong with a job, and then its facts.
+/// Returns the problem of a job, and its facts.
 fn job(state: &DashState, opened: &Opened, room: usize) -> [Vec<Pieces>; 2] {
     let entry = match &opened.found {
         None => return [said(room, &[(Tone::Faint, "looking…")]), Vec::new()],
@@ -218,7 +216,6 @@ fn title(page: &mut Page, entry: &Entry, opened: &Opened) {
     }
 }
 
-/// Prints the last failure with the end of its output.
 fn failed(state: &DashState, failure: &Failure, page: &mut Page) {
     let ago = duration::between(failure.time, state.now);
     page.sentence(2)

@@ -80,7 +80,6 @@ pub(super) fn sorted_by(state: &DashState, x: u16) -> Option<RowOrder> {
     orders.find(|it| sorted(*it) == title)
 }
 
-/// Returns the title of the column that an order sorts by.
 fn sorted(order: RowOrder) -> &'static str {
     match order {
         RowOrder::Problems => "state",
@@ -89,7 +88,7 @@ fn sorted(order: RowOrder) -> &'static str {
     }
 }
 
-/// Returns the mark and the tone of a verdict; the mark tells what the tone tells.
+/// Returns the mark and the tone of a verdict. The mark alone is enough, for terminals without colour.
 pub(super) fn mark(code: Code) -> (&'static str, Tone) {
     match code {
         code if code.is_problem() => match problems::tone(code.meaning().1) {
@@ -177,7 +176,7 @@ pub(super) fn conductor(state: &DashState, of: &Conductor) -> conductors::Listed
     conductors::ListedConductor::new(conductor, state.now)
 }
 
-/// Lays out jobs: the name first, then the verdict; without columns that say nothing here.
+/// Lays out jobs, without the columns in which all visible cells are alike.
 fn jobs<'a>(
     state: &DashState,
     shelf: Shelf,
@@ -238,7 +237,7 @@ fn kept<T>(all: impl Iterator<Item = T>, shown: &[bool]) -> Vec<T> {
         .collect()
 }
 
-/// Whether a living conductor keeps the claim, so that its remaining time says nothing.
+/// Whether a living conductor renews the claim.
 fn is_renewed(state: &DashState, entry: &Entry) -> bool {
     let owner = entry.holding().and_then(|it| it.owner.as_ref());
     let mut alive = state.picture.snapshot.alive();

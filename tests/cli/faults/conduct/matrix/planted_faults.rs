@@ -206,7 +206,7 @@ fn consistent_history_differs_from_an_inconsistent_one() {
         assert_eq!(judged(acts.clone()), "", "seed {seed}");
         let last = acts.iter().map(|act| act.ended).max().unwrap().as_millis() as u64;
         let at = dice.below(last);
-        // No claim has that fence.
+        // No claim uses that fence.
         acts.push(done("bob", What::Runs(1 << 40), (at, at + 30)));
         let told = judged(acts);
         assert!(told.contains("bob runs it"), "seed {seed}: {told}");
