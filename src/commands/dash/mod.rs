@@ -97,8 +97,13 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
         true => ctx.writable_board()?,
         false => ctx.board()?,
     };
+    let choice = &ctx.config.board.value;
+    let title = match &choice.name {
+        Some(name) => format!("{name} ({})", board.name()),
+        None => board.name().to_owned(),
+    };
     let now = Utc::now().trunc_subsecs(6);
-    let mut state = DashState::new(board.name(), Filters::new(args.filter), args.view, now);
+    let mut state = DashState::new(&title, Filters::new(args.filter), args.view, now);
     state.setting = Setting {
         program: ctx.program(),
         peers: board.capabilities().peer_order,
@@ -116,7 +121,6 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
         return ctx.out.document(frame.as_bytes());
     }
     state.may_act = args.act;
-    let choice = &ctx.config.board.value;
     state.protected = choice.name.clone().filter(|_| choice.is_protected);
     session::run(questions, state, look).await
 }

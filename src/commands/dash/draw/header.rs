@@ -5,7 +5,7 @@ use std::{iter, ops::Range};
 use chrono::{DateTime, Utc};
 use clap::ValueEnum as _;
 
-use super::{Canvas, overlay::board};
+use super::Canvas;
 use crate::{
     commands::{
         dash::{
@@ -48,7 +48,7 @@ pub(super) fn draw(state: &DashState, canvas: &mut Canvas<'_>) {
     let columns = usize::from(state.size.0);
     let reached = reached(state);
     let taken: usize = reached.iter().map(|(_, text)| text.width()).sum();
-    let board = Text::from(board(state)).shortened(columns.saturating_sub(taken + 4));
+    let board = Text::from(&state.board).shortened(columns.saturating_sub(taken + 4));
     let left = columns.saturating_sub(board.width() + taken + 6);
     let mut title = vec![(Tone::Strong, board), (Tone::Plain, Text::from("  "))];
     title.extend(bar(state, left.min(columns / 2)));

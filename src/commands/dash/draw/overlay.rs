@@ -128,7 +128,7 @@ fn dialog_lines(state: &DashState, dialog: &Dialog) -> Vec<Pieces> {
         told.push((Tone::Faint, "press any key".to_owned()));
     } else {
         told.push((Tone::Strong, dialog.question()));
-        told.push((Tone::Faint, format!("on {}", board(state))));
+        told.push((Tone::Faint, format!("on {}", state.board)));
         for (entry, has_changed) in dialog.jobs.iter().take(sample) {
             let described = select::describe(entry);
             told.push(match has_changed {
@@ -163,12 +163,4 @@ fn dialog_lines(state: &DashState, dialog: &Dialog) -> Vec<Pieces> {
         .map(|(tone, text)| (*tone, text.as_str()))
         .collect();
     said(usize::from(state.size.0) - 6, &told)
-}
-
-/// Returns the board's display name; on a protected board, the name to type.
-pub(super) fn board(state: &DashState) -> String {
-    match &state.protected {
-        Some(name) => format!("{name} ({})", state.board),
-        None => state.board.clone(),
-    }
 }

@@ -226,6 +226,7 @@ fn confirmation_and_result() {
     state.overlay = Overlay::Dialog(Box::new(dialog));
     insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
     state.protected = Some("prod".to_owned());
+    state.board = "prod (redis://localhost)".to_owned();
     insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
     let problems = vec!["1f0c9a58 resize: the job has changed meanwhile".to_owned()];
     let done = TaskStage::Done("trashed 6 jobs".to_owned(), problems);
