@@ -108,6 +108,16 @@ fn dashboard_follows_events_and_restores_the_terminal_after_random_keys() {
     env.post("later");
     pane.line("fg");
     pane.shows("2 unclaimed");
+    // A click on a tab and on a line, and the wheel, as terminals send them.
+    pane.press("Escape");
+    pane.text("2g");
+    pane.shows("> resize");
+    pane.text("\u{1b}[<0;6;8M");
+    pane.shows("> backup");
+    pane.text("\u{1b}[<64;6;8M");
+    pane.shows("> resize");
+    pane.text("\u{1b}[<0;4;5M");
+    pane.shows("\\[1 Problems");
     pane.press("q");
     assert_eq!(pane.code(), 0);
     is_whole(&env, &pane);

@@ -181,10 +181,13 @@ impl Plan {
     pub(crate) async fn read(mut lines: LineReader) -> anyhow::Result<Self> {
         let source = lines.source().to_owned();
         let first = sealed::first(&mut lines).await?.unwrap_or_default();
-        let wrong = |error: serde_json::Error| {
-            CommandError::usage(shortened(&format!("{source} is not a plan: {error}")))
-        };
-        let header: Header = serde_json::from_slice(&first).map_err(wrong)?;
+        let hint = "write the plan again with --plan; a plan cannot be edited by hand";
+        let wrong = |what: String| CommandError::usage(shortened(&what)).hint(hint);
+        let header: Header = serde_json::from_slice(&first).map_err(|_| {
+            wrong(format!(
+                "{source} is not a plan: its first line is no header"
+            ))
+        })?;
         if header.jobboard_plan != VERSION {
             let version = header.jobboard_plan;
             let message = format!("the plan has version {version}; this jobboard reads {VERSION}");
@@ -192,12 +195,13 @@ impl Plan {
         }
         let (mut lines, trailer) = sealed::whole(lines, &first, SealedKind::Plan).await?;
         let mut items = Vec::new();
-        for _ in 0..trailer.total() {
+        for number in 2..trailer.total() + 2 {
             let line = lines
                 .next()
                 .await?
                 .context("the plan changed while it was read")?;
-            items.push(serde_json::from_slice(&line?).map_err(wrong)?);
+            let item = serde_json::from_slice(&line?);
+            items.push(item.map_err(|_| wrong(format!("line {number} of {source} is damaged")))?);
         }
         Ok(Self { header, items })
     }

@@ -10,7 +10,11 @@ use super::{
     early_format::EarlyFormat,
     synonyms::{answer, answer_option},
 };
-use crate::{commands::Command, exit::CommandError, suggest::Hint};
+use crate::{
+    commands::{Command, help::guide::Guide},
+    exit::CommandError,
+    suggest::Hint,
+};
 
 /// Commands that end claims or jobs, or run commands: a typing error never suggests one.
 const DANGEROUS: [&str; 6] = ["abandon", "apply", "conduct", "consume", "purge", "trash"];
@@ -57,7 +61,13 @@ pub(crate) fn misuse(
     let word = suggestion(error);
     let hint = match (word.as_deref(), command) {
         (None, None) => "`jobboard help` lists the commands".into(),
-        (None, Some(command)) => Hint::new("`jobboard help {}` lists the options", [&[command]]),
+        (None, Some(command)) => match example(error, command) {
+            Some(words) => Hint::new(
+                "for example `jobboard {}`; `jobboard help {}` lists the options",
+                [&words, &[command]],
+            ),
+            None => Hint::new("`jobboard help {}` lists the options", [&[command]]),
+        },
         (Some(word), None) => Hint::new(
             "did you mean {}? `jobboard help` lists the commands",
             [&[word]],
@@ -68,6 +78,22 @@ pub(crate) fn misuse(
         ),
     };
     Some(CommandError::usage(message).hint(hint))
+}
+
+/// Returns the words of an example for a command that lacks something.
+fn example(error: &clap::Error, command: &str) -> Option<Vec<&'static str>> {
+    let is_plain = |it: char| it.is_alphanumeric() || " -_./:=@".contains(it);
+    let lines = Guide::of(command).examples.into_iter().map(|it| it.line);
+    let mut lines = lines.filter_map(|line| line.strip_prefix("jobboard "));
+    // The file of an example does not exist.
+    let is_missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.iter().all(|it| !it.contains("FILE")),
+        _ => false,
+    };
+    let line = lines.find(|line| line.chars().all(is_plain) && line.starts_with(command));
+    let is_needed = error.kind() == ErrorKind::MissingRequiredArgument;
+    line.filter(|_| is_needed && is_missing)
+        .map(|line| line.split(' ').collect())
 }
 
 /// Answers a value or an option that people guess, or a command line without its `--`.
@@ -138,7 +164,15 @@ fn missing(error: &clap::Error, command: Option<&str>, words: &[String]) -> Stri
         Some(option) if missing.starts_with("--") && !is_always_needed => {
             format!("{option} needs {missing}")
         }
-        _ => format!("{missing} is missing"),
+        _ if missing.starts_with("--") => format!("{missing} is missing"),
+        _ => {
+            let names = missing
+                .replace("...", "")
+                .replace(['<', '>'], "")
+                .replace("|-", " or -");
+            let is = if names.contains(", ") { "are" } else { "is" };
+            format!("{} {is} missing", names.replace(", ", " and "))
+        }
     }
 }
 

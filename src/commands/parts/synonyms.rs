@@ -2,7 +2,10 @@
 
 use std::ffi::OsString;
 
-use crate::{board::url::likely, suggest::Hint};
+use crate::{
+    board::{JobRef, url::likely},
+    suggest::Hint,
+};
 
 /// A line has words, a mark and a text: `=` for synonyms, `?` for answers, `-` for answers to options.
 const GUESSES: &str = include_str!("guesses.txt");
@@ -46,7 +49,12 @@ pub(super) fn answer(word: &str, next: Option<&str>) -> Option<Hint> {
             let next = next.unwrap_or(if word == "use" { "URL" } else { "JOB" });
             let url = likely(next);
             let next = url.as_deref().unwrap_or(next);
-            Hint::new(text, [&[next], &[next]])
+            // A verb takes jobs by reference, and by name only with an option.
+            let is_name = next.parse::<JobRef>().is_err() && next != "JOB";
+            match is_name && word != "use" && !text.contains(" change {}") {
+                true => Hint::new(text, [&["--name", next], &["--name", next]]),
+                false => Hint::new(text, [&[next], &[next]]),
+            }
         }
         false => text.into(),
     })
