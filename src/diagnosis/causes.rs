@@ -166,6 +166,7 @@ fn example(entry: &Entry, since: Option<DateTime<Utc>>) -> Example {
 /// `CODE`, or `CODE=CAUSE` with a glob for the cause.
 #[derive(Debug, Clone)]
 pub(crate) struct ProblemSelector {
+    pub(crate) text: String,
     pub(crate) code: Code,
     cause: Option<Regex>,
 }
@@ -186,6 +187,7 @@ impl FromStr for ProblemSelector {
                 .map_err(|error| error.to_string())
         };
         Ok(Self {
+            text: text.to_owned(),
             code,
             cause: cause.map(regex).transpose()?,
         })

@@ -14,7 +14,10 @@ use crate::{
     },
 };
 
-on_every_board!(many_problems_take_three_commands);
+on_every_board!(
+    many_problems_take_three_commands,
+    suggested_commands_work_on_random_boards,
+);
 
 const PLANTED: [&str; 9] = [
     "owner-dead",
@@ -256,7 +259,7 @@ fn change_at_random(env: &Env, seed: &mut u64) {
         3 => drop(env.run(format!("claim {job} --expiry 1h"))),
         // Without its own retry limit, the job is delayed; with one, it may be trashed.
         4 | 5 => drop(env.jobboard(&[&fail[..], &["--", "false"]].concat()).run()),
-        6 => {
+        6 if env.board().exists() => {
             let ruin = "PRAGMA ignore_check_constraints = on;
                         UPDATE job SET details = 'nonsense' WHERE uuid = ?1";
             let (pragma, update) = ruin.split_once(';').unwrap();
@@ -265,6 +268,46 @@ fn change_at_random(env: &Env, seed: &mut u64) {
             database.execute(update, [&job]).unwrap();
         }
         _ => {}
+    }
+}
+
+fn diagnosed(env: &Env) -> Vec<Value> {
+    let told = env.run("doctor --skip server --json");
+    let told: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told}"));
+    told["problems"].as_array().unwrap().clone()
+}
+
+/// Runs the command of each problem: it repairs all its jobs, or only reads and its text names the next step.
+fn commands_work(env: &Env) {
+    let key = |it: &Value| (it["code"].clone(), it["summary"].clone());
+    for problem in diagnosed(env) {
+        let fix = &problem["fix"];
+        let words: Option<Vec<_>> = (fix["command"].as_array())
+            .map(|words| words.iter().map(|word| word.as_str().unwrap()).collect());
+        let is_repair = !fix["risk"].is_null();
+        assert!(is_repair || fix["text"].is_string(), "{problem}");
+        let Some(words) = words.filter(|words| words[0] == "jobboard") else {
+            continue;
+        };
+        let consent: &[&str] = if is_repair { &["--yes"] } else { &[] };
+        let run = env.jobboard(&[&words[1..], consent].concat()).run();
+        assert!([0, 4, 7].contains(&run.code), "{problem}: {run}");
+        let left = diagnosed(env).iter().any(|it| key(it) == key(&problem));
+        assert_eq!(left, !is_repair, "{problem}: {run}");
+    }
+}
+
+fn suggested_commands_work_on_random_boards(stage: &Stage) {
+    for round in 0..3 {
+        let mut seed = 11 + round;
+        for _ in 0..25 {
+            change_at_random(&stage.env, &mut seed);
+        }
+        if round == 1 {
+            ruin_a_record(stage);
+        }
+        views_agree(&stage.env);
+        commands_work(&stage.env);
     }
 }
 

@@ -225,13 +225,15 @@ fn open_problem(state: &mut DashState, at: usize) {
     let Some(problem) = state.summary.problems.get(at) else {
         return;
     };
+    let title = title(problem);
     match problem.selector.as_deref().map(str::parse) {
-        Some(Ok(selector)) => {
-            let title = format!("{}: {}", problem.code, problem.summary);
-            enter(state, ListingGroup::Problem(Box::new(selector), title));
-        }
-        _ => state.open(Overlay::Problem(at)),
+        Some(Ok(selector)) => enter(state, ListingGroup::Problem(Box::new(selector), title)),
+        _ => state.open(Overlay::Problem(title)),
     }
+}
+
+pub(super) fn title(problem: &Problem) -> String {
+    format!("{}: {}", problem.code, problem.summary)
 }
 
 pub(super) fn read(opened: &Opened) -> Vec<DashEffect> {
@@ -369,14 +371,13 @@ fn prepare(state: &mut DashState, operation: Operation) -> Vec<DashEffect> {
 
 /// Prepares the repair of the problem that is selected or shown.
 fn fix(state: &mut DashState) -> Vec<DashEffect> {
-    let problems = &state.summary.problems;
-    let title = |it: &Problem| format!("{}: {}", it.code, it.summary);
+    let mut problems = state.summary.problems.iter();
     let problem = match (&state.within, &state.overlay) {
-        (Some(ListingGroup::Problem(_, shown)), _) => {
-            problems.iter().find(|it| title(it) == *shown)
+        (Some(ListingGroup::Problem(selector, _)), _) => {
+            problems.find(|it| it.selector.as_ref() == Some(&selector.text))
         }
-        (_, Overlay::Problem(at)) => problems.get(*at),
-        _ if state.view == View::Problems => problems.get(state.cursor().at),
+        (_, Overlay::Problem(shown)) => problems.find(|it| title(it) == *shown),
+        _ if state.view == View::Problems => problems.nth(state.cursor().at),
         _ => None,
     };
     let Some(problem) = problem else {

@@ -65,7 +65,8 @@ pub(super) enum Overlay {
     Filter(Field),
     Job,
     Conductor(String),
-    Problem(usize),
+    /// The title of a problem.
+    Problem(String),
     Dialog(Box<Dialog>),
 }
 
@@ -122,7 +123,8 @@ pub(super) struct DashState {
     pub(super) summary: Summary,
     pub(super) rates: Rates,
     pub(super) past: Option<Vec<Entry>>,
-    pub(super) past_groups: Vec<RowGroup>,
+    past_reasons: Vec<String>,
+    past_groups: Vec<RowGroup>,
     /// Whether more jobs have left it since.
     pub(super) has_past_changed: bool,
     pub(super) surroundings_read: DateTime<Utc>,
@@ -180,6 +182,7 @@ impl DashState {
             summary: Summary::default(),
             rates: Rates::default(),
             past: None,
+            past_reasons: Vec::new(),
             past_groups: Vec::new(),
             has_past_changed: false,
             surroundings_read: now,
@@ -267,9 +270,10 @@ impl DashState {
 
     pub(super) fn take_past(&mut self, entries: Vec<Entry>) {
         let mut groups = Groups::default();
-        for entry in &entries {
+        self.past_reasons = entries.iter().map(reason).collect();
+        for (entry, reason) in entries.iter().zip(&self.past_reasons) {
             let on = entry.job().and_then(|job| Some(job.ended.as_ref()?.on));
-            groups.add(&reason(entry), &entry.name(), on);
+            groups.add(reason, &entry.name(), on);
         }
         if self.events.is_empty() {
             let ended = entries
@@ -286,8 +290,9 @@ impl DashState {
             Some(ListingGroup::Reason(reason)) => Some(reason),
             _ => None,
         };
-        let entries = self.past.iter().flatten();
-        entries.filter(move |entry| within.is_none_or(|it| reason(entry) == **it))
+        let entries = self.past.iter().flatten().zip(&self.past_reasons);
+        let meant = entries.filter(move |(_, reason)| within.is_none_or(|it| it == *reason));
+        meant.map(|(entry, _)| entry)
     }
 
     pub(super) fn conductors(&self) -> impl Iterator<Item = &Conductor> {

@@ -81,7 +81,10 @@ impl Summary {
                 false => None,
             };
             all.survey.has_commands |= row.has_command && place.0 == Shelf::Board;
-            all.add_judged(&entry, causes.as_ref().unwrap_or(&row.causes));
+            // An unreadable record in the trash is out of the way.
+            if place.0 == Shelf::Board || !row.is_malformed {
+                all.add_judged(&entry, causes.as_ref().unwrap_or(&row.causes));
+            }
             match place.0 {
                 Shelf::Trash => {
                     trashed += 1;

@@ -99,7 +99,7 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
             state.picture.end();
             state.summary.version = None;
             // The first events are those of the history.
-            if state.view == View::History || state.past.is_none() {
+            if state.view == View::History || (state.past.is_none() && state.events.is_empty()) {
                 return vec![DashEffect::ReadPast];
             }
         }

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     commands::{
         dash::{
+            press::title as problem_title,
             state::{DashState, Opened, Overlay},
             view::View,
         },
@@ -155,7 +156,12 @@ fn columns(state: &DashState) -> Vec<Vec<Pieces>> {
             page if page.is_empty() => gone("this conductor no longer runs"),
             page => page,
         },
-        Overlay::Problem(at) => match state.summary.problems.get(*at) {
+        Overlay::Problem(shown) => match state
+            .summary
+            .problems
+            .iter()
+            .find(|it| problem_title(it) == *shown)
+        {
             Some(problem) => problem_page(state, problem, whole),
             None => gone("this problem is gone"),
         },

@@ -16,8 +16,9 @@ use crate::{
         parts::problems,
         status,
     },
+    diagnosis::Holder,
     duration,
-    job::{Conductor, Entry, Shelf},
+    job::{Conductor, Entry, Holding, Shelf},
     output::{
         Cell, Column, Fit, JobColumns, JobView, NOTHING, Page, Pieces, Report as _, Row as _, Text,
         Tone, laid_out,
@@ -239,9 +240,14 @@ fn kept<T>(all: impl Iterator<Item = T>, shown: &[bool]) -> Vec<T> {
 
 /// Whether a living conductor renews the claim.
 fn is_renewed(state: &DashState, entry: &Entry) -> bool {
-    let owner = entry.holding().and_then(|it| it.owner.as_ref());
-    let mut alive = state.picture.snapshot.alive();
-    owner.is_some_and(|owner| alive.any(|it| it.owner == *owner))
+    let is_conductor = |holding: &Holding| {
+        let holder = state
+            .picture
+            .snapshot
+            .holder(holding.owner.as_ref()?, holding.lease);
+        Some(matches!(holder, Holder::Conductor(_)))
+    };
+    entry.holding().and_then(is_conductor) == Some(true)
 }
 
 const PROBLEMS: &[Column] = &[

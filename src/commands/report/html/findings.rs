@@ -17,7 +17,7 @@ pub(super) fn problems(facts: &ReportFacts) -> Html {
     }
     let mut html = list("ol.findings", facts.other_problems().map(problem));
     if facts.other_problems().next().is_none() {
-        html = tag("p", &[&"Only failures: see above."]);
+        html = tag("p", &[&"All problems are failures; see above."]);
     }
     html.add(&more((facts.more_problems, "problems", "doctor")));
     html
