@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
 use self::screen::Status;
-pub(super) use self::screen::{NAMES, OWNERS, ended, name_cells, owner_cells};
+pub(super) use self::screen::{EXPIRES, NAMES, OWNERS, ended, name_cells, owner_cells};
 use super::parts::notes;
 use crate::{
     board::{Board, BoardError, Detail, Query},

@@ -119,20 +119,15 @@ impl Snapshot {
 
     /// Whether an unclaimed job has the same causes now as under an earlier state.
     pub(crate) fn judges_like(&self, earlier: &Self) -> bool {
-        let settings = |it: &Self| -> Vec<_> {
-            let all = it.takers.iter();
-            let settings = all.map(|it| {
-                let Conductor { owner, report, .. } = &it.conductor;
-                (
-                    owner.clone(),
-                    it.is_silent,
-                    report.course,
-                    report.takes.clone(),
-                )
-            });
-            settings.collect()
+        let is_alike = |(one, other): (&Taker, &Taker)| {
+            let (now, then) = (&one.conductor, &other.conductor);
+            (one.is_silent, &now.owner) == (other.is_silent, &then.owner)
+                && now.report.course == then.report.course
+                && now.report.takes == then.report.takes
         };
-        self.pauses.all().eq(earlier.pauses.all()) && settings(self) == settings(earlier)
+        self.pauses.all().eq(earlier.pauses.all())
+            && self.takers.len() == earlier.takers.len()
+            && self.takers.iter().zip(&*earlier.takers).all(is_alike)
     }
 
     pub(crate) fn conductors(&self) -> impl Iterator<Item = &Conductor> {

@@ -164,6 +164,9 @@ pub(crate) const OWNERS: &[Column] = &[
     Column::new("conductor", Fit::KeepsEnds).falling(Some(1)),
 ];
 
+/// The column of the next expiry.
+pub(crate) const EXPIRES: usize = 3;
+
 pub(crate) fn owner_cells(owned: &ByOwner, now: DateTime<Utc>) -> Vec<Cell> {
     let unreadable = || Cell::toned(Tone::Bad, "?");
     let owner = owned.owner.as_ref();

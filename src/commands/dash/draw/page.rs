@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     Canvas,
-    table::{conductor, mark},
+    table::{conductor, mark, mark_of},
 };
 use crate::{
     commands::{
@@ -120,7 +120,7 @@ fn conductor_page(
 
 fn problem_page(state: &DashState, problem: &Problem, room: usize) -> Vec<Pieces> {
     lines(room, |page| {
-        let (mark, tone) = mark(problem.code);
+        let (mark, tone) = mark_of(problem.severity);
         page.line()
             .add(tone, format!("{mark} "))
             .add(Tone::Strong, problem.code.name());

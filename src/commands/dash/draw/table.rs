@@ -23,7 +23,7 @@ use crate::{
         Cell, Column, Fit, JobColumns, JobView, NOTHING, Page, Pieces, Report as _, Row as _, Text,
         Tone, laid_out,
     },
-    problem::{Code, Problem},
+    problem::{Code, Problem, Severity},
 };
 
 /// The columns that disappear if all their cells are alike.
@@ -92,11 +92,7 @@ fn sorted(order: RowOrder) -> &'static str {
 /// Returns the mark and the tone of a verdict. The mark alone is enough, for terminals without colour.
 pub(super) fn mark(code: Code) -> (&'static str, Tone) {
     match code {
-        code if code.is_problem() => match problems::tone(code.meaning().1) {
-            Tone::Bad => ("✗", Tone::Bad),
-            Tone::Warning => ("!", Tone::Warning),
-            tone => ("○", tone),
-        },
+        code if code.is_problem() => mark_of(code.meaning().1),
         Code::Running | Code::ExpiresSoon => ("●", Tone::Active),
         Code::Ready | Code::Waiting => ("○", Tone::Plain),
         Code::Ended => ("✓", Tone::Good),
@@ -104,8 +100,15 @@ pub(super) fn mark(code: Code) -> (&'static str, Tone) {
     }
 }
 
-pub(super) fn state_cell(code: Code) -> Cell {
-    let (mark, tone) = mark(code);
+pub(super) fn mark_of(severity: Severity) -> (&'static str, Tone) {
+    match problems::tone(severity) {
+        Tone::Bad => ("✗", Tone::Bad),
+        Tone::Warning => ("!", Tone::Warning),
+        tone => ("○", tone),
+    }
+}
+
+fn marked((mark, tone): (&str, Tone), code: Code) -> Cell {
     Cell::toned(tone, format!("{mark} {}", code.name()))
 }
 
@@ -139,7 +142,14 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
         }
         View::Claims => {
             let owners = &state.summary.owners[seen];
-            let rows = owners.iter().map(|of| status::owner_cells(of, now));
+            let rows = owners.iter().map(|of| {
+                let mut cells = status::owner_cells(of, now);
+                let is_renewed = of.conductor.is_some() && !of.is_dead && of.expires_in.is_some();
+                if is_renewed {
+                    cells[status::EXPIRES] = Cell::new("renewing");
+                }
+                cells
+            });
             table(status::OWNERS, rows.collect())
         }
         View::Conductors => {
@@ -197,7 +207,7 @@ fn jobs<'a>(
             match (*name, row.and_then(DashRow::verdict)) {
                 ("name", _) if cell.tone == Tone::Plain => cell.tone = Tone::Strong,
                 ("uuid", _) => cell.tone = Tone::Faint,
-                ("state", Some(code)) => *cell = state_cell(code),
+                ("state", Some(code)) => *cell = marked(mark(code), code),
                 ("outcome", _) if cell.tone == Tone::Plain => {
                     *cell = Cell::toned(Tone::Good, format!("✓ {}", cell.text.as_str()));
                 }
@@ -260,7 +270,7 @@ const PROBLEMS: &[Column] = &[
 fn problem(state: &DashState, problem: &Problem) -> Vec<Cell> {
     let age = |since| duration::between(since, state.now);
     vec![
-        state_cell(problem.code),
+        marked(mark_of(problem.severity), problem.code),
         match problem.jobs {
             0 => Cell::toned(Tone::Faint, NOTHING),
             jobs => Cell::new(jobs.to_string()),
