@@ -379,7 +379,7 @@ fn columns_need_a_format_with_columns() {
 fn color_always_outweighs_no_color() {
     let env = Env::new();
     env.post("resize");
-    env.claim("resize", "ada");
+    env.claim("@1", "ada");
     let words = ["--color", "always", "list", "-o", "table"];
     let run = env.jobboard(&words).env("NO_COLOR", "1").run();
     assert!(run.succeeded().contains("\u{1b}[1m"), "{run}");
