@@ -34,8 +34,8 @@ const BATCH: (usize, usize) = (500, 4 << 20);
 /// equal, too.
 ///
 /// A job whose uuid is already on the board or in the trash is skipped; if the two jobs differ, the difference
-/// is reported. An interrupted load can therefore be repeated. A truncated or altered dump is refused as a
-/// whole.
+/// is reported. A job that has ended on this board is skipped, too, as far as the history of the board reaches. An
+/// interrupted load can therefore be repeated. A truncated or altered dump is refused as a whole.
 ///
 /// The output of `list -o jsonl` can be loaded, too.
 #[derive(Debug, clap::Args)]
@@ -47,6 +47,10 @@ pub(crate) struct LoadArgs {
     /// Load only matching jobs, for example 'name=backup-*'; repeat it to narrow further
     #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     filter: Vec<Filter>,
+
+    /// Load jobs, too, that have ended on this board, so that they run again
+    #[arg(long)]
+    again: bool,
 
     /// Reset attempts and back-off
     #[arg(long)]
@@ -86,7 +90,8 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
     }
     let loader = Loader::new(&*board, kind, args.dry_run)
         .await
-        .with_context(|| ctx.trying("load", "jobs"))?;
+        .with_context(|| ctx.trying("load", "jobs"))?
+        .skipping_ended(!args.again);
     ctx.out.outlive_reader();
     let progress = ctx.out.progress("loading", lines.total);
     let mut results = Results::new(ctx, "load", true).with_progress(progress);
@@ -103,6 +108,7 @@ struct LoadCounts {
     posted: u64,
     trashed: u64,
     exist: u64,
+    ended: u64,
     were_claimed: u64,
 }
 
@@ -117,6 +123,7 @@ impl LoadCounts {
                 } += 1;
             }
             (Loaded::Exists, _) => self.exist += 1,
+            (Loaded::Ended, _) => self.ended += 1,
             (Loaded::Conflict | Loaded::Shelved, _) => {}
         }
     }
@@ -133,6 +140,12 @@ impl LoadCounts {
             ctx.out.note(format!(
                 "{} of these were claimed; claims are not restored",
                 count_jobs(self.were_claimed)
+            ));
+        }
+        if self.ended > 0 {
+            ctx.out.note(format!(
+                "{} already ended on this board; skipped (--again loads them)",
+                count_jobs(self.ended)
             ));
         }
         ctx.out.note(format!(

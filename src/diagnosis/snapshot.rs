@@ -125,7 +125,7 @@ impl Snapshot {
                 && now.report.course == then.report.course
                 && now.report.takes == then.report.takes
         };
-        self.pauses.all().eq(earlier.pauses.all())
+        self.pauses.are(&earlier.pauses)
             && self.takers.len() == earlier.takers.len()
             && self.takers.iter().zip(&*earlier.takers).all(is_alike)
     }

@@ -20,8 +20,11 @@ pub(crate) struct Pause {
 /// The most pauses on a board. Beyond it, no job is claimed.
 pub(crate) const MOST_PAUSES: usize = 1000;
 
-/// The most memory for all globs, in bytes.
+/// The most memory for all compiled globs, in bytes.
 const GLOBS: usize = 1 << 20;
+
+/// The longest globs together, in bytes: compiling takes a few hundred times as much memory.
+const LONGEST: usize = 64 << 10;
 
 impl Pause {
     /// Returns the pauses of a board that has `count` of them. If they are too many to read, it adds a pause of all
@@ -72,11 +75,14 @@ pub(crate) struct Pauses {
 impl Pauses {
     /// Takes the active pauses. An invalid glob matches nothing.
     pub(crate) fn new(pauses: Vec<Pause>, now: DateTime<Utc>) -> Self {
+        let is_long = pauses.iter().map(|pause| pause.names.len()).sum::<usize>() > LONGEST;
         let lasting = pauses.into_iter().filter(|pause| !pause.is_over(now));
+        let lasting = lasting.filter(|_| !is_long);
         let read = lasting.filter_map(|pause| Some((translate(&pause.names).ok()?, pause)));
         let (globs, mut lasting): (Vec<_>, Vec<_>) = read.unzip();
         let globs = RegexSetBuilder::new(globs).size_limit(GLOBS).build();
-        let globs = globs.unwrap_or_else(|_| {
+        let globs = globs.ok().filter(|_| !is_long);
+        let globs = globs.unwrap_or_else(|| {
             lasting = vec![Pause::of_all("the pauses are too long to read")];
             RegexSet::new(["^"]).unwrap_or_default()
         });
@@ -158,6 +164,15 @@ mod tests {
         assert_eq!(names("old", soon), None);
         assert_eq!(names("backup-7", soon), Some("backup-*"));
         assert_eq!(pauses.first_end(), Some(soon));
+    }
+
+    #[test]
+    fn pauses_too_long_to_read_pause_all_jobs() {
+        let now = Utc::now();
+        let long = |count: usize| vec![pause(&"a".repeat(60), None); count];
+        assert_eq!(Pauses::new(long(100), now).of("b", now), None);
+        let all = Pauses::new(long(1_100), now);
+        assert_eq!(all.of("b", now).map(|it| it.names.as_str()), Some("*"));
     }
 
     #[test]

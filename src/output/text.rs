@@ -158,6 +158,7 @@ mod tests {
             ("a\tb\nc\rd", "a\\tb\\nc\\rd"),
             ("\u{9b}31m", "\\u{9b}31m"),
             ("user\u{202e}gpj.exe", "user\\u{202e}gpj.exe"),
+            ("backup\u{fe0f}\u{3164}", "backup\\u{fe0f}\\u{3164}"),
             ("\u{7f}\u{0}", "\\u{7f}\\u{0}"),
             ("\u{fffe}\u{ffff}", "\\u{fffe}\\u{ffff}"),
         ] {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::{
     board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, url::BoardKind},
     exit::CommandError,
-    job::{Draft, Entry, Job, JobKey, Origin, Shelf},
+    job::{Departure, Draft, Entry, Job, JobKey, Origin, Shelf},
     suggest::Hint,
 };
 
@@ -25,6 +25,8 @@ pub(crate) enum Loaded {
         sequence: i64,
     },
     Exists,
+    /// The job was here and ended, as the history shows.
+    Ended,
     /// The same job exists, but in the trash instead of on the board, or the reverse.
     Shelved,
     Conflict,
@@ -36,6 +38,7 @@ impl Loaded {
         let message = match (self, entry.job().map(|job| job.shelf)) {
             (Self::Posted { .. }, _) => return Ok(posted),
             (Self::Exists, _) => return Ok("exists"),
+            (Self::Ended, _) => return Ok("ended"),
             (Self::Shelved, Some(Shelf::Trash)) => {
                 "the job is on the board already, not in the trash; skipped"
             }
@@ -70,6 +73,7 @@ fn hash_of(raw: &[u8]) -> u64 {
 pub(crate) struct Loader<'a> {
     board: &'a dyn Board,
     is_dry: bool,
+    skips_ended: bool,
     /// The index of a board that has to be read whole to find one job.
     index: Option<HashMap<Uuid, (StoredJob, JobKey)>>,
     /// The number of malformed records by their bytes; `None` until one has to be loaded.
@@ -86,6 +90,7 @@ impl<'a> Loader<'a> {
         let mut loader = Self {
             board,
             is_dry,
+            skips_ended: false,
             index: None,
             malformed: None,
         };
@@ -103,6 +108,14 @@ impl<'a> Loader<'a> {
             loader.index = Some(index);
         }
         Ok(loader)
+    }
+
+    /// Skips jobs that have ended on this board: posting them would run them again.
+    pub(crate) fn skipping_ended(self, skips_ended: bool) -> Self {
+        Self {
+            skips_ended,
+            ..self
+        }
     }
 
     async fn each(&self, detail: Detail, mut see: impl FnMut(Entry)) -> board::Result<()> {
@@ -125,7 +138,10 @@ impl<'a> Loader<'a> {
         &mut self,
         jobs: &[(&Entry, &Draft)],
     ) -> board::Result<Vec<board::Result<Loaded>>> {
-        let known = self.known(jobs).await?;
+        let mut known = self.known(jobs).await?;
+        if self.skips_ended {
+            self.note_ended(jobs, &mut known).await?;
+        }
         let is_new = |at: &usize| known[*at].is_none();
         let new: Vec<_> = (0..jobs.len()).filter(is_new).collect();
         let mut answers: Vec<_> = known
@@ -164,6 +180,34 @@ impl<'a> Loader<'a> {
             answers[at] = Ok(found.unwrap_or(Loaded::Conflict));
         }
         Ok(answers)
+    }
+
+    async fn note_ended(
+        &self,
+        jobs: &[(&Entry, &Draft)],
+        known: &mut [Option<Loaded>],
+    ) -> board::Result<()> {
+        let is_new = |at: &usize| known[*at].is_none() && jobs[*at].0.job().is_some();
+        let new: Vec<_> = (0..jobs.len()).filter(is_new).collect();
+        let wanted = new
+            .iter()
+            .map(|at| JobRef::Uuid(jobs[*at].1.uuid.to_string()));
+        let wanted: Vec<_> = wanted.collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let found = self.board.find(Shelf::Past, &wanted).await?;
+        let has_run = |entry: &Entry| {
+            let ended = entry.job().and_then(|job| job.ended.as_ref());
+            // A purged job was given up, and a dump brings it back.
+            ended.is_some_and(|it| it.departure != Departure::Purged)
+        };
+        for (at, found) in new.into_iter().zip(found) {
+            if found.iter().any(has_run) {
+                known[at] = Some(Loaded::Ended);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) async fn known(

@@ -269,6 +269,40 @@ fn fresh_load_resets_attempts() {
 }
 
 #[test]
+fn repeated_load_skips_jobs_that_ended_meanwhile() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let (from, to) = (boards.another(kind), boards.another(kind));
+        for name in ["done", "purged", "waiting"] {
+            boards.run(&from, &["post", name]).succeeded();
+        }
+        boards.run(&from, &["dump", "it"]).succeeded();
+        boards.run(&to, &["load", "it"]).succeeded();
+        boards
+            .run(&to, &["consume", "--name", "done", "--force", "--yes"])
+            .succeeded();
+        boards
+            .run(&to, &["trash", "--name", "purged", "--force", "--yes"])
+            .succeeded();
+        boards
+            .run(&to, &["purge", "--name", "purged", "--yes"])
+            .succeeded();
+        let again = boards.run(&to, &["load", "it"]);
+        again.succeeded();
+        let told = "1 job already ended on this board; skipped (--again loads them)";
+        assert!(again.stderr.contains(told), "{again:?}");
+        assert!(
+            again
+                .stderr
+                .contains("posted: 1, to the trash: 0, already there: 1"),
+            "{again:?}"
+        );
+        boards.run(&to, &["load", "it", "--again"]).succeeded();
+        assert_eq!(boards.dumped(&to).len(), 3);
+    }
+}
+
+#[test]
 fn dry_run_prints_the_plan_without_effect() {
     let boards = Boards::new();
     for kind in boards.kinds() {

@@ -192,6 +192,18 @@ fn name_keeps_its_log_after_a_crash() {
 }
 
 #[test]
+fn signal_that_is_a_hard_link_is_not_written() {
+    let env = Env::new();
+    env.post("first");
+    let (victim, signal) = (env.file("victim"), env.board().with_extension("db-signal"));
+    std::fs::write(&victim, "victim").unwrap();
+    let _ = std::fs::remove_file(&signal);
+    std::fs::hard_link(&victim, signal).unwrap();
+    env.post("second");
+    assert_eq!(std::fs::read_to_string(victim).unwrap(), "victim");
+}
+
+#[test]
 fn symbolic_link_is_the_same_name() {
     let named = Named::new();
     std::os::unix::fs::symlink("one.db", named.file("link.db")).unwrap();

@@ -31,7 +31,19 @@ const FOR_EVERYBODY: [&str; 10] = [
 
 /// Whether a handler may have this name, unlike the leftovers of editors and package managers.
 pub(super) fn is_name(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
+    const LEFTOVERS: [&str; 9] = [
+        "~",
+        ".bak",
+        ".dpkg-dist",
+        ".dpkg-old",
+        ".orig",
+        ".rej",
+        ".rpmnew",
+        ".rpmorig",
+        ".rpmsave",
+    ];
+    let is_leftover = LEFTOVERS.iter().any(|end| name.ends_with(end));
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']) && !is_leftover
 }
 
 #[derive(Debug, Clone)]

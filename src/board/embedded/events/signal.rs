@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -52,6 +52,10 @@ fn open_signal(board: &Path) -> std::io::Result<fs::File> {
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
         .mode(mode)
         .open(&path)?;
+    // Neither by a symbolic nor by a hard link.
+    if file.metadata()?.nlink() > 1 {
+        return Err(std::io::Error::other("the signal file is a hard link"));
+    }
     if is_new {
         // The umask must not make it less accessible than the board.
         file.set_permissions(fs::Permissions::from_mode(mode))?;

@@ -244,7 +244,7 @@ fn zero_columns_terminate() {
 
 /// Asserts that no text on the screen controls the terminal.
 fn is_inert(state: &mut DashState) {
-    for size in [(60, 12), (120, 20), (160, 30)] {
+    for size in [(160, 30), (60, 12), (120, 20)] {
         let frame = frame(state, size, COLOURED);
         let cells = frame.buffer().content.iter();
         let mut chars = cells.flat_map(|cell| cell.symbol().chars());
