@@ -346,6 +346,7 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         BoardError::Ambiguous { .. } => (NOT_FOUND, "ambiguous"),
         BoardError::AlreadyClaimed { .. } => (AGAINST_THE_RULES, "already-claimed"),
         BoardError::NotClaimed => (AGAINST_THE_RULES, "not-claimed"),
+        BoardError::MayStillRun { .. } => (AGAINST_THE_RULES, "already-claimed"),
         BoardError::NotHeldBack => (AGAINST_THE_RULES, "not-delayed"),
         BoardError::NotOwner { .. } => (AGAINST_THE_RULES, "not-owner"),
         BoardError::Postponed { .. } | BoardError::Changed => (AGAINST_THE_RULES, "changed"),

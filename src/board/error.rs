@@ -33,6 +33,13 @@ pub(crate) enum BoardError {
     },
     #[error("the job is not backing off; conductors can already claim it")]
     NotHeldBack,
+    #[error(
+        "the former owner may still run the job; conductors wait until {}",
+        until.format("%Y-%m-%d %H:%M:%S UTC")
+    )]
+    MayStillRun {
+        until: chrono::DateTime<chrono::Utc>,
+    },
     #[error("the job changed in the meantime")]
     Changed,
     #[error("a job with the uuid {uuid} already exists on the {place}")]

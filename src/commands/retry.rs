@@ -30,6 +30,13 @@ pub(crate) struct RetryArgs {
     #[arg(long)]
     keep_attempts: bool,
 
+    /// Retry even jobs that a former owner may still run; its command has certainly ended
+    ///
+    /// After a forced release, conductors wait until the old claim would have expired, unless the end of its command
+    /// is proved.
+    #[arg(long)]
+    now: bool,
+
     /// Maximum pace, for example 5/s; also per m or h
     #[arg(long, value_name = "N/s", value_parser = Pace::parse)]
     rate: Option<Pace>,
@@ -43,7 +50,10 @@ impl RetryArgs {
         let rate = self.rate.iter().flat_map(|it| ["--rate", &it.text]);
         let keep = self.keep_attempts.then_some("--keep-attempts");
         let words = ctx.program().with(["retry"]).with(self.revival.words());
-        words.with(keep).with(rate)
+        words
+            .with(keep)
+            .with(self.now.then_some("--now"))
+            .with(rate)
     }
 }
 
@@ -52,7 +62,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     revival.selection.require()?;
     let board = revival.selection.preview.board(ctx)?;
     let (action, now) = (Action::Retry { keep_attempts }, Utc::now());
-    let fits = |entry: &Entry| judge(entry, now, keep_attempts);
+    let fits = |entry: &Entry| judge(entry, now, (keep_attempts, args.now));
     let mut task = revival.task(ctx, &*board, action, fits).await?;
     task.pace = args.rate.clone().unwrap_or(Pace::FULL);
     let is_careful = args.rate.is_some() || args.canary.canary.is_some();
@@ -78,7 +88,7 @@ pub(super) fn again(entry: &Entry, keeps_attempts: bool, remark: Option<Remark>)
 pub(super) fn judge(
     entry: &Entry,
     now: DateTime<Utc>,
-    keeps_attempts: bool,
+    (keeps_attempts, ends_wait): (bool, bool),
 ) -> Result<(), BoardError> {
     if let Some(holding) = entry.holding() {
         let owner = holding.owner.clone();
@@ -87,6 +97,11 @@ pub(super) fn judge(
     match entry {
         Entry::Malformed(record) => Err(record.into()),
         Entry::Job(job) if job.shelf == Shelf::Trash => Ok(()),
+        Entry::Job(job)
+            if let Some(until) = job.history.may_run_until(now).filter(|_| !ends_wait) =>
+        {
+            Err(BoardError::MayStillRun { until })
+        }
         Entry::Job(job) if job.history.is_in_the_way(now, keeps_attempts) => Ok(()),
         Entry::Job(_) => Err(BoardError::NotHeldBack),
     }

@@ -102,6 +102,9 @@ impl Failure {
     }
 }
 
+/// The reason of an attempt that ended by a forced release.
+pub(crate) const RELEASED: &str = "an operator released the claim";
+
 /// The sidecar: data about a job that its posting has no place for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct History {
@@ -122,6 +125,14 @@ impl History {
         let reason = self.remark.as_ref()?.reason.as_deref()?;
         let failure = self.failures.last().filter(|it| it.reason == reason);
         Some(failure.map_or(reason.into(), |it| it.headline().into()))
+    }
+
+    /// Returns how long the former owner may still run the job: an operator released its claim by force, without proof
+    /// that its command has ended.
+    pub(crate) fn may_run_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let last = self.failures.last()?;
+        self.not_before
+            .filter(|time| *time > now && last.reason == RELEASED)
     }
 
     pub(crate) fn is_held_back(&self, now: DateTime<Utc>) -> bool {

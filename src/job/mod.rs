@@ -30,7 +30,7 @@ pub(crate) use self::{
     details::{Decode, Details},
     draft::{Draft, Edit, Former},
     fields::{FieldKind, FieldSource, FieldValue, JobField},
-    history::{CapturedOutput, Failure, History, LONGEST, shortened},
+    history::{CapturedOutput, Failure, History, LONGEST, RELEASED, shortened},
     key::{JobKey, usual},
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
     past::{Departure, End, HISTORY, Identity, Remark},

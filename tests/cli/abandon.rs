@@ -268,3 +268,24 @@ fn missing_confirmation_is_one_json_error() {
     assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
     assert_eq!(run.error()["kind"], "refused");
 }
+
+#[test]
+fn retry_waits_for_a_former_owner_that_may_still_run_the_job() {
+    let env = Env::new();
+    let job = env.post("resize");
+    let worker = env.jobboard(&["claim", &job, "--", "sleep", "600"]).spawn();
+    wait_until("the command runs", || env.state(&job) == "CLAIMED");
+    env.jobboard(&["abandon", "--force", &job, "--yes"])
+        .run()
+        .succeeded();
+    let refused = env.jobboard(&["retry", &job]).run();
+    assert!(
+        refused.failed(4).contains("may still run the job"),
+        "{refused}"
+    );
+    let explained = env.jobboard(&["explain", &job]).run();
+    assert!(!explained.stdout.contains("jobboard retry"), "{explained}");
+    env.jobboard(&["retry", &job, "--now"]).run().succeeded();
+    assert_eq!(env.show(&job)["not_before"], serde_json::Value::Null);
+    drop(worker);
+}

@@ -17,8 +17,8 @@ use crate::{
     duration,
     exit::CommandError,
     job::{
-        Aftermath, Authority, Entry, Failure, Identity, Lease, Outcome, Owner, Remark, Settlement,
-        Witness,
+        Aftermath, Authority, Entry, Failure, Identity, Lease, Outcome, Owner, RELEASED, Remark,
+        Settlement, Witness,
     },
     lease::LEASE,
     output::count_jobs,
@@ -195,7 +195,7 @@ impl Release {
         };
         let owner = entry.holding().and_then(|it| it.owner.as_ref());
         let owner = owner.map_or_else(String::new, Owner::to_string);
-        let failure = Failure::reported("an operator released the claim", &owner);
+        let failure = Failure::reported(RELEASED, &owner);
         let doubt = self.doubt(entry);
         Aftermath::Failed {
             not_before: doubt.and_then(|_| failure.time.checked_add_signed(left)),
