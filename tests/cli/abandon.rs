@@ -289,3 +289,20 @@ fn retry_waits_for_a_former_owner_that_may_still_run_the_job() {
     assert_eq!(env.show(&job)["not_before"], serde_json::Value::Null);
     drop(worker);
 }
+
+#[test]
+fn forced_trash_of_a_running_job_warns_of_its_owner() {
+    let env = Env::new();
+    let job = env.post("resize");
+    let worker = env.jobboard(&["claim", &job, "--", "sleep", "600"]).spawn();
+    wait_until("the command runs", || env.state(&job) == "CLAIMED");
+    let trashed = env.jobboard(&["trash", "--force", &job, "--yes"]).run();
+    trashed.succeeded();
+    assert!(
+        trashed
+            .stderr
+            .contains("restore or retry the job only after"),
+        "{trashed}"
+    );
+    drop(worker);
+}

@@ -175,6 +175,19 @@ impl Release {
         }
     }
 
+    /// Returns the warning for an action that takes jobs from owners that may still run them.
+    pub(super) async fn foreseen<'a>(
+        action: &Action,
+        board: &dyn Board,
+        entries: impl Iterator<Item = &'a Entry>,
+    ) -> Option<String> {
+        let release = match action {
+            Action::Trash { .. } => Self::checked(board).await,
+            action => Self::of(action, board).await?,
+        };
+        release.warning(entries, matches!(action, Action::Trash { .. }))
+    }
+
     /// Looks for the owners and their commands. An unreadable registry proves nothing.
     async fn checked(board: &dyn Board) -> Self {
         let snapshot = Snapshot::new(board.capabilities(), None, Utc::now());
@@ -224,7 +237,11 @@ impl Release {
     }
 
     /// Reports how long conductors wait, and the reason; one sentence for all jobs.
-    pub(super) fn warning<'a>(&self, entries: impl Iterator<Item = &'a Entry>) -> Option<String> {
+    fn warning<'a>(
+        &self,
+        entries: impl Iterator<Item = &'a Entry>,
+        is_trash: bool,
+    ) -> Option<String> {
         let waits = entries.filter_map(|entry| Some((left(entry)?, self.doubt(entry)?)));
         let waits: Vec<_> = waits.collect();
         let (left, doubt) = waits.iter().max_by_key(|(left, _)| left)?;
@@ -233,9 +250,10 @@ impl Release {
             1 => String::new(),
             jobs => format!(" for {}, the last of them", count_jobs(jobs as u64)),
         };
-        Some(format!(
-            "{doubt}: conductors wait{jobs} until {until}; --now ends the wait"
-        ))
+        Some(match is_trash {
+            true => format!("{doubt}: restore or retry the job only after {until}"),
+            false => format!("{doubt}: conductors wait{jobs} until {until}; --now ends the wait"),
+        })
     }
 }
 

@@ -65,8 +65,8 @@ impl Task {
         match self.action.force() {
             Some(Force::None) => foresee_refusals(ctx, &mut self.chosen, &self.who),
             Some(_) => {
-                let release = Release::of(&self.action, board).await;
-                let warning = release.and_then(|it| it.warning(self.chosen.entries()));
+                let entries = self.chosen.entries();
+                let warning = Release::foreseen(&self.action, board, entries).await;
                 warning.into_iter().for_each(|it| ctx.out.note(it));
             }
             None => {}
