@@ -7,7 +7,7 @@ use super::{
         act::{Effect, Pace, Verb, act},
         references::{Scope, named, references},
         select::{Choice, Chosen, confirm},
-        settle::stated_owner,
+        settle::{refuse_process_name, stated_owner},
     },
     parts::{octavia::refuse_to_hold, under_claim::expiry},
 };
@@ -47,6 +47,9 @@ pub(crate) struct ExtendArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<()> {
     let stated = stated_owner(args.owner.as_deref())?;
+    if stated.is_none() {
+        refuse_process_name(ctx)?;
+    }
     let board = ctx.writable_board()?;
     let wanted = references(ctx, &*board, Scope::board("extend"), &args.jobs).await?;
     refuse_to_hold(ctx, Some(args.expiry), "use an --expiry of at most 1h")?;

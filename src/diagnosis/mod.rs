@@ -25,7 +25,7 @@ pub(crate) use self::{
     figures::{ByName, ByOwner, Departures, Figures, Standing, age},
     holder::{
         Holder, Recheck, has_died, has_mover_ended, is_copy_of_move, is_left_by_move,
-        is_of_broken_move, is_silent,
+        is_of_broken_move, is_silent, process_of,
     },
     judge::{Judged, SKEW},
     signature::{FailureGroup, Sample, Signatures, signature},

@@ -176,12 +176,12 @@ fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {
         (BoardError::NotOwner { .. }, "trash" | "consume" | "abandon") => {
             return Some(by_force(
                 verb,
-                "`--who NAME` acts as the owner; if the owner is gone, to {} the job anyway: \
+                "if the claim is yours under another name, add `--who NAME`; if the owner is gone, to {} the job anyway: \
                  `jobboard {} --force JOB`",
             ));
         }
         (BoardError::NotOwner { .. }, _) => {
-            "`--who NAME` acts as the owner; if the owner is gone, `jobboard abandon --force JOB` \
+            "if the claim is yours under another name, add `--who NAME`; if the owner is gone, `jobboard abandon --force JOB` \
              releases the claim"
         }
         (BoardError::Malformed { .. }, "retry") => {

@@ -11,7 +11,7 @@ pub(crate) fn has_cover(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.values().any(has_cover),
         Value::Array(items) => items.iter().any(has_cover),
-        Value::String(text) => text == COVER,
+        Value::String(text) => text.contains("********"),
         _ => false,
     }
 }
@@ -34,8 +34,20 @@ pub(crate) fn covered(value: &Value) -> Value {
                 (name.clone(), member)
             })
             .collect(),
-        Value::Array(items) => items.iter().map(covered).collect(),
+        Value::Array(items) => {
+            let mut is_next = false;
+            let items = items.iter().map(|item| {
+                let word = item.as_str().unwrap_or_default();
+                let is_secret = std::mem::replace(&mut is_next, is_secret_option(word));
+                match is_secret && item.is_string() {
+                    true => Value::from(COVER),
+                    false => covered(item),
+                }
+            });
+            items.collect()
+        }
         Value::String(text) if text.contains("-----BEGIN ") => Value::from(COVER),
+        Value::String(text) => Value::from(covered_text(text)),
         other => other.clone(),
     }
 }
@@ -123,7 +135,17 @@ pub(crate) fn covered_text(text: &str) -> String {
 
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
-    TELLING.iter().any(|telling| name.contains(telling)) || name == "server_pem"
+    let ends = ["pass", "pwd"].iter().any(|end| {
+        let before = name.strip_suffix(end);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('_'))
+    });
+    let exact = ["accesskey", "authorization", "cookie", "server_pem"];
+    TELLING.iter().any(|telling| name.contains(telling)) || exact.contains(&name.as_str()) || ends
+}
+
+/// Whether the next word of a command is a secret.
+fn is_secret_option(word: &str) -> bool {
+    word.starts_with('-') && !word.contains('=') && is_secret_name(word.trim_start_matches('-'))
 }
 
 #[cfg(test)]
@@ -139,9 +161,15 @@ mod tests {
             "db_password": "x",
             "store": {"tls": [{"private_key": "y"}, "-----BEGIN RSA PRIVATE KEY-----\nz"]},
             "token": null,
+            "DB_PASS": "p1ain",
+            "url": "mysql://ada:p1ain@h/x",
+            "command": ["curl", "--token", "p1ain", "--api-key=p1ain", "h"],
+            "compass": "north",
         }));
+        assert_eq!(shown["compass"], "north");
+        assert_eq!(shown["command"][4], "h");
         let text = shown.to_string();
-        for secret in ["\"x\"", "\"y\"", "BEGIN"] {
+        for secret in ["\"x\"", "\"y\"", "BEGIN", "p1ain"] {
             assert!(!text.contains(secret), "{text}");
         }
         assert_eq!(shown["user"], "ada");

@@ -137,7 +137,7 @@ fn other_users_cannot_abandon() {
     --- stdout
     --- stderr
     error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
-    hint: `--who NAME` acts as the owner; if the owner is gone, to abandon the job anyway: `jobboard abandon --force @1`
+    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, to abandon the job anyway: `jobboard abandon --force @1`
     ");
 }
 
@@ -304,5 +304,29 @@ fn forced_trash_of_a_running_job_warns_of_its_owner() {
             .contains("restore or retry the job only after"),
         "{trashed}"
     );
+    drop(worker);
+}
+
+#[test]
+fn name_of_a_process_is_refused_without_force() {
+    let env = Env::new();
+    let job = env.post("resize");
+    let worker = env.jobboard(&["claim", &job, "--", "sleep", "600"]).spawn();
+    wait_until("the command runs", || env.state(&job) == "CLAIMED");
+    let owner = env.show(&job)["owner"].as_str().unwrap().to_owned();
+    for words in [
+        &["abandon"][..],
+        &["trash"],
+        &["consume"],
+        &["extend", "--expiry", "1s"],
+    ] {
+        let words = [&["--who", &owner], words, &[&job]].concat();
+        let refused = env.jobboard(&words).run();
+        assert!(
+            refused.failed(8).contains("is the name of a process"),
+            "{refused}"
+        );
+    }
+    assert_eq!(env.state(&job), "CLAIMED");
     drop(worker);
 }

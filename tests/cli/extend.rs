@@ -31,7 +31,7 @@ fn claim_of_another_user_is_not_extended() {
     --- stdout
     --- stderr
     error: cannot extend @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
-    hint: `--who NAME` acts as the owner; if the owner is gone, `jobboard abandon --force @1` releases the claim
+    hint: if the claim is yours under another name, add `--who NAME`; if the owner is gone, `jobboard abandon --force @1` releases the claim
     ");
 }
 

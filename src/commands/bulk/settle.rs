@@ -13,7 +13,7 @@ use crate::{
     board::{self, Board, BoardError, Settled},
     commands::parts::reason::ReasonArgs,
     context::{Consent, Context},
-    diagnosis::{Holder, Snapshot},
+    diagnosis::{Holder, Snapshot, process_of},
     duration,
     exit::CommandError,
     job::{
@@ -55,6 +55,9 @@ impl SettleArgs {
         action: impl FnOnce(Force) -> Action,
     ) -> anyhow::Result<()> {
         stated_owner(self.owner.as_deref())?;
+        if !self.force {
+            refuse_process_name(ctx)?;
+        }
         self.selection.require()?;
         let board = self.selection.preview.board(ctx)?;
         let action = action(match (self.force, self.owner) {
@@ -68,6 +71,17 @@ impl SettleArgs {
         let how = (&self.selection.preview, &self.consent);
         task.finish(ctx, &*board, how).await
     }
+}
+
+/// Refuses to act under the name of a process: only the process knows whether its command has ended.
+pub(crate) fn refuse_process_name(ctx: &Context) -> anyhow::Result<()> {
+    let who = ctx.who();
+    if process_of(&who.text()).is_none() {
+        return Ok(());
+    }
+    let message = format!("{who} is the name of a process, and only the process ends its claim");
+    let hint = "with --force, it asks, and conductors wait until the command has ended";
+    Err(CommandError::refused(message).hint(hint).into())
 }
 
 pub(crate) fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
