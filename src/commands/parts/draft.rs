@@ -56,10 +56,15 @@ impl DraftArgs {
     /// Shows how to post words that look like a command line.
     fn without_dashes(&self, name: &str, error: &anyhow::Error) -> anyhow::Error {
         let words: Vec<_> = self.facts.iter().map(String::as_str).collect();
-        let hint = Hint::new(
-            "`jobboard post {} -- {} {}`",
-            [&[name][..], &[name], &words],
-        );
+        let hint = match words.as_slice() {
+            [line] if line.contains(' ') => {
+                Hint::new("`jobboard post {} -- sh -c {}`", [&[name][..], &words])
+            }
+            _ => Hint::new(
+                "`jobboard post {} -- {}`, or if the name is the program: `jobboard post {} -- {} {}`",
+                [&[name][..], &words, &[name], &[name], &words],
+            ),
+        };
         CommandError::usage(error.to_string()).hint(hint).into()
     }
 
