@@ -258,7 +258,7 @@ impl Snapshot {
         let taker = self.takers.iter().find(is_owner);
         let taker = taker.or_else(|| self.takers_alive().next())?;
         let text = match code {
-            Code::Unsettled => "fix the reason, and the conductor settles the job; its state:",
+            Code::Unsettled => "fix the cause, and the conductor settles the job; its state:",
             Code::ConductorRefuses => {
                 "allow it on the conductor's machine; handlers are read again within 10s, options \
                  need a restart; what it allows now:"

@@ -106,7 +106,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
             )
         }
         Code::Unsettled => Fix::look(Suggestion::of("conductors"))
-            .because("fix the reason on the conductor's machine"),
+            .because("fix the cause on the conductor's machine"),
         Code::ConductorRefuses => {
             let about = cause.about.to_string();
             let look = Suggestion::of("conductors");
@@ -114,7 +114,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
                 Some((name, _)) => look.operand(name),
                 None => look,
             })
-            .because("fix the reason; the conductor looks again every 10s")
+            .because("fix the cause; the conductor looks again every 10s")
         }
         Code::NoMatchingConductor => Fix::look(Suggestion::of("conductors"))
             .because("add a handler, or start another conductor"),
