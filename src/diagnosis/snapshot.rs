@@ -118,7 +118,7 @@ impl Snapshot {
     }
 
     /// Whether an unclaimed job has the same causes now as under an earlier state.
-    pub(crate) fn judges_like(&self, earlier: &Self) -> bool {
+    pub(crate) fn gives_same_verdicts(&self, earlier: &Self) -> bool {
         let is_alike = |(one, other): (&Taker, &Taker)| {
             let (now, then) = (&one.conductor, &other.conductor);
             (one.is_silent, &now.owner) == (other.is_silent, &then.owner)

@@ -32,7 +32,7 @@ impl Details {
         }
     }
 
-    /// Decodes these members, if there are any.
+    /// Decodes these members if present.
     pub(crate) fn members(&self, names: &[&str]) -> Cow<'_, Value> {
         match self {
             Self::Decoded(value) => Cow::Borrowed(value),

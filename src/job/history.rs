@@ -102,7 +102,7 @@ impl Failure {
     }
 }
 
-/// The reason of an attempt that ended by a forced release.
+/// Failure reason after a forced release.
 pub(crate) const RELEASED: &str = "an operator released the claim";
 
 /// The sidecar: data about a job that its posting has no place for.

@@ -185,7 +185,7 @@ impl Plan {
         let wrong = |what: String| CommandError::usage(shortened(&what)).hint(hint);
         let header: Header = serde_json::from_slice(&first).map_err(|_| {
             wrong(format!(
-                "{source} is not a plan: its first line is no header"
+                "{source} is not a plan: its first line is not a plan header"
             ))
         })?;
         if header.jobboard_plan != VERSION {

@@ -264,7 +264,7 @@ pub(crate) fn confirm(
     chosen: &Chosen,
 ) -> anyhow::Result<()> {
     let found: Vec<_> = chosen.entries().collect();
-    // Without results, there is nothing to confirm.
+    // Nothing was found, so skip the question.
     if found.is_empty() {
         return Ok(());
     }

@@ -80,7 +80,8 @@ pub(crate) fn refuse_process_name(ctx: &Context) -> anyhow::Result<()> {
         return Ok(());
     }
     let message = format!("{who} is the name of a process, and only the process ends its claim");
-    let hint = "with --force, it asks, and conductors wait until the command has ended";
+    let hint =
+        "use --force: `jobboard` asks first, and conductors wait until the command has ended";
     Err(CommandError::refused(message).hint(hint).into())
 }
 

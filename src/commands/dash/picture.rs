@@ -28,7 +28,7 @@ type LastFailure = Option<Option<DateTime<Utc>>>;
 /// Memory is committed on use only; growing out of a smaller buffer would leave a hole of its size.
 const ROOM: usize = 100_000;
 
-/// The rows that a filter narrows as it is typed.
+/// Maximum number of rows to filter at each key.
 const MOST_NARROWED: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

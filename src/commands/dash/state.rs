@@ -28,7 +28,7 @@ const EVENTS: usize = 1000;
 /// The events of the history that come first.
 const FORMER: usize = 200;
 
-/// The width from which the selected line is shown in full beside the view.
+/// Minimum width for the pane with the selected line.
 const WIDE: u16 = 140;
 
 /// The silence after which the board is pinged, at first and at most.
@@ -416,7 +416,7 @@ impl DashState {
             }
             View::History if self.groups().is_none() => {
                 let entry = self.past().nth(at)?;
-                // Another record may have its key by now.
+                // The key may belong to another record by now.
                 let reference = entry.reference().parse().ok()?;
                 Some(Opened::new(reference, Some(entry.clone())))
             }

@@ -25,6 +25,9 @@ const NAMES: usize = 5;
 /// How long a claim is watched for a renewal: longer than the interval of the lookups.
 const WATCHED: TimeDelta = TimeDelta::seconds(4);
 
+/// Claims that should have been renewed by now: when that was noticed, and their expiry then.
+type Doubts = HashMap<RowPlace, (DateTime<Utc>, Option<DateTime<Utc>>)>;
+
 /// Decides how commands and problems are worded.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Setting {
@@ -49,8 +52,7 @@ pub(super) struct Summary {
     pub(super) problems: Vec<Problem>,
     pub(super) owners: Vec<ByOwner>,
     pub(super) trash: Vec<RowGroup>,
-    /// Claims that should have been renewed by now: when that was noticed, and their expiry then.
-    pub(super) doubts: HashMap<RowPlace, (DateTime<Utc>, Option<DateTime<Utc>>)>,
+    pub(super) doubts: Doubts,
     /// The counted version of the picture; `None` forces a recount.
     pub(super) version: Option<u64>,
 }
@@ -122,12 +124,12 @@ impl Summary {
     }
 }
 
-/// Judges the jobs that change without an event: claims, whose owner may be gone, and jobs that become too old.
+/// Judges again without an event: claims (the owner may be gone) and jobs that become too old.
 fn judge(
     snapshot: &Snapshot,
     (place, row, entry): (&RowPlace, &DashRow, &Entry),
     before: &Summary,
-    doubts: &mut HashMap<RowPlace, (DateTime<Utc>, Option<DateTime<Utc>>)>,
+    doubts: &mut Doubts,
 ) -> Option<Vec<Cause>> {
     let Some(claim) = &row.claim else {
         let blocks = snapshot.blocks_posters(entry.job()?)?;

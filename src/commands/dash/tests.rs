@@ -256,7 +256,7 @@ fn groups_expand_to_their_jobs() {
 }
 
 #[test]
-fn problems_equal_those_of_the_survey() {
+fn problems_match_the_survey() {
     let mut seed = 7_u64;
     let mut random = |most: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

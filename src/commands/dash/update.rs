@@ -98,7 +98,7 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
             (state.is_reading, state.has_read) = (false, true);
             state.picture.end();
             state.summary.version = None;
-            // The first events are those of the history.
+            // The history supplies the first events.
             if state.view == View::History || (state.past.is_none() && state.events.is_empty()) {
                 return vec![DashEffect::ReadPast];
             }
@@ -113,7 +113,7 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
         }
         DashInput::Past(Ok(entries)) => state.take_past(entries),
         DashInput::Surroundings(Ok(snapshot)) => {
-            let is_alike = snapshot.judges_like(&state.picture.snapshot);
+            let is_alike = snapshot.gives_same_verdicts(&state.picture.snapshot);
             (state.picture.snapshot, state.surroundings_read) = (snapshot, now);
             state.summary.version = None;
             if !is_alike && !state.is_reading {

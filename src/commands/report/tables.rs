@@ -28,7 +28,7 @@ pub(super) type Omitted = (More, &'static str, &'static str);
 
 pub(super) type BarPart = (&'static str, &'static str, u64);
 
-/// A number of the board as it is now, with its facts and its course over the last hour.
+/// One number of the board, with details and its trend over the last hour.
 pub(super) struct Tile<'a> {
     pub(super) name: &'static str,
     pub(super) class: &'static str,

@@ -187,7 +187,7 @@ pub(super) fn conductor(state: &DashState, of: &Conductor) -> conductors::Listed
     conductors::ListedConductor::new(conductor, state.now)
 }
 
-/// Lays out jobs, without the columns in which all visible cells are alike.
+/// Lays out jobs; drops columns whose visible cells are all equal.
 fn jobs<'a>(
     state: &DashState,
     shelf: Shelf,

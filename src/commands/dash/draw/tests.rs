@@ -143,7 +143,7 @@ fn golden_frames() {
     }
 }
 
-/// Answers what a wide view asks about the selected job.
+/// Supplies the selected job that a wide view requests.
 fn open_selected(state: &mut DashState) {
     let Some(opened) = state.selected().filter(|_| state.has_aside()) else {
         return;
