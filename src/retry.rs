@@ -124,7 +124,7 @@ impl RetryPolicy {
                 failure,
                 not_before: Some(self.later(attempts.saturating_sub(1))),
             }),
-            OnFailure::Abandon | OnFailure::Trash => Outcome::Trash(Some(failure)),
+            OnFailure::Abandon | OnFailure::Trash => Outcome::Trash(Aftermath::failed(failure)),
         }
     }
 
@@ -250,7 +250,7 @@ mod tests {
         let course = AttemptEnd::Ended(Ended::Signal(9));
         assert!(is_failed(&judge(&patience(), &course, 2, 0)));
         let outcome = judge(&patience(), &course, 3, 0);
-        let Outcome::Trash(Some(failure)) = outcome else {
+        let Outcome::Trash(Aftermath::Failed { failure, .. }) = outcome else {
             panic!("{outcome:?}");
         };
         assert_eq!((failure.signal, failure.stderr.as_str()), (Some(9), "oh"));
@@ -312,7 +312,7 @@ mod tests {
             ..patience()
         };
         let trashed = judge(&of(OnFailure::Trash), &course, 1, 0);
-        assert!(matches!(trashed, Outcome::Trash(Some(_))));
+        assert!(matches!(trashed, Outcome::Trash(Aftermath::Failed { .. })));
         let consumed = judge(&of(OnFailure::Consume), &course, 1, 0);
         assert!(matches!(consumed, Outcome::GiveUp(_)));
     }

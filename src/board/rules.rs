@@ -88,31 +88,29 @@ pub(super) fn permit_settlement(held: Option<&Holding>, settlement: &Settlement)
 impl Sidecar {
     pub(super) fn settle(&mut self, settlement: &Settlement) {
         match &settlement.outcome {
-            Outcome::Abandon(Aftermath::None) | Outcome::Consume => {}
-            Outcome::Abandon(Aftermath::Failed {
-                failure,
-                not_before,
-            }) => {
-                self.not_before = not_before.or(self.not_before);
-                self.add_failure(failure);
-            }
-            Outcome::Abandon(Aftermath::Postponed { not_before }) => {
-                self.not_before = Some(*not_before);
-                self.uncount();
-                self.postponed = self.postponed.saturating_add(1);
-            }
-            Outcome::Abandon(Aftermath::Interrupted) => self.uncount(),
-            Outcome::Trash(failure) => {
-                failure.iter().for_each(|failure| self.add_failure(failure));
-            }
+            Outcome::Abandon(aftermath) | Outcome::Trash(aftermath) => self.record(aftermath),
+            Outcome::Consume => {}
             Outcome::Spent(failure) => {
                 self.add_failure(failure);
                 self.uncount();
             }
             Outcome::GiveUp(failure) => self.add_failure(failure),
         }
+        self.not_before = settlement.outcome.not_before().or(self.not_before);
         if settlement.remark.is_some() {
             self.remark.clone_from(&settlement.remark);
+        }
+    }
+
+    fn record(&mut self, aftermath: &Aftermath) {
+        match aftermath {
+            Aftermath::None => {}
+            Aftermath::Failed { failure, .. } => self.add_failure(failure),
+            Aftermath::Postponed { .. } => {
+                self.uncount();
+                self.postponed = self.postponed.saturating_add(1);
+            }
+            Aftermath::Interrupted => self.uncount(),
         }
     }
 

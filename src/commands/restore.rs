@@ -1,5 +1,7 @@
 //! `jobboard restore`.
 
+use chrono::{DateTime, Utc};
+
 use super::{
     bulk::{
         action::Action,
@@ -36,6 +38,13 @@ pub(super) struct RevivalArgs {
     #[command(flatten)]
     bookless: BooklessArgs,
 
+    /// Do not wait for the command of a former owner; it has certainly ended
+    ///
+    /// A job that was taken from its owner by force may still be running, so it is refused until the old claim would
+    /// have expired.
+    #[arg(long)]
+    pub(super) now: bool,
+
     #[command(flatten)]
     pub(super) reason: ReasonArgs,
 
@@ -47,13 +56,22 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     let revival = args.revival;
     revival.selection.require()?;
     let board = revival.selection.preview.board(ctx)?;
-    let task = revival
-        .task(ctx, &*board, Action::Restore, |_| Ok(()))
-        .await?;
+    let (now, ends_wait) = (Utc::now(), revival.now);
+    let fits = |entry: &Entry| match ends_wait {
+        true => Ok(()),
+        false => require_end_of_command(entry, now),
+    };
+    let task = revival.task(ctx, &*board, Action::Restore, fits).await?;
     match revival.agreed(ctx, &*board, task).await? {
         Some(task) => task.carry_out(ctx, &*board).await,
         None => Ok(()),
     }
+}
+
+/// Refuses a job that was taken by force from an owner that may still run it.
+pub(super) fn require_end_of_command(entry: &Entry, now: DateTime<Utc>) -> Result<(), BoardError> {
+    let until = entry.job().and_then(|job| job.history.may_run_until(now));
+    until.map_or(Ok(()), |until| Err(BoardError::MayStillRun { until }))
 }
 
 impl RevivalArgs {
@@ -63,6 +81,7 @@ impl RevivalArgs {
         let reason = self.reason.given();
         let reason = reason.map(|reason| ["--reason".to_owned(), reason]);
         let words = self.selection.words().chain(shared);
+        let words = words.chain(self.now.then(|| "--now".to_owned()));
         words.chain(reason.into_iter().flatten())
     }
 

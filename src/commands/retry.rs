@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use self::canary::CanaryArgs;
 use super::{
     bulk::{act::Pace, action::Action},
-    restore::RevivalArgs,
+    restore::{RevivalArgs, require_end_of_command},
 };
 use crate::{
     board::BoardError,
@@ -30,13 +30,6 @@ pub(crate) struct RetryArgs {
     #[arg(long)]
     keep_attempts: bool,
 
-    /// Retry even jobs that a former owner may still run; its command has certainly ended
-    ///
-    /// After a forced release, conductors wait until the old claim would have expired, unless the end of its command
-    /// is proved.
-    #[arg(long)]
-    now: bool,
-
     /// Maximum pace, for example 5/s; also per m or h
     #[arg(long, value_name = "N/s", value_parser = Pace::parse)]
     rate: Option<Pace>,
@@ -50,10 +43,7 @@ impl RetryArgs {
         let rate = self.rate.iter().flat_map(|it| ["--rate", &it.text]);
         let keep = self.keep_attempts.then_some("--keep-attempts");
         let words = ctx.program().with(["retry"]).with(self.revival.words());
-        words
-            .with(keep)
-            .with(self.now.then_some("--now"))
-            .with(rate)
+        words.with(keep).with(rate)
     }
 }
 
@@ -62,7 +52,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     revival.selection.require()?;
     let board = revival.selection.preview.board(ctx)?;
     let (action, now) = (Action::Retry { keep_attempts }, Utc::now());
-    let fits = |entry: &Entry| judge(entry, now, (keep_attempts, args.now));
+    let fits = |entry: &Entry| judge(entry, now, (keep_attempts, revival.now));
     let mut task = revival.task(ctx, &*board, action, fits).await?;
     task.pace = args.rate.clone().unwrap_or(Pace::FULL);
     let is_careful = args.rate.is_some() || args.canary.canary.is_some();
@@ -94,14 +84,12 @@ pub(super) fn judge(
         let owner = holding.owner.clone();
         return Err(BoardError::AlreadyClaimed { owner });
     }
+    if !ends_wait {
+        require_end_of_command(entry, now)?;
+    }
     match entry {
         Entry::Malformed(record) => Err(record.into()),
         Entry::Job(job) if job.shelf == Shelf::Trash => Ok(()),
-        Entry::Job(job)
-            if let Some(until) = job.history.may_run_until(now).filter(|_| !ends_wait) =>
-        {
-            Err(BoardError::MayStillRun { until })
-        }
         Entry::Job(job) if job.history.is_in_the_way(now, keeps_attempts) => Ok(()),
         Entry::Job(_) => Err(BoardError::NotHeldBack),
     }

@@ -95,7 +95,9 @@ impl Snapshot {
         let fix = match (cause.code, case.entry.job()) {
             (Code::NotRenewed, Some(job)) => Some(self.restart(job, case)),
             (Code::NoConductor, Some(job)) => Some(self.start(job)),
-            (Code::BackingOff, Some(job)) if job.history.may_run_until(self.now).is_some() => {
+            (Code::BackingOff | Code::Trashed, Some(job))
+                if job.history.may_run_until(self.now).is_some() =>
+            {
                 Some(Fix::advice("wait: the former owner may still run the job"))
             }
             (Code::ConductorRefuses | Code::NoMatchingConductor | Code::Unsettled, Some(job)) => {

@@ -21,13 +21,30 @@ pub(crate) enum Aftermath {
     Interrupted,
 }
 
+impl Aftermath {
+    pub(crate) fn failed(failure: Failure) -> Self {
+        Self::Failed {
+            failure,
+            not_before: None,
+        }
+    }
+
+    fn not_before(&self) -> Option<DateTime<Utc>> {
+        match self {
+            Self::Failed { not_before, .. } => *not_before,
+            Self::Postponed { not_before } => Some(*not_before),
+            Self::None | Self::Interrupted => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     Abandon(Aftermath),
     Consume,
     /// Removed on request although it failed.
     GiveUp(Failure),
-    Trash(Option<Failure>),
+    Trash(Aftermath),
     /// To the trash because of earlier attempts; the present claim is not one.
     Spent(Failure),
 }
@@ -44,19 +61,18 @@ impl Outcome {
     /// Returns the time of the next attempt, or `None` for immediately.
     pub(crate) fn not_before(&self) -> Option<DateTime<Utc>> {
         match self {
-            Self::Abandon(Aftermath::Failed { not_before, .. }) => *not_before,
-            Self::Abandon(Aftermath::Postponed { not_before }) => Some(*not_before),
-            _ => None,
+            Self::Abandon(aftermath) | Self::Trash(aftermath) => aftermath.not_before(),
+            Self::Consume | Self::GiveUp(_) | Self::Spent(_) => None,
         }
     }
 
     pub(crate) fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Abandon(Aftermath::Failed { failure, .. })
+            | Self::Trash(Aftermath::Failed { failure, .. })
             | Self::GiveUp(failure)
-            | Self::Trash(Some(failure))
             | Self::Spent(failure) => Some(failure),
-            Self::Abandon(_) | Self::Consume | Self::Trash(None) => None,
+            Self::Abandon(_) | Self::Trash(_) | Self::Consume => None,
         }
     }
 }

@@ -64,7 +64,7 @@ const TELLING: [&str; 9] = [
     "api_key",
 ];
 
-const SIGNS: [&str; 8] = [
+const SIGNS: [&str; 10] = [
     "://",
     "eyj",
     "authorization",
@@ -73,11 +73,15 @@ const SIGNS: [&str; 8] = [
     "_u",
     "_user",
     "sshpass",
+    "mysql",
+    "mariadb",
 ];
 
 /// Each captures the text before a secret, and the secret. Values may be quoted, and words in a list.
 static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let telling = format!("(?:{})", TELLING.join("|").replace('_', "[-_]"));
+    // The name of a file is no sign.
+    let telling = telling.replace("passwd", "(?:^|[^/])passwd");
     let value = r#"(?:"[^"]*"?|'[^']*'?|[^\s"']+)"#;
     let next = r#"['",]*[ \t]+"#;
     let option = r#"(?:^|[\s'"])"#;
@@ -92,6 +96,7 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         format!(r#"({login}"[^\s:"]+:)[^"]*"#),
         format!(r#"({login}[^\s:'"]+:)[^\s'"]+"#),
         format!(r#"(sshpass(?:{next}-[^p]\S*)*{next}['"]?-p['",]*[ \t]*){value}"#),
+        format!(r#"(\b(?:mysql|mariadb)[^\n]*[\s'"]-p){value}"#),
         format!(r"({telling}[^\s=:]*[=:][ \t]*){value}"),
         format!(r"({option}--?[\w-]*{telling}[\w-]*{next}){value}"),
     ];
@@ -234,6 +239,12 @@ mod tests {
             "mysql --password x --host h",
             "mysql --password ******** --host h",
         ),
+        ("mysql -uroot -px h", "mysql -uroot -p******** h"),
+        (
+            "cat: /etc/passwd: Permission denied",
+            "cat: /etc/passwd: Permission denied",
+        ),
+        ("db_passwd: x", "db_passwd: ********"),
         ("mysql --password 'x y' h", "mysql --password ******** h"),
         (
             r#"{"password": "x y", "a": 1}"#,

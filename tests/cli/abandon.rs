@@ -15,6 +15,8 @@ on_every_board!(
     job_of_a_dead_conductor_is_available_after_a_forced_release,
     forced_release_without_proof_reports_the_wait_and_now_ends_it,
     running_command_of_a_dead_conductor_delays_its_job,
+    job_trashed_by_force_waits_for_a_former_owner_that_may_still_run_it,
+    job_trashed_by_force_after_its_command_ended_is_restored,
 );
 
 /// Logs its process and runs until it is killed; the next attempt succeeds.
@@ -86,6 +88,44 @@ fn forced_release_without_proof_reports_the_wait_and_now_ends_it(stage: &Stage) 
     for run in runs {
         run.ended();
     }
+}
+
+fn job_trashed_by_force_waits_for_a_former_owner_that_may_still_run_it(stage: &Stage) {
+    let script = "echo started >> log; exec sleep 1000";
+    let job = &stage.post("resize", script);
+    let words = ["claim", job, "--", "sh", "-c", script];
+    let runner = stage.env.jobboard(&words).spawn();
+    stage.logged(1);
+    let ok = |words: &[&str]| {
+        let outcome = stage.env.jobboard(words).run();
+        outcome.succeeded();
+        outcome
+    };
+    let trashed = ok(&["trash", "--force", "--yes", job]);
+    let warning = "`restore` and `retry` refuse";
+    assert!(trashed.stderr.contains(warning), "{trashed}");
+    for verb in ["restore", "retry"] {
+        let refused = stage.env.jobboard(&[verb, job]).run();
+        let message = refused.failed(4);
+        assert!(message.contains("may still run the job"), "{refused}");
+    }
+    let explained = stage.env.jobboard(&["explain", job]).run();
+    assert!(!explained.stdout.contains("jobboard retry"), "{explained}");
+    ok(&["restore", job, "--now"]);
+    assert_eq!(stage.env.show(job)["not_before"], json!(null));
+    drop(runner);
+}
+
+fn job_trashed_by_force_after_its_command_ended_is_restored(stage: &Stage) {
+    let job = kill_conductor(stage, FIRST_RUNS);
+    wait_until("the guard ends the command", || !is_alive(pid(stage)));
+    for verb in [&["trash", "--force", "--yes"][..], &["restore"]] {
+        let outcome = stage.env.jobboard(&[verb, &[&job]].concat()).run();
+        outcome.succeeded();
+        assert!(!outcome.stderr.contains("refuse"), "{outcome}");
+    }
+    stage.conduct(&["--drain"]).run().succeeded();
+    assert_eq!(stage.env.show(&job)["outcome"], "consumed");
 }
 
 fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
@@ -287,23 +327,6 @@ fn retry_waits_for_a_former_owner_that_may_still_run_the_job() {
     assert!(!explained.stdout.contains("jobboard retry"), "{explained}");
     env.jobboard(&["retry", &job, "--now"]).run().succeeded();
     assert_eq!(env.show(&job)["not_before"], serde_json::Value::Null);
-    drop(worker);
-}
-
-#[test]
-fn forced_trash_of_a_running_job_warns_of_its_owner() {
-    let env = Env::new();
-    let job = env.post("resize");
-    let worker = env.jobboard(&["claim", &job, "--", "sleep", "600"]).spawn();
-    wait_until("the command runs", || env.state(&job) == "CLAIMED");
-    let trashed = env.jobboard(&["trash", "--force", &job, "--yes"]).run();
-    trashed.succeeded();
-    assert!(
-        trashed
-            .stderr
-            .contains("restore or retry the job only after"),
-        "{trashed}"
-    );
     drop(worker);
 }
 

@@ -56,7 +56,7 @@ pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
     for _ in 0..2 {
         claim_one(board, &key, &ada()).await.unwrap();
         expect_kinds(&mut events, &[Claimed]).await;
-        settle_as_ada(board, &key, Outcome::Trash(None)).await;
+        settle_as_ada(board, &key, Outcome::Trash(Aftermath::None)).await;
         expect_kinds(&mut events, &[Trashed]).await;
         board
             .restore(&[crate::job::Restore::from_trash(key.clone(), None)])
@@ -66,7 +66,7 @@ pub(crate) async fn each_verb_emits_its_event_in_order(board: &Subject) {
     }
     claim_one(board, &key, &ada()).await.unwrap();
     expect_kinds(&mut events, &[Claimed]).await;
-    settle_as_ada(board, &key, Outcome::Trash(None)).await;
+    settle_as_ada(board, &key, Outcome::Trash(Aftermath::None)).await;
     board
         .purge(&[crate::job::Purge::of(key.clone())])
         .await
@@ -85,7 +85,7 @@ pub(crate) async fn forced_settlement_emits_the_event_of_its_outcome(board: &Sub
     let mut events = board.events().await.unwrap().stream;
     for (outcome, told) in [
         (Outcome::Consume, Consumed),
-        (Outcome::Trash(None), Trashed),
+        (Outcome::Trash(Aftermath::None), Trashed),
     ] {
         let key = post_one(board, "resize").await;
         expect_kinds(&mut events, &[Posted]).await;
@@ -134,7 +134,7 @@ pub(crate) async fn event_states_its_actor_and_reason(board: &Subject) {
     tells(None, &None).await;
     settle_as_ada(board, &key, release()).await;
     tells(None, &None).await;
-    let trashed = override_claim(Outcome::Trash(None), "broken").await;
+    let trashed = override_claim(Outcome::Trash(Aftermath::None), "broken").await;
     tells(None, &trashed).await;
     let restored = remark("mended");
     let restore = crate::job::Restore::from_trash(key.clone(), restored.clone());
@@ -269,7 +269,7 @@ async fn work(board: Subject, number: usize) {
             0 => continue,
             1 => release(),
             2 => Outcome::Consume,
-            _ => Outcome::Trash(None),
+            _ => Outcome::Trash(Aftermath::None),
         };
         board
             .settle_one(&key, outcome, by_name("ada"))

@@ -148,7 +148,7 @@ pub(crate) async fn board_and_trash_are_listed_separately(board: &Subject) {
     );
     claim_one(board, &trashed, &ada()).await.unwrap();
     board
-        .settle_one(&trashed, Outcome::Trash(None), by_name("ada"))
+        .settle_one(&trashed, Outcome::Trash(Aftermath::None), by_name("ada"))
         .await
         .unwrap();
     let trash = Query {

@@ -53,7 +53,7 @@ pub(crate) async fn forgotten(board: &Subject) -> [Option<String>; 2] {
         claim_one(board, &key, &ada()).await.unwrap();
         keys.push(key);
     }
-    end(board, &keys[1], Outcome::Trash(None), None).await;
+    end(board, &keys[1], Outcome::Trash(Aftermath::None), None).await;
     let purged = purge(board, &keys[1]).await;
     assert_eq!(get(board, Shelf::Trash, &keys[1]).await, None);
     let job = on_board(board, &keys[0]).await;
@@ -119,7 +119,13 @@ pub(crate) async fn history_distinguishes_the_outcomes(board: &Subject) {
             "done" => end(board, &key, Outcome::Consume, remark("by hand")).await,
             "failed" => end(board, &key, Outcome::GiveUp(failure("no room")), None).await,
             _ => {
-                end(board, &key, Outcome::Trash(None), remark("broken")).await;
+                end(
+                    board,
+                    &key,
+                    Outcome::Trash(Aftermath::None),
+                    remark("broken"),
+                )
+                .await;
                 let trashed = get(board, Shelf::Trash, &key).await.unwrap();
                 assert_eq!(trashed.history.remark, remark("broken"));
                 assert_eq!(purge(board, &key).await, Settled::default());

@@ -88,7 +88,7 @@ pub(crate) async fn same_uuid_in_the_trash_does_not_block_a_post(board: &Subject
     let key = post(board, draft.clone()).await;
     claim_one(board, &key, &ada()).await.unwrap();
     board
-        .settle_one(&key, Outcome::Trash(None), by_name("ada"))
+        .settle_one(&key, Outcome::Trash(Aftermath::None), by_name("ada"))
         .await
         .unwrap();
     let key = post(board, draft).await;

@@ -136,7 +136,7 @@ pub(crate) async fn twenty_retries_of_a_job_one_succeeds(board: &Subject) {
 async fn trash(board: &Subject, key: &JobKey) {
     board.claim_one(key, &ada(), ATTEMPT).await.unwrap();
     board
-        .settle_one(key, Outcome::Trash(None), by_name("ada"))
+        .settle_one(key, Outcome::Trash(Aftermath::None), by_name("ada"))
         .await
         .unwrap();
 }

@@ -27,7 +27,7 @@ async fn force(board: &Subject, key: &JobKey, outcome: Outcome, seen: Witness) -
 }
 
 fn outcomes() -> [Outcome; 3] {
-    [release(), Outcome::Consume, Outcome::Trash(None)]
+    [release(), Outcome::Consume, Outcome::Trash(Aftermath::None)]
 }
 
 pub(crate) async fn only_the_owner_can_settle_by_name(board: &Subject) {

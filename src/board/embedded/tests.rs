@@ -15,7 +15,7 @@ use crate::{
         },
         wire::posting::Limit,
     },
-    job::{Authority, Entry, HISTORY, Outcome, Shelf, Term, Witness},
+    job::{Aftermath, Authority, Entry, HISTORY, Outcome, Shelf, Term, Witness},
 };
 
 fn board_in(folder: &tempfile::TempDir) -> Subject {
@@ -269,7 +269,7 @@ async fn unreadable_row_can_be_trashed_by_force_and_affects_no_other() {
     assert_matches!(refused, Err(BoardError::Malformed { .. }));
     let right = Authority::Override(Witness::Unclaimed);
     board
-        .settle_one(&bad, Outcome::Trash(None), right)
+        .settle_one(&bad, Outcome::Trash(Aftermath::None), right)
         .await
         .unwrap();
     let wanted = crate::board::JobRef::Key(bad.clone());

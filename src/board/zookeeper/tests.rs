@@ -37,8 +37,8 @@ use crate::{
         },
     },
     job::{
-        Authority, Claim, Draft, Entry, Fence, HISTORY, Job, JobKey, Outcome, Settlement, Shelf,
-        Term, Witness,
+        Aftermath, Authority, Claim, Draft, Entry, Fence, HISTORY, Job, JobKey, Outcome,
+        Settlement, Shelf, Term, Witness,
     },
 };
 
@@ -178,7 +178,7 @@ async fn settle(
 }
 
 fn trash() -> Outcome {
-    Outcome::Trash(None)
+    Outcome::Trash(Aftermath::None)
 }
 
 async fn restore(board: &Subject, key: &JobKey) -> Result<()> {

@@ -138,9 +138,10 @@ pub(super) fn settlements(
 ) -> Vec<Settlement> {
     let settlement = |entry: &&Entry| Settlement {
         key: entry.key().clone(),
-        outcome: match release {
-            Some(release) => Outcome::Abandon(release.aftermath(entry)),
-            None => outcome.clone(),
+        outcome: match (outcome, release) {
+            (Outcome::Abandon(_), Some(release)) => Outcome::Abandon(release.aftermath(entry)),
+            (Outcome::Trash(_), Some(release)) => Outcome::Trash(release.aftermath_in_trash(entry)),
+            (outcome, _) => outcome.clone(),
         },
         authority: authority(entry),
         job: entry.job().filter(|_| outcome.is_end()).map(Identity::from),
@@ -183,9 +184,10 @@ impl Release {
     /// `None` unless the action releases claims by force.
     pub(super) async fn of(action: &Action, board: &dyn Board) -> Option<Self> {
         match action {
-            Action::Abandon { force, .. } if *force == Force::None => None,
-            Action::Abandon { now: true, .. } => Some(Self::Now),
-            Action::Abandon { .. } => Some(Self::checked(board).await),
+            Action::Abandon { now: true, .. } if action.is_forced() => Some(Self::Now),
+            Action::Abandon { .. } | Action::Trash { .. } if action.is_forced() => {
+                Some(Self::checked(board).await)
+            }
             _ => None,
         }
     }
@@ -196,10 +198,7 @@ impl Release {
         board: &dyn Board,
         entries: impl Iterator<Item = &'a Entry>,
     ) -> Option<String> {
-        let release = match action {
-            Action::Trash { .. } => Self::checked(board).await,
-            action => Self::of(action, board).await?,
-        };
+        let release = Self::of(action, board).await?;
         release.warning(entries, matches!(action, Action::Trash { .. }))
     }
 
@@ -228,6 +227,16 @@ impl Release {
         Aftermath::Failed {
             not_before: doubt.and_then(|_| failure.time.checked_add_signed(left)),
             failure,
+        }
+    }
+
+    /// Without doubt, a trashed job needs no wait, and nothing failed.
+    fn aftermath_in_trash(&self, entry: &Entry) -> Aftermath {
+        match self.aftermath(entry) {
+            Aftermath::Failed {
+                not_before: None, ..
+            } => Aftermath::None,
+            aftermath => aftermath,
         }
     }
 
@@ -266,7 +275,7 @@ impl Release {
             jobs => format!(" for {}, the last of them", count_jobs(jobs as u64)),
         };
         Some(match is_trash {
-            true => format!("{doubt}: restore or retry the job only after {until}"),
+            true => format!("{doubt}: `restore` and `retry` refuse{jobs} until {until}"),
             false => format!("{doubt}: conductors wait{jobs} until {until}; --now ends the wait"),
         })
     }

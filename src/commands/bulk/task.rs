@@ -157,7 +157,7 @@ impl<'a> Executor<'a> {
                 let failure = Failure::reported(reason, &self.owner.text());
                 self.settle(entries, &Outcome::GiveUp(failure)).await
             }
-            Action::Trash { .. } => self.settle(entries, &Outcome::Trash(None)).await,
+            Action::Trash { .. } => self.settle(entries, &Outcome::Trash(Aftermath::None)).await,
             Action::Restore | Action::Retry { .. } | Action::Change(_) => {
                 let jobs: Vec<_> = entries.iter().map(|entry| self.restore(entry)).collect();
                 let answers = self.board.restore(&jobs).await?.into_iter();

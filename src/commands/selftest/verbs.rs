@@ -93,7 +93,7 @@ impl Trial<'_> {
             first.fence != second.fence,
             "two claims of one job have the same fencing token",
         )?;
-        for outcome in [RELEASE, Outcome::Consume, Outcome::Trash(None)] {
+        for outcome in [RELEASE, Outcome::Consume, Outcome::Trash(Aftermath::None)] {
             self.settles_nothing(&self.bob, &first, outcome).await?;
         }
         let renewed = self.ada.renew(std::slice::from_ref(&first)).await?;
@@ -123,7 +123,10 @@ impl Trial<'_> {
     pub(super) async fn ends(&self) -> Tried {
         let by = self.keeper("ender");
         let keys = self.post(2).await?;
-        for (key, outcome) in keys.iter().zip([Outcome::Consume, Outcome::Trash(None)]) {
+        for (key, outcome) in keys
+            .iter()
+            .zip([Outcome::Consume, Outcome::Trash(Aftermath::None)])
+        {
             let claim = self.win(&self.ada, key, &by).await?;
             self.settle(&self.ada, &claim, outcome.clone()).await?;
             let again = self.settle(&self.ada, &claim, outcome).await;
@@ -136,7 +139,8 @@ impl Trial<'_> {
         the_answer(self.ada.restore(&restored).await?)?;
         self.is(key, Some(Shelf::Board), "restored").await?;
         let claim = self.win(&self.ada, key, &by).await?;
-        self.settle(&self.ada, &claim, Outcome::Trash(None)).await?;
+        self.settle(&self.ada, &claim, Outcome::Trash(Aftermath::None))
+            .await?;
         let purged = [Purge {
             key: key.clone(),
             job: None,

@@ -58,7 +58,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a settlement is served",
         "board/embedded/write/settle.rs",
         &["settle"],
-        "dd45d33c",
+        "d7f1bd6f",
     ),
     (
         "a claim or a settlement is permitted",

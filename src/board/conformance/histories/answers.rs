@@ -14,7 +14,10 @@ pub(super) fn outcome(ending: Ending) -> Outcome {
         Ending::Interrupted => Outcome::Abandon(Aftermath::Interrupted),
         Ending::Consume => Outcome::Consume,
         Ending::GiveUp => Outcome::GiveUp(failure("no use")),
-        Ending::Trash { has_failed } => Outcome::Trash(has_failed.then(|| failure("broken"))),
+        Ending::Trash { has_failed } => Outcome::Trash(match has_failed {
+            true => Aftermath::failed(failure("broken")),
+            false => Aftermath::None,
+        }),
         Ending::Spent => Outcome::Spent(failure("too often")),
     }
 }

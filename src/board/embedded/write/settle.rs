@@ -29,7 +29,6 @@ impl Change<'_> {
                 let sql = "DELETE FROM job WHERE uuid = ?1 AND shelf = 1";
                 replaced_namesake = self.run(sql, [&job.uuid])? > 0;
                 side.trashed_on = Some(self.now.time());
-                side.ahead = false;
                 self.put_unclaimed(sequence, Shelf::Trash, &side)?;
                 EventKind::Trashed
             }

@@ -143,7 +143,11 @@ async fn trash_of_another_type_does_not_block_other_ends() {
     let keys = three(&board).await;
     let claimed = claim_all(&board, &keys, ATTEMPT).await;
     server.run::<()>(&["SET", "taskflow:trash", "x"]);
-    let outcomes = [Outcome::Consume, Outcome::Trash(None), Outcome::Consume];
+    let outcomes = [
+        Outcome::Consume,
+        Outcome::Trash(Aftermath::None),
+        Outcome::Consume,
+    ];
     let settlements: Vec<_> = claimed
         .into_iter()
         .zip(outcomes)
@@ -172,7 +176,7 @@ async fn read_only_server_refuses_all_without_effect() {
     let fences: Vec<_> = held.into_iter().map(|held| held.unwrap().fence).collect();
     let trashed = post_one(&board, "trashed").await;
     let trash = (
-        Outcome::Trash(None),
+        Outcome::Trash(Aftermath::None),
         Authority::Override(Witness::Unclaimed),
     );
     board.settle_one(&trashed, trash.0, trash.1).await.unwrap();

@@ -58,7 +58,7 @@ impl Scene {
         let trashed = post_one(board, "trashed").await;
         claim_one(board, &trashed, &ada()).await.unwrap();
         board
-            .settle_one(&trashed, Outcome::Trash(None), by_name("ada"))
+            .settle_one(&trashed, Outcome::Trash(Aftermath::None), by_name("ada"))
             .await
             .unwrap();
         Self {
@@ -128,7 +128,7 @@ impl Scene {
                     not_before: None,
                 }),
                 "consume" => Outcome::Consume,
-                _ => Outcome::Trash(Some(failure)),
+                _ => Outcome::Trash(Aftermath::failed(failure)),
             },
             authority,
             job: None,

@@ -284,24 +284,18 @@ impl Redis {
 }
 
 fn add_settlement(call: &mut Call, settlement: &Settlement) {
-    let nothing = (None, 0, 0, None);
-    let (word, (not_before, attempts, postponed, failure)) = match &settlement.outcome {
-        Outcome::Abandon(aftermath) => (
-            "abandon",
-            match aftermath {
-                Aftermath::None => nothing,
-                Aftermath::Failed {
-                    failure,
-                    not_before,
-                } => (*not_before, 0, 0, Some(failure)),
-                Aftermath::Postponed { not_before } => (Some(*not_before), -1, 1, None),
-                Aftermath::Interrupted => (None, -1, 0, None),
-            },
-        ),
-        Outcome::Consume => ("consume", nothing),
-        Outcome::GiveUp(_) => ("give-up", nothing),
-        Outcome::Trash(failure) => ("trash", (None, 0, 0, failure.as_ref())),
-        Outcome::Spent(failure) => ("trash", (None, -1, 0, Some(failure))),
+    let outcome = &settlement.outcome;
+    let counts = |aftermath: &Aftermath| match aftermath {
+        Aftermath::None | Aftermath::Failed { .. } => (0, 0),
+        Aftermath::Postponed { .. } => (-1, 1),
+        Aftermath::Interrupted => (-1, 0),
+    };
+    let (word, (attempts, postponed)) = match outcome {
+        Outcome::Abandon(aftermath) => ("abandon", counts(aftermath)),
+        Outcome::Trash(aftermath) => ("trash", counts(aftermath)),
+        Outcome::Consume => ("consume", (0, 0)),
+        Outcome::GiveUp(_) => ("give-up", (0, 0)),
+        Outcome::Spent(_) => ("trash", (-1, 0)),
     };
     let no_name: &[u8] = b"";
     let (authority, owner, fence) = match &settlement.authority {
@@ -314,7 +308,8 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
             fence.as_ref(),
         ),
     };
-    let failure = failure.map(as_json);
+    let failure = outcome.failure().filter(|_| !outcome.is_end());
+    let (failure, not_before) = (failure.map(as_json), outcome.not_before());
     call.arg("outcome", word)
         .arg("authority", authority)
         .arg("owner", owner)
