@@ -4,6 +4,20 @@
 //! `board` stores the jobs, in one of its backends; `job` is the data model. `output` prints results for people and
 //! programs, and `exit` turns errors into messages and exit codes.
 
+/// Whether a simulation plants this fault here, to see that it is found.
+#[cfg(test)]
+macro_rules! planted {
+    ($fault:ident) => {
+        crate::process::simulated::has(crate::process::simulated::Planted::$fault)
+    };
+}
+#[cfg(not(test))]
+macro_rules! planted {
+    ($fault:ident) => {
+        false
+    };
+}
+
 mod atomic_file;
 mod backoff;
 mod board;

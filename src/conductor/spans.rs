@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::{meter::AttemptResult, progress::Log};
 use crate::{
     job::{Conductor, Job, Outcome},
+    process::clock,
     trace::Span,
 };
 
@@ -59,7 +60,7 @@ impl Spans {
         outcome: Option<&Outcome>,
         took: Duration,
     ) -> Vec<u8> {
-        let ((mut span, link), ended) = (span.ids(), Utc::now());
+        let ((mut span, link), ended) = (span.ids(), clock::wall());
         let nanos =
             |time: DateTime<Utc>| time.timestamp_nanos_opt().unwrap_or_default().to_string();
         let failure = outcome.and_then(Outcome::failure);

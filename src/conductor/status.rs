@@ -18,8 +18,9 @@ use super::{
     progress::{Note, Reporter, Tag},
     skipped::SkippedJobs,
 };
-use crate::job::{
-    Aftermath, ConductorReport, Counters, Job, JobKey, MOST_RUNS, Outcome, Run, Unsettled,
+use crate::{
+    job::{Aftermath, ConductorReport, Counters, Job, JobKey, MOST_RUNS, Outcome, Run, Unsettled},
+    process::clock,
 };
 
 /// The longest silence of a board that gets a request every ten seconds.
@@ -120,7 +121,7 @@ impl ConductorStatus {
         let run = Run {
             uuid: excerpt(&tag.uuid).into_owned(),
             name: excerpt(&tag.name).into_owned(),
-            since: Utc::now().trunc_subsecs(6),
+            since: clock::wall().trunc_subsecs(6),
             attempt,
         };
         self.work(|work| {
@@ -131,7 +132,7 @@ impl ConductorStatus {
     }
 
     pub(super) fn claimed(&self, job: &Job) {
-        let waited = (job.created_on).and_then(|posted| (Utc::now() - posted).to_std().ok());
+        let waited = (job.created_on).and_then(|posted| (clock::wall() - posted).to_std().ok());
         // Later claims wait for another attempt, counted or not.
         let is_first = job.history.attempts == 1 && job.history.postponed == 0;
         let waited = waited.filter(|_| is_first);
@@ -159,7 +160,7 @@ impl ConductorStatus {
     }
 
     pub(crate) fn reached(&self) -> Option<DateTime<Utc>> {
-        Some(Utc::now() - self.contact.last()?.elapsed())
+        Some(clock::wall() - self.contact.last()?.elapsed())
     }
 
     pub(crate) fn ailment(&self) -> Option<String> {
@@ -218,7 +219,7 @@ impl ConductorStatus {
             .with("lost", lost);
         self.log(note.with("unsettled", now.unsettled.len()));
         for run in now.runs {
-            let seconds = (Utc::now() - run.since).num_milliseconds();
+            let seconds = (clock::wall() - run.since).num_milliseconds();
             let tag = Tag {
                 uuid: run.uuid,
                 name: run.name,

@@ -25,6 +25,7 @@ use crate::{
     process::{
         clock::{self, Boottime},
         guard::BEFORE_FIRST,
+        part,
         signal::{ECHO, Signals},
     },
     worker::HeldJob,
@@ -90,14 +91,14 @@ impl Supervisor {
             keeper: Keeper::start_reporting(Arc::clone(&shared.board), renewed),
             won,
             finished,
-            picker: BackgroundTask(tokio::spawn(picker)),
-            settler: BackgroundTask(tokio::spawn(settler.run())),
-            releasing: BackgroundTask(tokio::spawn(releaser.clone().run())),
+            picker: BackgroundTask(tokio::spawn(part(picker))),
+            settler: BackgroundTask(tokio::spawn(part(settler.run()))),
+            releasing: BackgroundTask(tokio::spawn(part(releaser.clone().run()))),
             releaser,
-            _publishing: BackgroundTask(tokio::spawn(registration::publish(
+            _publishing: BackgroundTask(tokio::spawn(part(registration::publish(
                 Arc::clone(&shared),
                 entry,
-            ))),
+            )))),
             attempts: JoinSet::new(),
             shared,
         }
@@ -173,11 +174,11 @@ impl Supervisor {
         };
         let (shared, shutdown) = (Arc::clone(&self.shared), self.shared.shutdown.subscribe());
         let finished = self.finished.clone();
-        self.attempts.spawn(async move {
+        self.attempts.spawn(part(async move {
             // The settler outlives the attempts.
             let over = |it| _ = finished.send(it);
             attempt.perform(&shared, shutdown, won.slot, over).await;
-        });
+        }));
     }
 
     async fn finish(&mut self, signals: &mut Signals, reason: &StopReason) -> Result<(), Halted> {
@@ -260,6 +261,7 @@ async fn idle(shared: &Shared) {
         && may_claim(&mut shutdown).await
     {
         tokio::select! {
+            biased;
             () = may_not_claim(&mut shutdown) => {}
             () = idle(long) => return,
         }

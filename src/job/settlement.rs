@@ -185,7 +185,10 @@ impl Settlement {
             ..Self::of(
                 job.key.clone(),
                 outcome.clone(),
-                Authority::Claim(owner.clone(), fence.clone()),
+                match planted!(SettlesWithoutFence) {
+                    true => Authority::Owner(owner.clone()),
+                    false => Authority::Claim(owner.clone(), fence.clone()),
+                },
             )
         }
     }

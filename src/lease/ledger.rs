@@ -66,6 +66,7 @@ impl Ledger {
     pub(super) fn of(board: &dyn Board) -> Self {
         // A session is known to be alive only since its last confirmation but one.
         let expire = board.capabilities().has_expiring_claims;
+        let expire = expire || planted!(CountsFromTheLastConfirmation);
         Self {
             entries: Mutex::default(),
             next: AtomicU64::new(0),

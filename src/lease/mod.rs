@@ -19,6 +19,7 @@ use crate::{
         group::ProcessGroup,
         guard::Guard,
         label::Label,
+        part,
     },
 };
 
@@ -76,7 +77,7 @@ impl Keeper {
         renewed: impl Fn(Renewal) + Send + 'static,
     ) -> Self {
         let ledger = Arc::new(Ledger::of(&*board));
-        let _task = JoinSet::from_iter([keep(board, Closing(Arc::clone(&ledger)), renewed)]);
+        let _task = JoinSet::from_iter([part(keep(board, Closing(Arc::clone(&ledger)), renewed))]);
         Self { ledger, _task }
     }
 
@@ -161,6 +162,7 @@ async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)
         let moment = due.max(not_before);
         if !moment.is_past() {
             tokio::select! {
+                biased;
                 () = clock::sleep_until(moment) => {}
                 () = ledger.some_loss() => {}
                 () = ledger.changed.notified() => {}
@@ -200,7 +202,13 @@ async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>
         }
     };
     match answer {
-        Ok(answers) => ledger.enter(&ids, answers, asked),
+        Ok(answers) => {
+            let asked = match planted!(CountsFromTheAnswer) {
+                true => Boottime::now(),
+                false => asked,
+            };
+            ledger.enter(&ids, answers, asked)
+        }
         Err(error) => RenewalRound::Open(Some(Arc::new(error))),
     }
 }

@@ -1,7 +1,9 @@
 //! A command in its own process group: it is awaited, and ended as a whole.
 
-use std::{fmt, future, io, time::Duration};
+use std::{fmt, future, io, sync::Arc, time::Duration};
 
+#[cfg(test)]
+use super::simulated;
 use super::{
     clock::{self, Boottime},
     command::{CommandSpec, NotRun},
@@ -45,6 +47,30 @@ impl fmt::Display for Ended {
     }
 }
 
+/// The end of a process, for any number of waiters.
+#[derive(Debug, Clone)]
+pub(crate) enum ProcessEnd {
+    Kernel(Arc<WatchedFd>),
+    #[cfg(test)]
+    Simulated(simulated::End),
+}
+
+impl ProcessEnd {
+    /// Opens a process that cannot be reaped meanwhile, so its pid is safe to use.
+    pub(super) fn of(pid: Pid) -> io::Result<Self> {
+        let end = WatchedFd::new(pidfd_open(pid, PidfdFlags::empty())?)?;
+        Ok(Self::Kernel(Arc::new(end)))
+    }
+
+    pub(super) async fn wait(&self) {
+        match self {
+            Self::Kernel(end) => end.wait().await,
+            #[cfg(test)]
+            Self::Simulated(end) => _ = end.clone().wait_for(Option::is_some).await,
+        }
+    }
+}
+
 /// Until the command is reaped its pid cannot be reused, so signals reach only its group. Dropping it kills the
 /// group.
 #[derive(Debug)]
@@ -53,7 +79,7 @@ pub(crate) struct Process {
     /// Our ends of the pipes for its output and errors, until taken.
     pipes: Pipes,
     answer: Option<StartAnswer>,
-    end: WatchedFd,
+    end: ProcessEnd,
     is_reaped: bool,
 }
 
@@ -71,6 +97,16 @@ impl Process {
         command: &CommandSpec,
         bonds: Option<Bonds>,
     ) -> Result<Self, NotRun> {
+        #[cfg(test)]
+        if let Some((group, end)) = simulated::start(command, bonds) {
+            return Ok(Self {
+                group,
+                pipes: Pipes::default(),
+                answer: None,
+                end,
+                is_reaped: false,
+            });
+        }
         let Spawned {
             leader,
             pipes,
@@ -94,11 +130,9 @@ impl Process {
         }
     }
 
-    /// Opens a process that cannot be reaped meanwhile, so its pid is safe to use.
-    fn watched(leader: Pid) -> io::Result<(ProcessGroup, WatchedFd)> {
+    fn watched(leader: Pid) -> io::Result<(ProcessGroup, ProcessEnd)> {
         let group = ProcessGroup::led_by(leader).ok_or(io::ErrorKind::InvalidInput)?;
-        let end = WatchedFd::new(pidfd_open(leader, PidfdFlags::empty())?)?;
-        Ok((group, end))
+        Ok((group, ProcessEnd::of(leader)?))
     }
 
     /// Waits until the command's program runs, or returns why it cannot.
@@ -123,6 +157,10 @@ impl Process {
 
     pub(crate) async fn ended(&self) -> io::Result<Ended> {
         self.end.wait().await;
+        #[cfg(test)]
+        if let ProcessEnd::Simulated(end) = &self.end {
+            return end.borrow().ok_or(io::ErrorKind::NotFound.into());
+        }
         loop {
             let status = self.look(WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
             if let Some(ended) = status.as_ref().and_then(Ended::from_status) {
@@ -156,6 +194,7 @@ impl Process {
             future::pending().await
         };
         tokio::select! {
+            biased;
             ended = self.ended() => return ended,
             () = clock::sleep_until(kill_at) => self.group.signal(Signal::KILL),
             () = others => {}

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use chrono::{DateTime, Utc};
 use rustix::{
     io,
     time::{
@@ -15,6 +16,8 @@ use rustix::{
 };
 use tokio::time;
 
+#[cfg(test)]
+use super::simulated;
 use crate::watched_fd::WatchedFd;
 
 /// On CLOCK_BOOTTIME, which all processes of a machine share. Unlike tokio's clock it continues during a suspension,
@@ -24,6 +27,10 @@ pub(crate) struct Boottime(Duration);
 
 impl Boottime {
     pub(crate) fn now() -> Self {
+        #[cfg(test)]
+        if let Some(now) = simulated::uptime() {
+            return Self(now);
+        }
         let now = clock_gettime(ClockId::Boottime);
         // Both parts of this clock are within range: it starts at zero, with a normal fraction.
         Self(Duration::new(
@@ -101,6 +108,10 @@ impl Timer {
 
 /// Counts a suspension of the machine too.
 pub(crate) async fn sleep_until(when: Boottime) {
+    #[cfg(test)]
+    if simulated::uptime().is_some() {
+        return time::sleep(when.remaining()).await;
+    }
     if let Ok(timer) = armed(when) {
         timer.wait().await;
     }
@@ -108,6 +119,15 @@ pub(crate) async fn sleep_until(when: Boottime) {
     while !when.is_past() {
         time::sleep(when.remaining().min(Duration::from_millis(200))).await;
     }
+}
+
+/// Returns the time of day, which users can set.
+pub(crate) fn wall() -> DateTime<Utc> {
+    #[cfg(test)]
+    if let Some(now) = simulated::wall() {
+        return now;
+    }
+    Utc::now()
 }
 
 fn armed(when: Boottime) -> std::io::Result<WatchedFd> {

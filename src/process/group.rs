@@ -1,6 +1,6 @@
 //! Process groups, and the kernel's data about processes.
 
-use std::{fs, time::Duration};
+use std::{cmp::Ordering, fs, time::Duration};
 
 use rustix::{
     buffer::spare_capacity,
@@ -11,6 +11,9 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 use serde::{Deserialize, Serialize};
+
+#[cfg(test)]
+use super::simulated;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "i32", try_from = "i32")]
@@ -28,6 +31,10 @@ impl ProcessGroup {
     }
 
     pub(crate) fn signal(self, signal: Signal) {
+        #[cfg(test)]
+        if simulated::signal(self.0, signal) {
+            return;
+        }
         // Only a signal shows whether it still exists, and other refusals cannot be fixed.
         let _ = kill_process_group(self.0, signal);
     }
@@ -35,6 +42,18 @@ impl ProcessGroup {
     pub(crate) fn terminate(self) {
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
+    }
+}
+
+impl Ord for ProcessGroup {
+    fn cmp(&self, other: &Self) -> Ordering {
+        i32::from(*self).cmp(&i32::from(*other))
+    }
+}
+
+impl PartialOrd for ProcessGroup {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -70,6 +89,10 @@ pub(crate) struct Stat {
 
 impl Stat {
     pub(crate) fn of(pid: Pid) -> Option<Self> {
+        #[cfg(test)]
+        if simulated::is_ours(pid) {
+            return simulated::stat(pid);
+        }
         Self::parse(&facts(pid, "stat")?)
     }
 

@@ -69,6 +69,7 @@ impl PinnedProcess {
 const LOOKS: usize = 4;
 
 #[derive(Debug)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct Processes {
     all: HashMap<Pid, Stat>,
     children: HashMap<Pid, Vec<Pid>>,

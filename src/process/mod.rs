@@ -12,6 +12,19 @@ pub(crate) mod lineage;
 pub(crate) mod pid1;
 pub(crate) mod service_manager;
 pub(crate) mod signal;
+#[cfg(test)]
+pub(crate) mod simulated;
 pub(crate) mod spawn;
 mod stand;
 pub(crate) mod terminal;
+
+#[cfg(test)]
+pub(crate) use self::simulated::part;
+
+/// Marks a future that ends and stops with this program, unlike its commands and its guard.
+///
+/// A simulation can stop and kill a program with all its parts.
+#[cfg(not(test))]
+pub(crate) fn part<F>(future: F) -> F {
+    future
+}

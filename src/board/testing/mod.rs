@@ -12,6 +12,7 @@ pub(crate) mod needs;
 #[path = "../../../tests/cli/support/proxy.rs"]
 mod proxy;
 pub(crate) mod scripted;
+pub(crate) mod simulated;
 
 use std::{
     thread,

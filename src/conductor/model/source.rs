@@ -64,7 +64,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a settlement is permitted",
         "board/rules.rs",
         &["permit", "permit_owner", "permit_settlement"],
-        "0930d0bb",
+        "d41b16af",
     ),
     (
         "the conductor counts the remaining lease",
@@ -82,19 +82,19 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "the guard is informed and the command starts",
         "worker/mod.rs",
         &["end_leftovers", "launch", "finish"],
-        "1f7943fb",
+        "68e42f74",
     ),
     (
         "remains of earlier attempts are ended",
         "process/guard/leftover.rs",
         &["end", "end_left_over", "left_over"],
-        "a21c9787",
+        "89b731db",
     ),
     (
         "the guard ends a command",
         "process/guard/helper.rs",
         &["enforce", "end_all"],
-        "c43445cd",
+        "7f2b32c4",
     ),
     (
         "a conductor settles",
@@ -106,13 +106,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "possible claims are released",
         "board/ext.rs",
         &["give_back"],
-        "fb03bc2e",
+        "f4fd7732",
     ),
     (
         "an unconfirmed claim is noticed",
         "conductor/picker/claim.rs",
         &["unanswered", "let_slip", "heed_claim"],
-        "bf7399ec",
+        "2dbca4d4",
     ),
 ];
 

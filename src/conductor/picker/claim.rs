@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use chrono::Utc;
-use tokio::time::Instant;
-
 use super::{Chance, Picker, WonClaim};
 use crate::{
     board::{BoardError, ClaimRules},
     conductor::{admission::Against, skipped::SkippedJob, slots::Slots},
     job::{Aftermath, Entry, JobKey, Owner},
-    process::clock::Boottime,
+    process::clock::{self, Boottime},
 };
 
 /// The most top candidates that a conductor skips when many compete.
 const WIDEST_SPREAD: usize = 256;
+
+/// The most unanswered claims to remember.
+const MOST_UNANSWERED: usize = 10_000;
 
 #[derive(Default)]
 pub(super) struct ClaimedBatch {
@@ -106,7 +106,7 @@ impl Picker<'_> {
     /// Records a failed claim. Returns an error that is unrelated to the job.
     fn miss(&mut self, key: JobKey, error: BoardError) -> Option<BoardError> {
         match error {
-            BoardError::Postponed { until } => self.backlog.postpone(&key, until, Utc::now()),
+            BoardError::Postponed { until } => self.backlog.postpone(&key, until, clock::wall()),
             // Some boards detect an unreadable record only after the claim.
             BoardError::Malformed { .. } | BoardError::Unfit { .. } => {
                 let against = Against::Record(error.to_string());
@@ -134,22 +134,40 @@ impl Picker<'_> {
     }
 
     fn let_slip(&mut self, key: &JobKey) {
+        if planted!(NoticesNoLateClaim) {
+            return;
+        }
         // Nothing was begun.
         self.shared.in_flight.let_slip(key, Aftermath::Interrupted);
-        self.wary_until = Instant::now() + self.lease_term.wanted;
+        if self.unanswered.len() >= MOST_UNANSWERED {
+            self.unanswered.pop_first();
+        }
+        self.unanswered.insert(key.clone());
     }
 
-    /// A late request may still claim the job after our check: the network may delay it for any time. Such a claim
-    /// expires or is reported.
+    /// An unanswered request may still claim the job after our check: the network may delay it for any time.
     pub(super) fn heed_claim(&self, key: &JobKey, owner: Option<&Owner>) {
-        let is_ours = owner == Some(&self.by.owner) && !self.shared.in_flight.may_have(key);
-        if is_ours && Instant::now() < self.wary_until {
-            self.shared.in_flight.let_slip(key, Aftermath::Interrupted);
+        let is_ours = owner == Some(&self.by.owner) && !planted!(NoticesNoLateClaim);
+        if is_ours && self.unanswered.contains(key) {
+            self.check_unanswered([key]);
         }
+    }
+
+    /// The same for claims that events may have reported while we did not listen.
+    pub(super) fn check_all_unanswered(&self) {
+        self.check_unanswered(&self.unanswered);
+    }
+
+    fn check_unanswered<'k>(&self, keys: impl IntoIterator<Item = &'k JobKey>) {
+        let in_flight = &self.shared.in_flight;
+        let keys = keys.into_iter().filter(|key| !in_flight.may_have(key));
+        keys.for_each(|key| in_flight.let_slip(key, Aftermath::Interrupted));
     }
 
     /// Whether the board lists a job as ours although no attempt holds it.
     pub(super) fn is_left_over(&self, entry: &Entry) -> bool {
-        entry.is_owned_by(&self.by.owner) && !self.shared.in_flight.may_have(entry.key())
+        entry.is_owned_by(&self.by.owner)
+            && !self.shared.in_flight.may_have(entry.key())
+            && !planted!(NoticesNoLateClaim)
     }
 }

@@ -10,6 +10,7 @@ use super::{EVENT_PAUSE, Picker};
 use crate::{
     board::{BoardError, Event, EventKind, Result, backlog::BacklogChange},
     conductor::slots::Slots,
+    process::clock,
 };
 
 /// How often to check for the end while other owners hold the last jobs.
@@ -54,12 +55,12 @@ impl Picker<'_> {
             biased;
             candidate = self.returned.recv() => {
                 if let Some(candidate) = candidate {
-                    self.backlog.offer(candidate, Utc::now());
+                    self.backlog.offer(candidate, clock::wall());
                 }
             }
             event = next(&mut self.events) => self.heed(event)?,
             () = at(ripe) => {}
-            () = at(end_of_pause) => if end_of_pause <= Some(Utc::now()) {
+            () = at(end_of_pause) => if end_of_pause <= Some(clock::wall()) {
                 self.listed = None;
             },
             () = time::sleep(LOOK_ANYWAY), if self.hears_late => {}
@@ -90,6 +91,9 @@ impl Picker<'_> {
         if let Some(subject) = &event.subject {
             // The record may be fixed.
             self.unreadable.remove(&subject.key);
+            if matches!(event.kind, EventKind::Consumed | EventKind::Trashed) {
+                self.unanswered.remove(&subject.key);
+            }
         }
         if event.kind == EventKind::Paused {
             // The backlog may be paused: read the pauses before the next claim.
@@ -98,7 +102,7 @@ impl Picker<'_> {
         if let (EventKind::Claimed, Some(job)) = (event.kind, &event.subject) {
             self.heed_claim(&job.key, event.owner.as_ref());
         }
-        match self.backlog.heed(&event, Utc::now()) {
+        match self.backlog.heed(&event, clock::wall()) {
             BacklogChange::Resync => self.listed = None,
             BacklogChange::More | BacklogChange::Less => self.has_heard = true,
             BacklogChange::Nothing => {}
@@ -119,7 +123,7 @@ async fn at(moment: Option<DateTime<Utc>>) {
         None => std::future::pending().await,
         Some(moment) => {
             // Checked again now and then, since that clock may be set.
-            let ahead = (moment - Utc::now()).to_std().unwrap_or_default();
+            let ahead = (moment - clock::wall()).to_std().unwrap_or_default();
             time::sleep(ahead.min(Duration::from_secs(60))).await;
         }
     }

@@ -15,6 +15,7 @@ use crate::{
         skipped::{SkipReasons, SkippedJob},
     },
     job::{Entry, JobKey, Pauses},
+    process::clock,
 };
 
 pub(super) struct SortedListing<'a> {
@@ -50,7 +51,7 @@ impl<'a> SortedListing<'a> {
             taken: 0,
             has_enough: false,
             is_whole: true,
-            now: Utc::now(),
+            now: clock::wall(),
         }
     }
 

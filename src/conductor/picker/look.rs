@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use chrono::Utc;
 use futures_util::TryStreamExt;
 use tokio::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use crate::{
         skipped::{SkipReasons, SkippedJob},
     },
     job::{Aftermath, Entry, JobKey, Lease, Shelf},
+    process::clock,
 };
 
 /// A full backlog is refreshed after this long, so that a more urgent job does not wait behind all of it.
@@ -64,7 +64,7 @@ impl Picker<'_> {
     }
 
     async fn read_pauses(&mut self) -> Result<()> {
-        let pauses = self.shared.board.lasting_pauses(Utc::now()).await?;
+        let pauses = self.shared.board.lasting_pauses(clock::wall()).await?;
         if !pauses.are(&self.pauses) {
             self.listed = None;
         }
@@ -120,8 +120,11 @@ impl Picker<'_> {
         self.listed = Some(Instant::now());
         self.has_looked = true;
         match is_news {
-            // No event reported earlier pauses, and a change requires another listing.
-            true => self.read_pauses().await,
+            true => {
+                self.check_all_unanswered();
+                // No event reported earlier pauses, and a change requires another listing.
+                self.read_pauses().await
+            }
             false => Ok(()),
         }
     }
@@ -150,7 +153,7 @@ impl Picker<'_> {
     }
 
     fn vet_one(&mut self, key: &JobKey, found: Option<Entry>) {
-        let now = Utc::now();
+        let now = clock::wall();
         let job = match found {
             Some(Entry::Job(job)) if job.holding.is_none() => {
                 is_meant(&self.shared.settings.filters, *job, now)
@@ -185,7 +188,7 @@ impl Picker<'_> {
         let policy = self.shared.policy();
         let (mut left, mut held_for_ever) = (RemainingWork::Nothing, 0_u64);
         let mut reasons = SkipReasons::default();
-        let now = Utc::now();
+        let now = clock::wall();
         while let Some(entry) = entries.try_next().await? {
             if self.is_left_over(&entry) {
                 self.shared.in_flight.let_slip(entry.key(), Aftermath::None);

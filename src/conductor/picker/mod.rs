@@ -6,9 +6,11 @@ mod hear;
 mod listing;
 mod look;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use chrono::Utc;
 use futures_util::stream::BoxStream;
 use tokio::{
     sync::{
@@ -34,7 +36,7 @@ use crate::{
         backlog::{Backlog, CAPACITY, Candidate},
     },
     job::{Claimant, Claimed, JobKey, Pauses, Term},
-    process::clock::Boottime,
+    process::clock::{self, Boottime},
 };
 
 /// How many extra candidates to try, since other conductors claim them too.
@@ -82,7 +84,7 @@ pub(super) async fn run(
         heeded: Instant::now(),
         spread: 0,
         unreadable: HashMap::new(),
-        wary_until: Instant::now(),
+        unanswered: BTreeSet::new(),
         no_stock_before: Instant::now(),
         fruitless: 0,
         has_looked: false,
@@ -116,8 +118,8 @@ struct Picker<'a> {
     /// Skip up to this many top candidates at random: other conductors want them too.
     spread: usize,
     unreadable: HashMap<JobKey, Against>,
-    /// Until then, claims of ours may appear that we had no answer for.
-    wary_until: Instant,
+    /// The jobs on the board that a late request of ours may still claim.
+    unanswered: BTreeSet<JobKey>,
     /// Until then, no event causes another listing of claimed jobs.
     no_stock_before: Instant,
     /// How many such listings in a row found candidates but won none.
@@ -211,7 +213,7 @@ impl Picker<'_> {
             if self.backlog.has_none_ready() || self.heeded.elapsed() > EVENT_PAUSE {
                 self.read_pending_events()?;
             }
-            let now = Utc::now();
+            let now = clock::wall();
             while let Ok(candidate) = self.returned.try_recv() {
                 self.backlog.offer(candidate, now);
             }

@@ -3,7 +3,7 @@
 //! It is synchronous and needs only its input, `/proc` and a clock.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
     io, thread,
     time::Duration,
 };
@@ -16,12 +16,16 @@ use rustix::{
     process::{Pid, Signal, getpgid, getpid},
     stdio::stdin,
 };
+#[cfg(test)]
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
     NAME,
     line::GuardLine,
     schedule::{KillSchedule, KillStep, PAUSE, PERSISTENCE},
 };
+#[cfg(test)]
+use crate::process::clock;
 use crate::process::{
     clock::{Boottime, Timer},
     group::{ProcessGroup, Stat},
@@ -74,8 +78,62 @@ pub(crate) fn main() -> io::Result<()> {
             GuardInput::End => break,
         }
     }
-    watch.end_all();
+    let mut sweep = Sweep::from_now_on();
+    while !watch.end_all(&mut sweep, Processes::now) {
+        thread::sleep(PAUSE);
+    }
     Ok(())
+}
+
+/// The same course without a process of its own: on a simulated machine, no process leaves its group.
+#[cfg(test)]
+pub(super) async fn simulated(mut lines: UnboundedReceiver<String>) {
+    let mut watch = WatchedCommands::default();
+    loop {
+        let due = async {
+            match watch.next_due() {
+                Some(due) => clock::sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            line = lines.recv() => match line {
+                Some(line) => {
+                    watch.partial.extend_from_slice(line.as_bytes());
+                    if watch.heed_lines() {
+                        return;
+                    }
+                    watch.identify();
+                }
+                None => break,
+            },
+            () = due => {}
+        }
+        let due = watch.enforce(Boottime::now());
+        watch.end_strays(&due, &Processes::default());
+    }
+    let mut sweep = Sweep::from_now_on();
+    while !watch.end_all(&mut sweep, Processes::default) {
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// The end of all commands after their conductor died.
+struct Sweep {
+    died: Boottime,
+    asked: HashSet<Pid>,
+    killed: Option<Boottime>,
+}
+
+impl Sweep {
+    fn from_now_on() -> Self {
+        Self {
+            died: Boottime::now(),
+            asked: HashSet::new(),
+            killed: None,
+        }
+    }
 }
 
 /// Waits for the timer, the conductor's end or, after the delay, new lines.
@@ -108,7 +166,7 @@ struct WatchedCommands {
     mark: String,
     /// The conductor, if it adopts orphans.
     conductor: Option<Pid>,
-    groups: HashMap<ProcessGroup, WatchedGroup>,
+    groups: BTreeMap<ProcessGroup, WatchedGroup>,
     /// A command in a group that is not announced yet.
     starting: Option<KillSchedule>,
     /// New groups, before the start times of their leaders are known.
@@ -174,6 +232,7 @@ impl WatchedCommands {
             GuardLine::Mark { mark, conductor } => {
                 (self.mark, self.conductor) = (mark, conductor.and_then(Pid::from_raw));
             }
+            GuardLine::Watch(..) if planted!(GuardForgets) => {}
             GuardLine::Watch(group, ward) => {
                 let course = KillSchedule::of(ward);
                 let known = self.groups.entry(group).or_insert_with(|| {
@@ -265,41 +324,37 @@ impl WatchedCommands {
         }
     }
 
-    fn end_all(&self) {
-        let died = Boottime::now();
-        let mut asked = HashSet::new();
-        let mut killed: Option<Boottime> = None;
-        let conductor = Label::new(&self.mark, "").conductor();
-        loop {
-            let now = Boottime::now();
-            for (&group, known) in &self.groups {
-                // The command must end before another client can claim the job, even within its grace period.
-                let is_grace = now < (died + GRACE).min(known.course.ward.limits.kill);
-                if !known.is_replaced(group) && (!is_grace || asked.insert(group.leader())) {
-                    end_group(group, is_grace);
-                }
+    /// Takes the next step against all commands; true once none is left, or in vain.
+    fn end_all(&self, sweep: &mut Sweep, look: impl Fn() -> Processes) -> bool {
+        let (died, now) = (sweep.died, Boottime::now());
+        for (&group, known) in &self.groups {
+            // The command must end before another client can claim the job, even within its grace period.
+            let is_grace = now < (died + GRACE).min(known.course.ward.limits.kill);
+            if !known.is_replaced(group) && (!is_grace || sweep.asked.insert(group.leader())) {
+                end_group(group, is_grace);
             }
-            let processes = Processes::now();
-            let bearers = processes.bearers(|label| label.conductor() == conductor);
-            let is_over = bearers.is_empty() && died + SWEEP <= now;
-            // Counted from the first kill: on a busy machine that may come late.
-            let is_in_vain = killed.is_some_and(|at| at + SWEEP + PERSISTENCE <= now);
-            if is_over || is_in_vain {
-                return;
-            }
-            let is_late = |label| (died + GRACE).min(self.kill_at(label)) <= now;
-            let (late, left): (Vec<_>, Vec<_>) =
-                bearers.into_iter().partition(|&(_, label)| is_late(label));
-            if !late.is_empty() {
-                killed.get_or_insert(now);
-            }
-            end_all_of(processes.below(pids(late)), false, |_| false);
-            end_all_of(processes.below(pids(left)), true, |kin| {
-                let is_asked = getpgid(Some(kin.pid)).is_ok_and(|group| asked.contains(&group));
-                is_asked || !asked.insert(kin.pid)
-            });
-            thread::sleep(PAUSE);
         }
+        let conductor = Label::new(&self.mark, "").conductor();
+        let processes = look();
+        let bearers = processes.bearers(|label| label.conductor() == conductor);
+        let is_over = bearers.is_empty() && died + SWEEP <= now;
+        // Counted from the first kill: on a busy machine that may come late.
+        let is_in_vain = (sweep.killed).is_some_and(|at| at + SWEEP + PERSISTENCE <= now);
+        if is_over || is_in_vain {
+            return true;
+        }
+        let is_late = |label| (died + GRACE).min(self.kill_at(label)) <= now;
+        let (late, left): (Vec<_>, Vec<_>) =
+            bearers.into_iter().partition(|&(_, label)| is_late(label));
+        if !late.is_empty() {
+            sweep.killed.get_or_insert(now);
+        }
+        end_all_of(processes.below(pids(late)), false, |_| false);
+        end_all_of(processes.below(pids(left)), true, |kin| {
+            let is_asked = getpgid(Some(kin.pid)).is_ok_and(|group| sweep.asked.contains(&group));
+            is_asked || !sweep.asked.insert(kin.pid)
+        });
+        false
     }
 
     fn kill_at(&self, label: Label) -> Boottime {

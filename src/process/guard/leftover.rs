@@ -9,6 +9,8 @@ use super::{
     WORD,
     schedule::{PAUSE, PERSISTENCE},
 };
+#[cfg(test)]
+use crate::process::simulated;
 use crate::process::{
     clock::Boottime,
     group::Stat,
@@ -43,6 +45,10 @@ impl LeftOver {
     /// The holder of the claim calls this before it starts a command. A scan is valid if it began after `since`: the
     /// claim, or [`BEFORE_FIRST`] before the first claim on a job.
     pub(crate) async fn end(&self, uuid: &str, since: Boottime) {
+        #[cfg(test)]
+        if simulated::uptime().is_some() {
+            return simulated::end_left_over(Label::of_job(uuid)).await;
+        }
         let mut seen = self.0.lock().await;
         if seen.since <= since {
             let before = mem::take(&mut *seen);

@@ -12,7 +12,7 @@ mod strays;
 mod tests;
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     convert::Infallible,
     ffi::{CStr, OsStr, OsString},
     fs::File,
@@ -20,7 +20,6 @@ use std::{
     os::unix::{ffi::OsStrExt, process::CommandExt},
     path::PathBuf,
     process::{Child, Command, Stdio},
-    sync::Arc,
     time::Duration,
 };
 
@@ -28,7 +27,7 @@ use parking_lot::Mutex;
 use rustix::{
     fs::{OFlags, fcntl_setfl},
     pipe::{PipeFlags, fcntl_setpipe_size, pipe_with},
-    process::{Pid, PidfdFlags, getpid, pidfd_open},
+    process::{Pid, getpid},
 };
 use tokio::{
     sync::Notify,
@@ -41,8 +40,9 @@ pub(crate) use self::{
     line::{Deadlines, Ward},
 };
 use self::{line::GuardLine, strays::Adopted};
-use super::{group::ProcessGroup, label::Label};
-use crate::watched_fd::WatchedFd;
+#[cfg(test)]
+use super::simulated;
+use super::{child::ProcessEnd, group::ProcessGroup, label::Label};
 
 pub(crate) const WORD: &str = "__guard";
 
@@ -69,7 +69,10 @@ impl Launch {
         Self {
             program: "/proc/self/exe".into(),
             args: vec![WORD.into()],
+            #[cfg(not(test))]
             adopts: true,
+            #[cfg(test)]
+            adopts: simulated::uptime().is_none(),
         }
     }
 }
@@ -87,7 +90,7 @@ pub(crate) struct Guard {
 
 #[derive(Debug)]
 struct GuardState {
-    watched: HashMap<ProcessGroup, Ward>,
+    watched: BTreeMap<ProcessGroup, Ward>,
     starting: Option<Ward>,
     /// `None` while no guard can be started.
     helper: Option<Helper>,
@@ -98,9 +101,18 @@ struct GuardState {
 
 #[derive(Debug)]
 struct Helper {
-    child: Child,
-    line: File,
-    end: Arc<WatchedFd>,
+    end: ProcessEnd,
+    body: HelperBody,
+}
+
+#[derive(Debug)]
+enum HelperBody {
+    Process {
+        child: Child,
+        line: File,
+    },
+    #[cfg(test)]
+    Simulated(simulated::Mailbox),
 }
 
 impl GuardState {
@@ -119,7 +131,7 @@ impl Guard {
             mark: mark.to_owned(),
             adopted,
             state: Mutex::new(GuardState {
-                watched: HashMap::new(),
+                watched: BTreeMap::new(),
                 starting: None,
                 helper: None,
                 is_missing: false,
@@ -210,6 +222,7 @@ impl Guard {
                 .map(|helper| helper.end.clone());
             if let Some(end) = end {
                 tokio::select! {
+                    biased;
                     () = end.wait() => {}
                     never = self.reap() => match never {},
                 }
@@ -280,6 +293,15 @@ impl Drop for Guard {
 impl Helper {
     /// Writes the first lines before the guard starts, so that it knows its commands even if this process dies.
     fn start(launch: &Launch, conductor: u32, lines: &[GuardLine]) -> io::Result<Self> {
+        #[cfg(test)]
+        if let Some((end, mailbox)) = simulated::start_guard(helper::simulated) {
+            let text: String = lines.iter().map(GuardLine::text).collect();
+            mailbox.write(&text)?;
+            return Ok(Self {
+                end: ProcessEnd::Simulated(end),
+                body: HelperBody::Simulated(mailbox),
+            });
+        }
         let (input, line) = pipe_with(PipeFlags::CLOEXEC)?;
         // A stopped guard must not block this process. One that does not read counts as dead.
         fcntl_setfl(&line, OFlags::NONBLOCK)?;
@@ -301,24 +323,42 @@ impl Helper {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let end = WatchedFd::new(pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?)?;
         Ok(Self {
-            end: Arc::new(end),
-            child,
-            line,
+            end: ProcessEnd::of(Pid::from_child(&child))?,
+            body: HelperBody::Process { child, line },
         })
     }
 
+    fn pid(&self) -> Option<Pid> {
+        match &self.body {
+            HelperBody::Process { child, .. } => Some(Pid::from_child(child)),
+            #[cfg(test)]
+            HelperBody::Simulated(_) => None,
+        }
+    }
+
     fn write(&mut self, lines: &str) -> io::Result<()> {
-        self.line.write_all(lines.as_bytes())
+        match &mut self.body {
+            HelperBody::Process { line, .. } => line.write_all(lines.as_bytes()),
+            #[cfg(test)]
+            HelperBody::Simulated(mailbox) => mailbox.write(lines),
+        }
     }
 
     fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+        match &mut self.body {
+            HelperBody::Process { child, .. } => matches!(child.try_wait(), Ok(None)),
+            #[cfg(test)]
+            HelperBody::Simulated(mailbox) => mailbox.is_read(),
+        }
     }
 
     fn kill(mut self) {
         // Before the pipe closes: its end makes a living guard kill all commands that it knows.
-        let _ = self.child.kill().and_then(|()| self.child.wait());
+        match &mut self.body {
+            HelperBody::Process { child, .. } => _ = child.kill().and_then(|()| child.wait()),
+            #[cfg(test)]
+            HelperBody::Simulated(mailbox) => mailbox.kill(),
+        }
     }
 }

@@ -19,7 +19,7 @@ use tokio::{
     time::{self, Instant},
 };
 
-use super::{Guard, GuardState, schedule::PERSISTENCE};
+use super::{Guard, GuardState, Helper, schedule::PERSISTENCE};
 use crate::process::{
     clock::Boottime,
     group::{ProcessGroup, Stat},
@@ -116,7 +116,7 @@ impl Guard {
 impl GuardState {
     fn own(&self) -> HashSet<Pid> {
         let leaders = self.watched.keys().map(|group| group.leader());
-        let helper = self.helper.iter().map(|it| Pid::from_child(&it.child));
+        let helper = self.helper.iter().filter_map(Helper::pid);
         leaders.chain(helper).collect()
     }
 

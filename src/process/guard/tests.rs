@@ -232,7 +232,8 @@ async fn clean_end_needs_no_sweep() {
 }
 
 fn helper_pid(guard: &Guard) -> Pid {
-    Pid::from_child(&guard.state.lock().helper.as_ref().unwrap().child)
+    let state = guard.state.lock();
+    state.helper.as_ref().and_then(Helper::pid).unwrap()
 }
 
 async fn none_has(mark: &str) {

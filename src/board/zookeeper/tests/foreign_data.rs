@@ -77,15 +77,6 @@ async fn foreign_child_of_a_job_is_reported_and_kept() {
     let key = post_one(&board, "parent").await;
     let child = format!("{}/child", site.job(&key));
     nodes.put(&child, "precious").await;
-    let by = claimant("ada", Term::Kept(LONG));
-    let attempt = board
-        .claim(std::slice::from_ref(&key), &by, 1, ATTEMPT)
-        .await
-        .unwrap();
-    assert!(
-        matches!(&attempt[..], [Err(BoardError::Unfit { .. })]),
-        "{attempt:?}"
-    );
     claim_one(&board, &key, &ada()).await.unwrap();
     for outcome in [Outcome::Consume, trash()] {
         let refused = settle(&board, &key, by_name("ada"), outcome).await;

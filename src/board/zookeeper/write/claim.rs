@@ -202,13 +202,6 @@ fn permit(record: &JobNodes, bid: Bid<'_>) -> Result<Option<Sidecar>> {
             problem: posting.problem.unwrap_or_default(),
         });
     }
-    if bid.rules.is_attempt && record.posting.stat.num_children > 0 {
-        return Err(BoardError::Unfit {
-            problem: "another client created nodes below its node, so the job could not leave the \
-                      board"
-                .to_owned(),
-        });
-    }
     match record.readable_side() {
         Ok(side) => bid.permit(&side, Utc::now()).map(|()| Some(side)),
         Err(problem) if bid.needs_record() => Err(BoardError::Unfit { problem }),

@@ -1,0 +1,534 @@
+//! The server of a simulated board: what it stores, and its own clock.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    time::Instant,
+};
+
+use crate::{
+    board::{
+        BoardError, ClaimRules, Event, EventKind, JobRef, Posted, Query, Result, Settled, Which,
+        event::Subject,
+        rules::{Bid, permit_owner, permit_settlement},
+        wire::sidecar::Sidecar,
+    },
+    job::{
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, Holding, Job, JobKey, Lease,
+        Owner, Pause, Restore, Settlement, Shelf, Term,
+    },
+    process::{clock, simulated::Machine},
+};
+
+/// How claims end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Each at its own time, as on Redis.
+    Expiry,
+    /// With the session of its client, as on ZooKeeper.
+    Session,
+}
+
+/// When an event arrives, and the event or the end of the connection.
+pub(super) type Delivery = (Instant, Result<Event>);
+
+#[derive(Debug)]
+struct Record {
+    job: Job,
+    side: Sidecar,
+    hold: Option<Hold>,
+}
+
+#[derive(Debug, Clone)]
+struct Hold {
+    owner: Owner,
+    fence: u64,
+    lasts: Lasts,
+    /// An operator may release it; its command then ends a little later.
+    since: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lasts {
+    Forever,
+    Until(Duration),
+    WhileSession(u64),
+}
+
+#[derive(Debug)]
+struct Session {
+    client: u32,
+    until: Duration,
+}
+
+struct Subscriber {
+    client: u32,
+    last: Instant,
+    sender: UnboundedSender<Delivery>,
+}
+
+pub(crate) struct State {
+    pub(super) machine: Arc<Machine>,
+    pub(super) kind: Kind,
+    /// How fast its clock runs.
+    rate: f64,
+    term: Duration,
+    board: BTreeMap<JobKey, Record>,
+    trash: BTreeMap<JobKey, Record>,
+    consumed: BTreeSet<String>,
+    sequence: i64,
+    fences: u64,
+    sessions: BTreeMap<u64, Session>,
+    subscribers: Vec<Subscriber>,
+    pub(crate) pauses: Vec<Pause>,
+    pub(super) conductors: BTreeMap<String, (u32, Conductor)>,
+    /// When jobs changed, for the bound on requests.
+    changes: VecDeque<Instant>,
+    /// Claims that an operator released by force: their commands may still run.
+    forced: BTreeSet<String>,
+}
+
+impl State {
+    pub(super) fn new(machine: Arc<Machine>, kind: Kind, rate: f64, term: Duration) -> Self {
+        Self {
+            machine,
+            kind,
+            rate,
+            term,
+            board: BTreeMap::new(),
+            trash: BTreeMap::new(),
+            consumed: BTreeSet::new(),
+            sequence: 0,
+            fences: 0,
+            sessions: BTreeMap::new(),
+            subscribers: Vec::new(),
+            pauses: Vec::new(),
+            conductors: BTreeMap::new(),
+            changes: VecDeque::new(),
+            forced: BTreeSet::new(),
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.machine.uptime().mul_f64(self.rate)
+    }
+
+    /// The time that clients send with their requests: delays depend on it, and claims do not.
+    fn wall(&self) -> DateTime<Utc> {
+        clock::wall()
+    }
+
+    pub(super) fn changes_since(&mut self, since: Instant) -> usize {
+        while self.changes.front().is_some_and(|it| *it < since) {
+            self.changes.pop_front();
+        }
+        self.changes.len()
+    }
+
+    fn lasts(&self, hold: &Hold) -> bool {
+        match hold.lasts {
+            Lasts::Forever => true,
+            Lasts::Until(end) => end > self.now(),
+            Lasts::WhileSession(session) => self.sessions.contains_key(&session),
+        }
+    }
+
+    fn left(&self, hold: &Hold) -> Option<Duration> {
+        let end = match hold.lasts {
+            Lasts::Forever => return None,
+            Lasts::Until(end) => end,
+            Lasts::WhileSession(session) => self.sessions.get(&session)?.until,
+        };
+        Some(end.saturating_sub(self.now()))
+    }
+
+    /// Ends what is over: sessions, and with them registrations, and claims.
+    pub(super) fn expire(&mut self) {
+        let now = self.now();
+        let over = |it: &Session| it.until <= now;
+        let clients = self.sessions.values().filter(|it| over(it));
+        let clients: BTreeSet<_> = clients.map(|it| it.client).collect();
+        self.sessions.retain(|_, it| !over(it));
+        self.conductors
+            .retain(|_, (client, _)| !clients.contains(client));
+        let ended = self.board.iter().filter(|(_, record)| {
+            let hold = record.hold.as_ref();
+            hold.is_some_and(|hold| !self.lasts(hold))
+        });
+        let ended: Vec<_> = ended.map(|(key, _)| key.clone()).collect();
+        for key in ended {
+            let Some(record) = self.board.get_mut(&key) else {
+                continue;
+            };
+            let hold = record.hold.take();
+            let uuid = record.job.uuid.clone();
+            let owner = hold.map(|hold| hold.owner);
+            let left = self.machine.guarded_of(&uuid);
+            if !left.is_empty() && !self.forced.contains(&uuid) {
+                let text = format!("the command of job {uuid} outlives its claim: {left:?}");
+                self.machine.violate(text);
+            }
+            self.machine.note(format!("expired {uuid}"));
+            self.announce(EventKind::Expired, &key, owner);
+        }
+    }
+
+    /// When the next claim or session ends, as time from now.
+    pub(super) fn next_end(&self) -> Option<Duration> {
+        let holds = self.board.values().filter_map(|it| it.hold.as_ref());
+        let claims = holds.filter_map(|hold| self.left(hold));
+        let now = self.now();
+        let sessions = self.sessions.values();
+        let sessions = sessions.map(|it| it.until.saturating_sub(now));
+        claims.chain(sessions).min()
+    }
+
+    /// A sign of life of a client. Returns its session.
+    pub(super) fn hear(&mut self, client: u32) -> u64 {
+        // Another server ends sessions. It learns of this request a little later, or never if this one dies.
+        let late = self.machine.with_dice(|dice| dice.chance() / 4.0);
+        let until = self.now() + self.term.mul_f64(1.0 - late);
+        let known = self
+            .sessions
+            .iter_mut()
+            .find(|(_, it)| it.client == client && self.kind == Kind::Session);
+        if let Some((&id, session)) = known {
+            session.until = session.until.max(until);
+            return id;
+        }
+        if self.kind == Kind::Expiry {
+            return 0;
+        }
+        self.fences += 1;
+        let session = Session { client, until };
+        self.sessions.insert(self.fences, session);
+        self.fences
+    }
+
+    pub(super) fn subscribe(&mut self, client: u32) -> UnboundedReceiver<Delivery> {
+        let (sender, receiver) = unbounded_channel();
+        let last = Instant::now();
+        self.subscribers.push(Subscriber {
+            client,
+            last,
+            sender,
+        });
+        receiver
+    }
+
+    /// Breaks the connections of one client or of all.
+    pub(super) fn disconnect(&mut self, of: Option<u32>) {
+        let is_broken = |it: &Subscriber| of.is_none_or(|client| client == it.client);
+        for subscriber in self.subscribers.iter().filter(|it| is_broken(it)) {
+            let _ = subscriber
+                .sender
+                .send((subscriber.last.max(Instant::now()), Err(away())));
+        }
+        self.subscribers.retain(|it| !is_broken(it));
+    }
+
+    fn announce(&mut self, kind: EventKind, key: &JobKey, owner: Option<Owner>) {
+        let record = self.board.get(key).or_else(|| self.trash.get(key));
+        let subject = record.map(|record| Subject {
+            not_before: record.side.not_before,
+            ..Subject::of(&record.job)
+        });
+        let Some(subject) = subject else { return };
+        self.publish(&Event {
+            subject: Some(subject),
+            owner,
+            ..Event::now(kind)
+        });
+    }
+
+    pub(super) fn publish(&mut self, event: &Event) {
+        let now = Instant::now();
+        self.changes.push_back(now);
+        let machine = Arc::clone(&self.machine);
+        self.subscribers.retain_mut(|subscriber| {
+            let (delay, times) = machine.with_dice(|dice| {
+                let longest = Duration::from_millis(if dice.below(50) == 0 { 3000 } else { 30 });
+                let delay = dice.between((Duration::ZERO, longest));
+                (delay, if dice.below(100) == 0 { 2 } else { 1 })
+            });
+            subscriber.last = subscriber.last.max(now + delay);
+            (0..times).all(|_| {
+                let delivery = (subscriber.last, Ok(event.clone()));
+                subscriber.sender.send(delivery).is_ok()
+            })
+        });
+    }
+
+    fn holding(&self, record: &Record) -> Option<Holding> {
+        let hold = record.hold.as_ref()?;
+        Some(Holding {
+            owner: Some(hold.owner.clone()),
+            lease: match hold.lasts {
+                Lasts::Forever => Lease::None,
+                Lasts::Until(_) => Lease::Timed,
+                Lasts::WhileSession(_) => Lease::Session,
+            },
+            expires_in: self.left(hold),
+            outlives: None,
+            claimed_on: Some(self.machine.epoch() + hold.since),
+            fence: Some(Fence(hold.fence.to_string())),
+        })
+    }
+
+    fn shown(&self, record: &Record, shelf: Shelf) -> Job {
+        Job {
+            history: record.side.clone().history(),
+            holding: self.holding(record),
+            trashed_on: record.side.trashed_on,
+            shelf,
+            ..record.job.clone()
+        }
+    }
+
+    fn on(&self, shelf: Shelf) -> &BTreeMap<JobKey, Record> {
+        match shelf {
+            Shelf::Trash => &self.trash,
+            Shelf::Board | Shelf::Past => &self.board,
+        }
+    }
+
+    pub(super) fn entries(&self, query: Query) -> Vec<Entry> {
+        let records = self.on(query.shelf).values();
+        let wanted = records.filter(|it| query.which == Which::All || it.hold.is_none());
+        let mut jobs: Vec<_> = wanted.map(|it| self.shown(it, query.shelf)).collect();
+        jobs.sort_by_key(Job::rank);
+        let entries = jobs.into_iter().map(|job| Entry::Job(Box::new(job)));
+        entries.collect()
+    }
+
+    pub(super) fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Vec<Vec<Entry>> {
+        let find = |wanted: &JobRef| match wanted {
+            JobRef::Key(key) => self.on(shelf).get(key),
+            JobRef::Uuid(_) | JobRef::Sequence(_) => None,
+        };
+        let entry = |record| Entry::Job(Box::new(self.shown(record, shelf)));
+        let found = wanted.iter().map(|it| find(it).map(entry));
+        found.map(|it| it.into_iter().collect()).collect()
+    }
+
+    pub(super) fn post(&mut self, draft: &Draft) -> Result<Posted> {
+        let (key, uuid) = (JobKey::new(draft.uuid.to_string()), draft.uuid.to_string());
+        if self.board.contains_key(&key) {
+            let place = "board";
+            return Err(BoardError::Exists { uuid, place });
+        }
+        self.sequence += 1;
+        let job = Job {
+            priority: draft.priority,
+            sequence: Some(self.sequence),
+            created_on: Some(self.wall()),
+            details: Some(draft.details.clone()),
+            ..Job::new(key.clone(), uuid.clone(), draft.name.clone())
+        };
+        let (side, hold) = (Sidecar::default(), None);
+        self.board.insert(key.clone(), Record { job, side, hold });
+        self.machine.note(format!("posted {uuid}"));
+        self.announce(EventKind::Posted, &key, None);
+        Ok(Posted {
+            key,
+            sequence: self.sequence,
+            fence: None,
+        })
+    }
+
+    pub(super) fn claim(
+        &mut self,
+        session: u64,
+        keys: &[JobKey],
+        (by, most, rules): (&Claimant, usize, ClaimRules),
+    ) -> Vec<Result<Claimed>> {
+        let (mut answers, mut won) = (Vec::new(), 0);
+        for key in keys {
+            if won == most {
+                break;
+            }
+            let answer = self.claim_one(session, key, Bid::after(won, by, rules));
+            won += usize::from(answer.is_ok());
+            answers.push(answer);
+        }
+        answers
+    }
+
+    fn claim_one(&mut self, session: u64, key: &JobKey, bid: Bid<'_>) -> Result<Claimed> {
+        let (now, wall) = (self.now(), self.wall());
+        let record = self.board.get_mut(key).ok_or(BoardError::NoSuchJob)?;
+        if let Some(hold) = &record.hold {
+            let owner = Some(hold.owner.clone());
+            return Err(BoardError::AlreadyClaimed { owner });
+        }
+        bid.permit(&record.side, wall)?;
+        self.fences += 1;
+        let side = &mut record.side;
+        let is_first = side.first_claimed_on.is_none();
+        side.first_claimed_on = side.first_claimed_on.or(Some(wall));
+        side.attempts += u32::from(bid.is_counted());
+        side.ahead = bid.is_ahead;
+        record.hold = Some(Hold {
+            owner: bid.by.owner.clone(),
+            fence: self.fences,
+            lasts: match (bid.by.term, self.kind) {
+                (Term::Indefinite, _) => Lasts::Forever,
+                (Term::Kept(_), Kind::Session) => Lasts::WhileSession(session),
+                (Term::For(term) | Term::Kept(term), _) => Lasts::Until(now + term),
+            },
+            since: now,
+        });
+        let (uuid, owner) = (record.job.uuid.clone(), bid.by.owner.clone());
+        self.forced.remove(&uuid);
+        self.machine.note(format!("claimed {uuid} by {owner}"));
+        self.announce(EventKind::Claimed, key, Some(owner));
+        let record = &self.board[key];
+        Ok(Claimed {
+            job: self.shown(record, Shelf::Board),
+            fence: Fence(self.fences.to_string()),
+            is_first,
+        })
+    }
+
+    pub(super) fn renew(&mut self, session: u64, claim: &Claim) -> Result<()> {
+        let end = self.now() + claim.term;
+        let record = self.board.get(&claim.key).ok_or(BoardError::NoSuchJob)?;
+        let held = self.holding(record);
+        permit_owner(held.as_ref(), &claim.owner, claim.fence.as_ref())?;
+        match self
+            .board
+            .get_mut(&claim.key)
+            .and_then(|it| it.hold.as_mut())
+        {
+            Some(Hold {
+                lasts: Lasts::Until(until),
+                ..
+            }) => *until = end,
+            Some(Hold {
+                lasts: Lasts::WhileSession(of),
+                ..
+            }) if *of != session => return Err(BoardError::Changed),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn settle(&mut self, settlement: &Settlement) -> Result<Settled> {
+        let record = self
+            .board
+            .get(&settlement.key)
+            .ok_or(BoardError::NoSuchJob)?;
+        permit_settlement(self.holding(record).as_ref(), settlement)?;
+        let (wall, outcome) = (self.wall(), &settlement.outcome);
+        let Some(mut record) = self.board.remove(&settlement.key) else {
+            return Err(BoardError::NoSuchJob);
+        };
+        record.side.settle(settlement);
+        let hold = record.hold.take();
+        let owner = hold.map(|hold| hold.owner);
+        let uuid = record.job.uuid.clone();
+        let is_forced = matches!(settlement.authority, crate::job::Authority::Override(_));
+        if is_forced {
+            self.forced.insert(uuid.clone());
+        } else if let running = self.machine.guarded_of(&uuid)
+            && !running.is_empty()
+        {
+            let text = format!("job {uuid} is settled while its command runs: {running:?}");
+            self.machine.violate(text);
+        }
+        let word = match outcome {
+            crate::job::Outcome::Abandon(_) => "abandoned",
+            _ if outcome.is_trash() => "trashed",
+            _ => "consumed",
+        };
+        self.machine.note(format!("{word} {uuid}"));
+        let key = settlement.key.clone();
+        let kind = match word {
+            "abandoned" => {
+                self.board.insert(key.clone(), record);
+                EventKind::Abandoned
+            }
+            "trashed" => {
+                record.side.trashed_on = Some(wall);
+                self.trash.insert(key.clone(), record);
+                EventKind::Trashed
+            }
+            _ => {
+                if !self.machine.has_succeeded(&uuid) {
+                    let text = format!("job {uuid} is consumed, and no command succeeded");
+                    self.machine.violate(text);
+                }
+                self.consumed.insert(uuid);
+                // Its last event needs it.
+                self.trash.insert(key.clone(), record);
+                EventKind::Consumed
+            }
+        };
+        self.announce(kind, &key, owner);
+        if kind == EventKind::Consumed {
+            self.trash.remove(&key);
+        }
+        Ok(Settled::default())
+    }
+
+    pub(super) fn restore(&mut self, restore: &Restore) -> Result<()> {
+        let wall = self.wall();
+        let is_trashed = restore.shelf == Shelf::Trash;
+        let shelf = if is_trashed {
+            &mut self.trash
+        } else {
+            &mut self.board
+        };
+        let record = shelf.get(&restore.key).ok_or(BoardError::NoSuchJob)?;
+        if let Some(hold) = &record.hold {
+            let owner = Some(hold.owner.clone());
+            return Err(BoardError::AlreadyClaimed { owner });
+        }
+        let history = record.side.clone().history();
+        if !is_trashed && !history.is_in_the_way(wall, restore.keeps_attempts) {
+            return Err(BoardError::NotHeldBack);
+        }
+        let Some(mut record) = shelf.remove(&restore.key) else {
+            return Err(BoardError::NoSuchJob);
+        };
+        record.side = record.side.restored(restore);
+        self.machine.note(format!("restored {}", record.job.uuid));
+        self.board.insert(restore.key.clone(), record);
+        self.announce(EventKind::Restored, &restore.key, None);
+        Ok(())
+    }
+
+    /// What became of a job: `None` if the board does not know it.
+    pub(crate) fn fate(&self, uuid: &str) -> Option<String> {
+        let key = JobKey::new(uuid);
+        if self.consumed.contains(uuid) {
+            return Some("consumed".to_owned());
+        }
+        if self.trash.contains_key(&key) {
+            return Some("trashed".to_owned());
+        }
+        let record = self.board.get(&key)?;
+        let state = match &record.hold {
+            Some(hold) => format!("claimed by {}", hold.owner),
+            None => "unclaimed".to_owned(),
+        };
+        Some(state)
+    }
+
+    pub(crate) fn count(&self) -> (usize, usize, usize) {
+        (self.board.len(), self.trash.len(), self.consumed.len())
+    }
+}
+
+pub(super) fn away() -> BoardError {
+    BoardError::Unreachable {
+        board: "simulated".to_owned(),
+        source: "no reply".into(),
+    }
+}
