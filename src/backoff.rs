@@ -7,7 +7,7 @@ use std::{
 
 pub(crate) fn chance() -> f64 {
     #[cfg(test)]
-    if let Some(drawn) = crate::process::simulated::chance() {
+    if let Some(drawn) = crate::process::simulation::chance() {
         return drawn;
     }
     f64::from(RandomState::new().hash_one(0) as u32) / f64::from(u32::MAX)

@@ -4,11 +4,11 @@
 //! `board` stores the jobs, in one of its backends; `job` is the data model. `output` prints results for people and
 //! programs, and `exit` turns errors into messages and exit codes.
 
-/// Whether a simulation plants this fault here, to see that it is found.
+/// Whether a test plants this fault here.
 #[cfg(test)]
 macro_rules! planted {
     ($fault:ident) => {
-        crate::process::simulated::has(crate::process::simulated::Planted::$fault)
+        crate::process::simulation::has(crate::process::simulation::Planted::$fault)
     };
 }
 #[cfg(not(test))]

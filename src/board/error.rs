@@ -34,7 +34,7 @@ pub(crate) enum BoardError {
     #[error("the job is not backing off; conductors can already claim it")]
     NotHeldBack,
     #[error(
-        "the former owner may still run the job, at the latest until {}",
+        "the former owner may still run the job until {}",
         until.format("%Y-%m-%d %H:%M:%S UTC")
     )]
     MayStillRun {

@@ -38,10 +38,10 @@ pub(super) struct RevivalArgs {
     #[command(flatten)]
     bookless: BooklessArgs,
 
-    /// Do not wait for the command of a former owner; it has certainly ended
+    /// Include jobs that a former owner may still be running
     ///
-    /// A job that was taken from its owner by force may still be running, so it is refused until the old claim would
-    /// have expired.
+    /// After a forced release, a job is refused until the old claim would have expired. Use --now only if you know that
+    /// its command has ended.
     #[arg(long)]
     pub(super) now: bool,
 
@@ -68,7 +68,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     }
 }
 
-/// Refuses a job that was taken by force from an owner that may still run it.
+/// Refuses a job that its former owner may still run after a forced release.
 pub(super) fn require_end_of_command(entry: &Entry, now: DateTime<Utc>) -> Result<(), BoardError> {
     let until = entry.job().and_then(|job| job.history.may_run_until(now));
     until.map_or(Ok(()), |until| Err(BoardError::MayStillRun { until }))

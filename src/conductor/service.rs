@@ -72,7 +72,6 @@ impl<'a> Service<'a> {
         loop {
             self.notify();
             tokio::select! {
-                biased;
                 _ = registered.changed() => {}
                 _ = shutdown.changed() => {}
                 () = time::sleep(MOMENT), if self.shared.settings.service_manager.is_some() => {}

@@ -3,7 +3,7 @@
 use std::{fmt, future, io, sync::Arc, time::Duration};
 
 #[cfg(test)]
-use super::simulated;
+use super::simulation;
 use super::{
     clock::{self, Boottime},
     command::{CommandSpec, NotRun},
@@ -52,7 +52,7 @@ impl fmt::Display for Ended {
 pub(crate) enum ProcessEnd {
     Kernel(Arc<WatchedFd>),
     #[cfg(test)]
-    Simulated(simulated::End),
+    Simulated(simulation::End),
 }
 
 impl ProcessEnd {
@@ -98,7 +98,7 @@ impl Process {
         bonds: Option<Bonds>,
     ) -> Result<Self, NotRun> {
         #[cfg(test)]
-        if let Some((group, end)) = simulated::start(command, bonds) {
+        if let Some((group, end)) = simulation::start(command, bonds) {
             return Ok(Self {
                 group,
                 pipes: Pipes::default(),

@@ -17,7 +17,7 @@ use rustix::{
 use tokio::time;
 
 #[cfg(test)]
-use super::simulated;
+use super::simulation;
 use crate::watched_fd::WatchedFd;
 
 /// On CLOCK_BOOTTIME, which all processes of a machine share. Unlike tokio's clock it continues during a suspension,
@@ -28,7 +28,7 @@ pub(crate) struct Boottime(Duration);
 impl Boottime {
     pub(crate) fn now() -> Self {
         #[cfg(test)]
-        if let Some(now) = simulated::uptime() {
+        if let Some(now) = simulation::uptime() {
             return Self(now);
         }
         let now = clock_gettime(ClockId::Boottime);
@@ -109,7 +109,7 @@ impl Timer {
 /// Counts a suspension of the machine too.
 pub(crate) async fn sleep_until(when: Boottime) {
     #[cfg(test)]
-    if simulated::uptime().is_some() {
+    if simulation::uptime().is_some() {
         return time::sleep(when.remaining()).await;
     }
     if let Ok(timer) = armed(when) {
@@ -121,10 +121,10 @@ pub(crate) async fn sleep_until(when: Boottime) {
     }
 }
 
-/// Returns the time of day, which users can set.
+/// Returns the system time, which users can change.
 pub(crate) fn wall() -> DateTime<Utc> {
     #[cfg(test)]
-    if let Some(now) = simulated::wall() {
+    if let Some(now) = simulation::wall() {
         return now;
     }
     Utc::now()

@@ -13,7 +13,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
-use super::simulated;
+use super::simulation;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "i32", try_from = "i32")]
@@ -32,7 +32,7 @@ impl ProcessGroup {
 
     pub(crate) fn signal(self, signal: Signal) {
         #[cfg(test)]
-        if simulated::signal(self.0, signal) {
+        if simulation::signal(self.0, signal) {
             return;
         }
         // Only a signal shows whether it still exists, and other refusals cannot be fixed.
@@ -90,8 +90,8 @@ pub(crate) struct Stat {
 impl Stat {
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         #[cfg(test)]
-        if simulated::is_ours(pid) {
-            return simulated::stat(pid);
+        if simulation::is_ours(pid) {
+            return simulation::stat(pid);
         }
         Self::parse(&facts(pid, "stat")?)
     }

@@ -13,17 +13,15 @@ pub(crate) mod pid1;
 pub(crate) mod service_manager;
 pub(crate) mod signal;
 #[cfg(test)]
-pub(crate) mod simulated;
+pub(crate) mod simulation;
 pub(crate) mod spawn;
 mod stand;
 pub(crate) mod terminal;
 
 #[cfg(test)]
-pub(crate) use self::simulated::part;
+pub(crate) use self::simulation::part;
 
-/// Marks a future that ends and stops with this program, unlike its commands and its guard.
-///
-/// A simulation can stop and kill a program with all its parts.
+/// Marks a future as part of this program, so that a simulation can stop or kill the whole program.
 #[cfg(not(test))]
 pub(crate) fn part<F>(future: F) -> F {
     future

@@ -122,7 +122,8 @@ impl Chosen {
             if skipped > 0 {
                 let all = count_jobs(all as u64);
                 ctx.out.note(format!(
-                    "skipped {skipped} of {all}: claimed, not waiting for a retry, or perhaps still running"
+                    "skipped {skipped} of {all}: claimed, not waiting for a retry, or perhaps still \
+                     running"
                 ));
             }
         }

@@ -230,7 +230,7 @@ impl Release {
         }
     }
 
-    /// Without doubt, a trashed job needs no wait, and nothing failed.
+    /// Records a failure only if the job must wait in the trash.
     fn aftermath_in_trash(&self, entry: &Entry) -> Aftermath {
         match self.aftermath(entry) {
             Aftermath::Failed {

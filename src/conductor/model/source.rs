@@ -88,7 +88,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "remains of earlier attempts are ended",
         "process/guard/leftover.rs",
         &["end", "end_left_over", "left_over"],
-        "89b731db",
+        "0de42734",
     ),
     (
         "the guard ends a command",

@@ -13,7 +13,7 @@ use crate::{
 /// The most top candidates that a conductor skips when many compete.
 const WIDEST_SPREAD: usize = 256;
 
-/// The most unanswered claims to remember.
+/// Maximum number of unanswered claims to remember.
 const MOST_UNANSWERED: usize = 10_000;
 
 #[derive(Default)]
@@ -153,7 +153,7 @@ impl Picker<'_> {
         }
     }
 
-    /// The same for claims that events may have reported while we did not listen.
+    /// Checks them all: events may have been missed.
     pub(super) fn check_all_unanswered(&self) {
         self.check_unanswered(&self.unanswered);
     }

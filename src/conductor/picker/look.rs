@@ -119,12 +119,10 @@ impl Picker<'_> {
         }
         self.listed = Some(Instant::now());
         self.has_looked = true;
+        self.check_all_unanswered();
         match is_news {
-            true => {
-                self.check_all_unanswered();
-                // No event reported earlier pauses, and a change requires another listing.
-                self.read_pauses().await
-            }
+            // No event reported earlier pauses, and a change requires another listing.
+            true => self.read_pauses().await,
             false => Ok(()),
         }
     }

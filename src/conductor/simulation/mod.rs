@@ -1,30 +1,29 @@
-//! Runs the conductor that ships on a simulated machine and board, through faults drawn from a seed.
+//! Runs the real conductor on a simulated machine and board, with faults from a seed.
 //!
-//! Nothing here repeats what a conductor decides: only the edges are simulated, its board, its clocks, its processes
-//! and its chance. The promises are checked where they could break: the machine sees two commands of one job, the
-//! board sees a command that outlives its claim, a settlement without a success, and clients that ask too often. After
-//! the last fault, every job must reach its end.
+//! Board, clocks, processes and random numbers are simulated; all decisions are made by the real code. The machine
+//! detects two commands of one job. The board detects a command that outlives its claim, a settlement without a
+//! success, and a client that sends too many requests. After the last fault, every job must end.
 
-mod driver;
+mod scenario;
 
 use std::time::{Duration, Instant};
 
-use self::driver::{Course, Figures, simulate};
+use self::scenario::{Figures, Scenario, simulate};
 use crate::{
-    board::testing::{needs::is_full, simulated::Kind},
-    process::simulated::Planted,
+    board::testing::{needs::is_full, simulated::ClaimLifetime},
+    process::simulation::Planted,
 };
 
-/// The courses of a run without another wish.
-const COURSES: u64 = 10;
+/// The default number of scenarios: fixed, so that every machine runs the same ones.
+const SCENARIOS: u64 = 10;
 
-/// Returns a course from a seed. Half of the seeds have each kind of board.
-fn course(seed: u64) -> Course {
-    Course {
+/// Returns the scenario of a seed. Claims expire on their own with even seeds, and with sessions otherwise.
+fn scenario(seed: u64) -> Scenario {
+    Scenario {
         seed,
-        kind: match seed % 2 {
-            0 => Kind::Expiry,
-            _ => Kind::Session,
+        lifetime: match seed % 2 {
+            0 => ClaimLifetime::Expiry,
+            _ => ClaimLifetime::Session,
         },
         planted: Planted::ALL.into_iter().find(|it| {
             std::env::var("JOBBOARD_PLANTED").is_ok_and(|name| name == format!("{it:?}"))
@@ -48,25 +47,25 @@ fn require_sound(figures: &Figures, seed: u64) {
     }
 }
 
-/// `JOBBOARD_SEED` chooses one seed, `JOBBOARD_SIMULATE` the seconds to go on, `JOBBOARD_PLANTED` a fault.
+/// `JOBBOARD_SEED` selects one seed, `JOBBOARD_SIMULATE` sets a duration in seconds, and `JOBBOARD_PLANTED` plants a
+/// fault.
 #[test]
 fn conductors_keep_their_promises_through_faults() {
     if let Some(seed) = variable("JOBBOARD_SEED") {
-        let figures = simulate(course(seed));
+        let figures = simulate(scenario(seed));
         eprintln!("{}", figures.journal.join("\n"));
         return require_sound(&figures, seed);
     }
-    // A fixed number of courses in the suite, so that every machine runs the same.
     let long = variable("JOBBOARD_SIMULATE").map(Duration::from_secs);
     let (start, mut all) = (Instant::now(), Figures::default());
     let first = variable("JOBBOARD_FIRST_SEED").unwrap_or(0);
     for seed in first.. {
-        let figures = simulate(course(seed));
+        let figures = simulate(scenario(seed));
         require_sound(&figures, seed);
         all.add(&figures);
         let is_enough = match long {
             Some(long) => start.elapsed() > long,
-            None => seed - first + 1 >= COURSES,
+            None => seed - first + 1 >= SCENARIOS,
         };
         if is_enough {
             break;
@@ -75,7 +74,7 @@ fn conductors_keep_their_promises_through_faults() {
     eprintln!("faults: simulated {all} in {:?}", start.elapsed());
 }
 
-/// Every fault that somebody could make is found within a few courses.
+/// Each planted fault is found within forty scenarios.
 #[test]
 fn planted_faults_are_found() {
     if !is_full() {
@@ -86,9 +85,9 @@ fn planted_faults_are_found() {
         let start = Instant::now();
         let found = (0..40).find_map(|seed| {
             let planted = Some(planted);
-            let violation = simulate(Course {
+            let violation = simulate(Scenario {
                 planted,
-                ..course(seed)
+                ..scenario(seed)
             })
             .violation?;
             Some((seed, violation))
@@ -102,9 +101,9 @@ fn planted_faults_are_found() {
 }
 
 #[test]
-fn seed_repeats_its_course_exactly() {
+fn seed_repeats_its_scenario_exactly() {
     for seed in [1, 2] {
-        let [one, other] = [(); 2].map(|()| simulate(course(seed)).journal);
+        let [one, other] = [(); 2].map(|()| simulate(scenario(seed)).journal);
         let differs = one.iter().zip(&other).position(|(one, other)| one != other);
         if let Some(at) = differs {
             panic!("line {at}: {} / {}", one[at], other[at]);

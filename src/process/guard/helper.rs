@@ -85,9 +85,9 @@ pub(crate) fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The same course without a process of its own: on a simulated machine, no process leaves its group.
+/// Runs a guard as a task. On a simulated machine, no process leaves its group.
 #[cfg(test)]
-pub(super) async fn simulated(mut lines: UnboundedReceiver<String>) {
+pub(super) async fn simulate(mut lines: UnboundedReceiver<String>) {
     let mut watch = WatchedCommands::default();
     loop {
         let due = async {
@@ -324,7 +324,7 @@ impl WatchedCommands {
         }
     }
 
-    /// Takes the next step against all commands; true once none is left, or in vain.
+    /// Takes the next step to end all commands. Returns true once none is left, or if they cannot be ended.
     fn end_all(&self, sweep: &mut Sweep, look: impl Fn() -> Processes) -> bool {
         let (died, now) = (sweep.died, Boottime::now());
         for (&group, known) in &self.groups {

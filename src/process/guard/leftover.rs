@@ -10,7 +10,7 @@ use super::{
     schedule::{PAUSE, PERSISTENCE},
 };
 #[cfg(test)]
-use crate::process::simulated;
+use crate::process::simulation;
 use crate::process::{
     clock::Boottime,
     group::Stat,
@@ -46,8 +46,8 @@ impl LeftOver {
     /// claim, or [`BEFORE_FIRST`] before the first claim on a job.
     pub(crate) async fn end(&self, uuid: &str, since: Boottime) {
         #[cfg(test)]
-        if simulated::uptime().is_some() {
-            return simulated::end_left_over(Label::of_job(uuid)).await;
+        if simulation::uptime().is_some() {
+            return simulation::end_left_over(Label::of_job(uuid)).await;
         }
         let mut seen = self.0.lock().await;
         if seen.since <= since {

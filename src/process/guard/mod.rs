@@ -41,7 +41,7 @@ pub(crate) use self::{
 };
 use self::{line::GuardLine, strays::Adopted};
 #[cfg(test)]
-use super::simulated;
+use super::simulation;
 use super::{child::ProcessEnd, group::ProcessGroup, label::Label};
 
 pub(crate) const WORD: &str = "__guard";
@@ -72,7 +72,7 @@ impl Launch {
             #[cfg(not(test))]
             adopts: true,
             #[cfg(test)]
-            adopts: simulated::uptime().is_none(),
+            adopts: simulation::uptime().is_none(),
         }
     }
 }
@@ -112,7 +112,7 @@ enum HelperBody {
         line: File,
     },
     #[cfg(test)]
-    Simulated(simulated::Mailbox),
+    Simulated(simulation::Mailbox),
 }
 
 impl GuardState {
@@ -294,7 +294,7 @@ impl Helper {
     /// Writes the first lines before the guard starts, so that it knows its commands even if this process dies.
     fn start(launch: &Launch, conductor: u32, lines: &[GuardLine]) -> io::Result<Self> {
         #[cfg(test)]
-        if let Some((end, mailbox)) = simulated::start_guard(helper::simulated) {
+        if let Some((end, mailbox)) = simulation::start_guard(helper::simulate) {
             let text: String = lines.iter().map(GuardLine::text).collect();
             mailbox.write(&text)?;
             return Ok(Self {

@@ -1,4 +1,6 @@
-//! The server of a simulated board: what it stores, and its own clock.
+//! The data of a simulated board, and the clock of its server.
+//!
+//! Claims and sessions expire by that clock. Delays use the clock that clients send, as on the real boards.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -6,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, Utc};
 use tokio::{
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     time::Instant,
@@ -20,18 +21,18 @@ use crate::{
         wire::sidecar::Sidecar,
     },
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, Holding, Job, JobKey, Lease,
-        Owner, Pause, Restore, Settlement, Shelf, Term,
+        Authority, Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, Holding, Job, JobKey,
+        Lease, Outcome, Owner, Pause, Restore, Settlement, Shelf, Term,
     },
-    process::{clock, simulated::Machine},
+    process::{clock, simulation::Machine},
 };
 
 /// How claims end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Each at its own time, as on Redis.
+pub(crate) enum ClaimLifetime {
+    /// Claims expire one by one, as on Redis.
     Expiry,
-    /// With the session of its client, as on ZooKeeper.
+    /// Claims end with the session of their client, as on ZooKeeper.
     Session,
 }
 
@@ -45,12 +46,21 @@ struct Record {
     hold: Option<Hold>,
 }
 
+impl Record {
+    fn subject(&self) -> Subject {
+        Subject {
+            not_before: self.side.not_before,
+            ..Subject::of(&self.job)
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Hold {
     owner: Owner,
     fence: u64,
     lasts: Lasts,
-    /// An operator may release it; its command then ends a little later.
+    /// When it was made, by the server's clock.
     since: Duration,
 }
 
@@ -73,10 +83,10 @@ struct Subscriber {
     sender: UnboundedSender<Delivery>,
 }
 
-pub(crate) struct State {
+pub(crate) struct Store {
     pub(super) machine: Arc<Machine>,
-    pub(super) kind: Kind,
-    /// How fast its clock runs.
+    pub(super) lifetime: ClaimLifetime,
+    /// The rate of its clock.
     rate: f64,
     term: Duration,
     board: BTreeMap<JobKey, Record>,
@@ -90,15 +100,20 @@ pub(crate) struct State {
     pub(super) conductors: BTreeMap<String, (u32, Conductor)>,
     /// When jobs changed, for the bound on requests.
     changes: VecDeque<Instant>,
-    /// Claims that an operator released by force: their commands may still run.
+    /// Jobs after a forced release. Their commands may still run.
     forced: BTreeSet<String>,
 }
 
-impl State {
-    pub(super) fn new(machine: Arc<Machine>, kind: Kind, rate: f64, term: Duration) -> Self {
+impl Store {
+    pub(super) fn new(
+        machine: Arc<Machine>,
+        lifetime: ClaimLifetime,
+        rate: f64,
+        term: Duration,
+    ) -> Self {
         Self {
             machine,
-            kind,
+            lifetime,
             rate,
             term,
             board: BTreeMap::new(),
@@ -117,11 +132,6 @@ impl State {
 
     fn now(&self) -> Duration {
         self.machine.uptime().mul_f64(self.rate)
-    }
-
-    /// The time that clients send with their requests: delays depend on it, and claims do not.
-    fn wall(&self) -> DateTime<Utc> {
-        clock::wall()
     }
 
     pub(super) fn changes_since(&mut self, since: Instant) -> usize {
@@ -148,7 +158,7 @@ impl State {
         Some(end.saturating_sub(self.now()))
     }
 
-    /// Ends what is over: sessions, and with them registrations, and claims.
+    /// Removes expired sessions with their registrations, and expired claims.
     pub(super) fn expire(&mut self) {
         let now = self.now();
         let over = |it: &Session| it.until <= now;
@@ -168,18 +178,18 @@ impl State {
             };
             let hold = record.hold.take();
             let uuid = record.job.uuid.clone();
-            let owner = hold.map(|hold| hold.owner);
+            let (owner, subject) = (hold.map(|hold| hold.owner), record.subject());
             let left = self.machine.guarded_of(&uuid);
             if !left.is_empty() && !self.forced.contains(&uuid) {
                 let text = format!("the command of job {uuid} outlives its claim: {left:?}");
                 self.machine.violate(text);
             }
             self.machine.note(format!("expired {uuid}"));
-            self.announce(EventKind::Expired, &key, owner);
+            self.announce(EventKind::Expired, subject, owner);
         }
     }
 
-    /// When the next claim or session ends, as time from now.
+    /// Returns the time until the next claim or session expires.
     pub(super) fn next_end(&self) -> Option<Duration> {
         let holds = self.board.values().filter_map(|it| it.hold.as_ref());
         let claims = holds.filter_map(|hold| self.left(hold));
@@ -189,20 +199,20 @@ impl State {
         claims.chain(sessions).min()
     }
 
-    /// A sign of life of a client. Returns its session.
+    /// Records contact with a client, and returns its session.
     pub(super) fn hear(&mut self, client: u32) -> u64 {
-        // Another server ends sessions. It learns of this request a little later, or never if this one dies.
+        // The server that expires sessions hears of the contact later.
         let late = self.machine.with_dice(|dice| dice.chance() / 4.0);
         let until = self.now() + self.term.mul_f64(1.0 - late);
         let known = self
             .sessions
             .iter_mut()
-            .find(|(_, it)| it.client == client && self.kind == Kind::Session);
+            .find(|(_, it)| it.client == client && self.lifetime == ClaimLifetime::Session);
         if let Some((&id, session)) = known {
             session.until = session.until.max(until);
             return id;
         }
-        if self.kind == Kind::Expiry {
+        if self.lifetime == ClaimLifetime::Expiry {
             return 0;
         }
         self.fences += 1;
@@ -233,13 +243,7 @@ impl State {
         self.subscribers.retain(|it| !is_broken(it));
     }
 
-    fn announce(&mut self, kind: EventKind, key: &JobKey, owner: Option<Owner>) {
-        let record = self.board.get(key).or_else(|| self.trash.get(key));
-        let subject = record.map(|record| Subject {
-            not_before: record.side.not_before,
-            ..Subject::of(&record.job)
-        });
-        let Some(subject) = subject else { return };
+    fn announce(&mut self, kind: EventKind, subject: Subject, owner: Option<Owner>) {
         self.publish(&Event {
             subject: Some(subject),
             owner,
@@ -327,14 +331,15 @@ impl State {
         let job = Job {
             priority: draft.priority,
             sequence: Some(self.sequence),
-            created_on: Some(self.wall()),
+            created_on: Some(clock::wall()),
             details: Some(draft.details.clone()),
             ..Job::new(key.clone(), uuid.clone(), draft.name.clone())
         };
         let (side, hold) = (Sidecar::default(), None);
-        self.board.insert(key.clone(), Record { job, side, hold });
+        let record = Record { job, side, hold };
         self.machine.note(format!("posted {uuid}"));
-        self.announce(EventKind::Posted, &key, None);
+        self.announce(EventKind::Posted, record.subject(), None);
+        self.board.insert(key.clone(), record);
         Ok(Posted {
             key,
             sequence: self.sequence,
@@ -361,7 +366,7 @@ impl State {
     }
 
     fn claim_one(&mut self, session: u64, key: &JobKey, bid: Bid<'_>) -> Result<Claimed> {
-        let (now, wall) = (self.now(), self.wall());
+        let (now, wall) = (self.now(), clock::wall());
         let record = self.board.get_mut(key).ok_or(BoardError::NoSuchJob)?;
         if let Some(hold) = &record.hold {
             let owner = Some(hold.owner.clone());
@@ -377,17 +382,18 @@ impl State {
         record.hold = Some(Hold {
             owner: bid.by.owner.clone(),
             fence: self.fences,
-            lasts: match (bid.by.term, self.kind) {
+            lasts: match (bid.by.term, self.lifetime) {
                 (Term::Indefinite, _) => Lasts::Forever,
-                (Term::Kept(_), Kind::Session) => Lasts::WhileSession(session),
+                (Term::Kept(_), ClaimLifetime::Session) => Lasts::WhileSession(session),
                 (Term::For(term) | Term::Kept(term), _) => Lasts::Until(now + term),
             },
             since: now,
         });
         let (uuid, owner) = (record.job.uuid.clone(), bid.by.owner.clone());
+        let subject = record.subject();
         self.forced.remove(&uuid);
         self.machine.note(format!("claimed {uuid} by {owner}"));
-        self.announce(EventKind::Claimed, key, Some(owner));
+        self.announce(EventKind::Claimed, subject, Some(owner));
         let record = &self.board[key];
         Ok(Claimed {
             job: self.shown(record, Shelf::Board),
@@ -425,7 +431,7 @@ impl State {
             .get(&settlement.key)
             .ok_or(BoardError::NoSuchJob)?;
         permit_settlement(self.holding(record).as_ref(), settlement)?;
-        let (wall, outcome) = (self.wall(), &settlement.outcome);
+        let (wall, outcome) = (clock::wall(), &settlement.outcome);
         let Some(mut record) = self.board.remove(&settlement.key) else {
             return Err(BoardError::NoSuchJob);
         };
@@ -433,7 +439,7 @@ impl State {
         let hold = record.hold.take();
         let owner = hold.map(|hold| hold.owner);
         let uuid = record.job.uuid.clone();
-        let is_forced = matches!(settlement.authority, crate::job::Authority::Override(_));
+        let is_forced = matches!(settlement.authority, Authority::Override(_));
         if is_forced {
             self.forced.insert(uuid.clone());
         } else if let running = self.machine.guarded_of(&uuid)
@@ -442,22 +448,19 @@ impl State {
             let text = format!("job {uuid} is settled while its command runs: {running:?}");
             self.machine.violate(text);
         }
-        let word = match outcome {
-            crate::job::Outcome::Abandon(_) => "abandoned",
-            _ if outcome.is_trash() => "trashed",
-            _ => "consumed",
+        let (word, kind) = match outcome {
+            Outcome::Abandon(_) => ("abandoned", EventKind::Abandoned),
+            _ if outcome.is_trash() => ("trashed", EventKind::Trashed),
+            _ => ("consumed", EventKind::Consumed),
         };
         self.machine.note(format!("{word} {uuid}"));
+        self.announce(kind, record.subject(), owner);
         let key = settlement.key.clone();
-        let kind = match word {
-            "abandoned" => {
-                self.board.insert(key.clone(), record);
-                EventKind::Abandoned
-            }
-            "trashed" => {
+        match kind {
+            EventKind::Abandoned => _ = self.board.insert(key, record),
+            EventKind::Trashed => {
                 record.side.trashed_on = Some(wall);
-                self.trash.insert(key.clone(), record);
-                EventKind::Trashed
+                self.trash.insert(key, record);
             }
             _ => {
                 if !self.machine.has_succeeded(&uuid) {
@@ -465,20 +468,13 @@ impl State {
                     self.machine.violate(text);
                 }
                 self.consumed.insert(uuid);
-                // Its last event needs it.
-                self.trash.insert(key.clone(), record);
-                EventKind::Consumed
             }
-        };
-        self.announce(kind, &key, owner);
-        if kind == EventKind::Consumed {
-            self.trash.remove(&key);
         }
         Ok(Settled::default())
     }
 
     pub(super) fn restore(&mut self, restore: &Restore) -> Result<()> {
-        let wall = self.wall();
+        let wall = clock::wall();
         let is_trashed = restore.shelf == Shelf::Trash;
         let shelf = if is_trashed {
             &mut self.trash
@@ -499,12 +495,12 @@ impl State {
         };
         record.side = record.side.restored(restore);
         self.machine.note(format!("restored {}", record.job.uuid));
+        self.announce(EventKind::Restored, record.subject(), None);
         self.board.insert(restore.key.clone(), record);
-        self.announce(EventKind::Restored, &restore.key, None);
         Ok(())
     }
 
-    /// What became of a job: `None` if the board does not know it.
+    /// Returns the state of a job, or `None` if the board does not know it.
     pub(crate) fn fate(&self, uuid: &str) -> Option<String> {
         let key = JobKey::new(uuid);
         if self.consumed.contains(uuid) {
@@ -521,8 +517,8 @@ impl State {
         Some(state)
     }
 
-    pub(crate) fn count(&self) -> (usize, usize, usize) {
-        (self.board.len(), self.trash.len(), self.consumed.len())
+    pub(crate) fn jobs_left(&self) -> usize {
+        self.board.len()
     }
 }
 

@@ -1,9 +1,10 @@
-//! One course: three conductors, posters, people, peers and faults, until everything has settled.
+//! One scenario: conductors, a poster, an operator and a peer work through faults until every job has ended.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta};
 use clap::Parser;
+use futures_util::TryStreamExt;
 use serde_json::json;
 use tokio::{
     task::JoinHandle,
@@ -15,7 +16,7 @@ use crate::{
     board::{
         Board, BoardExt, ClaimRules, Detail, Query,
         filter::Filters,
-        testing::simulated::{Kind, Server, SimulatedBoard},
+        testing::simulated::{ClaimLifetime, Server, SimulatedBoard, Weather},
     },
     conductor::{
         ConductorStatus, Destination, Halted, Settings, TimeLimit, Until,
@@ -32,30 +33,30 @@ use crate::{
     process::{
         clock,
         signal::Signals,
-        simulated::{Dice, Machine, Planted, Standing, guard_of, part_of},
+        simulation::{Dice, Machine, Planted, Standing, guard_of, part_of},
     },
     retry::RetryPolicy,
 };
 
 const LEASE: Duration = Duration::from_secs(30);
 
-/// The longest time after the last fault in which no job ends: back-off is as wrong as the clock was.
+/// The longest wait for a job to end after the last fault. While the clock was wrong, so was the back-off.
 const SETTLING: Duration = Duration::from_secs(2 * 3600);
 
 const MOST_CONDUCTORS: u64 = 3;
 
-/// The clients that are no conductors.
+/// Clients other than the conductors, which are numbered from `FIRST`.
 const POSTER: u32 = 1;
 const OPERATOR: u32 = 2;
 const PEER: u32 = 3;
 const FIRST: u32 = 16;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Course {
+pub(super) struct Scenario {
     pub(super) seed: u64,
-    pub(super) kind: Kind,
+    pub(super) lifetime: ClaimLifetime,
     pub(super) planted: Option<Planted>,
-    /// How long faults go on.
+    /// How long faults happen.
     pub(super) long: Duration,
 }
 
@@ -67,7 +68,7 @@ pub(super) struct Figures {
     jobs: u64,
     commands: u64,
     requests: u64,
-    courses: u64,
+    scenarios: u64,
     faults: BTreeMap<&'static str, u64>,
 }
 
@@ -77,7 +78,7 @@ impl Figures {
         self.jobs += other.jobs;
         self.commands += other.commands;
         self.requests += other.requests;
-        self.courses += 1;
+        self.scenarios += 1;
         for (&fault, times) in &other.faults {
             *self.faults.entry(fault).or_default() += times;
         }
@@ -90,8 +91,8 @@ impl fmt::Display for Figures {
         let faults: u64 = self.faults.values().sum();
         write!(
             f,
-            "{hours:.1} hours in {} courses: {} jobs, {} commands, {} requests, {faults} faults {:?}",
-            self.courses, self.jobs, self.commands, self.requests, self.faults
+            "{hours:.1} hours in {} scenarios: {} jobs, {} commands, {} requests, {faults} faults {:?}",
+            self.scenarios, self.jobs, self.commands, self.requests, self.faults
         )
     }
 }
@@ -106,7 +107,7 @@ fn retry() -> RetryPolicy {
     Retry::parse_from(["conduct", "--retry-max", "60s"]).policy
 }
 
-struct Running {
+struct RunningConductor {
     program: u32,
     task: JoinHandle<()>,
 }
@@ -114,28 +115,28 @@ struct Running {
 struct World {
     machine: Arc<Machine>,
     server: Arc<Server>,
-    course: Course,
+    scenario: Scenario,
     next: u32,
-    running: Vec<Option<Running>>,
+    running: Vec<Option<RunningConductor>>,
     figures: Figures,
     posted: Vec<String>,
 }
 
-pub(super) fn simulate(course: Course) -> Figures {
+pub(super) fn simulate(scenario: Scenario) -> Figures {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
         .build()
         .unwrap();
     runtime.block_on(async {
-        let (machine, _running) = Machine::start(course.seed, course.planted);
+        let (machine, _running) = Machine::start(scenario.seed, scenario.planted);
         let rate = machine.with_dice(|dice| 0.998 + 0.004 * dice.chance());
-        let server = Server::start(&machine, course.kind, rate, LEASE);
+        let server = Server::start(&machine, scenario.lifetime, rate, LEASE);
         let conductors = 1 + machine.with_dice(|dice| dice.below(MOST_CONDUCTORS));
         let mut world = World {
             machine,
             server,
-            course,
+            scenario,
             next: FIRST,
             running: (0..conductors).map(|_| None).collect(),
             figures: Figures::default(),
@@ -157,13 +158,13 @@ impl World {
 
     fn start_conductor(&mut self, at: usize) {
         self.next += 1;
-        let (program, kind) = (self.next, self.course.kind);
+        let (program, lifetime) = (self.next, self.scenario.lifetime);
         let board = self.board(program);
         let (name, jobs) = (format!("c{at}"), 6 - 2 * at);
         let machine = Arc::clone(&self.machine);
         machine.note(format!("{name} starts as {program}"));
         let task = tokio::spawn(part_of(Some(program), async move {
-            if kind == Kind::Session {
+            if lifetime == ClaimLifetime::Session {
                 board.keep_session(LEASE);
             }
             let (reporter, mut notes) = Reporter::new();
@@ -172,20 +173,20 @@ impl World {
             let mut signals = Signals::catch(&[]).unwrap();
             let done = work(&Arc::new(shared.unwrap()), &mut signals).await;
             match done {
-                // A board that refuses a new conductor is a matter for its service manager.
+                // A board may refuse a new conductor. In practice, its service manager starts it again.
                 Err(Halted::Board(error)) => machine.note(format!("{name} ends: {error}")),
-                other => machine.violate(format!("{name} ends by itself: {other:?}")),
+                other => machine.violate(format!("{name} ended unasked: {other:?}")),
             }
             draining.abort();
         }));
-        self.running[at] = Some(Running { program, task });
+        self.running[at] = Some(RunningConductor { program, task });
     }
 
     async fn play(&mut self) {
         for at in 0..self.running.len() {
             self.start_conductor(at);
         }
-        let end = Instant::now() + self.course.long;
+        let end = Instant::now() + self.scenario.long;
         let mut next_fault = Instant::now() + Duration::from_secs(30);
         let mut next_job = Instant::now();
         while Instant::now() < end && self.machine.violation().is_none() {
@@ -341,7 +342,7 @@ impl World {
         }
     }
 
-    /// Without its guard, a conductor that stops or dies leaves its commands to themselves.
+    /// Call it before a conductor stops or dies: a stopped guard does not end its commands.
     fn leave_alone(&self, program: u32) {
         if self.machine.standing(guard_of(program)) != Standing::Runs {
             self.machine.unguard(program);
@@ -357,23 +358,20 @@ impl World {
     }
 
     fn stop(&self, program: u32, most: u64) {
-        let long = (Duration::from_millis(200), Duration::from_secs(most));
-        let long = self.draw(|dice| dice.between(long));
+        let end = self.until(most);
         self.leave_alone(program);
         self.machine.set(program, Standing::Stopped);
         let machine = Arc::clone(&self.machine);
         tokio::spawn(async move {
-            time::sleep(long).await;
+            time::sleep_until(end).await;
             machine.set(program, Standing::Runs);
         });
     }
 
-    /// Some claimed job, as an operator sees it.
+    /// Returns a random job, claimed or unclaimed, as an operator sees it.
     async fn some(&self, board: &SimulatedBoard, shelf: Shelf, is_held: bool) -> Option<Job> {
         let entries = board.entries(Query::all(shelf, Detail::Whole));
-        let entries: Vec<_> = futures_util::TryStreamExt::try_collect(entries)
-            .await
-            .ok()?;
+        let entries: Vec<_> = entries.try_collect().await.ok()?;
         let jobs = entries.into_iter().filter_map(|entry: Entry| match entry {
             Entry::Job(job) if job.holding.is_some() == is_held => Some(*job),
             _ => None,
@@ -392,7 +390,7 @@ impl World {
         let left = TimeDelta::from_std(left.unwrap_or(LEASE)).unwrap_or_default();
         let key = job.key.clone();
         let entry = Entry::Job(Box::new(job));
-        // The owner may still run it: nobody claims it before the old claim would have ended.
+        // The owner may still run it, so conductors wait until the old claim would have ended.
         let aftermath = Aftermath::Failed {
             failure: Failure::reported(RELEASED, "operator"),
             not_before: Some(clock::wall() + left),
@@ -431,7 +429,7 @@ impl World {
         });
     }
 
-    /// A service that claims a job for itself, and ends it in time.
+    /// Lets a Python service claim a job and finish it in time.
     async fn peer(&self) {
         let board = self.board(PEER);
         let by = Claimant {
@@ -469,13 +467,17 @@ impl World {
         });
     }
 
-    /// Ends all faults, and waits until every job has ended.
+    /// Ends the faults, and waits until every job has ended.
     async fn settle(&mut self) {
-        self.machine.note("the last fault is over");
-        self.server.change_weather(|it| *it = Default::default());
-        // The last jobs come while everybody connects again.
+        self.machine.note("faults end");
+        // All clients connect again while the last jobs are posted.
         let end = Instant::now() + Duration::from_secs(1);
-        self.server.change_weather(|it| it.down_until = Some(end));
+        self.server.change_weather(|it| {
+            *it = Weather {
+                down_until: Some(end),
+                ..Weather::default()
+            };
+        });
         time::sleep_until(end).await;
         for at in 0..self.running.len() {
             self.running[at].take_if(|running| running.task.is_finished());
@@ -495,12 +497,12 @@ impl World {
         let (mut end, mut before) = (Instant::now() + SETTLING, usize::MAX);
         while Instant::now() < end && self.machine.violation().is_none() {
             time::sleep(Duration::from_secs(10)).await;
-            // A pause may have arrived late.
+            // The request for a pause may arrive after the one that ends it.
             let remark = Remark::now("resumed", "operator", None);
-            if !self.server.look(|state| state.pauses.is_empty()) {
+            if !self.server.look(|store| store.pauses.is_empty()) {
                 let _ = self.board(OPERATOR).resume("*", &remark).await;
             }
-            let left = self.server.look(|state| state.count().0);
+            let left = self.server.look(|store| store.jobs_left());
             if left == 0 {
                 return;
             }
@@ -509,7 +511,7 @@ impl World {
             }
         }
         let left = self.posted.iter().filter_map(|uuid| {
-            let fate = self.server.look(|state| state.fate(uuid));
+            let fate = self.server.look(|store| store.fate(uuid));
             let fate = fate.unwrap_or_else(|| "lost".to_owned());
             let is_over = fate == "consumed" || fate == "trashed";
             (!is_over).then(|| format!("{uuid} is {fate}"))
@@ -522,7 +524,7 @@ impl World {
 
     fn finish(mut self) -> Figures {
         for uuid in &self.posted {
-            if self.server.look(|state| state.fate(uuid)).is_none() {
+            if self.server.look(|store| store.fate(uuid)).is_none() {
                 self.machine.violate(format!("job {uuid} is lost"));
             }
         }

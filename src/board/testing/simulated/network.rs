@@ -1,0 +1,234 @@
+//! The server of a simulated board, and the network before it: both fail as a seed decides.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    sync::{Notify, oneshot},
+    time::{self, Instant},
+};
+
+use super::store::{ClaimLifetime, Store, away};
+use crate::{
+    board::{BoardError, Result},
+    process::simulation::Machine,
+};
+
+/// How long a client waits for a reply.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A client may send `MOST_REQUESTS` in this time, and `MOST_PER_CHANGE` more for each change of the board.
+const WINDOW: Duration = Duration::from_secs(10);
+const MOST_REQUESTS: usize = 150;
+const MOST_PER_CHANGE: usize = 8;
+
+/// The present faults of the network and the server, and when each ends.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Weather {
+    /// The server refuses connections.
+    pub(crate) down_until: Option<Instant>,
+    /// The server answers changes with an error.
+    pub(crate) refuses_until: Option<Instant>,
+    /// Some requests and replies are lost or late.
+    pub(crate) rough_until: Option<Instant>,
+    /// These clients cannot reach the server.
+    pub(crate) cut: BTreeMap<u32, Instant>,
+}
+
+pub(crate) struct Server {
+    machine: Arc<Machine>,
+    store: Mutex<Store>,
+    weather: Mutex<Weather>,
+    requests: Mutex<BTreeMap<u32, VecDeque<(Instant, &'static str)>>>,
+    total: Mutex<u64>,
+    changed: Notify,
+}
+
+fn lasts(until: Option<Instant>) -> bool {
+    until.is_some_and(|until| until > Instant::now())
+}
+
+impl Server {
+    pub(crate) fn start(
+        machine: &Arc<Machine>,
+        lifetime: ClaimLifetime,
+        rate: f64,
+        term: Duration,
+    ) -> Arc<Self> {
+        let server = Arc::new(Self {
+            machine: Arc::clone(machine),
+            store: Mutex::new(Store::new(Arc::clone(machine), lifetime, rate, term)),
+            weather: Mutex::default(),
+            requests: Mutex::default(),
+            total: Mutex::default(),
+            changed: Notify::new(),
+        });
+        let weak = Arc::downgrade(&server);
+        // Claims also expire without a request.
+        tokio::spawn(async move {
+            while let Some(server) = weak.upgrade() {
+                let next = server.store.lock().next_end();
+                let next = next.unwrap_or(Duration::from_secs(3600));
+                let sleep = time::sleep(next + Duration::from_millis(1));
+                tokio::select! {
+                    biased;
+                    () = server.changed.notified() => {}
+                    () = sleep => server.store.lock().expire(),
+                }
+            }
+        });
+        server
+    }
+
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
+        look(&self.store.lock())
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        *self.total.lock()
+    }
+
+    pub(crate) fn change_weather(&self, change: impl FnOnce(&mut Weather)) {
+        let mut weather = self.weather.lock();
+        change(&mut weather);
+        let mut store = self.store.lock();
+        if lasts(weather.down_until) {
+            store.disconnect(None);
+        }
+        let cut = weather.cut.iter().filter(|(_, until)| lasts(Some(**until)));
+        for (&client, _) in cut {
+            store.disconnect(Some(client));
+        }
+    }
+
+    fn count(&self, client: u32, name: &'static str) {
+        *self.total.lock() += 1;
+        let now = Instant::now();
+        let mut requests = self.requests.lock();
+        let requests = requests.entry(client).or_default();
+        requests.push_back((now, name));
+        while requests.front().is_some_and(|(at, _)| *at + WINDOW < now) {
+            requests.pop_front();
+        }
+        let changes = now.checked_sub(WINDOW);
+        let changes = changes.map_or(0, |since| self.store.lock().changes_since(since));
+        if requests.len() > MOST_REQUESTS + MOST_PER_CHANGE * changes {
+            let mut kinds = BTreeMap::new();
+            for (_, name) in &*requests {
+                *kinds.entry(*name).or_insert(0) += 1;
+            }
+            let text = format!("client {client} in ten seconds: {kinds:?}, {changes} changes");
+            self.machine.violate(text);
+        }
+    }
+
+    fn fate(&self, client: u32) -> RequestFate {
+        let weather = self.weather.lock().clone();
+        let is_rough = lasts(weather.rough_until);
+        let is_cut = weather.cut.get(&client).copied();
+        self.machine.with_dice(|dice| {
+            let short = (Duration::from_micros(100), Duration::from_millis(5));
+            let long = (Duration::from_millis(100), Duration::from_secs(40));
+            if lasts(weather.down_until) {
+                return match dice.below(3) {
+                    0 => RequestFate::Lost,
+                    _ => RequestFate::Refused,
+                };
+            }
+            if lasts(is_cut) {
+                return RequestFate::Lost;
+            }
+            if dice.below(250) == 0 {
+                return RequestFate::Unheard(dice.between(short));
+            }
+            match (is_rough, dice.below(100)) {
+                (true, 0..20) => RequestFate::Lost,
+                (true, 20..40) => RequestFate::Unheard(dice.between(long)),
+                (true, 40..60) => {
+                    let slow = (Duration::ZERO, Duration::from_millis(4500));
+                    RequestFate::Answered(dice.between(short), dice.between(slow))
+                }
+                _ => RequestFate::Answered(dice.between(short), dice.between(short)),
+            }
+        })
+    }
+
+    /// Sends a client's request to the server. The server handles it even if the client stops or dies.
+    pub(super) async fn call<T: Send + 'static>(
+        self: &Arc<Self>,
+        client: u32,
+        (name, is_change): (&'static str, bool),
+        serve: impl FnOnce(&mut Store, u64) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.count(client, name);
+        let unheard = || match is_change {
+            true => BoardError::Unknown {
+                board: "simulated".to_owned(),
+                source: "no reply".into(),
+            },
+            false => away(),
+        };
+        let (there, back) = match self.fate(client) {
+            RequestFate::Refused => {
+                time::sleep(Duration::from_millis(1)).await;
+                return Err(away());
+            }
+            RequestFate::Lost => {
+                time::sleep(PATIENCE).await;
+                return Err(unheard());
+            }
+            RequestFate::Answered(there, back) => (there, Some(back)),
+            RequestFate::Unheard(there) => (there, None),
+        };
+        let (sender, answer) = oneshot::channel();
+        let server = Arc::clone(self);
+        tokio::spawn(async move {
+            time::sleep(there).await;
+            if lasts(server.weather.lock().down_until) {
+                return;
+            }
+            let is_refused = is_change && lasts(server.weather.lock().refuses_until);
+            let mut store = server.store.lock();
+            store.expire();
+            let session = store.hear(client);
+            let answer = match is_refused {
+                true => Err(BoardError::Failed {
+                    doing: "write to",
+                    board: "simulated".to_owned(),
+                    source: "out of memory".into(),
+                }),
+                false => serve(&mut store, session),
+            };
+            drop(store);
+            server.changed.notify_one();
+            let _ = sender.send(answer);
+        });
+        let answer = async {
+            let answer = answer.await.ok()?;
+            match back {
+                Some(back) => time::sleep(back).await,
+                None => std::future::pending().await,
+            }
+            Some(answer)
+        };
+        match time::timeout(PATIENCE, answer).await {
+            Ok(Some(answer)) => answer,
+            Ok(None) | Err(_) => Err(unheard()),
+        }
+    }
+}
+
+/// What happens to one request.
+enum RequestFate {
+    Refused,
+    /// It never arrives.
+    Lost,
+    /// With the times to the server and back.
+    Answered(Duration, Duration),
+    /// It arrives after this time, and the reply is lost.
+    Unheard(Duration),
+}
