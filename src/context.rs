@@ -58,6 +58,10 @@ pub(crate) struct Opener {
 }
 
 impl Opener {
+    pub(crate) fn password(&self) -> Option<&Secret> {
+        self.password.as_ref()
+    }
+
     pub(crate) fn open(&self, url: &BoardUrl) -> Result<Arc<dyn Testable>, BoardError> {
         open(url, self.patience, self.password.clone(), self.bounds)
     }

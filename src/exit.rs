@@ -67,6 +67,12 @@ pub(crate) enum CommandError {
     #[error("{message}")]
     Canary { message: String, job: String },
     #[error("{message}")]
+    Mend {
+        end: MendEnd,
+        message: String,
+        hint: Hint,
+    },
+    #[error("{message}")]
     Refused { message: String, hint: Option<Hint> },
     #[error("{0}")]
     InVain(String),
@@ -94,6 +100,15 @@ pub(crate) enum CommandError {
     /// An error of this process, not of the command that it should run.
     #[error(transparent)]
     Ours(anyhow::Error),
+}
+
+/// How the repair of a load balancer ended, if not well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MendEnd {
+    /// It is no longer as planned.
+    Changed,
+    Failed,
+    TimedOut,
 }
 
 impl CommandError {
@@ -321,6 +336,11 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<ErrorC
         CommandError::UnreadableOwner => (AGAINST_THE_RULES, "malformed"),
         CommandError::Yours { .. } => (AGAINST_THE_RULES, "already-claimed"),
         CommandError::NotHeldBy(_) => (AGAINST_THE_RULES, "changed"),
+        CommandError::Mend { end, .. } => match end {
+            MendEnd::Changed => (AGAINST_THE_RULES, "changed"),
+            MendEnd::Failed => (TRASHED, "failed"),
+            MendEnd::TimedOut => (TIMED_OUT, "timeout"),
+        },
         CommandError::Unheard { .. } => (FAILED, "unknown"),
         CommandError::Partly { .. } | CommandError::Canary { .. } => (PARTLY, "failed"),
         CommandError::Refused { .. } => (UNSAFE, "refused"),

@@ -3,19 +3,27 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use chrono::Utc;
 use serde_json::json;
 
 use super::parts::scrape::scrape;
 use crate::{
-    atomic_file::AtomicFile, context::Context, diagnosis::octavia_expiry, exit::CommandError,
+    atomic_file::AtomicFile,
+    board::{Board, examine::Examined},
+    context::Context,
+    diagnosis::{Asked, Cloud, Verdict, octavia_expiry},
+    exit::CommandError,
     output::Exposition,
 };
+
+/// Age limits of pending load balancers, in seconds.
+const AGES: [i64; 3] = [60, 600, 3600];
 
 /// Print metrics for Prometheus
 ///
 /// Reads the board once and prints Prometheus text: jobs by state, age of the oldest job, claim durations,
-/// claims that never expire or whose process is dead, and the number of conductors. If the board cannot be
-/// read, prints `jobboard_up 0` and exits with the usual code.
+/// claims that never expire or whose process is dead, and the number of conductors; on an Octavia board also the
+/// pending load balancers. If the board cannot be read, prints `jobboard_up 0` and exits with the usual code.
 ///
 /// With --textfile, writes a file for node_exporter's textfile collector, for example from a timer. The file is
 /// replaced atomically, and every user can read it. `conduct --metrics` exports the same numbers and the
@@ -56,6 +64,9 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
     let mut exposition = Exposition::new(&[("board", board.name())]);
     let by_name = args.by == Some(By::Name);
     let seen = scrape(&*board, octavia_expiry(ctx), by_name, &mut exposition).await;
+    if seen.is_ok() {
+        add_load_balancers(ctx, &*board, &mut exposition).await;
+    }
     let text = exposition.into_text();
     let Some(file) = args.textfile else {
         ctx.out.pass(text.as_bytes())?;
@@ -68,4 +79,42 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
     let sentence = format!("wrote the metrics to {file}");
     ctx.out
         .sentences(&[sentence], &json!({ "file": file, "bytes": text.len() }))
+}
+
+/// Counts the pending load balancers of an Octavia whose database is configured.
+async fn add_load_balancers(ctx: &Context, board: &dyn Board, exposition: &mut Exposition) {
+    let Some(conf) = &ctx.config.board.value.octavia else {
+        return;
+    };
+    if conf.database.is_none() {
+        return;
+    }
+    let mut cloud = Cloud::open(ctx, conf, None).await;
+    let look = cloud
+        .look(board, Asked::Pending, &mut Examined::default())
+        .await;
+    let is_seen = f64::from(u8::from(look.is_some()));
+    exposition.value("jobboard_load_balancers_seen", is_seen);
+    let Some(look) = look else { return };
+    let now = Utc::now();
+    let count = |verdict: Verdict, least: i64| {
+        let pending = look.balancers.iter().filter(|it| it.verdict == verdict);
+        let ages = pending.map(|it| {
+            it.balancer
+                .since
+                .map_or(0, |since| (now - since).num_seconds())
+        });
+        ages.filter(|age| *age >= least).count() as f64
+    };
+    let of_pending = |it: &&Verdict| !matches!(it, Verdict::Settled | Verdict::Failed);
+    for verdict in Verdict::ALL.iter().filter(of_pending) {
+        let label = ("verdict", verdict.name());
+        let family = exposition.family("jobboard_load_balancers_pending");
+        family.add(&[label], count(*verdict, 0));
+        let family = exposition.family("jobboard_load_balancers_pending_older_than");
+        for least in AGES {
+            let seconds = least.to_string();
+            family.add(&[("seconds", &seconds), label], count(*verdict, least));
+        }
+    }
 }

@@ -14,6 +14,7 @@ mod consume;
 mod copy;
 mod dash;
 mod doctor;
+mod drill;
 mod dump;
 mod explain;
 mod extend;
@@ -22,6 +23,7 @@ mod help;
 mod list;
 mod load;
 mod man;
+mod mend;
 mod metrics;
 mod owner;
 mod parts;
@@ -291,7 +293,9 @@ commands! {
         Check(check::CheckArgs),
         Metrics(metrics::MetricsArgs),
         Doctor(doctor::DoctorArgs),
+        Mend(mend::MendArgs),
         Selftest(selftest::SelftestArgs),
+        Drill(drill::DrillArgs),
         Ping(ping::PingArgs),
         Config(config::ConfigArgs),
     }

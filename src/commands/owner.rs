@@ -12,13 +12,13 @@ use crate::{
     board::BoardError,
     context::Context,
     exit::CommandError,
-    job::{Entry, Shelf},
+    job::{Conductor, Entry, Shelf},
     output::{Page, Report, Tone},
 };
 
 /// Print the owner of a job
 ///
-/// Prints nothing on standard output for an unclaimed job. For several jobs, each line starts with the job.
+/// Prints nothing on standard output for an unclaimed job. On an Octavia board on ZooKeeper also prints the host. For several jobs, each line starts with the job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnerArgs {
     /// Jobs: uuid, prefix, name, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
@@ -31,6 +31,8 @@ struct Ownership {
     uuid: Option<String>,
     name: String,
     owner: String,
+    /// The host of the owner, if it is registered as a worker of Octavia.
+    host: Option<String>,
     #[serde(skip)]
     reference: String,
     /// Whether there are several jobs, so that each needs its name.
@@ -57,6 +59,9 @@ impl Report for Ownership {
             false => line,
         }
         .plain(&self.owner);
+        if let Some(host) = &self.host {
+            page.line().add(Tone::Faint, format!("on {host}"));
+        }
     }
 }
 
@@ -67,6 +72,11 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
         references_or_names(ctx, &*board, (shelves, is_better), &args.jobs).await?;
     let found = named(ctx, &*board, shelves, &wanted).await?;
     let total = found.len() + failed;
+    // Their names do not contain the host.
+    let workers = match ctx.config.board.value.is_of_octavia() {
+        true => board.conductors().await.unwrap_or_default(),
+        false => Vec::new(),
+    };
     for Named {
         name,
         reference,
@@ -77,7 +87,7 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
             .as_ref()
             .map_or(name, |entry| entry.name().into_owned());
         let trying = ctx.trying("show the owner of", name).with(reference);
-        match entry.and_then(|entry| ownership(&entry, total > 1)) {
+        match entry.and_then(|entry| ownership(&entry, &workers, total > 1)) {
             Ok(ownership) => ctx.out.say(&ownership)?,
             Err(error) if total == 1 => return Err(error.context(trying)),
             Err(error) => {
@@ -93,7 +103,11 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
     }
 }
 
-fn ownership(entry: &Entry, is_one_of_several: bool) -> anyhow::Result<Ownership> {
+fn ownership(
+    entry: &Entry,
+    workers: &[Conductor],
+    is_one_of_several: bool,
+) -> anyhow::Result<Ownership> {
     let Some(holding) = entry.holding() else {
         if let Entry::Malformed(record) = entry {
             return Err(BoardError::from(record).into());
@@ -107,6 +121,7 @@ fn ownership(entry: &Entry, is_one_of_several: bool) -> anyhow::Result<Ownership
         uuid: entry.job().map(|job| job.uuid.clone()),
         name: entry.name().into_owned(),
         owner: owner.to_string(),
+        host: (workers.iter().find(|it| it.owner == *owner)).map(|it| it.host.clone()),
         reference: entry.reference().into_owned(),
         is_one_of_several,
     })

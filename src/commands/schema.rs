@@ -16,9 +16,9 @@ macro_rules! schemas {
     };
 }
 
-pub(super) const SCHEMAS: [(&str, &str); 28] = schemas![
-    "check" "common" "conductor" "count" "diagnosis" "draft" "dump" "error" "event" "explanation"
-    "failure" "file" "flow" "help" "job" "note" "owner" "pause" "ping" "plan" "posted" "report" "result" "schema"
+pub(super) const SCHEMAS: [(&str, &str); 31] = schemas![
+    "check" "common" "conductor" "count" "diagnosis" "draft" "drill" "dump" "error" "event" "explanation"
+    "failure" "file" "flow" "hanging" "help" "job" "mend" "note" "owner" "pause" "ping" "plan" "posted" "report" "result" "schema"
     "selftest" "setting" "status" "text"
 ];
 

@@ -19,9 +19,9 @@ use tokio::time::{self, Instant};
 #[cfg(test)]
 pub(super) use self::promise::{Grade, Promise};
 pub(super) use self::report::Verdict;
+pub(super) use self::scratch::Scratch;
 use self::{
     report::{Findings, Leavings, Left},
-    scratch::Scratch,
     trial::Trial,
 };
 use super::parts::under_claim;

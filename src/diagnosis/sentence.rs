@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Departure, Job, Lease, Pause},
+    job::{Conductor, Departure, Job, Lease, Pause},
     problem::Code,
 };
 
@@ -122,11 +122,17 @@ impl Snapshot {
             Holder::Conductor(at) => Some(&self.takers[at]),
             _ => None,
         };
-        match taker.map(|taker| taker.runs(job).is_some()) {
-            Some(true) => "its command is running".to_owned(),
-            Some(false) => "a running conductor holds the claim".to_owned(),
-            None if owner.text().starts_with(OCTAVIA) => {
-                "an Octavia worker holds the claim".to_owned()
+        let is_of_octavia = owner.text().starts_with(OCTAVIA);
+        match taker.map(|taker| (taker.runs(job).is_some(), &taker.conductor)) {
+            Some((_, Conductor { host, pid, .. })) if is_of_octavia => {
+                format!("the Octavia worker on {host}, pid {pid}, holds the claim")
+            }
+            Some((true, _)) => "its command is running".to_owned(),
+            Some((false, _)) => "a running conductor holds the claim".to_owned(),
+            None if is_of_octavia => {
+                "an Octavia worker holds the claim; the board does not record its host, but the log of that worker \
+                 contains the owner's name"
+                    .to_owned()
             }
             None => format!("{owner} holds the claim, and is not a conductor"),
         }

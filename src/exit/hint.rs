@@ -37,11 +37,12 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
              releases the job"
                 .into()
         }
-        CommandError::Yours { hint, .. } => hint.clone(),
+        CommandError::Yours { hint, .. } | CommandError::Mend { hint, .. } => hint.clone(),
         CommandError::Nothing(_) => match verb(trying) {
             "claim" => "add `--wait 1m` to wait for a job".into(),
             "show the flow of" => "`jobboard explain JOB` shows its state and the reason".into(),
             "resume" => "`jobboard status` lists the pauses".into(),
+            "mend" => "`jobboard mend` lists all load balancers that hang".into(),
             _ => "`jobboard claim JOB` claims the job".into(),
         },
         CommandError::UnreadableOwner => "`jobboard abandon --force JOB` releases the job".into(),

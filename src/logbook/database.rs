@@ -10,7 +10,15 @@ use super::{LogbookResult, sqlite::Sqlite, url::LogbookUrl};
 
 pub(super) type TextRow = Vec<Option<String>>;
 
-const LARGEST: usize = 8 << 20;
+/// In bytes. A larger value is not read.
+pub(super) const LARGEST: usize = 8 << 20;
+
+/// What a connection is allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
 
 pub(super) enum LogbookDatabase {
     Sqlite(Sqlite),
@@ -21,19 +29,25 @@ pub(super) enum LogbookDatabase {
 }
 
 impl LogbookDatabase {
-    pub(super) async fn open(url: &LogbookUrl, patience: Duration) -> LogbookResult<Self> {
+    pub(super) async fn open(
+        url: &LogbookUrl,
+        patience: Duration,
+        access: Access,
+    ) -> LogbookResult<Self> {
         match url {
-            LogbookUrl::Sqlite(path) => {
-                Ok(Self::Sqlite(Sqlite::open(path.clone(), patience).await?))
-            }
+            LogbookUrl::Sqlite(path) => Ok(Self::Sqlite(
+                Sqlite::open(path.clone(), patience, access).await?,
+            )),
             #[cfg(feature = "mysql")]
-            LogbookUrl::Mysql(server) => Ok(Self::Mysql(Mysql::open(server, patience).await?)),
+            LogbookUrl::Mysql(server) => {
+                Ok(Self::Mysql(Mysql::open(server, patience, access).await?))
+            }
             #[cfg(not(feature = "mysql"))]
             LogbookUrl::Mysql(_) => Err(super::LogbookError::LeftOut("mysql")),
             #[cfg(feature = "postgres")]
-            LogbookUrl::Postgres(server) => {
-                Ok(Self::Postgres(Postgres::open(server, patience).await?))
-            }
+            LogbookUrl::Postgres(server) => Ok(Self::Postgres(
+                Postgres::open(server, patience, access).await?,
+            )),
             #[cfg(not(feature = "postgres"))]
             LogbookUrl::Postgres(_) => Err(super::LogbookError::LeftOut("postgres")),
         }

@@ -1,16 +1,19 @@
-//! TaskFlow's logbooks: reads the flow of a job from its engine's database.
+//! TaskFlow's logbooks, and Octavia's own tables: reads the flow of a job from its engine's database.
 //!
-//! Nothing here writes or locks, and only the shown part of a large value is read. This module knows jobs, but no
-//! boards.
+//! Nothing but `transaction` writes or locks, and only the shown part of a large value is read. This module knows jobs,
+//! but no boards.
 
 mod database;
 mod flow;
 #[cfg(feature = "mysql")]
 mod mysql;
+mod octavia;
+mod position;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
 mod tables;
+mod transaction;
 mod url;
 
 #[cfg(test)]
@@ -24,10 +27,13 @@ use std::{
 use thiserror::Error;
 use tokio::time;
 
-use self::database::{LogbookDatabase, TextRow};
+use self::database::{Access, LogbookDatabase, TextRow};
 pub(crate) use self::{
     flow::{Atom, AtomFailure, AtomKind, AtomState, Flow, FlowProgress},
-    tables::{FlowSubject, PendingBalancer, StaleBook},
+    octavia::{HangingAmphora, LoadBalancer},
+    position::position,
+    tables::{FlowSubject, StaleBook},
+    transaction::Transaction,
     url::LogbookUrl,
 };
 use crate::duration;
@@ -65,7 +71,11 @@ pub(crate) struct Logbook {
 
 impl Logbook {
     pub(crate) async fn open(url: &LogbookUrl, patience: Duration) -> LogbookResult<Self> {
-        let opened = time::timeout(patience, LogbookDatabase::open(url, patience)).await;
+        Self::open_for(url, patience, Access::Read).await
+    }
+
+    async fn open_for(url: &LogbookUrl, patience: Duration, access: Access) -> LogbookResult<Self> {
+        let opened = time::timeout(patience, LogbookDatabase::open(url, patience, access)).await;
         Ok(Self {
             database: opened.unwrap_or(Err(LogbookError::Slow(patience)))?,
             patience,

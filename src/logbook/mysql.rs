@@ -8,7 +8,11 @@ use mysql_async::{
 use tokio::sync::Mutex;
 use tokio_rustls::rustls::{RootCertStore, pki_types::CertificateDer};
 
-use super::{LogbookError, LogbookResult, database::TextRow, url::DatabaseServer};
+use super::{
+    LogbookError, LogbookResult,
+    database::{Access, TextRow},
+    url::DatabaseServer,
+};
 use crate::board::{
     net::{cause::ServerCause, tls::system_roots},
     url::TlsFiles,
@@ -17,7 +21,11 @@ use crate::board::{
 pub(super) struct Mysql(Mutex<Conn>);
 
 impl Mysql {
-    pub(super) async fn open(server: &DatabaseServer, patience: Duration) -> LogbookResult<Self> {
+    pub(super) async fn open(
+        server: &DatabaseServer,
+        patience: Duration,
+        access: Access,
+    ) -> LogbookResult<Self> {
         let socket = server
             .socket
             .as_ref()
@@ -35,10 +43,12 @@ impl Mysql {
             .db_name(Some(&server.database))
             .ssl_opts(ssl);
         let mut connection = Conn::new(options).await.map_err(problem)?;
-        connection
-            .query_drop("SET SESSION TRANSACTION READ ONLY")
-            .await
-            .map_err(problem)?;
+        if access == Access::Read {
+            connection
+                .query_drop("SET SESSION TRANSACTION READ ONLY")
+                .await
+                .map_err(problem)?;
+        }
         // MySQL and MariaDB each know one of these settings; we enforce the timeout anyway.
         let milliseconds = patience.as_millis();
         let mysql = format!("SET SESSION max_execution_time = {milliseconds}");

@@ -8,7 +8,11 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{LogbookError, LogbookResult, database::TextRow, url::DatabaseServer};
+use super::{
+    LogbookError, LogbookResult,
+    database::{Access, TextRow},
+    url::DatabaseServer,
+};
 use crate::board::net::tls;
 
 pub(super) struct Postgres {
@@ -23,7 +27,11 @@ impl Drop for Postgres {
 }
 
 impl Postgres {
-    pub(super) async fn open(server: &DatabaseServer, patience: Duration) -> LogbookResult<Self> {
+    pub(super) async fn open(
+        server: &DatabaseServer,
+        patience: Duration,
+        access: Access,
+    ) -> LogbookResult<Self> {
         let mut config = Config::new();
         match &server.socket {
             Some(folder) => config.host_path(folder),
@@ -41,7 +49,8 @@ impl Postgres {
             .application_name("jobboard")
             .connect_timeout(patience)
             .options(format!(
-                "-c default_transaction_read_only=on -c statement_timeout={}",
+                "-c default_transaction_read_only={} -c statement_timeout={}",
+                if access == Access::Read { "on" } else { "off" },
                 patience.as_millis()
             ));
         let Some(tls) = &server.tls else {

@@ -6,15 +6,26 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, params_from_iter, types::ValueRef};
 use tokio::task;
 
-use super::{LogbookError, LogbookResult, database::TextRow};
+use super::{
+    LogbookError, LogbookResult,
+    database::{Access, TextRow},
+};
 
 /// The file is read on a blocking thread.
 pub(super) struct Sqlite(Arc<Mutex<Connection>>);
 
 impl Sqlite {
-    pub(super) async fn open(path: PathBuf, patience: Duration) -> LogbookResult<Self> {
+    pub(super) async fn open(
+        path: PathBuf,
+        patience: Duration,
+        access: Access,
+    ) -> LogbookResult<Self> {
+        let flags = match access {
+            Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        };
         let opened = task::spawn_blocking(move || {
-            let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            let connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(patience)?;
             // The cheapest check that the file is a database.
             connection.pragma_query_value(None, "schema_version", |_| Ok(()))?;

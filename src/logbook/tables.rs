@@ -14,23 +14,26 @@ use crate::job::{Job, octavia};
 
 const MOST_ATOMS: usize = 8_000;
 
-const NAME: usize = 255;
+pub(super) const NAME: usize = 255;
 const WORDS: usize = 250;
 
-const SHORT: usize = 64;
+pub(super) const SHORT: usize = 64;
 
 const AT_ONCE: usize = 200;
 
-const MOST_BOOKS: usize = 10_000;
+/// Each uuid has at most one valid row.
+const MOST_ROWS: usize = 2 * AT_ONCE;
+
+pub(super) const MOST_BOOKS: usize = 10_000;
 
 /// TaskFlow adds this atom to pass a flow's data to the others.
-const INJECTOR: &str = "_TaskFlow_INJECTOR";
+pub(super) const INJECTOR: &str = "_TaskFlow_INJECTOR";
 
 /// The first argument of a flow's factory has this key if it is an amphora, along with its load balancer's id.
 const AMPHORA: &str = "id";
-const BALANCER: &str = "load_balancer_id";
+pub(super) const BALANCER: &str = "load_balancer_id";
 
-fn argument(dialect: Dialect, meta: &str, name: &str) -> String {
+pub(super) fn argument(dialect: Dialect, meta: &str, name: &str) -> String {
     dialect.inside(meta, &["factory", "args", "0", name], NAME)
 }
 
@@ -48,13 +51,6 @@ pub(crate) struct StaleBook {
     pub(crate) load_balancer: Option<String>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PendingBalancer {
-    pub(crate) id: String,
-    pub(crate) status: String,
-    pub(crate) since: Option<String>,
-}
-
 impl Logbook {
     pub(crate) async fn flow(&self, job: &Job) -> LogbookResult<Option<Flow>> {
         let stated = job.details.as_ref().and_then(|it| it.get("flow_uuid"));
@@ -69,6 +65,10 @@ impl Logbook {
             Some(book) => self.flow_with("parent_uuid", &book.uuid).await,
             None => Ok(None),
         }
+    }
+
+    pub(crate) async fn flow_with_uuid(&self, uuid: &str) -> LogbookResult<Option<Flow>> {
+        self.flow_with("uuid", uuid).await
     }
 
     /// SQLite keeps flows of deleted logbooks; these are ignored.
@@ -150,21 +150,21 @@ impl Logbook {
         let uuid = self.dialect().text("uuid", NAME);
         let question =
             |places: &str| format!("SELECT {uuid} FROM logbooks WHERE uuid IN ({places}){also}");
-        let found = self.rows_of_each(uuids, question).await?;
+        let found = self.rows_of_each(uuids, question, MOST_ROWS).await?;
         Ok(found.into_iter().flatten().flatten().collect())
     }
 
     /// Queries many uuids in batches; `question` gets the placeholders of one batch.
-    async fn rows_of_each(
+    pub(super) async fn rows_of_each(
         &self,
         uuids: &[&str],
         question: impl Fn(&str) -> String,
+        most: usize,
     ) -> LogbookResult<Vec<TextRow>> {
         let mut found = Vec::new();
         for uuids in uuids.chunks(AT_ONCE) {
             let places = vec!["?"; uuids.len()].join(", ");
-            // Each uuid has at most one valid row.
-            let question = format!("{} LIMIT {}", question(&places), 2 * AT_ONCE);
+            let question = format!("{} LIMIT {most}", question(&places));
             found.extend(self.rows(&question, uuids).await?);
         }
         Ok(found)
@@ -180,7 +180,7 @@ impl Logbook {
             format!("SELECT {book}, {balancer} FROM flowdetails WHERE parent_uuid IN ({places})")
         };
         let mut found = HashMap::new();
-        for row in self.rows_of_each(uuids, question).await? {
+        for row in self.rows_of_each(uuids, question, MOST_ROWS).await? {
             let [book, balancer] = columns(row)?;
             found.extend(book.map(|book| (book, balancer)));
         }
@@ -247,33 +247,7 @@ impl Logbook {
         Ok(found.into_iter().flatten().flatten().collect())
     }
 
-    /// Returns the load balancers in Octavia's own database that have been pending since before a time.
-    pub(crate) async fn pending_balancers(
-        &self,
-        time: DateTime<Utc>,
-    ) -> LogbookResult<Vec<PendingBalancer>> {
-        let dialect = self.dialect();
-        let since = dialect.text("COALESCE(updated_at, created_at)", NAME);
-        let question = format!(
-            "SELECT {}, {}, {since} FROM load_balancer WHERE provisioning_status IN \
-             ('PENDING_CREATE', 'PENDING_UPDATE', 'PENDING_DELETE') AND {since} < ? ORDER BY {since} \
-             LIMIT {MOST_BOOKS}",
-            dialect.text("id", NAME),
-            dialect.text("provisioning_status", SHORT),
-        );
-        let found = self.rows(&question, &[&written(time)]).await?;
-        let balancers = found.into_iter().map(|row| {
-            let [id, status, since] = columns(row)?;
-            Ok(PendingBalancer {
-                id: id.ok_or(LogbookError::Nonsense("a load balancer"))?,
-                status: status.unwrap_or_default(),
-                since,
-            })
-        });
-        balancers.collect()
-    }
-
-    fn dialect(&self) -> Dialect {
+    pub(super) fn dialect(&self) -> Dialect {
         self.database.dialect()
     }
 }
@@ -329,7 +303,7 @@ fn atom(row: TextRow) -> LogbookResult<Atom> {
     })
 }
 
-fn columns<const N: usize>(row: TextRow) -> LogbookResult<[Option<String>; N]> {
+pub(super) fn columns<const N: usize>(row: TextRow) -> LogbookResult<[Option<String>; N]> {
     // Some databases return JSON's null as a word.
     let row: Vec<_> = row
         .into_iter()
@@ -339,7 +313,7 @@ fn columns<const N: usize>(row: TextRow) -> LogbookResult<[Option<String>; N]> {
 }
 
 /// Reads a time, which is in UTC without a suffix.
-fn time(text: Option<String>) -> Option<DateTime<Utc>> {
+pub(super) fn time(text: Option<String>) -> Option<DateTime<Utc>> {
     let text = text?;
     let time = NaiveDateTime::parse_from_str(&text, "%Y-%m-%d %H:%M:%S%.f").ok()?;
     Some(time.and_utc())

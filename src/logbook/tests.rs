@@ -230,7 +230,7 @@ async fn invalid_logbook_is_reported_and_not_created() {
 async fn locked_database_times_out() {
     let books = Books::new();
     let logbook = Logbook {
-        database: LogbookDatabase::open(&books.url, Duration::from_secs(90))
+        database: LogbookDatabase::open(&books.url, Duration::from_secs(90), Access::Read)
             .await
             .unwrap(),
         patience: Duration::from_millis(50),

@@ -200,7 +200,6 @@ impl Page {
         rows.collect()
     }
 
-    #[cfg(test)]
     pub(crate) fn into_text(self) -> String {
         let rows = self.rows().into_iter();
         rows.map(|row| styled(&row, false) + "\n").collect()

@@ -24,6 +24,10 @@ jobboard_conductors_seen gauge 1 if the registry of conductors could be read, ot
     conductors are then missing.
 jobboard_conductors gauge Registered conductors by state: alive or silent.
 jobboard_slots_free gauge Free slots of all live conductors.
+jobboard_load_balancers_seen gauge 1 if Octavia's database could be read, otherwise 0; the metrics of load \
+    balancers are then missing.
+jobboard_load_balancers_pending gauge Pending load balancers by verdict, as `jobboard mend` names it.
+jobboard_load_balancers_pending_older_than gauge Load balancers pending for more than the given number of seconds.
 jobboard_conductor_running gauge Jobs that run now.
 jobboard_conductor_slots gauge Maximum number of jobs that run concurrently.
 jobboard_conductor_start_time_seconds gauge Start time of the conductor.

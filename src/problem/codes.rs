@@ -140,8 +140,8 @@ codes! {
             "values that do not fit are not stored, and their jobs are retried forever";
         BookWithoutJob = "logbook-without-job", Warning:
             "no worker finishes the flow, and its logbook stays forever";
-        PendingWithoutJob = "pending-without-job", Error:
-            "the object stays in this state, and its users cannot change it";
+        StuckBalancer = "stuck-load-balancer", Error:
+            "the load balancer stays in this state, and its users cannot change it";
     }
 }
 

@@ -24,6 +24,7 @@ mod consume;
 mod copy;
 mod dash;
 mod doctor;
+mod drill;
 mod dump;
 mod extend;
 mod hold;

@@ -231,7 +231,7 @@ fn alerts_name_working_commands() {
         assert!(matches!(run.code, 0 | 4 | 7), "{command}: {run}");
         count += 1;
     }
-    assert_eq!(count, 10);
+    assert_eq!(count, 11);
 }
 
 #[test]

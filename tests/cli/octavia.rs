@@ -322,6 +322,28 @@ fn octavia_board_behind_sentinels_is_found() {
         sentinel.port()
     );
     is_found(&set, &master.url("/0?namespace=octavia_test"));
+    // A single Sentinel cannot reach a quorum of two.
+    let url = format!("redis-sentinel://127.0.0.1:{}/mymaster/0", sentinel.port());
+    let objects = || {
+        let words = [
+            "doctor",
+            "--only",
+            "server-unreachable",
+            "--json",
+            "--board",
+            &url,
+        ];
+        let told = Env::new().jobboard(&words).run();
+        let told: Value = serde_json::from_str(&told.stdout).unwrap();
+        told["problems"].to_string()
+    };
+    assert_eq!(objects(), "[]");
+    sentinel.run(&["sentinel", "set", "mymaster", "quorum", "2"]);
+    let told = objects();
+    assert!(
+        told.contains("1 usable Sentinels") && told.contains("CKQUORUM"),
+        "{told}"
+    );
 }
 
 /// Requires that these settings lead to the existing board.

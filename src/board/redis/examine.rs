@@ -14,6 +14,7 @@ use crate::{
     board::{
         Result,
         examine::{Examined, Part},
+        url::{Server, redis::Address},
     },
     job::{Shelf, usual},
     problem::{Code, Fix, Problem},
@@ -36,6 +37,7 @@ impl Redis {
         match part {
             Part::Connection => {
                 self.client.look_at_certificate(&mut seen).await;
+                self.sentinels(&mut seen).await;
                 self.rights(&mut seen).await?;
             }
             Part::Server => self.server(&mut seen).await?,
@@ -46,6 +48,25 @@ impl Redis {
 
     pub(super) fn cli(&self, command: Suggestion) -> Fix {
         Fix::elsewhere(self.client.cli(command))
+    }
+
+    /// Reports Sentinels that could not replace a failed master.
+    async fn sentinels(&self, seen: &mut Examined) {
+        let Address::Sentinel(sentinel) = &self.client.url.address else {
+            return;
+        };
+        let objections = match self.client.objecting_sentinels().await {
+            Some(Ok(objections)) => objections,
+            Some(Err(problem)) => return seen.unseen(format!("the Sentinels: {problem}"), None),
+            None => return,
+        };
+        for (Server { host, port }, why) in objections {
+            let summary = format!("the Sentinel {host}:{port} could not replace a failed master");
+            let command = Suggestion::of("redis-cli -h").with([&host, "-p", &port.to_string()]);
+            let command = command.with(["SENTINEL", "CKQUORUM", &sentinel.master]);
+            let problem = Problem::new(Code::ServerAway, summary).seen("reason", why);
+            seen.add(problem.fixed_by(Fix::elsewhere(command)));
+        }
     }
 
     async fn server(&self, seen: &mut Examined) -> Result<()> {

@@ -24,7 +24,10 @@ use crate::{
             connect::Deadline,
             expiry,
         },
-        url::redis::{Address, RedisUrl, Sentinel},
+        url::{
+            Server,
+            redis::{Address, RedisUrl, Sentinel},
+        },
         wire::posting::Limit,
     },
     secret::Secret,
@@ -261,6 +264,17 @@ impl RedisClient {
         }
         Err(last
             .unwrap_or_else(|| ServerProblem::new(self.place(), ServerCause::RefusedConnection)))
+    }
+
+    /// Returns the Sentinels that could not replace a failed master, with the reason; `None` without Sentinels.
+    pub(super) async fn objecting_sentinels(
+        &self,
+    ) -> Option<Result<Vec<(Server, String)>, ServerProblem>> {
+        let Address::Sentinel(sentinel) = &self.url.address else {
+            return None;
+        };
+        let deadline = Deadline::after(self.patience());
+        Some(sentinel::objections(sentinel, deadline).await)
     }
 
     /// Bounds the time to get a connection, including the wait for other users.

@@ -6,13 +6,13 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     board::{Board, BoardExt, JobRef, Result},
-    commands::{flow::position, parts::logbook::LogbookArgs},
+    commands::parts::logbook::LogbookArgs,
     config::Expiry,
     context::Context,
     diagnosis::{Explanation, SKEW, Snapshot, octavia_expiry},
     exit::chain,
     job::{Entry, Job, Shelf},
-    logbook::Flow,
+    logbook::{Flow, position},
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };

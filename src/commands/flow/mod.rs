@@ -1,12 +1,10 @@
 //! `jobboard flow`.
 
-mod position;
 mod view;
 
 use anyhow::Context as _;
 use chrono::Utc;
 
-pub(crate) use self::position::position;
 use self::view::FlowView;
 use super::{
     bulk::references::{Scope, reference},

@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use chrono::{DateTime, Utc};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use super::position;
 use crate::{
     duration,
     job::{Job, octavia},
-    logbook::{Atom, AtomFailure, AtomKind, AtomState, Flow},
+    logbook::{Atom, AtomFailure, AtomKind, AtomState, Flow, position},
     output::{Cell, Column, Fit, NOTHING, Page, Report, Tone, rfc3339},
 };
 

@@ -30,7 +30,7 @@ pub(crate) struct AboutArgs {
     amphora: Option<String>,
 }
 
-fn id(text: &str) -> Result<String, String> {
+pub(crate) fn id(text: &str) -> Result<String, String> {
     let is_id = text
         .bytes()
         .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');

@@ -32,8 +32,8 @@ const YOUNG: TimeDelta = TimeDelta::seconds(60);
 /// The longest file name to which SQLite can add its suffix.
 const LONGEST: usize = 255 - "-journal".len();
 
-pub(super) struct Scratch {
-    pub(super) url: BoardUrl,
+pub(in crate::commands) struct Scratch {
+    pub(in crate::commands) url: BoardUrl,
     base: BoardUrl,
     opener: Opener,
     opened: RefCell<Vec<Arc<dyn Testable>>>,
@@ -42,7 +42,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn new(base: BoardUrl, opener: Opener) -> Self {
+    pub(in crate::commands) fn new(base: BoardUrl, opener: Opener) -> Self {
         Self {
             url: base.beside(&new_name(Utc::now())),
             base,
@@ -68,7 +68,7 @@ impl Scratch {
         }
     }
 
-    pub(super) fn open(&self) -> Result<Arc<dyn Testable>, BoardError> {
+    pub(in crate::commands) fn open(&self) -> Result<Arc<dyn Testable>, BoardError> {
         let board = self.opener.open(&self.url)?;
         self.opened.borrow_mut().push(Arc::clone(&board));
         Ok(board)
@@ -144,7 +144,7 @@ impl Scratch {
         Ok((removed, failed))
     }
 
-    pub(super) async fn clean_up(&self) -> Result<(), String> {
+    pub(in crate::commands) async fn clean_up(&self) -> Result<(), String> {
         let opened = self.opened.take();
         if opened.is_empty() {
             return Ok(());

@@ -1,8 +1,22 @@
 //! A real Octavia: its jobs while they wait, run, fail, revert and are trashed.
 
+/// Runs each test on a board of each server.
+macro_rules! on_each_board {
+    ($($name:ident,)*) => {
+        mod redis {
+            $(#[test] fn $name() { super::$name::<super::Server>(); })*
+        }
+
+        mod zookeeper {
+            $(#[test] fn $name() { super::$name::<super::ZooKeeper>(); })*
+        }
+    };
+}
+
 mod cloud;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod databases;
+mod mend;
 
 use std::{collections::BTreeSet, fs};
 
@@ -19,18 +33,6 @@ const UNTOLD: &str = "delete_amphora";
 
 /// A secret that no output may contain: all keys of Octavia have this form.
 const SECRET: &str = "PRIVATE KEY-----";
-
-macro_rules! on_each_board {
-    ($($name:ident,)*) => {
-        mod redis {
-            $(#[test] fn $name() { super::$name::<super::Server>(); })*
-        }
-
-        mod zookeeper {
-            $(#[test] fn $name() { super::$name::<super::ZooKeeper>(); })*
-        }
-    };
-}
 
 on_each_board! {
     each_flow_is_listed_with_its_resource_and_logbook,
@@ -285,19 +287,16 @@ fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
     let waits = format!("UPDATE load_balancer {old}, provisioning_status = 'PENDING_UPDATE'");
     change(&cloud, "octavia.db", &waits);
     change(&cloud, "taskflow.db", &format!("UPDATE logbooks {old}"));
-    let sql = |posted: &Value| {
-        let id = text(posted, "loadbalancer");
-        format!("UPDATE load_balancer SET provisioning_status = 'ERROR' WHERE id = '{id}' AND")
-    };
+    let fix = |posted: &Value| format!("\"mend\",\"--lb\",{}", posted["loadbalancer"]);
     let found = |cloud: &Cloud<S>, code: &str| {
         let told = cloud.run_json(&["doctor", "--only", "octavia"]);
         let findings = told["problems"].as_array().unwrap().iter();
         let findings = findings.filter(|it| it["code"] == code);
         (findings.map(Value::to_string).collect::<Vec<_>>(), told)
     };
-    let (pending, told) = found(&cloud, "pending-without-job");
+    let (pending, told) = found(&cloud, "stuck-load-balancer");
     assert_eq!(pending.len(), 1, "{told}");
-    assert!(pending[0].contains(&sql(&lost)), "{told}");
+    assert!(pending[0].contains(&fix(&lost)), "{told}");
     let (books, told) = found(&cloud, "logbook-without-job");
     assert_eq!(books.len(), 1, "{told}");
     assert!(
@@ -306,10 +305,10 @@ fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
     );
     // No client runs trashed jobs, even if only the logbook names the resource.
     gone("trash", &untold, &cloud);
-    let (pending, told) = found(&cloud, "pending-without-job");
+    let (pending, told) = found(&cloud, "stuck-load-balancer");
     assert_eq!(pending.len(), 2, "{told}");
     assert!(
-        pending.iter().any(|it| it.contains(&sql(&untold))),
+        pending.iter().any(|it| it.contains(&fix(&untold))),
         "{told}"
     );
     // With a job of unknown resource, no load balancer certainly lacks a job.
@@ -320,7 +319,7 @@ fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
         "taskflow.db",
         &format!("DELETE FROM flowdetails WHERE parent_uuid = '{book}'"),
     );
-    let (pending, told) = found(&cloud, "pending-without-job");
+    let (pending, told) = found(&cloud, "stuck-load-balancer");
     assert!(pending.is_empty(), "{told}");
     assert!(
         told["unseen"]

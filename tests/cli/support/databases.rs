@@ -192,6 +192,11 @@ impl Database {
         &self.authority
     }
 
+    /// Returns the URL of a user who may only read, once such a user exists.
+    pub(crate) fn url_of_reader(&self, name: &str) -> String {
+        self.url(name).replace(&format!("//{USER}:"), "//reader:")
+    }
+
     pub(crate) fn is_mariadb(&self) -> bool {
         self.scheme == MYSQL
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream::FuturesUnordered};
+use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use redis::{Value, from_redis_value};
 use tokio::time;
 
@@ -33,13 +33,8 @@ pub(crate) async fn master(
     deadline: Deadline,
 ) -> Result<Option<Server>, ServerProblem> {
     let password = password(sentinel)?;
-    let mut waiting = sentinel.servers.iter().map(|server| Endpoint {
-        place: ServerPlace::Tcp(server.clone()),
-        tls: sentinel.tls.clone(),
-        user: sentinel.user.clone(),
-        password: password.clone(),
-        most: LONGEST,
-    });
+    let endpoint = |server| endpoint(sentinel, server, password.as_ref());
+    let mut waiting = sentinel.servers.iter().map(endpoint);
     let ask = |endpoint: Endpoint| async move { ask(&endpoint, &sentinel.master, deadline).await };
     let mut asked: FuturesUnordered<_> = waiting.next().map(ask).into_iter().collect();
     let mut problems = Vec::new();
@@ -58,6 +53,37 @@ pub(crate) async fn master(
         return Ok(None);
     }
     Err(most_informative(problems, sentinel))
+}
+
+/// Asks each Sentinel whether enough of them are there to replace a failed master; returns those that deny it or do
+/// not reply, with the reason.
+pub(crate) async fn objections(
+    sentinel: &Sentinel,
+    deadline: Deadline,
+) -> Result<Vec<(Server, String)>, ServerProblem> {
+    let password = password(sentinel)?;
+    let asked = sentinel.servers.iter().map(async |server| {
+        let endpoint = endpoint(sentinel, server, password.as_ref());
+        let words = ["CKQUORUM", &sentinel.master];
+        let objection = match request(&endpoint, words, deadline).await {
+            Ok(Value::ServerError(error)) => error.details().unwrap_or("NOQUORUM").to_owned(),
+            Ok(_) => return None,
+            Err(problem) => problem.to_string(),
+        };
+        Some((server.clone(), objection))
+    });
+    let objections = join_all(asked).await;
+    Ok(objections.into_iter().flatten().collect())
+}
+
+fn endpoint(sentinel: &Sentinel, server: &Server, password: Option<&Secret>) -> Endpoint {
+    Endpoint {
+        place: ServerPlace::Tcp(server.clone()),
+        tls: sentinel.tls.clone(),
+        user: sentinel.user.clone(),
+        password: password.cloned(),
+        most: LONGEST,
+    }
 }
 
 fn most_informative(mut problems: Vec<ServerProblem>, sentinel: &Sentinel) -> ServerProblem {
@@ -81,14 +107,7 @@ async fn ask(
     master: &str,
     deadline: Deadline,
 ) -> Result<Server, ServerProblem> {
-    let mut talk = endpoint.connect(deadline).await?;
-    let mut question = endpoint.login();
-    question
-        .cmd("SENTINEL")
-        .arg("get-master-addr-by-name")
-        .arg(master);
-    let answers = endpoint.exchange(&mut talk, &question, deadline).await?;
-    let answer = endpoint.next(&mut endpoint.check_login(answers)?)?;
+    let answer = request(endpoint, ["get-master-addr-by-name", master], deadline).await?;
     match answer {
         Value::Nil => Err(endpoint.problem(ServerCause::UnknownMaster(master.to_owned()))),
         Value::ServerError(error) => Err(match endpoint.meaning(&error) {
@@ -102,6 +121,18 @@ async fn ask(
             Err(_) => Err(endpoint.problem(ServerCause::UnexpectedReply)),
         },
     }
+}
+
+async fn request(
+    endpoint: &Endpoint,
+    words: [&str; 2],
+    deadline: Deadline,
+) -> Result<Value, ServerProblem> {
+    let mut talk = endpoint.connect(deadline).await?;
+    let mut question = endpoint.login();
+    question.cmd("SENTINEL").arg(&words);
+    let answers = endpoint.exchange(&mut talk, &question, deadline).await?;
+    endpoint.next(&mut endpoint.check_login(answers)?)
 }
 
 fn password(sentinel: &Sentinel) -> Result<Option<Secret>, ServerProblem> {

@@ -101,6 +101,12 @@ impl<S: Driver> Cloud<S> {
         serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"))
     }
 
+    /// Kills its processes, and starts it again without a conductor.
+    pub(super) fn restart(&mut self) {
+        let again = octavia::Octavia::with(&json!({ "conf": self.conf }));
+        self.octavia = again.unwrap();
+    }
+
     /// Starts its conductor, which performs jobs from now on.
     pub(super) fn conduct(&mut self) {
         self.octavia.ask(&json!({"do": "conduct"}));

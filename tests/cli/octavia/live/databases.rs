@@ -76,11 +76,51 @@ fn is_read_over_tls(cloud: &mut Cloud<Server>, database: &Database) {
     assert!(refused.failed(1).contains("certificate"), "{refused}");
 }
 
+/// A user who may only read sees everything, and changes nothing.
+fn is_mended(cloud: &mut Cloud<Server>, database: &Database) {
+    let posted = cloud.post("update_load_balancer");
+    let job = text(&posted, "job").to_owned();
+    let name = format!("octavia:{}", cloud.conf.display());
+    let forced = ["consume", &job, "--force", "--confirm", &name];
+    cloud.run(&forced).succeeded();
+    cloud.age(&posted);
+    if database.is_mariadb() {
+        database.mysql("GRANT SELECT ON octavia.* TO 'reader'@'127.0.0.1' IDENTIFIED BY 'hunter2'");
+    } else {
+        for words in [
+            "CREATE ROLE reader LOGIN PASSWORD 'hunter2'",
+            "GRANT SELECT ON load_balancer, amphora TO reader",
+        ] {
+            cloud.octavia.ask(&json!({"do": "sql", "words": words}));
+        }
+    }
+    let reader = database.url_of_reader(NAMES[0]);
+    let by_reader = [
+        "--octavia-database",
+        &reader,
+        "--failover-command",
+        "true",
+        "--timeout",
+        "0s",
+    ];
+    let balancer = text(&posted, "loadbalancer");
+    let look = cloud.run(&[&["mend", "--lb", balancer, "--json"], by_reader.as_slice()].concat());
+    assert_eq!(look.json()["verdict"], "never-posted", "{look}");
+    let denied = cloud.apply(&posted, &by_reader);
+    assert!(denied.failed(1).contains("denies access"), "{denied}");
+    let status = json!({"do": "status", "id": balancer});
+    assert_eq!(cloud.octavia.ask(&status), "PENDING_UPDATE");
+    // The failover does nothing here.
+    cloud.apply(&posted, &by_reader[2..]).failed(124);
+    assert_eq!(cloud.octavia.ask(&status), "ERROR");
+}
+
 fn has_logbooks(database: Option<Database>) {
     need!(database = database);
     if let Some(mut cloud) = cloud(&database) {
         is_found_short(&cloud, &database);
         is_read_over_tls(&mut cloud, &database);
+        is_mended(&mut cloud, &database);
         is_missed(&mut cloud, &database);
         is_explained(cloud);
     }

@@ -23,6 +23,7 @@ Without SETTINGS only `probe` and `record` can be asked for. Requests are {"do":
     flows                        lists what can be posted
     capture  into                posts each flow to a board on ZooKeeper, and writes down what is there (fixtures)
     status   id [table]          answers provisioning_status of a load balancer, or of another of Octavia's tables
+    sql      words               executes a statement in Octavia's own database
     hold     at until            a call of a no-op driver, such as compute.build, stands still until that file is there
     fail     at [words kind times]   such a call raises an exception, always or so often; `words` are its text, or an
                                  object of what it is made of, and `kind` is a class with its module
@@ -95,6 +96,11 @@ class Octavia:
         import rows
 
         return rows.status(table, id)
+
+    def sql(self, words):
+        import rows
+
+        rows.execute(words)
 
     def flows(self):
         import postings

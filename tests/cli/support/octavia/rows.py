@@ -223,3 +223,9 @@ def status(table, id):
     session = api.get_session()
     with session.begin():
         return session.execute(sqlalchemy.select(column).where(rows.c.id == id)).scalar_one_or_none()
+
+
+def execute(words):
+    session = api.get_session()
+    with session.begin():
+        session.execute(sqlalchemy.text(words))

@@ -2,10 +2,8 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    duration,
-    logbook::{AtomState, Flow, FlowProgress},
-};
+use super::{AtomState, Flow, FlowProgress};
+use crate::duration;
 
 pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
     let FlowProgress {

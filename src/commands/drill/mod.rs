@@ -1,0 +1,356 @@
+//! `jobboard drill`.
+
+mod record;
+mod report;
+mod staff;
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use futures_util::TryStreamExt;
+use rustix::process::Signal;
+use serde_json::json;
+use tokio::time::{self, Instant};
+use uuid::Uuid;
+
+use self::{
+    record::Record,
+    report::{DrillReport, Pickups},
+    staff::{Staff, Worker},
+};
+use super::{
+    bulk::{
+        action::{Action, Force},
+        task::Executor,
+    },
+    parts::under_claim,
+    selftest::Scratch,
+};
+use crate::{
+    backoff::Backoff,
+    board::{Board, BoardExt as _, JobRef},
+    context::{Consent, Context},
+    diagnosis::is_silent,
+    duration,
+    exit::CommandError,
+    job::{Draft, Entry, Owner, Priority, Shelf},
+    process::signal::Signals,
+};
+
+/// How many jobs a worker of the drill runs at once.
+const SLOTS: usize = 3;
+
+/// How often the board is read while the drill waits for it.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+
+/// How long commands go on after a claim could have expired, so that their worker must be noticed as gone.
+const BEYOND: Duration = Duration::from_secs(1);
+
+/// The time for everything that depends on neither the lease nor the commands.
+const SPARE: Duration = Duration::from_secs(60);
+
+/// Prove that failover works before you need it
+///
+/// Posts a few jobs that only sleep, lets two conductors of its own claim them, kills one and stops the other for
+/// longer than its lease. Then it reports how long the jobs waited for another conductor, and whether any was lost,
+/// finished twice, or finished by a conductor that no longer owned it. Your own conductors take part if they may
+/// run `sleep`.
+///
+/// The drill touches only its own jobs and processes, and removes what remains of them. Asks first, unless --yes is
+/// given. On an Octavia board it uses a copy beside the board, because Octavia's workers trash foreign jobs.
+/// `selftest` tests the server; `drill` tests what you have built on it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DrillArgs {
+    /// Number of jobs
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = jobs)]
+    jobs: usize,
+
+    /// Lease duration of the drill's conductors
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = lease)]
+    lease: Duration,
+
+    /// Start no third conductor: only yours may take the jobs over
+    #[arg(long)]
+    yours: bool,
+
+    /// Use a copy of the board, with the same server and no other jobs
+    #[arg(long, conflicts_with = "yours")]
+    copy: bool,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    let count = text
+        .parse()
+        .ok()
+        .filter(|count| (2 * SLOTS..=1000).contains(count));
+    count.ok_or_else(|| format!("use a number from {} to 1000", 2 * SLOTS))
+}
+
+fn lease(text: &str) -> Result<Duration, String> {
+    let lease = duration::parse(text).map_err(|error| error.to_string())?;
+    let bounds = Duration::from_secs(2)..=Duration::from_secs(300);
+    match bounds.contains(&lease) {
+        true => Ok(lease),
+        false => Err("use a duration from 2s to 5m".to_owned()),
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()> {
+    let (board, url, opener) = ctx.testable_board()?;
+    ctx.require_writable()?;
+    let name = format!("drill-{}", &Uuid::new_v4().simple().to_string()[..8]);
+    let question = format!(
+        "post {} jobs named {name}, and kill and stop conductors of this drill?",
+        args.jobs
+    );
+    ctx.consent(&args.consent, &question)?;
+    let is_copy = args.copy || ctx.config.board.value.is_of_octavia();
+    if is_copy && args.yours {
+        let message =
+            "--yours needs the board of your conductors, but a drill of Octavia uses a copy";
+        return Err(CommandError::usage(message).into());
+    }
+    let password = opener.password().cloned();
+    let scratch = is_copy.then(|| Scratch::new(url, opener));
+    let mut board: Arc<dyn Board> = board;
+    let mut staff = Staff::of(ctx.program(), name.clone(), args.lease);
+    if let Some(scratch) = &scratch {
+        let copy = scratch.open()?;
+        let made = copy.make_scratch().await;
+        made.with_context(|| ctx.trying("prepare", "the copy of the board"))?;
+        staff.work_at(&scratch.url.to_string(), password);
+        board = copy;
+    }
+    let drill = Drill {
+        board: &*board,
+        name,
+        args: &args,
+        record: Record::default(),
+        jobs: (0..args.jobs).map(|_| Uuid::new_v4()).collect(),
+    };
+    let mut signals = Signals::ending()?;
+    let done = tokio::select! {
+        biased;
+        signal = signals.next() => Err(under_claim::code(128 + signal.as_raw())),
+        done = drill.hold(ctx, &mut staff) => done,
+    };
+    staff.dismiss().await;
+    let removed = drill.remove_rest(ctx).await;
+    drop(board);
+    if let Some(scratch) = &scratch
+        && let Err(why) = scratch.clean_up().await
+    {
+        let place = &scratch.url;
+        ctx.out.note(format!(
+            "warning: {place} was not removed: {why}; `jobboard selftest --clean` removes it"
+        ));
+    }
+    let report = done?;
+    removed?;
+    ctx.out.report(&report)?;
+    match report.works() {
+        true => Ok(()),
+        false => Err(CommandError::Command(7).into()),
+    }
+}
+
+struct Drill<'a> {
+    board: &'a dyn Board,
+    name: String,
+    args: &'a DrillArgs,
+    record: Record,
+    jobs: Vec<Uuid>,
+}
+
+impl Drill<'_> {
+    async fn hold(&self, ctx: &Context, staff: &mut Staff) -> anyhow::Result<DrillReport> {
+        let trying = || ctx.trying("drill", "the board");
+        let board = self.board;
+        let listener = self.record.listen(board);
+        let drilled = async {
+            self.record.listens().await;
+            let [killed, stopped] = [staff.hire(SLOTS)?, staff.hire(SLOTS)?];
+            ctx.out.remark("two conductors of the drill start");
+            self.await_registered(&[killed.name(), stopped.name()])
+                .await?;
+            self.post().await.with_context(trying)?;
+            self.record
+                .await_claims(&[killed.name(), stopped.name()], self.deadline())
+                .await?;
+            self.strike(ctx, staff, &killed, &stopped).await
+        };
+        tokio::select! {
+            failed = listener => Err(failed).with_context(trying),
+            drilled = drilled => drilled,
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + SPARE + self.sleep()
+    }
+
+    /// Longer than the lease: the stopped conductor cannot finish in time.
+    fn sleep(&self) -> Duration {
+        self.args.lease + BEYOND
+    }
+
+    async fn post(&self) -> crate::board::Result<()> {
+        let command = [
+            "sleep".to_owned(),
+            format!("{:.3}", self.sleep().as_secs_f64()),
+        ];
+        let drafts = self.jobs.iter().map(|uuid| Draft {
+            uuid: *uuid,
+            chosen: false,
+            name: self.name.clone(),
+            priority: Priority::VeryHigh,
+            book: None,
+            details: json!({ "command": command }).into(),
+            former: None,
+        });
+        let drafts: Vec<_> = drafts.collect();
+        for posted in self.board.post(&drafts, None).await? {
+            posted?;
+        }
+        Ok(())
+    }
+
+    async fn await_registered(&self, names: &[&str]) -> anyhow::Result<()> {
+        let (deadline, mut pauses) = (self.deadline(), Backoff::after_one(PAUSES));
+        loop {
+            let there = self.board.conductors().await?;
+            let is_there = |name: &&str| there.iter().any(|it| it.name == **name && !is_silent(it));
+            if names.iter().all(is_there) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                anyhow::bail!(
+                    "the conductors of the drill did not start; `jobboard conduct` shows why"
+                );
+            }
+            time::sleep(pauses.exact_pause()).await;
+        }
+    }
+
+    /// Kills one conductor, stops the other past its lease, and watches the jobs.
+    async fn strike(
+        &self,
+        ctx: &Context,
+        staff: &mut Staff,
+        killed: &Worker,
+        stopped: &Worker,
+    ) -> anyhow::Result<DrillReport> {
+        staff.signal(killed, Signal::KILL)?;
+        staff.signal(stopped, Signal::STOP)?;
+        let struck = Instant::now();
+        ctx.out
+            .remark("one of them is killed, the other is stopped");
+        let [of_killed, of_stopped] = [killed, stopped].map(|it| self.record.held_by(it.name()));
+        if !self.args.yours {
+            let rest = self.args.jobs.div_ceil(2).max(SLOTS);
+            staff.hire(rest)?;
+        }
+        // All of its claims are over by then, wherever the time is measured.
+        time::sleep_until(struck + self.args.lease * 2).await;
+        staff.signal(stopped, Signal::CONT)?;
+        let long = struck.elapsed();
+        let rounds = u32::try_from(self.args.jobs).unwrap_or(u32::MAX);
+        let deadline = self.deadline() + self.sleep() * rounds.min(4);
+        self.record.await_ends(&self.jobs, deadline).await;
+        let refused = self.refusals(stopped, of_stopped.len() as u64).await;
+        let uuids = self.jobs.iter().map(Uuid::to_string);
+        let uuids: Vec<_> = uuids.collect();
+        Ok(DrillReport {
+            board: self.board.name().to_owned(),
+            jobs: self.args.jobs,
+            lease: self.args.lease.as_secs_f64(),
+            crash: self.record.pickups(&of_killed, killed.name(), struck),
+            stop: self.record.pickups(&of_stopped, stopped.name(), struck),
+            stopped_for: long.as_secs_f64(),
+            refused,
+            finished: self.record.finished(&uuids),
+            finished_twice: self.record.finished_twice(&uuids),
+            finished_by_former_owner: self.record.finished_by_former(
+                &of_stopped,
+                stopped.name(),
+                struck,
+            ),
+            lost: self.lost().await?,
+            events_missed: self.record.missed(&uuids),
+            took_over: self
+                .record
+                .took_over(&[of_killed, of_stopped].concat(), struck),
+        })
+    }
+
+    /// Returns how many results of the stopped conductor the board has refused since it went on.
+    async fn refusals(&self, stopped: &Worker, all: u64) -> Option<u64> {
+        let (deadline, mut pauses) = (
+            Instant::now() + self.args.lease * 2,
+            Backoff::after_one(PAUSES),
+        );
+        loop {
+            let there = self.board.conductors().await.ok()?;
+            let own = there.iter().find(|it| it.name == stopped.name());
+            match own.map(|it| it.report.counters.lost) {
+                Some(lost) if lost >= all => return Some(lost),
+                known if Instant::now() > deadline => return known,
+                _ => time::sleep(pauses.exact_pause()).await,
+            }
+        }
+    }
+
+    /// Counts the jobs that are in no place: neither on the board nor in the trash, and without an end in the history.
+    async fn lost(&self) -> anyhow::Result<usize> {
+        let references: Vec<_> = self
+            .jobs
+            .iter()
+            .map(|it| JobRef::Uuid(it.to_string()))
+            .collect();
+        let shelves = [Shelf::Board, Shelf::Trash, Shelf::Past];
+        let found = self.board.resolve_on(&shelves, &references).await?;
+        let uuids = self.jobs.iter().map(Uuid::to_string);
+        let pairs = uuids.zip(&found);
+        Ok(pairs
+            .filter(|(uuid, entry)| entry.is_err() && !self.record.has_ended(uuid))
+            .count())
+    }
+
+    /// Removes the jobs of the drill that are still there, whoever holds them.
+    async fn remove_rest(&self, ctx: &Context) -> anyhow::Result<()> {
+        for (shelf, action) in [
+            (
+                Shelf::Board,
+                Action::Consume {
+                    force: Force::Any,
+                    failed: false,
+                },
+            ),
+            (Shelf::Trash, Action::Purge),
+        ] {
+            let query = crate::board::Query::all(shelf, crate::board::Detail::Brief);
+            let own = self.board.entries(query).try_filter(|entry| {
+                let uuid = entry.job().and_then(|job| job.uuid.parse::<Uuid>().ok());
+                std::future::ready(uuid.is_some_and(|uuid| self.jobs.contains(&uuid)))
+            });
+            let own: Vec<Entry> = own.try_collect().await?;
+            if own.is_empty() {
+                continue;
+            }
+            let who: Owner = ctx.who().clone();
+            let executor = Executor::new(self.board, &action, (who, Some(self.name.clone()))).await;
+            // Some may have ended meanwhile.
+            executor.act(&own.iter().collect::<Vec<_>>()).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Pickups {
+    fn is_whole(&self) -> bool {
+        self.jobs > 0 && self.picked_up == self.jobs
+    }
+}

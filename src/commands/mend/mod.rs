@@ -1,0 +1,307 @@
+//! `jobboard mend`.
+
+mod apply;
+mod plan;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use chrono::Utc;
+
+use self::{
+    apply::Repair,
+    plan::Plan,
+    view::{HangingRow, MendReport},
+};
+use super::parts::{octavia::id, reason::ReasonArgs};
+use crate::{
+    board::examine::Examined,
+    config::{Octavia, Source, Sourced},
+    context::{Consent, Context},
+    diagnosis::{Asked, Cloud, JudgedBalancer, Look},
+    duration,
+    exit::{CommandError, chain},
+    output::{Column, Fit},
+    secret::Secret,
+};
+
+/// Bring load balancers that hang back to ACTIVE
+///
+/// For a board of Octavia. Compares the load balancer's row with the board, the claims, the workers and the
+/// logbook, decides why it hangs, and prints the plan that changes the least: wait, release the claim, restore the
+/// job, post it again from its logbook, or set the load balancer to ERROR and fail it over. Without --lb it lists
+/// all load balancers and amphorae that hang. Nothing is changed without --apply.
+///
+/// --apply asks first. Before each change it reads everything again: while a worker holds the job or the flow
+/// advances, or if anything differs from the plan, it changes nothing and exits with 4. Then it waits for the
+/// result. Repeat the command after an interruption: it continues where it is.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MendArgs {
+    /// Load balancer: its id, or the first characters
+    #[arg(long, value_name = "ID", value_parser = id)]
+    lb: Option<String>,
+
+    /// With --apply: mend all load balancers that hang, one after another
+    #[arg(long, conflicts_with = "lb", requires_all = ["apply", "max"])]
+    all: bool,
+
+    /// With --all: refuse to mend more load balancers than this
+    #[arg(long, value_name = "N", requires = "all")]
+    max: Option<usize>,
+
+    /// Carry out the plan
+    #[arg(long)]
+    apply: bool,
+
+    /// Octavia's own database: mysql://USER@HOST/DB, postgresql://…, or sqlite:FILE
+    ///
+    /// The default is `[database] connection` in octavia.conf. Without --apply it is only read. --apply needs the
+    /// right to UPDATE load_balancer.
+    #[arg(long, value_name = "URL", value_parser = secret)]
+    octavia_database: Option<Secret>,
+
+    /// Command that fails a load balancer over; its id is added as the last word
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "openstack loadbalancer failover"
+    )]
+    failover_command: String,
+
+    /// Wait at most this long for each load balancer
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "30m")]
+    timeout: Duration,
+
+    #[command(flatten)]
+    reason: ReasonArgs,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+fn secret(text: &str) -> Result<Secret, String> {
+    Ok(Secret::new(text))
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: MendArgs) -> anyhow::Result<()> {
+    if args.apply && args.lb.is_none() && !args.all {
+        let hint = "use `jobboard mend --lb ID --apply`, or --all --max N for all of them";
+        let message = "--apply mends one load balancer: name it with --lb";
+        return Err(CommandError::usage(message).hint(hint).into());
+    }
+    let Some(conf) = ctx.config.board.value.octavia.clone() else {
+        let message = "only boards of Octavia have load balancers to mend";
+        let hint = "use `--board octavia:` for the board in /etc/octavia/octavia.conf";
+        return Err(CommandError::usage(message).hint(hint).into());
+    };
+    let own = args.octavia_database.clone();
+    let own = own.map(|it| Sourced::new(it, Source::Flag("--octavia-database")));
+    let own = own.or_else(|| conf.database.clone());
+    let Some(own) = own else {
+        let message = "the database with Octavia's load balancers is not configured";
+        let hint = "set `connection` under `[database]` in octavia.conf, or use --octavia-database";
+        return Err(CommandError::usage(message).hint(hint).into());
+    };
+    match &args.lb {
+        Some(prefix) => {
+            let mut clinic = Clinic::open(ctx, &conf, own).await?;
+            let found = clinic.named(ctx, prefix).await?;
+            one(ctx, &args, &mut clinic, found).await
+        }
+        None if args.all => all(ctx, &args, &conf, own).await,
+        None => list(ctx, &conf, own).await,
+    }
+}
+
+/// Everything that a repair reads.
+struct Clinic {
+    board: std::sync::Arc<dyn crate::board::Board>,
+    cloud: Cloud,
+    own: Sourced<Secret>,
+    /// What could not be read.
+    seen: Examined,
+}
+
+impl Clinic {
+    async fn open(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow::Result<Self> {
+        let board = ctx.board()?;
+        let cloud = Cloud::open(ctx, conf, Some(&own)).await;
+        Ok(Self {
+            board,
+            cloud,
+            own,
+            seen: Examined::default(),
+        })
+    }
+
+    async fn look(&mut self, ctx: &Context, asked: Asked<'_>) -> anyhow::Result<Look> {
+        self.seen = Examined::default();
+        let look = self.cloud.look(&*self.board, asked, &mut self.seen).await;
+        match look {
+            Some(look) => Ok(look),
+            None => Err(anyhow::anyhow!(self.gaps().join("; ")))
+                .with_context(|| ctx.trying("mend", "load balancers")),
+        }
+    }
+
+    fn gaps(&self) -> Vec<String> {
+        let gaps = self.seen.unseen.iter().map(|(what, why)| match why {
+            Some(why) => format!("{what}: {}", chain(why)),
+            None => what.clone(),
+        });
+        gaps.collect()
+    }
+
+    /// Looks at the one load balancer whose id begins like this.
+    async fn named(
+        &mut self,
+        ctx: &Context,
+        prefix: &str,
+    ) -> anyhow::Result<(JudgedBalancer, Look)> {
+        let mut look = self.look(ctx, Asked::Like(prefix)).await?;
+        if let Some(exact) = look
+            .balancers
+            .iter()
+            .position(|it| it.balancer.id == prefix)
+        {
+            look.balancers.swap(0, exact);
+            look.balancers.truncate(1);
+        }
+        let count = look.balancers.len() + look.left_out;
+        match look.balancers.pop() {
+            Some(found) if count == 1 => Ok((found, look)),
+            Some(_) => {
+                let message = format!("the ids of {count} load balancers begin with {prefix}");
+                let hint = "use more characters; `jobboard mend` lists all that hang";
+                Err(CommandError::usage(message).hint(hint).into())
+            }
+            None => {
+                let message = format!("no load balancer has an id that begins with {prefix}");
+                Err(CommandError::Nothing(message))
+                    .with_context(|| ctx.trying("mend", "a load balancer"))
+            }
+        }
+    }
+}
+
+async fn one(
+    ctx: &mut Context,
+    args: &MendArgs,
+    clinic: &mut Clinic,
+    (judged, look): (JudgedBalancer, Look),
+) -> anyhow::Result<()> {
+    let plan = Plan::of(&judged, &args.failover_command);
+    for gap in clinic.gaps() {
+        ctx.out.note(format!("warning: could not check {gap}"));
+    }
+    let apply = (!args.apply).then(|| ctx.program());
+    let mut report = MendReport::new(&judged, look.workers, &plan, apply);
+    if !args.apply {
+        return ctx.out.report(&report);
+    }
+    // An operator agrees to what is on the screen; the result follows on standard output.
+    if !ctx.out.is_json() {
+        for line in report.lines() {
+            ctx.out.note(line);
+        }
+    }
+    if let Some(refusal) = plan.refusal(&judged) {
+        return Err(refusal);
+    }
+    let repair = Repair {
+        judged: &judged,
+        plan: &plan,
+        args,
+    };
+    repair.carry_out(ctx, clinic, &mut report).await?;
+    ctx.out.report(&report)
+}
+
+async fn all(
+    ctx: &mut Context,
+    args: &MendArgs,
+    conf: &Octavia,
+    own: Sourced<Secret>,
+) -> anyhow::Result<()> {
+    let mut clinic = Clinic::open(ctx, conf, own).await?;
+    let look = clinic.look(ctx, Asked::Pending).await?;
+    let hanging = look
+        .balancers
+        .into_iter()
+        .filter(|it| it.verdict.needs_operator());
+    let hanging: Vec<_> = hanging.collect();
+    let (count, max) = (hanging.len(), args.max.unwrap_or_default());
+    if count > max {
+        let message = format!("{count} load balancers hang, but --max is {max}; nothing changed");
+        let hint = "`jobboard mend` lists them; a larger --max allows them";
+        return Err(CommandError::refused(message).hint(hint).into());
+    }
+    if hanging.is_empty() {
+        ctx.out.note("no load balancer hangs; nothing changed");
+    }
+    let mut failed = 0;
+    for it in hanging {
+        // The others took a while.
+        let found = clinic.named(ctx, &it.balancer.id).await?;
+        if !found.0.verdict.needs_operator() {
+            continue;
+        }
+        if let Err(error) = one(ctx, args, &mut clinic, found).await {
+            failed += 1;
+            ctx.print_error(&error);
+        }
+    }
+    match failed {
+        0 => Ok(()),
+        failed => Err(CommandError::Partly {
+            failed,
+            total: count,
+        }
+        .into()),
+    }
+}
+
+async fn list(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow::Result<()> {
+    let mut clinic = Clinic::open(ctx, conf, own).await?;
+    let look = clinic.look(ctx, Asked::Pending).await?;
+    let mut seen = std::mem::take(&mut clinic.seen);
+    let amphorae = clinic.cloud.amphorae(Utc::now() - OLD, &mut seen).await;
+    clinic.seen = seen;
+    for gap in clinic.gaps() {
+        ctx.out.note(format!("warning: could not check {gap}"));
+    }
+    if look.balancers.is_empty() && amphorae.is_empty() {
+        ctx.out
+            .note("no load balancer is pending, and no amphora hangs");
+    }
+    if look.left_out > 0 {
+        let more = look.left_out;
+        ctx.out
+            .note(format!("{more} more load balancers are pending"));
+    }
+    let program = ctx.program();
+    let columns = [
+        Column::new("kind", Fit::Whole),
+        Column::new("id", Fit::Shrinks),
+        Column::new("name", Fit::Shrinks),
+        Column::new("status", Fit::Whole),
+        Column::new("for", Fit::Number),
+        Column::new("verdict", Fit::Whole),
+        Column::new("next", Fit::Shrinks),
+    ];
+    let mut rows = ctx.out.rows(&columns);
+    for judged in &look.balancers {
+        rows.push(&HangingRow::of_balancer(judged, &program))?;
+    }
+    for amphora in &amphorae {
+        rows.push(&HangingRow::of_amphora(amphora, &look.balancers, &program))?;
+    }
+    rows.finish()
+}
+
+/// Younger amphorae may still be booting.
+const OLD: chrono::TimeDelta = chrono::TimeDelta::minutes(10);

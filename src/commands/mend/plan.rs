@@ -1,0 +1,131 @@
+//! The steps that bring a load balancer back, by verdict: those that change the least come first.
+
+use std::fmt;
+
+use crate::{
+    diagnosis::{JudgedBalancer, Verdict},
+    exit::CommandError,
+    suggest::{Hint, Suggestion},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Release the claim of a dead worker.
+    Release,
+    /// Move the trashed job back to the board.
+    Restore,
+    /// Post the lost job again.
+    Repost,
+    /// The statement that sets the row to ERROR.
+    SetError(String),
+    FailOver(OwnCommand),
+    Delete(OwnCommand),
+    Wait,
+}
+
+impl Step {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Release => "release",
+            Self::Restore => "restore",
+            Self::Repost => "repost",
+            Self::SetError(_) => "set-error",
+            Self::FailOver(_) => "fail-over",
+            Self::Delete(_) => "delete",
+            Self::Wait => "wait",
+        }
+    }
+
+    /// Whether it changes the board or a database itself.
+    pub(super) fn is_change(&self) -> bool {
+        match self {
+            Self::Release | Self::Restore | Self::Repost | Self::SetError(_) => true,
+            Self::FailOver(_) | Self::Delete(_) | Self::Wait => false,
+        }
+    }
+}
+
+/// A command of the operator, for a shell, and the id that is its last word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OwnCommand {
+    pub(super) text: String,
+    pub(super) id: String,
+}
+
+impl fmt::Display for OwnCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = Suggestion::default().with([&self.id]);
+        write!(f, "{} {id}", self.text)
+    }
+}
+
+/// Deletes what the user wanted to be deleted.
+const DELETE: &str = "openstack loadbalancer delete --cascade";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    /// What to do first, or instead.
+    pub(super) advice: Option<&'static str>,
+}
+
+impl Plan {
+    pub(super) fn of(judged: &JudgedBalancer, failover: &str) -> Self {
+        let balancer = &judged.balancer;
+        let command = |text: &str| OwnCommand {
+            text: text.to_owned(),
+            id: balancer.id.clone(),
+        };
+        let again = || match balancer.is_to_be_deleted() {
+            true => Step::Delete(command(DELETE)),
+            false => Step::FailOver(command(failover)),
+        };
+        let start_over = || match balancer.to_error() {
+            Some(statement) => vec![Step::SetError(statement), again(), Step::Wait],
+            None => Vec::new(),
+        };
+        let (steps, advice) = match judged.verdict {
+            Verdict::Settled => (Vec::new(), None),
+            Verdict::InProgress | Verdict::Waiting => (vec![Step::Wait], None),
+            Verdict::WorkerDead if judged.is_held_forever() => {
+                (vec![Step::Release, Step::Wait], None)
+            }
+            Verdict::WorkerDead => {
+                let advice = "the claim ends soon; then the next worker resumes the flow";
+                (vec![Step::Wait], Some(advice))
+            }
+            Verdict::LostJob if judged.origin.is_some() => (vec![Step::Repost, Step::Wait], None),
+            Verdict::Trashed if judged.flow.is_some() => (vec![Step::Restore, Step::Wait], None),
+            Verdict::Inconsistent if judged.flow.is_none() => {
+                let advice = "look at these jobs first: `jobboard explain --lb ID` explains each";
+                (Vec::new(), Some(advice))
+            }
+            Verdict::LostJob | Verdict::Trashed | Verdict::NeverPosted | Verdict::Inconsistent => {
+                (start_over(), None)
+            }
+            Verdict::Failed => (vec![again(), Step::Wait], None),
+            Verdict::Unclear => {
+                let advice = "make the missing part readable first: `jobboard doctor` shows how";
+                (Vec::new(), Some(advice))
+            }
+        };
+        Self { steps, advice }
+    }
+
+    /// Returns why nothing may be changed.
+    pub(super) fn refusal(&self, judged: &JudgedBalancer) -> Option<anyhow::Error> {
+        let id = &judged.balancer.id;
+        let hint = match judged.verdict {
+            Verdict::InProgress => {
+                let wait = "`jobboard watch --lb {}` shows its events; repeat the command later";
+                Hint::new(wait, [&[id]])
+            }
+            Verdict::Unclear | Verdict::Inconsistent if self.steps.is_empty() => {
+                "`jobboard doctor` shows what is missing or contradicts itself".into()
+            }
+            _ => return None,
+        };
+        let message = format!("cannot mend load balancer {id}: {}", judged.why);
+        Some(CommandError::refused(message).hint(hint).into())
+    }
+}

@@ -1,0 +1,333 @@
+//! The screens of `mend`.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::plan::{Plan, Step};
+use crate::{
+    diagnosis::{JudgedBalancer, Verdict, Workers},
+    duration,
+    job::{Entry, Job, Shelf, octavia},
+    logbook::{HangingAmphora, LoadBalancer, position},
+    output::{Cell, Page, Report, Row, Tone, rfc3339, short},
+    suggest::Suggestion,
+};
+
+#[derive(Debug, Serialize)]
+pub(super) struct MendReport {
+    load_balancer: String,
+    name: String,
+    status: String,
+    since: Option<String>,
+    verdict: Verdict,
+    why: String,
+    board: String,
+    /// The reference of its job, on the board or in the trash.
+    job: Option<String>,
+    logbook: String,
+    workers: String,
+    plan: Vec<Value>,
+    /// The steps carried out; `None` without --apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done: Option<Vec<DoneStep>>,
+    #[serde(skip)]
+    texts: Vec<(String, Option<String>)>,
+    #[serde(skip)]
+    advice: Option<&'static str>,
+    #[serde(skip)]
+    long: Option<String>,
+    #[serde(skip)]
+    apply: Option<Suggestion>,
+}
+
+#[derive(Debug, Serialize)]
+struct DoneStep {
+    step: &'static str,
+    at: String,
+    what: String,
+}
+
+impl MendReport {
+    pub(super) fn new(
+        judged: &JudgedBalancer,
+        workers: Workers,
+        plan: &Plan,
+        program: Option<Suggestion>,
+    ) -> Self {
+        let (balancer, now) = (&judged.balancer, Utc::now());
+        let is_applicable = plan.steps.iter().any(|it| *it != Step::Wait);
+        let program = program.filter(|_| is_applicable);
+        Self {
+            load_balancer: balancer.id.clone(),
+            name: balancer.name.clone(),
+            status: balancer.status.clone(),
+            since: balancer.since.map(rfc3339),
+            verdict: judged.verdict,
+            why: judged.why.clone(),
+            board: on_board(judged),
+            job: job(judged).map(|job| job.reference().into_owned()),
+            logbook: match &judged.flow {
+                Some(flow) => {
+                    let name = octavia::flow(&flow.name).unwrap_or(&flow.name);
+                    format!("{name}: {}", position(flow, now))
+                }
+                None => "no flow of it".to_owned(),
+            },
+            workers: told(workers),
+            plan: plan
+                .steps
+                .iter()
+                .map(|it| described(it, balancer))
+                .collect(),
+            done: None,
+            texts: plan.steps.iter().map(|it| text(it, balancer)).collect(),
+            advice: plan.advice,
+            long: balancer.since.map(|since| long(since, now)),
+            apply: program.map(|it| it.with(["mend", "--lb", &balancer.id, "--apply"])),
+        }
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut page = Page::new(None);
+        self.human(&mut page);
+        page.into_text().lines().map(str::to_owned).collect()
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.done = Some(Vec::new());
+    }
+
+    pub(super) fn add_done(&mut self, step: &Step, what: &str) {
+        let done = DoneStep {
+            step: step.name(),
+            at: rfc3339(Utc::now()),
+            what: what.to_owned(),
+        };
+        self.done.get_or_insert_default().push(done);
+    }
+
+    pub(super) fn set_status(&mut self, status: &str) {
+        status.clone_into(&mut self.status);
+    }
+}
+
+fn long(since: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    duration::brief((now - since).to_std().unwrap_or_default())
+}
+
+fn job(judged: &JudgedBalancer) -> Option<&Job> {
+    judged.job.as_ref().and_then(Entry::job)
+}
+
+fn on_board(judged: &JudgedBalancer) -> String {
+    let Some(job) = job(judged) else {
+        return match judged.verdict {
+            Verdict::Inconsistent if judged.flow.is_none() => judged.why.clone(),
+            Verdict::Unclear => judged.why.clone(),
+            _ => "no job about it, none in the trash".to_owned(),
+        };
+    };
+    let name = octavia::flow(&job.name).unwrap_or(&job.name);
+    let reference = job.reference();
+    let reference = short(&reference);
+    match (job.shelf, job.owner()) {
+        (Shelf::Trash, _) => format!("{name} {reference} is in the trash"),
+        (_, Some(owner)) => format!("{name} {reference}, claimed by {owner}"),
+        (_, None) if judged.in_front > 0 => {
+            let front = judged.in_front;
+            format!("{name} {reference} is unclaimed, {front} jobs go first")
+        }
+        (_, None) => format!("{name} {reference} is unclaimed, and the next in line"),
+    }
+}
+
+fn told(Workers { busy, alive }: Workers) -> String {
+    match alive {
+        Some(alive) => format!("{alive} registered, {busy} with a job"),
+        None => format!("{busy} with a job; this board does not list idle workers"),
+    }
+}
+
+/// Returns a step in words, and the command or statement below it.
+fn text(step: &Step, balancer: &LoadBalancer) -> (String, Option<String>) {
+    match step {
+        Step::Release => ("release the claim of the dead worker".to_owned(), None),
+        Step::Restore => (
+            "move the job back to the board; a worker resumes it".to_owned(),
+            None,
+        ),
+        Step::Repost => (
+            "post the job again from its logbook; a worker resumes it".to_owned(),
+            None,
+        ),
+        Step::SetError(statement) => (
+            "set the load balancer to ERROR".to_owned(),
+            Some(statement.clone()),
+        ),
+        Step::FailOver(command) => ("fail it over".to_owned(), Some(command.to_string())),
+        Step::Delete(command) => ("delete it again".to_owned(), Some(command.to_string())),
+        Step::Wait if balancer.is_to_be_deleted() => ("wait until it is deleted".to_owned(), None),
+        Step::Wait => ("wait until it is ACTIVE".to_owned(), None),
+    }
+}
+
+fn described(step: &Step, balancer: &LoadBalancer) -> Value {
+    let (what, _) = text(step, balancer);
+    match step {
+        Step::SetError(statement) => json!({"step": step.name(), "what": what, "sql": statement}),
+        Step::FailOver(command) | Step::Delete(command) => {
+            json!({"step": step.name(), "what": what, "command": command.to_string()})
+        }
+        Step::Release | Step::Restore | Step::Repost | Step::Wait => {
+            json!({"step": step.name(), "what": what})
+        }
+    }
+}
+
+impl Report for MendReport {
+    const IS_TEXT: bool = true;
+
+    fn human(&self, page: &mut Page) {
+        if let Some(done) = &self.done {
+            for it in done {
+                page.fact(it.step, &it.what);
+            }
+            let line = page.line().add(Tone::Strong, &self.name).plain("  ");
+            line.plain(&self.load_balancer)
+                .plain("  ")
+                .add(tone(&self.status), &self.status);
+            return;
+        }
+        let line = page.line().add(Tone::Strong, &self.name).plain("  ");
+        let line = line.plain(&self.load_balancer).plain("  ");
+        let line = line.add(tone(&self.status), &self.status);
+        if let Some(long) = &self.long {
+            line.plain(format!(" for {long}"));
+        }
+        page.fact("verdict", format!("{}: {}", self.verdict, self.why));
+        page.fact("board", &self.board);
+        page.fact("logbook", &self.logbook);
+        page.fact("workers", &self.workers);
+        for (at, (what, below)) in self.texts.iter().enumerate() {
+            let name = if at == 0 { "plan" } else { "" };
+            page.fact(name, format!("{} {what}", at + 1));
+            if let Some(below) = below {
+                page.fact("", format!("  {below}"));
+            }
+        }
+        if let Some(advice) = self.advice {
+            page.fact("advice", advice);
+        }
+        if let Some(apply) = &self.apply {
+            page.command("apply: ", apply);
+        }
+    }
+}
+
+fn tone(status: &str) -> Tone {
+    match status {
+        "ACTIVE" => Tone::Good,
+        "ERROR" => Tone::Bad,
+        _ => Tone::Warning,
+    }
+}
+
+/// A line of the list of everything that hangs.
+#[derive(Debug, Serialize)]
+pub(super) struct HangingRow {
+    kind: &'static str,
+    id: String,
+    name: Option<String>,
+    load_balancer: Option<String>,
+    status: String,
+    since: Option<DateTime<Utc>>,
+    verdict: Verdict,
+    why: Option<String>,
+    next: Suggestion,
+}
+
+impl HangingRow {
+    pub(super) fn of_balancer(judged: &JudgedBalancer, program: &Suggestion) -> Self {
+        let balancer = &judged.balancer;
+        Self {
+            kind: "lb",
+            id: balancer.id.clone(),
+            name: Some(balancer.name.clone()),
+            load_balancer: Some(balancer.id.clone()),
+            status: balancer.status.clone(),
+            since: balancer.since,
+            verdict: judged.verdict,
+            why: Some(judged.why.clone()),
+            next: program.clone().with(["mend", "--lb", &balancer.id]),
+        }
+    }
+
+    /// An amphora hangs for the reason of its load balancer, if that is pending.
+    pub(super) fn of_amphora(
+        amphora: &HangingAmphora,
+        balancers: &[JudgedBalancer],
+        program: &Suggestion,
+    ) -> Self {
+        let owner = amphora.load_balancer.as_ref();
+        let judged = balancers.iter().find(|it| Some(&it.balancer.id) == owner);
+        let openstack = |verb: &str| {
+            let command = Suggestion::of("openstack loadbalancer amphora");
+            command.with([verb, &amphora.id])
+        };
+        let next = match (judged, owner) {
+            (Some(judged), _) => {
+                let id = &judged.balancer.id;
+                program.clone().with(["mend", "--lb", id])
+            }
+            (None, Some(_)) => openstack("failover"),
+            (None, None) => openstack("delete"),
+        };
+        Self {
+            kind: "amphora",
+            id: amphora.id.clone(),
+            name: None,
+            load_balancer: owner.cloned(),
+            status: amphora.status.clone(),
+            since: amphora.since,
+            verdict: match (judged, amphora.status.as_str()) {
+                (Some(judged), _) => judged.verdict,
+                (None, "ERROR") => Verdict::Failed,
+                (None, _) => Verdict::Inconsistent,
+            },
+            why: judged.map(|it| it.why.clone()),
+            next,
+        }
+    }
+
+    fn long(&self) -> Option<String> {
+        self.since.map(|since| long(since, Utc::now()))
+    }
+}
+
+impl Row for HangingRow {
+    fn fields(&self) -> Vec<String> {
+        let name = self.name.clone().unwrap_or_default();
+        let long = self.long().unwrap_or_default();
+        vec![
+            self.kind.to_owned(),
+            self.id.clone(),
+            name,
+            self.status.clone(),
+            long,
+            self.verdict.to_string(),
+            self.next.to_string(),
+        ]
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let fields = self.fields().into_iter().enumerate();
+        let cells = fields.map(|(at, text)| match at {
+            1 => Cell::vital(Tone::Plain, text),
+            5 if self.verdict.needs_operator() => Cell::toned(Tone::Bad, text),
+            6 => Cell::vital(Tone::Strong, text),
+            _ => Cell::new(text),
+        });
+        cells.collect()
+    }
+}

@@ -1,0 +1,338 @@
+//! Looks at load balancers: their rows, jobs, claims and flows.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
+
+use super::{
+    database::Database,
+    jobs::Jobs,
+    verdict::{ClaimState, Facts, Judgement, Verdict, last},
+};
+use crate::{
+    board::{Board, BoardError, PeerOrder, examine::Examined},
+    config::{Octavia, Sourced},
+    context::Context,
+    diagnosis::{
+        holder::{Holder, Recheck, least_left},
+        snapshot::Snapshot,
+    },
+    job::{Book, Entry, JobKey, Lease, Shelf},
+    logbook::{Flow, HangingAmphora, LoadBalancer},
+    secret::Secret,
+};
+
+/// How many load balancers are judged at once. Each costs a few queries.
+const MOST: usize = 500;
+
+/// Which load balancers to look at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asked<'a> {
+    /// All that are pending.
+    Pending,
+    /// Those whose ids begin like this, whatever their status.
+    Like(&'a str),
+}
+
+/// A load balancer, and all that shows why it hangs.
+#[derive(Debug, Clone)]
+pub(crate) struct JudgedBalancer {
+    pub(crate) balancer: LoadBalancer,
+    pub(crate) verdict: Verdict,
+    pub(crate) why: String,
+    /// Its job, on the board or in the trash, without details.
+    pub(crate) job: Option<Entry>,
+    pub(crate) flow: Option<Flow>,
+    /// The number of unclaimed jobs that go first.
+    pub(crate) in_front: usize,
+    /// What a lost job was made of, as far as the logbook has it.
+    pub(crate) origin: Option<(Value, Book)>,
+}
+
+impl JudgedBalancer {
+    /// Returns what has changed since an earlier look, if it forbids what was planned then.
+    pub(crate) fn change_since(&self, earlier: &Self) -> Option<String> {
+        if self.balancer != earlier.balancer {
+            return Some(format!("the load balancer is now {}", self.balancer.status));
+        }
+        let claim = |it: &Self| {
+            let entry = it.job.as_ref()?;
+            Some((
+                entry.key().clone(),
+                entry.job()?.shelf,
+                entry.holding()?.fence.clone(),
+            ))
+        };
+        let place = |it: &Self| {
+            let job = it.job.as_ref()?.job()?;
+            Some((job.key.clone(), job.shelf))
+        };
+        let advanced = |it: &Self| it.flow.as_ref().and_then(Flow::changed);
+        let is_same = self.verdict == earlier.verdict
+            && place(self) == place(earlier)
+            && claim(self) == claim(earlier);
+        if !is_same {
+            return Some(self.why.clone());
+        }
+        (advanced(self) != advanced(earlier)).then(|| "its flow has advanced".to_owned())
+    }
+
+    /// Whether its claim never ends by itself.
+    pub(crate) fn is_held_forever(&self) -> bool {
+        let holding = self.job.as_ref().and_then(Entry::holding);
+        holding.is_some_and(|it| it.lease == Lease::None)
+    }
+}
+
+/// The workers of the board, as far as it shows them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Workers {
+    /// Those that hold a claim.
+    pub(crate) busy: usize,
+    /// All that are registered; `None` on a board that registers none.
+    pub(crate) alive: Option<usize>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) balancers: Vec<JudgedBalancer>,
+    pub(crate) workers: Workers,
+    /// The number of pending load balancers that were not judged.
+    pub(crate) left_out: usize,
+}
+
+/// The databases of an Octavia.
+pub(crate) struct Cloud {
+    pub(super) logbook: Database,
+    own: Database,
+    expiry: Duration,
+}
+
+impl Cloud {
+    /// Opens its databases; `own` replaces the address of its own tables.
+    pub(crate) async fn open(ctx: &Context, conf: &Octavia, own: Option<&Sourced<Secret>>) -> Self {
+        let own = own.or(conf.database.as_ref());
+        Self {
+            logbook: Database::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await,
+            own: Database::open(ctx, "the load balancers", own).await,
+            expiry: conf.expiry.duration(),
+        }
+    }
+
+    /// Returns the amphorae that hang since before a time.
+    pub(crate) async fn amphorae(
+        &mut self,
+        before: DateTime<Utc>,
+        seen: &mut Examined,
+    ) -> Vec<HangingAmphora> {
+        let asked = self
+            .own
+            .ask(seen, async |it| it.hanging_amphorae(before).await);
+        asked.await.unwrap_or_default()
+    }
+
+    /// Reads one row; `None` if it cannot be read.
+    pub(crate) async fn row(
+        &mut self,
+        id: &str,
+        seen: &mut Examined,
+    ) -> Option<Option<LoadBalancer>> {
+        let rows = self.rows(Asked::Like(id), seen).await?;
+        Some(rows.into_iter().find(|it| it.id == id))
+    }
+
+    async fn rows(&mut self, asked: Asked<'_>, seen: &mut Examined) -> Option<Vec<LoadBalancer>> {
+        let ask = self.own.ask(seen, async |it| match asked {
+            Asked::Pending => it.pending_balancers().await,
+            Asked::Like(prefix) => it.balancers_like(prefix).await,
+        });
+        ask.await
+    }
+
+    /// Judges the load balancers that stay as they are during the look; `None` if they cannot be read.
+    pub(crate) async fn look(
+        &mut self,
+        board: &dyn Board,
+        asked: Asked<'_>,
+        seen: &mut Examined,
+    ) -> Option<Look> {
+        let mut rows = self.rows(asked, seen).await?;
+        let left_out = rows.len().saturating_sub(MOST);
+        rows.truncate(MOST);
+        if rows.is_empty() {
+            return Some(Look::default());
+        }
+        let ids: Vec<_> = rows.iter().map(|it| it.id.as_str()).collect();
+        // Read the logbooks before the jobs, so that a new job is not missed.
+        let can_ask = self.logbook.is_there();
+        let flows = self
+            .logbook
+            .ask(seen, async |it| it.latest_flows(&ids).await)
+            .await;
+        let has_flows = flows.is_some() || !can_ask;
+        let flows = flows.unwrap_or_default();
+        let mut jobs = Jobs::read(board, &mut self.logbook, seen).await;
+        if !has_flows {
+            let gap = "the logbooks cannot be read".to_owned();
+            jobs.gap.get_or_insert(gap);
+        }
+        let now = Utc::now();
+        let snapshot = match Snapshot::read(board, None, now).await {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                seen.unseen("the workers", error);
+                Snapshot::new(board.capabilities(), None, now).unread()
+            }
+        };
+        let late = match self.not_renewed(board, &ids, &jobs).await {
+            Ok(late) => late,
+            Err(error) => {
+                seen.unseen("the claims", error);
+                Vec::new()
+            }
+        };
+        let mut balancers = Vec::new();
+        for balancer in rows {
+            let flow = flows.get(&balancer.id);
+            let around = (&jobs, &snapshot, late.as_slice());
+            balancers.push(self.judged(balancer, flow, around, seen).await);
+        }
+        // Their jobs may have ended meanwhile.
+        let again = self.rows(asked, seen).await?;
+        balancers.retain(|it| again.contains(&it.balancer));
+        for it in &mut balancers {
+            let order = board.capabilities().peer_order;
+            it.in_front = in_front(it.job.as_ref(), &jobs.unclaimed, order);
+        }
+        let workers = Workers {
+            busy: jobs.owners.len(),
+            alive: snapshot.sees_peers.then(|| snapshot.alive().count()),
+        };
+        Some(Look {
+            balancers,
+            workers,
+            left_out,
+        })
+    }
+
+    async fn judged(
+        &mut self,
+        balancer: LoadBalancer,
+        latest: Option<&String>,
+        (jobs, snapshot, late): (&Jobs, &Snapshot, &[JobKey]),
+        seen: &mut Examined,
+    ) -> JudgedBalancer {
+        let about = |shelf| jobs.about(&balancer.id, shelf).collect::<Vec<_>>();
+        let (on_board, in_trash) = (about(Shelf::Board), about(Shelf::Trash));
+        let job = match on_board.as_slice() {
+            [entry] => Some(*entry),
+            // A flow that no worker has started does not name its load balancer, but its job does.
+            [] if latest.is_none() => last(&in_trash),
+            _ => None,
+        };
+        let job = job.and_then(Entry::job);
+        let flow = self.logbook.ask(seen, async |it| match (job, latest) {
+            (Some(job), _) => it.flow(job).await,
+            (None, Some(uuid)) => it.flow_with_uuid(uuid).await,
+            (None, None) => Ok(None),
+        });
+        let flow = flow.await.flatten();
+        let Judgement { verdict, job, why } = Facts {
+            balancer: &balancer,
+            on_board: &on_board,
+            in_trash: &in_trash,
+            claim: claim_state(&on_board, snapshot, late),
+            host: host(&on_board, snapshot),
+            flow: flow.as_ref(),
+            expiry: self.expiry,
+            gap: jobs.gap.as_deref(),
+            now: snapshot.now,
+        }
+        .judge();
+        let job = job.cloned();
+        let origin = match (verdict, &flow) {
+            (Verdict::LostJob, Some(flow)) => {
+                let asked = self.logbook.ask(seen, async |it| it.origin_of(flow).await);
+                asked.await.flatten()
+            }
+            _ => None,
+        };
+        JudgedBalancer {
+            verdict,
+            why,
+            job,
+            flow,
+            in_front: 0,
+            origin,
+            balancer,
+        }
+    }
+
+    /// Looks twice at claims that a living worker would have renewed.
+    async fn not_renewed(
+        &self,
+        board: &dyn Board,
+        balancers: &[&str],
+        jobs: &Jobs,
+    ) -> Result<Vec<JobKey>, BoardError> {
+        let mut recheck = Recheck::default();
+        let peers = board.capabilities().has_peers();
+        let jobs = balancers.iter().flat_map(|id| jobs.about(id, Shelf::Board));
+        for entry in jobs {
+            let Some(holding) = entry.holding() else {
+                continue;
+            };
+            let least =
+                least_left(holding, None, (peers, None)).map(|(least, pause)| {
+                    match &holding.fence {
+                        None => (self.expiry / 4, pause),
+                        Some(_) => (least, pause),
+                    }
+                });
+            if let Some((least, pause)) = least
+                && holding.expires_in.is_some_and(|left| left < least)
+            {
+                recheck.add(entry, pause);
+            }
+        }
+        let late = recheck.not_renewed(board, self.expiry).await?;
+        Ok(late.iter().map(|it| it.key().clone()).collect())
+    }
+}
+
+fn claim_state(jobs: &[&Entry], snapshot: &Snapshot, late: &[JobKey]) -> ClaimState {
+    let [entry] = jobs else {
+        return ClaimState::Held;
+    };
+    let holding = entry.holding();
+    let owner = holding.and_then(|it| Some((it.owner.as_ref()?, it.lease)));
+    match owner.map(|(owner, lease)| snapshot.holder(owner, lease)) {
+        Some(Holder::Dead { .. }) => ClaimState::OwnerDead,
+        _ if late.contains(entry.key()) => ClaimState::NotRenewed,
+        _ => ClaimState::Held,
+    }
+}
+
+fn host<'a>(jobs: &[&Entry], snapshot: &'a Snapshot) -> Option<&'a str> {
+    let [entry] = jobs else { return None };
+    let owner = entry.holding()?.owner.as_ref()?;
+    let worker = snapshot.conductors().find(|it| it.owner == *owner)?;
+    Some(&worker.host)
+}
+
+/// Counts the unclaimed jobs that workers claim before this one.
+fn in_front(job: Option<&Entry>, unclaimed: &[i64], order: Option<PeerOrder>) -> usize {
+    let Some(own) = job.and_then(|it| it.job()?.sequence) else {
+        return 0;
+    };
+    // Octavia gives all of its jobs the same priority.
+    let goes_first = |other: &&i64| match order {
+        Some(PeerOrder::NewestOfTheMostUrgent) => **other > own,
+        Some(PeerOrder::OldestOfTheLeastUrgent) | None => **other < own,
+    };
+    unclaimed.iter().filter(goes_first).count()
+}
+
+/// How long a load balancer is pending before the diagnosis of the whole board reports it.
+pub(crate) const OLD: TimeDelta = TimeDelta::minutes(5);

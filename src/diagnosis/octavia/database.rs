@@ -1,0 +1,65 @@
+//! A database that may be missing, and what the diagnosis lacks without it.
+
+use anyhow::Context as _;
+
+use crate::{
+    board::examine::Examined,
+    config::Sourced,
+    context::Context,
+    exit::chain,
+    logbook::{Logbook, LogbookError, LogbookUrl},
+    secret::Secret,
+};
+
+/// A database connection, and the gap in the diagnosis if it is unreachable.
+pub(super) struct Database {
+    what: &'static str,
+    /// `None`: not configured, or already reported as unreachable.
+    opened: anyhow::Result<Option<Logbook>>,
+}
+
+impl Database {
+    /// Whether it is configured, and has answered so far.
+    pub(super) fn is_there(&self) -> bool {
+        matches!(self.opened, Ok(Some(_)))
+    }
+
+    pub(super) async fn open(
+        ctx: &Context,
+        what: &'static str,
+        url: Option<&Sourced<Secret>>,
+    ) -> Self {
+        let opened = match url {
+            Some(url) => Self::reach(ctx, url).await.map(Some),
+            None => Ok(None),
+        };
+        Self { what, opened }
+    }
+
+    async fn reach(ctx: &Context, url: &Sourced<Secret>) -> anyhow::Result<Logbook> {
+        let read = url.value.expose().parse::<LogbookUrl>();
+        let url = read.with_context(|| url.source.to_string())?;
+        let opened = Logbook::open(&url, ctx.config.op_timeout.value).await;
+        opened.with_context(|| format!("cannot read {url}"))
+    }
+
+    pub(super) async fn ask<T>(
+        &mut self,
+        seen: &mut Examined,
+        ask: impl AsyncFnOnce(&Logbook) -> Result<T, LogbookError>,
+    ) -> Option<T> {
+        let why = match &self.opened {
+            Ok(None) => return None,
+            Ok(Some(logbook)) => match ask(logbook).await {
+                Ok(answer) => return Some(answer),
+                Err(error) => chain(&error),
+            },
+            Err(error) => format!("{error:#}"),
+        };
+        if self.opened.is_err() {
+            self.opened = Ok(None);
+        }
+        seen.unseen(format!("{}: {why}", self.what), None);
+        None
+    }
+}

@@ -1,0 +1,127 @@
+//! The jobs of an Octavia board, by the load balancer that they work on.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use futures_util::TryStreamExt;
+use tokio::time;
+
+use super::database::Database;
+use crate::{
+    board::{Board, BoardError, Detail, Query, examine::Examined},
+    diagnosis::checkup::WHOLE,
+    job::{Entry, Job, Owner, Shelf, octavia},
+};
+
+#[derive(Default)]
+pub(super) struct Jobs {
+    /// The jobs about each load balancer, on the board and in the trash, without their details.
+    of_balancers: HashMap<String, Vec<Entry>>,
+    pub(super) books: HashSet<String>,
+    /// The sequence numbers of the unclaimed jobs.
+    pub(super) unclaimed: Vec<i64>,
+    pub(super) owners: BTreeSet<Owner>,
+    /// Why a load balancer without a job here may have one after all.
+    pub(super) gap: Option<String>,
+}
+
+impl Jobs {
+    /// Reads all jobs; a failure is a gap.
+    pub(super) async fn read(
+        board: &dyn Board,
+        logbook: &mut Database,
+        seen: &mut Examined,
+    ) -> Self {
+        let mut untold = Vec::new();
+        let mut jobs = match time::timeout(WHOLE, Self::of(board, &mut untold)).await {
+            Ok(Ok(jobs)) => jobs,
+            failed => {
+                let why = failed.ok().and_then(Result::err);
+                seen.unseen("the load balancers of the jobs", why);
+                let gap = Some("the jobs cannot be read".to_owned());
+                return Self {
+                    gap,
+                    ..Self::default()
+                };
+            }
+        };
+        jobs.add_untold(untold, logbook, seen).await;
+        if let Some(gap) = &jobs.gap {
+            seen.unseen(format!("some pending load balancers: {gap}"), None);
+        }
+        jobs
+    }
+
+    /// Returns the jobs about a load balancer in this place.
+    pub(super) fn about(&self, balancer: &str, shelf: Shelf) -> impl Iterator<Item = &Entry> {
+        let jobs = self.of_balancers.get(balancer).into_iter().flatten();
+        jobs.filter(move |it| it.job().is_some_and(|job| job.shelf == shelf))
+    }
+
+    async fn of(board: &dyn Board, untold: &mut Vec<Entry>) -> Result<Self, BoardError> {
+        let (mut jobs, mut unreadable) = (Self::default(), 0);
+        for shelf in [Shelf::Board, Shelf::Trash] {
+            let mut entries = board.entries(Query::all(shelf, Detail::Whole));
+            while let Some(entry) = entries.try_next().await? {
+                let Entry::Job(mut job) = entry else {
+                    unreadable += 1;
+                    continue;
+                };
+                let balancer = octavia::load_balancer(&job).map(|it| it.into_owned());
+                // They may be large, and contain keys.
+                job.details = None;
+                jobs.count(&job);
+                match balancer {
+                    Some(balancer) => jobs.add(balancer, Entry::Job(job)),
+                    None => untold.push(Entry::Job(job)),
+                }
+            }
+        }
+        jobs.gap = (unreadable > 0).then(|| format!("{unreadable} records are unreadable"));
+        Ok(jobs)
+    }
+
+    fn count(&mut self, job: &Job) {
+        self.books
+            .extend(job.book.as_ref().map(|it| it.uuid.clone()));
+        if job.shelf == Shelf::Board {
+            self.owners.extend(job.owner().cloned());
+            let is_free = job.holding.is_none();
+            self.unclaimed.extend(job.sequence.filter(|_| is_free));
+        }
+    }
+
+    fn add(&mut self, balancer: String, entry: Entry) {
+        self.of_balancers.entry(balancer).or_default().push(entry);
+    }
+
+    /// Some postings lack the load balancer; their logbooks have it.
+    async fn add_untold(&mut self, jobs: Vec<Entry>, logbook: &mut Database, seen: &mut Examined) {
+        let book = |entry: &Entry| Some(entry.job()?.book.as_ref()?.uuid.clone());
+        let books: Vec<_> = jobs.iter().filter_map(book).collect();
+        let books: Vec<_> = books.iter().map(String::as_str).collect();
+        let told = match books.as_slice() {
+            [] => None,
+            books => {
+                logbook
+                    .ask(seen, async |it| it.balancers(books).await)
+                    .await
+            }
+        };
+        let told = told.unwrap_or_default();
+        let mut unknown = 0;
+        for entry in jobs {
+            let is_waiting = entry.job().is_some_and(|job| job.shelf == Shelf::Board);
+            match book(&entry).and_then(|book| told.get(&book)) {
+                Some(Some(balancer)) => self.add(balancer.clone(), entry),
+                // The flow of a spare amphora has none.
+                Some(None) => {}
+                // No worker runs a trashed job.
+                None => unknown += usize::from(is_waiting),
+            }
+        }
+        if unknown > 0 {
+            let gap = format!("{unknown} jobs do not name theirs");
+            self.gap.get_or_insert(gap);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Diagnoses an Octavia board: its configuration, its logbooks, and load balancers without their job.
+
+mod balancers;
+mod database;
+mod jobs;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashSet};
+
+use chrono::Utc;
+use futures_util::TryStreamExt;
+use tokio::time;
+
+use self::balancers::OLD;
+pub(crate) use self::{
+    balancers::{Asked, Cloud, JudgedBalancer, Look, Workers},
+    verdict::Verdict,
+};
+use super::checkup::WHOLE;
+use crate::{
+    board::{Board, BoardError, Detail, Query, examine::Examined},
+    config::Octavia,
+    context::Context,
+    job::Shelf,
+    logbook::{Logbook, StaleBook},
+    problem::{Code, Fix, Problem},
+    suggest::Suggestion,
+};
+
+const NAMED: usize = 5;
+
+pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) -> Examined {
+    let mut seen = Examined::default();
+    for remark in conf.remarks() {
+        let remedy = Fix::look(Suggestion::of("config"));
+        seen.add(Problem::new(Code::OddConfig, remark).fixed_by(remedy));
+    }
+    let mut cloud = Cloud::open(ctx, conf, None).await;
+    let short = cloud.logbook.ask(&mut seen, Logbook::short_columns).await;
+    seen.problems
+        .extend(short.filter(|it| !it.is_empty()).map(short_columns));
+    add_books_without_job(&mut cloud, board, &mut seen).await;
+    let look = cloud.look(board, Asked::Pending, &mut seen).await;
+    let stuck = look.unwrap_or_default().balancers.into_iter();
+    let before = Utc::now() - OLD;
+    let stuck = stuck.filter(|it| {
+        let is_old = it.balancer.since.is_none_or(|since| since < before);
+        is_old && it.verdict.needs_operator()
+    });
+    seen.problems.extend(stuck.map(|it| stuck_balancer(&it)));
+    seen
+}
+
+/// Reports logbooks that no job refers to.
+async fn add_books_without_job(cloud: &mut Cloud, board: &dyn Board, seen: &mut Examined) {
+    let before = Utc::now() - OLD;
+    // Read the logbooks before the jobs, so that a new job is not reported as missing.
+    let asked = cloud
+        .logbook
+        .ask(seen, async |it| it.books_before(before).await);
+    let books = asked.await.unwrap_or_default();
+    if books.is_empty() {
+        return;
+    }
+    let known = match time::timeout(WHOLE, books_of_jobs(board)).await {
+        Ok(Ok(known)) => known,
+        failed => {
+            let why = failed.ok().and_then(Result::err);
+            return seen.unseen("the logbooks of the jobs", why);
+        }
+    };
+    let without: Vec<_> = books
+        .iter()
+        .filter(|it| !known.contains(&it.uuid))
+        .collect();
+    let uuids: Vec<_> = without.iter().map(|book| book.uuid.as_str()).collect();
+    let asked = cloud.logbook.ask(seen, async |it| it.books(&uuids).await);
+    if let Some(there) = asked.await {
+        let still = without.into_iter().filter(|it| there.contains(&it.uuid));
+        let still: Vec<_> = still.collect();
+        seen.problems.extend(books_without_job(&still));
+    }
+}
+
+async fn books_of_jobs(board: &dyn Board) -> Result<HashSet<String>, BoardError> {
+    let mut books = HashSet::new();
+    for shelf in [Shelf::Board, Shelf::Trash] {
+        let mut entries = board.entries(Query::all(shelf, Detail::Brief));
+        while let Some(entry) = entries.try_next().await? {
+            let book = entry.job().and_then(|job| job.book.as_ref());
+            books.extend(book.map(|it| it.uuid.clone()));
+        }
+    }
+    Ok(books)
+}
+
+fn short_columns(columns: Vec<String>) -> Problem {
+    let summary = format!(
+        "the logbook tables are from an older TaskFlow: {} columns are too short",
+        columns.len()
+    );
+    let remedy = Fix::elsewhere(Suggestion::of("octavia-db-manage upgrade_persistence"));
+    let problem = Problem::new(Code::ShortColumns, summary).fixed_by(remedy);
+    columns
+        .into_iter()
+        .fold(problem, |problem, column| problem.seen("column", column))
+}
+
+fn stuck_balancer(judged: &JudgedBalancer) -> Problem {
+    let balancer = &judged.balancer;
+    let summary = format!(
+        "load balancer {} is {}: {}",
+        balancer.id, balancer.status, judged.why
+    );
+    let fix = Fix::look(Suggestion::of("mend --lb").with([&balancer.id]));
+    let problem = Problem::new(Code::StuckBalancer, summary).fixed_by(fix);
+    let problem = problem.seen("verdict", judged.verdict);
+    problem.at("pending since", balancer.since, Utc::now())
+}
+
+/// Returns a command, unless a database value would escape the quotes of its SQL.
+fn with_sql(command: Suggestion, values: &[&str]) -> Fix {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    Fix::elsewhere(match values.iter().all(|it| it.bytes().all(is_plain)) {
+        true => command,
+        false => Suggestion::of("openstack loadbalancer list"),
+    })
+}
+
+fn books_without_job(books: &[&StaleBook]) -> Option<Problem> {
+    let first = books.first()?;
+    let mut states = BTreeMap::new();
+    for book in books {
+        *states
+            .entry(book.state.as_deref().unwrap_or("PENDING"))
+            .or_insert(0) += 1;
+    }
+    let states: Vec<_> = states
+        .into_iter()
+        .map(|(state, count)| format!("{state} {count}"))
+        .collect();
+    let summary = format!(
+        "logbooks without a job: {} ({})",
+        books.len(),
+        states.join(", ")
+    );
+    let sql = format!(
+        "SELECT * FROM flowdetails WHERE parent_uuid = '{}'",
+        first.uuid
+    );
+    let problem = Problem::new(Code::BookWithoutJob, summary).fixed_by(with_sql(
+        Suggestion::of("mysql octavia_persistence -e").with([sql]),
+        &[&first.uuid],
+    ));
+    let named = books.iter().take(NAMED);
+    Some(named.fold(problem, |problem, book| {
+        let about = book.load_balancer.as_ref().map(|id| format!(", lb {id}"));
+        let told = format!("{} {}{}", book.uuid, book.name, about.unwrap_or_default());
+        problem.seen("logbook", told)
+    }))
+}

@@ -1,0 +1,115 @@
+//! `drill`: failover on a live board, with jobs and conductors of its own.
+
+use serde_json::Value;
+
+use crate::support::{
+    env::{Env, wait_until},
+    servers::{Host, Server, ZooKeeper},
+};
+
+macro_rules! on_each_board {
+    ($($name:ident,)*) => {
+        mod embedded {
+            $(#[test] fn $name() { super::$name(super::Env::new(), ()); })*
+        }
+
+        mod redis {
+            $(#[test] fn $name() {
+                need!(server = <super::Server as super::Host>::start());
+                super::$name(super::at(&server), server);
+            })*
+        }
+
+        mod zookeeper {
+            $(#[test] fn $name() {
+                need!(server = <super::ZooKeeper as super::Host>::start());
+                super::$name(super::at(&server), server);
+            })*
+        }
+    };
+}
+
+on_each_board! {
+    jobs_of_dead_conductors_are_taken_over,
+    interrupted_drill_leaves_nothing,
+}
+
+fn at(server: &impl Host) -> Env {
+    let env = Env::new();
+    let board = server.board();
+    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{board}\"\n"));
+    env
+}
+
+fn is_empty(env: &Env) {
+    assert_eq!(env.names(), [""; 0]);
+    let trash = env.jobboard(&["list", "--trash", "-o", "uuid"]).run();
+    assert_eq!(trash.succeeded(), "");
+}
+
+fn jobs_of_dead_conductors_are_taken_over<S>(env: Env, _server: S) {
+    let own = env.post("own");
+    let drill = env
+        .jobboard(&["drill", "--yes", "--lease", "2s", "--json"])
+        .run();
+    let told = drill.json();
+    assert_eq!(told["finished"], 12, "{drill}");
+    for kind in ["crash", "stop"] {
+        assert_eq!(told[kind]["jobs"], told[kind]["picked_up"], "{drill}");
+        assert!(told[kind]["jobs"].as_u64() > Some(0), "{drill}");
+    }
+    for count in [
+        "lost",
+        "finished_twice",
+        "finished_by_former_owner",
+        "events_missed",
+    ] {
+        assert_eq!(told[count], 0, "{drill}");
+    }
+    assert!(told["refused"].as_u64() > Some(0), "{drill}");
+    // Its own jobs are gone, and the user's job is not touched.
+    let listed = env.jobboard(&["list", "-o", "uuid"]).run();
+    assert_eq!(listed.succeeded().trim_end(), own);
+}
+
+fn interrupted_drill_leaves_nothing<S>(env: Env, _server: S) {
+    let drill = env.jobboard(&["drill", "--yes", "--lease", "60s"]).spawn();
+    wait_until("a conductor of the drill has a job", || {
+        let claimed = env
+            .jobboard(&["list", "--state", "claimed", "-o", "uuid"])
+            .run();
+        !claimed.stdout.is_empty()
+    });
+    drill.signal(rustix::process::Signal::INT);
+    let ended = drill.ended();
+    assert_eq!(ended.code, 130, "{ended}");
+    is_empty(&env);
+    let there = env.jobboard(&["conductors", "--json"]).run().json();
+    let is_running = |it: &Value| it["silent"] != true;
+    assert!(!there.as_array().unwrap().iter().any(is_running), "{there}");
+}
+
+#[test]
+fn drill_on_a_copy_leaves_the_board_unchanged() {
+    let env = Env::new();
+    env.post("own");
+    let before = env.everything();
+    let words = ["drill", "--yes", "--copy", "--lease", "2s"];
+    let drill = env.jobboard(&words).run();
+    assert!(drill.succeeded().contains("failover works"), "{drill}");
+    assert_eq!(env.everything(), before);
+    let left = env.jobboard(&["selftest", "--dry-run"]).run();
+    assert!(left.succeeded().contains("left nothing behind"), "{left}");
+}
+
+#[test]
+fn drill_asks_first() {
+    let env = Env::new();
+    env.post("own");
+    let refused = env.jobboard(&["drill"]).run();
+    assert!(refused.failed(8).contains("--yes"), "{refused}");
+    env.jobboard(&["drill", "--yes", "--read-only"])
+        .run()
+        .failed(8);
+    assert_eq!(env.names(), ["own"]);
+}

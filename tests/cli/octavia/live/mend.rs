@@ -1,0 +1,329 @@
+//! Load balancers that hang, and how `mend` brings them back.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{Cloud, Driver, Server, ZooKeeper, cloud::text};
+use crate::support::env::{Env, Outcome, wait_until};
+
+on_each_board! {
+    lost_job_is_posted_again,
+    load_balancer_without_a_trace_is_failed_over,
+    trashed_job_is_restored_while_its_logbook_exists,
+    trashed_job_without_logbook_is_failed_over,
+    load_balancer_of_a_live_worker_is_left_alone,
+    ended_flow_of_a_pending_load_balancer_is_failed_over,
+    repair_is_refused_if_the_world_changes_after_the_plan,
+    interrupted_repair_continues,
+}
+
+/// An Octavia whose claims lapse quickly, and whose logbooks stay if they are wanted.
+fn cloud<S: Driver>(keeps_logbooks: bool) -> Option<Cloud<S>> {
+    let env = Env::new();
+    let url = format!("sqlite:///{}", env.file("octavia.db").display());
+    let keeps = if keeps_logbooks { "True" } else { "False" };
+    let options =
+        json!({"task_flow": {"jobboard_expiration_time": 3, "jobboard_save_logbook": keeps}});
+    Cloud::with(env, &json!({"database": url, "options": options}))
+}
+
+impl<S: Driver> Cloud<S> {
+    fn look(&self, posted: &Value) -> Value {
+        let balancer = text(posted, "loadbalancer");
+        self.run(&["mend", "--lb", balancer, "--json"]).json()
+    }
+
+    fn verdict(&self, posted: &Value) -> String {
+        text(&self.look(posted), "verdict").to_owned()
+    }
+
+    fn confirmed<'a>(&self, words: &[&'a str]) -> (Vec<&'a str>, String) {
+        let name = format!("octavia:{}", self.conf.display());
+        (words.to_vec(), name)
+    }
+
+    pub(super) fn apply(&self, posted: &Value, more: &[&str]) -> Outcome {
+        self.applying(posted, more).run()
+    }
+
+    fn applying(&self, posted: &Value, more: &[&str]) -> crate::support::env::Invocation {
+        let balancer = text(posted, "loadbalancer");
+        let (words, name) = self.confirmed(&["mend", "--lb", balancer, "--apply"]);
+        let words = [words, vec!["--confirm", &name], more.to_vec()].concat();
+        self.prepare(&words)
+    }
+
+    fn forced(&self, verb: &str, posted: &Value) {
+        let (words, name) = self.confirmed(&[verb, text(posted, "job"), "--force", "--confirm"]);
+        self.run(&[words, vec![&name]].concat()).succeeded();
+    }
+
+    fn status(&mut self, posted: &Value) -> Value {
+        let request = json!({"do": "status", "id": posted["loadbalancer"]});
+        self.octavia.ask(&request)
+    }
+
+    /// Makes a load balancer as old as if nobody had cared for years.
+    pub(super) fn age(&mut self, posted: &Value) {
+        let id = text(posted, "loadbalancer");
+        let old = "created_at = '2020-01-01 00:00:00', updated_at = '2020-01-01 00:00:00'";
+        let words = format!("UPDATE load_balancer SET {old} WHERE id = '{id}'");
+        self.octavia.ask(&json!({"do": "sql", "words": words}));
+    }
+
+    fn set_pending(&mut self, posted: &Value) {
+        let id = text(posted, "loadbalancer");
+        let pending = "provisioning_status = 'PENDING_UPDATE'";
+        let words = format!("UPDATE load_balancer SET {pending} WHERE id = '{id}'");
+        self.octavia.ask(&json!({"do": "sql", "words": words}));
+    }
+}
+
+fn steps(look: &Value) -> Vec<&str> {
+    let plan = look["plan"].as_array().unwrap();
+    plan.iter().map(|it| text(it, "step")).collect()
+}
+
+const START_OVER: [&str; 3] = ["set-error", "fail-over", "wait"];
+
+fn lost_job_is_posted_again<S: Driver>() {
+    need!(mut cloud = cloud::<S>(false));
+    let until = cloud.env.file("go on");
+    let hold = json!({"do": "hold", "at": "compute.build", "until": until});
+    cloud.octavia.ask(&hold);
+    let posted = cloud.post("create_load_balancer");
+    cloud.conduct();
+    cloud.waits_for("standing", &posted["job"]);
+    let shown = |cloud: &Cloud<S>, job: &str| {
+        let shown = cloud
+            .prepare(&["show", job, "--reveal", "--json"])
+            .run()
+            .json();
+        ["name", "priority", "book", "details"].map(|field| shown[field].clone())
+    };
+    let lost = shown(&cloud, text(&posted, "job"));
+    // Its worker dies, and the board loses the job.
+    cloud.restart();
+    cloud.forced("consume", &posted);
+    wait_until("the job counts as lost", || {
+        cloud.verdict(&posted) == "lost-job"
+    });
+    let look = cloud.look(&posted);
+    assert_eq!(steps(&look), ["repost", "wait"], "{look}");
+    let listed = cloud.run(&["list", "-o", "uuid"]);
+    assert_eq!(listed.succeeded(), "", "looking posts nothing");
+    // No worker is there yet.
+    cloud.apply(&posted, &["--timeout", "1s"]).failed(124);
+    let jobs = cloud.run(&["list", "-o", "uuid"]);
+    let job = jobs.succeeded().trim_end().to_owned();
+    assert_ne!(job, text(&posted, "job"));
+    assert_eq!(shown(&cloud, &job), lost);
+    assert_eq!(cloud.verdict(&posted), "waiting");
+    cloud.conduct();
+    let mended = cloud.apply(&posted, &[]);
+    assert!(mended.succeeded().contains("ACTIVE"), "{mended}");
+    assert_eq!(cloud.status(&posted), "ACTIVE");
+    assert_eq!(cloud.verdict(&posted), "settled");
+}
+
+/// Lets a real Octavia fail the load balancer over, as soon as the command asks for it.
+fn is_failed_over<S: Driver>(cloud: &mut Cloud<S>, posted: &Value) {
+    let [asked, done] = ["asked", "done"].map(|name| cloud.env.file(name));
+    let command = cloud.env.file("fail over");
+    let script = "#!/bin/sh\necho \"$2\" > \"$1\"\nuntil [ -e \"$(dirname \"$1\")/done\" ]; do sleep 0.05; done\n";
+    fs::write(&command, script).unwrap();
+    let command = format!("sh '{}' '{}'", command.display(), asked.display());
+    let mending = cloud
+        .applying(posted, &["--failover-command", &command])
+        .spawn();
+    wait_until("the failover is asked for", || {
+        fs::read_to_string(&asked).is_ok_and(|it| it.trim_end() == text(posted, "loadbalancer"))
+    });
+    assert_eq!(cloud.status(posted), "ERROR");
+    let ids = &posted["ids"];
+    let request = json!({"do": "post", "flow": "failover_load_balancer", "ids": ids});
+    cloud.octavia.ask(&request);
+    fs::write(&done, "").unwrap();
+    cloud.conduct();
+    let mended = mending.ended();
+    assert!(mended.succeeded().contains("ACTIVE"), "{mended}");
+    assert_eq!(cloud.status(posted), "ACTIVE");
+    let history = cloud.run(&["list", "--history", "--json"]).json();
+    let entries = history.as_array().unwrap();
+    let name = format!("mend {}: ", text(posted, "loadbalancer"));
+    let entry = entries
+        .iter()
+        .find(|it| text(it, "name").starts_with(&name));
+    assert!(entry.is_some(), "{history} {mended}");
+}
+
+fn load_balancer_without_a_trace_is_failed_over<S: Driver>() {
+    need!(mut cloud = cloud::<S>(false));
+    let posted = cloud.post("update_load_balancer");
+    cloud.forced("consume", &posted);
+    let look = cloud.look(&posted);
+    assert_eq!(text(&look, "verdict"), "in-progress", "{look}");
+    cloud.apply(&posted, &[]).failed(8);
+    cloud.age(&posted);
+    let look = cloud.look(&posted);
+    assert_eq!(text(&look, "verdict"), "never-posted", "{look}");
+    assert_eq!(steps(&look), START_OVER, "{look}");
+    let listed = cloud.run(&["mend", "--json"]).json();
+    assert_eq!(listed[0]["id"], posted["loadbalancer"], "{listed}");
+    is_failed_over(&mut cloud, &posted);
+}
+
+fn trashed_job_is_restored_while_its_logbook_exists<S: Driver>() {
+    need!(mut cloud = cloud::<S>(true));
+    let posted = cloud.post("create_load_balancer");
+    let factory = text(&posted, "factory");
+    cloud
+        .octavia
+        .ask(&json!({"do": "outgrow", "factory": factory}));
+    cloud.conduct();
+    cloud.waits_for("trashed", &posted["job"]);
+    cloud.octavia.ask(&json!({"do": "mend"}));
+    let look = cloud.look(&posted);
+    assert_eq!(text(&look, "verdict"), "trashed", "{look}");
+    assert_eq!(steps(&look), ["restore", "wait"], "{look}");
+    cloud.apply(&posted, &[]).succeeded();
+    assert_eq!(cloud.status(&posted), "ACTIVE");
+}
+
+fn trashed_job_without_logbook_is_failed_over<S: Driver>() {
+    need!(mut cloud = cloud::<S>(false));
+    let posted = cloud.post("update_load_balancer");
+    cloud.forced("trash", &posted);
+    let book = text(&posted, "book");
+    let database = rusqlite::Connection::open(cloud.env.file("taskflow.db")).unwrap();
+    let delete = format!("DELETE FROM logbooks WHERE uuid = '{book}'");
+    database.execute(&delete, []).unwrap();
+    let look = cloud.look(&posted);
+    assert_eq!(text(&look, "verdict"), "trashed", "{look}");
+    assert_eq!(steps(&look), START_OVER, "{look}");
+    is_failed_over(&mut cloud, &posted);
+}
+
+fn load_balancer_of_a_live_worker_is_left_alone<S: Driver>() {
+    need!(mut cloud = cloud::<S>(false));
+    let until = cloud.env.file("go on");
+    let hold = json!({"do": "hold", "at": "compute.build", "until": until});
+    cloud.octavia.ask(&hold);
+    let posted = cloud.post("create_load_balancer");
+    assert_eq!(cloud.verdict(&posted), "waiting");
+    cloud.conduct();
+    cloud.waits_for("standing", &posted["job"]);
+    cloud.age(&posted);
+    let look = cloud.look(&posted);
+    assert_eq!(text(&look, "verdict"), "in-progress", "{look}");
+    assert!(
+        text(&look, "why").contains("octavia-task-flow-conductor"),
+        "{look}"
+    );
+    // ZooKeeper registers workers with their hosts.
+    let owner = cloud.run(&["owner", text(&posted, "job"), "--json"]).json();
+    let explained = cloud.run(&["explain", text(&posted, "job"), "-o", "table"]);
+    match owner["host"].as_str() {
+        Some(host) => {
+            assert_eq!(S::NAME, "zookeeper");
+            assert!(text(&look, "why").contains(host), "{look}");
+            assert!(explained.succeeded().contains(host), "{explained}");
+        }
+        None => {
+            assert_eq!(S::NAME, "redis");
+            let unknown = "the board does not record its host";
+            assert!(explained.succeeded().contains(unknown), "{explained}");
+        }
+    }
+    let refused = cloud.apply(&posted, &[]);
+    assert!(refused.failed(8).contains("has held its job"), "{refused}");
+    assert_eq!(cloud.status(&posted), "PENDING_CREATE");
+    fs::write(&until, "").unwrap();
+    cloud.waits_for("consumed", &posted["job"]);
+    wait_until("it is ACTIVE", || cloud.status(&posted) == "ACTIVE");
+}
+
+fn ended_flow_of_a_pending_load_balancer_is_failed_over<S: Driver>() {
+    need!(mut cloud = cloud::<S>(true));
+    let posted = cloud.post("create_load_balancer");
+    cloud.conduct();
+    cloud.waits_for("consumed", &posted["job"]);
+    cloud.set_pending(&posted);
+    let look = cloud.look(&posted);
+    assert_eq!(text(&look, "verdict"), "inconsistent", "{look}");
+    assert_eq!(steps(&look), START_OVER, "{look}");
+    is_failed_over(&mut cloud, &posted);
+}
+
+/// The operator sees the plan, and agrees after something has changed.
+fn repair_is_refused_if_the_world_changes_after_the_plan<S: Driver>() {
+    need!(mut cloud = cloud::<S>(false));
+    let name = format!("octavia:{}", cloud.conf.display());
+    let agrees_after = |cloud: &mut Cloud<S>, posted: &Value, change: &dyn Fn(&mut Cloud<S>)| {
+        let words = ["mend", "--lb", text(posted, "loadbalancer"), "--apply"];
+        let mending = cloud.prepare(&words).at_terminal(200).piped_stdin();
+        let mut mending = mending.spawn();
+        wait_until("it asks", || {
+            mending.stdout().contains("type the name of the board")
+        });
+        change(cloud);
+        use std::io::Write as _;
+        writeln!(mending.stdin(), "{name}").unwrap();
+        let outcome = mending.ended();
+        assert_eq!(outcome.code, 4, "{outcome}");
+        assert!(outcome.stdout.contains("it changed meanwhile"), "{outcome}");
+    };
+    let trashed = cloud.post("update_load_balancer");
+    cloud.forced("consume", &trashed);
+    cloud.age(&trashed);
+    // Another operator has repaired it.
+    agrees_after(&mut cloud, &trashed, &|cloud| {
+        let id = text(&trashed, "loadbalancer");
+        let words =
+            format!("UPDATE load_balancer SET provisioning_status = 'ACTIVE' WHERE id = '{id}'");
+        cloud.octavia.ask(&json!({"do": "sql", "words": words}));
+    });
+    assert_eq!(cloud.status(&trashed), "ACTIVE");
+    // Its request was only slow, and a worker has begun.
+    let late = cloud.post("update_load_balancer");
+    let ids = late["ids"].clone();
+    cloud.forced("consume", &late);
+    cloud.age(&late);
+    agrees_after(&mut cloud, &late, &|cloud| {
+        let request = json!({"do": "post", "flow": "failover_amphora", "ids": ids});
+        cloud.octavia.ask(&request);
+        cloud.age(&late);
+    });
+    assert_eq!(cloud.status(&late), "PENDING_UPDATE");
+}
+
+fn interrupted_repair_continues<S: Driver>() {
+    need!(mut cloud = cloud::<S>(false));
+    let posted = cloud.post("update_load_balancer");
+    cloud.forced("consume", &posted);
+    cloud.age(&posted);
+    // It is killed during the failover.
+    let never = [
+        "--failover-command",
+        "exec > /dev/null 2>&1; exec sleep 1000 #",
+    ];
+    let mending = cloud.applying(&posted, &never).spawn();
+    mending.says("running ");
+    assert_eq!(cloud.status(&posted), "ERROR");
+    mending.kill();
+    let look = cloud.look(&posted);
+    assert_eq!(text(&look, "verdict"), "failed", "{look}");
+    assert_eq!(steps(&look), ["fail-over", "wait"], "{look}");
+    // Without the program it shows the command, and waits.
+    let alone = cloud.apply(
+        &posted,
+        &["--failover-command", "no-such-program", "--timeout", "1s"],
+    );
+    assert!(alone.failed(124).contains("no-such-program"), "{alone}");
+    // A failover that is rejected ends the repair.
+    cloud
+        .apply(&posted, &["--failover-command", "false"])
+        .failed(9);
+    assert_eq!(cloud.status(&posted), "ERROR");
+}
