@@ -45,7 +45,7 @@ use crate::{
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// How long the entry of an interrupted repair may stay on the board.
-const RECORDING: Duration = Duration::from_secs(30);
+const RECORDING: Duration = Duration::from_secs(10);
 
 /// The exit code of a shell that finds no such program.
 const NO_PROGRAM: i32 = 127;

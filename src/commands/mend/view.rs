@@ -124,7 +124,7 @@ fn on_board(judged: &JudgedBalancer) -> String {
     let Some(job) = job(judged) else {
         return match judged.verdict {
             Verdict::Inconsistent if judged.flow.is_none() => judged.why.clone(),
-            Verdict::Unclear => judged.why.clone(),
+            Verdict::Unclear => "no job names it".to_owned(),
             _ => "no job about it, none in the trash".to_owned(),
         };
     };

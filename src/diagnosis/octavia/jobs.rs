@@ -46,7 +46,7 @@ impl Jobs {
         };
         jobs.add_untold(untold, logbook, seen).await;
         if let Some(gap) = &jobs.gap {
-            seen.unseen(format!("some pending load balancers: {gap}"), None);
+            seen.unseen(format!("pending load balancers: {gap}"), None);
         }
         jobs
     }
@@ -110,17 +110,22 @@ impl Jobs {
         let told = told.unwrap_or_default();
         let mut unknown = 0;
         for entry in jobs {
-            let is_waiting = entry.job().is_some_and(|job| job.shelf == Shelf::Board);
+            // No worker runs a job that Octavia did not post.
+            let is_waiting = entry
+                .job()
+                .is_some_and(|job| job.shelf == Shelf::Board && octavia::flow(&job.name).is_some());
             match book(&entry).and_then(|book| told.get(&book)) {
                 Some(Some(balancer)) => self.add(balancer.clone(), entry),
                 // The flow of a spare amphora has none.
                 Some(None) => {}
-                // No worker runs a trashed job.
                 None => unknown += usize::from(is_waiting),
             }
         }
         if unknown > 0 {
-            let gap = format!("{unknown} jobs do not name theirs");
+            let gap = match unknown {
+                1 => "1 job does not name its load balancer".to_owned(),
+                unknown => format!("{unknown} jobs do not name their load balancer"),
+            };
             self.gap.get_or_insert(gap);
         }
     }

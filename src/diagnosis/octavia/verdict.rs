@@ -89,11 +89,10 @@ impl<'a> Facts<'a> {
             why,
         };
         if !balancer.is_pending() {
-            let verdict = match balancer.status.as_str() {
-                "ERROR" => Verdict::Failed,
-                _ => Verdict::Settled,
+            return match balancer.status.as_str() {
+                "ERROR" => of_none(Verdict::Failed, "it is in ERROR".to_owned()),
+                status => of_none(Verdict::Settled, format!("it is {status}")),
             };
-            return of_none(verdict, format!("it is {}, not pending", balancer.status));
         }
         match self.on_board {
             [] => {}

@@ -324,7 +324,7 @@ fn load_balancer_waiting_without_a_job_is_found<S: Driver>() {
     assert!(
         told["unseen"]
             .to_string()
-            .contains("1 jobs do not name theirs"),
+            .contains("1 job does not name its load balancer"),
         "{told}"
     );
     // Reading changed nothing.

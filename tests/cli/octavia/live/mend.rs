@@ -1,11 +1,14 @@
 //! Load balancers that hang, and how `mend` brings them back.
 
-use std::fs;
+use std::{fs, thread, time::Duration};
 
 use serde_json::{Value, json};
 
 use super::{Cloud, Driver, Server, ZooKeeper, cloud::text};
-use crate::support::env::{Env, Outcome, wait_until};
+use crate::support::{
+    env::{Env, Outcome, wait_until},
+    needs,
+};
 
 on_each_board! {
     lost_job_is_posted_again,
@@ -77,6 +80,104 @@ impl<S: Driver> Cloud<S> {
         let pending = "provisioning_status = 'PENDING_UPDATE'";
         let words = format!("UPDATE load_balancer SET {pending} WHERE id = '{id}'");
         self.octavia.ask(&json!({"do": "sql", "words": words}));
+    }
+}
+
+/// Only Redis keeps the claim of a process that is gone.
+#[test]
+fn claim_of_a_dead_worker_is_released() {
+    need!(mut cloud = cloud::<Server>(false));
+    let posted = cloud.post("create_load_balancer");
+    let job = text(&posted, "job").to_owned();
+    let host = rustix::system::uname();
+    let owner = format!(
+        "{}:{}:c0ffee01",
+        host.nodename().to_string_lossy(),
+        i32::MAX
+    );
+    // Through its own address the board is not protected.
+    let status = cloud.run(&["status", "--json"]).json();
+    let board = text(&status, "board");
+    let claim = ["claim", &job, "--who", &owner, "--board", board];
+    cloud.env.jobboard(&claim).run().succeeded();
+    let look = cloud.look(&posted);
+    assert_eq!(text(&look, "verdict"), "worker-dead", "{look}");
+    assert_eq!(steps(&look), ["release", "wait"], "{look}");
+    cloud.conduct();
+    cloud.apply(&posted, &[]).succeeded();
+    assert_eq!(cloud.status(&posted), "ACTIVE");
+}
+
+/// A worker that comes back at any moment keeps its load balancer, or comes after the repair.
+#[test]
+fn repair_races_with_a_returning_worker() {
+    let races = if needs::is_full() { 200 } else { 6 };
+    need!(mut cloud = cloud::<Server>(false));
+    let (mut refused, mut mended) = (0, 0);
+    for race in 0..races {
+        let posted = cloud.post("update_load_balancer");
+        cloud.forced("consume", &posted);
+        cloud.age(&posted);
+        let words = ["--failover-command", "true", "--timeout", "0s"];
+        let mending = cloud.applying(&posted, &words);
+        let store = json!({"store": {"loadbalancer_id": posted["loadbalancer"]}}).to_string();
+        let post = ["post", text(&posted, "name"), "--details", &store];
+        let post = cloud.prepare(&post);
+        // Each of the two begins first in half of the races, by less than a repair takes.
+        let ahead = Duration::from_millis(race * 7 % 60);
+        let (mending, posting) = match race % 2 {
+            0 => {
+                let mending = mending.spawn();
+                thread::sleep(ahead);
+                (mending, post.spawn())
+            }
+            _ => {
+                let posting = post.spawn();
+                thread::sleep(ahead);
+                (mending.spawn(), posting)
+            }
+        };
+        let job = posting.ended().posted();
+        let claim = ["claim", &job, "--expiry", "60s", "--who", "worker"];
+        cloud.run(&claim).succeeded();
+        let at_claim = cloud.status(&posted);
+        let ended = mending.ended();
+        let later = cloud.status(&posted);
+        // An ended repair has changed nothing under the worker.
+        assert_eq!(at_claim, later, "{race}: {ended}");
+        match ended.code {
+            4 | 8 => refused += 1,
+            124 => mended += 1,
+            _ => panic!("{race}: {ended}"),
+        }
+        let words = ["consume", &job, "--who", "worker"];
+        cloud.run(&words).succeeded();
+    }
+    eprintln!("{races} races: {refused} repairs refused, {mended} came before the worker");
+}
+
+/// Killed at any moment, a repair can be repeated.
+#[test]
+fn killed_repair_can_be_repeated() {
+    let kills = if needs::is_full() { 60 } else { 6 };
+    need!(mut cloud = cloud::<Server>(false));
+    let asked = cloud.env.file("asked");
+    let command = format!("touch '{}' #", asked.display());
+    for kill in 0..kills {
+        let posted = cloud.post("update_load_balancer");
+        cloud.forced("consume", &posted);
+        cloud.age(&posted);
+        let words = ["--failover-command", &command, "--timeout", "0s"];
+        let mending = cloud.applying(&posted, &words).spawn();
+        thread::sleep(Duration::from_millis(kill * 31 % 180));
+        mending.kill();
+        // The row is changed or not, and never locked for long.
+        let status = cloud.status(&posted);
+        assert!(status == "ERROR" || status == "PENDING_UPDATE", "{status}");
+        let _ = fs::remove_file(&asked);
+        cloud.apply(&posted, &words).failed(124);
+        assert_eq!(cloud.status(&posted), "ERROR");
+        assert!(asked.exists());
     }
 }
 
