@@ -99,7 +99,7 @@ impl Repair<'_> {
             };
             ctx.out.note(format!("{}: {done}", step.name()));
             report.add_done(step, &done);
-            if step.is_change() && matches!(step, Step::SetError(_)) {
+            if let Step::SetError(_) = step {
                 report.set_status("ERROR");
             }
         }
@@ -302,12 +302,9 @@ impl Repair<'_> {
         let status = status.with_context(|| format!("cannot run {command}"))?;
         match ended(status) {
             0 => Ok(format!("{command} succeeded")),
-            NO_PROGRAM => {
-                ctx.out.note(format!(
-                    "there is no such program here; run this where it is: {command}"
-                ));
-                Ok(format!("left to you: {command}"))
-            }
+            NO_PROGRAM => Ok(format!(
+                "there is no such program on this machine; run it where it is: {command}"
+            )),
             code => {
                 let message = format!("{command} ended with exit code {code}");
                 Err(self.ended(MendEnd::Failed, message))

@@ -286,7 +286,7 @@ async fn list(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow
     let program = ctx.program();
     let columns = [
         Column::new("kind", Fit::Whole),
-        Column::new("id", Fit::Shrinks),
+        Column::new("id", Fit::Whole),
         Column::new("name", Fit::Shrinks),
         Column::new("status", Fit::Whole),
         Column::new("for", Fit::Number),

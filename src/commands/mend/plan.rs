@@ -35,14 +35,6 @@ impl Step {
             Self::Wait => "wait",
         }
     }
-
-    /// Whether it changes the board or a database itself.
-    pub(super) fn is_change(&self) -> bool {
-        match self {
-            Self::Release | Self::Restore | Self::Repost | Self::SetError(_) => true,
-            Self::FailOver(_) | Self::Delete(_) | Self::Wait => false,
-        }
-    }
 }
 
 /// A command of the operator, for a shell, and the id that is its last word.

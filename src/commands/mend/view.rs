@@ -245,6 +245,9 @@ pub(super) struct HangingRow {
     verdict: Verdict,
     why: Option<String>,
     next: Suggestion,
+    /// Whether that is a command of ours, which takes the beginning of an id.
+    #[serde(skip)]
+    is_ours: bool,
 }
 
 impl HangingRow {
@@ -260,6 +263,7 @@ impl HangingRow {
             verdict: judged.verdict,
             why: Some(judged.why.clone()),
             next: program.clone().with(["mend", "--lb", &balancer.id]),
+            is_ours: true,
         }
     }
 
@@ -297,6 +301,7 @@ impl HangingRow {
             },
             why: judged.map(|it| it.why.clone()),
             next,
+            is_ours: judged.is_some(),
         }
     }
 
@@ -320,12 +325,17 @@ impl Row for HangingRow {
         ]
     }
 
+    /// The beginnings of the ids are enough for people.
     fn cells(&self) -> Vec<Cell> {
+        let next = match (&self.load_balancer, self.is_ours) {
+            (Some(id), true) => self.next.to_string().replace(id, short(id)),
+            _ => self.next.to_string(),
+        };
         let fields = self.fields().into_iter().enumerate();
         let cells = fields.map(|(at, text)| match at {
-            1 => Cell::vital(Tone::Plain, text),
+            1 => Cell::new(short(&text)),
             5 if self.verdict.needs_operator() => Cell::toned(Tone::Bad, text),
-            6 => Cell::vital(Tone::Strong, text),
+            6 => Cell::toned(Tone::Strong, &next),
             _ => Cell::new(text),
         });
         cells.collect()
