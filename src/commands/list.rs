@@ -15,7 +15,7 @@ use futures_util::{
 use self::sort::ListOrder;
 use super::{
     bulk::shared_trash::SharedArgs,
-    parts::{notes, octavia::AboutArgs, words::Words},
+    parts::{notes, octavia::AboutArgs, synonyms::answer_option, words::Words},
 };
 use crate::{
     board::{
@@ -234,7 +234,14 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         notes::remark_on_peers(ctx, &*board);
     }
     match seen {
-        0 => notes::note_empty(ctx, &*board, args.nothing(), args.skips_trash()).await,
+        0 => {
+            let named = args.named.as_ref().map(Filter::to_string);
+            let guess = named.and_then(|word| answer_option("list", &word, None));
+            if let Some(guess) = guess {
+                ctx.out.note(guess.to_string());
+            }
+            notes::note_empty(ctx, &*board, args.nothing(), args.skips_trash()).await
+        }
         _ => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     atomic_file::AtomicFile,
     board::{Board, examine::Examined},
     context::Context,
-    diagnosis::{Asked, Cloud, Verdict, octavia_expiry},
+    diagnosis::{Asked, OctaviaReader, Verdict, octavia_expiry},
     exit::CommandError,
     output::Exposition,
 };
@@ -89,8 +89,8 @@ async fn add_load_balancers(ctx: &Context, board: &dyn Board, exposition: &mut E
     if conf.database.is_none() {
         return;
     }
-    let mut cloud = Cloud::open(ctx, conf, None).await;
-    let look = cloud
+    let mut reader = OctaviaReader::open(ctx, conf, None).await;
+    let look = reader
         .look(board, Asked::Pending, &mut Examined::default())
         .await;
     let is_seen = f64::from(u8::from(look.is_some()));

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::job::Book;
 
-/// Where the data that a flow was started with names its load balancer.
+/// The places of the load balancer in the data of a flow.
 const STORED: [&[&str]; 3] = [
     &["loadbalancer_id"],
     &["loadbalancer", "loadbalancer_id"],
@@ -28,7 +28,7 @@ pub(crate) struct LoadBalancer {
     pub(crate) status: String,
     /// `updated_at` as stored: an update compares it.
     pub(crate) updated: Option<String>,
-    /// When it got its status.
+    /// The time of its last change.
     pub(crate) since: Option<DateTime<Utc>>,
 }
 
@@ -81,8 +81,11 @@ impl Logbook {
         self.balancers_where(pending, &[], "").await
     }
 
-    /// Returns the load balancers whose ids begin like this.
-    pub(crate) async fn balancers_like(&self, prefix: &str) -> LogbookResult<Vec<LoadBalancer>> {
+    /// Returns the load balancers with this id prefix.
+    pub(crate) async fn balancers_with_prefix(
+        &self,
+        prefix: &str,
+    ) -> LogbookResult<Vec<LoadBalancer>> {
         let like = format!("{prefix}%");
         self.balancers_where("id LIKE ?", &[&like], "").await
     }
@@ -171,7 +174,7 @@ impl Logbook {
         Ok(found)
     }
 
-    /// Returns the data that a flow was started with, and its logbook: all that its job was made of.
+    /// Returns the data and the logbook of a flow: the parts of its job.
     pub(crate) async fn origin_of(&self, flow: &Flow) -> LogbookResult<Option<(Value, Book)>> {
         let dialect = self.dialect();
         let question = format!(

@@ -1,4 +1,4 @@
-//! `drill`: failover on a live board, with jobs and conductors of its own.
+//! `drill`: failover on a live board.
 
 use serde_json::Value;
 

@@ -35,6 +35,8 @@ fn guessed_commands_act_as_their_names_suggest() {
         ("ps", ""),
         ("workers", ""),
         ("failed", "disk full"),
+        ("dead", "disk full"),
+        ("errors", "disk full"),
         ("failures", "disk full"),
         ("list --failed", "disk full"),
         ("history", ""),
@@ -116,6 +118,20 @@ fn guessed_words_without_a_command_are_answered() {
         ("list --state failed", "`jobboard list --failed`"),
         ("retry --all", "`jobboard retry --name '*'`"),
         ("trash --list", "`jobboard list --trash`"),
+        ("retry-all", "`jobboard retry --name '*'`"),
+        ("run-all", "`jobboard conduct --drain`"),
+        ("fix", "`jobboard doctor --fix`"),
+        ("hold 3f9a", "`jobboard claim 3f9a --hold`"),
+        ("failover", "`jobboard drill`"),
+        ("octavia", "`jobboard help octavia`"),
+        ("tutorial", "docs/tutorial.md"),
+        ("scripting", "`jobboard help output`"),
+        ("list --dead", "`jobboard list --failed`"),
+        ("show --logs a", "--output"),
+        ("purge --trash", "`jobboard purge --all`"),
+        ("pause --all", "`jobboard pause '*'`"),
+        ("conduct -c 2", "`jobboard conduct --jobs 2`"),
+        ("conduct --concurrency 2", "`jobboard conduct --jobs 2`"),
         ("cancel --all", "`jobboard trash --force --name '*'`"),
         ("wait --all", "`jobboard wait --empty`"),
         ("conduct -n 2", "`jobboard conduct --jobs 2`"),
@@ -144,6 +160,29 @@ fn guessed_words_without_a_command_are_answered() {
         let run = env.jobboard(&words).run();
         assert!(run.failed(2).contains(answer), "{line}: {run}");
     }
+}
+
+#[test]
+fn list_of_a_state_as_a_name_is_answered() {
+    let env = stocked();
+    for (word, answer) in [
+        ("failed", "`jobboard list --failed`"),
+        ("trash", "`jobboard list --trash`"),
+        ("running", "`jobboard list --state claimed`"),
+        ("waiting", "`jobboard list --unclaimed`"),
+        ("history", "`jobboard list --history`"),
+    ] {
+        let run = env.jobboard(&["list", word]).run();
+        assert_eq!(run.succeeded(), "", "{word}");
+        assert!(run.stderr.contains(answer), "{word}: {run}");
+    }
+    // A job may have such a name.
+    env.post("failed");
+    let run = env.run("list failed");
+    assert!(
+        run.succeeded().contains("failed") && run.stderr.is_empty(),
+        "{run}"
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `jobboard drill`.
 
+mod conductors;
 mod record;
 mod report;
-mod staff;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,9 +14,9 @@ use tokio::time::{self, Instant};
 use uuid::Uuid;
 
 use self::{
+    conductors::{Conductors, DrillConductor},
     record::Record,
     report::{DrillReport, Pickups},
-    staff::{Staff, Worker},
 };
 use super::{
     bulk::{
@@ -37,16 +37,16 @@ use crate::{
     process::signal::Signals,
 };
 
-/// How many jobs a worker of the drill runs at once.
+/// The number of jobs that each conductor of the drill runs at once.
 const SLOTS: usize = 3;
 
 /// How often the board is read while the drill waits for it.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 
-/// How long commands go on after a claim could have expired, so that their worker must be noticed as gone.
+/// How much longer than the lease each command runs, so that the stopped conductor cannot finish in time.
 const BEYOND: Duration = Duration::from_secs(1);
 
-/// The time for everything that depends on neither the lease nor the commands.
+/// The time limit for everything besides the lease and the commands.
 const SPARE: Duration = Duration::from_secs(60);
 
 /// Prove that failover works before you need it
@@ -116,12 +116,12 @@ pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()
     let password = opener.password().cloned();
     let scratch = is_copy.then(|| Scratch::new(url, opener));
     let mut board: Arc<dyn Board> = board;
-    let mut staff = Staff::of(ctx.program(), name.clone(), args.lease);
+    let mut conductors = Conductors::of(ctx.program(), name.clone(), args.lease);
     if let Some(scratch) = &scratch {
         let copy = scratch.open()?;
         let made = copy.make_scratch().await;
         made.with_context(|| ctx.trying("prepare", "the copy of the board"))?;
-        staff.work_at(&scratch.url.to_string(), password);
+        conductors.work_at(&scratch.url.to_string(), password);
         board = copy;
     }
     let drill = Drill {
@@ -135,9 +135,9 @@ pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()
     let done = tokio::select! {
         biased;
         signal = signals.next() => Err(under_claim::code(128 + signal.as_raw())),
-        done = drill.hold(ctx, &mut staff) => done,
+        done = drill.hold(ctx, &mut conductors) => done,
     };
-    staff.dismiss().await;
+    conductors.end().await;
     let removed = drill.remove_rest(ctx).await;
     drop(board);
     if let Some(scratch) = &scratch
@@ -166,13 +166,17 @@ struct Drill<'a> {
 }
 
 impl Drill<'_> {
-    async fn hold(&self, ctx: &Context, staff: &mut Staff) -> anyhow::Result<DrillReport> {
+    async fn hold(
+        &self,
+        ctx: &Context,
+        conductors: &mut Conductors,
+    ) -> anyhow::Result<DrillReport> {
         let trying = || ctx.trying("drill", "the board");
         let board = self.board;
         let listener = self.record.listen(board);
         let drilled = async {
             self.record.listens().await;
-            let [killed, stopped] = [staff.hire(SLOTS)?, staff.hire(SLOTS)?];
+            let [killed, stopped] = [conductors.start(SLOTS)?, conductors.start(SLOTS)?];
             ctx.out.remark("two conductors of the drill start");
             self.await_registered(&[killed.name(), stopped.name()])
                 .await?;
@@ -180,7 +184,7 @@ impl Drill<'_> {
             self.record
                 .await_claims(&[killed.name(), stopped.name()], self.deadline())
                 .await?;
-            self.strike(ctx, staff, &killed, &stopped).await
+            self.fail_both(ctx, conductors, &killed, &stopped).await
         };
         tokio::select! {
             failed = listener => Err(failed).with_context(trying),
@@ -236,26 +240,26 @@ impl Drill<'_> {
     }
 
     /// Kills one conductor, stops the other past its lease, and watches the jobs.
-    async fn strike(
+    async fn fail_both(
         &self,
         ctx: &Context,
-        staff: &mut Staff,
-        killed: &Worker,
-        stopped: &Worker,
+        conductors: &mut Conductors,
+        killed: &DrillConductor,
+        stopped: &DrillConductor,
     ) -> anyhow::Result<DrillReport> {
-        staff.signal(killed, Signal::KILL)?;
-        staff.signal(stopped, Signal::STOP)?;
+        conductors.signal(killed, Signal::KILL)?;
+        conductors.signal(stopped, Signal::STOP)?;
         let struck = Instant::now();
         ctx.out
             .remark("one of them is killed, the other is stopped");
         let [of_killed, of_stopped] = [killed, stopped].map(|it| self.record.held_by(it.name()));
         if !self.args.yours {
             let rest = self.args.jobs.div_ceil(2).max(SLOTS);
-            staff.hire(rest)?;
+            conductors.start(rest)?;
         }
         // All of its claims are over by then, wherever the time is measured.
         time::sleep_until(struck + self.args.lease * 2).await;
-        staff.signal(stopped, Signal::CONT)?;
+        conductors.signal(stopped, Signal::CONT)?;
         let long = struck.elapsed();
         let rounds = u32::try_from(self.args.jobs).unwrap_or(u32::MAX);
         let deadline = self.deadline() + self.sleep() * rounds.min(4);
@@ -286,8 +290,8 @@ impl Drill<'_> {
         })
     }
 
-    /// Returns how many results of the stopped conductor the board has refused since it went on.
-    async fn refusals(&self, stopped: &Worker, all: u64) -> Option<u64> {
+    /// Returns the number of refused results of the stopped conductor.
+    async fn refusals(&self, stopped: &DrillConductor, all: u64) -> Option<u64> {
         let (deadline, mut pauses) = (
             Instant::now() + self.args.lease * 2,
             Backoff::after_one(PAUSES),
@@ -319,7 +323,7 @@ impl Drill<'_> {
             .count())
     }
 
-    /// Removes the jobs of the drill that are still there, whoever holds them.
+    /// Removes the remaining jobs of the drill, claimed or not.
     async fn remove_rest(&self, ctx: &Context) -> anyhow::Result<()> {
         for (shelf, action) in [
             (

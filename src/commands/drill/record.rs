@@ -1,4 +1,4 @@
-//! What a subscriber saw of the drill's jobs.
+//! The events of the drill's jobs, as a subscriber received them.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -96,7 +96,7 @@ impl Record {
         self.until(deadline, all).await;
     }
 
-    /// Returns the jobs whose last claim is by this owner.
+    /// Returns the jobs that this owner claimed last.
     pub(super) fn held_by(&self, owner: &str) -> Vec<String> {
         let jobs = self.jobs.lock();
         let held = jobs.iter().filter(|(_, events)| {
@@ -144,7 +144,7 @@ impl Record {
         jobs.iter().filter(without).count()
     }
 
-    /// Counts the jobs whose posting, claim or end the subscriber did not see.
+    /// Counts the jobs with a missing event: posted, claimed or consumed.
     pub(super) fn missed(&self, uuids: &[String]) -> usize {
         let kinds = [EventKind::Posted, EventKind::Claimed, EventKind::Consumed];
         let misses = |uuid: &&String| {
@@ -155,7 +155,7 @@ impl Record {
         uuids.iter().filter(misses).count()
     }
 
-    /// Measures how long the jobs of a failed owner waited for another one.
+    /// Measures the time until another owner claimed the jobs of a failed one.
     pub(super) fn pickups(&self, jobs: &[String], owner: &str, struck: Instant) -> Pickups {
         let record = self.jobs.lock();
         let mut waits: Vec<_> = jobs

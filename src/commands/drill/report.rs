@@ -21,12 +21,12 @@ pub(super) struct DrillReport {
     pub(super) finished_twice: usize,
     pub(super) finished_by_former_owner: usize,
     pub(super) lost: usize,
-    /// Jobs of which the subscriber missed an event.
+    /// Number of jobs with a missing event.
     pub(super) events_missed: usize,
     pub(super) took_over: BTreeSet<String>,
 }
 
-/// How the jobs of a failed conductor went on.
+/// The jobs of a failed conductor, and the time until others claimed them.
 #[derive(Debug, Serialize)]
 pub(super) struct Pickups {
     pub(super) conductor: String,

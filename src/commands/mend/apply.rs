@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    Clinic, MendArgs,
+    MendArgs, Sources,
     plan::{OwnCommand, Plan, Step},
     view::MendReport,
 };
@@ -44,7 +44,7 @@ use crate::{
 /// How often the status is read while waiting.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
-/// How long the entry of an interrupted repair may stay on the board.
+/// How long a killed repair may leave its record on the board.
 const RECORDING: Duration = Duration::from_secs(10);
 
 /// The exit code of a shell that finds no such program.
@@ -60,7 +60,7 @@ impl Repair<'_> {
     pub(super) async fn carry_out(
         &self,
         ctx: &mut Context,
-        clinic: &mut Clinic,
+        sources: &mut Sources,
         report: &mut MendReport,
     ) -> anyhow::Result<()> {
         let balancer = &self.judged.balancer;
@@ -82,15 +82,15 @@ impl Repair<'_> {
         for step in &self.plan.steps {
             let done = match step {
                 Step::Release | Step::Restore | Step::Repost => {
-                    self.change_board(ctx, clinic, step).await?
+                    self.change_board(ctx, sources, step).await?
                 }
-                Step::SetError(statement) => self.set_error(ctx, clinic, statement).await?,
+                Step::SetError(statement) => self.set_error(ctx, sources, statement).await?,
                 Step::FailOver(command) | Step::Delete(command) => {
-                    before = self.row(ctx, clinic).await?;
+                    before = self.row(ctx, sources).await?;
                     self.run(ctx, command).await?
                 }
                 Step::Wait => {
-                    let ended = self.wait(ctx, clinic, before.take()).await?;
+                    let ended = self.wait(ctx, sources, before.take()).await?;
                     report.set_status(&ended);
                     let took = duration::brief(began.elapsed());
                     report.add_done(step, &format!("{ended} after {took}"));
@@ -106,9 +106,9 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Looks again; whatever is not as planned forbids the change.
-    async fn require_unchanged(&self, ctx: &Context, clinic: &mut Clinic) -> anyhow::Result<()> {
-        let look = clinic
+    /// Looks again, and refuses if anything differs from the plan.
+    async fn require_unchanged(&self, ctx: &Context, sources: &mut Sources) -> anyhow::Result<()> {
+        let look = sources
             .look(ctx, Asked::Like(&self.judged.balancer.id))
             .await?;
         let now = look.balancers.first();
@@ -124,11 +124,11 @@ impl Repair<'_> {
     async fn change_board(
         &self,
         ctx: &Context,
-        clinic: &mut Clinic,
+        sources: &mut Sources,
         step: &Step,
     ) -> anyhow::Result<String> {
-        self.require_unchanged(ctx, clinic).await?;
-        let board = &*clinic.board;
+        self.require_unchanged(ctx, sources).await?;
+        let board = &*sources.board;
         let trying = || ctx.trying("mend", &self.judged.balancer.id);
         match step {
             Step::Repost => self.repost(board).await.with_context(trying),
@@ -212,12 +212,12 @@ impl Repair<'_> {
     async fn set_error(
         &self,
         ctx: &Context,
-        clinic: &mut Clinic,
+        sources: &mut Sources,
         statement: &str,
     ) -> anyhow::Result<String> {
         let balancer = &self.judged.balancer;
-        let url = clinic.own.value.expose().parse::<LogbookUrl>();
-        let source = clinic.own.source.to_string();
+        let url = sources.own.value.expose().parse::<LogbookUrl>();
+        let source = sources.own.source.to_string();
         let url = url.map_err(|error| CommandError::usage(format!("{source}: {error}")))?;
         let trying = || format!("cannot change load balancer {} in {url}", balancer.id);
         let patience = ctx.config.op_timeout.value;
@@ -232,10 +232,10 @@ impl Repair<'_> {
         }
         transaction.set_error(balancer).await.with_context(trying)?;
         // Until the commit, other connections see the row as it was. Nothing may come between this look and the commit.
-        self.require_unchanged(ctx, clinic).await?;
+        self.require_unchanged(ctx, sources).await?;
         transaction.commit().await.with_context(trying)?;
         let done = format!("{} -> ERROR", balancer.status);
-        match self.record(ctx, &*clinic.board, statement).await {
+        match self.record(ctx, &*sources.board, statement).await {
             Ok(uuid) => Ok(format!("{done}; recorded in the history as {uuid}")),
             Err(error) => {
                 let warning =
@@ -246,7 +246,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Records the repair: an entry in the history, made by a job that no worker can claim.
+    /// Records the repair in the history, by a job that is posted claimed and then consumed.
     async fn record(
         &self,
         ctx: &Context,
@@ -303,7 +303,7 @@ impl Repair<'_> {
         match ended(status) {
             0 => Ok(format!("{command} succeeded")),
             NO_PROGRAM => Ok(format!(
-                "there is no such program on this machine; run it where it is: {command}"
+                "the program is missing on this machine; run it on another one: {command}"
             )),
             code => {
                 let message = format!("{command} ended with exit code {code}");
@@ -328,16 +328,16 @@ impl Repair<'_> {
     async fn row(
         &self,
         ctx: &Context,
-        clinic: &mut Clinic,
+        sources: &mut Sources,
     ) -> anyhow::Result<Option<LoadBalancer>> {
-        clinic.row(ctx, &self.judged.balancer.id).await
+        sources.row(ctx, &self.judged.balancer.id).await
     }
 
     /// Waits until the load balancer has left its present state and is no longer pending.
     async fn wait(
         &self,
         ctx: &Context,
-        clinic: &mut Clinic,
+        sources: &mut Sources,
         before: Option<LoadBalancer>,
     ) -> anyhow::Result<String> {
         let (id, limit) = (&self.judged.balancer.id, self.args.timeout);
@@ -349,7 +349,7 @@ impl Repair<'_> {
         let mut pauses = Backoff::at_once(PAUSES);
         loop {
             time::sleep_until(deadline.min(Instant::now() + pauses.exact_pause())).await;
-            match clinic.row(ctx, id).await? {
+            match sources.row(ctx, id).await? {
                 None => return Ok("DELETED".to_owned()),
                 Some(row) if !row.is_pending() && before.as_ref() != Some(&row) => {
                     return Ok(row.status);
@@ -383,10 +383,10 @@ impl Repair<'_> {
     }
 }
 
-impl Clinic {
+impl Sources {
     async fn row(&mut self, ctx: &Context, id: &str) -> anyhow::Result<Option<LoadBalancer>> {
         self.seen = Default::default();
-        match self.cloud.row(id, &mut self.seen).await {
+        match self.reader.row(id, &mut self.seen).await {
             Some(row) => Ok(row),
             None => Err(anyhow::anyhow!(self.gaps().join("; ")))
                 .with_context(|| ctx.trying("wait for", id)),

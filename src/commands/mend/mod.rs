@@ -7,7 +7,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use chrono::Utc;
@@ -19,10 +19,10 @@ use self::{
 };
 use super::parts::{octavia::id, reason::ReasonArgs};
 use crate::{
-    board::examine::Examined,
+    board::{Board, BoardError, examine::Examined},
     config::{Octavia, Source, Sourced},
     context::{Consent, Context},
-    diagnosis::{Asked, Cloud, JudgedBalancer, Look},
+    diagnosis::{Asked, JudgedBalancer, Look, OctaviaReader},
     duration,
     exit::{CommandError, chain},
     output::{Column, Fit},
@@ -108,31 +108,31 @@ pub(crate) async fn run(ctx: &mut Context, args: MendArgs) -> anyhow::Result<()>
     };
     match &args.lb {
         Some(prefix) => {
-            let mut clinic = Clinic::open(ctx, &conf, own).await?;
-            let found = clinic.named(ctx, prefix).await?;
-            one(ctx, &args, &mut clinic, found).await
+            let mut sources = Sources::open(ctx, &conf, own).await?;
+            let found = sources.named(ctx, prefix).await?;
+            one(ctx, &args, &mut sources, found).await
         }
         None if args.all => all(ctx, &args, &conf, own).await,
         None => list(ctx, &conf, own).await,
     }
 }
 
-/// Everything that a repair reads.
-struct Clinic {
-    board: std::sync::Arc<dyn crate::board::Board>,
-    cloud: Cloud,
+/// The board and the databases.
+struct Sources {
+    board: Arc<dyn Board>,
+    reader: OctaviaReader,
     own: Sourced<Secret>,
     /// What could not be read.
     seen: Examined,
 }
 
-impl Clinic {
+impl Sources {
     async fn open(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow::Result<Self> {
         let board = ctx.board()?;
-        let cloud = Cloud::open(ctx, conf, Some(&own)).await;
+        let reader = OctaviaReader::open(ctx, conf, Some(&own)).await;
         Ok(Self {
             board,
-            cloud,
+            reader,
             own,
             seen: Examined::default(),
         })
@@ -140,7 +140,15 @@ impl Clinic {
 
     async fn look(&mut self, ctx: &Context, asked: Asked<'_>) -> anyhow::Result<Look> {
         self.seen = Examined::default();
-        let look = self.cloud.look(&*self.board, asked, &mut self.seen).await;
+        let look = self.reader.look(&*self.board, asked, &mut self.seen).await;
+        let trying = || ctx.trying("look for", "the jobs of the load balancers");
+        // Without the board nothing can be decided.
+        let is_away = |(_, why): &mut (String, Option<BoardError>)| {
+            why.as_ref().is_some_and(BoardError::is_retryable)
+        };
+        if let Some((_, Some(error))) = self.seen.unseen.extract_if(.., is_away).next() {
+            return Err(error).with_context(trying);
+        }
         match look {
             Some(look) => Ok(look),
             None => Err(anyhow::anyhow!(self.gaps().join("; ")))
@@ -156,7 +164,7 @@ impl Clinic {
         gaps.collect()
     }
 
-    /// Looks at the one load balancer whose id begins like this.
+    /// Looks at the only load balancer with this id prefix.
     async fn named(
         &mut self,
         ctx: &Context,
@@ -191,11 +199,11 @@ impl Clinic {
 async fn one(
     ctx: &mut Context,
     args: &MendArgs,
-    clinic: &mut Clinic,
+    sources: &mut Sources,
     (judged, look): (JudgedBalancer, Look),
 ) -> anyhow::Result<()> {
     let plan = Plan::of(&judged, &args.failover_command);
-    for gap in clinic.gaps() {
+    for gap in sources.gaps() {
         ctx.out.note(format!("warning: could not check {gap}"));
     }
     let apply = (!args.apply).then(|| ctx.program());
@@ -203,7 +211,7 @@ async fn one(
     if !args.apply {
         return ctx.out.report(&report);
     }
-    // An operator agrees to what is on the screen; the result follows on standard output.
+    // The operator agrees to the plan on the screen; the result follows on standard output.
     if !ctx.out.is_json() {
         for line in report.lines() {
             ctx.out.note(line);
@@ -217,7 +225,7 @@ async fn one(
         plan: &plan,
         args,
     };
-    repair.carry_out(ctx, clinic, &mut report).await?;
+    repair.carry_out(ctx, sources, &mut report).await?;
     ctx.out.report(&report)
 }
 
@@ -227,8 +235,8 @@ async fn all(
     conf: &Octavia,
     own: Sourced<Secret>,
 ) -> anyhow::Result<()> {
-    let mut clinic = Clinic::open(ctx, conf, own).await?;
-    let look = clinic.look(ctx, Asked::Pending).await?;
+    let mut sources = Sources::open(ctx, conf, own).await?;
+    let look = sources.look(ctx, Asked::Pending).await?;
     let hanging = look
         .balancers
         .into_iter()
@@ -246,11 +254,11 @@ async fn all(
     let mut failed = 0;
     for it in hanging {
         // The others took a while.
-        let found = clinic.named(ctx, &it.balancer.id).await?;
+        let found = sources.named(ctx, &it.balancer.id).await?;
         if !found.0.verdict.needs_operator() {
             continue;
         }
-        if let Err(error) = one(ctx, args, &mut clinic, found).await {
+        if let Err(error) = one(ctx, args, &mut sources, found).await {
             failed += 1;
             ctx.print_error(&error);
         }
@@ -266,12 +274,12 @@ async fn all(
 }
 
 async fn list(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow::Result<()> {
-    let mut clinic = Clinic::open(ctx, conf, own).await?;
-    let look = clinic.look(ctx, Asked::Pending).await?;
-    let mut seen = std::mem::take(&mut clinic.seen);
-    let amphorae = clinic.cloud.amphorae(Utc::now() - OLD, &mut seen).await;
-    clinic.seen = seen;
-    for gap in clinic.gaps() {
+    let mut sources = Sources::open(ctx, conf, own).await?;
+    let look = sources.look(ctx, Asked::Pending).await?;
+    let mut seen = std::mem::take(&mut sources.seen);
+    let amphorae = sources.reader.amphorae(Utc::now() - OLD, &mut seen).await;
+    sources.seen = seen;
+    for gap in sources.gaps() {
         ctx.out.note(format!("warning: could not check {gap}"));
     }
     if look.balancers.is_empty() && amphorae.is_empty() {

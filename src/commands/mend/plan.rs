@@ -51,13 +51,13 @@ impl fmt::Display for OwnCommand {
     }
 }
 
-/// Deletes what the user wanted to be deleted.
+/// Repeats the user's deletion.
 const DELETE: &str = "openstack loadbalancer delete --cascade";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
-    /// What to do first, or instead.
+    /// A step that `mend` leaves to the operator.
     pub(super) advice: Option<&'static str>,
 }
 

@@ -74,7 +74,7 @@ impl MendReport {
                 }
                 None => "no flow of it".to_owned(),
             },
-            workers: told(workers),
+            workers: workers_line(workers),
             plan: plan
                 .steps
                 .iter()
@@ -142,7 +142,7 @@ fn on_board(judged: &JudgedBalancer) -> String {
     }
 }
 
-fn told(Workers { busy, alive }: Workers) -> String {
+fn workers_line(Workers { busy, alive }: Workers) -> String {
     match alive {
         Some(alive) => format!("{alive} registered, {busy} with a job"),
         None => format!("{busy} with a job; this board does not list idle workers"),

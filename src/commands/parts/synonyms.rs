@@ -26,7 +26,11 @@ pub(in crate::commands) fn expand(words: &[OsString], at: usize) -> Option<Vec<O
     Some([&words[..at], &command.collect::<Vec<_>>(), &words[at + 1..]].concat())
 }
 
-pub(super) fn answer_option(command: &str, option: &str, next: Option<&str>) -> Option<Hint> {
+pub(in crate::commands) fn answer_option(
+    command: &str,
+    option: &str,
+    next: Option<&str>,
+) -> Option<Hint> {
     let (_, text) = guesses(" - ").find(|(words, _)| {
         let mut commands = words
             .clone()

@@ -31,11 +31,11 @@ const MOST: usize = 500;
 pub(crate) enum Asked<'a> {
     /// All that are pending.
     Pending,
-    /// Those whose ids begin like this, whatever their status.
+    /// The load balancers with this id prefix, in any status.
     Like(&'a str),
 }
 
-/// A load balancer, and all that shows why it hangs.
+/// A load balancer with its verdict and the facts behind it.
 #[derive(Debug, Clone)]
 pub(crate) struct JudgedBalancer {
     pub(crate) balancer: LoadBalancer,
@@ -46,12 +46,12 @@ pub(crate) struct JudgedBalancer {
     pub(crate) flow: Option<Flow>,
     /// The number of unclaimed jobs that go first.
     pub(crate) in_front: usize,
-    /// What a lost job was made of, as far as the logbook has it.
+    /// The data and the logbook of a lost job, if the logbook still has them.
     pub(crate) origin: Option<(Value, Book)>,
 }
 
 impl JudgedBalancer {
-    /// Returns what has changed since an earlier look, if it forbids what was planned then.
+    /// Returns the change since an earlier look that forbids the plan made then.
     pub(crate) fn change_since(&self, earlier: &Self) -> Option<String> {
         if self.balancer != earlier.balancer {
             return Some(format!("the load balancer is now {}", self.balancer.status));
@@ -78,14 +78,14 @@ impl JudgedBalancer {
         (advanced(self) != advanced(earlier)).then(|| "its flow has advanced".to_owned())
     }
 
-    /// Whether its claim never ends by itself.
+    /// Whether its claim has no expiry.
     pub(crate) fn is_held_forever(&self) -> bool {
         let holding = self.job.as_ref().and_then(Entry::holding);
         holding.is_some_and(|it| it.lease == Lease::None)
     }
 }
 
-/// The workers of the board, as far as it shows them.
+/// The number of workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Workers {
     /// Those that hold a claim.
@@ -103,14 +103,14 @@ pub(crate) struct Look {
 }
 
 /// The databases of an Octavia.
-pub(crate) struct Cloud {
+pub(crate) struct OctaviaReader {
     pub(super) logbook: Database,
     own: Database,
     expiry: Duration,
 }
 
-impl Cloud {
-    /// Opens its databases; `own` replaces the address of its own tables.
+impl OctaviaReader {
+    /// Opens its databases; `own` replaces the configured address of its own tables.
     pub(crate) async fn open(ctx: &Context, conf: &Octavia, own: Option<&Sourced<Secret>>) -> Self {
         let own = own.or(conf.database.as_ref());
         Self {
@@ -145,7 +145,7 @@ impl Cloud {
     async fn rows(&mut self, asked: Asked<'_>, seen: &mut Examined) -> Option<Vec<LoadBalancer>> {
         let ask = self.own.ask(seen, async |it| match asked {
             Asked::Pending => it.pending_balancers().await,
-            Asked::Like(prefix) => it.balancers_like(prefix).await,
+            Asked::Like(prefix) => it.balancers_with_prefix(prefix).await,
         });
         ask.await
     }

@@ -1,4 +1,4 @@
-//! A database that may be missing, and what the diagnosis lacks without it.
+//! A database that may be missing or unreachable.
 
 use anyhow::Context as _;
 

@@ -20,7 +20,7 @@ pub(super) struct Jobs {
     /// The sequence numbers of the unclaimed jobs.
     pub(super) unclaimed: Vec<i64>,
     pub(super) owners: BTreeSet<Owner>,
-    /// Why a load balancer without a job here may have one after all.
+    /// Why a load balancer may have a job that is not here.
     pub(super) gap: Option<String>,
 }
 

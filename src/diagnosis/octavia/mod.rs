@@ -16,7 +16,7 @@ use tokio::time;
 
 use self::balancers::OLD;
 pub(crate) use self::{
-    balancers::{Asked, Cloud, JudgedBalancer, Look, Workers},
+    balancers::{Asked, JudgedBalancer, Look, OctaviaReader, Workers},
     verdict::Verdict,
 };
 use super::checkup::WHOLE;
@@ -38,12 +38,12 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
         let remedy = Fix::look(Suggestion::of("config"));
         seen.add(Problem::new(Code::OddConfig, remark).fixed_by(remedy));
     }
-    let mut cloud = Cloud::open(ctx, conf, None).await;
-    let short = cloud.logbook.ask(&mut seen, Logbook::short_columns).await;
+    let mut reader = OctaviaReader::open(ctx, conf, None).await;
+    let short = reader.logbook.ask(&mut seen, Logbook::short_columns).await;
     seen.problems
         .extend(short.filter(|it| !it.is_empty()).map(short_columns));
-    add_books_without_job(&mut cloud, board, &mut seen).await;
-    let look = cloud.look(board, Asked::Pending, &mut seen).await;
+    add_books_without_job(&mut reader, board, &mut seen).await;
+    let look = reader.look(board, Asked::Pending, &mut seen).await;
     let stuck = look.unwrap_or_default().balancers.into_iter();
     let before = Utc::now() - OLD;
     let stuck = stuck.filter(|it| {
@@ -55,10 +55,10 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
 }
 
 /// Reports logbooks that no job refers to.
-async fn add_books_without_job(cloud: &mut Cloud, board: &dyn Board, seen: &mut Examined) {
+async fn add_books_without_job(reader: &mut OctaviaReader, board: &dyn Board, seen: &mut Examined) {
     let before = Utc::now() - OLD;
     // Read the logbooks before the jobs, so that a new job is not reported as missing.
-    let asked = cloud
+    let asked = reader
         .logbook
         .ask(seen, async |it| it.books_before(before).await);
     let books = asked.await.unwrap_or_default();
@@ -77,7 +77,7 @@ async fn add_books_without_job(cloud: &mut Cloud, board: &dyn Board, seen: &mut 
         .filter(|it| !known.contains(&it.uuid))
         .collect();
     let uuids: Vec<_> = without.iter().map(|book| book.uuid.as_str()).collect();
-    let asked = cloud.logbook.ask(seen, async |it| it.books(&uuids).await);
+    let asked = reader.logbook.ask(seen, async |it| it.books(&uuids).await);
     if let Some(there) = asked.await {
         let still = without.into_iter().filter(|it| there.contains(&it.uuid));
         let still: Vec<_> = still.collect();

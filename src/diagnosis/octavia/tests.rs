@@ -144,7 +144,7 @@ fn job_on_the_board_decides_the_verdict() {
         // Its worker lost the claim without noticing.
         (free().with_flow("RUNNING", recent), Verdict::InProgress),
         (claimed().with_job(None), Verdict::Inconsistent),
-        // Whatever could not be read does not matter then.
+        // Unreadable facts do not matter then.
         (free().with_gap(), Verdict::Waiting),
     ]);
 }
@@ -162,7 +162,7 @@ fn flow_and_trash_decide_without_a_job_on_the_board() {
             pending().with_flow("RUNNING", old).with_gap(),
             Verdict::Unclear,
         ),
-        // Its worker goes on although the job is gone.
+        // Its worker still runs, but the job is gone.
         (pending().with_flow("RUNNING", recent), Verdict::InProgress),
         (pending().with_flow("RUNNING", old), Verdict::LostJob),
         (pending().with_flow("PENDING", recent), Verdict::LostJob),

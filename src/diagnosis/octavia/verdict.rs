@@ -1,4 +1,4 @@
-//! Why a load balancer hangs: one verdict from its row, its job, its claim and its flow.
+//! Decides why a load balancer hangs, from its row, its job, its claim and its flow.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Verdict {
     }
 }
 
-/// What is known about the claim of a job.
+/// The state of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaimState {
     Held,

@@ -21,7 +21,7 @@ on_each_board! {
     interrupted_repair_continues,
 }
 
-/// An Octavia whose claims lapse quickly, and whose logbooks stay if they are wanted.
+/// Starts an Octavia with claims of three seconds, which optionally keeps its logbooks.
 fn cloud<S: Driver>(keeps_logbooks: bool) -> Option<Cloud<S>> {
     let env = Env::new();
     let url = format!("sqlite:///{}", env.file("octavia.db").display());
@@ -67,7 +67,7 @@ impl<S: Driver> Cloud<S> {
         self.octavia.ask(&request)
     }
 
-    /// Makes a load balancer as old as if nobody had cared for years.
+    /// Dates a load balancer back by years.
     pub(super) fn age(&mut self, posted: &Value) {
         let id = text(posted, "loadbalancer");
         let old = "created_at = '2020-01-01 00:00:00', updated_at = '2020-01-01 00:00:00'";
@@ -108,7 +108,7 @@ fn claim_of_a_dead_worker_is_released() {
     assert_eq!(cloud.status(&posted), "ACTIVE");
 }
 
-/// A worker that comes back at any moment keeps its load balancer, or comes after the repair.
+/// A worker that returns during a repair either prevents it or comes after it.
 #[test]
 fn repair_races_with_a_returning_worker() {
     let races = if needs::is_full() { 200 } else { 6 };

@@ -14,14 +14,14 @@ use crate::{backoff::Backoff, duration, secret::Secret, suggest::Suggestion};
 /// Where `sleep` may be.
 const PROGRAMS: [&str; 2] = ["/bin/sleep", "/usr/bin/sleep"];
 
-/// When a forgotten conductor ends by itself.
+/// How long a conductor without a job stays, if the drill was killed.
 const IDLE: &str = "2m";
 
 /// How long conductors may take to release their jobs at the end.
-const FAREWELL: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(5);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
-pub(super) struct Staff {
+pub(super) struct Conductors {
     /// The words that open the board.
     opening: Vec<String>,
     /// The name of the jobs, and the beginning of the conductors' names.
@@ -30,22 +30,22 @@ pub(super) struct Staff {
     password: Option<Secret>,
     is_at_copy: bool,
     children: Vec<Child>,
-    hired: usize,
+    started: usize,
 }
 
 /// A conductor of the drill.
-pub(super) struct Worker {
+pub(super) struct DrillConductor {
     name: String,
     at: usize,
 }
 
-impl Worker {
+impl DrillConductor {
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 }
 
-impl Staff {
+impl Conductors {
     pub(super) fn of(program: Suggestion, name: String, lease: Duration) -> Self {
         Self {
             opening: program.words().iter().skip(1).cloned().collect(),
@@ -54,7 +54,7 @@ impl Staff {
             password: None,
             is_at_copy: false,
             children: Vec::new(),
-            hired: 0,
+            started: 0,
         }
     }
 
@@ -66,9 +66,9 @@ impl Staff {
         self.is_at_copy = true;
     }
 
-    pub(super) fn hire(&mut self, slots: usize) -> anyhow::Result<Worker> {
-        self.hired += 1;
-        let name = format!("{}-{}", self.name, self.hired);
+    pub(super) fn start(&mut self, slots: usize) -> anyhow::Result<DrillConductor> {
+        self.started += 1;
+        let name = format!("{}-{}", self.name, self.started);
         let mut command = Command::new("/proc/self/exe");
         command
             .args(&self.opening)
@@ -100,23 +100,23 @@ impl Staff {
         let child = command.spawn().context("cannot start a conductor")?;
         self.children.push(child);
         let at = self.children.len() - 1;
-        Ok(Worker { name, at })
+        Ok(DrillConductor { name, at })
     }
 
-    pub(super) fn signal(&self, worker: &Worker, signal: Signal) -> anyhow::Result<()> {
+    pub(super) fn signal(&self, worker: &DrillConductor, signal: Signal) -> anyhow::Result<()> {
         let child = &self.children[worker.at];
         kill_process(Pid::from_child(child), signal)
             .with_context(|| format!("cannot signal the conductor {}", worker.name))
     }
 
-    /// Ends all conductors: they release their jobs, and their guards end the commands.
-    pub(super) async fn dismiss(&mut self) {
+    /// Stops all conductors. They release their jobs, and their guards end the commands.
+    pub(super) async fn end(&mut self) {
         for child in &self.children {
             // It may have exited, or be stopped.
             let _ = kill_process(Pid::from_child(child), Signal::TERM);
             let _ = kill_process(Pid::from_child(child), Signal::CONT);
         }
-        let (deadline, mut pauses) = (Instant::now() + FAREWELL, Backoff::after_one(PAUSES));
+        let (deadline, mut pauses) = (Instant::now() + GRACE, Backoff::after_one(PAUSES));
         let is_there = |child: &mut Child| matches!(child.try_wait(), Ok(None));
         while self.children.iter_mut().any(is_there) && Instant::now() < deadline {
             time::sleep(pauses.exact_pause()).await;
@@ -132,7 +132,7 @@ impl Staff {
     }
 }
 
-impl Drop for Staff {
+impl Drop for Conductors {
     fn drop(&mut self) {
         self.kill();
     }
