@@ -89,7 +89,7 @@ fn secret(text: &str) -> Result<Secret, String> {
 
 pub(crate) async fn run(ctx: &mut Context, args: MendArgs) -> anyhow::Result<()> {
     if args.apply && args.lb.is_none() && !args.all {
-        let hint = "use `jobboard mend --lb ID --apply`, or --all --max N for all of them";
+        let hint = "`jobboard help mend` has examples; --all --max N mends all of them";
         let message = "--apply mends one load balancer: name it with --lb";
         return Err(CommandError::usage(message).hint(hint).into());
     }
