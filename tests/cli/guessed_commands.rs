@@ -107,6 +107,21 @@ fn guessed_words_without_a_command_are_answered() {
         ("clear", "`jobboard list --trash`"),
         ("filters", "`jobboard help filters`"),
         ("exit-codes", "`jobboard help exit-codes`"),
+    ] {
+        is_answered(&env, line, answer);
+    }
+}
+
+fn is_answered(env: &Env, line: &str, answer: &str) {
+    let words: Vec<_> = line.split(' ').collect();
+    let run = env.jobboard(&words).run();
+    assert!(run.failed(2).contains(answer), "{line}: {run}");
+}
+
+#[test]
+fn guessed_options_are_answered() {
+    let env = stocked();
+    for (line, answer) in [
         ("list --prio x", "--priority"),
         ("list -b x", "--board"),
         ("status --watch", "jobboard dash"),
@@ -156,9 +171,7 @@ fn guessed_words_without_a_command_are_answered() {
         ("--board localhost:6379 list", "redis://localhost:6379"),
         ("--board zk1:2181/taskflow list", "zk://zk1:2181/taskflow"),
     ] {
-        let words: Vec<_> = line.split(' ').collect();
-        let run = env.jobboard(&words).run();
-        assert!(run.failed(2).contains(answer), "{line}: {run}");
+        is_answered(&env, line, answer);
     }
 }
 

@@ -1,7 +1,5 @@
 //! Looks at load balancers: their rows, jobs, claims and flows.
 
-use std::time::Duration;
-
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
@@ -12,7 +10,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, PeerOrder, examine::Examined},
-    config::{Octavia, Sourced},
+    config::{Expiry, Octavia, Sourced},
     context::Context,
     diagnosis::{
         holder::{Holder, Recheck, least_left},
@@ -25,6 +23,8 @@ use crate::{
 
 /// How many load balancers are judged at once. Each costs a few queries.
 const MOST: usize = 500;
+
+const NO_LOGBOOKS: &str = "the logbooks cannot be read";
 
 /// Which load balancers to look at.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +106,7 @@ pub(crate) struct Look {
 pub(crate) struct OctaviaReader {
     pub(super) logbook: Database,
     own: Database,
-    expiry: Duration,
+    expiry: Expiry,
 }
 
 impl OctaviaReader {
@@ -116,7 +116,7 @@ impl OctaviaReader {
         Self {
             logbook: Database::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await,
             own: Database::open(ctx, "the load balancers", own).await,
-            expiry: conf.expiry.duration(),
+            expiry: conf.expiry,
         }
     }
 
@@ -165,18 +165,15 @@ impl OctaviaReader {
         }
         let ids: Vec<_> = rows.iter().map(|it| it.id.as_str()).collect();
         // Read the logbooks before the jobs, so that a new job is not missed.
-        let can_ask = self.logbook.is_there();
         let flows = self
             .logbook
             .ask(seen, async |it| it.latest_flows(&ids).await)
             .await;
-        let has_flows = flows.is_some() || !can_ask;
-        let flows = flows.unwrap_or_default();
         let mut jobs = Jobs::read(board, &mut self.logbook, seen).await;
-        if !has_flows {
-            let gap = "the logbooks cannot be read".to_owned();
-            jobs.gap.get_or_insert(gap);
+        if flows.is_none() {
+            jobs.gap.get_or_insert_with(|| NO_LOGBOOKS.to_owned());
         }
+        let flows = flows.unwrap_or_default();
         let now = Utc::now();
         let snapshot = match Snapshot::read(board, None, now).await {
             Ok(snapshot) => snapshot,
@@ -232,12 +229,16 @@ impl OctaviaReader {
             _ => None,
         };
         let job = job.and_then(Entry::job);
-        let flow = self.logbook.ask(seen, async |it| match (job, latest) {
+        let asked = self.logbook.ask(seen, async |it| match (job, latest) {
             (Some(job), _) => it.flow(job).await,
             (None, Some(uuid)) => it.flow_with_uuid(uuid).await,
             (None, None) => Ok(None),
         });
-        let flow = flow.await.flatten();
+        let asked = asked.await;
+        // An unread flow may still run.
+        let gap = jobs.gap.as_deref();
+        let gap = gap.or(asked.is_none().then_some(NO_LOGBOOKS));
+        let flow = asked.flatten();
         let Judgement { verdict, job, why } = Facts {
             balancer: &balancer,
             on_board: &on_board,
@@ -245,8 +246,8 @@ impl OctaviaReader {
             claim: claim_state(&on_board, snapshot, late),
             host: host(&on_board, snapshot),
             flow: flow.as_ref(),
-            expiry: self.expiry,
-            gap: jobs.gap.as_deref(),
+            expiry: self.expiry.duration(),
+            gap,
             now: snapshot.now,
         }
         .judge();
@@ -283,20 +284,13 @@ impl OctaviaReader {
             let Some(holding) = entry.holding() else {
                 continue;
             };
-            let least =
-                least_left(holding, None, (peers, None)).map(|(least, pause)| {
-                    match &holding.fence {
-                        None => (self.expiry / 4, pause),
-                        Some(_) => (least, pause),
-                    }
-                });
-            if let Some((least, pause)) = least
+            if let Some((least, pause)) = least_left(holding, None, (peers, Some(self.expiry)))
                 && holding.expires_in.is_some_and(|left| left < least)
             {
                 recheck.add(entry, pause);
             }
         }
-        let late = recheck.not_renewed(board, self.expiry).await?;
+        let late = recheck.not_renewed(board, self.expiry.duration()).await?;
         Ok(late.iter().map(|it| it.key().clone()).collect())
     }
 }
@@ -308,7 +302,9 @@ fn claim_state(jobs: &[&Entry], snapshot: &Snapshot, late: &[JobKey]) -> ClaimSt
     let holding = entry.holding();
     let owner = holding.and_then(|it| Some((it.owner.as_ref()?, it.lease)));
     match owner.map(|(owner, lease)| snapshot.holder(owner, lease)) {
-        Some(Holder::Dead { .. }) => ClaimState::OwnerDead,
+        Some(Holder::Dead {
+            is_certain: true, ..
+        }) => ClaimState::OwnerDead,
         _ if late.contains(entry.key()) => ClaimState::NotRenewed,
         _ => ClaimState::Held,
     }

@@ -19,11 +19,6 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Whether it is configured, and has answered so far.
-    pub(super) fn is_there(&self) -> bool {
-        matches!(self.opened, Ok(Some(_)))
-    }
-
     pub(super) async fn open(
         ctx: &Context,
         what: &'static str,

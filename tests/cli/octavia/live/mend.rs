@@ -270,6 +270,17 @@ fn load_balancer_without_a_trace_is_failed_over<S: Driver>() {
     let look = cloud.look(&posted);
     assert_eq!(text(&look, "verdict"), "never-posted", "{look}");
     assert_eq!(steps(&look), START_OVER, "{look}");
+    // A worker without a job may still run a flow: only its logbook shows that.
+    let [books, away] = ["taskflow.db", "away.db"].map(|name| cloud.env.file(name));
+    fs::rename(&books, &away).unwrap();
+    let unclear = cloud.look(&posted);
+    assert_eq!(text(&unclear, "verdict"), "unclear", "{unclear}");
+    let refused = cloud.apply(&posted, &[]);
+    assert!(
+        refused.failed(8).contains("logbooks cannot be read"),
+        "{refused}"
+    );
+    fs::rename(&away, &books).unwrap();
     let listed = cloud.run(&["mend", "--json"]).json();
     assert_eq!(listed[0]["id"], posted["loadbalancer"], "{listed}");
     is_failed_over(&mut cloud, &posted);
