@@ -62,7 +62,7 @@ const SPARE: Duration = Duration::from_secs(60);
 #[derive(Debug, clap::Args)]
 pub(crate) struct DrillArgs {
     /// Number of jobs
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = jobs)]
+    #[arg(id = "count", long = "jobs", value_name = "N", default_value_t = 12, value_parser = jobs)]
     jobs: usize,
 
     /// Lease duration of the drill's conductors
