@@ -13,7 +13,7 @@ fn owner_prints_only_the_name() {
     assert_eq!(run.succeeded(), "ada\n");
     assert_eq!(
         env.json("owner @1 --json"),
-        json!({"uuid": uuid, "name": "resize", "owner": "ada"})
+        json!({"uuid": uuid, "name": "resize", "owner": "ada", "host": null})
     );
 }
 
@@ -54,7 +54,7 @@ fn several_owners_are_printed_with_their_jobs() {
         .stdin("@2\n@3\n")
         .run();
     assert_eq!(run.code, 7, "{run}");
-    let told = json!({"uuid": jobs[1], "name": "job-1", "owner": "bob"});
+    let told = json!({"uuid": jobs[1], "name": "job-1", "owner": "bob", "host": null});
     assert_eq!(run.values(), [told]);
     assert!(run.stderr.contains("the job is not claimed"), "{run}");
 }

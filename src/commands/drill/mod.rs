@@ -57,8 +57,9 @@ const SPARE: Duration = Duration::from_secs(60);
 /// run `sleep`.
 ///
 /// The drill touches only its own jobs and processes, and removes what remains of them. Asks first, unless --yes is
-/// given. On an Octavia board it uses a copy beside the board, because Octavia's workers trash foreign jobs.
-/// `selftest` tests the server; `drill` tests what you have built on it.
+/// given. Use --copy on a board with Python workers, which trash jobs without a flow: the drill then takes place on
+/// an empty board beside yours. It always does so for Octavia. `selftest` tests the server; `drill` tests what you
+/// have built on it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DrillArgs {
     /// Number of jobs
