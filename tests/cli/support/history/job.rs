@@ -68,6 +68,8 @@ impl Job {
             (Answer::NoSuchJob, What::Restore | What::Purge) => !self.is_in_trash,
             (Answer::NoSuchJob, What::Retry) => !is_there || !self.is_in_trash,
             (Answer::NoSuchJob, _) => !is_there,
+            // Trashed by force: its former owner may still run it.
+            (Answer::Claimed(None), What::Retry | What::Restore) => is_there || self.is_in_trash,
             (Answer::Exists | Answer::Claimed(None), _) => is_there,
             (Answer::Claimed(Some(owner)), _) => self.is_held_by(owner),
             (Answer::NotTheirs, What::End(By::Name(owner), _) | What::Extend { owner, .. }) => {
