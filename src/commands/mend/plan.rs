@@ -88,16 +88,13 @@ impl Plan {
             }
             Verdict::LostJob if judged.origin.is_some() => (vec![Step::Repost, Step::Wait], None),
             Verdict::Trashed if judged.flow.is_some() => (vec![Step::Restore, Step::Wait], None),
-            Verdict::Inconsistent if judged.flow.is_none() => {
-                let advice = "look at these jobs first: `jobboard explain --lb ID` explains each";
-                (Vec::new(), Some(advice))
-            }
             Verdict::LostJob | Verdict::Trashed | Verdict::NeverPosted | Verdict::Inconsistent => {
                 (start_over(), None)
             }
             Verdict::Failed => (vec![again(), Step::Wait], None),
             Verdict::Unclear => {
-                let advice = "make the missing part readable first: `jobboard doctor` shows how";
+                let advice = "look first: `jobboard explain --lb ID` explains its jobs, and `jobboard doctor` \
+                              lists everything that cannot be read";
                 (Vec::new(), Some(advice))
             }
         };
@@ -112,9 +109,10 @@ impl Plan {
                 let wait = "`jobboard watch --lb {}` shows its events; repeat the command later";
                 Hint::new(wait, [&[id]])
             }
-            Verdict::Unclear | Verdict::Inconsistent if self.steps.is_empty() => {
-                "`jobboard doctor` shows what is missing or contradicts itself".into()
-            }
+            Verdict::Unclear => Hint::new(
+                "`jobboard explain --lb {}` explains its jobs; `jobboard doctor` lists everything that cannot be read",
+                [&[id]],
+            ),
             _ => return None,
         };
         let message = format!("cannot mend load balancer {id}: {}", judged.why);

@@ -123,8 +123,7 @@ fn job(judged: &JudgedBalancer) -> Option<&Job> {
 fn on_board(judged: &JudgedBalancer) -> String {
     let Some(job) = job(judged) else {
         return match judged.verdict {
-            Verdict::Inconsistent if judged.flow.is_none() => judged.why.clone(),
-            Verdict::Unclear => "no job names it".to_owned(),
+            Verdict::Unclear => judged.why.clone(),
             _ => "no job about it, none in the trash".to_owned(),
         };
     };

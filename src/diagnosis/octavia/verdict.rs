@@ -29,7 +29,7 @@ named! {
         Inconsistent => "inconsistent",
         /// In ERROR: nothing works on it any more.
         Failed => "failed",
-        /// A part of the facts is missing.
+        /// A fact is missing, or several jobs work on it.
         Unclear => "unclear",
     }
 }
@@ -99,7 +99,7 @@ impl<'a> Facts<'a> {
             [entry] => return self.of_job(entry),
             many => {
                 let why = format!("{} jobs on the board work on it", many.len());
-                return of_none(Verdict::Inconsistent, why);
+                return of_none(Verdict::Unclear, why);
             }
         }
         if let Some(gap) = self.gap {
