@@ -1,6 +1,6 @@
 //! The checks of a backend on its own server and keys.
 
-use super::BoardError;
+use super::{BoardError, chain};
 use crate::problem::Problem;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,5 +23,13 @@ impl Examined {
 
     pub(crate) fn unseen(&mut self, what: impl Into<String>, why: impl Into<Option<BoardError>>) {
         self.unseen.push((what.into(), why.into()));
+    }
+
+    /// Returns what could not be seen, with the reasons.
+    pub(crate) fn gaps(&self) -> impl Iterator<Item = String> {
+        self.unseen.iter().map(|(what, why)| match why {
+            Some(why) => format!("{what}: {}", chain(why)),
+            None => what.clone(),
+        })
     }
 }

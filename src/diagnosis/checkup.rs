@@ -39,12 +39,8 @@ impl Checkup {
     fn add(&mut self, group: Group, what: &str, seen: Result<Examined, String>) {
         match seen {
             Ok(seen) => {
+                self.unseen.extend(seen.gaps().map(|what| (group, what)));
                 self.problems.extend(seen.problems);
-                let told = seen.unseen.into_iter().map(|(what, why)| match why {
-                    Some(why) => format!("{what}: {}", chain(&why)),
-                    None => what,
-                });
-                self.unseen.extend(told.map(|what| (group, what)));
             }
             Err(why) => self.unseen.push((group, format!("{what}: {why}"))),
         }

@@ -87,6 +87,24 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
+    /// Ends a query whose rows stay locked until the transaction ends.
+    pub(super) fn row_lock(self) -> &'static str {
+        match self {
+            // Its transaction has locked the whole file.
+            Self::Sqlite => "",
+            Self::Mysql | Self::Postgres => " FOR UPDATE",
+        }
+    }
+
+    /// Begins a transaction. MySQL cannot prepare `BEGIN`: there, each statement continues the transaction.
+    pub(super) fn begin(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN IMMEDIATE",
+            Self::Mysql => "SET autocommit = 0",
+            Self::Postgres => "BEGIN",
+        }
+    }
+
     pub(super) fn text(self, column: &str, most: usize) -> String {
         let text = match self {
             Self::Mysql => "CHAR",

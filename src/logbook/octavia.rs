@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Flow, Logbook, LogbookError, LogbookResult,
-    database::{Dialect, LARGEST, TextRow},
+    database::{LARGEST, TextRow},
     tables::{BALANCER, INJECTOR, MOST_BOOKS, NAME, SHORT, argument, columns, time},
 };
 use crate::job::Book;
@@ -18,6 +18,9 @@ const STORED: [&[&str]; 3] = [
     &["loadbalancer", "loadbalancer_id"],
     &["amphora", "load_balancer_id"],
 ];
+
+/// The time of the last change of a row.
+const SINCE: &str = "COALESCE(updated_at, created_at)";
 
 /// A row of `load_balancer`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,15 +100,14 @@ impl Logbook {
         lock: &str,
     ) -> LogbookResult<Vec<LoadBalancer>> {
         let dialect = self.dialect();
-        let since = "COALESCE(updated_at, created_at)";
         let question = format!(
-            "SELECT {}, {}, {}, {}, {} FROM load_balancer WHERE {which} ORDER BY {since} \
+            "SELECT {}, {}, {}, {}, {} FROM load_balancer WHERE {which} ORDER BY {SINCE} \
              LIMIT {MOST_BOOKS}{lock}",
             dialect.text("id", NAME),
             dialect.text("name", NAME),
             dialect.text("provisioning_status", SHORT),
             dialect.text("updated_at", SHORT),
-            dialect.text(since, SHORT),
+            dialect.text(SINCE, SHORT),
         );
         let found = self.rows(&question, values).await?;
         found.into_iter().map(load_balancer).collect()
@@ -117,15 +119,14 @@ impl Logbook {
         before: DateTime<Utc>,
     ) -> LogbookResult<Vec<HangingAmphora>> {
         let dialect = self.dialect();
-        let since = "COALESCE(updated_at, created_at)";
         let question = format!(
             "SELECT {}, {}, {}, {} FROM amphora WHERE \
-             status IN ('BOOTING', 'PENDING_CREATE', 'PENDING_DELETE', 'ERROR') ORDER BY {since} \
+             status IN ('BOOTING', 'PENDING_CREATE', 'PENDING_DELETE', 'ERROR') ORDER BY {SINCE} \
              LIMIT {MOST_BOOKS}",
             dialect.text("id", NAME),
             dialect.text("load_balancer_id", NAME),
             dialect.text("status", SHORT),
-            dialect.text(since, SHORT),
+            dialect.text(SINCE, SHORT),
         );
         let found = self.rows(&question, &[]).await?;
         let amphorae = found.into_iter().map(|row| {
@@ -205,24 +206,4 @@ fn load_balancer(row: TextRow) -> LogbookResult<LoadBalancer> {
         updated,
         since: time(since),
     })
-}
-
-impl Dialect {
-    /// Ends a query whose rows stay locked until the transaction ends.
-    pub(super) fn row_lock(self) -> &'static str {
-        match self {
-            // Its transaction has locked the whole file.
-            Self::Sqlite => "",
-            Self::Mysql | Self::Postgres => " FOR UPDATE",
-        }
-    }
-
-    /// Begins a transaction. MySQL cannot prepare `BEGIN`: there, each statement continues the transaction.
-    pub(super) fn begin(self) -> &'static str {
-        match self {
-            Self::Sqlite => "BEGIN IMMEDIATE",
-            Self::Mysql => "SET autocommit = 0",
-            Self::Postgres => "BEGIN",
-        }
-    }
 }

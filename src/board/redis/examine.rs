@@ -55,10 +55,9 @@ impl Redis {
         let Address::Sentinel(sentinel) = &self.client.url.address else {
             return;
         };
-        let objections = match self.client.objecting_sentinels().await {
-            Some(Ok(objections)) => objections,
-            Some(Err(problem)) => return seen.unseen(format!("the Sentinels: {problem}"), None),
-            None => return,
+        let objections = match self.client.objections(sentinel).await {
+            Ok(objections) => objections,
+            Err(problem) => return seen.unseen(format!("the Sentinels: {problem}"), None),
         };
         for (Server { host, port }, why) in objections {
             let summary = format!("the Sentinel {host}:{port} could not replace a failed master");

@@ -266,15 +266,12 @@ impl RedisClient {
             .unwrap_or_else(|| ServerProblem::new(self.place(), ServerCause::RefusedConnection)))
     }
 
-    /// Returns the Sentinels that could not replace a failed master, with the reason; `None` without Sentinels.
-    pub(super) async fn objecting_sentinels(
+    /// Returns the Sentinels that could not replace a failed master, with the reason.
+    pub(super) async fn objections(
         &self,
-    ) -> Option<Result<Vec<(Server, String)>, ServerProblem>> {
-        let Address::Sentinel(sentinel) = &self.url.address else {
-            return None;
-        };
-        let deadline = Deadline::after(self.patience());
-        Some(sentinel::objections(sentinel, deadline).await)
+        sentinel: &Sentinel,
+    ) -> Result<Vec<(Server, String)>, ServerProblem> {
+        sentinel::objections(sentinel, Deadline::after(self.patience())).await
     }
 
     /// Bounds the time to get a connection, including the wait for other users.

@@ -388,8 +388,7 @@ impl Sources {
         self.seen = Default::default();
         match self.reader.row(id, &mut self.seen).await {
             Some(row) => Ok(row),
-            None => Err(anyhow::anyhow!(self.gaps().join("; ")))
-                .with_context(|| ctx.trying("wait for", id)),
+            None => Err(self.unreadable()).with_context(|| ctx.trying("wait for", id)),
         }
     }
 }

@@ -9,25 +9,28 @@ mod tests;
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::Context as _;
-use chrono::Utc;
+use anyhow::{Context as _, anyhow};
+use chrono::{TimeDelta, Utc};
 
 use self::{
     apply::Repair,
     plan::Plan,
     view::{HangingRow, MendReport},
 };
-use super::parts::{octavia::id, reason::ReasonArgs};
+use super::parts::{logbook::secret, octavia::id, reason::ReasonArgs};
 use crate::{
     board::{Board, BoardError, examine::Examined},
     config::{Octavia, Source, Sourced},
     context::{Consent, Context},
     diagnosis::{Asked, JudgedBalancer, Look, OctaviaReader},
     duration,
-    exit::{CommandError, chain},
+    exit::CommandError,
     output::{Column, Fit},
     secret::Secret,
 };
+
+/// Younger amphorae may still be booting.
+const OLD: TimeDelta = TimeDelta::minutes(10);
 
 /// Bring load balancers that hang back to ACTIVE
 ///
@@ -81,10 +84,6 @@ pub(crate) struct MendArgs {
 
     #[command(flatten)]
     consent: Consent,
-}
-
-fn secret(text: &str) -> Result<Secret, String> {
-    Ok(Secret::new(text))
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: MendArgs) -> anyhow::Result<()> {
@@ -151,17 +150,19 @@ impl Sources {
         }
         match look {
             Some(look) => Ok(look),
-            None => Err(anyhow::anyhow!(self.gaps().join("; ")))
-                .with_context(|| ctx.trying("mend", "load balancers")),
+            None => Err(self.unreadable()).with_context(|| ctx.trying("mend", "load balancers")),
         }
     }
 
-    fn gaps(&self) -> Vec<String> {
-        let gaps = self.seen.unseen.iter().map(|(what, why)| match why {
-            Some(why) => format!("{what}: {}", chain(why)),
-            None => what.clone(),
-        });
-        gaps.collect()
+    /// The error of a database that could not be read.
+    fn unreadable(&self) -> anyhow::Error {
+        anyhow!(self.seen.gaps().collect::<Vec<_>>().join("; "))
+    }
+
+    fn warn_of_gaps(&self, ctx: &Context) {
+        for gap in self.seen.gaps() {
+            ctx.out.note(format!("warning: could not check {gap}"));
+        }
     }
 
     /// Looks at the only load balancer with this id prefix.
@@ -203,9 +204,7 @@ async fn one(
     (judged, look): (JudgedBalancer, Look),
 ) -> anyhow::Result<()> {
     let plan = Plan::of(&judged, &args.failover_command);
-    for gap in sources.gaps() {
-        ctx.out.note(format!("warning: could not check {gap}"));
-    }
+    sources.warn_of_gaps(ctx);
     let apply = (!args.apply).then(|| ctx.program());
     let mut report = MendReport::new(&judged, look.workers, &plan, apply);
     if !args.apply {
@@ -276,12 +275,9 @@ async fn all(
 async fn list(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow::Result<()> {
     let mut sources = Sources::open(ctx, conf, own).await?;
     let look = sources.look(ctx, Asked::Pending).await?;
-    let mut seen = std::mem::take(&mut sources.seen);
-    let amphorae = sources.reader.amphorae(Utc::now() - OLD, &mut seen).await;
-    sources.seen = seen;
-    for gap in sources.gaps() {
-        ctx.out.note(format!("warning: could not check {gap}"));
-    }
+    let Sources { reader, seen, .. } = &mut sources;
+    let amphorae = reader.amphorae(Utc::now() - OLD, seen).await;
+    sources.warn_of_gaps(ctx);
     if look.balancers.is_empty() && amphorae.is_empty() {
         ctx.out
             .note("no load balancer is pending, and no amphora hangs");
@@ -310,6 +306,3 @@ async fn list(ctx: &mut Context, conf: &Octavia, own: Sourced<Secret>) -> anyhow
     }
     rows.finish()
 }
-
-/// Younger amphorae may still be booting.
-const OLD: chrono::TimeDelta = chrono::TimeDelta::minutes(10);

@@ -24,7 +24,7 @@ pub(crate) struct LogbookArgs {
     logbook: Option<Secret>,
 }
 
-fn secret(text: &str) -> Result<Secret, String> {
+pub(in crate::commands) fn secret(text: &str) -> Result<Secret, String> {
     Ok(Secret::new(text))
 }
 

@@ -144,7 +144,10 @@ fn job_on_the_board_decides_the_verdict() {
         // Its worker lost the claim without noticing.
         (free().with_flow("RUNNING", recent), Verdict::InProgress),
         (claimed().with_job(None), Verdict::Unclear),
-        (claimed().with_job(None).with_flow("SUCCESS", old), Verdict::Unclear),
+        (
+            claimed().with_job(None).with_flow("SUCCESS", old),
+            Verdict::Unclear,
+        ),
         // Unreadable facts do not matter then.
         (free().with_gap(), Verdict::Waiting),
     ]);
