@@ -81,15 +81,16 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
         .sentences(&[sentence], &json!({ "file": file, "bytes": text.len() }))
 }
 
-/// Counts the pending load balancers of an Octavia whose database is configured.
+/// Counts the pending load balancers, if Octavia's database is configured.
 async fn add_load_balancers(ctx: &Context, board: &dyn Board, exposition: &mut Exposition) {
     let Some(conf) = &ctx.config.board.value.octavia else {
         return;
     };
-    if conf.database.is_none() {
+    let own = conf.database.as_ref();
+    if own.is_none() {
         return;
     }
-    let mut reader = OctaviaReader::open(ctx, conf, None).await;
+    let mut reader = OctaviaReader::open(ctx, conf, own).await;
     let look = reader
         .look(board, Asked::Pending, &mut Examined::default())
         .await;

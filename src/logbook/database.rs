@@ -13,7 +13,7 @@ pub(super) type TextRow = Vec<Option<String>>;
 /// In bytes. A larger value is not read.
 pub(super) const LARGEST: usize = 8 << 20;
 
-/// What a connection is allowed to do.
+/// The access of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -87,7 +87,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Ends a query whose rows stay locked until the transaction ends.
+    /// Returns the end of a query that locks its rows until the transaction ends.
     pub(super) fn row_lock(self) -> &'static str {
         match self {
             // Its transaction has locked the whole file.

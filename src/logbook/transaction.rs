@@ -10,7 +10,7 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// Locks the row and returns it as it is now; `None` if it is gone.
+    /// Locks and returns the row; `None` if it no longer exists.
     pub(crate) async fn lock(
         url: &LogbookUrl,
         patience: Duration,

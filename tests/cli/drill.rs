@@ -74,7 +74,7 @@ fn jobs_of_dead_conductors_are_taken_over<S>(env: Env, _server: S) {
 
 fn interrupted_drill_leaves_nothing<S>(env: Env, _server: S) {
     let drill = env.jobboard(&["drill", "--yes", "--lease", "60s"]).spawn();
-    wait_until("a conductor of the drill has a job", || {
+    wait_until("a job of the drill is claimed", || {
         let claimed = env
             .jobboard(&["list", "--state", "claimed", "-o", "uuid"])
             .run();

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{self, Instant};
 
-use crate::{backoff::Backoff, duration, secret::Secret, suggest::Suggestion};
+use crate::{backoff::Backoff, commands::selftest::Scratch, duration, suggest::Suggestion};
 
 /// Where `sleep` may be.
 const PROGRAMS: [&str; 2] = ["/bin/sleep", "/usr/bin/sleep"];
@@ -21,16 +21,15 @@ const IDLE: &str = "2m";
 const GRACE: Duration = Duration::from_secs(5);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
-pub(super) struct Conductors {
+pub(super) struct Conductors<'a> {
     /// The words that open the board.
-    opening: Vec<String>,
-    /// The name of the jobs, and the beginning of the conductors' names.
+    program: Suggestion,
+    /// The copy of the board to use instead.
+    copy: Option<&'a Scratch>,
+    /// The name of the jobs, and the prefix of the conductors' names.
     name: String,
     lease: Duration,
-    password: Option<Secret>,
-    is_at_copy: bool,
     children: Vec<Child>,
-    started: usize,
 }
 
 /// A conductor of the drill.
@@ -45,33 +44,34 @@ impl DrillConductor {
     }
 }
 
-impl Conductors {
-    pub(super) fn of(program: Suggestion, name: String, lease: Duration) -> Self {
+impl<'a> Conductors<'a> {
+    pub(super) fn new(
+        program: Suggestion,
+        copy: Option<&'a Scratch>,
+        name: String,
+        lease: Duration,
+    ) -> Self {
         Self {
-            opening: program.words().iter().skip(1).cloned().collect(),
+            program,
+            copy,
             name,
             lease,
-            password: None,
-            is_at_copy: false,
             children: Vec::new(),
-            started: 0,
         }
     }
 
-    /// Works at another board.
-    pub(super) fn work_at(&mut self, url: &str, password: Option<Secret>) {
-        let opening = ["--config", "/dev/null", "--board", url];
-        self.opening = opening.map(str::to_owned).to_vec();
-        self.password = password;
-        self.is_at_copy = true;
-    }
-
     pub(super) fn start(&mut self, slots: usize) -> anyhow::Result<DrillConductor> {
-        self.started += 1;
-        let name = format!("{}-{}", self.name, self.started);
-        let mut command = Command::new("/proc/self/exe");
+        let at = self.children.len();
+        let name = format!("{}-{}", self.name, at + 1);
+        let mut command = match self.copy {
+            Some(copy) => copy.command(),
+            None => {
+                let mut command = Command::new("/proc/self/exe");
+                command.args(self.program.words().iter().skip(1));
+                command
+            }
+        };
         command
-            .args(&self.opening)
             .args(["--quiet", "conduct", "--output", "discard", "--name", &name])
             .args(["--filter", &format!("name={}", self.name)])
             .args(["--lease", &duration::exact(self.lease)])
@@ -87,26 +87,15 @@ impl Conductors {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        if self.is_at_copy {
-            for (variable, _) in std::env::vars_os() {
-                if variable.to_string_lossy().starts_with("JOBBOARD_") {
-                    command.env_remove(variable);
-                }
-            }
-        }
-        if let Some(password) = &self.password {
-            command.env("JOBBOARD_PASSWORD", password.expose());
-        }
         let child = command.spawn().context("cannot start a conductor")?;
         self.children.push(child);
-        let at = self.children.len() - 1;
         Ok(DrillConductor { name, at })
     }
 
-    pub(super) fn signal(&self, worker: &DrillConductor, signal: Signal) -> anyhow::Result<()> {
-        let child = &self.children[worker.at];
+    pub(super) fn signal(&self, conductor: &DrillConductor, signal: Signal) -> anyhow::Result<()> {
+        let child = &self.children[conductor.at];
         kill_process(Pid::from_child(child), signal)
-            .with_context(|| format!("cannot signal the conductor {}", worker.name))
+            .with_context(|| format!("cannot signal the conductor {}", conductor.name))
     }
 
     /// Stops all conductors. They release their jobs, and their guards end the commands.
@@ -132,7 +121,7 @@ impl Conductors {
     }
 }
 
-impl Drop for Conductors {
+impl Drop for Conductors<'_> {
     fn drop(&mut self) {
         self.kill();
     }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use self::{
     conductors::{Conductors, DrillConductor},
     record::Record,
-    report::{DrillReport, Pickups},
+    report::DrillReport,
 };
 use super::{
     bulk::{
@@ -28,16 +28,16 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    board::{Board, BoardExt as _, JobRef},
+    board::{Board, BoardError, BoardExt as _, Detail, JobRef, Query},
     context::{Consent, Context},
     diagnosis::is_silent,
     duration,
     exit::CommandError,
-    job::{Draft, Entry, Owner, Priority, Shelf},
+    job::{Draft, Entry, Priority, Shelf},
     process::signal::Signals,
 };
 
-/// The number of jobs that each conductor of the drill runs at once.
+/// Slots per conductor of the drill.
 const SLOTS: usize = 3;
 
 /// How often the board is read while the drill waits for it.
@@ -114,17 +114,15 @@ pub(crate) async fn run(ctx: &mut Context, args: DrillArgs) -> anyhow::Result<()
             "--yours needs the board of your conductors, but a drill of Octavia uses a copy";
         return Err(CommandError::usage(message).into());
     }
-    let password = opener.password().cloned();
     let scratch = is_copy.then(|| Scratch::new(url, opener));
     let mut board: Arc<dyn Board> = board;
-    let mut conductors = Conductors::of(ctx.program(), name.clone(), args.lease);
     if let Some(scratch) = &scratch {
         let copy = scratch.open()?;
         let made = copy.make_scratch().await;
         made.with_context(|| ctx.trying("prepare", "the copy of the board"))?;
-        conductors.work_at(&scratch.url.to_string(), password);
         board = copy;
     }
+    let mut conductors = Conductors::new(ctx.program(), scratch.as_ref(), name.clone(), args.lease);
     let drill = Drill {
         board: &*board,
         name,
@@ -170,7 +168,7 @@ impl Drill<'_> {
     async fn hold(
         &self,
         ctx: &Context,
-        conductors: &mut Conductors,
+        conductors: &mut Conductors<'_>,
     ) -> anyhow::Result<DrillReport> {
         let trying = || ctx.trying("drill", "the board");
         let board = self.board;
@@ -202,7 +200,7 @@ impl Drill<'_> {
         self.args.lease + BEYOND
     }
 
-    async fn post(&self) -> crate::board::Result<()> {
+    async fn post(&self) -> Result<(), BoardError> {
         let command = [
             "sleep".to_owned(),
             format!("{:.3}", self.sleep().as_secs_f64()),
@@ -244,13 +242,13 @@ impl Drill<'_> {
     async fn fail_both(
         &self,
         ctx: &Context,
-        conductors: &mut Conductors,
+        conductors: &mut Conductors<'_>,
         killed: &DrillConductor,
         stopped: &DrillConductor,
     ) -> anyhow::Result<DrillReport> {
         conductors.signal(killed, Signal::KILL)?;
         conductors.signal(stopped, Signal::STOP)?;
-        let struck = Instant::now();
+        let since = Instant::now();
         ctx.out
             .remark("one of them is killed, the other is stopped");
         let [of_killed, of_stopped] = [killed, stopped].map(|it| self.record.held_by(it.name()));
@@ -259,9 +257,9 @@ impl Drill<'_> {
             conductors.start(rest)?;
         }
         // All of its claims are over by then, wherever the time is measured.
-        time::sleep_until(struck + self.args.lease * 2).await;
+        time::sleep_until(since + self.args.lease * 2).await;
         conductors.signal(stopped, Signal::CONT)?;
-        let long = struck.elapsed();
+        let long = since.elapsed();
         let rounds = u32::try_from(self.args.jobs).unwrap_or(u32::MAX);
         let deadline = self.deadline() + self.sleep() * rounds.min(4);
         self.record.await_ends(&self.jobs, deadline).await;
@@ -272,8 +270,8 @@ impl Drill<'_> {
             board: self.board.name().to_owned(),
             jobs: self.args.jobs,
             lease: self.args.lease.as_secs_f64(),
-            crash: self.record.pickups(&of_killed, killed.name(), struck),
-            stop: self.record.pickups(&of_stopped, stopped.name(), struck),
+            crash: self.record.pickups(&of_killed, killed.name(), since),
+            stop: self.record.pickups(&of_stopped, stopped.name(), since),
             stopped_for: long.as_secs_f64(),
             refused,
             finished: self.record.finished(&uuids),
@@ -281,13 +279,13 @@ impl Drill<'_> {
             finished_by_former_owner: self.record.finished_by_former(
                 &of_stopped,
                 stopped.name(),
-                struck,
+                since,
             ),
             lost: self.lost().await?,
             events_missed: self.record.missed(&uuids),
             took_over: self
                 .record
-                .took_over(&[of_killed, of_stopped].concat(), struck),
+                .took_over(&[of_killed, of_stopped].concat(), since),
         })
     }
 
@@ -336,7 +334,7 @@ impl Drill<'_> {
             ),
             (Shelf::Trash, Action::Purge),
         ] {
-            let query = crate::board::Query::all(shelf, crate::board::Detail::Brief);
+            let query = Query::all(shelf, Detail::Brief);
             let own = self.board.entries(query).try_filter(|entry| {
                 let uuid = entry.job().and_then(|job| job.uuid.parse::<Uuid>().ok());
                 std::future::ready(uuid.is_some_and(|uuid| self.jobs.contains(&uuid)))
@@ -345,17 +343,11 @@ impl Drill<'_> {
             if own.is_empty() {
                 continue;
             }
-            let who: Owner = ctx.who().clone();
-            let executor = Executor::new(self.board, &action, (who, Some(self.name.clone()))).await;
+            let who = (ctx.who().clone(), Some(self.name.clone()));
+            let executor = Executor::new(self.board, &action, who).await;
             // Some may have ended meanwhile.
             executor.act(&own.iter().collect::<Vec<_>>()).await?;
         }
         Ok(())
-    }
-}
-
-impl Pickups {
-    fn is_whole(&self) -> bool {
-        self.jobs > 0 && self.picked_up == self.jobs
     }
 }

@@ -26,6 +26,14 @@ struct SeenEvent {
     at: Instant,
 }
 
+impl SeenEvent {
+    /// Whether another owner claims the job after a failure.
+    fn takes_over(&self, owner: &str, since: Instant) -> bool {
+        let is_other = self.owner.as_deref() != Some(owner);
+        self.kind == EventKind::Claimed && self.at > since && is_other
+    }
+}
+
 /// The events of each job, in the order of their arrival.
 #[derive(Default)]
 pub(super) struct Record {
@@ -131,16 +139,9 @@ impl Record {
     }
 
     /// Counts the jobs that ended without a claim of another owner.
-    pub(super) fn finished_by_former(
-        &self,
-        jobs: &[String],
-        owner: &str,
-        struck: Instant,
-    ) -> usize {
-        let is_other = |it: &SeenEvent| {
-            it.kind == EventKind::Claimed && it.at > struck && it.owner.as_deref() != Some(owner)
-        };
-        let without = |uuid: &&String| self.ends(uuid) > 0 && self.count_of(uuid, is_other) == 0;
+    pub(super) fn finished_by_former(&self, jobs: &[String], owner: &str, since: Instant) -> usize {
+        let takeovers = |uuid: &str| self.count_of(uuid, |it| it.takes_over(owner, since));
+        let without = |uuid: &&String| self.ends(uuid) > 0 && takeovers(uuid) == 0;
         jobs.iter().filter(without).count()
     }
 
@@ -156,17 +157,14 @@ impl Record {
     }
 
     /// Measures the time until another owner claimed the jobs of a failed one.
-    pub(super) fn pickups(&self, jobs: &[String], owner: &str, struck: Instant) -> Pickups {
+    pub(super) fn pickups(&self, jobs: &[String], owner: &str, since: Instant) -> Pickups {
         let record = self.jobs.lock();
         let mut waits: Vec<_> = jobs
             .iter()
             .filter_map(|uuid| {
                 let mut events = record.get(uuid)?.iter();
-                let claim = events.find(|it| {
-                    let is_other = it.owner.as_deref() != Some(owner);
-                    it.kind == EventKind::Claimed && it.at > struck && is_other
-                })?;
-                Some((claim.at - struck).as_secs_f64())
+                let claim = events.find(|it| it.takes_over(owner, since))?;
+                Some((claim.at - since).as_secs_f64())
             })
             .collect();
         waits.sort_by(f64::total_cmp);
@@ -180,10 +178,10 @@ impl Record {
     }
 
     /// Returns the conductors that took the jobs over.
-    pub(super) fn took_over(&self, jobs: &[String], struck: Instant) -> BTreeSet<String> {
+    pub(super) fn took_over(&self, jobs: &[String], since: Instant) -> BTreeSet<String> {
         let record = self.jobs.lock();
         let events = jobs.iter().filter_map(|uuid| record.get(uuid)).flatten();
-        let claims = events.filter(|it| it.kind == EventKind::Claimed && it.at > struck);
+        let claims = events.filter(|it| it.kind == EventKind::Claimed && it.at > since);
         claims.filter_map(|it| it.owner.clone()).collect()
     }
 }

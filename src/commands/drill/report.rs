@@ -67,6 +67,10 @@ impl DrillReport {
 }
 
 impl Pickups {
+    fn is_whole(&self) -> bool {
+        self.jobs > 0 && self.picked_up == self.jobs
+    }
+
     fn line(&self, deed: &str) -> String {
         let Self {
             conductor, jobs, ..

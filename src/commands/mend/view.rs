@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::plan::{Plan, Step};
 use crate::{
@@ -27,18 +26,26 @@ pub(super) struct MendReport {
     job: Option<String>,
     logbook: String,
     workers: String,
-    plan: Vec<Value>,
+    plan: Vec<PlannedStep>,
     /// The steps carried out; `None` without --apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     done: Option<Vec<DoneStep>>,
-    #[serde(skip)]
-    texts: Vec<(String, Option<String>)>,
     #[serde(skip)]
     advice: Option<&'static str>,
     #[serde(skip)]
     long: Option<String>,
     #[serde(skip)]
     apply: Option<Suggestion>,
+}
+
+#[derive(Debug, Serialize)]
+struct PlannedStep {
+    step: &'static str,
+    what: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sql: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,13 +82,10 @@ impl MendReport {
                 None => "no flow of it".to_owned(),
             },
             workers: workers_line(workers),
-            plan: plan
-                .steps
-                .iter()
-                .map(|it| described(it, balancer))
+            plan: (plan.steps.iter())
+                .map(|it| PlannedStep::of(it, balancer))
                 .collect(),
             done: None,
-            texts: plan.steps.iter().map(|it| text(it, balancer)).collect(),
             advice: plan.advice,
             long: balancer.since.map(|since| long(since, now)),
             apply: program.map(|it| it.with(["mend", "--lb", &balancer.id, "--apply"])),
@@ -148,38 +152,31 @@ fn workers_line(Workers { busy, alive }: Workers) -> String {
     }
 }
 
-/// Returns a step in words, and the command or statement below it.
-fn text(step: &Step, balancer: &LoadBalancer) -> (String, Option<String>) {
-    match step {
-        Step::Release => ("release the claim of the dead worker".to_owned(), None),
-        Step::Restore => (
-            "move the job back to the board; a worker resumes it".to_owned(),
-            None,
-        ),
-        Step::Repost => (
-            "post the job again from its logbook; a worker resumes it".to_owned(),
-            None,
-        ),
-        Step::SetError(statement) => (
-            "set the load balancer to ERROR".to_owned(),
-            Some(statement.clone()),
-        ),
-        Step::FailOver(command) => ("fail it over".to_owned(), Some(command.to_string())),
-        Step::Delete(command) => ("delete it again".to_owned(), Some(command.to_string())),
-        Step::Wait if balancer.is_to_be_deleted() => ("wait until it is deleted".to_owned(), None),
-        Step::Wait => ("wait until it is ACTIVE".to_owned(), None),
-    }
-}
-
-fn described(step: &Step, balancer: &LoadBalancer) -> Value {
-    let (what, _) = text(step, balancer);
-    match step {
-        Step::SetError(statement) => json!({"step": step.name(), "what": what, "sql": statement}),
-        Step::FailOver(command) | Step::Delete(command) => {
-            json!({"step": step.name(), "what": what, "command": command.to_string()})
-        }
-        Step::Release | Step::Restore | Step::Repost | Step::Wait => {
-            json!({"step": step.name(), "what": what})
+impl PlannedStep {
+    fn of(step: &Step, balancer: &LoadBalancer) -> Self {
+        let (what, sql, command) = match step {
+            Step::Release => ("release the claim of the dead worker", None, None),
+            Step::Restore => (
+                "move the job back to the board; a worker resumes it",
+                None,
+                None,
+            ),
+            Step::Repost => (
+                "post the job again from its logbook; a worker resumes it",
+                None,
+                None,
+            ),
+            Step::SetError(sql) => ("set the load balancer to ERROR", Some(sql.clone()), None),
+            Step::FailOver(command) => ("fail it over", None, Some(command.to_string())),
+            Step::Delete(command) => ("delete it again", None, Some(command.to_string())),
+            Step::Wait if balancer.is_to_be_deleted() => ("wait until it is deleted", None, None),
+            Step::Wait => ("wait until it is ACTIVE", None, None),
+        };
+        Self {
+            step: step.name(),
+            what,
+            sql,
+            command,
         }
     }
 }
@@ -188,19 +185,15 @@ impl Report for MendReport {
     const IS_TEXT: bool = true;
 
     fn human(&self, page: &mut Page) {
-        if let Some(done) = &self.done {
-            for it in done {
-                page.fact(it.step, &it.what);
-            }
-            let line = page.line().add(Tone::Strong, &self.name).plain("  ");
-            line.plain(&self.load_balancer)
-                .plain("  ")
-                .add(tone(&self.status), &self.status);
-            return;
+        for it in self.done.iter().flatten() {
+            page.fact(it.step, &it.what);
         }
         let line = page.line().add(Tone::Strong, &self.name).plain("  ");
         let line = line.plain(&self.load_balancer).plain("  ");
         let line = line.add(tone(&self.status), &self.status);
+        if self.done.is_some() {
+            return;
+        }
         if let Some(long) = &self.long {
             line.plain(format!(" for {long}"));
         }
@@ -208,10 +201,10 @@ impl Report for MendReport {
         page.fact("board", &self.board);
         page.fact("logbook", &self.logbook);
         page.fact("workers", &self.workers);
-        for (at, (what, below)) in self.texts.iter().enumerate() {
+        for (at, it) in self.plan.iter().enumerate() {
             let name = if at == 0 { "plan" } else { "" };
-            page.fact(name, format!("{} {what}", at + 1));
-            if let Some(below) = below {
+            page.fact(name, format!("{} {}", at + 1, it.what));
+            if let Some(below) = it.sql.as_ref().or(it.command.as_ref()) {
                 page.fact("", format!("  {below}"));
             }
         }

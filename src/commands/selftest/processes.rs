@@ -72,18 +72,8 @@ impl Trial<'_> {
     }
 
     fn rival(&self, words: &[&str]) -> Tried<Rival> {
-        let url = self.scratch.url.to_string();
-        let mut command = Command::new("/proc/self/exe");
-        command
-            .args(["--config", "/dev/null", "--board", &url, "--quiet"])
-            .args(words);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("JOBBOARD_") {
-                command.env_remove(name);
-            }
-        }
         self.start(
-            command
+            (self.scratch.command().arg("--quiet").args(words))
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null()),

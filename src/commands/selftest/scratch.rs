@@ -1,6 +1,6 @@
 //! The scratch board of a test: its location, its signs of use, and its removal.
 
-use std::{cell::RefCell, sync::Arc, time::Duration};
+use std::{cell::RefCell, process::Command, sync::Arc, time::Duration};
 
 use chrono::{SubsecRound as _, TimeDelta, Utc};
 use futures_util::future::join_all;
@@ -79,6 +79,21 @@ impl Scratch {
         let mut opener = self.opener.clone();
         opener.patience = opener.patience.min(patience);
         opener.open(&self.url)
+    }
+
+    /// Returns a command of this program that uses the scratch board, and none of the user's settings.
+    pub(in crate::commands) fn command(&self) -> Command {
+        let mut command = Command::new("/proc/self/exe");
+        let settings = std::env::vars_os().map(|(name, _)| name);
+        for name in settings.filter(|it| it.to_string_lossy().starts_with("JOBBOARD_")) {
+            command.env_remove(name);
+        }
+        if let Some(password) = self.opener.password() {
+            command.env("JOBBOARD_PASSWORD", password.expose());
+        }
+        let url = self.url.to_string();
+        command.args(["--config", "/dev/null", "--board", &url]);
+        command
     }
 
     pub(super) fn other(&self) -> Arc<()> {

@@ -1,6 +1,8 @@
 //! Looks at load balancers: their rows, jobs, claims and flows.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
@@ -9,7 +11,7 @@ use super::{
     verdict::{ClaimState, Facts, Judgement, Verdict, last},
 };
 use crate::{
-    board::{Board, BoardError, PeerOrder, examine::Examined},
+    board::{Board, BoardError, examine::Examined},
     config::{Expiry, Octavia, Sourced},
     context::Context,
     diagnosis::{
@@ -21,7 +23,7 @@ use crate::{
     secret::Secret,
 };
 
-/// How many load balancers are judged at once. Each costs a few queries.
+/// The most load balancers of one look: each takes several queries.
 const MOST: usize = 500;
 
 const NO_LOGBOOKS: &str = "the logbooks cannot be read";
@@ -46,7 +48,7 @@ pub(crate) struct JudgedBalancer {
     pub(crate) flow: Option<Flow>,
     /// The number of unclaimed jobs that go first.
     pub(crate) in_front: usize,
-    /// The data and the logbook of a lost job, if the logbook still has them.
+    /// The data and the logbook of a lost job, if they are still stored.
     pub(crate) origin: Option<(Value, Book)>,
 }
 
@@ -56,25 +58,16 @@ impl JudgedBalancer {
         if self.balancer != earlier.balancer {
             return Some(format!("the load balancer is now {}", self.balancer.status));
         }
-        let claim = |it: &Self| {
-            let entry = it.job.as_ref()?;
-            Some((
-                entry.key().clone(),
-                entry.job()?.shelf,
-                entry.holding()?.fence.clone(),
-            ))
-        };
-        let place = |it: &Self| {
+        let job = |it: &Self| {
             let job = it.job.as_ref()?.job()?;
-            Some((job.key.clone(), job.shelf))
+            let claim = job.holding.as_ref();
+            let claim = claim.map(|it| (it.owner.clone(), it.fence.clone()));
+            Some((job.key.clone(), job.shelf, claim))
         };
-        let advanced = |it: &Self| it.flow.as_ref().and_then(Flow::changed);
-        let is_same = self.verdict == earlier.verdict
-            && place(self) == place(earlier)
-            && claim(self) == claim(earlier);
-        if !is_same {
+        if self.verdict != earlier.verdict || job(self) != job(earlier) {
             return Some(self.why.clone());
         }
+        let advanced = |it: &Self| it.flow.as_ref().and_then(Flow::changed);
         (advanced(self) != advanced(earlier)).then(|| "its flow has advanced".to_owned())
     }
 
@@ -85,7 +78,7 @@ impl JudgedBalancer {
     }
 }
 
-/// The number of workers.
+/// The number of workers, as far as the board shows them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Workers {
     /// Those that hold a claim.
@@ -100,6 +93,8 @@ pub(crate) struct Look {
     pub(crate) workers: Workers,
     /// The number of pending load balancers that were not judged.
     pub(crate) left_out: usize,
+    /// The logbooks of all jobs, if all jobs were read.
+    pub(super) books: Option<HashSet<String>>,
 }
 
 /// The databases of an Octavia.
@@ -110,9 +105,8 @@ pub(crate) struct OctaviaReader {
 }
 
 impl OctaviaReader {
-    /// Opens its databases; `own` replaces the configured address of its own tables.
+    /// Opens the logbooks, and Octavia's own tables at this address.
     pub(crate) async fn open(ctx: &Context, conf: &Octavia, own: Option<&Sourced<Secret>>) -> Self {
-        let own = own.or(conf.database.as_ref());
         Self {
             logbook: Database::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await,
             own: Database::open(ctx, "the load balancers", own).await,
@@ -198,10 +192,6 @@ impl OctaviaReader {
         // Their jobs may have ended meanwhile.
         let again = self.rows(asked, seen).await?;
         balancers.retain(|it| again.contains(&it.balancer));
-        for it in &mut balancers {
-            let order = board.capabilities().peer_order;
-            it.in_front = in_front(it.job.as_ref(), &jobs.unclaimed, order);
-        }
         let workers = Workers {
             busy: jobs.owners.len(),
             alive: snapshot.sees_peers.then(|| snapshot.alive().count()),
@@ -210,6 +200,7 @@ impl OctaviaReader {
             balancers,
             workers,
             left_out,
+            books: jobs.books,
         })
     }
 
@@ -262,9 +253,9 @@ impl OctaviaReader {
         JudgedBalancer {
             verdict,
             why,
+            in_front: (job.as_ref().and_then(Entry::job)).map_or(0, |job| jobs.in_front(job)),
             job,
             flow,
-            in_front: 0,
             origin,
             balancer,
         }
@@ -316,19 +307,3 @@ fn host<'a>(jobs: &[&Entry], snapshot: &'a Snapshot) -> Option<&'a str> {
     let worker = snapshot.conductors().find(|it| it.owner == *owner)?;
     Some(&worker.host)
 }
-
-/// Counts the unclaimed jobs that workers claim before this one.
-fn in_front(job: Option<&Entry>, unclaimed: &[i64], order: Option<PeerOrder>) -> usize {
-    let Some(own) = job.and_then(|it| it.job()?.sequence) else {
-        return 0;
-    };
-    // Octavia gives all of its jobs the same priority.
-    let goes_first = |other: &&i64| match order {
-        Some(PeerOrder::NewestOfTheMostUrgent) => **other > own,
-        Some(PeerOrder::OldestOfTheLeastUrgent) | None => **other < own,
-    };
-    unclaimed.iter().filter(goes_first).count()
-}
-
-/// How long a load balancer is pending before the diagnosis of the whole board reports it.
-pub(crate) const OLD: TimeDelta = TimeDelta::minutes(5);

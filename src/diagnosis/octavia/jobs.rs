@@ -7,7 +7,7 @@ use tokio::time;
 
 use super::database::Database;
 use crate::{
-    board::{Board, BoardError, Detail, Query, examine::Examined},
+    board::{Board, BoardError, Detail, PeerOrder, Query, examine::Examined},
     diagnosis::checkup::WHOLE,
     job::{Entry, Job, Owner, Shelf, octavia},
 };
@@ -16,11 +16,13 @@ use crate::{
 pub(super) struct Jobs {
     /// The jobs about each load balancer, on the board and in the trash, without their details.
     of_balancers: HashMap<String, Vec<Entry>>,
-    pub(super) books: HashSet<String>,
+    /// The logbooks of all jobs; `None` if some jobs could not be read.
+    pub(super) books: Option<HashSet<String>>,
     /// The sequence numbers of the unclaimed jobs.
-    pub(super) unclaimed: Vec<i64>,
+    unclaimed: Vec<i64>,
+    order: Option<PeerOrder>,
     pub(super) owners: BTreeSet<Owner>,
-    /// Why a load balancer may have a job that is not here.
+    /// Set if a load balancer may have a job that is not in the map.
     pub(super) gap: Option<String>,
 }
 
@@ -31,24 +33,21 @@ impl Jobs {
         logbook: &mut Database,
         seen: &mut Examined,
     ) -> Self {
-        let mut untold = Vec::new();
-        let mut jobs = match time::timeout(WHOLE, Self::of(board, &mut untold)).await {
-            Ok(Ok(jobs)) => jobs,
-            failed => {
-                let why = failed.ok().and_then(Result::err);
-                seen.unseen("the load balancers of the jobs", why);
-                let gap = Some("the jobs cannot be read".to_owned());
-                return Self {
-                    gap,
-                    ..Self::default()
-                };
-            }
-        };
+        let (mut jobs, untold) = Self::of(board, seen).await;
         jobs.add_untold(untold, logbook, seen).await;
         if let Some(gap) = &jobs.gap {
             seen.unseen(format!("pending load balancers: {gap}"), None);
         }
         jobs
+    }
+
+    /// Returns the logbooks of all jobs; `None`, with a gap, if some jobs could not be read.
+    pub(super) async fn books(board: &dyn Board, seen: &mut Examined) -> Option<HashSet<String>> {
+        let (jobs, _) = Self::of(board, seen).await;
+        if let Some(gap) = &jobs.gap {
+            seen.unseen(format!("logbooks without a job: {gap}"), None);
+        }
+        jobs.books
     }
 
     /// Returns the jobs about a load balancer in this place.
@@ -57,8 +56,48 @@ impl Jobs {
         jobs.filter(move |it| it.job().is_some_and(|job| job.shelf == shelf))
     }
 
-    async fn of(board: &dyn Board, untold: &mut Vec<Entry>) -> Result<Self, BoardError> {
-        let (mut jobs, mut unreadable) = (Self::default(), 0);
+    /// Counts the unclaimed jobs that workers claim before this one.
+    pub(super) fn in_front(&self, job: &Job) -> usize {
+        let Some(own) = job.sequence else { return 0 };
+        // Octavia gives all of its jobs the same priority.
+        let goes_first = |other: &&i64| match self.order {
+            Some(PeerOrder::NewestOfTheMostUrgent) => **other > own,
+            Some(PeerOrder::OldestOfTheLeastUrgent) | None => **other < own,
+        };
+        self.unclaimed.iter().filter(goes_first).count()
+    }
+
+    /// Reads all jobs; returns those without a load balancer separately.
+    async fn of(board: &dyn Board, seen: &mut Examined) -> (Self, Vec<Entry>) {
+        let mut untold = Vec::new();
+        let mut jobs = Self {
+            books: Some(HashSet::new()),
+            order: board.capabilities().peer_order,
+            ..Self::default()
+        };
+        match time::timeout(WHOLE, jobs.add_all(board, &mut untold)).await {
+            Ok(Ok(0)) => {}
+            Ok(Ok(unreadable)) => {
+                jobs.books = None;
+                jobs.gap = Some(format!("{unreadable} records are unreadable"));
+            }
+            failed => {
+                let why = failed.ok().and_then(Result::err);
+                seen.unseen("the jobs", why);
+                jobs.books = None;
+                jobs.gap = Some("the jobs cannot be read".to_owned());
+            }
+        }
+        (jobs, untold)
+    }
+
+    /// Returns the number of unreadable records.
+    async fn add_all(
+        &mut self,
+        board: &dyn Board,
+        untold: &mut Vec<Entry>,
+    ) -> Result<usize, BoardError> {
+        let mut unreadable = 0;
         for shelf in [Shelf::Board, Shelf::Trash] {
             let mut entries = board.entries(Query::all(shelf, Detail::Whole));
             while let Some(entry) = entries.try_next().await? {
@@ -69,20 +108,19 @@ impl Jobs {
                 let balancer = octavia::load_balancer(&job).map(|it| it.into_owned());
                 // They may be large, and contain keys.
                 job.details = None;
-                jobs.count(&job);
+                self.count(&job);
                 match balancer {
-                    Some(balancer) => jobs.add(balancer, Entry::Job(job)),
+                    Some(balancer) => self.add(balancer, Entry::Job(job)),
                     None => untold.push(Entry::Job(job)),
                 }
             }
         }
-        jobs.gap = (unreadable > 0).then(|| format!("{unreadable} records are unreadable"));
-        Ok(jobs)
+        Ok(unreadable)
     }
 
     fn count(&mut self, job: &Job) {
-        self.books
-            .extend(job.book.as_ref().map(|it| it.uuid.clone()));
+        let books = self.books.get_or_insert_default();
+        books.extend(job.book.as_ref().map(|it| it.uuid.clone()));
         if job.shelf == Shelf::Board {
             self.owners.extend(job.owner().cloned());
             let is_free = job.holding.is_none();
@@ -94,7 +132,7 @@ impl Jobs {
         self.of_balancers.entry(balancer).or_default().push(entry);
     }
 
-    /// Some postings lack the load balancer; their logbooks have it.
+    /// Adds jobs whose posting lacks the load balancer; the logbooks name it.
     async fn add_untold(&mut self, jobs: Vec<Entry>, logbook: &mut Database, seen: &mut Examined) {
         let book = |entry: &Entry| Some(entry.job()?.book.as_ref()?.uuid.clone());
         let books: Vec<_> = jobs.iter().filter_map(book).collect();

@@ -10,25 +10,24 @@ mod tests;
 
 use std::collections::{BTreeMap, HashSet};
 
-use chrono::Utc;
-use futures_util::TryStreamExt;
-use tokio::time;
+use chrono::{TimeDelta, Utc};
 
-use self::balancers::OLD;
+use self::jobs::Jobs;
 pub(crate) use self::{
     balancers::{Asked, JudgedBalancer, Look, OctaviaReader, Workers},
     verdict::Verdict,
 };
-use super::checkup::WHOLE;
 use crate::{
-    board::{Board, BoardError, Detail, Query, examine::Examined},
+    board::{Board, examine::Examined},
     config::Octavia,
     context::Context,
-    job::Shelf,
     logbook::{Logbook, StaleBook},
     problem::{Code, Fix, Problem},
     suggest::Suggestion,
 };
+
+/// Younger items may still be in progress.
+const OLD: TimeDelta = TimeDelta::minutes(5);
 
 const NAMED: usize = 5;
 
@@ -38,14 +37,31 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
         let remedy = Fix::look(Suggestion::of("config"));
         seen.add(Problem::new(Code::OddConfig, remark).fixed_by(remedy));
     }
-    let mut reader = OctaviaReader::open(ctx, conf, None).await;
+    let mut reader = OctaviaReader::open(ctx, conf, conf.database.as_ref()).await;
     let short = reader.logbook.ask(&mut seen, Logbook::short_columns).await;
     seen.problems
         .extend(short.filter(|it| !it.is_empty()).map(short_columns));
-    add_books_without_job(&mut reader, board, &mut seen).await;
-    let look = reader.look(board, Asked::Pending, &mut seen).await;
-    let stuck = look.unwrap_or_default().balancers.into_iter();
     let before = Utc::now() - OLD;
+    // Read the logbooks before the jobs, so that a new job is not reported as missing.
+    let books = reader
+        .logbook
+        .ask(&mut seen, async |it| it.books_before(before).await);
+    let books = books.await.unwrap_or_default();
+    let look = reader.look(board, Asked::Pending, &mut seen).await;
+    let Look {
+        balancers,
+        books: known,
+        ..
+    } = look.unwrap_or_default();
+    let known = match known {
+        // The look reads no jobs if nothing is pending.
+        None if !books.is_empty() && balancers.is_empty() => Jobs::books(board, &mut seen).await,
+        known => known,
+    };
+    if let Some(known) = known {
+        add_books_without_job(&mut reader, (&books, &known), &mut seen).await;
+    }
+    let stuck = balancers.into_iter();
     let stuck = stuck.filter(|it| {
         let is_old = it.balancer.since.is_none_or(|since| since < before);
         is_old && it.verdict.needs_operator()
@@ -55,46 +71,24 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
 }
 
 /// Reports logbooks that no job refers to.
-async fn add_books_without_job(reader: &mut OctaviaReader, board: &dyn Board, seen: &mut Examined) {
-    let before = Utc::now() - OLD;
-    // Read the logbooks before the jobs, so that a new job is not reported as missing.
-    let asked = reader
-        .logbook
-        .ask(seen, async |it| it.books_before(before).await);
-    let books = asked.await.unwrap_or_default();
-    if books.is_empty() {
+async fn add_books_without_job(
+    reader: &mut OctaviaReader,
+    (books, known): (&[StaleBook], &HashSet<String>),
+    seen: &mut Examined,
+) {
+    let without = books.iter().filter(|it| !known.contains(&it.uuid));
+    let without: Vec<_> = without.collect();
+    if without.is_empty() {
         return;
     }
-    let known = match time::timeout(WHOLE, books_of_jobs(board)).await {
-        Ok(Ok(known)) => known,
-        failed => {
-            let why = failed.ok().and_then(Result::err);
-            return seen.unseen("the logbooks of the jobs", why);
-        }
-    };
-    let without: Vec<_> = books
-        .iter()
-        .filter(|it| !known.contains(&it.uuid))
-        .collect();
     let uuids: Vec<_> = without.iter().map(|book| book.uuid.as_str()).collect();
+    // Some may have ended meanwhile.
     let asked = reader.logbook.ask(seen, async |it| it.books(&uuids).await);
     if let Some(there) = asked.await {
         let still = without.into_iter().filter(|it| there.contains(&it.uuid));
         let still: Vec<_> = still.collect();
         seen.problems.extend(books_without_job(&still));
     }
-}
-
-async fn books_of_jobs(board: &dyn Board) -> Result<HashSet<String>, BoardError> {
-    let mut books = HashSet::new();
-    for shelf in [Shelf::Board, Shelf::Trash] {
-        let mut entries = board.entries(Query::all(shelf, Detail::Brief));
-        while let Some(entry) = entries.try_next().await? {
-            let book = entry.job().and_then(|job| job.book.as_ref());
-            books.extend(book.map(|it| it.uuid.clone()));
-        }
-    }
-    Ok(books)
 }
 
 fn short_columns(columns: Vec<String>) -> Problem {

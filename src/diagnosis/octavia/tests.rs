@@ -177,7 +177,7 @@ fn flow_and_trash_decide_without_a_job_on_the_board() {
         (pending().with_flow("REVERTED", old), Verdict::Inconsistent),
         (trashed(old), Verdict::Trashed),
         (trashed(old).with_flow("RUNNING", old), Verdict::Trashed),
-        // The trash still has a job of last week, but the present flow is another one.
+        // The trashed job is of an earlier flow.
         (of_another.with_flow("RUNNING", old), Verdict::LostJob),
         (trashed(week), Verdict::NeverPosted),
         (pending(), Verdict::NeverPosted),
