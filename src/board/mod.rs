@@ -268,7 +268,10 @@ pub(crate) trait Board: Send + Sync {
     ///
     /// The best come first; if one read serves both, all come in no order.
     async fn events_and_jobs(&self, onlooker: Onlooker<'_>) -> Result<Events<'_>> {
-        let events = self.events().await?;
+        let events = match planted!(SubscribesAfterListing) {
+            true => None,
+            false => Some(self.events().await?),
+        };
         let mut entries = self.entries(Query {
             shelf: Shelf::Board,
             which: Which::Unclaimed,
@@ -281,7 +284,10 @@ pub(crate) trait Board: Send + Sync {
             }
         }
         drop(entries);
-        Ok(events)
+        match events {
+            Some(events) => Ok(events),
+            None => self.events().await,
+        }
     }
 
     /// Registers a conductor until this board closes; its heartbeat follows at least every ten seconds.

@@ -14,7 +14,7 @@ use super::{
     },
     parts::{
         octavia::{refuse_to_hold, refuse_to_perform},
-        unconfirmed::{claim_one, settle_kept},
+        unconfirmed::claim_one,
         under_claim::{Performer, WonJob, expiry, kept_owner, lease, ours},
     },
 };
@@ -32,6 +32,7 @@ use crate::{
     process::{clock::Boottime, signal::Signals},
     retry::RetryPolicy,
     suggest::{Hint, Suggestion},
+    worker::settle::settle_kept,
 };
 
 /// Claim a job

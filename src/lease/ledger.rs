@@ -31,16 +31,14 @@ pub(super) struct Ledger {
     /// The number of the next entry, never reused: an answer may still be in transit.
     next: AtomicU64,
     pub(super) changed: Notify,
-    /// The expiry of a claim counts from this many confirmations back.
-    confirmations: usize,
+    /// Whether claims end with the session of this client.
+    has_session: bool,
 }
 
 #[derive(Debug)]
 struct LedgerEntry {
     claim: Claim,
-    /// When we sent the last two granted requests, the last one first.
-    ///
-    /// A new claim has no earlier one; but a client is silent to its server for at most a quarter of its session.
+    /// When we sent the last two granted requests, the last one first. For a new claim both are the claim.
     confirmed: [Boottime; 2],
     ward: Option<(Arc<Guard>, ProcessGroup)>,
     lost: oneshot::Sender<Lost>,
@@ -52,8 +50,14 @@ impl LedgerEntry {
     }
 
     fn limits(&self, ledger: &Ledger) -> Deadlines {
-        let deadline = self.confirmed[ledger.confirmations - 1] + self.claim.term;
-        Deadlines::before(deadline, self.claim.term)
+        let ([last, before], term) = (self.confirmed, self.claim.term);
+        let since = match ledger.has_session {
+            // Two requests may follow each other closely, for the sake of other claims.
+            true if !planted!(CountsFromTheRequests) => before.min(last - term / 4),
+            true => before,
+            false => last,
+        };
+        Deadlines::before(since + term, term)
     }
 
     fn lose(self, lost: Lost) {
@@ -64,21 +68,21 @@ impl LedgerEntry {
 
 impl Ledger {
     pub(super) fn of(board: &dyn Board) -> Self {
-        // A session is known to be alive only since its last confirmation but one.
-        let expire = board.capabilities().has_expiring_claims;
-        let expire = expire || planted!(CountsFromTheLastConfirmation);
+        // The server that ends sessions may not have heard of the last request, if the server between them has died. It
+        // knows of the one before, and of each contact that is a quarter of a session old.
+        let has_session = !board.capabilities().has_expiring_claims;
         Self {
             entries: Mutex::default(),
             next: AtomicU64::new(0),
             changed: Notify::new(),
-            confirmations: if expire { 1 } else { 2 },
+            has_session: has_session && !planted!(CountsFromTheLastConfirmation),
         }
     }
 
     pub(super) fn add(&self, claim: Claim, asked: Boottime) -> (u64, oneshot::Receiver<Lost>) {
         let (sender, lost) = oneshot::channel();
         let entry = LedgerEntry {
-            confirmed: [asked, asked - claim.term / 4],
+            confirmed: [asked, asked],
             claim,
             ward: None,
             lost: sender,

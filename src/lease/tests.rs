@@ -234,6 +234,19 @@ async fn session_deadline_allows_for_silence_before_the_first_claim() {
 }
 
 #[tokio::test]
+async fn session_deadline_allows_for_silence_before_a_renewal_right_after_the_claim() {
+    let board = Renewals::new(false, &[Answer::Grant, Answer::Unreachable]);
+    let keeper = board.keeper();
+    // The older claim is due, and the new one is renewed with it.
+    let _older = keeper.hold(claim("a", LONG), Boottime::now() - LONG / 3);
+    let mut lease = keeper.hold(claim("b", LONG), Boottime::now());
+    let lost = soon(lease.lost()).await;
+    let (renewed, keys) = board.asked()[0].clone();
+    assert_eq!(keys, ["a", "b"]);
+    assert!(lost.kill_at() <= renewed + LONG * 3 / 4 - LONG / 12);
+}
+
+#[tokio::test]
 async fn claims_can_be_added_and_removed_during_renewals() {
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();

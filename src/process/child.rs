@@ -216,6 +216,11 @@ impl Process {
     }
 
     fn reap(&mut self) {
+        #[cfg(test)]
+        if let ProcessEnd::Simulated(end) = &self.end {
+            self.is_reaped = end.borrow().is_some();
+            return simulation::reap(self.group.leader());
+        }
         // An ended or killed process can be reaped now, unless the kernel holds it; then we do not wait for it.
         self.is_reaped = matches!(self.look(WaitIdOptions::EXITED), Ok(Some(_)));
     }

@@ -7,7 +7,7 @@ use rustix::{
     fs::{Mode, OFlags, open},
     io::{Errno, read},
     param::page_size,
-    process::{Pid, Signal, getpid, kill_process_group, test_kill_process},
+    process::{Pid, Signal, getpgid, getpid, kill_process_group, test_kill_process},
     time::{ClockId, clock_gettime},
 };
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ impl ProcessGroup {
 
     pub(crate) fn signal(self, signal: Signal) {
         #[cfg(test)]
-        if simulation::signal(self.0, signal) {
+        if simulation::signal_group(self.0, signal) {
             return;
         }
         // Only a signal shows whether it still exists, and other refusals cannot be fixed.
@@ -132,6 +132,14 @@ pub(super) fn facts(pid: Pid, file: &str) -> Option<Vec<u8>> {
 fn number(text: &str) -> Option<Option<Pid>> {
     let pid = text.parse().ok()?;
     Some(Some(pid).filter(|&pid| pid > 0).and_then(Pid::from_raw))
+}
+
+pub(crate) fn group_of(pid: Pid) -> Option<Pid> {
+    #[cfg(test)]
+    if simulation::is_ours(pid) {
+        return simulation::stat(pid)?.group;
+    }
+    getpgid(Some(pid)).ok()
 }
 
 /// The library's own call fails in a container: it does not expect a group without a leader.

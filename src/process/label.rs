@@ -9,6 +9,8 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use uuid::Uuid;
 
 use super::group::facts;
+#[cfg(test)]
+use super::simulation;
 
 pub(crate) const JOB: &str = "JOBBOARD_JOB";
 
@@ -68,6 +70,10 @@ impl Label {
 
     /// Returns the label that a process carries, or else the one that follows from its environment.
     pub(crate) fn of(pid: Pid) -> Option<Self> {
+        #[cfg(test)]
+        if simulation::is_ours(pid) {
+            return simulation::label(pid);
+        }
         Self::carried_by(pid).or_else(|| {
             let environ = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).ok()?;
             Self::in_environment(&environ)
@@ -76,6 +82,10 @@ impl Label {
 
     /// Returns the label that a process carries: cheaper than reading its environment.
     pub(crate) fn carried_by(pid: Pid) -> Option<Self> {
+        #[cfg(test)]
+        if simulation::is_ours(pid) {
+            return simulation::label(pid);
+        }
         Self::in_limits(str::from_utf8(&facts(pid, "limits")?).ok()?)
     }
 

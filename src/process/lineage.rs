@@ -11,6 +11,10 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal},
 };
 
+use tokio::task;
+
+#[cfg(test)]
+use super::simulation;
 use super::{
     group::{ProcessGroup, Stat},
     label::Label,
@@ -43,6 +47,10 @@ pub(crate) struct PinnedProcess {
 impl PinnedProcess {
     /// Signals this process and no later one with its pid. Ignores a process that has ended.
     pub(crate) fn signal(self, signal: Signal) {
+        #[cfg(test)]
+        if simulation::signal(self.pid, signal) {
+            return;
+        }
         // From here on the pid may be reused, but the handle still means the same process.
         let held = match pidfd_open(self.pid, PidfdFlags::empty()) {
             Ok(held) => Some(held),
@@ -69,7 +77,6 @@ impl PinnedProcess {
 const LOOKS: usize = 4;
 
 #[derive(Debug)]
-#[cfg_attr(test, derive(Default))]
 pub(crate) struct Processes {
     all: HashMap<Pid, Stat>,
     children: HashMap<Pid, Vec<Pid>>,
@@ -197,16 +204,33 @@ impl Processes {
 
 /// Includes processes that are not reaped yet.
 pub(crate) fn pids() -> impl Iterator<Item = Pid> {
-    numbered().map(|(pid, _)| pid)
+    numbered().into_iter().map(|(pid, _)| pid)
 }
 
 /// Returns each process with the inode of its `/proc` directory, which a later process with that pid does not get.
-pub(crate) fn numbered() -> impl Iterator<Item = (Pid, u64)> {
+pub(crate) fn numbered() -> Vec<(Pid, u64)> {
+    #[cfg(test)]
+    if let Some(pids) = simulation::pids() {
+        return pids;
+    }
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| {
+    let numbered = entries.filter_map(|entry| {
         let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
         Some((pid, entry.ino()))
-    })
+    });
+    numbered.collect()
+}
+
+/// Searches the processes on a thread of its own; `None` if that fails.
+pub(crate) async fn scan<T: Send + 'static>(
+    search: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    // Simulated processes belong to this thread.
+    #[cfg(test)]
+    if simulation::uptime().is_some() {
+        return Some(search());
+    }
+    task::spawn_blocking(search).await.ok()
 }
 
 #[cfg(test)]

@@ -18,8 +18,19 @@ pub(crate) mod spawn;
 mod stand;
 pub(crate) mod terminal;
 
+use rustix::process::{Pid, getpid};
+
 #[cfg(test)]
 pub(crate) use self::simulation::part;
+
+/// Returns the pid of this process. Every simulated conductor has its own.
+pub(crate) fn own_pid() -> Pid {
+    #[cfg(test)]
+    if let Some(pid) = simulation::own_pid() {
+        return pid;
+    }
+    getpid()
+}
 
 /// Marks a future as part of this program, so that a simulation can stop or kill the whole program.
 #[cfg(not(test))]

@@ -7,7 +7,6 @@ use chrono::{DateTime, Utc};
 use rustix::process::Signal;
 use uuid::Uuid;
 
-use super::unconfirmed::settle_kept;
 use crate::{
     board::Board,
     commands::bulk::task::no_history,
@@ -24,7 +23,7 @@ use crate::{
     },
     retry::{AttemptContext, AttemptEnd, RetryPolicy, own_max_attempts},
     trace::Span,
-    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here},
+    worker::{HeldJob, NotPerformed, Worker, foreground::perform_here, settle::settle_kept},
 };
 
 const EXPIRY: (Duration, Duration) = (

@@ -64,13 +64,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a settlement is permitted",
         "board/rules.rs",
         &["permit", "permit_owner", "permit_settlement"],
-        "d41b16af",
+        "03bd6ce2",
     ),
     (
         "the conductor counts the remaining lease",
         "lease/ledger.rs",
         &["renew_at", "limits", "add", "expire", "confirm", "refuse"],
-        "d73e57c5",
+        "f35e35b7",
     ),
     (
         "the command ends before its deadline",
@@ -88,13 +88,13 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "remains of earlier attempts are ended",
         "process/guard/leftover.rs",
         &["end", "end_left_over", "left_over"],
-        "0de42734",
+        "947cf33f",
     ),
     (
         "the guard ends a command",
         "process/guard/helper.rs",
         &["enforce", "end_all"],
-        "7f2b32c4",
+        "a97af159",
     ),
     (
         "a conductor settles",

@@ -1,41 +1,24 @@
 //! One scenario: conductors, a poster, an operator and a peer work through faults until every job has ended.
 
+mod clients;
+mod conductors;
+mod faults;
+
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-use chrono::{DateTime, TimeDelta};
-use clap::Parser;
-use futures_util::TryStreamExt;
-use serde_json::json;
 use tokio::{
-    task::JoinHandle,
+    runtime::{Builder, Runtime},
+    task::{JoinHandle, LocalSet},
     time::{self, Instant},
 };
-use uuid::Uuid;
 
 use crate::{
     board::{
-        Board, BoardExt, ClaimRules, Detail, Query,
-        filter::Filters,
+        Board,
         testing::simulated::{ClaimLifetime, Server, SimulatedBoard, Weather},
     },
-    conductor::{
-        ConductorStatus, Destination, Halted, Settings, TimeLimit, Until,
-        policy::{Policy, ProgramCache, Programs, Variables},
-        progress::Reporter,
-        shared::Shared,
-        work,
-    },
-    job::{
-        Aftermath, Authority, Claimant, Conductor, ConductorReport, Draft, Entry, Failure, Job,
-        Outcome, Owner, Pause, Priority, RELEASED, Remark, Restore, Settlement, Shelf, Term,
-        Witness,
-    },
-    process::{
-        clock,
-        signal::Signals,
-        simulation::{Dice, Machine, Planted, Standing, guard_of, part_of},
-    },
-    retry::RetryPolicy,
+    job::Remark,
+    process::simulation::{Dice, Machine, MachineScope, Planted, Standing, guard_of},
 };
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -44,6 +27,10 @@ const LEASE: Duration = Duration::from_secs(30);
 const SETTLING: Duration = Duration::from_secs(2 * 3600);
 
 const MOST_CONDUCTORS: u64 = 3;
+
+/// When all conductors have connected again after the last fault, and how long they may then ignore a job.
+const CONNECTING: Duration = Duration::from_secs(60);
+const PICKUP: Duration = Duration::from_secs(15);
 
 /// Clients other than the conductors, which are numbered from `FIRST`.
 const POSTER: u32 = 1;
@@ -58,18 +45,27 @@ pub(super) struct Scenario {
     pub(super) planted: Option<Planted>,
     /// How long faults happen.
     pub(super) long: Duration,
+    /// Whether the server may restart without its last writes.
+    pub(super) loses_writes: bool,
+    /// Whether no conductor is killed.
+    pub(super) spares_conductors: bool,
+    pub(super) has_journal: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) violation: Option<String>,
+    /// The seed of the violation, if these are the figures of several.
+    pub(super) seed: u64,
     pub(super) journal: Vec<String>,
     simulated: Duration,
     jobs: u64,
     commands: u64,
     requests: u64,
-    scenarios: u64,
+    pub(super) scenarios: u64,
     faults: BTreeMap<&'static str, u64>,
+    /// By how many bytes the memory grew in each period.
+    pub(super) growth: Vec<i64>,
 }
 
 impl Figures {
@@ -97,17 +93,7 @@ impl fmt::Display for Figures {
     }
 }
 
-#[derive(Debug, clap::Parser)]
-struct Retry {
-    #[command(flatten)]
-    policy: RetryPolicy,
-}
-
-fn retry() -> RetryPolicy {
-    Retry::parse_from(["conduct", "--retry-max", "60s"]).policy
-}
-
-struct RunningConductor {
+struct RunningProgram {
     program: u32,
     task: JoinHandle<()>,
 }
@@ -117,37 +103,63 @@ struct World {
     server: Arc<Server>,
     scenario: Scenario,
     next: u32,
-    running: Vec<Option<RunningConductor>>,
+    running: Vec<Option<RunningProgram>>,
+    /// Programs that run one job, as `claim --next -- COMMAND` does.
+    shells: Vec<RunningProgram>,
     figures: Figures,
     posted: Vec<String>,
 }
 
 pub(super) fn simulate(scenario: Scenario) -> Figures {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    simulate_periods(scenario, 1)
+}
+
+/// Repeats a scenario on one machine. All jobs end, and are forgotten, in each period.
+pub(super) fn simulate_periods(scenario: Scenario, periods: u32) -> Figures {
+    let runtime = Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
         .build()
         .unwrap();
-    runtime.block_on(async {
-        let (machine, _running) = Machine::start(scenario.seed, scenario.planted);
+    // The terminal code of shells stays on one thread.
+    let local = LocalSet::new();
+    let (mut world, _running) = World::create(&runtime, scenario);
+    for _ in 0..periods {
+        let memory = allocation_counter::measure(|| {
+            local.block_on(&runtime, world.play());
+            world.check_all_posted();
+        });
+        world.figures.growth.push(memory.bytes_current);
+    }
+    runtime.block_on(async { world.finish() })
+}
+
+impl World {
+    fn create(runtime: &Runtime, scenario: Scenario) -> (Self, MachineScope) {
+        let _inside = runtime.enter();
+        let Scenario {
+            seed,
+            planted,
+            has_journal,
+            ..
+        } = scenario;
+        let (machine, running) = Machine::start(seed, planted, has_journal);
         let rate = machine.with_dice(|dice| 0.998 + 0.004 * dice.chance());
         let server = Server::start(&machine, scenario.lifetime, rate, LEASE);
         let conductors = 1 + machine.with_dice(|dice| dice.below(MOST_CONDUCTORS));
-        let mut world = World {
+        let world = Self {
             machine,
             server,
             scenario,
             next: FIRST,
             running: (0..conductors).map(|_| None).collect(),
+            shells: Vec::new(),
             figures: Figures::default(),
             posted: Vec::new(),
         };
-        world.play().await;
-        world.finish()
-    })
-}
+        (world, running)
+    }
 
-impl World {
     fn draw<T>(&self, draw: impl FnOnce(&mut Dice) -> T) -> T {
         self.machine.with_dice(draw)
     }
@@ -156,35 +168,11 @@ impl World {
         Arc::new(SimulatedBoard::new(&self.server, client))
     }
 
-    fn start_conductor(&mut self, at: usize) {
-        self.next += 1;
-        let (program, lifetime) = (self.next, self.scenario.lifetime);
-        let board = self.board(program);
-        let (name, jobs) = (format!("c{at}"), 6 - 2 * at);
-        let machine = Arc::clone(&self.machine);
-        machine.note(format!("{name} starts as {program}"));
-        let task = tokio::spawn(part_of(Some(program), async move {
-            if lifetime == ClaimLifetime::Session {
-                board.keep_session(LEASE);
-            }
-            let (reporter, mut notes) = Reporter::new();
-            let draining = tokio::spawn(async move { while notes.recv().await.is_some() {} });
-            let shared = Shared::new(board, settings(&name, program, jobs, &reporter));
-            let mut signals = Signals::catch(&[]).unwrap();
-            let done = work(&Arc::new(shared.unwrap()), &mut signals).await;
-            match done {
-                // A board may refuse a new conductor. In practice, its service manager starts it again.
-                Err(Halted::Board(error)) => machine.note(format!("{name} ends: {error}")),
-                other => machine.violate(format!("{name} ended unasked: {other:?}")),
-            }
-            draining.abort();
-        }));
-        self.running[at] = Some(RunningConductor { program, task });
-    }
-
     async fn play(&mut self) {
         for at in 0..self.running.len() {
-            self.start_conductor(at);
+            if self.running[at].is_none() {
+                self.start_conductor(at);
+            }
         }
         let end = Instant::now() + self.scenario.long;
         let mut next_fault = Instant::now() + Duration::from_secs(30);
@@ -214,259 +202,6 @@ impl World {
         }
     }
 
-    async fn post(&mut self, jobs: u64) {
-        let drafts = (0..jobs).map(|_| {
-            let (high, low) = self.draw(|dice| (dice.next(), dice.next()));
-            Draft {
-                uuid: Uuid::from_u64_pair(high, low),
-                chosen: false,
-                name: "job".to_owned(),
-                priority: Priority::Normal,
-                book: None,
-                details: json!({ "command": ["/bin/true"] }).into(),
-                former: None,
-            }
-        });
-        let drafts: Vec<_> = drafts.collect();
-        let Ok(answers) = self.board(POSTER).post(&drafts, None).await else {
-            return;
-        };
-        for (draft, answer) in drafts.iter().zip(answers) {
-            if answer.is_ok() {
-                self.posted.push(draft.uuid.to_string());
-            }
-        }
-    }
-
-    async fn fault(&mut self) {
-        for place in &mut self.running {
-            place.take_if(|running| running.task.is_finished());
-        }
-        let at = self.draw(|dice| dice.below(self.running.len() as u64) as usize);
-        let program = self.running[at].as_ref().map(|it| it.program);
-        let fault = match (self.draw(|dice| dice.below(18)), program) {
-            (which @ 0..9, Some(program)) => self.harm(which, at, program),
-            (0..9, None) => {
-                self.start_conductor(at);
-                "started"
-            }
-            (which, _) => self.disturb(which).await,
-        };
-        *self.figures.faults.entry(fault).or_default() += 1;
-        self.machine.note(format!("{fault}: c{at}"));
-    }
-
-    fn until(&self, most: u64) -> Instant {
-        let long = (Duration::from_millis(200), Duration::from_secs(most));
-        Instant::now() + self.draw(|dice| dice.between(long))
-    }
-
-    fn harm(&mut self, which: u64, at: usize, program: u32) -> &'static str {
-        match which {
-            0 | 1 => {
-                self.kill(at, program);
-                "killed"
-            }
-            2 => {
-                self.machine.unguard(program);
-                self.machine.kill_guard(program);
-                self.kill(at, program);
-                "killed with its guard"
-            }
-            3 | 4 => {
-                self.stop(program, 120);
-                "stopped"
-            }
-            5 => {
-                self.machine.unguard(program);
-                self.stop(guard_of(program), 20);
-                self.stop(program, 90);
-                "stopped with its guard"
-            }
-            6 => {
-                if self.machine.standing(program) != Standing::Runs {
-                    self.machine.unguard(program);
-                }
-                self.machine.kill_guard(program);
-                "guard killed"
-            }
-            _ => {
-                let end = self.until(90);
-                self.server
-                    .change_weather(|it| _ = it.cut.insert(program, end));
-                "cut off"
-            }
-        }
-    }
-
-    /// Faults of the server, the network and the clock, and acts of people and peers.
-    async fn disturb(&self, which: u64) -> &'static str {
-        match which {
-            9 => {
-                let end = self.until(40);
-                self.server.change_weather(|it| it.down_until = Some(end));
-                "server down"
-            }
-            10 => {
-                let end = self.until(40);
-                self.server
-                    .change_weather(|it| it.refuses_until = Some(end));
-                "writes refused"
-            }
-            11 | 12 => {
-                let end = self.until(120);
-                self.server.change_weather(|it| it.rough_until = Some(end));
-                "rough network"
-            }
-            13 => {
-                let seconds = self.draw(|dice| dice.below(7200) as i64 - 3600);
-                self.machine.set_wall_clock(TimeDelta::seconds(seconds));
-                "clock set"
-            }
-            14 => {
-                self.release_by_force().await;
-                "released by force"
-            }
-            15 => {
-                self.retry_all().await;
-                "retried"
-            }
-            16 => {
-                self.pause().await;
-                "paused"
-            }
-            _ => {
-                self.peer().await;
-                "claimed by a peer"
-            }
-        }
-    }
-
-    /// Call it before a conductor stops or dies: a stopped guard does not end its commands.
-    fn leave_alone(&self, program: u32) {
-        if self.machine.standing(guard_of(program)) != Standing::Runs {
-            self.machine.unguard(program);
-        }
-    }
-
-    fn kill(&mut self, at: usize, program: u32) {
-        self.leave_alone(program);
-        self.machine.set(program, Standing::Dead);
-        if let Some(running) = self.running[at].take() {
-            running.task.abort();
-        }
-    }
-
-    fn stop(&self, program: u32, most: u64) {
-        let end = self.until(most);
-        self.leave_alone(program);
-        self.machine.set(program, Standing::Stopped);
-        let machine = Arc::clone(&self.machine);
-        tokio::spawn(async move {
-            time::sleep_until(end).await;
-            machine.set(program, Standing::Runs);
-        });
-    }
-
-    /// Returns a random job, claimed or unclaimed, as an operator sees it.
-    async fn some(&self, board: &SimulatedBoard, shelf: Shelf, is_held: bool) -> Option<Job> {
-        let entries = board.entries(Query::all(shelf, Detail::Whole));
-        let entries: Vec<_> = entries.try_collect().await.ok()?;
-        let jobs = entries.into_iter().filter_map(|entry: Entry| match entry {
-            Entry::Job(job) if job.holding.is_some() == is_held => Some(*job),
-            _ => None,
-        });
-        let jobs: Vec<_> = jobs.collect();
-        let at = self.draw(|dice| dice.below(jobs.len() as u64) as usize);
-        jobs.into_iter().nth(at)
-    }
-
-    async fn release_by_force(&self) {
-        let board = self.board(OPERATOR);
-        let Some(job) = self.some(&board, Shelf::Board, true).await else {
-            return;
-        };
-        let left = job.holding.as_ref().and_then(|it| it.expires_in);
-        let left = TimeDelta::from_std(left.unwrap_or(LEASE)).unwrap_or_default();
-        let key = job.key.clone();
-        let entry = Entry::Job(Box::new(job));
-        // The owner may still run it, so conductors wait until the old claim would have ended.
-        let aftermath = Aftermath::Failed {
-            failure: Failure::reported(RELEASED, "operator"),
-            not_before: Some(clock::wall() + left),
-        };
-        let authority = Authority::Override(Witness::of(&entry));
-        let settlement = Settlement::of(key, Outcome::Abandon(aftermath), authority);
-        let _ = board.settle(&[settlement]).await;
-    }
-
-    async fn retry_all(&self) {
-        let board = self.board(OPERATOR);
-        while let Some(job) = self.some(&board, Shelf::Trash, false).await {
-            let restore = Restore::from_trash(job.key.clone(), None);
-            if board.restore(&[restore]).await.is_err() {
-                return;
-            }
-        }
-    }
-
-    async fn pause(&self) {
-        let board = self.board(OPERATOR);
-        let remark = Remark::now("paused", "operator", None);
-        let pause = Pause {
-            names: "*".to_owned(),
-            until: None,
-            remark: remark.clone(),
-        };
-        let _ = board.pause(&pause).await;
-        let long = (Duration::from_secs(1), Duration::from_secs(60));
-        let long = self.draw(|dice| dice.between(long));
-        tokio::spawn(async move {
-            time::sleep(long).await;
-            while board.resume("*", &remark).await.is_err() {
-                time::sleep(Duration::from_secs(1)).await;
-            }
-        });
-    }
-
-    /// Lets a Python service claim a job and finish it in time.
-    async fn peer(&self) {
-        let board = self.board(PEER);
-        let by = Claimant {
-            owner: Owner::new("peer").unwrap(),
-            term: Term::For(Duration::from_secs(600)),
-        };
-        let Some(job) = self.some(&board, Shelf::Board, false).await else {
-            return;
-        };
-        let rules = ClaimRules {
-            respects_not_before: true,
-            ..ClaimRules::BY_HAND
-        };
-        let Ok(claimed) = board.claim_one(&job.key, &by, rules).await else {
-            return;
-        };
-        let machine = Arc::clone(&self.machine);
-        let (_, mut end) = machine.start_command(&job.uuid, None);
-        tokio::spawn(async move {
-            let ended = end.wait_for(Option::is_some).await.ok().and_then(|it| *it);
-            let outcome = match ended.map(|it| it.code()) {
-                Some(0) => Outcome::Consume,
-                _ => Outcome::Abandon(Aftermath::None),
-            };
-            for _ in 0..20 {
-                let authority = Authority::Claim(by.owner.clone(), claimed.fence.clone());
-                let answer = board.settle_one(&job.key, outcome.clone(), authority).await;
-                match answer {
-                    Err(error) if error.is_away() || !error.is_about_the_claim() => {
-                        time::sleep(Duration::from_secs(5)).await;
-                    }
-                    _ => return,
-                }
-            }
-        });
-    }
-
     /// Ends the faults, and waits until every job has ended.
     async fn settle(&mut self) {
         self.machine.note("faults end");
@@ -475,6 +210,7 @@ impl World {
         self.server.change_weather(|it| {
             *it = Weather {
                 down_until: Some(end),
+                slow_until: Some(end + Duration::from_secs(10)),
                 ..Weather::default()
             };
         });
@@ -489,14 +225,23 @@ impl World {
                 None => self.start_conductor(at),
             }
         }
+        for shell in &self.shells {
+            self.machine.set(shell.program, Standing::Runs);
+            self.machine.set(guard_of(shell.program), Standing::Runs);
+        }
+        let faults_ended = Instant::now();
         for _ in 0..30 {
             self.post(1).await;
             let pause = (Duration::ZERO, Duration::from_millis(300));
             time::sleep(self.draw(|dice| dice.between(pause))).await;
         }
         let (mut end, mut before) = (Instant::now() + SETTLING, usize::MAX);
+        let mut ignored = BTreeMap::new();
         while Instant::now() < end && self.machine.violation().is_none() {
-            time::sleep(Duration::from_secs(10)).await;
+            time::sleep(PICKUP / 5).await;
+            if faults_ended.elapsed() > CONNECTING {
+                self.check_pickup(&mut ignored);
+            }
             // The request for a pause may arrive after the one that ends it.
             let remark = Remark::now("resumed", "operator", None);
             if !self.server.look(|store| store.pauses.is_empty()) {
@@ -510,7 +255,9 @@ impl World {
                 (end, before) = (Instant::now() + SETTLING, left);
             }
         }
-        let left = self.posted.iter().filter_map(|uuid| {
+        let known = self.posted.iter();
+        let known = known.filter(|uuid| !self.server.look(|store| store.has_lost(uuid)));
+        let left = known.filter_map(|uuid| {
             let fate = self.server.look(|store| store.fate(uuid));
             let fate = fate.unwrap_or_else(|| "lost".to_owned());
             let is_over = fate == "consumed" || fate == "trashed";
@@ -522,61 +269,53 @@ impl World {
         ));
     }
 
-    fn finish(mut self) -> Figures {
-        for uuid in &self.posted {
-            if self.server.look(|store| store.fate(uuid)).is_none() {
-                self.machine.violate(format!("job {uuid} is lost"));
+    /// Checks that no job waits while a conductor has a free slot.
+    fn check_pickup(&self, ignored: &mut BTreeMap<String, Instant>) {
+        let has_slot = |(at, running): (usize, &Option<RunningProgram>)| {
+            let claims = self
+                .server
+                .look(|store| store.count_of(&conductors::name(at)));
+            let runs = running.as_ref().is_some_and(|it| !it.task.is_finished());
+            runs && claims < conductors::slots(at)
+        };
+        let is_free = self.running.iter().enumerate().any(has_slot);
+        let waiting = self
+            .server
+            .look(|store| match store.pauses.is_empty() && is_free {
+                true => store.claimable().into_iter().map(str::to_owned).collect(),
+                false => Vec::new(),
+            });
+        ignored.retain(|uuid, _| waiting.contains(uuid));
+        for uuid in waiting {
+            let since = *ignored.entry(uuid.clone()).or_insert_with(Instant::now);
+            if since.elapsed() > PICKUP {
+                let text = format!("no conductor starts job {uuid}, although one has a free slot");
+                self.machine.violate(text);
             }
         }
+    }
+
+    fn check_all_posted(&mut self) {
+        for uuid in self.posted.drain(..) {
+            let is_gone = self
+                .server
+                .look(|store| store.fate(&uuid).is_none() && !store.has_lost(&uuid));
+            if is_gone {
+                self.machine.violate(format!("job {uuid} is lost"));
+            }
+            self.figures.jobs += 1;
+        }
+        self.server.forget();
+        self.machine.forget();
+        self.shells.retain(|it| !it.task.is_finished());
+    }
+
+    fn finish(mut self) -> Figures {
         self.figures.violation = self.machine.violation();
         self.figures.journal = self.machine.journal();
         self.figures.simulated = self.machine.uptime();
-        self.figures.jobs = self.posted.len() as u64;
-        self.figures.commands = u64::try_from(self.machine.started()).unwrap_or(0);
+        self.figures.commands = self.machine.commands();
         self.figures.requests = self.server.requests();
         self.figures
-    }
-}
-
-fn settings(name: &str, program: u32, jobs: usize, reporter: &Reporter) -> Settings {
-    let until = Until {
-        drained: false,
-        jobs: None,
-        idle: None,
-    };
-    Settings {
-        conductor: Conductor {
-            name: name.to_owned(),
-            host: "simulated".to_owned(),
-            pid: program,
-            since: DateTime::default(),
-            owner: Owner::new(name).unwrap(),
-            silence: None,
-            has_left: false,
-            report: ConductorReport::default(),
-        },
-        mark: format!("{name}:{program}"),
-        jobs,
-        lease: LEASE,
-        filters: Filters::default(),
-        until,
-        policy: Policy {
-            programs: Programs::Any,
-            variables: Variables::Any,
-            handlers: None,
-            search: Vec::new(),
-            found: Some(ProgramCache::default()),
-        },
-        retry: retry(),
-        output: Destination::Inherit,
-        time_limit: TimeLimit {
-            usual: None,
-            most: None,
-        },
-        grace: Duration::from_secs(30),
-        status: Arc::new(ConductorStatus::new(reporter, until)),
-        spans: None,
-        withheld: Vec::new(),
-        service_manager: None,
     }
 }

@@ -13,7 +13,7 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     fs::{OFlags, fcntl_setfl},
     io::{Errno, read},
-    process::{Pid, Signal, getpgid, getpid},
+    process::{Pid, Signal, getpid},
     stdio::stdin,
 };
 #[cfg(test)]
@@ -28,7 +28,7 @@ use super::{
 use crate::process::clock;
 use crate::process::{
     clock::{Boottime, Timer},
-    group::{ProcessGroup, Stat},
+    group::{ProcessGroup, Stat, group_of},
     label::Label,
     lineage::{CommandOrigin, ConductorChildren, PinnedProcess, Processes},
 };
@@ -63,9 +63,7 @@ pub(crate) fn main() -> io::Result<()> {
         if matches!(heard, GuardInput::Nothing | GuardInput::Lines) {
             let due = watch.enforce(Boottime::now());
             if !due.is_empty() {
-                let processes = watch
-                    .conductor
-                    .map_or_else(Processes::now, Processes::around);
+                let processes = watch.look_around();
                 // Commands that started before the scan are announced by now.
                 heard = watch.listen()?;
                 watch.end_strays(&due, &processes);
@@ -85,7 +83,7 @@ pub(crate) fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Runs a guard as a task. On a simulated machine, no process leaves its group.
+/// Runs a guard as a task on a simulated machine.
 #[cfg(test)]
 pub(super) async fn simulate(mut lines: UnboundedReceiver<String>) {
     let mut watch = WatchedCommands::default();
@@ -99,22 +97,25 @@ pub(super) async fn simulate(mut lines: UnboundedReceiver<String>) {
         tokio::select! {
             biased;
             line = lines.recv() => match line {
-                Some(line) => {
-                    watch.partial.extend_from_slice(line.as_bytes());
-                    if watch.heed_lines() {
-                        return;
-                    }
-                    watch.identify();
-                }
+                Some(line) if watch.hear(&line) => return,
+                Some(_) => {}
                 None => break,
             },
             () = due => {}
         }
         let due = watch.enforce(Boottime::now());
-        watch.end_strays(&due, &Processes::default());
+        if !due.is_empty() {
+            let processes = watch.look_around();
+            while let Ok(line) = lines.try_recv() {
+                if watch.hear(&line) {
+                    return;
+                }
+            }
+            watch.end_strays(&due, &processes);
+        }
     }
     let mut sweep = Sweep::from_now_on();
-    while !watch.end_all(&mut sweep, Processes::default) {
+    while !watch.end_all(&mut sweep, Processes::now) {
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -219,6 +220,19 @@ impl WatchedCommands {
         false
     }
 
+    /// Handles lines of a simulated conductor, and returns whether one was its last.
+    #[cfg(test)]
+    fn hear(&mut self, lines: &str) -> bool {
+        self.partial.extend_from_slice(lines.as_bytes());
+        let is_over = self.heed_lines();
+        self.identify();
+        is_over
+    }
+
+    fn look_around(&self) -> Processes {
+        (self.conductor).map_or_else(Processes::now, Processes::around)
+    }
+
     fn identify(&mut self) {
         for group in self.strangers.drain(..) {
             if let Some(ward) = self.groups.get_mut(&group) {
@@ -309,7 +323,7 @@ impl WatchedCommands {
                 .map(ProcessGroup::leader)
                 .filter(|_| step == KillStep::Terminate);
             end_all_of(found, step == KillStep::Terminate, |it| {
-                asked.is_some() && getpgid(Some(it.pid)).ok() == asked
+                asked.is_some() && group_of(it.pid) == asked
             });
         }
     }
@@ -351,7 +365,7 @@ impl WatchedCommands {
         }
         end_all_of(processes.below(pids(late)), false, |_| false);
         end_all_of(processes.below(pids(left)), true, |kin| {
-            let is_asked = getpgid(Some(kin.pid)).is_ok_and(|group| sweep.asked.contains(&group));
+            let is_asked = group_of(kin.pid).is_some_and(|group| sweep.asked.contains(&group));
             is_asked || !sweep.asked.insert(kin.pid)
         });
         false

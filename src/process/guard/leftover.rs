@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, collections::HashSet, fs, mem, time::Duration};
 
 use rustix::process::{Pid, Signal, getpid};
-use tokio::{sync::Mutex, task, time};
+use tokio::{sync::Mutex, time};
 
 use super::{
     WORD,
@@ -15,7 +15,7 @@ use crate::process::{
     clock::Boottime,
     group::Stat,
     label::Label,
-    lineage::{PinnedProcess, Processes, numbered},
+    lineage::{PinnedProcess, Processes, numbered, scan},
 };
 
 /// For the first claim on a job, a scan from this long before the claim is recent enough.
@@ -45,15 +45,11 @@ impl LeftOver {
     /// The holder of the claim calls this before it starts a command. A scan is valid if it began after `since`: the
     /// claim, or [`BEFORE_FIRST`] before the first claim on a job.
     pub(crate) async fn end(&self, uuid: &str, since: Boottime) {
-        #[cfg(test)]
-        if simulation::uptime().is_some() {
-            return simulation::end_left_over(Label::of_job(uuid)).await;
-        }
         let mut seen = self.0.lock().await;
         if seen.since <= since {
             let before = mem::take(&mut *seen);
             // On a busy machine this takes its time, in which claims have to be renewed.
-            let now = task::spawn_blocking(move || before.once_more()).await;
+            let now = scan(move || before.once_more()).await;
             // One that failed would fail again.
             *seen = now.unwrap_or_default();
         }
@@ -91,7 +87,7 @@ async fn end_left_over(job: u32) {
     let begin = Boottime::now();
     let (mut asked, mut killed) = (HashSet::new(), None);
     loop {
-        let left = task::spawn_blocking(move || left_over(job)).await;
+        let left = scan(move || left_over(job)).await;
         // A search that failed would fail again.
         let left = left.unwrap_or_default();
         // A process that the kernel holds, or another user's, cannot be ended. On a busy machine the time counts from
@@ -146,6 +142,10 @@ fn left_over(job: u32) -> Vec<(PinnedProcess, bool)> {
 
 /// Returns the conductor of a guard, if the process is a running guard.
 fn watched_by(pid: Pid) -> Option<u32> {
+    #[cfg(test)]
+    if simulation::is_ours(pid) {
+        return simulation::watched_by(pid);
+    }
     let arguments = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
     let mut arguments = arguments.split(|&byte| byte == 0).skip(1);
     if arguments.next()? != WORD.as_bytes() {

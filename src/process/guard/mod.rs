@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use rustix::{
     fs::{OFlags, fcntl_setfl},
     pipe::{PipeFlags, fcntl_setpipe_size, pipe_with},
-    process::{Pid, getpid},
+    process::Pid,
 };
 use tokio::{
     sync::Notify,
@@ -42,7 +42,7 @@ pub(crate) use self::{
 use self::{line::GuardLine, strays::Adopted};
 #[cfg(test)]
 use super::simulation;
-use super::{child::ProcessEnd, group::ProcessGroup, label::Label};
+use super::{child::ProcessEnd, group::ProcessGroup, label::Label, own_pid};
 
 pub(crate) const WORD: &str = "__guard";
 
@@ -69,10 +69,7 @@ impl Launch {
         Self {
             program: "/proc/self/exe".into(),
             args: vec![WORD.into()],
-            #[cfg(not(test))]
             adopts: true,
-            #[cfg(test)]
-            adopts: simulation::uptime().is_none(),
         }
     }
 }
@@ -263,10 +260,7 @@ impl Guard {
         state.held.clear();
         let mark = [GuardLine::Mark {
             mark: self.mark.clone(),
-            conductor: self
-                .adopted
-                .as_ref()
-                .map(|_| getpid().as_raw_nonzero().get()),
+            conductor: (self.adopted.as_ref()).map(|_| own_pid().as_raw_nonzero().get()),
         }];
         let watched = state.watched.iter();
         let watched = watched.map(|(&group, &ward)| GuardLine::Watch(group, ward));
@@ -294,7 +288,7 @@ impl Helper {
     /// Writes the first lines before the guard starts, so that it knows its commands even if this process dies.
     fn start(launch: &Launch, conductor: u32, lines: &[GuardLine]) -> io::Result<Self> {
         #[cfg(test)]
-        if let Some((end, mailbox)) = simulation::start_guard(helper::simulate) {
+        if let Some((end, mailbox)) = simulation::start_guard(conductor, helper::simulate) {
             let text: String = lines.iter().map(GuardLine::text).collect();
             mailbox.write(&text)?;
             return Ok(Self {

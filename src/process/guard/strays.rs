@@ -13,17 +13,17 @@ use std::{
 };
 
 use nix::sys::prctl::set_child_subreaper;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgid, getpid, waitid};
-use tokio::{
-    task,
-    time::{self, Instant},
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, waitid};
+use tokio::time::{self, Instant};
 
 use super::{Guard, GuardState, Helper, schedule::PERSISTENCE};
+#[cfg(test)]
+use crate::process::simulation;
 use crate::process::{
     clock::Boottime,
-    group::{ProcessGroup, Stat},
-    lineage::{CommandOrigin, ConductorChildren, PinnedProcess, Processes, pids},
+    group::{ProcessGroup, Stat, group_of},
+    lineage::{CommandOrigin, ConductorChildren, PinnedProcess, Processes, pids, scan},
+    own_pid,
 };
 
 /// The interval for reaping ended orphans, which are harmless meanwhile.
@@ -47,7 +47,7 @@ impl Guard {
 
     pub(crate) async fn terminate_strays(&self, group: ProcessGroup) {
         for kin in self.came_of(group).await {
-            if getpgid(Some(kin.pid)) != Ok(group.leader()) {
+            if group_of(kin.pid) != Some(group.leader()) {
                 kin.terminate();
             }
         }
@@ -95,9 +95,9 @@ impl Guard {
         if self.adopted.is_none() {
             return Vec::new();
         }
-        let search = task::spawn_blocking(|| Processes::around(getpid()));
+        let conductor = own_pid();
         // A retry would fail again.
-        let Ok(processes) = search.await else {
+        let Some(processes) = scan(move || Processes::around(conductor)).await else {
             return Vec::new();
         };
         // Commands started meanwhile; a process that was seen and is still unknown has ended.
@@ -137,6 +137,10 @@ pub(super) struct Adopted {
 
 impl Adopted {
     pub(super) fn from_now_on() -> io::Result<Self> {
+        #[cfg(test)]
+        if simulation::uptime().is_some() {
+            return Ok(Self { children: None });
+        }
         set_child_subreaper(true)?;
         let pid = getpid().as_raw_nonzero();
         let children = File::open(format!("/proc/self/task/{pid}/children"));
@@ -148,6 +152,10 @@ impl Adopted {
     /// Reaps ended orphans but not our own children. Returns the start times of the others, including those that just
     /// ended: they may have left a child.
     pub(super) fn reap(&self, own: &HashSet<Pid>) -> Vec<u64> {
+        #[cfg(test)]
+        if let Some(started) = simulation::orphans(own) {
+            return started;
+        }
         let all = self.children().unwrap_or_else(|| pids().collect());
         let others = all.into_iter().filter(|pid| !own.contains(pid));
         others.filter_map(reap).collect()

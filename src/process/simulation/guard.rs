@@ -40,8 +40,9 @@ impl Mailbox {
     }
 }
 
-/// Starts a guard that survives its conductor.
+/// Starts a guard that survives its conductor. `label` is the number in the labels of its commands.
 pub(crate) fn start_guard<F>(
+    label: u32,
     guard: impl FnOnce(UnboundedReceiver<String>) -> F,
 ) -> Option<(End, Mailbox)>
 where
@@ -59,7 +60,7 @@ where
     });
     let guard = guard.abort_handle();
     if let Some(conductor) = conductor {
-        machine.add_guard(conductor, guard.clone());
+        machine.add_guard(conductor, (guard.clone(), label));
     }
     Some((end, Mailbox { lines, guard }))
 }

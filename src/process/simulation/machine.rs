@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    fmt::Display,
     sync::Arc,
     task::Waker,
     time::Duration,
@@ -10,20 +11,19 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
-use rustix::process::Signal;
 use tokio::{
-    sync::watch,
     task::AbortHandle,
     time::{self, Instant},
 };
 
 use super::{
-    End, FIRST_PID,
+    End,
     dice::Dice,
     planted::Planted,
-    program::{Standing, current},
+    processes::{Behaviour, ProcessTable, pid_of},
+    program::{Standing, current, guard_of},
 };
-use crate::process::{child::Ended, label::Label, spawn::Bonds};
+use crate::process::{child::Ended, spawn::Bonds};
 
 thread_local! {
     static MACHINE: RefCell<Option<Arc<Machine>>> = const { RefCell::new(None) };
@@ -43,49 +43,31 @@ impl Drop for MachineScope {
 }
 
 #[derive(Debug)]
-struct SimulatedProcess {
-    parent: Option<u32>,
-    label: Option<Label>,
-    job: String,
-    is_leashed: bool,
-    is_stubborn: bool,
-    end: watch::Sender<Option<Ended>>,
-}
-
-impl SimulatedProcess {
-    fn is_alive(&self) -> bool {
-        self.end.borrow().is_none()
-    }
-
-    /// Only the first end counts.
-    fn end(&self, how: Ended) {
-        self.end.send_if_modified(|end| {
-            let is_alive = end.is_none();
-            end.get_or_insert(how);
-            is_alive
-        });
-    }
-}
-
-#[derive(Debug)]
 pub(crate) struct Machine {
     planted: Option<Planted>,
     start: Instant,
     epoch: DateTime<Utc>,
     dice: Mutex<Dice>,
     wall_offset: Mutex<TimeDelta>,
-    processes: Mutex<BTreeMap<i32, SimulatedProcess>>,
+    processes: Mutex<ProcessTable>,
     programs: Mutex<BTreeMap<u32, (Standing, Vec<Waker>)>>,
-    guards: Mutex<BTreeMap<u32, AbortHandle>>,
+    /// The guards by their conductors, and the number in their labels.
+    guards: Mutex<BTreeMap<u32, (AbortHandle, u32)>>,
     unguarded: Mutex<BTreeSet<u32>>,
-    started: Mutex<i32>,
-    journal: Mutex<Vec<String>>,
+    /// The jobs whose claims a server has lost, and until when its former owners may not know.
+    excused: Mutex<BTreeMap<String, Instant>>,
+    /// `None` if the events are not recorded.
+    journal: Option<Mutex<Vec<String>>>,
     violation: Mutex<Option<String>>,
 }
 
 impl Machine {
     /// Starts a machine for this thread; it ends with the returned value.
-    pub(crate) fn start(seed: u64, planted: Option<Planted>) -> (Arc<Self>, MachineScope) {
+    pub(crate) fn start(
+        seed: u64,
+        planted: Option<Planted>,
+        has_journal: bool,
+    ) -> (Arc<Self>, MachineScope) {
         let machine = Arc::new(Self {
             planted,
             start: Instant::now(),
@@ -96,8 +78,8 @@ impl Machine {
             programs: Mutex::default(),
             guards: Mutex::default(),
             unguarded: Mutex::default(),
-            started: Mutex::default(),
-            journal: Mutex::default(),
+            excused: Mutex::default(),
+            journal: has_journal.then(Mutex::default),
             violation: Mutex::default(),
         });
         MACHINE.set(Some(Arc::clone(&machine)));
@@ -128,20 +110,36 @@ impl Machine {
         *self.wall_offset.lock() = by;
     }
 
-    pub(crate) fn note(&self, text: impl AsRef<str>) {
-        let line = format!("{:>12.3}  {}", self.uptime().as_secs_f64(), text.as_ref());
-        self.journal.lock().push(line);
+    pub(crate) fn note(&self, text: impl Display) {
+        if let Some(journal) = &self.journal {
+            let line = format!("{:>12.3}  {text}", self.uptime().as_secs_f64());
+            journal.lock().push(line);
+        }
     }
 
     pub(crate) fn journal(&self) -> Vec<String> {
-        self.journal.lock().clone()
+        let journal = self.journal.as_ref();
+        journal.map(|it| it.lock().clone()).unwrap_or_default()
+    }
+
+    /// Allows a job two commands for some time: the server has lost a claim on it.
+    pub(crate) fn excuse(&self, job: &str, long: Duration) {
+        let until = Instant::now() + long;
+        self.excused.lock().insert(job.to_owned(), until);
+    }
+
+    pub(crate) fn excuses(&self, job: &str) -> bool {
+        let excused = self.excused.lock();
+        excused
+            .get(job)
+            .is_some_and(|until| *until > Instant::now())
     }
 
     /// Records the first violation only. Later ones are usually its consequences.
     pub(crate) fn violate(&self, text: String) {
         let mut violation = self.violation.lock();
         if violation.is_none() {
-            self.note(format!("VIOLATION {text}"));
+            self.note(format_args!("VIOLATION {text}"));
             *violation = Some(text);
         }
     }
@@ -150,26 +148,22 @@ impl Machine {
         self.violation.lock().clone()
     }
 
-    /// Returns the running commands of a job that a conductor or a guard can still end in time.
+    /// Returns the running processes of a job that a conductor or a guard can still end in time.
     pub(crate) fn guarded_of(&self, job: &str) -> Vec<i32> {
-        let unguarded = self.unguarded.lock();
-        self.running_of(job, |it| {
-            it.parent.is_some_and(|parent| !unguarded.contains(&parent))
-        })
-    }
-
-    fn running_of(&self, job: &str, is_meant: impl Fn(&SimulatedProcess) -> bool) -> Vec<i32> {
-        let processes = self.processes.lock();
-        let of_job = processes
-            .iter()
-            .filter(|(_, it)| it.job == job && it.is_alive() && is_meant(it));
-        of_job.map(|(&pid, _)| pid).collect()
+        self.processes.lock().of_job(job, &self.unguarded.lock())
     }
 
     pub(crate) fn has_succeeded(&self, job: &str) -> bool {
-        let processes = self.processes.lock();
-        let mut ends = processes.values().filter(|it| it.job == job);
-        ends.any(|it| *it.end.borrow() == Some(Ended::Exit(0)))
+        self.processes.lock().has_succeeded(job)
+    }
+
+    /// Forgets ended jobs, and programs that are gone.
+    pub(crate) fn forget(&self) {
+        self.processes.lock().forget_successes();
+        self.guards
+            .lock()
+            .retain(|_, (task, _)| !task.is_finished());
+        self.excused.lock().clear();
     }
 
     /// Records that the commands of this conductor may outlive their claims: it has no guard.
@@ -178,55 +172,52 @@ impl Machine {
     }
 
     /// Returns the number of commands started so far.
-    pub(crate) fn started(&self) -> i32 {
-        *self.started.lock()
+    pub(crate) fn commands(&self) -> u64 {
+        self.processes.lock().commands()
     }
 
     /// Starts a command for a job. The current program becomes its parent.
     pub(crate) fn start_command(self: &Arc<Self>, job: &str, bonds: Option<Bonds>) -> (i32, End) {
         let running = match bonds {
-            Some(_) => self.running_of(job, |_| true),
+            Some(_) => self.processes.lock().of_job(job, &BTreeSet::new()),
             // A Python service does not look for commands of dead conductors.
             None => self.guarded_of(job),
         };
-        if !running.is_empty() {
-            self.violate(format!("two commands of job {job} run at a time"));
+        if !running.is_empty() && !self.excuses(job) {
+            self.violate(format!(
+                "two commands of job {job} run at a time: {running:?}"
+            ));
         }
-        let (long, how, is_stubborn) = self.with_dice(|dice| {
-            let longest = [100, 1_000, 20_000, 90_000][dice.below(4) as usize];
-            let how = match dice.below(100) {
-                0..82 => Ended::Exit(0),
-                82..95 => Ended::Exit(1),
-                95..98 => Ended::Exit(75),
-                _ => Ended::Signal(9),
-            };
-            (1 + dice.below(longest), how, dice.below(5) == 0)
+        let (how, child) = self.with_dice(|dice| {
+            let how = Behaviour::of_command(dice);
+            let is_parent = bonds.is_some() && dice.below(6) == 0;
+            let child = (dice.below(2) == 0, Behaviour::of_descendant(dice));
+            (how, is_parent.then_some(child))
         });
-        let (sender, end_of_it) = watch::channel(None);
-        let pid = {
-            let mut started = self.started.lock();
-            *started += 1;
-            FIRST_PID + *started
-        };
-        let process = SimulatedProcess {
-            parent: current(),
-            label: bonds.map(|bonds| bonds.label),
-            job: job.to_owned(),
-            is_leashed: bonds.is_some_and(|bonds| bonds.at_our_death.is_some()),
-            is_stubborn,
-            end: sender,
-        };
-        self.processes.lock().insert(pid, process);
-        self.note(format!("start {pid} of {job}: {how} after {long} ms"));
-        let machine = Arc::clone(self);
+        let command = (job, current(), bonds);
+        let (pid, end) = self.processes.lock().start(command, how);
+        let Behaviour { ends, lasts, .. } = how;
+        self.note(format_args!("start {pid} of {job}: {ends} after {lasts:?}"));
+        self.end_in_time(pid, how);
+        if let Some((leaves_group, how)) = child {
+            let child = self.processes.lock().fork(pid, leaves_group, how);
+            if let Some(child) = child {
+                let place = if leaves_group { "outside" } else { "in" };
+                self.note(format_args!("{pid} starts {child} {place} its group"));
+                self.end_in_time(child, how);
+            }
+        }
+        (pid, end)
+    }
+
+    fn end_in_time(self: &Arc<Self>, pid: i32, how: Behaviour) {
+        let machine = Arc::downgrade(self);
         tokio::spawn(async move {
-            time::sleep(Duration::from_millis(long)).await;
-            let processes = machine.processes.lock();
-            if let Some(process) = processes.get(&pid) {
-                process.end(how);
+            time::sleep(how.lasts).await;
+            if let Some(machine) = machine.upgrade() {
+                machine.processes.lock().end(pid, how.ends);
             }
         });
-        (pid, end_of_it)
     }
 
     pub(crate) fn set(&self, program: u32, standing: Standing) {
@@ -243,7 +234,7 @@ impl Machine {
         };
         wakers.into_iter().for_each(Waker::wake);
         if standing == Standing::Dead {
-            self.end_leashed(program);
+            self.processes.lock().bereave(program);
         }
     }
 
@@ -265,56 +256,62 @@ impl Machine {
             .map_or(Standing::Runs, |known| known.0)
     }
 
-    /// Signals a command, unless the sender is dead.
-    pub(super) fn signal(&self, pid: i32, signal: Signal) {
-        if current().is_some_and(|program| self.standing(program) == Standing::Dead) {
-            return;
-        }
-        if let Some(process) = self.processes.lock().get(&pid)
-            && (signal == Signal::KILL || signal == Signal::TERM && !process.is_stubborn)
-        {
-            process.end(Ended::Signal(signal.as_raw()));
-        }
+    /// Runs on the process table, unless the current program is dead.
+    pub(super) fn processes<T>(&self, act: impl FnOnce(&mut ProcessTable) -> T) -> Option<T> {
+        let is_dead = |program| self.standing(program) == Standing::Dead;
+        (!current().is_some_and(is_dead)).then(|| act(&mut self.processes.lock()))
     }
 
-    /// `None` if no command has this process id.
-    pub(super) fn is_alive(&self, pid: i32) -> Option<bool> {
-        let processes = self.processes.lock();
-        processes.get(&pid).map(SimulatedProcess::is_alive)
+    /// Returns the pids of all commands and guards.
+    pub(super) fn pids(&self) -> Vec<i32> {
+        let guards = self.guards.lock();
+        let guards = guards.iter().filter(|(_, (it, _))| !it.is_finished());
+        let guards = guards.map(|(&conductor, _)| pid_of(guard_of(conductor)));
+        self.processes.lock().pids().chain(guards).collect()
     }
 
-    pub(super) async fn end_left_over(&self, job: u32) {
-        let is_left = |process: &&SimulatedProcess| {
-            process.is_alive() && process.label.is_some_and(|label| label.job() == job)
-        };
-        if !self.processes.lock().values().any(|it| is_left(&it)) {
-            return;
-        }
-        // The real code first asks each process to end.
-        time::sleep(Duration::from_millis(500)).await;
-        for process in self.processes.lock().values().filter(is_left) {
-            process.end(Ended::Signal(Signal::KILL.as_raw()));
-        }
+    /// Returns the number in the labels of a guard's commands, if the guard runs.
+    pub(super) fn watched_by(&self, pid: i32) -> Option<u32> {
+        let guards = self.guards.lock();
+        let mut guards = guards.iter();
+        let (&conductor, (task, label)) = guards.find(|(it, _)| pid_of(guard_of(**it)) == pid)?;
+        let runs = self.standing(guard_of(conductor)) == Standing::Runs;
+        (runs && !task.is_finished()).then_some(*label)
     }
 
-    pub(super) fn add_guard(&self, conductor: u32, guard: AbortHandle) {
+    pub(super) fn add_guard(&self, conductor: u32, guard: (AbortHandle, u32)) {
         self.guards.lock().insert(conductor, guard);
     }
 
-    /// The kernel asks the leashed commands of a dead conductor to end.
-    fn end_leashed(&self, program: u32) {
-        let processes = self.processes.lock();
-        let leashed = processes
-            .values()
-            .filter(|it| it.parent == Some(program) && it.is_leashed && !it.is_stubborn);
-        for process in leashed {
-            process.end(Ended::Signal(Signal::TERM.as_raw()));
+    pub(crate) fn kill_guard(&self, of: u32) {
+        if let Some((guard, _)) = self.guards.lock().get(&of) {
+            guard.abort();
+        }
+    }
+}
+
+impl Behaviour {
+    fn of_command(dice: &mut Dice) -> Self {
+        let longest = [100, 1_000, 20_000, 90_000][dice.below(4) as usize];
+        let ends = match dice.below(100) {
+            0..82 => Ended::Exit(0),
+            82..95 => Ended::Exit(1),
+            95..98 => Ended::Exit(75),
+            _ => Ended::Signal(9),
+        };
+        Self {
+            ends,
+            lasts: Duration::from_millis(1 + dice.below(longest)),
+            is_stubborn: dice.below(5) == 0,
         }
     }
 
-    pub(crate) fn kill_guard(&self, of: u32) {
-        if let Some(guard) = self.guards.lock().get(&of) {
-            guard.abort();
+    /// Many descendants outlive their command.
+    fn of_descendant(dice: &mut Dice) -> Self {
+        Self {
+            ends: Ended::Exit(1),
+            lasts: Duration::from_millis(1 + dice.below(300_000)),
+            is_stubborn: dice.below(3) == 0,
         }
     }
 }

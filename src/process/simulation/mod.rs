@@ -6,27 +6,32 @@ mod dice;
 mod guard;
 mod machine;
 mod planted;
+mod processes;
 mod program;
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use chrono::{DateTime, Utc};
 use rustix::process::{Pid, Signal};
 use tokio::sync::watch;
 
-use self::machine::machine;
 pub(crate) use self::{
     dice::Dice,
     guard::{Mailbox, start_guard},
-    machine::Machine,
+    machine::{Machine, MachineScope},
     planted::Planted,
     program::{Standing, guard_of, part, part_of},
+};
+use self::{
+    machine::machine,
+    processes::{ProcessTable, pid_of},
+    program::current,
 };
 use super::{
     child::{Ended, ProcessEnd},
     command::CommandSpec,
     group::{ProcessGroup, Stat},
-    label::JOB,
+    label::{JOB, Label},
     spawn::Bonds,
 };
 
@@ -52,10 +57,10 @@ pub(crate) fn chance() -> Option<f64> {
 }
 
 pub(crate) fn is_ours(pid: Pid) -> bool {
-    pid.as_raw_nonzero().get() >= FIRST_PID
+    number(pid) >= FIRST_PID
 }
 
-/// Starts a command. Its duration, its result and its response to SIGTERM are random.
+/// Starts a command. Its duration, its result, its descendants and its response to SIGTERM are random.
 pub(crate) fn start(
     command: &CommandSpec,
     bonds: Option<Bonds>,
@@ -68,31 +73,60 @@ pub(crate) fn start(
     Some((group, ProcessEnd::Simulated(end)))
 }
 
-/// Sends a signal; false if the process is a real one.
-pub(crate) fn signal(leader: Pid, signal: Signal) -> bool {
-    if let Some(machine) = machine()
-        && is_ours(leader)
-    {
-        machine.signal(leader.as_raw_nonzero().get(), signal);
-    }
+/// Acts on the simulated processes; `None` without a machine, or for a dead program.
+fn on_processes<T>(act: impl FnOnce(&mut ProcessTable) -> T) -> Option<T> {
+    machine()?.processes(act)
+}
+
+/// Sends a signal to a group; false if it is a real one.
+pub(crate) fn signal_group(leader: Pid, signal: Signal) -> bool {
+    on_processes(|all| all.signal_group(number(leader), signal));
     is_ours(leader)
 }
 
-pub(crate) fn stat(pid: Pid) -> Option<Stat> {
-    let number = pid.as_raw_nonzero().get();
-    let is_alive = machine()?.is_alive(number)?;
-    Some(Stat {
-        state: if is_alive { 'S' } else { 'Z' },
-        parent: None,
-        group: Some(pid),
-        threads: 1,
-        started: u64::try_from(number).unwrap_or_default(),
-    })
+/// Sends a signal to a process; false if it is a real one.
+pub(crate) fn signal(pid: Pid, signal: Signal) -> bool {
+    on_processes(|all| all.signal(number(pid), signal));
+    is_ours(pid)
 }
 
-/// Ends the commands of a job that an earlier conductor left running.
-pub(crate) async fn end_left_over(job: u32) {
-    if let Some(machine) = machine() {
-        machine.end_left_over(job).await;
-    }
+pub(crate) fn stat(pid: Pid) -> Option<Stat> {
+    on_processes(|all| all.stat(number(pid)))?
+}
+
+pub(crate) fn label(pid: Pid) -> Option<Label> {
+    on_processes(|all| all.label(number(pid)))?
+}
+
+pub(crate) fn reap(pid: Pid) {
+    on_processes(|all| all.reap(number(pid)));
+}
+
+/// Reaps the ended orphans of the current conductor, and returns when the others started.
+pub(crate) fn orphans(own: &HashSet<Pid>) -> Option<Vec<u64>> {
+    let machine = machine()?;
+    let conductor = current().unwrap_or_default();
+    machine.processes(|all| all.orphans(conductor, own))
+}
+
+/// Returns the pid of the current conductor.
+pub(crate) fn own_pid() -> Option<Pid> {
+    machine()?;
+    Pid::from_raw(pid_of(current()?))
+}
+
+/// Returns all processes, with the numbers that identify them.
+pub(crate) fn pids() -> Option<Vec<(Pid, u64)>> {
+    let pids = machine()?.pids().into_iter();
+    let numbered = |pid| Some((Pid::from_raw(pid)?, u64::try_from(pid).ok()?));
+    Some(pids.filter_map(numbered).collect())
+}
+
+/// Returns the conductor of a running guard.
+pub(crate) fn watched_by(pid: Pid) -> Option<u32> {
+    machine()?.watched_by(number(pid))
+}
+
+fn number(pid: Pid) -> i32 {
+    pid.as_raw_nonzero().get()
 }

@@ -11,10 +11,13 @@ pub(crate) enum Planted {
     CountsFromTheLastConfirmation,
     CountsFromTheAnswer,
     NoticesNoLateClaim,
+    CountsFromTheRequests,
+    SubscribesAfterListing,
+    OperatorDoesNotCompare,
 }
 
 impl Planted {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::SettlesWithoutFence,
         Self::ReleasesWithoutFence,
         Self::AnyOwnerMayAct,
@@ -24,5 +27,8 @@ impl Planted {
         Self::CountsFromTheLastConfirmation,
         Self::CountsFromTheAnswer,
         Self::NoticesNoLateClaim,
+        Self::CountsFromTheRequests,
+        Self::SubscribesAfterListing,
+        Self::OperatorDoesNotCompare,
     ];
 }

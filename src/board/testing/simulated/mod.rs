@@ -10,12 +10,12 @@ use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, BoxStream},
 };
-use tokio::{sync::mpsc::UnboundedReceiver, time};
+use tokio::{sync::mpsc::UnboundedReceiver, task::AbortHandle, time};
 
-use self::store::{Delivery, Store};
+use self::store::Delivery;
 pub(crate) use self::{
     network::{Server, Weather},
-    store::ClaimLifetime,
+    store::{ClaimLifetime, Store},
 };
 use crate::{
     board::{
@@ -43,14 +43,15 @@ impl SimulatedBoard {
     }
 
     /// Keeps the session of this client alive, as a ZooKeeper library does.
-    pub(crate) fn keep_session(self: &Arc<Self>, term: Duration) {
+    pub(crate) fn keep_session(self: &Arc<Self>, term: Duration) -> AbortHandle {
         let board = Arc::clone(self);
         tokio::spawn(part(async move {
             loop {
                 time::sleep(term / 5).await;
                 let _ = board.call(("keep", false), |_, _| Ok(())).await;
             }
-        }));
+        }))
+        .abort_handle()
     }
 
     async fn call<T: Send + 'static>(
@@ -87,8 +88,8 @@ impl Board for SimulatedBoard {
     async fn post(&self, drafts: &[Draft], _: Option<&Claimant>) -> Result<Vec<Result<Posted>>> {
         let drafts = drafts.to_vec();
         let serve = move |store: &mut Store, _| {
-            let posted = drafts.iter().map(|draft| store.post(draft));
-            Ok(posted.collect())
+            let drafts = drafts.iter().take(store.batch);
+            Ok(drafts.map(|draft| store.post(draft)).collect())
         };
         self.call(("post", true), serve).await
     }
@@ -123,8 +124,8 @@ impl Board for SimulatedBoard {
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
         let claims = claims.to_vec();
         let serve = move |store: &mut Store, session| {
-            let renewed = claims.iter().map(|claim| store.renew(session, claim));
-            Ok(renewed.collect())
+            let claims = claims.iter().take(store.batch);
+            Ok(claims.map(|claim| store.renew(session, claim)).collect())
         };
         self.call(("renew", true), serve).await
     }
@@ -132,16 +133,18 @@ impl Board for SimulatedBoard {
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         let settlements = settlements.to_vec();
         let serve = move |store: &mut Store, _| {
-            let settled = settlements.iter().map(|one| store.settle(one));
-            Ok(settled.collect())
+            let settlements = settlements.iter().take(store.batch);
+            Ok(settlements.map(|one| store.settle(one)).collect())
         };
         self.call(("settle", true), serve).await
     }
 
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
         let jobs = jobs.to_vec();
-        let serve =
-            move |store: &mut Store, _| Ok(jobs.iter().map(|job| store.restore(job)).collect());
+        let serve = move |store: &mut Store, _| {
+            let jobs = jobs.iter().take(store.batch);
+            Ok(jobs.map(|job| store.restore(job)).collect())
+        };
         self.call(("restore", true), serve).await
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct Weather {
     pub(crate) refuses_until: Option<Instant>,
     /// Some requests and replies are lost or late.
     pub(crate) rough_until: Option<Instant>,
+    /// Every request and reply takes up to a second.
+    pub(crate) slow_until: Option<Instant>,
     /// These clients cannot reach the server.
     pub(crate) cut: BTreeMap<u32, Instant>,
 }
@@ -86,6 +88,19 @@ impl Server {
 
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
         look(&self.store.lock())
+    }
+
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Store) -> T) -> T {
+        let changed = change(&mut self.store.lock());
+        self.changed.notify_one();
+        changed
+    }
+
+    /// Forgets the jobs that have ended, and idle clients.
+    pub(crate) fn forget(&self) {
+        self.store.lock().forget_ended();
+        self.requests.lock().clear();
+        (self.weather.lock().cut).retain(|_, until| lasts(Some(*until)));
     }
 
     pub(crate) fn requests(&self) -> u64 {
@@ -145,6 +160,10 @@ impl Server {
             if dice.below(250) == 0 {
                 return RequestFate::Unheard(dice.between(short));
             }
+            if lasts(weather.slow_until) {
+                let slow = (Duration::from_millis(1), Duration::from_secs(1));
+                return RequestFate::Answered(dice.between(slow), dice.between(slow));
+            }
             match (is_rough, dice.below(100)) {
                 (true, 0..20) => RequestFate::Lost,
                 (true, 20..40) => RequestFate::Unheard(dice.between(long)),
@@ -195,6 +214,12 @@ impl Server {
             let mut store = server.store.lock();
             store.expire();
             let session = store.hear(client);
+            // A server that fails in the middle of a batch does not answer.
+            store.batch = match back.is_none() && store.machine.with_dice(|dice| dice.below(2)) == 0
+            {
+                true => store.machine.with_dice(|dice| dice.below(4) as usize),
+                false => usize::MAX,
+            };
             let answer = match is_refused {
                 true => Err(BoardError::Failed {
                     doing: "write to",

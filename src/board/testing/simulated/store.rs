@@ -22,7 +22,7 @@ use crate::{
     },
     job::{
         Authority, Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, Holding, Job, JobKey,
-        Lease, Outcome, Owner, Pause, Restore, Settlement, Shelf, Term,
+        Lease, Outcome, Owner, Pause, Restore, Settlement, Shelf, Term, Witness,
     },
     process::{clock, simulation::Machine},
 };
@@ -39,7 +39,7 @@ pub(crate) enum ClaimLifetime {
 /// When an event arrives, and the event or the end of the connection.
 pub(super) type Delivery = (Instant, Result<Event>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Record {
     job: Job,
     side: Sidecar,
@@ -75,6 +75,8 @@ enum Lasts {
 struct Session {
     client: u32,
     until: Duration,
+    /// How late the server that expires sessions learns of contacts, as a part of the term.
+    lag: f64,
 }
 
 struct Subscriber {
@@ -83,17 +85,32 @@ struct Subscriber {
     sender: UnboundedSender<Delivery>,
 }
 
+/// What the server keeps on its disk.
+#[derive(Debug, Clone, Default)]
+struct Data {
+    board: BTreeMap<JobKey, Record>,
+    trash: BTreeMap<JobKey, Record>,
+    consumed: BTreeSet<String>,
+    sequence: i64,
+}
+
 pub(crate) struct Store {
     pub(super) machine: Arc<Machine>,
     pub(super) lifetime: ClaimLifetime,
     /// The rate of its clock.
     rate: f64,
     term: Duration,
-    board: BTreeMap<JobKey, Record>,
-    trash: BTreeMap<JobKey, Record>,
-    consumed: BTreeSet<String>,
-    sequence: i64,
+    data: Data,
+    /// What the disk had at an earlier moment, for a restart without the last writes.
+    saved: Option<Data>,
+    /// Fencing tokens come from the clock, so no restart repeats one.
     fences: u64,
+    /// The jobs that a restart has lost.
+    lost: BTreeSet<String>,
+    /// The settlements that their clients have not reported yet.
+    unreported: BTreeMap<(String, Owner), Vec<&'static str>>,
+    /// How many items of a batch take effect: the server may fail in the middle of one.
+    pub(super) batch: usize,
     sessions: BTreeMap<u64, Session>,
     subscribers: Vec<Subscriber>,
     pub(crate) pauses: Vec<Pause>,
@@ -116,11 +133,12 @@ impl Store {
             lifetime,
             rate,
             term,
-            board: BTreeMap::new(),
-            trash: BTreeMap::new(),
-            consumed: BTreeSet::new(),
-            sequence: 0,
+            data: Data::default(),
+            saved: None,
             fences: 0,
+            lost: BTreeSet::new(),
+            unreported: BTreeMap::new(),
+            batch: usize::MAX,
             sessions: BTreeMap::new(),
             subscribers: Vec::new(),
             pauses: Vec::new(),
@@ -167,31 +185,31 @@ impl Store {
         self.sessions.retain(|_, it| !over(it));
         self.conductors
             .retain(|_, (client, _)| !clients.contains(client));
-        let ended = self.board.iter().filter(|(_, record)| {
+        let ended = self.data.board.iter().filter(|(_, record)| {
             let hold = record.hold.as_ref();
             hold.is_some_and(|hold| !self.lasts(hold))
         });
         let ended: Vec<_> = ended.map(|(key, _)| key.clone()).collect();
         for key in ended {
-            let Some(record) = self.board.get_mut(&key) else {
+            let Some(record) = self.data.board.get_mut(&key) else {
                 continue;
             };
             let hold = record.hold.take();
             let uuid = record.job.uuid.clone();
             let (owner, subject) = (hold.map(|hold| hold.owner), record.subject());
             let left = self.machine.guarded_of(&uuid);
-            if !left.is_empty() && !self.forced.contains(&uuid) {
+            if !left.is_empty() && !self.forced.contains(&uuid) && !self.machine.excuses(&uuid) {
                 let text = format!("the command of job {uuid} outlives its claim: {left:?}");
                 self.machine.violate(text);
             }
-            self.machine.note(format!("expired {uuid}"));
+            self.machine.note(format_args!("expired {uuid}"));
             self.announce(EventKind::Expired, subject, owner);
         }
     }
 
     /// Returns the time until the next claim or session expires.
     pub(super) fn next_end(&self) -> Option<Duration> {
-        let holds = self.board.values().filter_map(|it| it.hold.as_ref());
+        let holds = self.data.board.values().filter_map(|it| it.hold.as_ref());
         let claims = holds.filter_map(|hold| self.left(hold));
         let now = self.now();
         let sessions = self.sessions.values();
@@ -201,22 +219,23 @@ impl Store {
 
     /// Records contact with a client, and returns its session.
     pub(super) fn hear(&mut self, client: u32) -> u64 {
-        // The server that expires sessions hears of the contact later.
-        let late = self.machine.with_dice(|dice| dice.chance() / 4.0);
-        let until = self.now() + self.term.mul_f64(1.0 - late);
+        let now = self.now();
+        let end = |lag: f64| now + self.term.mul_f64(1.0 - lag);
         let known = self
             .sessions
             .iter_mut()
             .find(|(_, it)| it.client == client && self.lifetime == ClaimLifetime::Session);
         if let Some((&id, session)) = known {
-            session.until = session.until.max(until);
+            session.until = session.until.max(end(session.lag));
             return id;
         }
         if self.lifetime == ClaimLifetime::Expiry {
             return 0;
         }
+        let lag = self.machine.with_dice(|dice| dice.chance() / 4.0);
+        let until = end(lag);
         self.fences += 1;
-        let session = Session { client, until };
+        let session = Session { client, until, lag };
         self.sessions.insert(self.fences, session);
         self.fences
     }
@@ -297,8 +316,8 @@ impl Store {
 
     fn on(&self, shelf: Shelf) -> &BTreeMap<JobKey, Record> {
         match shelf {
-            Shelf::Trash => &self.trash,
-            Shelf::Board | Shelf::Past => &self.board,
+            Shelf::Trash => &self.data.trash,
+            Shelf::Board | Shelf::Past => &self.data.board,
         }
     }
 
@@ -323,26 +342,26 @@ impl Store {
 
     pub(super) fn post(&mut self, draft: &Draft) -> Result<Posted> {
         let (key, uuid) = (JobKey::new(draft.uuid.to_string()), draft.uuid.to_string());
-        if self.board.contains_key(&key) {
+        if self.data.board.contains_key(&key) {
             let place = "board";
             return Err(BoardError::Exists { uuid, place });
         }
-        self.sequence += 1;
+        self.data.sequence += 1;
         let job = Job {
             priority: draft.priority,
-            sequence: Some(self.sequence),
+            sequence: Some(self.data.sequence),
             created_on: Some(clock::wall()),
             details: Some(draft.details.clone()),
             ..Job::new(key.clone(), uuid.clone(), draft.name.clone())
         };
         let (side, hold) = (Sidecar::default(), None);
         let record = Record { job, side, hold };
-        self.machine.note(format!("posted {uuid}"));
+        self.machine.note(format_args!("posted {uuid}"));
         self.announce(EventKind::Posted, record.subject(), None);
-        self.board.insert(key.clone(), record);
+        self.data.board.insert(key.clone(), record);
         Ok(Posted {
             key,
-            sequence: self.sequence,
+            sequence: self.data.sequence,
             fence: None,
         })
     }
@@ -354,7 +373,7 @@ impl Store {
         (by, most, rules): (&Claimant, usize, ClaimRules),
     ) -> Vec<Result<Claimed>> {
         let (mut answers, mut won) = (Vec::new(), 0);
-        for key in keys {
+        for key in keys.iter().take(self.batch) {
             if won == most {
                 break;
             }
@@ -367,7 +386,7 @@ impl Store {
 
     fn claim_one(&mut self, session: u64, key: &JobKey, bid: Bid<'_>) -> Result<Claimed> {
         let (now, wall) = (self.now(), clock::wall());
-        let record = self.board.get_mut(key).ok_or(BoardError::NoSuchJob)?;
+        let record = self.data.board.get_mut(key).ok_or(BoardError::NoSuchJob)?;
         if let Some(hold) = &record.hold {
             let owner = Some(hold.owner.clone());
             return Err(BoardError::AlreadyClaimed { owner });
@@ -392,9 +411,9 @@ impl Store {
         let (uuid, owner) = (record.job.uuid.clone(), bid.by.owner.clone());
         let subject = record.subject();
         self.forced.remove(&uuid);
-        self.machine.note(format!("claimed {uuid} by {owner}"));
+        self.machine.note(format_args!("claimed {uuid} by {owner}"));
         self.announce(EventKind::Claimed, subject, Some(owner));
-        let record = &self.board[key];
+        let record = &self.data.board[key];
         Ok(Claimed {
             job: self.shown(record, Shelf::Board),
             fence: Fence(self.fences.to_string()),
@@ -404,10 +423,15 @@ impl Store {
 
     pub(super) fn renew(&mut self, session: u64, claim: &Claim) -> Result<()> {
         let end = self.now() + claim.term;
-        let record = self.board.get(&claim.key).ok_or(BoardError::NoSuchJob)?;
+        let record = self
+            .data
+            .board
+            .get(&claim.key)
+            .ok_or(BoardError::NoSuchJob)?;
         let held = self.holding(record);
         permit_owner(held.as_ref(), &claim.owner, claim.fence.as_ref())?;
         match self
+            .data
             .board
             .get_mut(&claim.key)
             .and_then(|it| it.hold.as_mut())
@@ -427,12 +451,20 @@ impl Store {
 
     pub(super) fn settle(&mut self, settlement: &Settlement) -> Result<Settled> {
         let record = self
+            .data
             .board
             .get(&settlement.key)
             .ok_or(BoardError::NoSuchJob)?;
-        permit_settlement(self.holding(record).as_ref(), settlement)?;
+        let holding = self.holding(record);
+        permit_settlement(holding.as_ref(), settlement)?;
+        if let Authority::Override(Witness::Claimed { fence, .. }) = &settlement.authority
+            && *fence != holding.and_then(|it| it.fence)
+        {
+            let text = "an operator ends another claim than the one it saw";
+            self.machine.violate(text.to_owned());
+        }
         let (wall, outcome) = (clock::wall(), &settlement.outcome);
-        let Some(mut record) = self.board.remove(&settlement.key) else {
+        let Some(mut record) = self.data.board.remove(&settlement.key) else {
             return Err(BoardError::NoSuchJob);
         };
         record.side.settle(settlement);
@@ -444,6 +476,7 @@ impl Store {
             self.forced.insert(uuid.clone());
         } else if let running = self.machine.guarded_of(&uuid)
             && !running.is_empty()
+            && !self.machine.excuses(&uuid)
         {
             let text = format!("job {uuid} is settled while its command runs: {running:?}");
             self.machine.violate(text);
@@ -453,21 +486,25 @@ impl Store {
             _ if outcome.is_trash() => ("trashed", EventKind::Trashed),
             _ => ("consumed", EventKind::Consumed),
         };
-        self.machine.note(format!("{word} {uuid}"));
+        self.machine.note(format_args!("{word} {uuid}"));
+        if let Some(owner) = owner.clone().filter(|_| !is_forced) {
+            let unreported = self.unreported.entry((uuid.clone(), owner));
+            unreported.or_default().push(word);
+        }
         self.announce(kind, record.subject(), owner);
         let key = settlement.key.clone();
         match kind {
-            EventKind::Abandoned => _ = self.board.insert(key, record),
+            EventKind::Abandoned => _ = self.data.board.insert(key, record),
             EventKind::Trashed => {
                 record.side.trashed_on = Some(wall);
-                self.trash.insert(key, record);
+                self.data.trash.insert(key, record);
             }
             _ => {
                 if !self.machine.has_succeeded(&uuid) {
                     let text = format!("job {uuid} is consumed, and no command succeeded");
                     self.machine.violate(text);
                 }
-                self.consumed.insert(uuid);
+                self.data.consumed.insert(uuid);
             }
         }
         Ok(Settled::default())
@@ -477,9 +514,9 @@ impl Store {
         let wall = clock::wall();
         let is_trashed = restore.shelf == Shelf::Trash;
         let shelf = if is_trashed {
-            &mut self.trash
+            &mut self.data.trash
         } else {
-            &mut self.board
+            &mut self.data.board
         };
         let record = shelf.get(&restore.key).ok_or(BoardError::NoSuchJob)?;
         if let Some(hold) = &record.hold {
@@ -494,22 +531,97 @@ impl Store {
             return Err(BoardError::NoSuchJob);
         };
         record.side = record.side.restored(restore);
-        self.machine.note(format!("restored {}", record.job.uuid));
+        self.machine
+            .note(format_args!("restored {}", record.job.uuid));
         self.announce(EventKind::Restored, record.subject(), None);
-        self.board.insert(restore.key.clone(), record);
+        self.data.board.insert(restore.key.clone(), record);
         Ok(())
+    }
+
+    /// Checks that a client reports a settlement which the board made for it, and reports it once.
+    pub(crate) fn hear_report(&mut self, uuid: &str, owner: &Owner, word: &'static str) {
+        let key = (uuid.to_owned(), owner.clone());
+        let made = self.unreported.entry(key).or_default();
+        if let Some(at) = made.iter().position(|it| *it == word) {
+            made.remove(at);
+        } else if !self.machine.excuses(uuid) && !self.forced.contains(uuid) {
+            // Without an answer, a client takes a job that an operator has released for settled.
+            let text = format!("{owner} reports job {uuid} as {word}, which it is not");
+            self.machine.violate(text);
+        }
+    }
+
+    /// Remembers the data as they are on the disk.
+    pub(crate) fn save(&mut self) {
+        self.saved = Some(self.data.clone());
+    }
+
+    /// Restarts with the saved data. The later writes are lost, and claims with them.
+    pub(crate) fn lose_writes(&mut self) {
+        let Some(saved) = self.saved.take() else {
+            return;
+        };
+        let before = std::mem::replace(&mut self.data, saved);
+        // Renewals are lost as well.
+        let claim = |data: &Data, key: &JobKey| {
+            let hold = data.board.get(key)?.hold.as_ref()?;
+            Some((hold.fence, hold.lasts))
+        };
+        let both = before.board.iter().chain(&self.data.board);
+        for (key, record) in both {
+            if claim(&before, key) != claim(&self.data, key) || !self.data.board.contains_key(key) {
+                self.machine.excuse(&record.job.uuid, self.term);
+            }
+        }
+        let knows = |uuid: &str| {
+            let key = JobKey::new(uuid);
+            let Data { board, trash, .. } = &self.data;
+            board.contains_key(&key)
+                || trash.contains_key(&key)
+                || self.data.consumed.contains(uuid)
+        };
+        let shelves = before.board.values().chain(before.trash.values());
+        let known = shelves.map(|it| &it.job.uuid).chain(&before.consumed);
+        let lost = known.filter(|uuid| !knows(uuid)).cloned();
+        self.lost.extend(lost);
+    }
+
+    pub(crate) fn has_lost(&self, uuid: &str) -> bool {
+        self.lost.contains(uuid)
+    }
+
+    pub(super) fn forget_ended(&mut self) {
+        self.data.trash.clear();
+        self.data.consumed.clear();
+        self.unreported.clear();
+        self.forced.clear();
+        self.lost.clear();
+    }
+
+    /// Returns the unclaimed jobs that any conductor may start now.
+    pub(crate) fn claimable(&self) -> Vec<&str> {
+        let wall = clock::wall();
+        let is_due =
+            |it: &&Record| it.hold.is_none() && it.side.not_before.is_none_or(|time| time <= wall);
+        let due = self.data.board.values().filter(is_due);
+        due.map(|it| it.job.uuid.as_str()).collect()
+    }
+
+    pub(crate) fn count_of(&self, owner: &str) -> usize {
+        let holds = self.data.board.values().filter_map(|it| it.hold.as_ref());
+        holds.filter(|hold| hold.owner.text() == owner).count()
     }
 
     /// Returns the state of a job, or `None` if the board does not know it.
     pub(crate) fn fate(&self, uuid: &str) -> Option<String> {
         let key = JobKey::new(uuid);
-        if self.consumed.contains(uuid) {
+        if self.data.consumed.contains(uuid) {
             return Some("consumed".to_owned());
         }
-        if self.trash.contains_key(&key) {
+        if self.data.trash.contains_key(&key) {
             return Some("trashed".to_owned());
         }
-        let record = self.board.get(&key)?;
+        let record = self.data.board.get(&key)?;
         let state = match &record.hold {
             Some(hold) => format!("claimed by {}", hold.owner),
             None => "unclaimed".to_owned(),
@@ -518,7 +630,7 @@ impl Store {
     }
 
     pub(crate) fn jobs_left(&self) -> usize {
-        self.board.len()
+        self.data.board.len()
     }
 }
 
