@@ -316,7 +316,7 @@ fn octavia_board_on_zookeeper_is_found() {
 #[test]
 fn octavia_board_behind_sentinels_is_found() {
     need!(master = Server::start());
-    let sentinel = Server::start_sentinel(&master).unwrap();
+    let sentinel = Server::start_sentinel(&master, 1).unwrap();
     let set = format!(
         "jobboard_redis_sentinel = mymaster\njobboard_backend_port = {}",
         sentinel.port()

@@ -15,6 +15,7 @@ use crate::support::{
 pub(crate) struct Stage {
     pub(crate) env: Env,
     server: Option<Kind>,
+    is_network: bool,
 }
 
 pub(crate) enum Kind {
@@ -77,6 +78,7 @@ impl Stage {
         let stage = Self {
             env: Env::new(),
             server: None,
+            is_network: false,
         };
         // A directory that other users cannot write, whatever the umask.
         let folder = stage.env.root().join("state/jobboard");
@@ -121,18 +123,27 @@ impl Stage {
         Some(Self::on(Kind::Ensemble(Ensemble::start()?)))
     }
 
-    fn on(server: Kind) -> Self {
+    /// A board on servers that the test starts and stops itself.
+    pub(crate) fn behind(url: &str) -> Self {
         let env = Env::new();
-        let url = server.board();
         env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
         Self {
             env,
+            server: None,
+            is_network: true,
+        }
+    }
+
+    fn on(server: Kind) -> Self {
+        let stage = Self::behind(&server.board());
+        Self {
             server: Some(server),
+            ..stage
         }
     }
 
     pub(crate) fn is_network(&self) -> bool {
-        self.server.is_some()
+        self.is_network
     }
 
     pub(crate) fn redis_server(&self) -> Option<&Server> {

@@ -4,12 +4,15 @@
 //! job concurrently. `JOBBOARD_FAULTS=full` makes the counts large.
 
 mod busy;
+mod clocks;
 mod commands;
 mod ensemble;
+mod failover;
 mod lost_replies;
 mod matrix;
 mod outages;
 mod output;
+mod releases;
 mod silent_servers;
 mod unwritable;
 mod upgrades;

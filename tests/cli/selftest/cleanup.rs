@@ -163,7 +163,7 @@ fn tls_board_is_tested_with_the_same_certificates() {
 #[test]
 fn sentinel_board_is_tested_at_the_master() {
     need!(master = Server::start());
-    let sentinel = Server::start_sentinel(&master).unwrap();
+    let sentinel = Server::start_sentinel(&master, 1).unwrap();
     let env = Env::new();
     let url = format!("redis-sentinel://{}/mymaster", sentinel.host());
     env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));

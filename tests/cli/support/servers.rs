@@ -7,12 +7,15 @@ mod host;
 pub(crate) mod zookeeper;
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    sync::LazyLock,
     time::Duration,
 };
 
@@ -46,15 +49,13 @@ impl Server {
     pub(crate) fn start_with(arguments: &[&str]) -> Option<Self> {
         Self::launch(|port, _| {
             let port = port.to_string();
-            let own = [
-                "--port",
-                &port,
-                "--save",
-                "",
-                "--enable-debug-command",
-                "yes",
-            ];
-            let all = own.iter().chain(arguments);
+            let own = ["--port", &port, "--save", ""];
+            // Older servers always have that command.
+            let debug: &[_] = match is_old_redis() {
+                true => &[],
+                false => &["--enable-debug-command", "yes"],
+            };
+            let all = own.iter().chain(debug).chain(arguments);
             all.map(|argument| (*argument).to_owned()).collect()
         })
     }
@@ -83,13 +84,15 @@ impl Server {
         })
     }
 
-    /// Starts a single Sentinel that watches a server as `mymaster`.
-    pub(crate) fn start_sentinel(master: &Self) -> Option<Self> {
+    /// Starts a Sentinel that watches a server as `mymaster`; so many of them have to agree on a failover.
+    pub(crate) fn start_sentinel(master: &Self, quorum: usize) -> Option<Self> {
+        // Several must not depose a server that is only slow.
+        let patience = if quorum == 1 { 300 } else { 3000 };
         Self::launch(|port, folder| {
             let file = folder.join("sentinel.conf");
             let text = format!(
-                "port {port}\nsentinel monitor mymaster 127.0.0.1 {} 1\n\
-                 sentinel down-after-milliseconds mymaster 300\n\
+                "port {port}\nsentinel monitor mymaster 127.0.0.1 {} {quorum}\n\
+                 sentinel down-after-milliseconds mymaster {patience}\n\
                  sentinel failover-timeout mymaster 2000\n",
                 master.port
             );
@@ -240,8 +243,23 @@ impl Drop for Server {
     }
 }
 
+/// Returns `redis-server`, or the program that a variable names instead.
+fn redis() -> OsString {
+    env::var_os("JOBBOARD_REDIS_SERVER").unwrap_or_else(|| "redis-server".into())
+}
+
+/// Whether the server is older than Redis 7.
+fn is_old_redis() -> bool {
+    static IS_OLD: LazyLock<bool> = LazyLock::new(|| {
+        let version = Command::new(redis()).arg("--version").output().unwrap();
+        let version = String::from_utf8_lossy(&version.stdout).into_owned();
+        ["v=5.", "v=6."].iter().any(|it| version.contains(it))
+    });
+    *IS_OLD
+}
+
 fn spawn(folder: &Path, arguments: &[String]) -> Child {
-    Command::new("redis-server")
+    Command::new(redis())
         .args(arguments)
         .args(["--bind", "127.0.0.1", "--daemonize", "no"])
         .args(["--unixsocket", "redis.sock", "--dir"])

@@ -133,7 +133,7 @@ fn client_follows_a_failover() {
             .run(&["INFO", "replication"])
             .contains("state=online")
     });
-    let sentinel = Server::start_sentinel(&master).unwrap();
+    let sentinel = Server::start_sentinel(&master, 1).unwrap();
     wait_until("the Sentinel knows the replica", || {
         let facts = sentinel.run(&["SENTINEL", "REPLICAS", "mymaster"]);
         facts.contains(&replica.port().to_string()) && facts.contains("master-link-status\nok")
