@@ -117,7 +117,7 @@ pub(super) fn simulate(scenario: Scenario) -> Figures {
 /// Repeats a scenario on one machine. All jobs end, and are forgotten, in each period.
 pub(super) fn simulate_periods(scenario: Scenario, periods: u32) -> Figures {
     let runtime = Builder::new_current_thread()
-        .enable_all()
+        .enable_time()
         .start_paused(true)
         .build()
         .unwrap();

@@ -49,7 +49,7 @@ fn sort(code: &str, details: &str, user: Option<&str>) -> ServerCause {
         "NOCOUNT" => ServerCause::NoCounter(one_line("", details)),
         "TOOMANY" => ServerCause::HighCounter(one_line("", details)),
         "ERR" if details.starts_with("max number of clients") => ServerCause::TooManyClients,
-        "ERR" if details.starts_with("The user executing the script") => forbidden(details, user),
+        "ERR" if details.contains("The user executing the script") => forbidden(details, user),
         code => ServerCause::Message(one_line(code, details)),
     }
 }
@@ -102,7 +102,7 @@ fn forbidden(details: &str, user: Option<&str>) -> ServerCause {
         None if details.contains("key") => ServerCause::Forbidden { user, what: "keys" },
         None => ServerCause::Forbidden {
             user,
-            what: "scripts",
+            what: "commands",
         },
     }
 }
@@ -162,6 +162,14 @@ mod tests {
                 ServerCause::Message(
                     "ERR Wrong number of args calling Redis command from script".into(),
                 ),
+            ),
+            (
+                "ERR Error running script (call to f_0c): @user_script:46: @user_script: 46: The user \
+                 executing the script can't run this command or subcommand",
+                ServerCause::Forbidden {
+                    user: "default".to_owned(),
+                    what: "commands",
+                },
             ),
             ("EXECABORT", ServerCause::Message("EXECABORT".into())),
         ] {
