@@ -40,13 +40,13 @@ use crate::{
 /// 0:10, `10:` has no upper limit, `~:10` has no lower limit. Spans (oldest_unclaimed, longest_claim, rtt)
 /// accept durations: `5m:15m`. Without ranges, the check warns about unreadable records, dead owners, claims
 /// that are not renewed, exhausted retries, every other problem that `doctor` finds with the jobs or the server, and
-/// a board that never held a job. On an Octavia board, a job that blocks all posters is always critical.
+/// a board that has never held a job. On an Octavia board, a job that blocks all posters is always critical.
 ///
-/// A metric of a problem, such as owner_dead, counts its jobs as `doctor` does, except in the trash. claim_not_renewed
-/// takes up to 2s more. backing_off counts jobs that wait for their next attempt.
+/// A problem metric, such as owner_dead, counts the same jobs as `doctor`, but not those in the trash. Measuring
+/// claim_not_renewed adds up to 2s. backing_off counts jobs that wait for their next attempt.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Warn if METRIC leaves this range
+    /// Warn if METRIC is outside this range
     #[arg(
         short,
         long,
@@ -55,7 +55,7 @@ pub(crate) struct CheckArgs {
     )]
     warn: Vec<Threshold>,
 
-    /// Report CRITICAL if METRIC leaves this range
+    /// Report CRITICAL if METRIC is outside this range
     #[arg(
         short,
         long,

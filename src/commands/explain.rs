@@ -28,9 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 const MOST_FACTS: usize = 5;
 
-/// Explain the state of a job and the command that helps
+/// Explain a job's state and suggest the command that helps
 ///
-/// The verdict uses the conductors' own rules and the settings that they publish. If a claim seems not to be renewed,
+/// The verdict uses the conductors' own rules and the settings that they publish. If a claim does not seem to be renewed,
 /// the command checks a second time. Without JOB, lists the problems of all jobs, as `jobboard doctor --only jobs` does.
 /// Nothing is changed. `jobboard help troubleshooting` explains each verdict.
 #[derive(Debug, clap::Args)]

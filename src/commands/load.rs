@@ -34,7 +34,7 @@ const BATCH: (usize, usize) = (500, 4 << 20);
 /// equal, too.
 ///
 /// A job whose uuid is already on the board or in the trash is skipped; if the two jobs differ, the difference
-/// is reported. A job that has ended on this board is skipped, too, as far as the history of the board reaches. An
+/// is reported. A job that has ended on this board is skipped, too, if the board's history still lists it. An
 /// interrupted load can therefore be repeated. A truncated or altered dump is refused as a whole.
 ///
 /// The output of `list -o jsonl` can be loaded, too.
@@ -48,7 +48,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "EXPR", value_parser = Filter::of_fields)]
     filter: Vec<Filter>,
 
-    /// Load jobs, too, that have ended on this board, so that they run again
+    /// Also load jobs that have ended on this board, so that they run again
     #[arg(long)]
     again: bool,
 
@@ -56,7 +56,7 @@ pub(crate) struct LoadArgs {
     #[arg(long)]
     fresh: bool,
 
-    /// Load unreadable records, too, onto the same kind of board
+    /// Also load unreadable records, onto the same kind of board
     ///
     /// Python services on that board may fail on such a record or delete it.
     #[arg(long)]

@@ -24,7 +24,7 @@ use crate::{
 /// first, unless --yes is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PauseArgs {
-    /// Job names to pause, for example 'backup-*'. Without it, the current pauses are listed
+    /// Job names to pause, for example 'backup-*'. Without it, list the current pauses
     #[arg(value_name = "NAME-GLOB", value_parser = glob)]
     names: Option<String>,
 

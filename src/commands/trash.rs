@@ -6,7 +6,7 @@ use crate::context::Context;
 /// Move jobs to the trash
 ///
 /// Requires your own claim (--who). `list --trash` shows the trash, `restore` moves a job back, `purge` deletes
-/// it for good. --force trashes a job with any owner or none, and unreadable records.
+/// it for good. --force trashes a job whether or not it has an owner, and unreadable records.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrashArgs {
     #[command(flatten)]

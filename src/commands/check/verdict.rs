@@ -205,7 +205,7 @@ impl MetricValue {
         let outside = self.outside.as_ref();
         let outside = outside.map(|range| match range.strip_prefix('@') {
             Some(range) => format!(", inside {range}"),
-            None => format!(", outside {range}"),
+            None => format!(", outside the range {range}"),
         });
         let outside = outside.unwrap_or_default();
         format!("{state}: {name} is {words}{outside}: {}", self.command)

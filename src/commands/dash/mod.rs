@@ -54,7 +54,7 @@ const ONCE: (u16, usize) = (80, 100);
 ///
 /// Shows events as they happen and changes nothing. The seven views are problems, jobs, claims by owner, trash, history
 /// (latest 1,000), conductors, and events. Enter opens the selected line: a problem leads to its jobs, a job to its last
-/// output, its explanation and its fix. / filters while you type. ? lists all keys.
+/// output, its explanation and its fix. Press / to filter as you type. ? lists all keys.
 ///
 /// With --act, F repairs the selected problem, and upper-case keys change the selected job, or all jobs marked with x:
 /// Abandon, Trash, Retry, Consume (each by force), and Pause their names. The dashboard shows the jobs, asks, and skips
@@ -72,7 +72,7 @@ pub(crate) struct DashArgs {
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// Enable upper-case keys that change the board, each after a question
+    /// Enable upper-case keys that change the board, each asks first
     #[arg(long, conflicts_with = "once")]
     act: bool,
 

@@ -58,7 +58,7 @@ const SPARE: Duration = Duration::from_secs(60);
 ///
 /// The drill touches only its own jobs and processes, and removes what remains of them. Asks first, unless --yes is
 /// given. Use --copy on a board with Python workers, which trash jobs without a flow: the drill then takes place on
-/// an empty board beside yours. It always does so for Octavia. `selftest` tests the server; `drill` tests what you
+/// an empty board beside yours. For Octavia it always does. `selftest` tests the server; `drill` tests what you
 /// have built on it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DrillArgs {
@@ -70,7 +70,7 @@ pub(crate) struct DrillArgs {
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = lease)]
     lease: Duration,
 
-    /// Start no third conductor: only yours may take the jobs over
+    /// Start only two conductors, so that only yours can take over the jobs
     #[arg(long)]
     yours: bool,
 

@@ -98,14 +98,14 @@ fn example(error: &clap::Error, command: &str) -> Option<Vec<&'static str>> {
 
 /// Answers a value or an option that people guess, or a command line without its `--`.
 fn guessed(error: &clap::Error, command: &str, words: &[String]) -> Option<Hint> {
-    let argument = text(error, ContextKind::InvalidArg).unwrap_or_default();
-    let argument = argument.split([' ', '=']).next().unwrap_or_default();
+    let word = text(error, ContextKind::InvalidArg).unwrap_or_default();
+    let argument = word.split([' ', '=']).next().unwrap_or_default();
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let value = words.iter().skip_while(|word| *word != argument).nth(1);
             match argument.starts_with('-') {
                 true => answer_option(command, argument, value.map(String::as_str)),
-                false => answer_option(command, "WORD", Some(&format!("name={argument}"))),
+                false => answer_option(command, "WORD", Some(&format!("name={word}"))),
             }
         }
         ErrorKind::ValueValidation if argument == "--filter" => {

@@ -8,7 +8,7 @@ use crate::{
 /// The reason for an intervention.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReasonArgs {
-    /// Reason to record with your name, shown by `show` and `list --history` (up to 1 KiB)
+    /// Reason to record with your name (up to 1 KiB)
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }

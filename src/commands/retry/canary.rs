@@ -30,9 +30,9 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CanaryArgs {
-    /// Retry this many jobs first; continue unless one fails as before
+    /// Retry this many jobs first; continue unless one fails with the same cause as before
     ///
-    /// Waits until each of these jobs ended, moved to the trash or failed an attempt. Ctrl-C stops and prints the
+    /// Waits until each of these jobs has ended, moved to the trash or failed an attempt. Ctrl-C stops and prints the
     /// command for the rest.
     #[arg(long, value_name = "N", conflicts_with = "plan")]
     pub(super) canary: Option<NonZeroUsize>,

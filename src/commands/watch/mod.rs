@@ -44,7 +44,7 @@ use crate::{
 /// no known order.
 ///
 /// In a pipe, each line has these tab-separated fields: time, event, uuid, name, owner, fence, key, and for
-/// interventions by and reason. If the board is unreachable, the command keeps trying, at the start and later.
+/// interventions `by` and `reason`. If the board is unreachable, the command keeps trying, at the start and later.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
     /// Print only events of matching jobs; repeat it to narrow further
@@ -61,7 +61,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "NAME")]
     event: Vec<EventKind>,
 
-    /// First print the recorded events of this span
+    /// First print the recorded events of this period
     ///
     /// They come from the records on the board, in the trash and in the history: when jobs were posted, last
     /// claimed, failed, trashed and ended. --filter matches the jobs as they are now. Jobs that Python services
@@ -79,7 +79,7 @@ pub(crate) struct WatchArgs {
 
     /// Run this command for each event; it gets the event as JSON on standard input
     ///
-    /// Commands run one at a time, in order. Up to 10,000 events wait; one resync replaces any further ones. A
+    /// Commands run one at a time, in order. Up to 10,000 events are queued; beyond that, one resync replaces the rest. A
     /// failing command is reported, the next event still runs, and the exit code is 7. Stopping jobboard stops
     /// the command.
     #[arg(last = true, value_name = "COMMAND")]
