@@ -236,6 +236,8 @@ impl Snapshot {
         match answers.refusal {
             Some(refusal) => Cause::text(Code::ConductorRefuses, refusal),
             None if is_for_peers || is_unseen || answers.is_unknown => Cause::of(Code::Unavailable),
+            // A conductor would only move the job to the trash.
+            None if answers.count == 0 && is_exhausted(job) => exhausted(job),
             None if answers.count == 0 => Cause::of(Code::NoConductor),
             None => Cause::text(Code::NoMatchingConductor, &job.name),
         }
