@@ -41,8 +41,9 @@ pub(crate) struct DoctorArgs {
     /// Show the fixes as a plan, and run each one that you agree to
     ///
     /// The plan begins with the safe fixes and ends with the destructive ones. Each step asks: y and n decide it, a agrees
-    /// to all that follow, s shows the jobs, q quits. --yes runs the safe ones without a question; with --only CODE, it
-    /// runs that fix whatever its risk. Each step looks at its jobs again, and skips those that are no longer affected.
+    /// to all that follow except the destructive ones, s shows the jobs, q quits. --yes runs the safe ones without a
+    /// question; with --only CODE, it runs that fix whatever its risk. Each step looks at its jobs again, and skips those
+    /// that are no longer affected.
     #[arg(long, conflicts_with = "list")]
     fix: bool,
 

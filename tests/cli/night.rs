@@ -360,10 +360,11 @@ fn many_problems_take_three_commands(stage: &Stage) {
     while !screen.has(r"(?m)^on purpose") {
         at += 1;
         wait_until("it asks, or is done", || {
-            screen.has(&format!(r"(?m)^{at}\. .*\[q\]uit *$")) || screen.has("(?m)^on purpose")
+            screen.has(&format!(r"(?m)^{at} of \d+\. .*\[q\]uit *$"))
+                || screen.has("(?m)^on purpose")
         });
         // No conductor takes the spent job yet, so no canary would end.
-        let is_spent = screen.has(&format!(r"(?m)^{at}\. retries-exhausted"));
+        let is_spent = screen.has(&format!(r"(?m)^{at} of \d+\. retries-exhausted"));
         screen.line(if is_spent { "n" } else { "y" });
     }
     run(env, &["retry", "--problem", "retries-exhausted", "--yes"]);

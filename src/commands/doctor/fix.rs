@@ -99,7 +99,7 @@ impl Report for FixPlan {
 }
 
 /// The columns of a summary in a question.
-const SUMMARY: usize = 44;
+const SUMMARY: usize = 36;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepAnswer {
@@ -110,13 +110,17 @@ enum StepAnswer {
     Quit,
 }
 
-fn ask(ctx: &Context, at: usize, step: &FixStep) -> Option<StepAnswer> {
+fn heading(step: &FixStep, number: usize, total: usize) -> String {
     let risk = match step.risk {
         Risk::Destructive => "destructive; ",
         _ => "",
     };
     let (summary, advice) = (Text::from(&step.summary).cut(SUMMARY), &step.advice);
-    let question = format!("{at}. {summary} ({risk}{advice}): [y]es [n]o [a]ll [s]how [q]uit");
+    format!("{number} of {total}. {summary} ({risk}{advice})")
+}
+
+fn ask(ctx: &Context, heading: &str) -> Option<StepAnswer> {
+    let question = format!("{heading}: [y]es [n]o [a]ll [s]how [q]uit");
     loop {
         let answer = ctx.out.ask(question.as_str())?;
         match answer.to_lowercase().as_str() {
@@ -164,10 +168,10 @@ async fn perform_all(
     // The name of a protected board, typed in advance, agrees like --yes.
     let is_confirmed = ctx.config.board.value.is_protected && !args.consent.confirm.is_empty();
     let is_agreed = args.consent.yes || ctx.config.yes.value || is_confirmed;
-    let mut all = false;
-    for (at, step) in plan.iter_mut().enumerate() {
+    let (mut all, total) = (false, plan.len());
+    for (step, number) in plan.iter_mut().zip(1..) {
         step.state = "skipped";
-        let (code, number) = (step.code, at + 1);
+        let (code, heading) = (step.code, heading(step, number, total));
         if is_agreed && step.risk > Risk::Safe && !args.only.contains(&ChosenCheck::Code(code)) {
             let command = step.command.clone().with(["--yes"]);
             let risk = match step.risk {
@@ -178,9 +182,13 @@ async fn perform_all(
             ctx.out.note(note);
             continue;
         }
-        let answer = match is_agreed || all {
-            true => StepAnswer::Yes,
-            false => decide(ctx, args, number, step).await?,
+        // `a` came before the operator read the destructive steps.
+        let answer = match is_agreed || (all && step.risk < Risk::Destructive) {
+            true => {
+                ctx.out.note(heading);
+                StepAnswer::Yes
+            }
+            false => decide(ctx, args, &heading, step).await?,
         };
         all |= answer == StepAnswer::All;
         match answer {
@@ -195,11 +203,11 @@ async fn perform_all(
 async fn decide(
     ctx: &mut Context,
     args: &DoctorArgs,
-    at: usize,
+    heading: &str,
     step: &FixStep,
 ) -> anyhow::Result<StepAnswer> {
     loop {
-        match ask(ctx, at, step) {
+        match ask(ctx, heading) {
             Some(StepAnswer::Show) => run(ctx, args, &step.command, &["--dry-run"]).await?,
             Some(answer) => return Ok(answer),
             None => {

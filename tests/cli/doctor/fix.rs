@@ -159,7 +159,7 @@ fn fix_asks_on_a_terminal() {
     env.claim("@1", &dead("ada"));
     need!(screen = Pane::open(&env, &[]));
     screen.line("jobboard doctor --fix");
-    let question = r"1\. owner-dead: 1 job, .* \(the owner is gone\): \[y\]es \[n\]o \[a\]ll \[s\]how \[q\]uit";
+    let question = r"1 of 1\. owner-dead: 1 job, .* \(the owner is gone\): \[y\]es \[n\]o \[a\]ll \[s\]how \[q\]uit";
     screen.shows(question);
     screen.line("n");
     screen.shows("1 problem");
@@ -172,6 +172,27 @@ fn fix_asks_on_a_terminal() {
     screen.shows("abandoned ");
     screen.shows("no problems");
     assert_eq!(env.state("@1"), "UNCLAIMED");
+}
+
+#[test]
+fn all_runs_no_destructive_step_without_a_question() {
+    let env = Env::new();
+    env.post_many(3);
+    env.claim("@1", &dead("ada"));
+    env.claim("@2", "elsewhere.:1:c0ffee01");
+    let change = "PRAGMA ignore_check_constraints = on;
+        UPDATE job SET details = 'nonsense' WHERE sequence = 3";
+    env.database().execute_batch(change).unwrap();
+    need!(screen = Pane::open(&env, &[]));
+    screen.line("jobboard doctor --fix");
+    screen.shows(r"(?s)1 of 3\. owner-dead: 1 job, .*\[q\]uit");
+    screen.line("a");
+    screen.shows(r"2 of 3\. owner-dead: 1 job, [^(]*\([^()]*\)\n");
+    screen.shows(r"(?s)3 of 3\. unreadable-record: 1 job, [^(]*\(destructive; .*\[q\]uit");
+    screen.line("q");
+    screen.shows("1 problem");
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+    assert_eq!(env.ok("list --trash --count"), "0\n");
 }
 
 #[test]
