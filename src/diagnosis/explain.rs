@@ -171,7 +171,7 @@ impl Snapshot {
     /// Adds what each conductor answers, if none takes the job; otherwise, how busy they are.
     fn with_answers(&self, mut problem: Problem, case: &ExplainedJob<'_>, job: &Job) -> Problem {
         let (mut slots, mut free, mut longest) = (0, 0, None);
-        for taker in self.takers.iter() {
+        for taker in self.takers.iter().filter(|it| !it.conductor.has_left) {
             let answer = match taker.is_silent {
                 true => TakerAnswer::Leaves("silent".to_owned()),
                 false => taker.answer(case.entry, job, self.now),

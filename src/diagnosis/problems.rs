@@ -350,12 +350,20 @@ impl Survey {
                 .owners
                 .iter()
                 .find(|of| of.owner.as_ref() == Some(&it.owner));
-            // With claims, it is reported as a dead owner. Without, a process that is gone does no harm.
-            let may_run = is_silent(it) && !has_died(it);
-            if may_run && claims.is_none() && !it.has_left {
+            // With claims, it is reported as a dead owner.
+            if is_silent(it) && claims.is_none() && !it.has_left {
                 let heard = it.silence.and_then(|it| TimeDelta::from_std(it).ok());
-                let summary = format!("{} on {} stopped its heartbeat", it.name, it.host);
-                let problem = Problem::new(Code::Silent, summary);
+                let has_died = has_died(it);
+                let what = match has_died {
+                    true => "process gone",
+                    false => "the heartbeat stopped",
+                };
+                let summary = format!("{} on {}: {what}", it.name, it.host);
+                let mut problem = Problem::new(Code::Silent, summary);
+                if has_died {
+                    // Without claims, a process that is gone does no harm.
+                    problem.severity = Severity::Note;
+                }
                 let problem = problem.at("last heartbeat", heard.map(|ago| now - ago), now);
                 let look = Suggestion::of("conductors").operand(&it.name);
                 problems.push(problem.fixed_by(Fix::look(look)));

@@ -102,7 +102,7 @@ impl Snapshot {
             Code::NoMatchingConductor => {
                 "conductors are running, but none accepts this job".to_owned()
             }
-            Code::NoConductor if self.takers.is_empty() => {
+            Code::NoConductor if self.conductors().all(|it| it.has_left) => {
                 "no conductor is running on this board".to_owned()
             }
             Code::NoConductor => {

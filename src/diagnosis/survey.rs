@@ -158,15 +158,15 @@ impl Survey {
         keep_most(&mut self.causes, MOST_CAUSES, |of| of.count);
     }
 
-    /// Returns the number of silent conductors. One that ended earlier counts while it holds claims.
+    /// Whether a conductor counts: one whose registration has ended counts while it holds claims.
+    pub(crate) fn counts(&self, conductor: &Conductor) -> bool {
+        let mut owners = self.owners.iter();
+        !conductor.has_left || owners.any(|of| of.owner.as_ref() == Some(&conductor.owner))
+    }
+
     pub(crate) fn silent(&self) -> u64 {
-        let holds = |it: &Conductor| {
-            self.owners
-                .iter()
-                .any(|of| of.owner.as_ref() == Some(&it.owner))
-        };
         let silent = self.snapshot.conductors().filter(|it| is_silent(it));
-        silent.filter(|it| !it.has_left || holds(it)).count() as u64
+        silent.filter(|it| self.counts(it)).count() as u64
     }
 
     pub(crate) async fn take(board: &dyn Board, snapshot: Snapshot) -> Result<Self, BoardError> {

@@ -103,6 +103,12 @@ fn killed_conductor_is_listed_while_it_holds_a_claim(stage: &Stage, expire: impl
         "{dead}"
     );
     assert_eq!(dead["pid"], pid);
+    let waiting = stage.env.post("waits");
+    let explained = stage.env.run(format!("explain {waiting}"));
+    assert!(!explained.stdout.contains("dead2"), "{explained}");
+    let shown = stage.env.run("dash --once --view conductors");
+    assert!(shown.stdout.contains("dead1"), "{shown}");
+    assert!(!shown.stdout.contains("dead2"), "{shown}");
     let named = stage.env.run("conductors dead1 -o table");
     assert!(named.succeeded().contains("silent "), "{named}");
 

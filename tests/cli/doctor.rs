@@ -22,7 +22,7 @@ use crate::{
 on_every_board!(
     board_in_normal_use_has_no_problem,
     dead_owners_and_exhausted_jobs_are_reported,
-    killed_conductor_without_claims_is_no_problem,
+    killed_conductor_without_claims_is_a_note,
     looking_changes_nothing,
 );
 
@@ -178,9 +178,16 @@ fn dead_owners_and_exhausted_jobs_are_reported(stage: &Stage) {
     is_sound(env);
 }
 
-fn killed_conductor_without_claims_is_no_problem(stage: &Stage) {
+fn killed_conductor_without_claims_is_a_note(stage: &Stage) {
     stage.start(&["--name", "night"]).kill();
     is_sound(&stage.env);
+    // On ZooKeeper the registration ends with the session.
+    let silent = stage.env.json("status --json")["silent"].clone();
+    let found = findings(&stage.env, "conductor-silent");
+    if stage.zookeeper_board().is_none() {
+        assert_eq!((&silent, found.len()), (&json!(1), 1), "{found:?}");
+        assert_eq!(found[0]["severity"], "note");
+    }
 }
 
 #[test]

@@ -296,7 +296,9 @@ impl DashState {
     }
 
     pub(super) fn conductors(&self) -> impl Iterator<Item = &Conductor> {
-        self.picture.snapshot.conductors()
+        let is_departed = |it: &Conductor| it.has_left && self.summary.departed.contains(&it.owner);
+        let known = self.picture.snapshot.conductors();
+        known.filter(move |it| !is_departed(it))
     }
 
     pub(super) fn cursor(&self) -> &Cursor {

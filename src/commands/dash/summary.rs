@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     board::PeerOrder,
     diagnosis::{ByOwner, Cause, Figures, Snapshot, Surveyor, signature},
-    job::{Departure, Entry, Shelf},
+    job::{Departure, Entry, Owner, Shelf},
     problem::Problem,
     secret::covered_text,
     suggest::Suggestion,
@@ -49,6 +49,8 @@ pub(super) struct Summary {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
     pub(super) silent: u64,
+    /// Conductors whose registration has ended, and that hold no claim.
+    pub(super) departed: HashSet<Owner>,
     pub(super) problems: Vec<Problem>,
     pub(super) owners: Vec<ByOwner>,
     pub(super) trash: Vec<RowGroup>,
@@ -107,11 +109,15 @@ impl Summary {
         let mut problems: Vec<_> = problems.map(|it| it.on(&setting.program)).collect();
         problems.sort_by_key(|it| Reverse(it.severity));
         let silent = survey.silent();
+        let conductors = survey.snapshot.conductors();
+        let departed = conductors.filter(|it| !survey.counts(it));
+        let departed = departed.map(|it| it.owner.clone()).collect();
         picture.judge_again(judged);
         Self {
             figures: survey.figures,
             trashed,
             silent,
+            departed,
             problems,
             owners: match is_filtered {
                 true => admitted.counted().owners,

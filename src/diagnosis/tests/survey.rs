@@ -1,14 +1,14 @@
 //! Tests the counts and the problems of a survey.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     NO_PID, ago, board, conductor, entry, exhausted, held, here, job, trashed, unreadable,
 };
 use crate::{
     diagnosis::{ProblemSelector, Survey, Surveyor},
-    job::{Entry, Lease},
-    problem::{Code, Problem, Risk},
+    job::{Conductor, Entry, Lease, Owner},
+    problem::{Code, Problem, Risk, Severity},
 };
 
 const HOSTILE: [&str; 14] = [
@@ -88,6 +88,32 @@ fn counts_equal_the_sums_of_the_causes() {
     }
     assert_eq!(of_causes, expected.into());
     assert_eq!(sums(&survey.problems(None)), expected.into());
+}
+
+#[test]
+fn silent_conductor_without_claims_is_a_problem_while_it_is_registered() {
+    let named = |name: &str, change: &dyn Fn(&mut Conductor)| {
+        let mut conductor = conductor();
+        conductor.owner = Owner::from_stored(name);
+        change(&mut conductor);
+        conductor
+    };
+    let late = Some(Duration::from_secs(60));
+    let conductors = vec![
+        named("alive", &|_| {}),
+        named("late", &|it| it.silence = late),
+        named("gone", &|it| (it.host, it.pid) = (here(), NO_PID)),
+        named("holds", &|it| it.silence = late),
+        named("left", &|it| (it.silence, it.has_left) = (late, true)),
+    ];
+    let mut surveyor = Surveyor::new(board(false).with_conductors(conductors));
+    surveyor.add(&entry(held(job("a"), "holds", Lease::Timed)));
+    let survey = surveyor.counted();
+    let found = survey.of_conductors().into_iter();
+    let found: Vec<_> = found.map(|it| (it.code, it.severity)).collect();
+    let (warning, note) = (Severity::Warning, Severity::Note);
+    assert_eq!(found, [(Code::Silent, warning), (Code::Silent, note)]);
+    assert_eq!(survey.silent(), 3);
 }
 
 #[test]
