@@ -81,9 +81,11 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
             fix_of_claim(cause, target)
         }
         Code::UnreadableRecord => fix_of_record(cause, target),
-        Code::InvalidCommand => target
-            .destroy("trash --force")
-            .because("post it again, corrected"),
+        Code::InvalidCommand => {
+            let trash = target.on("trash --force");
+            let trash = trash.with(["--reason", cause.code.name()]);
+            Fix::run(Risk::Destructive, trash).because("after posting the job again, corrected")
+        }
         Code::UnreadableSidecar => target.destroy_one("trash --force").because(
             "a later jobboard may have written it; you can claim the job by name, or trash it",
         ),

@@ -246,10 +246,16 @@ async fn run(
     let is_protected = ctx.config.board.value.is_protected;
     let name = ctx.config.board.value.name.clone().filter(|_| is_protected);
     let confirmed = name.map(|name| ["--confirm".to_owned(), name]);
-    let reason = (args.reason.clone().into_iter()).flat_map(|why| ["--reason".to_owned(), why]);
-    let words = command.words().iter().cloned();
-    let words = words.chain(more.iter().map(|it| (*it).to_owned()));
-    let words = words.chain(reason).chain(confirmed.into_iter().flatten());
+    let mut words = command.words().to_vec();
+    if let Some(why) = &args.reason {
+        // The operator's reason replaces the suggested one.
+        if let Some(at) = words.iter().position(|it| it == "--reason") {
+            words.drain(at..at + 2);
+        }
+        words.extend(["--reason".to_owned(), why.clone()]);
+    }
+    words.extend(more.iter().map(|it| (*it).to_owned()));
+    words.extend(confirmed.into_iter().flatten());
     let cli = Cli::try_parse_from(words).with_context(|| format!("cannot run `{command}`"))?;
     Box::pin(dispatch(ctx, cli.command)).await
 }

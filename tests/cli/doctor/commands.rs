@@ -46,6 +46,13 @@ fn commands_repair_claims_and_records(stage: &Stage) {
     repairs(stage, "unreadable-record");
     env.load("wrong", &json!({"command": ["../x"]}));
     repairs(stage, "invalid-command");
+    env.load("again", &json!({"command": ["../x"]}));
+    let words = "doctor --fix --yes --only invalid-command --reason 'ticket 4711'";
+    env.run(words).succeeded();
+    for (name, reason) in [("wrong", "invalid-command"), ("again", "ticket 4711")] {
+        let trashed = env.json(format!("list --trash --filter name={name} --json"));
+        assert_eq!(trashed[0]["reason"], reason, "{trashed}");
+    }
     assert_eq!(env.state(&jobs[0]), "UNCLAIMED");
     assert_eq!(env.state(&jobs[1]), "UNCLAIMED");
 }
