@@ -92,7 +92,7 @@ fn result_for_an_unreadable_record_names_its_key() {
     let uuid = env.post("resize");
     break_details(&env, "true");
     let told = env.ok("trash @1 --force --yes");
-    assert_eq!(told, format!("\tkey:{uuid}\ttrashed\n"));
+    assert_eq!(told, format!("key:{uuid}\t\ttrashed\n"));
 }
 
 #[test]

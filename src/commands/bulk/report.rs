@@ -96,8 +96,8 @@ impl Done {
 impl Report for Done {
     fn fields(&self) -> Vec<String> {
         vec![
-            self.id().unwrap_or_default().into_owned(),
-            self.called().into_owned(),
+            self.reference().unwrap_or_default().into_owned(),
+            self.name.clone().unwrap_or_default(),
             self.done.into(),
         ]
     }
