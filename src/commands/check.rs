@@ -1,6 +1,6 @@
 //! `jobboard check`.
 
-mod metric;
+pub(crate) mod metric;
 mod range;
 mod verdict;
 
@@ -14,10 +14,10 @@ use self::{
     metric::{BoardMeasures, Metric},
     verdict::{CheckFinding, CheckVerdict, Threshold, Thresholds},
 };
-use super::parts::words::Words;
+use super::parts::{problems::scope, words::Words};
 use crate::{
     board::{
-        Board, Detail, Health, Query,
+        Board, Health, Query,
         examine::Part,
         filter::{Filter, Filters},
     },
@@ -42,8 +42,9 @@ use crate::{
 /// that are not renewed, exhausted retries, every other problem that `doctor` finds with the jobs or the server, and
 /// a board that has never held a job. On an Octavia board, a job that blocks all posters is always critical.
 ///
-/// A problem metric, such as owner_dead, counts the same jobs as `doctor`, but not those in the trash. Measuring
-/// claim_not_renewed adds up to 2s. backing_off counts jobs that wait for their next attempt.
+/// A problem metric, such as owner_dead, counts the same jobs as `doctor`. The usual ones are always printed, the
+/// others if a range names them; `failed` reads the trash. Measuring claim_not_renewed adds up to 2s. backing_off counts
+/// jobs that wait for their next attempt.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Warn if METRIC is outside this range
@@ -119,13 +120,15 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     let filters = Filters::new(args.filter.clone());
     let snapshot = Snapshot::read(board, octavia_expiry(ctx), now).await;
     let mut surveyor = Surveyor::new(snapshot.with_context(trying)?);
-    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
-    while let Some(entry) = entries.try_next().await.with_context(trying)? {
-        if filters.matches(&entry, now) {
-            surveyor.add(&entry);
-        }
+    let names_failed = |all: &[Threshold]| all.iter().any(|it| it.metric == Metric::Failed);
+    let reads_trash = names_failed(&args.warn) || names_failed(&args.crit);
+    for shelf in [Shelf::Board]
+        .into_iter()
+        .chain(reads_trash.then_some(Shelf::Trash))
+    {
+        let read = surveyor.read(board, shelf, |entry| filters.matches(entry, now));
+        read.await.with_context(trying)?;
     }
-    drop(entries);
     let trashed = match filters.is_empty() {
         true => health.trashed,
         false => trashed(board, &filters, now).await.with_context(trying)?,
@@ -184,7 +187,10 @@ fn judge(
         },
     };
     // Neither a metric nor a range covers these.
-    let has_metric = |it: &Problem| Metric::of(it.code).is_some();
+    let has_metric = |it: &Problem| {
+        let mut shown = thresholds.shown();
+        shown.any(|metric| metric.code() == Some(it.code))
+    };
     let problems = problems
         .into_iter()
         .filter(|it| it.is_wrong() && !has_metric(it));
@@ -196,7 +202,7 @@ fn judge(
             _ => PluginState::Warning,
         };
         let look = Suggestion::of("doctor --only").with([it.code.name()]);
-        remarks.push((state, format!("{}: {}", it.code, it.summary), look));
+        remarks.push((state, scope(&it), look));
     }
     let unused = "no job was ever posted on this board".to_owned();
     let unseen = measured

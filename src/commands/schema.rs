@@ -157,6 +157,7 @@ mod tests {
         board::EventKind,
         commands::{
             Cli,
+            check::metric::Metric,
             selftest::{Grade, Promise, Verdict},
         },
         exit::PluginState,
@@ -237,6 +238,8 @@ mod tests {
         are("common", "/$defs/severity/enum", Severity::ALL);
         are("common", "/$defs/risk/enum", Risk::ALL);
         are("check", "/$defs/state/enum", PluginState::ALL);
+        let metric = "/properties/metrics/items/properties/name/enum";
+        are("check", &format!("/anyOf/0{metric}"), Metric::ALL);
         let promise = "/$defs/promise/properties";
         are("selftest", &format!("{promise}/promise/enum"), Promise::ALL);
         are("selftest", &format!("{promise}/grade/enum"), Grade::ALL);

@@ -172,14 +172,19 @@ impl Survey {
     pub(crate) async fn take(board: &dyn Board, snapshot: Snapshot) -> Result<Self, BoardError> {
         let mut surveyor = Surveyor::new(snapshot);
         for shelf in [Shelf::Board, Shelf::Trash] {
-            surveyor.read(board, shelf).await?;
+            surveyor.read(board, shelf, |_| true).await?;
         }
         surveyor.finish(board).await
     }
 }
 
 impl Surveyor {
-    pub(crate) async fn read(&mut self, board: &dyn Board, shelf: Shelf) -> Result<(), BoardError> {
+    pub(crate) async fn read(
+        &mut self,
+        board: &dyn Board,
+        shelf: Shelf,
+        admits: impl Fn(&Entry) -> bool,
+    ) -> Result<(), BoardError> {
         let detail = match shelf {
             Shelf::Board => Detail::Whole,
             _ => Detail::Brief,
@@ -188,7 +193,8 @@ impl Surveyor {
         while let Some(entry) = entries.try_next().await? {
             // An unreadable record in the trash is out of the way.
             let is_put_away = shelf == Shelf::Trash && entry.job().is_none();
-            if !is_put_away && !matches!(entry.origin(), Origin::Beside(_)) {
+            let is_beside = matches!(entry.origin(), Origin::Beside(_));
+            if !is_put_away && !is_beside && admits(&entry) {
                 self.add(&entry);
             }
         }

@@ -154,6 +154,34 @@ fn each_value_is_judged_and_the_worst_decides() {
     }
 }
 
+#[test]
+fn each_code_about_jobs_is_a_metric() {
+    let env = Env::new();
+    env.post("resize");
+    env.load("wrong", &json!({"command": ["../x"]}));
+    let fails = env.post("fails");
+    let claim = ["claim", &fails, "--max-attempts", "1", "--", "false"];
+    env.jobboard(&claim).run().failed(1);
+    for (name, count) in [
+        ("invalid_command", 1),
+        ("no_conductor", 1),
+        ("failed", 1),
+        ("conductor_refuses", 0),
+        ("no_matching_conductor", 0),
+    ] {
+        let range = format!("{name}=0");
+        let told = checked_values(&env, &["-c", &range]);
+        let state = ["OK", "CRITICAL"][usize::from(count > 0)].to_owned();
+        assert_eq!(metric(&told, name), (count, state), "{told}");
+    }
+    let filter = ["--filter", "name=resize", "-c", "failed=0"];
+    assert_eq!(metric(&checked_values(&env, &filter), "failed").0, 0);
+    let run = check(&env, &[]);
+    assert_eq!(run.code, 1, "{run}");
+    let line = "invalid-command: 1 job, ";
+    assert!(run.stdout.contains(line), "{run}");
+}
+
 /// Removes the numbers that differ in each run.
 fn without_times(text: &str) -> String {
     let pattern = regex::Regex::new(r"(unclaimed|claim|rtt)=[0-9.]+s").unwrap();

@@ -245,7 +245,7 @@ fn oldest_job_that_blocks_new_flows_is_reported() {
     assert!(
         checked
             .stdout
-            .starts_with("CRITICAL - blocks-posters: on the board for "),
+            .starts_with("CRITICAL - blocks-posters: 1 job, on the board for "),
         "{checked}"
     );
     let ranged = told(&["check", "--warn", "trashed=1"]);

@@ -30,8 +30,24 @@ named! {
         Trashed => "trashed",
         Conductors => "conductors",
         Rtt => "rtt",
+        LockBroken => "broken_lock",
+        BlocksPosters => "blocks_posters",
+        Sidecar => "unreadable_sidecar",
+        Unsettled => "unsettled_job",
+        InvalidCommand => "invalid_command",
+        ConductorRefuses => "conductor_refuses",
+        NoMatchingConductor => "no_matching_conductor",
+        UnfinishedMove => "unfinished_move",
+        Failed => "failed",
+        BreaksPeers => "breaks_peers",
+        UuidMismatch => "uuid_mismatch",
+        ClockSkew => "clock_skew",
+        NoConductor => "no_conductor",
     }
 }
+
+/// The metrics up to this one are always shown; the others only if a range names them.
+const LAST_USUAL: Metric = Metric::Rtt;
 
 #[derive(Debug)]
 pub(super) struct BoardMeasures {
@@ -45,19 +61,14 @@ pub(super) struct BoardMeasures {
 }
 
 impl Metric {
-    fn code(self) -> Option<Code> {
-        Some(match self {
-            Self::NeverExpires => Code::NeverExpires,
-            Self::OwnerDead => Code::OwnerDead,
-            Self::NotRenewed => Code::NotRenewed,
-            Self::Exhausted => Code::Exhausted,
-            Self::Unreadable => Code::UnreadableRecord,
-            _ => return None,
-        })
+    /// Returns the code of the same name, for a metric that counts the jobs of a problem.
+    pub(super) fn code(self) -> Option<Code> {
+        let name = self.name().replace('_', "-");
+        name.parse().ok().filter(|code: &Code| code.is_problem())
     }
 
-    pub(super) fn of(code: Code) -> Option<Self> {
-        Self::ALL.iter().copied().find(|it| it.code() == Some(code))
+    pub(super) fn is_usual(self) -> bool {
+        self as usize <= LAST_USUAL as usize
     }
 
     pub(super) fn names() -> Vec<&'static str> {
@@ -77,11 +88,6 @@ impl Metric {
             Self::OldestUnclaimed => age(&figures.oldest_unclaimed),
             Self::Claimed => figures.claimed,
             Self::LongestClaim => age(&figures.longest_held),
-            Self::NeverExpires
-            | Self::OwnerDead
-            | Self::NotRenewed
-            | Self::Exhausted
-            | Self::Unreadable => self.code().map_or(0, |code| figures.of(code)),
             Self::BackingOff => figures.backing_off,
             Self::Trashed => measured.trashed,
             Self::Conductors => measured.conductors?,
@@ -89,6 +95,7 @@ impl Metric {
                 let micros = measured.round_trip.as_micros();
                 return Some(micros as f64 / 1e6);
             }
+            problem => problem.code().map_or(0, |code| figures.of(code)),
         };
         Some(count as f64)
     }
@@ -119,17 +126,13 @@ impl Metric {
             Self::OldestUnclaimed => beyond("list --unclaimed", "age"),
             Self::Claimed => Suggestion::of("list --state CLAIMED"),
             Self::LongestClaim => beyond("list --state CLAIMED", "held"),
-            Self::NeverExpires
-            | Self::OwnerDead
-            | Self::NotRenewed
-            | Self::Exhausted
-            | Self::Unreadable => {
-                let code = self.code().map_or("", Code::name);
-                return (Suggestion::of("doctor --only").with([code]), false);
-            }
             Self::Trashed => Suggestion::of("list --trash"),
             Self::Conductors => return (Suggestion::of("conductors"), false),
             Self::Rtt => return (Suggestion::of("ping"), false),
+            problem => {
+                let code = problem.code().map_or("", Code::name);
+                return (Suggestion::of("doctor --only").with([code]), false);
+            }
         };
         (list, true)
     }

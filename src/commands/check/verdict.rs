@@ -54,6 +54,17 @@ impl Thresholds {
         }
     }
 
+    /// Returns the usual metrics, and those that a range names.
+    pub(super) fn shown(&self) -> impl Iterator<Item = Metric> {
+        let is_named = |metric| {
+            [&self.warn, &self.crit]
+                .iter()
+                .any(|it| Self::of(it, metric).is_some())
+        };
+        let all = Metric::ALL.iter().copied();
+        all.filter(move |it| it.is_usual() || is_named(*it))
+    }
+
     fn of(all: &[Threshold], metric: Metric) -> Option<&Range> {
         let mut all = all.iter();
         let found = all.find(|threshold| threshold.metric == metric);
@@ -136,7 +147,7 @@ impl CheckVerdict {
                 command: command(metric.command(broken)),
             }
         };
-        let metrics: Vec<_> = Metric::ALL.iter().map(|it| judge(*it)).collect();
+        let metrics: Vec<_> = thresholds.shown().map(judge).collect();
         let states = metrics.iter().map(|it| it.state);
         let states = states.chain(findings.iter().map(|it| it.state));
         let state = states.max_by_key(|state| state.severity());

@@ -5,12 +5,9 @@ use clap::Parser as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    ChosenCheck, DoctorArgs,
-    report::{Diagnosis, scope},
-};
+use super::{ChosenCheck, DoctorArgs, report::Diagnosis};
 use crate::{
-    commands::{Cli, dispatch},
+    commands::{Cli, dispatch, parts::problems::scope},
     context::Context,
     exit::CommandError,
     output::{Format, Page, Report, Text, Tone},

@@ -8,7 +8,7 @@ use crate::{
     commands::parts::problems,
     diagnosis::Checkup,
     job::Pause,
-    output::{Cell, Page, Report, Row, Tone, count_jobs},
+    output::{Cell, Page, Report, Row, Tone},
     problem::{Code, Group, Problem, Severity},
     suggest::Suggestion,
 };
@@ -205,9 +205,4 @@ impl Row for ListedCheck {
     fn cells(&self) -> Vec<Cell> {
         self.fields().into_iter().map(Cell::new).collect()
     }
-}
-
-pub(super) fn scope(problem: &Problem) -> String {
-    let count = count_jobs(problem.jobs);
-    format!("{}: {count}, {}", problem.code, problem.summary)
 }

@@ -23,6 +23,15 @@ pub(crate) fn tone(severity: Severity) -> Tone {
     }
 }
 
+/// Returns a problem in one line, with the number of its jobs.
+pub(crate) fn scope(problem: &Problem) -> String {
+    let count = match problem.jobs {
+        0 => String::new(),
+        jobs => format!("{}, ", count_jobs(jobs)),
+    };
+    format!("{}: {count}{}", problem.code, problem.summary)
+}
+
 /// Prints a problem in three lines: what it is, examples and evidence, and what helps.
 pub(crate) fn print(problem: &Problem, now: DateTime<Utc>, page: &mut Page) {
     let word = match problem.severity {
