@@ -156,7 +156,7 @@ impl Snapshot {
         let run = runs.find(|run| *run.uuid == *job.reference());
         let problem = problem
             .seen("owner", owner)
-            .at("held", job.held_since(), self.now);
+            .at("claimed", job.held_since(), self.now);
         let problem = problem.at("started", run.map(|run| run.since), self.now);
         match (holding.lease, holding.expires_in) {
             (Lease::None, _) => problem.seen("expires", "never"),
@@ -188,7 +188,10 @@ impl Snapshot {
         if matches!(problem.code, Code::Ready | Code::Waiting) {
             let busy = format!("{} of {slots}", slots.saturating_sub(free));
             problem = problem.seen("busy slots", busy);
-            problem = problem.at("longest run", longest.filter(|_| free == 0), self.now);
+            if let Some(since) = longest.filter(|_| free == 0) {
+                let age = duration::between(since, self.now);
+                problem = problem.seen_at("longest run", age, since);
+            }
         }
         match problem.code {
             Code::BackingOff => problem,
@@ -206,10 +209,23 @@ impl Snapshot {
         let problem = problem.seen("attempts", job.history.attempts);
         match job.history.failures.last() {
             Some(last) => {
-                let failed = format!("{}, by {}", last.headline(), last.conductor);
-                problem
-                    .seen("failed", failed)
-                    .at("failed on", Some(last.time), self.now)
+                let ago = duration::from_now(last.time, self.now);
+                let (what, how) = match last.is_release() {
+                    true => {
+                        let remark = job.history.remark.as_ref();
+                        let remark = remark.filter(|it| it.is_of("abandoned"));
+                        let by = remark.map_or("an operator", |it| &it.by);
+                        (
+                            "released",
+                            format!("the claim of {}, by {by}", last.conductor),
+                        )
+                    }
+                    false => (
+                        "failed",
+                        format!("{}, by {}", last.headline(), last.conductor),
+                    ),
+                };
+                problem.seen_at(what, format!("{how}, {ago}"), last.time)
             }
             None => problem,
         }

@@ -66,6 +66,11 @@ impl Failure {
         failures.drain(..surplus);
     }
 
+    /// Whether an operator released the claim by force, which is no failure of the job.
+    pub(crate) fn is_release(&self) -> bool {
+        self.reason == RELEASED
+    }
+
     /// Returns the failure in one line, secrets masked: `exit 3: disk full`.
     pub(crate) fn headline(&self) -> String {
         let how = self.how().unwrap_or_else(|| covered_text(&self.reason));
@@ -132,7 +137,7 @@ impl History {
     pub(crate) fn may_run_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let last = self.failures.last()?;
         self.not_before
-            .filter(|time| *time > now && last.reason == RELEASED)
+            .filter(|time| *time > now && last.is_release())
     }
 
     pub(crate) fn is_held_back(&self, now: DateTime<Utc>) -> bool {

@@ -136,17 +136,19 @@ impl Problem {
         }
     }
 
-    pub(crate) fn at(
-        mut self,
-        what: &str,
-        time: Option<DateTime<Utc>>,
-        now: DateTime<Utc>,
-    ) -> Self {
-        self.evidence.extend(time.map(|time| Evidence {
+    pub(crate) fn at(self, what: &str, time: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Self {
+        match time {
+            Some(time) => self.seen_at(what, duration::from_now(time, now), time),
+            None => self,
+        }
+    }
+
+    pub(crate) fn seen_at(mut self, what: &str, value: String, time: DateTime<Utc>) -> Self {
+        self.evidence.push(Evidence {
             what: what.to_owned(),
-            value: duration::from_now(time, now),
+            value,
             at: Some(time),
-        }));
+        });
         self
     }
 

@@ -50,6 +50,11 @@ fn job_of_a_dead_conductor_is_available_after_a_forced_release(stage: &Stage) {
     assert_eq!(shown["attempts"], 1);
     assert_eq!(shown["failures"].as_array().unwrap().len(), 1);
     assert!(shown["not_before"].is_null(), "{shown}");
+    let explained = stage.env.run(format!("explain {job}"));
+    let released = "  released    the claim of dead1, by ";
+    assert!(explained.stdout.contains(released), "{explained}");
+    let shown = stage.env.run(format!("show {job} -o table"));
+    assert!(shown.stdout.contains(": the claim of dead1"), "{shown}");
     stage.conduct(&["--drain"]).run().succeeded();
     assert_eq!(stage.env.show(&job)["outcome"], "consumed");
 }

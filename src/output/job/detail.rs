@@ -140,15 +140,14 @@ impl JobView<'_> {
             );
         }
         for failure in &history.failures {
-            page.fact(
-                "failed",
-                format!(
-                    "{} on {}: {}",
-                    rfc3339(failure.time),
-                    failure.conductor,
-                    failure.headline()
+            let (time, owner) = (rfc3339(failure.time), &failure.conductor);
+            match failure.is_release() {
+                true => page.fact("released", format!("{time}: the claim of {owner}")),
+                false => page.fact(
+                    "failed",
+                    format!("{time} on {owner}: {}", failure.headline()),
                 ),
-            );
+            }
             self.said(page, failure);
         }
     }

@@ -27,17 +27,8 @@ const WIDE: u16 = 120;
 
 /// Evidence that repeats a fact of the job.
 const FACTS: [&str; 11] = [
-    "attempts",
-    "by",
-    "ended",
-    "expires",
-    "failed",
-    "failed on",
-    "held",
-    "owner",
-    "posted",
-    "trashed",
-    "until",
+    "attempts", "by", "claimed", "ended", "expires", "failed", "owner", "posted", "released",
+    "trashed", "until",
 ];
 
 /// The last lines of a failed command's output.
