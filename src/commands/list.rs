@@ -289,11 +289,7 @@ impl ListFilter {
             self.hidden.update(|count| count + 1);
             return false;
         }
-        let failed = |entry: &Entry| {
-            entry
-                .job()
-                .is_some_and(|job| !job.history.failures.is_empty())
-        };
+        let failed = |entry: &Entry| entry.job().is_some_and(|job| job.history.has_failed());
         self.state.is_none_or(|state| entry.state() == state)
             && (!self.has_failed || failed(entry))
             && (self.problem.as_ref()).is_none_or(|(it, snapshot)| it.is_of(entry, snapshot))

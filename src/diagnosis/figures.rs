@@ -191,7 +191,7 @@ impl JobTally {
                 State::Claimed => &mut named.claimed,
                 _ => &mut named.unclaimed,
             } += 1;
-            named.failed += u64::from(!job.history.failures.is_empty());
+            named.failed += u64::from(job.history.has_failed());
             named.oldest = earlier(named.oldest, job.created_on);
         });
         self.has_dropped[0] |= keep_most(&mut self.names, self.most_names, |of| of.jobs);

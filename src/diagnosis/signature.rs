@@ -132,7 +132,8 @@ pub(crate) struct Signatures {
 impl Signatures {
     pub(crate) fn add(&mut self, job: &Job) {
         let mut seen = BTreeSet::new();
-        for failure in &job.history.failures {
+        let failures = job.history.failures.iter();
+        for failure in failures.filter(|it| !it.is_release()) {
             let signature = signature(failure);
             let is_first = seen.insert(signature.clone());
             self.note(signature, job, failure, is_first);

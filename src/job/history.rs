@@ -140,6 +140,10 @@ impl History {
             .filter(|time| *time > now && last.is_release())
     }
 
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failures.iter().any(|it| !it.is_release())
+    }
+
     pub(crate) fn is_held_back(&self, now: DateTime<Utc>) -> bool {
         self.not_before.is_some_and(|time| time > now)
     }

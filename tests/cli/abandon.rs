@@ -55,6 +55,8 @@ fn job_of_a_dead_conductor_is_available_after_a_forced_release(stage: &Stage) {
     assert!(explained.stdout.contains(released), "{explained}");
     let shown = stage.env.run(format!("show {job} -o table"));
     assert!(shown.stdout.contains(": the claim of dead1"), "{shown}");
+    assert_eq!(stage.env.ok("list --failed -o uuid"), "");
+    assert_eq!(stage.env.json("status --json")["names"][0]["failed"], 0);
     stage.conduct(&["--drain"]).run().succeeded();
     assert_eq!(stage.env.show(&job)["outcome"], "consumed");
 }

@@ -151,7 +151,7 @@ pub(crate) const NAMES: &[Column] = &[
     Column::new("jobs", Fit::Number),
     Column::new("unclaimed", Fit::Number).falling(Some(1)),
     Column::new("claimed", Fit::Number).falling(Some(0)),
-    Column::new("failed", Fit::Number),
+    Column::new("failing", Fit::Number),
     Column::new("oldest", Fit::Number),
 ];
 

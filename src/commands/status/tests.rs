@@ -137,17 +137,17 @@ fn many_problems_fit_one_screen() {
     retries-exhausted     4 jobs      jobboard --board 'night shift' doctor --only retries-exhausted
     no-conductor          1 job       jobboard --board 'night shift' doctor --only no-conductor
 
-    NAME                 JOBS  UNCLAIMED  CLAIMED  FAILED  OLDEST
-    evil\u{1b}[2J\nname    40         39        1       3    1d1h
-    job-0                  12         11        1       -    1d1h
-    job-1                  11         10        1       1    1d1h
-    job-2                  10          9        1       -    1d1h
-    job-3                   9          8        1       1    1d1h
-    job-4                   8          7        1       -    1d1h
-    job-5                   7          6        1       1    1d1h
-    job-6                   6          5        1       -    1d1h
-    job-7                   5          4        1       1    1d1h
-    job-8                   4          3        1       -    1d1h
+    NAME                 JOBS  UNCLAIMED  CLAIMED  FAILING  OLDEST
+    evil\u{1b}[2J\nname    40         39        1        3    1d1h
+    job-0                  12         11        1        -    1d1h
+    job-1                  11         10        1        1    1d1h
+    job-2                  10          9        1        -    1d1h
+    job-3                   9          8        1        1    1d1h
+    job-4                   8          7        1        -    1d1h
+    job-5                   7          6        1        1    1d1h
+    job-6                   6          5        1        -    1d1h
+    job-7                   5          4        1        1    1d1h
+    job-8                   4          3        1        -    1d1h
     3 more (list --count --by name)
 
     OWNER                  CLAIMS   HELD  EXPIRES  NEVER  CONDUCTOR
@@ -174,10 +174,10 @@ fn narrow_terminal_cuts_facts_but_no_command() {
     retries-exhausted     4 jobs      jobboard --board 'night shift' doctor --only retries-exhausted
     no-conductor          1 job       jobboard --board 'night shift' doctor --only no-conductor
 
-    NAME                JOBS  FAILED  OLDEST
-    evil\u{1b}[2J\nna…    40       3    1d1h
-    job-0                 12       -    1d1h
-    job-1                 11       1    1d1h
+    NAME               JOBS  FAILING  OLDEST
+    evil\u{1b}[2J\nn…    40        3    1d1h
+    job-0                12        -    1d1h
+    job-1                11        1    1d1h
     10 more (list --count --by name)
 
     OWNER               CLAIMS   HELD  NEVER
