@@ -56,7 +56,7 @@ pub(crate) struct ListArgs {
     unclaimed: bool,
 
     /// List jobs that have failed, on the board and in the trash, ordered by cause
-    #[arg(long, conflicts_with_all = ["state", "unclaimed", "trash", "history", "sort", "count"])]
+    #[arg(long, conflicts_with_all = ["state", "unclaimed", "trash", "history", "sort"])]
     failed: bool,
 
     /// List the trash

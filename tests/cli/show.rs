@@ -98,6 +98,16 @@ fn output_of_failed_attempts_is_printed_with_secrets_masked() {
 }
 
 #[test]
+fn empty_reference_is_a_usage_error() {
+    let env = Env::new();
+    env.post("resize");
+    for command in ["show", "explain"] {
+        let run = env.jobboard(&[command, ""]).run();
+        assert!(run.failed(2).contains("is not a job reference"), "{run}");
+    }
+}
+
+#[test]
 fn failure_reads_the_same_in_all_listings() {
     let env = Env::new();
     let script = "echo disk full >&2; exit 3";
@@ -114,6 +124,7 @@ fn failure_reads_the_same_in_all_listings() {
         assert!(run.stdout.contains("exit 3: disk full"), "{run}");
         assert!(!run.stdout.contains("ended with code"), "{run}");
     }
+    assert_eq!(env.ok("list --failed --count"), "1\n");
     let waited = env.run("wait @1");
     assert!(
         waited.stderr.contains("last failure: exit 3: disk full"),

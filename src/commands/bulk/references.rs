@@ -62,7 +62,10 @@ pub(crate) async fn references(
 }
 
 fn may_be_name(text: &str) -> bool {
-    text != "-" && !text.starts_with('@') && !text.contains(':') && text.parse::<JobRef>().is_err()
+    !["", "-"].contains(&text)
+        && !text.starts_with('@')
+        && !text.contains(':')
+        && text.parse::<JobRef>().is_err()
 }
 
 fn parsed(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {

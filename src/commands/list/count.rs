@@ -3,14 +3,14 @@
 use std::{cmp::Reverse, collections::HashMap};
 
 use anyhow::Context as _;
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt as _, TryStreamExt, stream};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
 use super::{ListArgs, ListFilter, query, trying};
 use crate::{
     board::{
-        Board,
+        Board, Query,
         filter::{FieldPath, compare_values},
     },
     context::Context,
@@ -74,7 +74,10 @@ pub(super) async fn count(
     args: &ListArgs,
     filter: &ListFilter,
 ) -> anyhow::Result<u64> {
-    let mut entries = board.entries(query(ctx, args, filter));
+    let query = query(ctx, args, filter);
+    let shelves = args.shelves().into_iter();
+    let shelves = shelves.map(|shelf| board.entries(Query { shelf, ..query }));
+    let mut entries = stream::iter(shelves).flatten();
     let hides = ctx.hides_secrets();
     let mut counts = HashMap::<Vec<Value>, u64>::new();
     while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
