@@ -207,7 +207,7 @@ impl Snapshot {
             return (Cause::text(Code::Paused, &pause.names), ends);
         }
         let mut answers = Answers::default();
-        for taker in self.takers_alive() {
+        for taker in self.takers_staying() {
             answers.add(taker, taker.answer(entry, job, self.now));
             if answers.is_ready() {
                 break;

@@ -277,7 +277,7 @@ impl Survey {
         if cause.code == Code::OwnerDead && cases.expires.is_some() {
             problem = problem.at("last claim expires", cases.expires, self.snapshot.now);
         }
-        let taker = self.snapshot.takers_alive().next();
+        let taker = self.snapshot.takers_staying().next();
         let mut fix = fix(cause, target);
         if matches!(cause.code, Code::Exhausted | Code::Failed)
             && cases.count > 1

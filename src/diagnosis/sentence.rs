@@ -106,7 +106,8 @@ impl Snapshot {
                 "no conductor is running on this board".to_owned()
             }
             Code::NoConductor => {
-                "no conductor is running on this board; all registered ones are silent".to_owned()
+                "no conductor is running on this board; all registered ones are silent or stopping"
+                    .to_owned()
             }
             Code::Unavailable => self.unavailable(job),
             code => code.name().to_owned(),

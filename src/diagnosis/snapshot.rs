@@ -10,7 +10,7 @@ use crate::{
     board::{Board, BoardError, Capabilities, chain},
     conductor::policy::Policy,
     config::Expiry,
-    job::{Conductor, Lease, Owner, Pauses, Takes},
+    job::{Conductor, Course, Lease, Owner, Pauses, Takes},
 };
 
 const MOST_OWNERS: usize = 10_000;
@@ -145,6 +145,12 @@ impl Snapshot {
 
     pub(super) fn takers_alive(&self) -> impl Iterator<Item = &Taker> {
         self.takers.iter().filter(|taker| !taker.is_silent)
+    }
+
+    /// Returns the conductors that may claim jobs. One that is stopping will not.
+    pub(super) fn takers_staying(&self) -> impl Iterator<Item = &Taker> {
+        let takers = self.takers_alive();
+        takers.filter(|taker| taker.conductor.report.course != Course::Ending)
     }
 
     /// Looks at each owner's process once.

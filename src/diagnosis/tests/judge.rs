@@ -96,6 +96,7 @@ fn job_that_no_conductor_accepts_is_judged_by_their_reasons() {
     let resize = entry(job("resize"));
     let silent = changed(|it| it.silence = Some(Duration::from_secs(60)));
     let quiet = changed(|it| it.report.course = Course::Quiet);
+    let ending = changed(|it| it.report.course = Course::Ending);
     let only_backups = accepting(Takes {
         filters: vec!["name=backup".to_owned()],
         ..Takes::default()
@@ -111,6 +112,7 @@ fn job_that_no_conductor_accepts_is_judged_by_their_reasons() {
     });
     assert_eq!(judged(&board(false), &resize), "no-conductor stays");
     assert_eq!(judged(&silent, &resize), "no-conductor stays");
+    assert_eq!(judged(&ending, &resize), "no-conductor stays");
     let exhausted = judged(&board(false), &entry(spent()));
     assert_eq!(exhausted, "retries-exhausted stays");
     assert_eq!(judged(&quiet, &resize), "no-matching-conductor stays");
