@@ -71,20 +71,28 @@ impl ReportFacts {
             1 => "1 problem",
             wrong => &format!("{wrong} problems"),
         };
-        let mut codes = Vec::<(Code, u64)>::new();
+        let mut codes = Vec::<(Code, usize, u64)>::new();
         for it in self.problems.iter().filter(|it| it.is_wrong()) {
-            match codes.iter_mut().find(|(code, _)| *code == it.code) {
-                Some((_, jobs)) => *jobs += it.jobs,
-                None => codes.push((it.code, it.jobs)),
+            match codes.iter_mut().find(|(code, ..)| *code == it.code) {
+                Some((_, problems, jobs)) => (*problems, *jobs) = (*problems + 1, *jobs + it.jobs),
+                None => codes.push((it.code, 1, it.jobs)),
             }
         }
-        let more = More::than(&mut codes, MOST_CODES, false);
-        let codes = codes.into_iter().map(|(code, jobs)| match jobs {
-            0 => code.to_string(),
-            count => format!("{code} ({})", jobs_in_words(count)),
+        codes.truncate(MOST_CODES);
+        // The numbers add up to the number of problems.
+        let more = self.wrong - codes.iter().map(|(_, problems, _)| problems).sum::<usize>();
+        let codes = codes.into_iter().map(|(code, problems, jobs)| {
+            let problems = match problems {
+                1 => String::new(),
+                problems => format!("{problems} "),
+            };
+            match jobs {
+                0 => format!("{problems}{code}"),
+                count => format!("{problems}{code} ({})", jobs_in_words(count)),
+            }
         });
         let mut codes: Vec<_> = codes.collect();
-        codes.extend((more.count > 0).then(|| format!("{more} more")));
+        codes.extend((more > 0).then(|| format!("{more} more")));
         format!("{problems}: {}.", codes.join(", "))
     }
 
