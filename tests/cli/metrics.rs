@@ -121,6 +121,24 @@ fn metrics_equal_status(stage: &Stage) {
 }
 
 #[test]
+fn claimable_jobs_lack_only_a_conductor() {
+    let env = Env::new();
+    env.post_many(2);
+    env.load("wrong", &serde_json::json!({"command": ["../x"]}));
+    let spent = env.post("spent");
+    for _ in 0..5 {
+        let claim = ["claim", &spent, "--retry-delay", "1ms", "--retry-max"];
+        let fail = ["1ms", "--max-attempts", "9", "--", "false"];
+        env.jobboard(&[&claim[..], &fail].concat()).run().failed(1);
+    }
+    let text = metrics(&env, &[]);
+    let text = text.succeeded();
+    assert_eq!(figure(text, "jobboard_jobs_claimable"), Some(2.0), "{text}");
+    let lacking = "jobboard_jobs_with_problem{code=\"no-conductor\"}";
+    assert_eq!(figure(text, lacking), Some(2.0), "{text}");
+}
+
+#[test]
 fn most_frequent_names_are_listed_and_the_sum_is_complete() {
     let env = Env::new();
     let hostile = "\u{202e}\"} 9\\n\\\"";

@@ -84,9 +84,14 @@ async fn look(board: &dyn Board, expiry: Option<Expiry>) -> Result<BoardReading,
     })
 }
 
-/// Whether a client could claim the job now, if one accepts it.
+/// Whether a conductor could run the job now, if one accepts it. Without a conductor these jobs are `no-conductor`.
 fn is_claimable(job: &Job, judged: &Judged, now: DateTime<Utc>) -> bool {
-    let prevents = |cause: &Cause| matches!(cause.code, Code::Paused | Code::Exhausted);
+    let prevents = |cause: &Cause| {
+        matches!(
+            cause.code,
+            Code::Paused | Code::Exhausted | Code::InvalidCommand
+        )
+    };
     let is_free = job.holding.is_none() && job.may_be_offered();
     is_free && !job.history.is_held_back(now) && !judged.causes().any(prevents)
 }

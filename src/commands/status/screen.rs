@@ -85,10 +85,17 @@ impl Status {
         });
         let delayed = some(figures.backing_off, "backing off");
         let paused = some(figures.paused, "paused");
+        let unreadable = match figures.of(Code::UnreadableRecord) {
+            0 => String::new(),
+            count => format!(" + {count} unreadable"),
+        };
         let facts = [
             (
                 "unclaimed",
-                Some(format!("{}{delayed}{paused}", figures.unclaimed)),
+                Some(format!(
+                    "{}{unreadable}{delayed}{paused}",
+                    figures.unclaimed
+                )),
             ),
             ("  oldest", standing(&figures.oldest_unclaimed)),
             ("claimed", Some(figures.claimed.to_string())),

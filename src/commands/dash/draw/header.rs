@@ -20,6 +20,7 @@ use crate::{
     duration,
     job::Shelf,
     output::{Pieces, Text, Tone, shares, short},
+    problem::Code,
 };
 
 /// The terminal height that leaves room for the rates.
@@ -217,7 +218,10 @@ pub(super) fn tabs(state: &DashState) -> Vec<(View, Range<u16>, Text)> {
     let figures = &state.summary.figures;
     let count = |view: View| match view {
         View::Problems => Some(state.summary.problems.len() as u64),
-        View::Jobs => Some(figures.unclaimed + figures.claimed),
+        View::Jobs => {
+            let unreadable = figures.of(Code::UnreadableRecord);
+            Some(figures.unclaimed + figures.claimed + unreadable)
+        }
         View::Claims => Some(figures.claimed),
         View::Trash => Some(state.summary.trashed),
         View::Conductors => Some(state.conductors().count() as u64),
