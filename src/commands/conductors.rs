@@ -24,7 +24,8 @@ use crate::{
 /// change. `silent` means that heartbeats are missing, or that the conductor's process on this machine is gone.
 /// After 30 seconds without a heartbeat a conductor is listed only while it holds a claim; on ZooKeeper, until its
 /// session ends. DOING is the conductor's longest-running job. Jobs that a conductor could not settle are listed on
-/// standard error, with the reason.
+/// standard error, with the reason. In a pipe, SEEN is the time of the last heartbeat, and a last field is `silent` or
+/// empty.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductorsArgs {
     /// Show everything about the conductors whose name begins with this, including skipped jobs and why
@@ -122,7 +123,11 @@ impl Row for ListedConductor {
     fn fields(&self) -> Vec<String> {
         let seen = self.last_seen.map_or_else(String::new, rfc3339);
         let [name, host, pid, _, running, slots, done, failed, doing] = self.texts();
-        [name, host, pid, seen, running, slots, done, failed, doing].into()
+        let state = ["", "silent"][usize::from(self.silent)].to_owned();
+        [
+            name, host, pid, seen, running, slots, done, failed, doing, state,
+        ]
+        .into()
     }
 
     fn cells(&self) -> Vec<Cell> {

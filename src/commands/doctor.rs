@@ -128,8 +128,10 @@ pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<(
         let Some(fixed) = fix::fix(ctx, &args, &diagnosis).await? else {
             return Ok(());
         };
-        if fixed.has_run() {
-            diagnosis = diagnose(ctx, &*board, &args).await?;
+        match fixed.has_run() {
+            true => diagnosis = diagnose(ctx, &*board, &args).await?,
+            false if fixed.steps.is_empty() => {}
+            false => ctx.out.note("nothing was changed"),
         }
         let result = fixed.result();
         diagnosis.fixed = Some(fixed.steps);

@@ -21,7 +21,8 @@ use crate::{
     exit::{CommandError, chain},
     job::{Entry, Rank, Shelf},
     output::{Page, Report, Tone, rfc3339},
-    problem::{Code, Problem, Severity},
+    problem::{Code, Fix, Problem, Severity},
+    suggest::Suggestion,
 };
 
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -141,14 +142,22 @@ async fn explain(
         }
     }
     let peers = match board.capabilities().has_peers() {
-        true => ", a Python service consumed it,",
+        true => " a Python service consumed the job,",
         false => "",
     };
+    let alike = match wanted {
+        JobRef::Uuid(start) if hidden.is_empty() => key_like(board, start).await?,
+        _ => None,
+    };
     let (code, summary) = match hidden.is_empty() {
+        true if alike.is_some() => (
+            Code::UnknownJob,
+            "no job has this uuid, but a record has this key".to_owned(),
+        ),
         true => (
             Code::UnknownJob,
             format!(
-                "no such job: it was never posted here{peers} or has been dropped from the history"
+                "no such job: the job was never posted here,{peers} or the history dropped the job"
             ),
         ),
         false => (
@@ -161,9 +170,22 @@ async fn explain(
         name: String::new(),
         verdict: code,
         will_run: false,
-        findings: vec![Problem::new(code, summary)],
+        findings: vec![Problem::new(code, summary).fixed_by(alike.map(Fix::look))],
         unseen: hidden,
     })
+}
+
+/// Returns the command for a record without this uuid whose key begins with it.
+async fn key_like(board: &dyn Board, start: &str) -> Result<Option<Suggestion>, BoardError> {
+    for shelf in [Shelf::Board, Shelf::Trash] {
+        let mut entries = board.entries(Query::all(shelf, Detail::Brief));
+        while let Some(entry) = entries.try_next().await? {
+            if entry.key().text().starts_with(start) {
+                return Ok(Some(Suggestion::of("explain").with([entry.reference()])));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Explains a job, after a second look if one does not suffice.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     Cause, Snapshot,
-    problems::{FixTarget, fix},
+    problems::{FixTarget, REFUSED, fix},
     taker::{Taker, TakerAnswer},
 };
 use crate::{
@@ -277,10 +277,7 @@ impl Snapshot {
         let taker = taker.or_else(|| self.takers_alive().next())?;
         let text = match code {
             Code::Unsettled => "fix the cause, and the conductor settles the job; its state:",
-            Code::ConductorRefuses => {
-                "allow it on the conductor's machine; handlers are read again within 10s, options \
-                 need a restart; what it allows now:"
-            }
+            Code::ConductorRefuses => REFUSED,
             _ => {
                 "add a handler of this name, or start a conductor that accepts the job; what each accepts:"
             }

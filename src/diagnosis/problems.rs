@@ -36,6 +36,8 @@ const LONG: TimeDelta = TimeDelta::hours(1);
 /// A move on another machine counts as interrupted after this long.
 const MOVED: TimeDelta = TimeDelta::hours(1);
 
+pub(super) const REFUSED: &str = "allow it on the conductor's machine; options need a restart";
+
 /// The jobs that a command is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FixTarget<'a> {
@@ -116,7 +118,7 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
                 Some((name, _)) => look.operand(name),
                 None => look,
             })
-            .because("fix the cause; the conductor looks again every 10s")
+            .because(REFUSED)
         }
         Code::NoMatchingConductor => Fix::look(Suggestion::of("conductors"))
             .because("add a handler, or start another conductor"),
@@ -292,12 +294,26 @@ impl Survey {
                 let look = Suggestion::of("conductors").operand(&taker.conductor.name);
                 problem.fixed_by(Fix::look(look).because(fix.text.unwrap_or_default()))
             }
+            (Some(_), _) if cause.code == Code::NoConductor && self.has_commands => problem
+                .fixed_by(Fix::advice(match self.snapshot.has_peers {
+                    true => {
+                        "start `jobboard conduct --allow PROGRAM` for jobs with a command, and add \
+                         `--handlers DIR` for the others"
+                    }
+                    false => {
+                        "start `jobboard conduct`; `--handlers DIR` is for jobs without a command"
+                    }
+                })),
             (fix, _) => problem.fixed_by(fix),
         }
     }
 
     fn summary(&self, cause: &Cause, cases: &Cases, peers: Option<PeerOrder>) -> String {
         let about = cause.about.to_string();
+        let counted = |one: &str, several: &str| match cases.count {
+            1 => one.to_owned(),
+            _ => several.to_owned(),
+        };
         match (cause.code, &cause.about) {
             (Code::OwnerDead, CauseSubject::Host(host, is_certain)) => {
                 let gone = match is_certain {
@@ -308,21 +324,31 @@ impl Survey {
             }
             (Code::NeverExpires | Code::NotRenewed, _) => format!("claimed by {}", cases.names()),
             (Code::LockBroken, about) if about.is(NO_OWNER) => "the lock names no owner".to_owned(),
-            (Code::UnreadableRecord, about) if about.is(CLAIMED) => "each is claimed".to_owned(),
+            (Code::UnreadableRecord, about) if about.is(CLAIMED) => {
+                counted("the record is claimed", "each is claimed")
+            }
             (Code::UnreadableRecord, _) => match peers {
-                None => "records that cannot be read".to_owned(),
-                Some(PeerOrder::NewestOfTheMostUrgent) => {
-                    "the next Python service that lists them deletes them or fails".to_owned()
-                }
-                Some(PeerOrder::OldestOfTheLeastUrgent) => {
-                    "each listing by a Python service fails at them".to_owned()
-                }
+                None => counted(
+                    "a record that cannot be read",
+                    "records that cannot be read",
+                ),
+                Some(PeerOrder::NewestOfTheMostUrgent) => counted(
+                    "the next Python service that lists the record deletes it or fails",
+                    "the next Python service that lists them deletes them or fails",
+                ),
+                Some(PeerOrder::OldestOfTheLeastUrgent) => counted(
+                    "each listing by a Python service fails at the record",
+                    "each listing by a Python service fails at them",
+                ),
             },
             (Code::UnfinishedMove, _) if about.is_empty() => "from an unknown board".to_owned(),
             (Code::UnfinishedMove, _) => format!("from {about}"),
             (Code::NoMatchingConductor, _) => format!("no conductor accepts {about}"),
             (Code::NoConductor, _) => "no conductor is running on this board".to_owned(),
-            (Code::UuidMismatch, _) => "their uuid is that of another record".to_owned(),
+            (Code::UuidMismatch, _) => counted(
+                "the uuid is that of another record",
+                "their uuids are those of other records",
+            ),
             (Code::ClockSkew, _) => {
                 let ahead = cases
                     .ahead

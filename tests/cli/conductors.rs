@@ -103,6 +103,8 @@ fn killed_conductor_is_listed_while_it_holds_a_claim(stage: &Stage, expire: impl
         "{dead}"
     );
     assert_eq!(dead["pid"], pid);
+    let line = stage.env.run("conductors");
+    assert!(line.succeeded().ends_with("\tsilent\n"), "{line}");
     let waiting = stage.env.post("waits");
     let explained = stage.env.run(format!("explain {waiting}"));
     assert!(!explained.stdout.contains("dead2"), "{explained}");

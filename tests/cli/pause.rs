@@ -143,6 +143,10 @@ fn pause_is_shown_and_reported(stage: &Stage) {
         status.contains(words) && status.contains("resume 'backup-*'"),
         "{status}"
     );
+    for (only, is_counted) in [("jobs", true), ("conductors", false)] {
+        let told = stage.env.run(format!("doctor --only {only}"));
+        assert_eq!(told.stdout.contains("on purpose"), is_counted, "{told}");
+    }
     let paused = &stage.env.json("status --json")["pauses"][0];
     assert_eq!(
         (&paused["names"], &paused["by"]),

@@ -34,6 +34,7 @@ use crate::{
     exit::CommandError,
     job::{Conductor, ConductorReport, Owner},
     lease::LEASE,
+    output::short,
     process::{
         service_manager::ServiceManager,
         signal::{ENDING, ENDING_TOO, STEERING, Signals},
@@ -271,7 +272,10 @@ fn summary(ctx: &Context, done: &WorkSummary) -> Note {
         [job] => Suggestion::of("explain").operand(&job.uuid),
         _ => Suggestion::of("list --failed"),
     };
-    let names: Vec<_> = jobs.iter().map(|job| &job.name).collect();
+    // Jobs of one name differ by the uuid only.
+    let names = jobs.iter();
+    let names = names.map(|job| format!("{} {}", job.name, short(&job.uuid)));
+    let names: Vec<_> = names.collect();
     summary
         .with("failed", done.failed)
         .with("failed_jobs", json!(names))

@@ -127,6 +127,9 @@ impl Diagnosis {
     }
 
     fn on_purpose(&self, page: &mut Page) {
+        if self.groups.iter().all(|it| it.group != Group::Jobs) {
+            return;
+        }
         let mut facts = Vec::new();
         if self.paused > 0 {
             let pauses: Vec<_> = self

@@ -2,8 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use serde_json::json;
+
 use super::{
-    NO_PID, ago, board, conductor, entry, exhausted, held, here, job, trashed, unreadable,
+    NO_PID, ago, board, conductor, entry, exhausted, held, here, job, trashed, unreadable, with,
 };
 use crate::{
     diagnosis::{ProblemSelector, Survey, Surveyor},
@@ -114,6 +116,29 @@ fn silent_conductor_without_claims_is_a_problem_while_it_is_registered() {
     let (warning, note) = (Severity::Warning, Severity::Note);
     assert_eq!(found, [(Code::Silent, warning), (Code::Silent, note)]);
     assert_eq!(survey.silent(), 3);
+}
+
+#[test]
+fn summary_and_advice_fit_the_jobs() {
+    let problem = |has_peers, entries: &[Entry]| {
+        let mut surveyor = Surveyor::new(board(has_peers));
+        for it in entries {
+            surveyor.add(it);
+        }
+        surveyor.counted().problems(None).remove(0)
+    };
+    let one = problem(false, &[unreadable("a")]);
+    assert_eq!(one.summary, "a record that cannot be read");
+    let command = json!({"command": ["/bin/true"]});
+    for (has_peers, details, advice) in [
+        (false, json!({}), "start `jobboard conduct --handlers DIR`"),
+        (false, command.clone(), "start `jobboard conduct`;"),
+        (true, command, "start `jobboard conduct --allow PROGRAM`"),
+    ] {
+        let fix = problem(has_peers, &[entry(with("a", details))]).fix;
+        let text = fix.unwrap().text.unwrap();
+        assert!(text.starts_with(advice), "{text}");
+    }
 }
 
 #[test]

@@ -162,6 +162,7 @@ fn fix_asks_on_a_terminal() {
     let question = r"1 of 1\. owner-dead: 1 job, .* \(the owner is gone\): \[y\]es \[n\]o \[a\]ll \[s\]how \[q\]uit";
     screen.shows(question);
     screen.line("n");
+    screen.shows("nothing was changed");
     screen.shows("1 problem");
     assert_eq!(env.state("@1"), "CLAIMED");
     screen.line("clear; jobboard doctor --fix");

@@ -29,6 +29,10 @@ fn record_that_peers_delete_is_explained_on_redis() {
     server.run_with(&["HSET", "taskflow:listings", "bad"], b"\xc1");
     let told = is(&stage, "key:bad", "unreadable-record");
     assert!(told.text().contains("Python"), "{}", told.run);
+    let key = "deadbeef-0000-4000-8000-000000000000";
+    server.run_with(&["HSET", "taskflow:listings", key], b"\xc1");
+    let told = is(&stage, "deadbeef", "unknown-job");
+    assert_eq!(told.remedy(), ["explain", &format!("key:{key}")]);
     let job = stage.env.post("resize");
     let told = explain(&stage, &job);
     assert!(!told.codes().contains("breaks-peers"), "{}", told.run);
