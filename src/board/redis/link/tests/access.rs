@@ -106,7 +106,9 @@ async fn denied_command_is_reported() {
             format!("denied: {peer} does not allow the user alice to run `get`"),
             format!("denied: {peer} does not allow the user alice to use the keys of the board"),
             "ok".to_owned(),
-            format!("denied: {peer} does not allow the user alice to use the commands of the board"),
+            format!(
+                "denied: {peer} does not allow the user alice to use the commands of the board"
+            ),
         ]
     );
 }
