@@ -210,8 +210,8 @@ fn first_line_summarises_and_the_others_list_commands() {
     exit code 2
     --- stdout
     CRITICAL - unclaimed 3, trashed 1 | unclaimed=3;;2;0 oldest_unclaimed=SPANs;;@3600:;0 claimed=0;;;0 longest_claim=SPANs;;;0 claim_never_expires=0;;;0 owner_dead=0;;;0 claim_not_renewed=0;;;0 retries_exhausted=0;;;0 backing_off=0;;;0 unreadable_record=0;;;0 trashed=1;0;;0 conductors=0;;;0 rtt=SPANs;;;0
-    CRITICAL: unclaimed is 3, outside 2: jobboard list --unclaimed
-    WARNING: trashed is 1, outside 0: jobboard list --trash
+    CRITICAL: unclaimed is 3, outside the range 2: jobboard list --unclaimed
+    WARNING: trashed is 1, outside the range 0: jobboard list --trash
     --- stderr
     ");
     let run = check(&env, &["-v"]);
@@ -223,7 +223,7 @@ fn first_line_summarises_and_the_others_list_commands() {
     // A filter may contain `|`, which separates the numbers for monitoring.
     let run = check(&env, &["--filter", "name~a|job", "-w", "unclaimed=0"]);
     assert_eq!(run.stdout.matches('|').count(), 1, "{run}");
-    let (_, command) = run.stdout.split_once("outside 0: jobboard ").unwrap();
+    let (_, command) = run.stdout.split_once("outside the range 0: jobboard ").unwrap();
     let shell = format!("\"$0\" {command}");
     let words = ["-c", &shell, env!("CARGO_BIN_EXE_jobboard")];
     let listed = env.program(std::path::Path::new("bash"), &words).run();

@@ -70,7 +70,7 @@ fn conductor_logs_sentences_on_a_terminal() {
     ));
     pane.shows(&format!("{failed}, moved to the trash  {id}$"));
     pane.shows(&format!(
-        "{time}failed: three; next: jobboard explain {job}$"
+        "{time}failed: three {id}; next: jobboard explain {job}$"
     ));
     assert_eq!(pane.code(), 7);
 }

@@ -258,6 +258,11 @@ impl Drill<'_> {
         }
         // All of its claims are over by then, wherever the time is measured.
         time::sleep_until(since + self.args.lease * 2).await;
+        // On a busy machine, conductors need longer to take them over.
+        let former = (stopped.name(), since);
+        (self.record)
+            .await_takeovers(&of_stopped, former, self.deadline())
+            .await;
         conductors.signal(stopped, Signal::CONT)?;
         let long = since.elapsed();
         let rounds = u32::try_from(self.args.jobs).unwrap_or(u32::MAX);

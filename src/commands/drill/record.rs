@@ -104,6 +104,16 @@ impl Record {
         self.until(deadline, all).await;
     }
 
+    pub(super) async fn await_takeovers(
+        &self,
+        jobs: &[String],
+        (former, since): (&str, Instant),
+        deadline: Instant,
+    ) {
+        let all = || self.pickups(jobs, former, since).picked_up == jobs.len();
+        self.until(deadline, all).await;
+    }
+
     /// Returns the jobs that this owner claimed last.
     pub(super) fn held_by(&self, owner: &str) -> Vec<String> {
         let jobs = self.jobs.lock();

@@ -13,6 +13,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 use self::scenario::{Figures, Scenario, simulate, simulate_periods};
 use crate::{
@@ -45,16 +46,25 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Repeats a scenario that broke a promise with its journal, and fails.
+/// Repeats a scenario that broke a promise, prints the faults and the history of the job, and fails.
 fn require_sound(figures: &Figures, seed: u64) {
     if let Some(violation) = &figures.violation {
+        let job = violation.split(' ').find(|word| is_uuid(word));
+        let is_about_it = |line: &&String| {
+            job.is_none_or(|job| line.contains(job)) || !line.split(' ').any(is_uuid)
+        };
         let journal = journal(scenario(seed));
-        let last = &journal[journal.len().saturating_sub(60)..];
+        let history: Vec<_> = journal.iter().filter(is_about_it).cloned().collect();
+        let last = &history[history.len().saturating_sub(60)..];
         panic!(
             "seed {seed}: {violation}\nrepeat it with JOBBOARD_SEED={seed}\n{}",
             last.join("\n")
         );
     }
+}
+
+fn is_uuid(word: &str) -> bool {
+    Uuid::try_parse(word.trim_end_matches(':')).is_ok()
 }
 
 fn journal(scenario: Scenario) -> Vec<String> {

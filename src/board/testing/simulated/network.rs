@@ -73,9 +73,8 @@ impl Server {
         // Claims also expire without a request.
         tokio::spawn(async move {
             while let Some(server) = weak.upgrade() {
-                let next = server.store.lock().next_end();
-                let next = next.unwrap_or(Duration::from_secs(3600));
-                let sleep = time::sleep(next + Duration::from_millis(1));
+                let quiet = server.store.lock().quiet();
+                let sleep = time::sleep(quiet + Duration::from_millis(1));
                 tokio::select! {
                     biased;
                     () = server.changed.notified() => {}

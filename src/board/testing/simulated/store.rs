@@ -109,6 +109,8 @@ pub(crate) struct Store {
     lost: BTreeSet<String>,
     /// The settlements that their clients have not reported yet.
     unreported: BTreeMap<(String, Owner), Vec<&'static str>>,
+    /// Before this time no claim and no session expires.
+    quiet_until: Duration,
     /// How many items of a batch take effect: the server may fail in the middle of one.
     pub(super) batch: usize,
     sessions: BTreeMap<u64, Session>,
@@ -138,6 +140,7 @@ impl Store {
             fences: 0,
             lost: BTreeSet::new(),
             unreported: BTreeMap::new(),
+            quiet_until: Duration::ZERO,
             batch: usize::MAX,
             sessions: BTreeMap::new(),
             subscribers: Vec::new(),
@@ -179,6 +182,9 @@ impl Store {
     /// Removes expired sessions with their registrations, and expired claims.
     pub(super) fn expire(&mut self) {
         let now = self.now();
+        if now < self.quiet_until {
+            return;
+        }
         let over = |it: &Session| it.until <= now;
         let clients = self.sessions.values().filter(|it| over(it));
         let clients: BTreeSet<_> = clients.map(|it| it.client).collect();
@@ -205,10 +211,16 @@ impl Store {
             self.machine.note(format_args!("expired {uuid}"));
             self.announce(EventKind::Expired, subject, owner);
         }
+        let next = self.next_end().unwrap_or(Duration::from_secs(3600));
+        self.quiet_until = now + next;
     }
 
-    /// Returns the time until the next claim or session expires.
-    pub(super) fn next_end(&self) -> Option<Duration> {
+    /// Returns for how long no claim and no session can expire.
+    pub(super) fn quiet(&self) -> Duration {
+        self.quiet_until.saturating_sub(self.now())
+    }
+
+    fn next_end(&self) -> Option<Duration> {
         let holds = self.data.board.values().filter_map(|it| it.hold.as_ref());
         let claims = holds.filter_map(|hold| self.left(hold));
         let now = self.now();
@@ -234,6 +246,7 @@ impl Store {
         }
         let lag = self.machine.with_dice(|dice| dice.chance() / 4.0);
         let until = end(lag);
+        self.quiet_until = self.quiet_until.min(until);
         self.fences += 1;
         let session = Session { client, until, lag };
         self.sessions.insert(self.fences, session);
@@ -393,6 +406,9 @@ impl Store {
         }
         bid.permit(&record.side, wall)?;
         self.fences += 1;
+        if let Term::For(term) | Term::Kept(term) = bid.by.term {
+            self.quiet_until = self.quiet_until.min(now + term);
+        }
         let side = &mut record.side;
         let is_first = side.first_claimed_on.is_none();
         side.first_claimed_on = side.first_claimed_on.or(Some(wall));
@@ -562,6 +578,7 @@ impl Store {
             return;
         };
         let before = std::mem::replace(&mut self.data, saved);
+        self.quiet_until = Duration::ZERO;
         // Renewals are lost as well.
         let claim = |data: &Data, key: &JobKey| {
             let hold = data.board.get(key)?.hold.as_ref()?;

@@ -21,12 +21,13 @@ type Told = HashMap<(String, u64), (How, f64)>;
 
 /// Records the acts of the workers: each claim, each sign of life of its command, and its end.
 pub(super) fn write_down(history: &History, env: &Env, workers: &[Worker], lease: Duration) {
-    let lives: Vec<_> = workers.iter().flat_map(Worker::lives).collect();
-    let lives: HashMap<String, (Life, Told)> = lives
-        .into_iter()
-        .map(|life| (life.pid.to_string(), (notes_of(&life), life)))
-        .map(|(pid, (told, life))| (pid, (life, told)))
-        .collect();
+    // In an hour, several processes have the same pid.
+    let mut lives: HashMap<String, Vec<(Life, Told)>> = HashMap::new();
+    for life in workers.iter().flat_map(Worker::lives) {
+        let told = notes_of(&life);
+        let of_pid = lives.entry(life.pid.to_string()).or_default();
+        of_pid.push((life, told));
+    }
     let log = judge::log(env);
     let mut writer = Writer {
         history,
@@ -41,7 +42,11 @@ pub(super) fn write_down(history: &History, env: &Env, workers: &[Worker], lease
                 };
                 let end = log[at..].iter().find(is_its);
                 let pid = noted.owner.rsplit(':').nth(1).unwrap_or_default();
-                writer.attempt(noted, end, lives.get(pid));
+                let started = history.at_wall(noted.at);
+                let is_it =
+                    |(life, _): &&(Life, Told)| life.begun <= started && started <= life.ended;
+                let by = lives.get(pid).into_iter().flatten().find(is_it);
+                writer.attempt(noted, end, by);
             }
             // The holder of the lock was alive, at least until then.
             "double" => writer.runs(noted, noted.other.unwrap_or_default()),
