@@ -223,7 +223,10 @@ fn first_line_summarises_and_the_others_list_commands() {
     // A filter may contain `|`, which separates the numbers for monitoring.
     let run = check(&env, &["--filter", "name~a|job", "-w", "unclaimed=0"]);
     assert_eq!(run.stdout.matches('|').count(), 1, "{run}");
-    let (_, command) = run.stdout.split_once("outside the range 0: jobboard ").unwrap();
+    let (_, command) = run
+        .stdout
+        .split_once("outside the range 0: jobboard ")
+        .unwrap();
     let shell = format!("\"$0\" {command}");
     let words = ["-c", &shell, env!("CARGO_BIN_EXE_jobboard")];
     let listed = env.program(std::path::Path::new("bash"), &words).run();
