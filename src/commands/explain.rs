@@ -31,8 +31,8 @@ const MOST_FACTS: usize = 5;
 
 /// Explain a job's state and suggest the command that helps
 ///
-/// The verdict uses the conductors' own rules and the settings that they publish. If a claim does not seem to be renewed,
-/// the command checks a second time. Without JOB, lists the problems of all jobs, as `jobboard doctor --only jobs` does.
+/// The verdict uses the conductors' own rules and the settings that they publish. If a claim does not seem to be
+/// renewed, the command checks a second time. Without JOB, lists the problems of all jobs, as `jobboard doctor --only jobs` does.
 /// Nothing is changed. `jobboard help troubleshooting` explains each verdict.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
@@ -141,26 +141,21 @@ async fn explain(
             Err(error) => hidden.push(unseen(name, &error)),
         }
     }
-    let peers = match board.capabilities().has_peers() {
-        true => " a Python service consumed the job,",
-        false => "",
-    };
     let alike = match wanted {
-        JobRef::Uuid(start) if hidden.is_empty() => key_like(board, start).await?,
+        JobRef::Uuid(start) if hidden.is_empty() => suggest_key(board, start).await?,
         _ => None,
     };
-    let (code, summary) = match hidden.is_empty() {
-        true if alike.is_some() => (
+    let has_peers = board.capabilities().has_peers();
+    let (code, summary) = match (hidden.is_empty(), &alike) {
+        (true, Some(_)) => (
             Code::UnknownJob,
             "no job has this uuid, but a record has this key".to_owned(),
         ),
-        true => (
+        (true, None) => (
             Code::UnknownJob,
-            format!(
-                "no such job: the job was never posted here,{peers} or the history dropped the job"
-            ),
+            CommandError::NotKnown { has_peers }.to_string(),
         ),
-        false => (
+        (false, _) => (
             Code::Unavailable,
             "the job was not found in the readable parts of the board".to_owned(),
         ),
@@ -175,8 +170,8 @@ async fn explain(
     })
 }
 
-/// Returns the command for a record without this uuid whose key begins with it.
-async fn key_like(board: &dyn Board, start: &str) -> Result<Option<Suggestion>, BoardError> {
+/// Suggests a record with a key that starts like this.
+async fn suggest_key(board: &dyn Board, start: &str) -> Result<Option<Suggestion>, BoardError> {
     for shelf in [Shelf::Board, Shelf::Trash] {
         let mut entries = board.entries(Query::all(shelf, Detail::Brief));
         while let Some(entry) = entries.try_next().await? {

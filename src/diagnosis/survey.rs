@@ -158,7 +158,7 @@ impl Survey {
         keep_most(&mut self.causes, MOST_CAUSES, |of| of.count);
     }
 
-    /// Whether a conductor counts: one whose registration has ended counts while it holds claims.
+    /// Whether a conductor is registered, or holds claims after its registration has ended.
     pub(crate) fn counts(&self, conductor: &Conductor) -> bool {
         let mut owners = self.owners.iter();
         !conductor.has_left || owners.any(|of| of.owner.as_ref() == Some(&conductor.owner))

@@ -221,7 +221,7 @@ pub(crate) fn numbered() -> Vec<(Pid, u64)> {
     numbered.collect()
 }
 
-/// Searches the processes on a thread of its own; `None` if that fails.
+/// Searches the processes on another thread; `None` if that fails.
 pub(crate) async fn scan<T: Send + 'static>(
     search: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {

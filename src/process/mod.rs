@@ -23,7 +23,7 @@ use rustix::process::{Pid, getpid};
 #[cfg(test)]
 pub(crate) use self::simulation::part;
 
-/// Returns the pid of this process. Every simulated conductor has its own.
+/// Returns the pid of this process, or of the current conductor of a simulation.
 pub(crate) fn own_pid() -> Pid {
     #[cfg(test)]
     if let Some(pid) = simulation::own_pid() {

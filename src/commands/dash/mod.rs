@@ -72,7 +72,7 @@ pub(crate) struct DashArgs {
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// Enable upper-case keys that change the board, each asks first
+    /// Enable upper-case keys that change the board; each asks first
     #[arg(long, conflicts_with = "once")]
     act: bool,
 

@@ -49,7 +49,7 @@ pub(super) struct Summary {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
     pub(super) silent: u64,
-    /// Conductors whose registration has ended, and that hold no claim.
+    /// Conductors without a registration and without claims.
     pub(super) departed: HashSet<Owner>,
     pub(super) problems: Vec<Problem>,
     pub(super) owners: Vec<ByOwner>,

@@ -179,7 +179,7 @@ async fn perform_all(
             ctx.out.note(note);
             continue;
         }
-        // `a` came before the operator read the destructive steps.
+        // The operator answered `a` before seeing the destructive steps.
         let answer = match is_agreed || (all && step.risk < Risk::Destructive) {
             true => {
                 ctx.out.note(heading);

@@ -218,17 +218,11 @@ impl World {
         for at in 0..self.running.len() {
             self.running[at].take_if(|running| running.task.is_finished());
             match self.running[at].as_ref().map(|it| it.program) {
-                Some(program) => {
-                    self.machine.set(program, Standing::Runs);
-                    self.machine.set(guard_of(program), Standing::Runs);
-                }
+                Some(program) => self.resume(program),
                 None => self.start_conductor(at),
             }
         }
-        for shell in &self.shells {
-            self.machine.set(shell.program, Standing::Runs);
-            self.machine.set(guard_of(shell.program), Standing::Runs);
-        }
+        self.shells.iter().for_each(|it| self.resume(it.program));
         let faults_ended = Instant::now();
         for _ in 0..30 {
             self.post(1).await;
@@ -267,6 +261,12 @@ impl World {
         self.machine.violate(format!(
             "no job ended for two hours after the last fault: {left:?}"
         ));
+    }
+
+    /// Lets a program and its guard go on after a stop.
+    fn resume(&self, program: u32) {
+        self.machine.set(program, Standing::Runs);
+        self.machine.set(guard_of(program), Standing::Runs);
     }
 
     /// Checks that no job waits while a conductor has a free slot.

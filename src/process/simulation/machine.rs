@@ -54,7 +54,7 @@ pub(crate) struct Machine {
     /// The guards by their conductors, and the number in their labels.
     guards: Mutex<BTreeMap<u32, (AbortHandle, u32)>>,
     unguarded: Mutex<BTreeSet<u32>>,
-    /// The jobs whose claims a server has lost, and until when its former owners may not know.
+    /// Jobs with a lost claim, and the time at which the former owner knows at the latest.
     excused: Mutex<BTreeMap<String, Instant>>,
     /// `None` if the events are not recorded.
     journal: Option<Mutex<Vec<String>>>,

@@ -84,7 +84,7 @@ impl ProcessTable {
         (pid, end_of_it)
     }
 
-    /// Adds a child of a command, in its group or in one of its own.
+    /// Adds a child of a command, in the same group or in a new one.
     pub(super) fn fork(&mut self, parent: i32, leaves_group: bool, how: Behaviour) -> Option<i32> {
         let pid = self.number();
         let of = self.all.get(&parent)?;

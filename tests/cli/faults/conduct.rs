@@ -80,6 +80,16 @@ fn runs(stage: &Stage) -> BTreeMap<String, Runs> {
     runs
 }
 
+/// Requires that each job ran exactly once, and that none remains.
+fn each_ran_once(stage: &Stage, mut jobs: Vec<String>) {
+    let runs = runs(stage);
+    jobs.sort();
+    assert!(runs.keys().eq(&jobs), "some jobs were not run");
+    let once = |runs: &Runs| (runs.starts, runs.ends) == (1, 1);
+    assert!(runs.values().all(once), "{runs:?}");
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
 /// Waits for a long-running process.
 pub(super) fn finishes(running: &mut Running, most: Duration) {
     let has_ended = comes_true(most, || running.has_ended());
@@ -88,7 +98,7 @@ pub(super) fn finishes(running: &mut Running, most: Duration) {
 
 fn many_conductors_run_every_job_once(stage: &Stage) {
     let (count, crowd) = (size(10_000, 150), size(8, 4));
-    let mut jobs = stage.post_many(count, &alone("true"));
+    let jobs = stage.post_many(count, &alone("true"));
     let start = Instant::now();
     let drain = ["--drain", "-j4", "-q", "--output", "discard"];
     let crowd: Vec<_> = (0..crowd).map(|_| stage.conduct(&drain).spawn()).collect();
@@ -100,12 +110,7 @@ fn many_conductors_run_every_job_once(stage: &Stage) {
         "faults: {count} jobs were conducted in {:.1?}",
         start.elapsed()
     );
-    let runs = runs(stage);
-    jobs.sort();
-    assert!(runs.keys().eq(&jobs), "some jobs were not run");
-    let once = |runs: &Runs| (runs.starts, runs.ends) == (1, 1);
-    assert!(runs.values().all(once), "{runs:?}");
-    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    each_ran_once(stage, jobs);
 }
 
 fn killed_conductor_ends_its_commands_and_the_jobs_run_again(stage: &Stage) {

@@ -50,7 +50,7 @@ impl Server {
         Self::launch(|port, _| {
             let port = port.to_string();
             let own = ["--port", &port, "--save", ""];
-            // Older servers always have that command.
+            // Before Redis 7, the command is always enabled.
             let debug: &[_] = match is_old_redis() {
                 true => &[],
                 false => &["--enable-debug-command", "yes"],
@@ -84,9 +84,9 @@ impl Server {
         })
     }
 
-    /// Starts a Sentinel that watches a server as `mymaster`; so many of them have to agree on a failover.
+    /// Starts a Sentinel that watches a server as `mymaster`. A failover needs the agreement of `quorum` Sentinels.
     pub(crate) fn start_sentinel(master: &Self, quorum: usize) -> Option<Self> {
-        // Several must not depose a server that is only slow.
+        // A quorum must not depose a server that is only slow.
         let patience = if quorum == 1 { 300 } else { 3000 };
         Self::launch(|port, folder| {
             let file = folder.join("sentinel.conf");

@@ -15,7 +15,7 @@ use tokio::{sync::mpsc::UnboundedReceiver, task::AbortHandle, time};
 use self::store::Delivery;
 pub(crate) use self::{
     network::{Server, Weather},
-    store::{ClaimLifetime, Store},
+    store::{ClaimLifetime, Store, kind_of},
 };
 use crate::{
     board::{

@@ -85,7 +85,7 @@ struct Subscriber {
     sender: UnboundedSender<Delivery>,
 }
 
-/// What the server keeps on its disk.
+/// The data on the server's disk.
 #[derive(Debug, Clone, Default)]
 struct Data {
     board: BTreeMap<JobKey, Record>,
@@ -101,14 +101,14 @@ pub(crate) struct Store {
     rate: f64,
     term: Duration,
     data: Data,
-    /// What the disk had at an earlier moment, for a restart without the last writes.
+    /// The data at an earlier moment, for a restart without the last writes.
     saved: Option<Data>,
     /// Fencing tokens come from the clock, so no restart repeats one.
     fences: u64,
-    /// The jobs that a restart has lost.
+    /// The jobs lost by a restart.
     lost: BTreeSet<String>,
     /// The settlements that their clients have not reported yet.
-    unreported: BTreeMap<(String, Owner), Vec<&'static str>>,
+    unreported: BTreeMap<(String, Owner), Vec<EventKind>>,
     /// Before this time no claim and no session expires.
     quiet_until: Duration,
     /// How many items of a batch take effect: the server may fail in the middle of one.
@@ -497,15 +497,11 @@ impl Store {
             let text = format!("job {uuid} is settled while its command runs: {running:?}");
             self.machine.violate(text);
         }
-        let (word, kind) = match outcome {
-            Outcome::Abandon(_) => ("abandoned", EventKind::Abandoned),
-            _ if outcome.is_trash() => ("trashed", EventKind::Trashed),
-            _ => ("consumed", EventKind::Consumed),
-        };
-        self.machine.note(format_args!("{word} {uuid}"));
+        let kind = kind_of(outcome);
+        self.machine.note(format_args!("{kind} {uuid}"));
         if let Some(owner) = owner.clone().filter(|_| !is_forced) {
             let unreported = self.unreported.entry((uuid.clone(), owner));
-            unreported.or_default().push(word);
+            unreported.or_default().push(kind);
         }
         self.announce(kind, record.subject(), owner);
         let key = settlement.key.clone();
@@ -554,20 +550,20 @@ impl Store {
         Ok(())
     }
 
-    /// Checks that a client reports a settlement which the board made for it, and reports it once.
-    pub(crate) fn hear_report(&mut self, uuid: &str, owner: &Owner, word: &'static str) {
+    /// Checks that the board made a settlement that its client reports, and that the client has not reported it before.
+    pub(crate) fn hear_report(&mut self, uuid: &str, owner: &Owner, kind: EventKind) {
         let key = (uuid.to_owned(), owner.clone());
         let made = self.unreported.entry(key).or_default();
-        if let Some(at) = made.iter().position(|it| *it == word) {
+        if let Some(at) = made.iter().position(|it| *it == kind) {
             made.remove(at);
         } else if !self.machine.excuses(uuid) && !self.forced.contains(uuid) {
             // Without an answer, a client takes a job that an operator has released for settled.
-            let text = format!("{owner} reports job {uuid} as {word}, which it is not");
+            let text = format!("{owner} reports job {uuid} as {kind}, which it is not");
             self.machine.violate(text);
         }
     }
 
-    /// Remembers the data as they are on the disk.
+    /// Remembers the data on the disk.
     pub(crate) fn save(&mut self) {
         self.saved = Some(self.data.clone());
     }
@@ -586,7 +582,7 @@ impl Store {
         };
         let both = before.board.iter().chain(&self.data.board);
         for (key, record) in both {
-            if claim(&before, key) != claim(&self.data, key) || !self.data.board.contains_key(key) {
+            if claim(&before, key) != claim(&self.data, key) {
                 self.machine.excuse(&record.job.uuid, self.term);
             }
         }
@@ -648,6 +644,15 @@ impl Store {
 
     pub(crate) fn jobs_left(&self) -> usize {
         self.data.board.len()
+    }
+}
+
+/// Returns the event of a settlement.
+pub(crate) fn kind_of(outcome: &Outcome) -> EventKind {
+    match outcome {
+        Outcome::Abandon(_) => EventKind::Abandoned,
+        Outcome::Consume | Outcome::GiveUp(_) => EventKind::Consumed,
+        Outcome::Trash(_) | Outcome::Spent(_) => EventKind::Trashed,
     }
 }
 

@@ -15,7 +15,7 @@ use super::{LEASE, OPERATOR, PEER, POSTER, RunningProgram, World, conductors::re
 use crate::{
     board::{
         Board, BoardExt, ClaimRules, Detail, Query,
-        testing::simulated::{ClaimLifetime, Server, SimulatedBoard},
+        testing::simulated::{ClaimLifetime, Server, SimulatedBoard, kind_of},
     },
     job::{
         Aftermath, Authority, CapturedOutput, Claim, Claimant, Claimed, Draft, Entry, Failure, Job,
@@ -232,11 +232,6 @@ async fn run_one(board: Arc<SimulatedBoard>, owner: Owner, server: &Server) {
     );
     let settlement = Settlement::of_command(job, &outcome, (&owner, fence));
     if settle_kept(&*board, &settlement).await.is_ok() {
-        let word = match outcome {
-            Outcome::Abandon(_) => "abandoned",
-            Outcome::Consume | Outcome::GiveUp(_) => "consumed",
-            Outcome::Trash(_) | Outcome::Spent(_) => "trashed",
-        };
-        server.change(|store| store.hear_report(&job.uuid, &owner, word));
+        server.change(|store| store.hear_report(&job.uuid, &owner, kind_of(&outcome)));
     }
 }

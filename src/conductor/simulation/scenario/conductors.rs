@@ -8,6 +8,7 @@ use clap::Parser;
 use super::{LEASE, RunningProgram, World};
 use crate::{
     board::{
+        EventKind,
         filter::Filters,
         testing::simulated::{ClaimLifetime, Server},
     },
@@ -44,14 +45,14 @@ pub(super) fn retry() -> RetryPolicy {
 /// A conductor reports only settlements that the board has made for it.
 fn hear(server: &Server, owner: &Owner, item: LogItem) {
     let LogItem::Note(note) = item else { return };
-    let word = match note.event {
-        "job_consumed" => "consumed",
-        "job_trashed" => "trashed",
-        "job_abandoned" | "job_postponed" => "abandoned",
+    let kind = match note.event {
+        "job_consumed" => EventKind::Consumed,
+        "job_trashed" => EventKind::Trashed,
+        "job_abandoned" | "job_postponed" => EventKind::Abandoned,
         _ => return,
     };
     if let Some(job) = &note.job {
-        server.change(|store| store.hear_report(&job.uuid, owner, word));
+        server.change(|store| store.hear_report(&job.uuid, owner, kind));
     }
 }
 

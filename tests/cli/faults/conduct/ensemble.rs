@@ -1,8 +1,6 @@
 //! Conductors on an ensemble whose leader dies while jobs run.
 
-use serde_json::json;
-
-use super::{alone, finishes, runs};
+use super::{alone, each_ran_once, finishes};
 use crate::{
     conduct::Stage,
     faults::size,
@@ -14,7 +12,7 @@ fn leader_death_costs_no_conductor_and_no_job() {
     need!(mut stage = Stage::ensemble());
     let deaths = size(5, 1);
     let count = deaths * size(120, 24);
-    let mut jobs = stage.post_many(count, &alone("sleep 0.1"));
+    let jobs = stage.post_many(count, &alone("sleep 0.1"));
     let drain = ["--drain", "-j4", "--lease", "20s", "--output", "discard"];
     let crowd: Vec<_> = (0..2).map(|_| stage.start(&drain)).collect();
     for death in 1..=deaths {
@@ -34,12 +32,7 @@ fn leader_death_costs_no_conductor_and_no_job() {
         run.succeeded();
         assert!(!run.stderr.contains("claim_lost"), "{run:?}");
     }
-    let runs = runs(&stage);
-    jobs.sort();
-    assert!(runs.keys().eq(&jobs), "some jobs were not run");
-    let once = |runs: &super::Runs| (runs.starts, runs.ends) == (1, 1);
-    assert!(runs.values().all(once), "{runs:?}");
-    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    each_ran_once(&stage, jobs);
     eprintln!("faults: {count} jobs were run once each while {deaths} leaders died");
 }
 

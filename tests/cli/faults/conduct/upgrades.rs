@@ -2,10 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use rustix::process::Signal;
-use serde_json::json;
-
-use super::alone;
+use super::{alone, each_ran_once};
 use crate::{
     conduct::{Stage, on_every_board},
     faults::size,
@@ -14,6 +11,7 @@ use crate::{
         manager::Manager,
     },
 };
+use rustix::process::Signal;
 
 on_every_board!(jobs_run_once_across_reloads_and_upgrades);
 
@@ -40,7 +38,7 @@ fn start(stage: &Stage, manager: &Manager) -> Running {
 
 fn jobs_run_once_across_reloads_and_upgrades(stage: &Stage) {
     let (count, reloads, upgrades) = (size(1_000, 90), 10, 2);
-    let mut jobs = stage.post_many(count, &alone("sleep 0.01"));
+    let jobs = stage.post_many(count, &alone("sleep 0.01"));
     let manager = Manager::start(&stage.env);
     let mut conductor = start(stage, &manager);
     for reload in 1..=reloads {
@@ -61,14 +59,7 @@ fn jobs_run_once_across_reloads_and_upgrades(stage: &Stage) {
     conductor.signal(Signal::TERM);
     conductor.ended().succeeded();
     assert_eq!(manager.count("RELOADING=1"), reloads);
-    let runs = super::runs(stage);
-    jobs.sort();
-    assert!(runs.keys().eq(&jobs), "some jobs were not run");
-    assert!(
-        runs.values().all(|runs| (runs.starts, runs.ends) == (1, 1)),
-        "{runs:?}"
-    );
-    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    each_ran_once(stage, jobs);
     eprintln!(
         "faults: {count} jobs ran once each across {reloads} reloads and {upgrades} upgrades"
     );
