@@ -30,8 +30,10 @@ const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 /// Small and quick to start.
 ///
 /// Without the limit, election back-off grows to a minute; on a busy machine an election then takes minutes.
-const VIRTUAL_MACHINE: [&str; 8] = [
+/// The server would write a snapshot after 100,000 changes, and exit because its folder is gone.
+const VIRTUAL_MACHINE: [&str; 9] = [
     "-Dzookeeper.fastleader.maxNotificationInterval=1000",
+    "-Dzookeeper.snapCount=1000000000",
     "-Xmx384m",
     "-Xss512k",
     "-XX:TieredStopAtLevel=1",
