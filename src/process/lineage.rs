@@ -185,7 +185,10 @@ impl Processes {
             let started = self.all.get(pid)?.started;
             Some(PinnedProcess { pid: *pid, started })
         };
-        found.iter().filter_map(kin).collect()
+        let mut found: Vec<_> = found.iter().filter_map(kin).collect();
+        // So that a simulated scenario repeats exactly.
+        found.sort_unstable_by_key(|kin| kin.pid.as_raw_nonzero());
+        found
     }
 
     pub(crate) fn ancestry(&self, pid: Pid) -> HashSet<Pid> {

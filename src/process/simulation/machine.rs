@@ -221,6 +221,10 @@ impl Machine {
     }
 
     pub(crate) fn set(&self, program: u32, standing: Standing) {
+        let has_guard = self.standing(guard_of(program)) == Standing::Runs;
+        if standing != Standing::Runs && !has_guard {
+            self.unguard(program);
+        }
         let wakers = {
             let mut programs = self.programs.lock();
             let known = programs
@@ -284,6 +288,9 @@ impl Machine {
     }
 
     pub(crate) fn kill_guard(&self, of: u32) {
+        if self.standing(of) != Standing::Runs {
+            self.unguard(of);
+        }
         if let Some((guard, _)) = self.guards.lock().get(&of) {
             guard.abort();
         }

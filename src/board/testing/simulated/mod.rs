@@ -10,11 +10,11 @@ use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, BoxStream},
 };
-use tokio::{sync::mpsc::UnboundedReceiver, task::AbortHandle, time};
+use tokio::{sync::mpsc::UnboundedReceiver, time};
 
 use self::store::Delivery;
 pub(crate) use self::{
-    network::{Server, Weather},
+    network::{Refusal, Server, Weather},
     store::{ClaimLifetime, Store, kind_of},
 };
 use crate::{
@@ -43,15 +43,14 @@ impl SimulatedBoard {
     }
 
     /// Keeps the session of this client alive, as a ZooKeeper library does.
-    pub(crate) fn keep_session(self: &Arc<Self>, term: Duration) -> AbortHandle {
+    pub(crate) fn keep_session(self: &Arc<Self>, term: Duration) {
         let board = Arc::clone(self);
         tokio::spawn(part(async move {
             loop {
                 time::sleep(term / 5).await;
                 let _ = board.call(("keep", false), |_, _| Ok(())).await;
             }
-        }))
-        .abort_handle()
+        }));
     }
 
     async fn call<T: Send + 'static>(

@@ -31,14 +31,49 @@ const MOST_PER_CHANGE: usize = 8;
 pub(crate) struct Weather {
     /// The server refuses connections.
     pub(crate) down_until: Option<Instant>,
-    /// The server answers changes with an error.
-    pub(crate) refuses_until: Option<Instant>,
+    /// The server answers with an error.
+    pub(crate) refuses_until: Option<(Refusal, Instant)>,
     /// Some requests and replies are lost or late.
     pub(crate) rough_until: Option<Instant>,
     /// Every request and reply takes up to a second.
     pub(crate) slow_until: Option<Instant>,
     /// These clients cannot reach the server.
     pub(crate) cut: BTreeMap<u32, Instant>,
+}
+
+/// Why the server refuses requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Refusal {
+    /// It refuses changes for lack of memory.
+    OutOfMemory,
+    /// It refuses changes, as a replica does.
+    ReadOnly,
+    /// The rights to change the board are gone.
+    ChangesDenied,
+    /// All rights are gone.
+    Denied,
+}
+
+impl Refusal {
+    fn error(self, is_change: bool) -> Option<BoardError> {
+        let board = "simulated".to_owned();
+        let source = match self {
+            Self::Denied => "no permission",
+            _ if !is_change => return None,
+            Self::OutOfMemory => "out of memory",
+            Self::ReadOnly => "it is a replica",
+            Self::ChangesDenied => "no permission",
+        };
+        let source = source.into();
+        Some(match self {
+            Self::Denied | Self::ChangesDenied => BoardError::Denied { board, source },
+            Self::OutOfMemory | Self::ReadOnly => BoardError::Failed {
+                doing: "write to",
+                board,
+                source,
+            },
+        })
+    }
 }
 
 pub(crate) struct Server {
@@ -209,7 +244,9 @@ impl Server {
             if lasts(server.weather.lock().down_until) {
                 return;
             }
-            let is_refused = is_change && lasts(server.weather.lock().refuses_until);
+            let refusal = server.weather.lock().refuses_until;
+            let refusal = refusal.filter(|(_, until)| lasts(Some(*until)));
+            let refusal = refusal.and_then(|(why, _)| why.error(is_change));
             let mut store = server.store.lock();
             store.expire();
             let session = store.hear(client);
@@ -219,13 +256,9 @@ impl Server {
                 true => store.machine.with_dice(|dice| dice.below(4) as usize),
                 false => usize::MAX,
             };
-            let answer = match is_refused {
-                true => Err(BoardError::Failed {
-                    doing: "write to",
-                    board: "simulated".to_owned(),
-                    source: "out of memory".into(),
-                }),
-                false => serve(&mut store, session),
+            let answer = match refusal {
+                Some(error) => Err(error),
+                None => serve(&mut store, session),
             };
             drop(store);
             server.changed.notify_one();

@@ -97,8 +97,9 @@ struct Data {
 pub(crate) struct Store {
     pub(super) machine: Arc<Machine>,
     pub(super) lifetime: ClaimLifetime,
-    /// The rate of its clock.
+    /// The rate of its clock, and by how much the clock was set forward.
     rate: f64,
+    offset: Duration,
     term: Duration,
     data: Data,
     /// The data at an earlier moment, for a restart without the last writes.
@@ -134,6 +135,7 @@ impl Store {
             machine,
             lifetime,
             rate,
+            offset: Duration::ZERO,
             term,
             data: Data::default(),
             saved: None,
@@ -152,7 +154,16 @@ impl Store {
     }
 
     fn now(&self) -> Duration {
-        self.machine.uptime().mul_f64(self.rate)
+        self.machine.uptime().mul_f64(self.rate) + self.offset
+    }
+
+    /// Sets the server's clock. Set forward, it ends claims that their owners count on.
+    pub(crate) fn set_clock(&mut self, offset: Duration) {
+        self.offset = offset;
+        self.quiet_until = Duration::ZERO;
+        for record in self.data.board.values().filter(|it| it.hold.is_some()) {
+            self.machine.excuse(&record.job.uuid, self.term);
+        }
     }
 
     pub(super) fn changes_since(&mut self, since: Instant) -> usize {

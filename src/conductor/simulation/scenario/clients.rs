@@ -5,10 +5,7 @@ use std::{sync::Arc, time::Duration};
 use chrono::TimeDelta;
 use futures_util::TryStreamExt;
 use serde_json::json;
-use tokio::{
-    task::{AbortHandle, spawn_local},
-    time,
-};
+use tokio::{task::spawn_local, time};
 use uuid::Uuid;
 
 use super::{LEASE, OPERATOR, PEER, POSTER, RunningProgram, World, conductors::retry};
@@ -27,7 +24,7 @@ use crate::{
         clock::{self, Boottime},
         command::CommandSpec,
         signal::Signals,
-        simulation::part_of,
+        simulation::{Standing, part_of},
     },
     retry::{AttemptContext, AttemptEnd},
     worker::{HeldJob, Worker, foreground::perform_here, settle::settle_kept},
@@ -165,11 +162,12 @@ impl World {
         let board = self.board(program);
         machine.note(format_args!("a shell starts as {program}"));
         let task = spawn_local(part_of(Some(program), async move {
-            let is_session = lifetime == ClaimLifetime::Session;
-            let session = is_session.then(|| board.keep_session(LEASE));
+            if lifetime == ClaimLifetime::Session {
+                board.keep_session(LEASE);
+            }
             let owner = Owner::new(&format!("shell:{program}")).unwrap();
             run_one(board, owner, &server).await;
-            session.inspect(AbortHandle::abort);
+            machine.set(program, Standing::Dead);
         }));
         self.shells.push(RunningProgram { program, task });
     }

@@ -20,7 +20,10 @@ use crate::{
         work,
     },
     job::{Conductor, ConductorReport, Owner},
-    process::{signal::Signals, simulation::part_of},
+    process::{
+        signal::Signals,
+        simulation::{Standing, part_of},
+    },
     retry::RetryPolicy,
 };
 
@@ -84,6 +87,8 @@ impl World {
                 other => machine.violate(format!("{name} ended unasked: {other:?}")),
             }
             reading.abort();
+            // Its session ends with it.
+            machine.set(program, Standing::Dead);
         }));
         self.running[at] = Some(RunningProgram { program, task });
     }

@@ -7,9 +7,16 @@ use tokio::time::{self, Instant};
 
 use super::{RunningProgram, World};
 use crate::{
-    board::testing::simulated::Store,
+    board::testing::simulated::{ClaimLifetime, Refusal, Store},
     process::simulation::{Standing, guard_of},
 };
+
+const REFUSALS: [(&str, Refusal); 4] = [
+    ("out of memory", Refusal::OutOfMemory),
+    ("read-only", Refusal::ReadOnly),
+    ("changes denied", Refusal::ChangesDenied),
+    ("all denied", Refusal::Denied),
+];
 
 impl World {
     pub(super) async fn fault(&mut self) {
@@ -64,9 +71,6 @@ impl World {
                 "stopped with its guard"
             }
             6 => {
-                if self.machine.standing(program) != Standing::Runs {
-                    self.machine.unguard(program);
-                }
                 self.machine.kill_guard(program);
                 "guard killed"
             }
@@ -88,15 +92,24 @@ impl World {
                 "server down"
             }
             10 => {
+                let (fault, refusal) = self.draw(|dice| REFUSALS[dice.below(4) as usize]);
                 let end = self.until(40);
                 self.server
-                    .change_weather(|it| it.refuses_until = Some(end));
-                "writes refused"
+                    .change_weather(|it| it.refuses_until = Some((refusal, end)));
+                fault
             }
             11 | 12 => {
                 let end = self.until(120);
                 self.server.change_weather(|it| it.rough_until = Some(end));
                 "rough network"
+            }
+            // Sessions do not depend on the time of day.
+            13 if self.scenario.lifetime == ClaimLifetime::Expiry
+                && self.draw(|dice| dice.below(2)) == 0 =>
+            {
+                let offset = self.draw(|dice| Duration::from_secs(dice.below(3600)));
+                self.server.change(|store| store.set_clock(offset));
+                "server clock set"
             }
             13 => {
                 let seconds = self.draw(|dice| dice.below(7200) as i64 - 3600);
@@ -140,25 +153,16 @@ impl World {
         }
     }
 
-    /// Call it before a program stops or dies: a stopped guard does not end its commands.
-    fn leave_alone(&self, program: u32) {
-        if self.machine.standing(guard_of(program)) != Standing::Runs {
-            self.machine.unguard(program);
-        }
-    }
-
     fn kill(&self, running: Option<RunningProgram>) {
         let Some(RunningProgram { program, task }) = running else {
             return;
         };
-        self.leave_alone(program);
         self.machine.set(program, Standing::Dead);
         task.abort();
     }
 
     fn stop(&self, program: u32, most: u64) {
         let end = self.until(most);
-        self.leave_alone(program);
         self.machine.set(program, Standing::Stopped);
         let machine = Arc::clone(&self.machine);
         tokio::spawn(async move {
