@@ -2,7 +2,7 @@
 
 use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
-use futures_util::TryStreamExt;
+use futures_util::{FutureExt, TryStreamExt};
 use rusqlite::Connection;
 
 use super::{Durability, Embedded, FileOptions};
@@ -60,17 +60,40 @@ keeps_its_promises!(some, board_in);
 fn model_comparison_detects_a_board_that_drops_owners() {
     let (board, folder) = open();
     histories::agree(1, || Some((board, &folder)), |it| board_in(it));
-    let forgetful = "CREATE TRIGGER forgetful AFTER UPDATE OF owner ON job WHEN NEW.owner IS NULL \
+    // Only temporary triggers run.
+    let forgetful = "CREATE TEMP TRIGGER forgetful AFTER UPDATE OF owner ON job WHEN NEW.owner IS NULL \
         BEGIN UPDATE job SET attempts = 0 WHERE sequence = NEW.sequence; END";
-    sqlite(&folder).execute(forgetful, []).unwrap();
-    let board = board_in(&folder);
-    let (acts, how) = histories::difference(100, || Some((board, &folder)), |it| board_in(it))
-        .expect("it differs");
+    let forgetful_board = |folder: &tempfile::TempDir| -> Subject {
+        let board = Embedded::new(options(folder));
+        let planted = board.file.write(|change| change.run(forgetful, []));
+        planted.now_or_never().unwrap().unwrap();
+        Arc::new(board)
+    };
+    let board = forgetful_board(&folder);
+    let (acts, how) =
+        histories::difference(100, || Some((board, &folder)), |it| forgetful_board(it))
+            .expect("it differs");
     assert_eq!(
         acts.len(),
         3,
         "post, claim, give back: {how}, after {acts:#?}"
     );
+}
+
+#[tokio::test]
+async fn triggers_and_views_in_the_file_are_ignored() {
+    let (board, folder) = open();
+    let job = post_one(&board, "resize").await;
+    sqlite(&folder)
+        .execute_batch(
+            "CREATE TRIGGER greedy AFTER UPDATE ON job BEGIN DELETE FROM job; END;
+            CREATE VIEW pretended AS SELECT load_extension('nothing');",
+        )
+        .unwrap();
+    let board = board_in(&folder);
+    claim_one(&board, &job, &ada()).await.unwrap();
+    let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
+    assert_eq!(entries.len(), 1);
 }
 
 #[tokio::test]
