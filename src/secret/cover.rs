@@ -99,6 +99,10 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         format!(r#"(\b(?:mysql|mariadb)[^\n]*[\s'"]-p){value}"#),
         format!(r"({telling}[^\s=:]*[=:][ \t]*){value}"),
         format!(r"({option}--?[\w-]*{telling}[\w-]*{next}){value}"),
+        // In a sentence, a word without digits may be the news itself: "the password is wrong".
+        format!(
+            r#"({telling}(?: for \S+)? (?:is|was)(?: now| set to)?:? )(?:"[^"]*"?|'[^']*'?|[^\s"']*\d[^\s"']*)"#
+        ),
     ];
     let compile = |it: &String| Regex::new(&format!("(?i){it}")).ok();
     patterns.iter().filter_map(compile).collect()
@@ -251,6 +255,11 @@ mod tests {
             r#"{"password": ********, "a": 1}"#,
         ),
         ("--db-password", "--db-password"),
+        (
+            "Your new password is now hunter2. The token was 'x y'.",
+            "Your new password is now ******** The token was ********.",
+        ),
+        ("the password is wrong", "the password is wrong"),
         (
             "got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl, not eyJ.a",
             "got ********, not eyJ.a",
