@@ -376,15 +376,14 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         | BoardError::NameTaken { .. } => (AGAINST_THE_RULES, "exists"),
         BoardError::Malformed { .. } | BoardError::Unfit { .. } => (AGAINST_THE_RULES, "malformed"),
         BoardError::Unsupported { .. } => (AGAINST_THE_RULES, "unsupported"),
-        BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => {
-            (UNREACHABLE, "unreachable")
-        }
+        BoardError::Unreachable { .. }
+        | BoardError::Misdirected { .. }
+        | BoardError::NoFolder { .. } => (UNREACHABLE, "unreachable"),
         BoardError::Denied { .. } => (UNREACHABLE, "denied"),
         BoardError::OtherName { .. } => (UNSAFE, "refused"),
         BoardError::Unknown { .. } => (FAILED, "unknown"),
-        BoardError::NoFolder { .. }
-        | BoardError::Occupied { .. }
-        | BoardError::Crowded { .. }
-        | BoardError::Failed { .. } => (FAILED, "failed"),
+        BoardError::Occupied { .. } | BoardError::Crowded { .. } | BoardError::Failed { .. } => {
+            (FAILED, "failed")
+        }
     }
 }

@@ -182,7 +182,7 @@ fn board_url_names_the_file() {
     let refused = post(&[]).run();
     assert!(!env.file("deep").exists());
     insta::assert_snapshot!(refused, @"
-    exit code 1
+    exit code 5
     --- stdout
     --- stderr
     error: cannot post resize: cannot create the board sqlite:deep/er/jobs.db: the directory deep/er does not exist

@@ -277,8 +277,8 @@ fn files(errors: &mut Errors) {
         ("failed", "sqlite:folder", "list"),
         ("failed", "sqlite:text", "list"),
         ("failed", "sqlite:foreign.db", "post a"),
-        ("failed", "sqlite:none/x.db", "post a"),
-        ("failed", "sqlite:none/x.db", "run a -- true"),
+        ("unreachable", "sqlite:none/x.db", "post a"),
+        ("unreachable", "sqlite:none/x.db", "run a -- true"),
         ("failed", "sqlite:/proc/none/x.db", "post a --create"),
     ] {
         let mut told = errors.of(&env, Some(board));
