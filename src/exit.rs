@@ -23,6 +23,7 @@ use crate::{
     board::{BoardError, url::error::InvalidUrl},
     job::Owner,
     lease::Lost,
+    logbook::LogbookError,
     output::{Closed, Output, Tone, answer, answer_json, complain_json, complain_of},
     suggest::{Hint, Suggestion},
     trust::Untrusted,
@@ -312,6 +313,18 @@ fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Opt
             code,
             kind,
             way_out,
+        });
+    }
+    if let Some(error) = cause.downcast_ref::<LogbookError>() {
+        let (code, kind) = match error {
+            LogbookError::Slow(_) | LogbookError::Unreachable(_) => (UNREACHABLE, "unreachable"),
+            LogbookError::Denied(_) => (UNREACHABLE, "denied"),
+            _ => (FAILED, "failed"),
+        };
+        return Some(ErrorClass {
+            code,
+            kind,
+            way_out: hint::of_logbook(error, trying),
         });
     }
     match cause.downcast_ref::<Lost>() {

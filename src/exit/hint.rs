@@ -5,6 +5,7 @@
 use super::{CommandError, Trying};
 use crate::{
     board::{BoardError, JobRef},
+    logbook::LogbookError,
     suggest::Hint,
 };
 
@@ -87,6 +88,15 @@ pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<Wa
         _ => {}
     }
     Some(way_out)
+}
+
+pub(super) fn of_logbook(error: &LogbookError, trying: Option<&Trying>) -> Option<WayOut> {
+    let hint = match error {
+        // It says what to install.
+        LogbookError::LeftOut(_) => return None,
+        _ => "`jobboard config` shows the database and where it is configured",
+    };
+    Some(WayOut::new(hint, trying))
 }
 
 fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Hint> {

@@ -159,11 +159,14 @@ impl Store {
 
     /// Sets the server's clock. Set forward, it ends claims that their owners count on.
     pub(crate) fn set_clock(&mut self, offset: Duration) {
+        for record in self.data.board.values() {
+            let left = record.hold.as_ref().and_then(|hold| self.left(hold));
+            if let Some(left) = left {
+                self.machine.excuse(&record.job.uuid, left);
+            }
+        }
         self.offset = offset;
         self.quiet_until = Duration::ZERO;
-        for record in self.data.board.values().filter(|it| it.hold.is_some()) {
-            self.machine.excuse(&record.job.uuid, self.term);
-        }
     }
 
     pub(super) fn changes_since(&mut self, since: Instant) -> usize {
