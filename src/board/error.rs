@@ -95,6 +95,11 @@ pub(crate) enum BoardError {
 }
 
 impl BoardError {
+    pub(crate) fn malformed(key: &JobKey, problem: impl Into<String>) -> Self {
+        let (key, problem) = (key.clone(), problem.into());
+        Self::Malformed { key, problem }
+    }
+
     pub(crate) fn board(&self) -> Option<&str> {
         match self {
             Self::Unreachable { board, .. }
@@ -148,10 +153,7 @@ impl BoardError {
 
 impl From<&Malformed> for BoardError {
     fn from(record: &Malformed) -> Self {
-        Self::Malformed {
-            key: record.key.clone(),
-            problem: record.problem.clone(),
-        }
+        Self::malformed(&record.key, &record.problem)
     }
 }
 

@@ -39,7 +39,7 @@ use async_trait::async_trait;
 use futures_util::{TryStreamExt, stream::BoxStream};
 
 #[cfg(test)]
-pub(crate) use self::stored::misread;
+pub(crate) use self::stored::testing::misread;
 use self::wire::posting::Limit;
 pub(crate) use self::{
     error::{BoardError, chain},

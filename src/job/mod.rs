@@ -284,8 +284,12 @@ impl Entry {
 }
 
 #[cfg(test)]
-impl Job {
-    pub(crate) fn named(name: &str) -> Self {
-        Self::new(JobKey::new("k"), "u".to_owned(), name.to_owned())
+mod testing {
+    use super::{Job, JobKey};
+
+    impl Job {
+        pub(crate) fn named(name: &str) -> Self {
+            Self::new(JobKey::new("k"), "u".to_owned(), name.to_owned())
+        }
     }
 }

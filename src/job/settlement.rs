@@ -141,17 +141,6 @@ pub(crate) struct Purge {
     pub(crate) remark: Option<Remark>,
 }
 
-#[cfg(test)]
-impl Purge {
-    pub(crate) fn of(key: JobKey) -> Self {
-        Self {
-            key,
-            job: None,
-            remark: None,
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settlement {
     pub(crate) key: JobKey,
@@ -214,6 +203,21 @@ impl Settlement {
             job: None,
             remark: None,
             commit: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    use super::{JobKey, Purge};
+
+    impl Purge {
+        pub(crate) fn of(key: JobKey) -> Self {
+            Self {
+                key,
+                job: None,
+                remark: None,
+            }
         }
     }
 }

@@ -109,11 +109,6 @@ impl Ledger {
         self.entries.lock().clear();
     }
 
-    #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.lock().is_empty()
-    }
-
     pub(super) fn ward(&self, id: u64, label: Label) -> Ward {
         let limits = self.entries.lock().get(&id).map(|entry| entry.limits(self));
         // A lost claim has no time left.

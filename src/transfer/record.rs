@@ -10,8 +10,8 @@ use super::{dump::TRASH, json, limits::check_length};
 use crate::{
     board::{contradiction, url::BoardKind},
     job::{
-        Book, Details, Draft, Entry, Failure, Former, History, Job, JobKey, Malformed, Origin,
-        Priority, Remark, Shelf, shortened,
+        Book, Details, Draft, Entry, Failure, Former, History, Job, JobKey, Malformed, Priority,
+        Remark, Shelf, shortened,
     },
     secret,
 };
@@ -232,13 +232,9 @@ fn malformed(line: ListedJob, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
         former: Some(Box::new(former)),
     };
     let entry = Malformed {
-        is_denied: false,
-        key,
-        problem: line.problem.unwrap_or_default(),
         size: raw.len() as u64,
         raw,
-        holding: None,
-        origin: Origin::Here,
+        ..Malformed::new(key, line.problem.unwrap_or_default())
     };
     (Entry::Malformed(entry), draft)
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Row, params};
 
 use super::{
-    read::record::{entry, malformed, text_of},
+    read::record::{entry, malformed, text_of, time_of},
     store::{
         clock::from_micros,
         transaction::{BoardView, Change},
@@ -95,7 +95,7 @@ fn read(
             on: from_micros(row.get(24)?),
             departure,
             owner: owners.get(&row.get(0)?).cloned(),
-            claimed_on: row.get::<_, Option<i64>>(27)?.map(from_micros),
+            claimed_on: time_of(row, 27)?,
             has_succeeded: row.get(26)?,
         });
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use rusqlite::{Row, types::ValueRef};
 use serde::de::IgnoredAny;
 
@@ -80,7 +81,7 @@ impl RowJob {
                 ahead: row.get(7)?,
                 attempts: count(8)?,
                 postponed: count(9)?,
-                first_claimed_on: row.get::<_, Option<_>>(10)?.map(from_micros),
+                first_claimed_on: time_of(row, 10)?,
                 ..Sidecar::default()
             },
         })
@@ -146,13 +147,10 @@ pub(crate) fn malformed(
 ) -> rusqlite::Result<Entry> {
     let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();
     Ok(Entry::Malformed(Malformed {
-        is_denied: false,
-        key: JobKey::new(text_of(row, 1)?),
-        problem: problem.to_owned(),
         size: size.unsigned_abs(),
         raw: raw_of(row, detail, false)?,
         holding: holding(row, view)?,
-        origin: crate::job::Origin::Here,
+        ..Malformed::new(JobKey::new(text_of(row, 1)?), problem.to_owned())
     }))
 }
 
@@ -160,8 +158,6 @@ type RowProblem = Box<dyn std::error::Error + Send + Sync>;
 
 fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowProblem> {
     let uuid: String = row.get(1)?;
-    let time =
-        |at: usize| -> rusqlite::Result<_> { Ok(row.get::<_, Option<i64>>(at)?.map(from_micros)) };
     let (details, oversized) = details(row, view.limit)?;
     let raw = raw_of(row, detail, oversized.is_none())?;
     let (failures, problem) = failures_of(row, 16)?;
@@ -171,25 +167,17 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
     // While the job is claimed, its command may be running.
     let may_be_begun = holding.is_some() && row.get(20)?;
     Ok(Job {
-        key: JobKey::new(uuid.clone()),
-        uuid,
-        is_misnamed: false,
-        name: row.get(3)?,
         priority: usize::try_from(priority)
             .ok()
             .and_then(|at| Priority::ALL.get(at).copied())
             .ok_or_else(|| format!("{priority} is not a priority"))?,
         sequence: Some(row.get(0)?),
         created_on: Some(from_micros(row.get(5)?)),
-        last_modified: time(6)?,
+        last_modified: time_of(row, 6)?,
         holding,
-        is_blocked: false,
-        origin: crate::job::Origin::Here,
         is_unfit: problem.is_some(),
-        is_denied: false,
         raw,
-        trashed_on: time(17)?,
-        ended: None,
+        trashed_on: time_of(row, 17)?,
         shelf: match row.get::<_, i64>(2)? {
             0 => Shelf::Board,
             1 => Shelf::Trash,
@@ -205,13 +193,14 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
                 .get::<_, u32>(13)?
                 .saturating_add(u32::from(may_be_begun)),
             postponed: row.get(14)?,
-            not_before: time(15)?,
+            not_before: time_of(row, 15)?,
             failures,
-            first_claimed_on: time(22)?,
+            first_claimed_on: time_of(row, 22)?,
             remark: remark_of(row, 23)?,
         },
         size: row.get::<_, i64>(18)?.unsigned_abs(),
         problem,
+        ..Job::new(JobKey::new(&uuid), uuid, row.get(3)?)
     })
 }
 
@@ -276,18 +265,18 @@ fn holding(row: &Row<'_>, view: &BoardView<'_>) -> rusqlite::Result<Option<Holdi
     }
     Ok(Some(Holding {
         owner: Some(Owner::from_stored(owner)),
-        lease: if left.is_some() {
-            Lease::Timed
-        } else {
-            Lease::None
-        },
+        lease: left.map_or(Lease::None, |_| Lease::Timed),
         expires_in: left.map(|left| Duration::from_millis(left.unsigned_abs())),
         outlives: None,
-        claimed_on: row.get::<_, Option<i64>>(11)?.map(from_micros),
+        claimed_on: time_of(row, 11)?,
         fence: row
             .get::<_, Option<i64>>(10)?
             .map(|number| Fence(number.to_string())),
     }))
+}
+
+pub(crate) fn time_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<DateTime<Utc>>> {
+    Ok(row.get::<_, Option<_>>(at)?.map(from_micros))
 }
 
 pub(crate) fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {

@@ -27,17 +27,6 @@ impl<'a> BoardView<'a> {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn of(transaction: &'a Transaction<'a>) -> Self {
-        Self {
-            transaction,
-            now: BoardClock::now(),
-            is_same_boot: true,
-            limit: Limit::USUAL,
-            history: 0,
-        }
-    }
-
     pub(crate) fn prepare(&self, sql: &str) -> rusqlite::Result<CachedStatement<'a>> {
         self.transaction.prepare_cached(sql)
     }
@@ -123,5 +112,22 @@ impl<'a> Deref for Change<'a> {
 
     fn deref(&self) -> &BoardView<'a> {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    use super::{BoardClock, BoardView, Limit, Transaction};
+
+    impl<'a> BoardView<'a> {
+        pub(crate) fn of(transaction: &'a Transaction<'a>) -> Self {
+            Self {
+                transaction,
+                now: BoardClock::now(),
+                is_same_boot: true,
+                limit: Limit::USUAL,
+                history: 0,
+            }
+        }
     }
 }

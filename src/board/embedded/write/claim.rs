@@ -58,10 +58,7 @@ impl Change<'_> {
                 job: *job,
                 fence,
             }),
-            Some(Entry::Malformed(record)) => {
-                let (key, problem) = (record.key, record.problem);
-                Err(BoardError::Malformed { key, problem }.into())
-            }
+            Some(Entry::Malformed(record)) => Err(BoardError::from(&record).into()),
             None => Err(BoardError::NoSuchJob.into()),
         }
     }

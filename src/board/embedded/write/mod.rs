@@ -83,8 +83,7 @@ impl Change<'_> {
     ) -> rusqlite::Result<Result<T>> {
         match self.or_nothing(step)? {
             Err(StepError::Sqlite(error)) if is_of_the_row(&error) => {
-                let (key, problem) = (key.clone(), error.to_string());
-                Ok(Err(BoardError::Malformed { key, problem }))
+                Ok(Err(BoardError::malformed(key, error.to_string())))
             }
             done => answer(done),
         }

@@ -136,15 +136,21 @@ impl PushListener {
         self.pushed.backlog.has_lost.swap(false, Ordering::Relaxed)
     }
 
-    /// Returns a function that reports dropped pushes without clearing the flag.
-    #[cfg(test)]
-    pub(crate) fn loss(&self) -> impl Fn() -> bool + use<> {
-        let backlog = Arc::clone(&self.pushed.backlog);
-        move || backlog.has_lost.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn broken(&self, doing: &'static str) -> BoardError {
         let problem = self.connection.problem(ServerCause::ConnectionLost);
         problem.into_error(doing, &self.name)
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    use super::{Arc, Ordering, PushListener};
+
+    impl PushListener {
+        /// Returns a function that reports dropped pushes without clearing the flag.
+        pub(crate) fn loss(&self) -> impl Fn() -> bool + use<> {
+            let backlog = Arc::clone(&self.pushed.backlog);
+            move || backlog.has_lost.load(Ordering::Relaxed)
+        }
     }
 }

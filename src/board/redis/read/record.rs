@@ -91,10 +91,7 @@ fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
         .is_some_and(|owner| side.owner.as_deref() == Some(&owner.text()));
     Some(Holding {
         owner,
-        lease: match beside.left {
-            Some(_) => Lease::Timed,
-            None => Lease::None,
-        },
+        lease: beside.left.map_or(Lease::None, |_| Lease::Timed),
         expires_in: beside.left,
         outlives: None,
         claimed_on: side.claimed_on.filter(|_| is_ours),
@@ -156,10 +153,7 @@ pub(crate) fn just_claimed(
             }
             Ok(*job)
         }
-        Entry::Malformed(record) => Err(BoardError::Malformed {
-            key: record.key,
-            problem: record.problem,
-        }),
+        Entry::Malformed(record) => Err(BoardError::from(&record)),
     }
 }
 

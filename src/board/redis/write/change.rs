@@ -231,10 +231,7 @@ impl Redis {
             };
             let seen = found.next().flatten().ok_or(BoardError::NoSuchJob)?;
             let wanted = msgpack::edited(&seen, edit, self.client.limit);
-            let wanted = wanted.map_err(|problem| BoardError::Malformed {
-                key: job.key.clone(),
-                problem,
-            })?;
+            let wanted = wanted.map_err(|problem| BoardError::malformed(&job.key, problem))?;
             Ok((seen, wanted))
         });
         Ok(edits.collect())

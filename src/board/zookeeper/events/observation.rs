@@ -52,11 +52,6 @@ impl Observations {
         self.0.get(key).cloned().unwrap_or_default()
     }
 
-    #[cfg(test)]
-    pub(crate) fn add(&mut self, key: JobKey, seen: SeenNodes) {
-        self.0.insert(key, seen);
-    }
-
     /// Drops the locks of jobs with further changes; returns whether there were any.
     pub(crate) fn forget_locks<'a>(&mut self, more: impl Iterator<Item = &'a NodeChange>) -> bool {
         let mut is_any = false;
@@ -167,5 +162,16 @@ fn seen_lock(found: Option<Node>) -> SeenLock {
     match record::holding(&lock).0 {
         Some(holding) => SeenLock::Held(holding.owner, holding.fence),
         None => SeenLock::Vacant,
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    use super::{JobKey, Observations, SeenNodes};
+
+    impl Observations {
+        pub(crate) fn add(&mut self, key: JobKey, seen: SeenNodes) {
+            self.0.insert(key, seen);
+        }
     }
 }

@@ -71,12 +71,11 @@ impl JobNodes {
             }
             Err(problem) => Entry::Malformed(Malformed {
                 is_denied: !self.is_readable(),
-                key: self.key.clone(),
-                problem,
                 size: self.posting.data.len() as u64,
                 raw: detail.raw(&self.posting.data, false),
                 holding,
                 origin: self.origin.clone(),
+                ..Malformed::new(self.key.clone(), problem)
             }),
         }
     }
@@ -92,10 +91,7 @@ impl JobNodes {
     /// Rejects a record that is no job, or one that TaskFlow cannot handle.
     pub(crate) fn require_job(&self) -> Result<Posting> {
         let read = decode(&self.key, &self.posting, Detail::Brief);
-        read.map_err(|problem| BoardError::Malformed {
-            key: self.key.clone(),
-            problem,
-        })
+        read.map_err(|problem| BoardError::malformed(&self.key, problem))
     }
 
     pub(crate) fn side(&self) -> Option<Sidecar> {
@@ -148,38 +144,32 @@ impl JobNodes {
         })
     }
 
-    fn job(&self, posting: Posting) -> Job {
+    fn job(&self, mut posting: Posting) -> Job {
         let (mut side, side_problem) = self.beside();
         if self.side_of_claim().is_some() {
             // While the job is claimed, its command may be running.
             side.count_ahead();
         }
         let stat = &self.posting.stat;
+        let problems = [
+            posting.problem.take(),
+            side_problem,
+            unconfirmed(&self.origin),
+        ];
         Job {
-            key: self.key.clone(),
-            uuid: posting.uuid,
-            is_misnamed: false,
-            name: posting.name,
-            priority: posting.priority,
             sequence: number_of(&self.key),
             created_on: self.created_on(),
             last_modified: time(stat.mtime),
-            holding: None,
-            is_blocked: false,
             origin: self.origin.clone(),
-            is_unfit: side_problem.is_some() || posting.is_oversized,
+            is_unfit: problems[1].is_some() || posting.is_oversized,
             is_denied: !self.is_readable(),
-            raw: Vec::new(),
-            ended: None,
             trashed_on: (self.shelf == Shelf::Trash)
                 .then(|| side.trashed_on.or_else(|| time(stat.ctime)))
                 .flatten(),
             shelf: self.shelf,
-            book: posting.book,
-            details: posting.details,
             history: side.history(),
-            size: self.posting.data.len() as u64,
-            problem: together([posting.problem, side_problem, unconfirmed(&self.origin)]),
+            problem: together(problems),
+            ..posting.into_job(self.key.clone(), self.posting.data.len())
         }
     }
 }

@@ -151,10 +151,7 @@ impl BoardSession<'_> {
                 fence,
                 is_first,
             })),
-            Entry::Malformed(record) => Err(BoardError::Malformed {
-                key: record.key,
-                problem: record.problem,
-            }),
+            Entry::Malformed(record) => Err(BoardError::from(&record)),
         }
     }
 

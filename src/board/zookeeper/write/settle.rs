@@ -198,12 +198,9 @@ fn claim_of(found: Option<&JobNodes>) -> Option<(i64, Vec<u8>)> {
 fn permit(record: &JobNodes, settlement: &Settlement) -> Result<()> {
     // If a path ends one node too early, a whole board looks like a malformed record.
     if number_of(&record.key).is_none() && record.posting.data.is_empty() {
-        return Err(BoardError::Malformed {
-            key: record.key.clone(),
-            problem: "the node has neither a number nor data, like the parent node of another \
-                      board"
-                .to_owned(),
-        });
+        let problem =
+            "the node has neither a number nor data, like the parent node of another board";
+        return Err(BoardError::malformed(&record.key, problem));
     }
     match (&settlement.authority, record.holding()) {
         // A lock without an owner is no claim, but can be removed like one.

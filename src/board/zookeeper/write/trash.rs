@@ -128,10 +128,7 @@ impl BoardSession<'_> {
 
     fn edited(&self, record: &JobNodes, edit: &Edit) -> Result<Vec<u8>> {
         let edited = json::edited(&record.posting.data, edit, Limit::USUAL);
-        let edited = edited.map_err(|problem| BoardError::Malformed {
-            key: record.key.clone(),
-            problem,
-        })?;
+        let edited = edited.map_err(|problem| BoardError::malformed(&record.key, problem))?;
         match edited.len() > LARGEST {
             true => Err(self.too_large(edited.len())),
             false => Ok(edited),
