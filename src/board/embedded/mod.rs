@@ -1,10 +1,8 @@
 //! The embedded board: one SQLite file that many processes of one machine share, and no server.
 
-mod departed;
 mod events;
 mod examine;
 mod history;
-mod moves;
 mod pauses;
 mod read;
 mod registry;
@@ -202,7 +200,7 @@ impl Board for Embedded {
     }
 
     async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        Ok(self.file.read(moves::moves).await?.unwrap_or_default())
+        Ok(self.file.read(pauses::moves).await?.unwrap_or_default())
     }
 
     async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {

@@ -4,7 +4,6 @@ mod events;
 mod examine;
 mod keys;
 mod link;
-mod moves;
 mod pauses;
 mod read;
 mod registry;

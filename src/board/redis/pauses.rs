@@ -1,4 +1,4 @@
-//! Pauses: a hash of globs.
+//! Pauses and move records: a hash each.
 
 use std::{collections::BTreeMap, pin::pin};
 
@@ -8,7 +8,7 @@ use redis::{Cmd, Pipeline};
 use super::{Redis, events::message::announcement, link::WRITE};
 use crate::{
     board::{EventKind, Result, wire::as_json},
-    job::{MOST_PAUSES, Pause, Remark, from_json},
+    job::{MOST_PAUSES, MOST_RECORDS, MoveRecord, Pause, Remark, from_json},
 };
 
 impl Redis {
@@ -61,5 +61,33 @@ impl Redis {
             found.extend(read.filter_map(|(names, text)| Some((names, from_json(&text).ok()?))));
         }
         Ok(Pause::bounded(found.into_values().collect(), count))
+    }
+
+    pub(super) async fn put_move(&self, record: &MoveRecord) -> Result<()> {
+        let set = Cmd::hset(self.keys.moves(), record.key(), record.value());
+        self.client.ask::<u64>(WRITE, &set).await.map(drop)
+    }
+
+    pub(super) async fn move_records(&self) -> Result<Vec<MoveRecord>> {
+        let mut records = Vec::new();
+        let mut pages = pin!(self.client.fields(self.keys.moves(), 1000));
+        while records.len() <= MOST_RECORDS
+            && let Some(page) = pages.try_next().await?
+        {
+            records.extend(page.iter().filter_map(|(key, value)| {
+                let (key, value) = (std::str::from_utf8(key), std::str::from_utf8(value));
+                MoveRecord::read(key.ok()?, value.ok()?)
+            }));
+        }
+        Ok(records)
+    }
+
+    pub(super) async fn delete_moves(&self, records: &[MoveRecord]) -> Result<()> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<_> = records.iter().map(MoveRecord::key).collect();
+        let delete = Cmd::hdel(self.keys.moves(), keys);
+        self.client.ask::<u64>(WRITE, &delete).await.map(drop)
     }
 }

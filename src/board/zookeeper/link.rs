@@ -35,7 +35,6 @@ use crate::{
 pub(super) mod nodes;
 mod open;
 pub(super) mod probe;
-pub(super) mod problem;
 pub(super) mod session;
 #[cfg(test)]
 mod tests;
@@ -96,11 +95,8 @@ impl ZooKeeperClient {
     }
 
     pub(super) fn servers(&self) -> String {
-        let Circumstances {
-            servers, chroot, ..
-        } = &*self.about;
-        let chroot = chroot.as_deref().unwrap_or_default();
-        format!("{servers}{chroot}")
+        let chroot = self.about.chroot.as_deref().unwrap_or_default();
+        format!("{}{chroot}", self.about.servers)
     }
 
     pub(super) async fn look_at_certificates(&self, seen: &mut Examined) {

@@ -9,7 +9,6 @@ mod origin;
 mod paths;
 mod pauses;
 mod read;
-mod registration;
 mod registry;
 mod scratch;
 mod strays;
@@ -32,7 +31,7 @@ use self::{
     link::{ZooKeeperClient, nodes::READING, transaction::WRITING},
     paths::Paths,
     read::look::PageReader,
-    registration::{SWEEP, StayingRegistration},
+    registry::{SWEEP, StayingRegistration},
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, PeerOrder, Posted,

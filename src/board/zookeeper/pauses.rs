@@ -25,9 +25,8 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn pauses(&self) -> Result<Vec<Pause>> {
-        let (folder, read) = (self.paths.folder(NodeKind::Pause), |_: &str, node: Node| {
-            from_json(&node.data).ok()
-        });
+        let folder = self.paths.folder(NodeKind::Pause);
+        let read = |_: &str, node: Node| from_json(&node.data).ok();
         let (found, all) = self.session.read_below(&folder, MOST_PAUSES, read).await?;
         Ok(Pause::bounded(found, all))
     }
@@ -39,12 +38,10 @@ impl BoardSession<'_> {
     }
 
     pub(super) async fn moves(&self) -> Result<Vec<MoveRecord>> {
-        let (folder, read) = (
-            self.paths.folder(NodeKind::Move),
-            |child: &str, node: Node| {
-                MoveRecord::read(&unescape(child), &String::from_utf8_lossy(&node.data))
-            },
-        );
+        let folder = self.paths.folder(NodeKind::Move);
+        let read = |child: &str, node: Node| {
+            MoveRecord::read(&unescape(child), &String::from_utf8_lossy(&node.data))
+        };
         let found = self.session.read_below(&folder, MOST_RECORDS, read).await?;
         Ok(found.0)
     }

@@ -6,7 +6,9 @@ use tokio::time;
 use zookeeper_client::{Connector, Error};
 
 use super::{
-    PATIENCE, ZooKeeperClient, probe::examine, problem::most_informative, session::Session,
+    PATIENCE, ZooKeeperClient,
+    probe::{examine, most_informative},
+    session::Session,
     tls::Tls,
 };
 use crate::{
