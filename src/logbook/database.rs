@@ -13,7 +13,6 @@ pub(super) type TextRow = Vec<Option<String>>;
 /// In bytes. A larger value is not read.
 pub(super) const LARGEST: usize = 8 << 20;
 
-/// The access of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,

@@ -5,7 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::secret::covered_text;
+use crate::{duration, secret::covered_text};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Flow {
@@ -65,33 +65,28 @@ pub(crate) enum AtomState {
 }
 
 impl AtomState {
+    const NAMES: [(&str, Self); 9] = [
+        ("PENDING", Self::Pending),
+        ("RUNNING", Self::Running),
+        ("SUCCESS", Self::Success),
+        ("FAILURE", Self::Failure),
+        ("REVERTING", Self::Reverting),
+        ("REVERTED", Self::Reverted),
+        ("REVERT_FAILURE", Self::RevertFailure),
+        ("RETRYING", Self::Retrying),
+        ("IGNORE", Self::Ignore),
+    ];
+
     pub(super) fn named(name: &str) -> Self {
-        match name {
-            "PENDING" => Self::Pending,
-            "RUNNING" => Self::Running,
-            "SUCCESS" => Self::Success,
-            "FAILURE" => Self::Failure,
-            "REVERTING" => Self::Reverting,
-            "REVERTED" => Self::Reverted,
-            "REVERT_FAILURE" => Self::RevertFailure,
-            "RETRYING" => Self::Retrying,
-            "IGNORE" => Self::Ignore,
-            other => Self::Other(other.to_owned()),
-        }
+        let known = Self::NAMES.into_iter().find(|(known, _)| *known == name);
+        known.map_or_else(|| Self::Other(name.to_owned()), |(_, state)| state)
     }
 
     pub(crate) fn name(&self) -> &str {
+        let known = || Self::NAMES.into_iter().find(|(_, state)| state == self);
         match self {
-            Self::Pending => "PENDING",
-            Self::Running => "RUNNING",
-            Self::Success => "SUCCESS",
-            Self::Failure => "FAILURE",
-            Self::Reverting => "REVERTING",
-            Self::Reverted => "REVERTED",
-            Self::RevertFailure => "REVERT_FAILURE",
-            Self::Retrying => "RETRYING",
-            Self::Ignore => "IGNORE",
             Self::Other(name) => name,
+            _ => known().map_or("", |(name, _)| name),
         }
     }
 
@@ -217,4 +212,52 @@ impl Flow {
             reverting: goes_back,
         }
     }
+}
+
+/// Describes the position of a flow in one sentence.
+pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
+    let progress = flow.progress();
+    let goes_back = progress.reverting;
+    let done = if goes_back { "reverted" } else { "done" };
+    let counted = format!("{} of {} {done}", progress.done, progress.all);
+    let because = match flow.failed() {
+        Some((atom, failure)) => {
+            let when = if goes_back { "since" } else { "after" };
+            format!(", {when} {} failed with {}", atom.title(), failure.line())
+        }
+        None => String::new(),
+    };
+    match flow.state.as_deref() {
+        None | Some("PENDING") if flow.atoms.is_empty() => "the flow has not started".to_owned(),
+        Some("RUNNING") if flow.atoms.is_empty() => {
+            "the flow has started, but none of its tasks".to_owned()
+        }
+        Some("SUCCESS") => format!("the flow has succeeded, {counted}"),
+        Some("REVERTED") => format!("the flow was reverted{because}"),
+        Some("FAILURE") => format!("the flow has failed, {counted}{because}"),
+        Some("SUSPENDED" | "SUSPENDING") => format!("the flow is suspended, {counted}{because}"),
+        _ if goes_back => {
+            format!("the flow is reverting{}, {counted}{because}", at(flow, now))
+        }
+        _ => format!("the flow is{}, {counted}{because}", at(flow, now)),
+    }
+}
+
+fn at(flow: &Flow, now: DateTime<Utc>) -> String {
+    let at_work = flow.at_work();
+    let Some((first, others)) = at_work.split_first() else {
+        return " between two tasks".to_owned();
+    };
+    let long = first
+        .lasts(now)
+        .map(|long| format!(" for {}", duration::brief(long)));
+    let doing = match first.state {
+        AtomState::Retrying => " at retrying ",
+        _ => " at ",
+    };
+    let more = match others.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{doing}{}{}{more}", first.title(), long.unwrap_or_default())
 }

@@ -8,7 +8,6 @@ mod flow;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod octavia;
-mod position;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
@@ -29,11 +28,10 @@ use tokio::time;
 
 use self::database::{Access, LogbookDatabase, TextRow};
 pub(crate) use self::{
-    flow::{Atom, AtomFailure, AtomKind, AtomState, Flow, FlowProgress},
+    flow::{Atom, AtomFailure, AtomKind, AtomState, Flow, position},
     octavia::{HangingAmphora, LoadBalancer},
-    position::position,
     tables::{FlowSubject, StaleBook},
-    transaction::Transaction,
+    transaction::BalancerTransaction,
     url::LogbookUrl,
 };
 use crate::duration;

@@ -31,7 +31,6 @@ pub(crate) struct LoadBalancer {
     pub(crate) status: String,
     /// `updated_at` as stored: an update compares it.
     pub(crate) updated: Option<String>,
-    /// The time of its last change.
     pub(crate) since: Option<DateTime<Utc>>,
 }
 
@@ -84,7 +83,6 @@ impl Logbook {
         self.balancers_where(pending, &[], "").await
     }
 
-    /// Returns the load balancers with this id prefix.
     pub(crate) async fn balancers_with_prefix(
         &self,
         prefix: &str,

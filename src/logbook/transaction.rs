@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::{LoadBalancer, Logbook, LogbookError, LogbookResult, LogbookUrl, database::Access};
 
 /// Holds the lock of one row of `load_balancer`; nothing changes unless it is committed.
-pub(crate) struct Transaction {
+pub(crate) struct BalancerTransaction {
     database: Logbook,
 }
 
-impl Transaction {
+impl BalancerTransaction {
     /// Locks and returns the row; `None` if it no longer exists.
     pub(crate) async fn lock(
         url: &LogbookUrl,
@@ -24,7 +24,6 @@ impl Transaction {
         Ok((Self { database }, found.pop()))
     }
 
-    /// Sets the locked load balancer to ERROR.
     pub(crate) async fn set_error(&self, balancer: &LoadBalancer) -> LogbookResult<()> {
         let nonsense = || LogbookError::Nonsense("a load balancer");
         let statement = balancer.to_error().ok_or_else(nonsense)?;

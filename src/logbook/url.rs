@@ -115,11 +115,10 @@ const POSTGRES: ServerKind = ServerKind {
 
 /// Reads `//USER:PASSWORD@HOST:PORT/DATABASE?KEY=VALUE`. Ignores keys for Python.
 fn server(kind: &ServerKind, rest: &str) -> Result<DatabaseServer, InvalidLogbookUrl> {
-    let form = InvalidLogbookUrl::Form(kind.name);
-    let rest = rest.strip_prefix("//").ok_or(form)?;
+    let form = || InvalidLogbookUrl::Form(kind.name);
+    let rest = rest.strip_prefix("//").ok_or_else(form)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let form = InvalidLogbookUrl::Form(kind.name);
-    let (authority, database) = rest.rsplit_once('/').ok_or(form)?;
+    let (authority, database) = rest.rsplit_once('/').ok_or_else(form)?;
     let (access, place) = authority.rsplit_once('@').unwrap_or(("", authority));
     let (user, password) = access.split_once(':').unwrap_or((access, ""));
     let (host, port) = match place.strip_prefix('[').and_then(|it| it.split_once(']')) {
@@ -137,7 +136,7 @@ fn server(kind: &ServerKind, rest: &str) -> Result<DatabaseServer, InvalidLogboo
             .ok_or(InvalidLogbookUrl::Port)?,
     };
     if database.is_empty() {
-        return Err(InvalidLogbookUrl::Form(kind.name));
+        return Err(form());
     }
     Ok(DatabaseServer {
         user: some(decoded(user)?),

@@ -37,7 +37,7 @@ use crate::{
         Authority, Claimant, Draft, Entry, Identity, Job, Outcome, Priority, Remark, Settlement,
         Term,
     },
-    logbook::{LoadBalancer, LogbookUrl, Transaction},
+    logbook::{BalancerTransaction, LoadBalancer, LogbookUrl},
     suggest::Hint,
 };
 
@@ -221,7 +221,7 @@ impl Repair<'_> {
         let url = url.map_err(|error| CommandError::usage(format!("{source}: {error}")))?;
         let trying = || format!("cannot change load balancer {} in {url}", balancer.id);
         let patience = ctx.config.op_timeout.value;
-        let locked = Transaction::lock(&url, patience, &balancer.id).await;
+        let locked = BalancerTransaction::lock(&url, patience, &balancer.id).await;
         let (transaction, row) = locked.with_context(trying)?;
         match &row {
             Some(row) if row == balancer => {}

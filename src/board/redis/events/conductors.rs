@@ -17,13 +17,13 @@ pub(super) enum Presence {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Conductors {
+pub(super) struct ConductorPresences {
     touched: HashSet<String>,
     /// Conductors reported as departed, the latest last. One that a read showed to be back may still announce it.
     departed: VecDeque<(String, Presence)>,
 }
 
-impl Conductors {
+impl ConductorPresences {
     pub(super) fn touch(&mut self, name: String) {
         self.touched.insert(name);
     }
@@ -87,14 +87,18 @@ mod tests {
         }
     }
 
-    fn seen(conductors: &mut Conductors, name: &str, presence: Presence) -> Option<EventKind> {
+    fn seen(
+        conductors: &mut ConductorPresences,
+        name: &str,
+        presence: Presence,
+    ) -> Option<EventKind> {
         let event = conductors.see(name, presence);
         event.map(|event| event.kind)
     }
 
     #[test]
     fn announced_and_observed_change_is_reported_once() {
-        let mut conductors = Conductors::default();
+        let mut conductors = ConductorPresences::default();
         let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
         for _ in 0..2 {
             assert!(conductors.hear(&event(joined, "night")));
@@ -113,7 +117,7 @@ mod tests {
 
     #[test]
     fn memory_of_departed_conductors_is_bounded() {
-        let mut conductors = Conductors::default();
+        let mut conductors = ConductorPresences::default();
         for number in 0..10 * REMEMBERED {
             conductors.hear(&event(EventKind::ConductorLeft, &number.to_string()));
         }

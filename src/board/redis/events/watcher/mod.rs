@@ -11,7 +11,7 @@ use tokio::time::{self, Duration, Instant};
 
 use super::{
     DOING, Subscription,
-    conductors::Conductors,
+    conductors::ConductorPresences,
     message::{self, Touched},
     pace::{PollPace, ReadPace},
     picture::{BoardPicture, Traces},
@@ -38,7 +38,7 @@ pub(super) struct RedisWatcher<'a> {
     listener: Option<PushListener>,
     picture: BoardPicture,
     recheck: RecheckQueue,
-    conductors: Conductors,
+    conductors: ConductorPresences,
     /// Since when the hashes may have changed.
     stale_since: Option<Instant>,
     numbers: Numbers,
@@ -60,7 +60,7 @@ impl<'a> RedisWatcher<'a> {
             listener: subscription.listener,
             picture: BoardPicture::default(),
             recheck: RecheckQueue::default(),
-            conductors: Conductors::default(),
+            conductors: ConductorPresences::default(),
             stale_since: None,
             numbers: Numbers::default(),
             account: AnnouncedNumbers::default(),

@@ -13,7 +13,7 @@ use crate::{
         known::{Known, Looked, Modified},
         redis::{
             events::{
-                conductors::Conductors,
+                conductors::ConductorPresences,
                 picture::{BoardPicture, Traces},
                 recheck::{RecheckQueue, Urgency},
                 survey::{AnnouncedNumbers, Numbers},
@@ -49,7 +49,7 @@ impl RedisWatcher<'_> {
             }
         }
         self.picture = BoardPicture::default();
-        (self.recheck, self.conductors) = (RecheckQueue::default(), Conductors::default());
+        (self.recheck, self.conductors) = (RecheckQueue::default(), ConductorPresences::default());
         (self.stale_since, self.to_settle) = (Some(Instant::now()), None);
         self.numbers = Numbers::default();
         self.pending.clear();
