@@ -43,7 +43,7 @@ pub(crate) enum BacklogChange {
     Resync,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Backlog {
     capacity: usize,
     known: HashMap<JobKey, Candidate>,
@@ -57,10 +57,7 @@ impl Backlog {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             capacity,
-            known: HashMap::new(),
-            ready: BTreeSet::new(),
-            postponed: BTreeSet::new(),
-            has_left_out: false,
+            ..Self::default()
         }
     }
 
@@ -172,11 +169,9 @@ impl Backlog {
         // Skip no more than exist, so that the order stays fixed when few remain.
         let there = self.ready.iter().take_while(equals).take(skip + most);
         let skip = skip.min(there.count().saturating_sub(most));
-        let (early, late) = (
-            self.ready.iter().take(skip),
-            self.ready.iter().skip(skip).take(most),
-        );
-        late.chain(early)
+        let (early, late) = (self.ready.iter().take(skip), self.ready.iter().skip(skip));
+        late.take(most)
+            .chain(early)
             .take(most)
             .filter_map(|(_, key)| self.known.get(key).cloned())
             .collect()

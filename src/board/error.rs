@@ -9,8 +9,6 @@ use crate::suggest::Hint;
 
 pub(crate) type ErrorSource = Box<dyn StdError + Send + Sync>;
 
-/// An error of a board.
-///
 /// `Display` gives the cause and never repeats the source, which the reporter prints.
 #[derive(Debug, Error)]
 pub(crate) enum BoardError {
@@ -95,6 +93,20 @@ pub(crate) enum BoardError {
 }
 
 impl BoardError {
+    pub(crate) fn unreachable(board: &str, source: impl Into<ErrorSource>) -> Self {
+        let (board, source) = (board.to_owned(), source.into());
+        Self::Unreachable { board, source }
+    }
+
+    pub(crate) fn failed(doing: &'static str, board: &str, source: impl Into<ErrorSource>) -> Self {
+        let (board, source) = (board.to_owned(), source.into());
+        Self::Failed {
+            doing,
+            board,
+            source,
+        }
+    }
+
     pub(crate) fn malformed(key: &JobKey, problem: impl Into<String>) -> Self {
         let (key, problem) = (key.clone(), problem.into());
         Self::Malformed { key, problem }

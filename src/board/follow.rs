@@ -84,10 +84,8 @@ impl Follower<'_> {
                             self.backoff = Backoff::at_once(PAUSES);
                         }
                         self.events = None;
-                        ended.map_or_else(
-                            || self.silence(),
-                            |event| event.err().unwrap_or_else(|| self.silence()),
-                        )
+                        let error = ended.and_then(Result::err);
+                        error.unwrap_or_else(|| self.silence())
                     }
                 },
             };
@@ -122,9 +120,6 @@ impl Follower<'_> {
     }
 
     fn silence(&self) -> BoardError {
-        BoardError::Unreachable {
-            board: self.board.name().to_owned(),
-            source: "the event stream ended".into(),
-        }
+        BoardError::unreachable(self.board.name(), "the event stream ended")
     }
 }

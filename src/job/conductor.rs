@@ -56,13 +56,8 @@ impl Conductor {
 
     /// Returns the number of free slots. A conductor that reports nothing counts as single-slot.
     pub(crate) fn free(&self) -> usize {
-        let ConductorReport {
-            course,
-            slots,
-            running,
-            ..
-        } = self.report;
-        match course {
+        let (slots, running) = (self.report.slots, self.report.running);
+        match self.report.course {
             Course::Quiet | Course::Ending => 0,
             Course::Working | Course::Draining => {
                 slots.unwrap_or(1).saturating_sub(running.unwrap_or(0))

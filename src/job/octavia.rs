@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::Job;
 
@@ -23,10 +24,7 @@ pub(crate) fn flow_uuid(name: &str) -> Option<&str> {
 
 fn parts(name: &str) -> Option<(&str, &str)> {
     let (factory, uuid) = name.split_at_checked(name.len().checked_sub(UUID)?)?;
-    let is_uuid = uuid.bytes().enumerate().all(|(at, byte)| match at {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    });
+    let is_uuid = Uuid::try_parse(uuid).is_ok();
     let flow = factory.strip_suffix("_flow-").filter(|_| is_uuid)?;
     let flow = flow.strip_prefix("get_").unwrap_or(flow);
     (!flow.is_empty()).then_some((flow, uuid))

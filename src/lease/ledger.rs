@@ -130,14 +130,11 @@ impl Ledger {
             .min()
     }
 
-    fn first_loss(&self) -> Option<Boottime> {
-        let limits = |entry: &LedgerEntry| entry.limits(self).terminate;
-        self.entries.lock().values().map(limits).min()
-    }
-
     /// Waits until the next claim expires, by the present entries.
     pub(super) async fn some_loss(&self) {
-        match self.first_loss() {
+        let limits = |entry: &LedgerEntry| entry.limits(self).terminate;
+        let first = self.entries.lock().values().map(limits).min();
+        match first {
             Some(moment) => clock::sleep_until(moment).await,
             None => future::pending().await,
         }

@@ -67,26 +67,12 @@ impl fmt::Display for Trailer {
     }
 }
 
-struct Sha256(Digest);
-
-impl Default for Sha256 {
-    fn default() -> Self {
-        Self(Digest::new(&SHA256))
-    }
-}
-
-impl Sha256 {
-    fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    fn hex(&self) -> String {
-        let hash = self.0.clone().finish();
-        hash.as_ref()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
-    }
+fn hex(hash: Digest) -> String {
+    let hash = hash.finish();
+    hash.as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[derive(Debug, Serialize)]
@@ -118,7 +104,7 @@ impl Report for SealedFile {
 }
 
 pub(crate) struct SealedWriter {
-    hash: Sha256,
+    hash: Digest,
     file: Option<AtomicFile>,
 }
 
@@ -128,7 +114,7 @@ impl SealedWriter {
         let path = path.filter(|path| path.as_os_str() != "-");
         let file = path.map(AtomicFile::open).transpose()?;
         Ok(Self {
-            hash: Sha256::default(),
+            hash: Digest::new(&SHA256),
             file,
         })
     }
@@ -149,7 +135,7 @@ impl SealedWriter {
         done: &'static str,
         mut trailer: Trailer,
     ) -> anyhow::Result<()> {
-        trailer.sha256 = self.hash.hex();
+        trailer.sha256 = hex(self.hash.clone());
         self.line(ctx, &trailer)?;
         let Some(file) = self.file else {
             ctx.out.flush()?;
@@ -187,7 +173,7 @@ pub(crate) async fn whole(
         true => None,
         false => Some(nameless().context("cannot store the input while checking it")?),
     };
-    let mut hash = Sha256::default();
+    let mut hash = Digest::new(&SHA256);
     let mut last = header.to_vec();
     while let Some(line) = lines.next().await? {
         let line = line.with_context(|| lines.place())?;
@@ -205,7 +191,7 @@ pub(crate) async fn whole(
         let problem = "is truncated: the trailer is missing";
         return Err(refused(&lines, kind, problem));
     };
-    if hash.hex() != trailer.sha256 {
+    if hex(hash) != trailer.sha256 {
         return Err(refused(&lines, kind, "is damaged: its hash does not match"));
     }
     let spool = spool.map(|spool| spool.into_inner().map_err(|error| error.into_error()));

@@ -15,7 +15,10 @@ use rustix::process::geteuid;
 
 use super::{
     Embedded,
-    store::{disk::with_suffix, transaction::BoardView},
+    store::{
+        disk::{folder_of, with_suffix},
+        transaction::BoardView,
+    },
 };
 use crate::{
     board::{
@@ -42,9 +45,7 @@ impl Embedded {
             _ if !self.file.options.path.exists() => {}
             Part::Connection => self.rights(&mut seen)?,
             Part::Server => {
-                let folder = self.file.options.path.parent();
-                let folder = folder.filter(|it| !it.as_os_str().is_empty());
-                let folder = folder.unwrap_or(Path::new("."));
+                let folder = folder_of(&self.file.options.path);
                 self.others(folder, &mut seen);
                 self.room(folder, &mut seen);
                 self.damage(&mut seen).await?;

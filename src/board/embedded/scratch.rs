@@ -17,7 +17,7 @@ use super::{
     events::signal::signal_path,
     store::{
         APPLICATION_ID,
-        disk::{OpenMode, make_file, open_file, with_suffix},
+        disk::{OpenMode, folder_of, make_file, open_file, with_suffix},
     },
 };
 use crate::board::{
@@ -50,21 +50,12 @@ pub(crate) fn hold(path: &Path) -> io::Result<()> {
 impl Embedded {
     fn place(&self) -> (PathBuf, String) {
         let path = &self.file.options.path;
-        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        (
-            folder.unwrap_or(Path::new(".")).to_owned(),
-            name.into_owned(),
-        )
+        (folder_of(path).to_owned(), name.into_owned())
     }
 
     fn failed(&self, doing: &'static str, error: io::Error) -> BoardError {
-        let (board, source) = (self.file.name.clone(), error.into());
-        BoardError::Failed {
-            doing,
-            board,
-            source,
-        }
+        BoardError::failed(doing, &self.file.name, error)
     }
 }
 
@@ -156,11 +147,7 @@ impl Testable for Embedded {
         let folders = folders_of(path).unwrap_or_default();
         let beside = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
         // Delete the file itself last: it leads to the others.
-        for file in beside
-            .iter()
-            .map(PathBuf::as_path)
-            .chain([&*signal_path(path), path])
-        {
+        for file in beside.iter().chain([&signal_path(path), path]) {
             match fs::remove_file(file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(self.failed("remove the remains of", error));

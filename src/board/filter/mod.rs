@@ -35,8 +35,6 @@ use crate::{
     job::{Entry, FieldSource, JobField, State, octavia},
 };
 
-/// One expression.
-///
 /// Parsing compiles everything, so that matching a whole listing is cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
@@ -53,8 +51,6 @@ struct Condition {
 }
 
 impl Filter {
-    /// Whether the entry matches.
-    ///
     /// A missing or unknown value fails every comparison, and so matches every negated one.
     pub(crate) fn matches(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
         let mut conditions = self.conditions.iter();
@@ -85,7 +81,6 @@ impl Filter {
         ))
     }
 
-    /// Also matches Octavia jobs with these flows, whose details lack the resource.
     pub(crate) fn or_of_flows(mut self, flows: &HashSet<String>) -> Self {
         for condition in &mut self.conditions {
             condition.flows.extend(flows.iter().cloned());

@@ -37,7 +37,6 @@ impl FieldOrder {
         self.field.needs_details()
     }
 
-    /// Returns an entry's sort key; `None` without a value.
     pub(crate) fn key(&self, entry: &Entry, now: DateTime<Utc>) -> Option<SortKey> {
         self.field.key(entry, now)
     }

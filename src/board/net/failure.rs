@@ -60,10 +60,7 @@ pub(crate) fn refuse_rest<T>(
     if answers.is_empty() {
         return Err(error);
     }
-    let not_sent = || BoardError::Unreachable {
-        board: board.to_owned(),
-        source: cause(&error).into(),
-    };
+    let not_sent = || BoardError::unreachable(board, cause(&error));
     answers.resize_with(batch, || Err(not_sent()));
     Ok(())
 }

@@ -26,9 +26,7 @@ use crate::{
 /// How long a TLS server may take to show itself.
 const TEST: Duration = Duration::from_millis(500);
 
-/// Returns the TLS configuration.
-///
-/// It trusts the authorities of a file, or else those of the system.
+/// Trusts the authorities of a file, or else those of the system.
 pub(crate) fn config(
     files: &TlsFiles,
     whom: impl fmt::Display,

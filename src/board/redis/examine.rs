@@ -76,19 +76,15 @@ impl Redis {
         commands.cmd("CONFIG").arg("GET").arg("save");
         commands.cmd("CONFIG").arg("GET").arg("replica-read-only");
         let mut answers = Vec::new();
-        for (answer, what) in self
-            .client
-            .exchange(READ, &commands)
-            .await?
-            .into_iter()
-            .zip([
-                "memory",
-                "persistence",
-                "replication",
-                "the snapshot settings",
-                "whether replicas accept writes",
-            ])
-        {
+        let facts = [
+            "memory",
+            "persistence",
+            "replication",
+            "the snapshot settings",
+            "whether replicas accept writes",
+        ];
+        let replies = self.client.exchange(READ, &commands).await?;
+        for (answer, what) in replies.into_iter().zip(facts) {
             if let Err(error) = &answer {
                 seen.unseen(what, self.client.refusal(READ, error, None));
             }
@@ -221,10 +217,8 @@ impl Redis {
             std::str::from_utf8(&last).ok()?.parse().ok()
         });
         if last.is_none_or(|last: i64| last < highest) {
-            let (key, summary) = (
-                self.keys.sequence(),
-                "the sequence counter is behind the numbers of existing jobs",
-            );
+            let key = self.keys.sequence();
+            let summary = "the sequence counter is behind the numbers of existing jobs";
             // The fix must not lower a counter that has grown, nor raise it to its limit.
             let remedy = match last.and_then(|last| highest.checked_sub(last)) {
                 Some(_) if highest > MOST_NUMBER => {

@@ -266,7 +266,6 @@ impl RedisClient {
             .unwrap_or_else(|| ServerProblem::new(self.place(), ServerCause::RefusedConnection)))
     }
 
-    /// Returns the Sentinels that could not replace a failed master, with the reason.
     pub(super) async fn objections(
         &self,
         sentinel: &Sentinel,

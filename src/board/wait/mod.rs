@@ -278,12 +278,8 @@ impl<'a> Waiter<'a> {
     }
 
     async fn news(&mut self) -> Result<News> {
-        let news = self.news.next().await.unwrap_or_else(|| {
-            Err(BoardError::Unreachable {
-                board: self.board.name().to_owned(),
-                source: "the event stream ended".into(),
-            })
-        })?;
+        let ended = || BoardError::unreachable(self.board.name(), "the event stream ended");
+        let news = self.news.next().await.unwrap_or_else(|| Err(ended()))?;
         self.note(&news);
         Ok(news)
     }

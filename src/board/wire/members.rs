@@ -28,7 +28,10 @@ pub(super) struct MemberValue<'a> {
 
 impl MemberValue<'_> {
     pub(super) fn require_small(&self, member: &'static str) -> Result<(), RecordProblem> {
-        Limit::small(member, self.bytes.len(), self.weight)
+        match self.bytes.len().max(self.weight) > Limit::SMALL {
+            true => Err(RecordProblem::TooLarge(member)),
+            false => Ok(()),
+        }
     }
 
     /// Returns a text literally, or escaped as on the board, and any other value as JSON.

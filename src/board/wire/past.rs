@@ -23,7 +23,7 @@ pub(crate) struct PastJob {
     job: Identity,
     ended_on: DateTime<Utc>,
     outcome: Departure,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     succeeded: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<Failure>,
@@ -61,9 +61,11 @@ impl PastJob {
         as_json(self)
     }
 
-    pub(crate) fn job(self, side: Sidecar, problem: Option<String>) -> Job {
-        let owner = side.owner.clone();
-        let mut history = side.history_at_the_end();
+    pub(crate) fn job(self, mut side: Sidecar, problem: Option<String>) -> Job {
+        let owner = side.owner.take();
+        // The last claim has a result, whenever it was made.
+        side.count_ahead();
+        let mut history = side.history();
         if let Some(failure) = self.failure {
             failure.add_to(&mut history.failures);
         }
@@ -107,10 +109,6 @@ pub(crate) fn entry(
         }
     };
     Entry::Job(Box::new(past.job(side, problem)))
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 pub(crate) async fn find(

@@ -60,7 +60,7 @@ impl Limit {
     /// Details may take this many times their stored limit in memory.
     const EXPANSION: usize = 16;
 
-    const SMALL: usize = 64 * 1024;
+    pub(super) const SMALL: usize = 64 * 1024;
 
     /// How much of an oversized record is kept for display.
     pub(crate) const RAW: usize = 768;
@@ -87,17 +87,6 @@ impl Limit {
         match length > most {
             true => format!("the details have {length} bytes, more than max_details ({most})"),
             false => "the details have too many values".to_owned(),
-        }
-    }
-
-    pub(super) fn small(
-        member: &'static str,
-        length: usize,
-        weight: usize,
-    ) -> Result<(), RecordProblem> {
-        match length > Self::SMALL || weight > Self::SMALL {
-            true => Err(RecordProblem::TooLarge(member)),
-            false => Ok(()),
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) struct Sidecar {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<u64>,
     /// Whether the last claim was made ahead of its turn and counts only once settled.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ahead: bool,
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) postponed: u32,
@@ -174,12 +174,6 @@ impl Sidecar {
             remark: self.remark,
         }
     }
-
-    /// Returns the history of an ended job: the last claim has a result, whenever it was made.
-    pub(crate) fn history_at_the_end(mut self) -> History {
-        self.count_ahead();
-        self.history()
-    }
 }
 
 fn version(bytes: &[u8]) -> Option<u32> {
@@ -202,10 +196,6 @@ fn time<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<DateTime<Utc>>, D
         .filter(|_| is_in_form);
     let time = time.ok_or_else(|| D::Error::custom(format!("`{text}` is not a time")))?;
     Ok(Some(time.to_utc()))
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -141,7 +141,6 @@ impl BoardSession<'_> {
         Ok(())
     }
 
-    /// Brings our server up to the state that any server had at the time of the call.
     pub(super) fn catch_up(&self) -> impl Future<Output = Result<()>> {
         self.session.catch_up(self.paths.board())
     }

@@ -180,8 +180,5 @@ impl NodeWatcher<'_> {
 }
 
 fn unreachable(board: &BoardSession<'_>, why: &'static str) -> BoardError {
-    BoardError::Unreachable {
-        board: board.client.name().to_owned(),
-        source: why.into(),
-    }
+    BoardError::unreachable(board.client.name(), why)
 }

@@ -29,10 +29,8 @@ pub(super) enum SidecarRead {
 
 impl BoardSession<'_> {
     pub(super) async fn strays(&self, sidecars: SidecarRead) -> Result<Strays> {
-        let (sides, markers) = (
-            self.paths.folder(NodeKind::Sidecar),
-            self.paths.folder(NodeKind::Marker),
-        );
+        let sides = self.paths.folder(NodeKind::Sidecar);
+        let markers = self.paths.folder(NodeKind::Marker);
         // Read the versions first: a later move or claim changes them, and a later job is not included.
         let read = |child: &str, node: Node| Some((child.to_owned(), Some(node.brief())));
         let recorded = match sidecars {

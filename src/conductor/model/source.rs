@@ -40,7 +40,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 17] = [
         "a claim or a renewal is served",
         "board/zookeeper/write/claim.rs",
         &["attempt", "renew"],
-        "20a9572a",
+        "3d773901",
     ),
     (
         "a settlement is served",

@@ -119,12 +119,8 @@ impl JournalReader<'_> {
             None => LOOK_FOR_FILE,
         };
         let until_deadline = self.next_deadline.map_or(longest, |deadline| {
-            Duration::from_millis(
-                deadline
-                    .saturating_sub(BoardClock::now().boot)
-                    .max(1)
-                    .unsigned_abs(),
-            )
+            let left = deadline.saturating_sub(BoardClock::now().boot);
+            Duration::from_millis(left.max(1).unsigned_abs())
         });
         let nap = time::sleep(longest.min(until_deadline));
         match &self.wakeup {

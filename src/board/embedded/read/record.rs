@@ -166,6 +166,7 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
     let holding = holding(row, view)?;
     // While the job is claimed, its command may be running.
     let may_be_begun = holding.is_some() && row.get(20)?;
+    let name = row.get(3)?;
     Ok(Job {
         priority: usize::try_from(priority)
             .ok()
@@ -200,7 +201,7 @@ fn job(row: &Row<'_>, view: &BoardView<'_>, detail: Detail) -> Result<Job, RowPr
         },
         size: row.get::<_, i64>(18)?.unsigned_abs(),
         problem,
-        ..Job::new(JobKey::new(&uuid), uuid, row.get(3)?)
+        ..Job::new(JobKey::new(&uuid), uuid, name)
     })
 }
 

@@ -114,13 +114,11 @@ pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError
     if !makes_folder {
         require_folder(path, OpenError::NoFolder)?;
     }
-    if let Some(folder) = folder_of(path) {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(&inaccessible)?;
-    }
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder_of(path))
+        .map_err(&inaccessible)?;
     let made = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -137,16 +135,16 @@ pub(crate) fn require_folder(
     path: &Path,
     missing: fn(PathBuf) -> OpenError,
 ) -> Result<(), OpenError> {
-    let is_missing = |folder: &&Path| folder.try_exists().is_ok_and(|is_there| !is_there);
-    match folder_of(path).filter(is_missing) {
-        Some(folder) => Err(missing(folder.to_owned())),
-        None => Ok(()),
+    let folder = folder_of(path);
+    match folder.try_exists() {
+        Ok(false) => Err(missing(folder.to_owned())),
+        Ok(true) | Err(_) => Ok(()),
     }
 }
 
-fn folder_of(path: &Path) -> Option<&Path> {
-    let folder = path.parent();
-    folder.filter(|folder| !folder.as_os_str().is_empty())
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 /// Rejects a network file system, where the locks of other machines are invisible.

@@ -17,7 +17,7 @@ use rustix::{
 };
 
 use super::{
-    disk::{OpenMode, beside, open_file},
+    disk::{OpenMode, beside, folder_of, open_file},
     error::{OpenError, busy, is_busy},
 };
 
@@ -149,10 +149,6 @@ impl FileName {
         let is_replaced = id(&self.path).is_ok_and(|file| file != self.file);
         is_filled(&self.path).is_some_and(|log| log.ino() == self.log || !is_replaced)
     }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().unwrap_or(path)
 }
 
 fn id(path: &Path) -> io::Result<Id> {

@@ -16,7 +16,6 @@ use crate::{
 };
 
 impl Change<'_> {
-    /// Claims the first `most` unclaimed jobs.
     pub(crate) fn claim(
         &self,
         keys: &[JobKey],

@@ -18,7 +18,6 @@ use crate::{
 };
 
 impl Change<'_> {
-    /// Restores a trashed job, or retries a delayed one now.
     pub(crate) fn restore(&self, restore: &Restore) -> StepResult<()> {
         let job = self.require(restore.shelf, &restore.key)?;
         let is_trashed = restore.shelf == Shelf::Trash;

@@ -163,7 +163,7 @@ mod tests {
             memory: (4 << 20, 4096),
             ..Bounds::STORED
         };
-        Corpus::of(bounds, told.iter().map(msgpack::message)).hold(|input| {
+        Corpus::of(bounds, told.iter().map(msgpack::bytes)).hold(|input| {
             let heard = events(Some(Value::BulkString(input.to_vec())));
             if heard.iter().any(|event| event.kind == EventKind::Resync) {
                 return refused("a check is needed");

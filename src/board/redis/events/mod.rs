@@ -32,7 +32,6 @@ struct Subscription {
     lack: Option<String>,
 }
 
-/// Subscribes to a board and shows an onlooker the present jobs.
 pub(super) async fn events<'a>(
     board: &'a Redis,
     onlooker: Option<Onlooker<'_>>,

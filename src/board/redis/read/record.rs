@@ -39,24 +39,20 @@ pub(crate) fn read(reading: Reading, field: &[u8], posting: &[u8], beside: Sidec
 }
 
 pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
-    let Reading {
-        shelf,
-        detail,
-        limit,
-    } = reading;
+    let detail = reading.detail;
     let unread = size_unread(posting);
     let read = match (size_unread(field), unread) {
         (Some(size), _) => Err(format!(
             "the name of its field has {size} bytes, too many to read"
         )),
         (_, Some(size)) => Err(format!("the record has {size} bytes, too many to read")),
-        _ => msgpack::decode(posting, detail, limit).map_err(|problem| problem.to_string()),
+        _ => msgpack::decode(posting, detail, reading.limit).map_err(|problem| problem.to_string()),
     };
     match read {
         Ok(read) => {
             let raw = detail.raw(posting, !(read.is_oversized && detail.is_whole()));
             Entry::Job(Box::new(Job {
-                shelf,
+                shelf: reading.shelf,
                 is_misnamed: field != read.uuid.as_bytes(),
                 raw,
                 ..read.into_job(key_of(field), posting.len())

@@ -39,7 +39,7 @@ const RESTARTS: u32 = 3;
 pub(crate) type RawPosting = (Vec<u8>, Vec<u8>);
 
 /// Yields each field once, whatever the server does meanwhile.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Scan {
     hash: String,
     cursor: Option<u64>,
@@ -59,10 +59,7 @@ impl Scan {
             hash,
             cursor: Some(0),
             count: FIRST_PAGE,
-            connection: Weak::new(),
-            restarts: 0,
-            returned: HashSet::new(),
-            pending: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -275,7 +275,7 @@ fn announcement(drafts: &[Draft], fields: &[String], time: &str, last: i64) -> V
             sequence,
         })
         .collect();
-    msgpack::message(&events)
+    msgpack::bytes(&events)
 }
 
 #[derive(Serialize)]

@@ -152,11 +152,8 @@ impl Call {
             RequestFailure::NotSent(client.refusal(WRITE, &error, key.as_deref()))
         })?;
         Reply::all(answer).ok_or_else(|| {
-            RequestFailure::Lost(BoardError::Failed {
-                doing: WRITE,
-                board: client.name().to_owned(),
-                source: "the script returned an unexpected reply".into(),
-            })
+            let source = "the script returned an unexpected reply";
+            RequestFailure::Lost(BoardError::failed(WRITE, client.name(), source))
         })
     }
 

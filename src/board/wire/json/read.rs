@@ -126,8 +126,5 @@ pub(super) fn require<'a>(
     member: &'static str,
     item: Option<JsonItem<'a>>,
 ) -> Result<JsonItem<'a>, RecordProblem> {
-    match item {
-        Some(item) => Ok(item),
-        None => Err(RecordProblem::Missing(member)),
-    }
+    item.ok_or(RecordProblem::Missing(member))
 }

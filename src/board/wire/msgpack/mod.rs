@@ -16,5 +16,5 @@ mod tests;
 pub(crate) use self::{
     read::{around_number, decode, edited, rank},
     time::read_time,
-    write::{encode, message, sequence, time},
+    write::{bytes, encode, sequence, time},
 };

@@ -21,8 +21,6 @@ use crate::{
     job::{Edit, Priority},
 };
 
-/// Reads a posting.
-///
 /// All of it is validated, including members that are not requested or not used here. A posting that TaskFlow rejects
 /// is a problem, unless its meaning is plain: byte texts of Python 2.
 pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posting, RecordProblem> {

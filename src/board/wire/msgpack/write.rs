@@ -44,10 +44,6 @@ pub(crate) fn sequence(number: u64) -> Vec<u8> {
     bytes(&number)
 }
 
-pub(crate) fn message(value: &impl Serialize) -> Vec<u8> {
-    bytes(value)
-}
-
 /// Encodes a UTC time as TaskFlow does: without a zone, to the microsecond.
 ///
 /// Python could not compare a time with a zone with its own times.
@@ -98,7 +94,7 @@ impl Serialize for Bytes {
     }
 }
 
-pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn bytes(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(USUAL);
     rmp_serde::encode::write_named(&mut bytes, value)
         .expect("what is posted came from JSON, which is never too deep");

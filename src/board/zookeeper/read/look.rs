@@ -40,10 +40,8 @@ pub(crate) struct ShelfReader {
 
 impl ShelfReader {
     pub(crate) async fn look(board: &BoardSession<'_>, shelf: Shelf) -> Result<Self> {
-        let (folder, sides) = (
-            board.paths.folder(shelf),
-            board.paths.folder(NodeKind::Sidecar),
-        );
+        let folder = board.paths.folder(shelf);
+        let sides = board.paths.folder(NodeKind::Sidecar);
         let (children, sides) = tokio::try_join!(
             board.session.children(&folder),
             board.session.children(&sides),

@@ -151,6 +151,7 @@ impl JobNodes {
             side.count_ahead();
         }
         let stat = &self.posting.stat;
+        let is_unfit = side_problem.is_some() || posting.is_oversized;
         let problems = [
             posting.problem.take(),
             side_problem,
@@ -161,7 +162,7 @@ impl JobNodes {
             created_on: self.created_on(),
             last_modified: time(stat.mtime),
             origin: self.origin.clone(),
-            is_unfit: problems[1].is_some() || posting.is_oversized,
+            is_unfit,
             is_denied: !self.is_readable(),
             trashed_on: (self.shelf == Shelf::Trash)
                 .then(|| side.trashed_on.or_else(|| time(stat.ctime)))

@@ -54,10 +54,11 @@ impl BoardSession<'_> {
     ) -> Result<Vec<Result<Posted>>, RequestFailure> {
         for attempt in 0..TRIES {
             let uuid_uses = self.uuid_uses(batch).await?;
-            let Some(next) = self.next_number().await? else {
+            let Some(stat) = self.session.stat(self.paths.board()).await? else {
                 self.make_board().await?;
                 continue;
             };
+            let next = children_ever(stat.cversion, stat.num_children);
             let keys = number(&uuid_uses, next, claimant);
             let nodes = |kind| -> Vec<_> {
                 let keys = keys.iter().flatten();
@@ -139,11 +140,6 @@ impl BoardSession<'_> {
             UuidUse::Marked(marker)
         });
         Ok(uuid_uses.collect())
-    }
-
-    async fn next_number(&self) -> Result<Option<i64>> {
-        let stat = self.session.stat(self.paths.board()).await?;
-        Ok(stat.map(|stat| children_ever(stat.cversion, stat.num_children)))
     }
 
     fn posting(

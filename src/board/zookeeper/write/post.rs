@@ -174,10 +174,6 @@ impl BoardSession<'_> {
     pub(crate) fn too_large(&self, size: usize) -> BoardError {
         let source =
             format!("the posting has {size} bytes, but a ZooKeeper node holds less than 1 MB");
-        BoardError::Failed {
-            doing: WRITING,
-            board: self.client.name().to_owned(),
-            source: source.into(),
-        }
+        BoardError::failed(WRITING, self.client.name(), source)
     }
 }

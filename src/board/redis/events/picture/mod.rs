@@ -99,14 +99,10 @@ impl BoardPicture {
 
     fn set(&mut self, key: &JobKey, place: JobPlaces) {
         let deadline = |known: Option<&Known>| known.and_then(Known::deadline);
-        let (before, after) = (
-            deadline(self.board.get(key)),
-            deadline(place.board.as_ref()),
-        );
-        if let Some(at) = before {
+        if let Some(at) = deadline(self.board.get(key)) {
             self.deadlines.remove(&(at, key.clone()));
         }
-        if let Some(at) = after {
+        if let Some(at) = deadline(place.board.as_ref()) {
             self.deadlines.insert((at, key.clone()));
         }
         for (shelf, known) in [

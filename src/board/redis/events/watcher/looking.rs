@@ -146,11 +146,8 @@ impl RedisWatcher<'_> {
     }
 
     pub(super) fn strange(&self) -> BoardError {
-        BoardError::Failed {
-            doing: DOING,
-            board: self.board.name().to_owned(),
-            source: "the server sent an unexpected reply".into(),
-        }
+        let source = "the server sent an unexpected reply";
+        BoardError::failed(DOING, self.board.name(), source)
     }
 }
 
