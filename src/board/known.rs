@@ -137,9 +137,7 @@ impl Known {
     }
 
     pub(super) fn has_fence(&self) -> bool {
-        self.claim
-            .as_ref()
-            .is_some_and(|claim| claim.fence.is_some())
+        self.claim().is_some_and(|(_, fence)| fence.is_some())
     }
 
     pub(super) fn claim(&self) -> Option<(Option<&Owner>, Option<&Fence>)> {

@@ -125,12 +125,9 @@ impl Job {
     }
 
     pub(crate) fn is_moved(&self) -> bool {
-        let remark = self
-            .history
-            .remark
-            .as_ref()
-            .filter(|_| self.ended.is_some());
-        remark.is_some_and(|remark| remark.action.as_deref() == Some(Remark::MOVED))
+        let remark = self.history.remark.as_ref();
+        let is_move = |it: &Remark| it.action.as_deref() == Some(Remark::MOVED);
+        self.ended.is_some() && remark.is_some_and(is_move)
     }
 
     /// Returns the address of the board that it was moved from, from the audit entry.

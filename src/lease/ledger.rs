@@ -123,11 +123,8 @@ impl Ledger {
     }
 
     pub(super) fn first_renewal(&self) -> Option<Boottime> {
-        self.entries
-            .lock()
-            .values()
-            .map(LedgerEntry::renew_at)
-            .min()
+        let entries = self.entries.lock();
+        entries.values().map(LedgerEntry::renew_at).min()
     }
 
     /// Waits until the next claim expires, by the present entries.
