@@ -13,21 +13,21 @@ use crate::{
 
 pub(super) fn examine(config: &Config) -> Examined {
     let mut seen = Examined::default();
-    for path in config.files() {
-        look_at(
-            &mut seen,
-            path,
-            0o022,
-            (Code::ConfigWritable, "written", "go-w"),
-        );
-    }
-    if let Some(path) = config.password_file() {
-        look_at(
-            &mut seen,
-            path,
-            0o077,
-            (Code::PasswordReadable, "read", "600"),
-        );
+    let configs = config.files();
+    let configs = configs.map(|it| (it, 0o022, Code::ConfigWritable, "written", "go-w"));
+    let password = config.password_file();
+    let password = password.map(|it| (it, 0o077, Code::PasswordReadable, "read", "600"));
+    for (path, forbidden, code, what, mode) in configs.chain(password) {
+        let Ok(found) = fs::metadata(path).map(|found| found.mode() & 0o7777) else {
+            continue;
+        };
+        // A shell's pipe is read once, and only by its own reader.
+        if found & forbidden != 0 && path.is_file() {
+            let name = path.display();
+            let summary = format!("{name} can be {what} by other users (mode {found:o})");
+            let command = Suggestion::of("chmod").with([mode, &path.to_string_lossy()]);
+            seen.add(Problem::new(code, summary).fixed_by(Fix::elsewhere(command)));
+        }
     }
     let lacking = [
         (
@@ -47,22 +47,4 @@ pub(super) fn examine(config: &Config) -> Examined {
         seen.add(Problem::new(Code::Kernel, summary).fixed_by(remedy));
     }
     seen
-}
-
-fn look_at(
-    seen: &mut Examined,
-    path: &Path,
-    forbidden: u32,
-    (code, what, mode): (Code, &str, &str),
-) {
-    let Ok(found) = fs::metadata(path).map(|found| found.mode() & 0o7777) else {
-        return;
-    };
-    // A shell's pipe is read once, and only by its own reader.
-    if found & forbidden != 0 && path.is_file() {
-        let name = path.display();
-        let summary = format!("{name} can be {what} by other users (mode {found:o})");
-        let command = Suggestion::of("chmod").with([mode, &path.to_string_lossy()]);
-        seen.add(Problem::new(code, summary).fixed_by(Fix::elsewhere(command)));
-    }
 }

@@ -105,21 +105,20 @@ fn short_columns(columns: Vec<String>) -> Problem {
 
 fn stuck_balancer(judged: &JudgedBalancer) -> Problem {
     let balancer = &judged.balancer;
-    let summary = format!(
-        "load balancer {} is {}: {}",
-        balancer.id, balancer.status, judged.why
-    );
+    let (id, status, why) = (&balancer.id, &balancer.status, &judged.why);
+    let summary = format!("load balancer {id} is {status}: {why}");
     let fix = Fix::look(Suggestion::of("mend --lb").with([&balancer.id]));
     let problem = Problem::new(Code::StuckBalancer, summary).fixed_by(fix);
     let problem = problem.seen("verdict", judged.verdict);
     problem.at("pending since", balancer.since, Utc::now())
 }
 
-/// Returns a command, unless a database value would escape the quotes of its SQL.
-fn with_sql(command: Suggestion, values: &[&str]) -> Fix {
+/// Returns the command that shows a logbook, unless its uuid would escape the quotes of the SQL.
+fn details_of(book: &str) -> Fix {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    Fix::elsewhere(match values.iter().all(|it| it.bytes().all(is_plain)) {
-        true => command,
+    let sql = format!("SELECT * FROM flowdetails WHERE parent_uuid = '{book}'");
+    Fix::elsewhere(match book.bytes().all(is_plain) {
+        true => Suggestion::of("mysql octavia_persistence -e").with([sql]),
         false => Suggestion::of("openstack loadbalancer list"),
     })
 }
@@ -128,27 +127,16 @@ fn books_without_job(books: &[&StaleBook]) -> Option<Problem> {
     let first = books.first()?;
     let mut states = BTreeMap::new();
     for book in books {
-        *states
-            .entry(book.state.as_deref().unwrap_or("PENDING"))
-            .or_insert(0) += 1;
+        let state = book.state.as_deref().unwrap_or("PENDING");
+        *states.entry(state).or_insert(0) += 1;
     }
+    let states = states.into_iter();
     let states: Vec<_> = states
-        .into_iter()
         .map(|(state, count)| format!("{state} {count}"))
         .collect();
-    let summary = format!(
-        "logbooks without a job: {} ({})",
-        books.len(),
-        states.join(", ")
-    );
-    let sql = format!(
-        "SELECT * FROM flowdetails WHERE parent_uuid = '{}'",
-        first.uuid
-    );
-    let problem = Problem::new(Code::BookWithoutJob, summary).fixed_by(with_sql(
-        Suggestion::of("mysql octavia_persistence -e").with([sql]),
-        &[&first.uuid],
-    ));
+    let (all, states) = (books.len(), states.join(", "));
+    let summary = format!("logbooks without a job: {all} ({states})");
+    let problem = Problem::new(Code::BookWithoutJob, summary).fixed_by(details_of(&first.uuid));
     let named = books.iter().take(NAMED);
     Some(named.fold(problem, |problem, book| {
         let about = book.load_balancer.as_ref().map(|id| format!(", lb {id}"));

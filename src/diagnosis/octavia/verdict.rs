@@ -82,101 +82,97 @@ pub(super) struct Judgement<'a> {
 
 impl<'a> Facts<'a> {
     pub(super) fn judge(&self) -> Judgement<'a> {
-        let balancer = self.balancer;
-        let of_none = |verdict, why: String| Judgement {
-            verdict,
-            job: None,
-            why,
-        };
-        if !balancer.is_pending() {
-            return match balancer.status.as_str() {
-                "ERROR" => of_none(Verdict::Failed, "it is in ERROR".to_owned()),
-                status => of_none(Verdict::Settled, format!("it is {status}")),
-            };
-        }
-        match self.on_board {
-            [] => {}
-            [entry] => return self.of_job(entry),
+        let (verdict, job, why) = match self.on_board {
+            _ if !self.balancer.is_pending() => match self.balancer.status.as_str() {
+                "ERROR" => (Verdict::Failed, None, "it is in ERROR".to_owned()),
+                status => (Verdict::Settled, None, format!("it is {status}")),
+            },
+            [] => self.without_job(),
+            [entry] => {
+                let (verdict, why) = self.of_job(entry);
+                (verdict, Some(*entry), why)
+            }
             many => {
                 let why = format!("{} jobs on the board work on it", many.len());
-                return of_none(Verdict::Unclear, why);
+                (Verdict::Unclear, None, why)
             }
-        }
+        };
+        Judgement { verdict, job, why }
+    }
+
+    fn without_job(&self) -> (Verdict, Option<&'a Entry>, String) {
         if let Some(gap) = self.gap {
             let why = format!("a job on the board may work on it: {gap}");
-            return of_none(Verdict::Unclear, why);
+            return (Verdict::Unclear, None, why);
         }
         if let Some(ago) = self.advanced() {
             let why = format!("its flow advanced {ago} ago, but its job is no longer on the board");
-            return of_none(Verdict::InProgress, why);
+            return (Verdict::InProgress, None, why);
         }
         if let Some(entry) = self.trashed() {
-            let why = match self.flow {
-                Some(_) => "its job is in the trash, and its logbook still exists".to_owned(),
-                None => "its job is in the trash, and its logbook is gone".to_owned(),
+            let logbook = match self.flow {
+                Some(_) => "still exists",
+                None => "is gone",
             };
-            return Judgement {
-                verdict: Verdict::Trashed,
-                job: Some(entry),
-                why,
-            };
+            let why = format!("its job is in the trash, and its logbook {logbook}");
+            return (Verdict::Trashed, Some(entry), why);
         }
-        match self.flow {
-            Some(flow) if has_ended(flow) => {
+        let (verdict, why) = match (self.flow, self.balancer.since) {
+            (Some(flow), _) if has_ended(flow) => {
                 let position = position(flow, self.now);
                 let why = format!("{position}, but the load balancer is still pending");
-                of_none(Verdict::Inconsistent, why)
+                (Verdict::Inconsistent, why)
             }
-            Some(_) => {
+            (Some(_), _) => {
                 let why =
                     "its logbook exists, but its job is neither on the board nor in the trash";
-                of_none(Verdict::LostJob, why.to_owned())
+                (Verdict::LostJob, why.to_owned())
             }
-            None => self.without_trace(),
-        }
+            (None, Some(since)) if self.now - since < ON_ITS_WAY => {
+                let ago = self.long(since);
+                let why = format!("it was requested {ago} ago, so its job may still be on its way");
+                (Verdict::InProgress, why)
+            }
+            (None, _) => {
+                let why = "no job and no logbook mention it";
+                (Verdict::NeverPosted, why.to_owned())
+            }
+        };
+        (verdict, None, why)
     }
 
-    fn of_job(&self, entry: &'a Entry) -> Judgement<'a> {
-        let (verdict, why) = match entry
-            .job()
-            .and_then(|job| Some((job, job.holding.as_ref()?)))
-        {
-            None => match self.advanced() {
+    fn of_job(&self, entry: &'a Entry) -> (Verdict, String) {
+        let claimed = |job: &'a Job| Some((job, job.holding.as_ref()?));
+        let Some((job, holding)) = entry.job().and_then(claimed) else {
+            return match self.advanced() {
                 Some(ago) => {
                     let why = format!("its flow advanced {ago} ago, although its job is unclaimed");
                     (Verdict::InProgress, why)
                 }
                 None => (Verdict::Waiting, "no worker has claimed its job".to_owned()),
-            },
-            Some((job, holding)) => {
-                let host = self.host.map(|host| format!(" on {host}"));
-                let owner = owner(job) + &host.unwrap_or_default();
-                match self.claim {
-                    ClaimState::OwnerDead => {
-                        let why = format!("{owner} holds its job, but that process is gone");
-                        (Verdict::WorkerDead, why)
-                    }
-                    ClaimState::NotRenewed => {
-                        let why = format!("{owner} holds its job, but no longer renews the claim");
-                        (Verdict::WorkerDead, why)
-                    }
-                    ClaimState::Held => {
-                        let since = job.held_since().map(|it| self.long(it));
-                        let since = since.map_or_else(String::new, |it| format!(" for {it}"));
-                        let unsure = match holding.lease {
-                            Lease::None => ", and the claim never expires",
-                            Lease::Timed | Lease::Session => "",
-                        };
-                        let why = format!("{owner} has held its job{since}{unsure}");
-                        (Verdict::InProgress, why)
-                    }
-                }
-            }
+            };
         };
-        Judgement {
-            verdict,
-            job: Some(entry),
-            why,
+        let host = self.host.map(|host| format!(" on {host}"));
+        let owner = owner(job) + &host.unwrap_or_default();
+        match self.claim {
+            ClaimState::OwnerDead => {
+                let why = format!("{owner} holds its job, but that process is gone");
+                (Verdict::WorkerDead, why)
+            }
+            ClaimState::NotRenewed => {
+                let why = format!("{owner} holds its job, but no longer renews the claim");
+                (Verdict::WorkerDead, why)
+            }
+            ClaimState::Held => {
+                let since = job.held_since().map(|it| self.long(it));
+                let since = since.map_or_else(String::new, |it| format!(" for {it}"));
+                let unsure = match holding.lease {
+                    Lease::None => ", and the claim never expires",
+                    Lease::Timed | Lease::Session => "",
+                };
+                let why = format!("{owner} has held its job{since}{unsure}");
+                (Verdict::InProgress, why)
+            }
         }
     }
 
@@ -191,27 +187,6 @@ impl<'a> Facts<'a> {
             None => self.balancer.since.is_none_or(is_since),
         };
         (is_meant && job.shelf == Shelf::Trash).then_some(latest)
-    }
-
-    fn without_trace(&self) -> Judgement<'a> {
-        let age = self.balancer.since.map(|since| self.now - since);
-        let (verdict, why) = match (self.balancer.since, age) {
-            (Some(since), Some(age)) if age < ON_ITS_WAY => {
-                let long = self.long(since);
-                let why =
-                    format!("it was requested {long} ago, so its job may still be on its way");
-                (Verdict::InProgress, why)
-            }
-            _ => {
-                let why = "no job and no logbook mention it";
-                (Verdict::NeverPosted, why.to_owned())
-            }
-        };
-        Judgement {
-            verdict,
-            job: None,
-            why,
-        }
     }
 
     /// Returns how long ago an unfinished flow advanced, if that is recent enough for a running worker.
