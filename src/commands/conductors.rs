@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::parts::notes;
 use crate::{
-    board::{self, Board, BoardError, Detail, Order, Query, Which},
+    board::{self, Board, BoardError, Detail, Query},
     context::Context,
     diagnosis::is_silent,
     duration,
@@ -155,36 +155,22 @@ impl Report for ListedConductor {
             false => Tone::Plain,
         };
         page.fact_with("seen", seen, &self.heard(), None);
-        page.fact(
-            "process",
-            format!("{} on {}", conductor.pid, conductor.host),
-        );
-        page.fact(
-            "since",
-            format!(
-                "{} ({} ago)",
-                rfc3339(conductor.since),
-                self.age(conductor.since)
-            ),
-        );
+        let (pid, host) = (conductor.pid, &conductor.host);
+        page.fact("process", format!("{pid} on {host}"));
+        let (since, age) = (rfc3339(conductor.since), self.age(conductor.since));
+        page.fact("since", format!("{since} ({age} ago)"));
         page.fact("claims as", conductor.owner.text());
         if let Some(version) = &report.version {
             page.fact("version", version);
         }
-        if let Some(lease) = report
-            .lease
-            .and_then(|it| Duration::try_from_secs_f64(it).ok())
-        {
+        let lease = report.lease;
+        if let Some(lease) = lease.and_then(|it| Duration::try_from_secs_f64(it).ok()) {
             page.fact("lease", duration::brief(lease));
         }
         let counters = report.counters;
-        page.fact(
-            "attempts",
-            format!(
-                "{} succeeded, {} failed, {} postponed, {} lost",
-                counters.done, counters.failed, counters.postponed, counters.lost
-            ),
-        );
+        let ended = format!("{} succeeded, {} failed", counters.done, counters.failed);
+        let others = format!("{} postponed, {} lost", counters.postponed, counters.lost);
+        page.fact("attempts", format!("{ended}, {others}"));
         if let Some(takes) = &report.takes {
             human_takes(takes, page);
         }
@@ -205,32 +191,24 @@ impl ListedConductor {
             page.fact("runs", format!("{running} of {slots} slots{course}"));
         }
         for run in &report.runs {
-            let (uuid, age) = (short(&run.uuid), self.age(run.since));
-            page.block(&format!(
-                "{uuid} {} for {age}, attempt {}",
-                run.name, run.attempt
-            ));
+            let (uuid, name, age) = (short(&run.uuid), &run.name, self.age(run.since));
+            let attempt = run.attempt;
+            page.block(&format!("{uuid} {name} for {age}, attempt {attempt}"));
         }
         if !report.passed_over.is_empty() {
             page.heading("skipped jobs");
         }
         for left in &report.passed_over {
-            let (jobs, such_as, job) = (left.jobs, &left.such_as, short(&left.job));
-            page.block(&format!(
-                "{jobs}, for example {job} {such_as}: {}",
-                left.reason
-            ));
+            let (jobs, job, name) = (left.jobs, short(&left.job), &left.such_as);
+            let reason = &left.reason;
+            page.block(&format!("{jobs}, for example {job} {name}: {reason}"));
         }
         if !report.unsettled.is_empty() {
             page.heading("cannot settle");
         }
         for job in &report.unsettled {
-            page.block(&format!(
-                "{} {}: {}",
-                short(&job.uuid),
-                job.name,
-                job.reason
-            ));
+            let (uuid, name, reason) = (short(&job.uuid), &job.name, &job.reason);
+            page.block(&format!("{uuid} {name}: {reason}"));
         }
     }
 }
@@ -270,12 +248,7 @@ async fn drop_departed(board: &dyn Board, conductors: &mut Vec<Conductor>) -> bo
     if without.is_empty() {
         return Ok(());
     }
-    let mut entries = board.entries(Query {
-        shelf: Shelf::Board,
-        which: Which::All,
-        order: Order::Any,
-        detail: Detail::Brief,
-    });
+    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
         if let Some(owner) = entry.holding().and_then(|it| it.owner.as_ref()) {
             without.remove(owner);

@@ -34,7 +34,7 @@ const MOST_FACTS: usize = 5;
 /// The verdict uses the conductors' own rules and the settings that they publish. If a claim does not seem to be
 /// renewed, the command checks a second time. Without JOB, lists the problems of all jobs, as `jobboard doctor --only jobs` does.
 /// Nothing is changed. `jobboard help troubleshooting` explains each verdict.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// Jobs: uuid, prefix, name, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(value_name = "JOB", conflicts_with_all = ["lb", "amphora"])]
@@ -50,8 +50,7 @@ pub(crate) struct ExplainArgs {
 pub(super) async fn jobs(ctx: &mut Context, jobs: Vec<String>) -> anyhow::Result<()> {
     let args = ExplainArgs {
         jobs,
-        about: AboutArgs::default(),
-        logbook: LogbookArgs::default(),
+        ..ExplainArgs::default()
     };
     run(ctx, args).await
 }
