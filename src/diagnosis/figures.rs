@@ -43,6 +43,13 @@ impl Figures {
             .copied()
             .unwrap_or_default()
     }
+
+    /// Returns the numbers of claimed jobs, of ready ones, and of those that back off or are paused.
+    pub(crate) fn by_state(&self) -> [u64; 3] {
+        // A paused job may be backing off, too.
+        let delayed = (self.backing_off + self.paused).min(self.unclaimed);
+        [self.claimed, self.unclaimed - delayed, delayed]
+    }
 }
 
 /// The job that has been in its state for the longest time.

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 pub(super) use self::lanes::{cross, lanes};
 use super::{
     measure::{Bucket, Interval, KINDS},
+    tables::BarPart,
     words,
 };
 use crate::output::{Attribute, Html, element, tag};
@@ -142,20 +143,20 @@ pub(super) fn columns(
     figure((id, title, &told), floor + BELOW, &drawn)
 }
 
-pub(super) fn parts(told: ChartText<'_>, parts: &[(&'static str, u64)]) -> Html {
-    let all = parts.iter().map(|(_, count)| count).sum::<u64>();
+pub(super) fn parts(told: ChartText<'_>, parts: &[BarPart]) -> Html {
+    let all = parts.iter().map(|(.., count)| count).sum::<u64>();
     figure(told, 14.0, &row(parts, all, 14.0))
 }
 
 /// Draws a bar in a table, hidden from screen readers, which read the numbers.
-pub(super) fn bar(parts: &[(&'static str, u64)], most: u64) -> Html {
+pub(super) fn bar(parts: &[BarPart], most: u64) -> Html {
     beside("100%", 8, &row(parts, most, 8.0))
 }
 
-fn row(parts: &[(&'static str, u64)], all: u64, height: f64) -> Html {
+fn row(parts: &[BarPart], all: u64, height: f64) -> Html {
     let mut left = 0.0;
-    let parts = parts.iter().filter(|(_, count)| *count > 0);
-    let parts = parts.map(|(name, count)| {
+    let parts = parts.iter().filter(|(.., count)| *count > 0);
+    let parts = parts.map(|(name, _, count)| {
         let width = *count as f64 / all.max(1) as f64 * 100.0;
         left += width;
         rect(name, (left - width, width.max(0.6), 0.0, height))
@@ -165,39 +166,40 @@ fn row(parts: &[(&'static str, u64)], all: u64, height: f64) -> Html {
 
 /// Draws the counts of the last hour in a tile, hidden from screen readers, which read their sum.
 pub(super) fn trend(class: &'static str, counts: &[u64]) -> Html {
+    let bars = bars(class, counts, (0.0, 0.85), (TREND, TREND));
+    beside("100%", TREND as u32, &bars)
+}
+
+/// Draws a bar for each count; its indent and width are parts of its room, and the tallest bar has this height.
+fn bars(
+    class: &'static str,
+    counts: &[u64],
+    (indent, width): (f64, f64),
+    (floor, tallest): (f64, f64),
+) -> Html {
     let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
     let step = 100.0 / counts.len().max(1) as f64;
     let bars = counts.iter().enumerate().filter(|(_, count)| **count > 0);
     let bars = bars.map(|(at, count)| {
-        let height = (TREND * *count as f64 / most).max(1.5);
-        rect(
-            class,
-            (at as f64 * step, step * 0.85, TREND - height, height),
-        )
+        let height = (tallest * *count as f64 / most).max(1.5);
+        let left = at as f64 * step + step * indent;
+        rect(class, (left, step * width, floor - height, height))
     });
-    let mut drawn: Html = bars.collect();
-    drawn.add(&baseline(TREND));
-    beside("100%", TREND as u32, &drawn)
+    bars.chain([baseline(floor)]).collect()
 }
 
 pub(super) fn course((id, title): (&'static str, &'static str), intervals: &[Interval]) -> Html {
-    let step = 100.0 / intervals.len().max(1) as f64;
     let (mut drawn, mut told, mut floor) = (Html::default(), Vec::new(), 0.0);
     let classes = ["rect.unclaimed", "rect.done", "rect.failed"];
     for (kind, (name, class)) in KINDS.into_iter().zip(classes).enumerate() {
         floor += ROW + 20.0;
-        let counts = intervals.iter().map(|it| it.counts()[kind]);
-        let most = counts.clone().max().unwrap_or_default();
-        let [sum, highest] = [counts.clone().sum(), most].map(words::grouped);
+        let counts: Vec<_> = intervals.iter().map(|it| it.counts()[kind]).collect();
+        let most = counts.iter().copied().max().unwrap_or_default();
+        let [sum, highest] = [counts.iter().sum(), most].map(words::grouped);
         let told_here = format!("{sum} {name}, at most {highest} in a bar");
         drawn.add(&label("text.start", (0.0, floor - ROW - 6.0), &told_here));
         told.push(told_here);
-        for (at, count) in counts.enumerate().filter(|(_, count)| *count > 0) {
-            let height = (ROW * count as f64 / most as f64).max(1.5);
-            let left = at as f64 * step + step * 0.06;
-            drawn.add(&rect(class, (left, step * 0.88, floor - height, height)));
-        }
-        drawn.add(&baseline(floor));
+        drawn.add(&bars(class, &counts, (0.06, 0.88), (floor, ROW)));
     }
     if let (Some(first), Some(last)) = (intervals.first(), intervals.last()) {
         drawn.add(&axis(floor, (first.from, last.to)));

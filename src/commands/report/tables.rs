@@ -26,6 +26,7 @@ pub(super) struct Table {
 /// The rows that a table or a list leaves out: their number, their kind, and the command that lists all.
 pub(super) type Omitted = (More, &'static str, &'static str);
 
+/// A part of a bar: its mark, its meaning and its length.
 pub(super) type BarPart = (&'static str, &'static str, u64);
 
 /// One number of the board, with details and its trend over the last hour.
@@ -91,72 +92,50 @@ impl ReportFacts {
         let figures = &self.figures;
         let some = |what, count: u64| (count > 0).then(|| (what, grouped(count)));
         let standing = |what, of: &Option<Standing>| Some((what, of.as_ref()?.in_words(self.at)));
-        let [posted, finished, failed] = &self.hour;
-        let sum = |counts: &[u64]| counts.iter().sum::<u64>();
-        let [coming, done, lost] = [posted, finished, failed].map(|it| sum(it));
-        let waited = self.waited.as_ref();
-        let tile = |name, number| Tile {
+        let tile = |name, class, number, more: Vec<Option<_>>| Tile {
             name,
-            class: "div",
+            class,
             number,
-            more: Vec::new(),
+            more: more.into_iter().flatten().collect(),
             trend: None,
         };
-        let claimed = Tile {
-            class: "div.claimed",
-            more: [standing("longest", &figures.longest_held)]
-                .into_iter()
-                .flatten()
-                .collect(),
-            ..tile("claimed", grouped(figures.claimed))
-        };
-        let waiting = [
+        let longest = standing("longest", &figures.longest_held);
+        let waiting = vec![
             standing("oldest", &figures.oldest_unclaimed),
             some("backing off", figures.backing_off),
             some("paused", figures.paused),
         ];
-        let unclaimed = Tile {
-            class: "div.unclaimed",
-            more: waiting.into_iter().flatten().collect(),
-            ..tile("unclaimed", grouped(figures.unclaimed))
-        };
-        let trash = Tile {
-            more: some("failed", figures.of(Code::Failed))
-                .into_iter()
-                .collect(),
-            ..tile("in the trash", grouped(self.trashed))
-        };
+        let failed = some("failed", figures.of(Code::Failed));
+        let [claimed, unclaimed, trashed] =
+            [figures.claimed, figures.unclaimed, self.trashed].map(grouped);
+        let mut tiles = vec![
+            tile("claimed", "div.claimed", claimed, vec![longest]),
+            tile("unclaimed", "div.unclaimed", unclaimed, waiting),
+            tile("in the trash", "div", trashed, vec![failed]),
+        ];
+        let [coming, done, lost] = self.hour.each_ref().map(|it| it.iter().sum::<u64>());
         let bad = if lost > 0 { "div.bad" } else { "div" };
         let hours = [
-            ("posted, last hour", "div", "rect.unclaimed", posted),
-            ("finished, last hour", "div.done", "rect.done", finished),
-            ("failed, last hour", bad, "rect.bad", failed),
+            ("posted, last hour", "div", "rect.unclaimed", coming),
+            ("finished, last hour", "div.done", "rect.done", done),
+            ("failed, last hour", bad, "rect.bad", lost),
         ];
-        let hours = hours.map(|(name, class, mark, counts)| Tile {
-            class,
-            trend: (sum(counts) > 0).then_some((mark, counts.as_slice())),
-            ..tile(name, grouped(sum(counts)))
-        });
-        let wait = Tile {
-            more: waited
-                .iter()
-                .map(|it| ("half within", seconds(it.p50)))
-                .collect(),
-            ..tile(
-                "waited (p90)",
-                waited.map_or_else(|| NOTHING.to_owned(), |it| seconds(it.p90)),
-            )
-        };
+        let hours = hours.into_iter().zip(&self.hour);
+        tiles.extend(hours.map(|((name, class, mark, sum), counts)| Tile {
+            trend: (sum > 0).then_some((mark, counts.as_slice())),
+            ..tile(name, class, grouped(sum), Vec::new())
+        }));
+        let waited = self.waited.as_ref();
+        let half = waited.map(|it| ("half within", seconds(it.p50)));
+        let most = waited.map_or_else(|| NOTHING.to_owned(), |it| seconds(it.p90));
         let jobs = figures.claimed + figures.unclaimed;
-        let falls = (done + lost).saturating_sub(coming);
-        let empty = match (jobs, falls) {
+        let empty = match (jobs, (done + lost).saturating_sub(coming)) {
             (0, _) => "now".to_owned(),
             (_, 0) => "never".to_owned(),
             (jobs, falls) => format!("in {}", seconds(jobs as f64 * 3600.0 / falls as f64)),
         };
-        let mut tiles = vec![claimed, unclaimed, trash];
-        tiles.extend(hours);
-        tiles.extend([wait, tile("empty at this rate", empty)]);
+        tiles.push(tile("waited (p90)", "div", most, vec![half]));
+        tiles.push(tile("empty at this rate", "div", empty, Vec::new()));
         tiles
     }
 

@@ -74,10 +74,8 @@ impl ReportFacts {
         table(page, self.spans_table());
         if !self.timeline.lanes.is_empty() {
             page.line();
-            page.heading(&format!(
-                "Runs by conductor and owner: {}",
-                self.timeline.extent()
-            ));
+            let extent = self.timeline.extent();
+            page.heading(&format!("Runs by conductor and owner: {extent}"));
         }
         table(page, self.lanes_table());
     }

@@ -54,12 +54,15 @@ pub(super) fn seconds(seconds: f64) -> String {
 }
 
 pub(super) fn span(bucket: &Bucket) -> String {
-    let name = |edge: i64| duration::brief(Duration::from_secs(edge.unsigned_abs()));
     match (bucket.from, bucket.to) {
-        (0, Some(to)) => format!("below {}", name(to)),
-        (from, Some(to)) => format!("{} to {}", name(from), name(to)),
-        (from, None) => format!("{} or more", name(from)),
+        (0, Some(to)) => format!("below {}", edge(to)),
+        (from, Some(to)) => format!("{} to {}", edge(from), edge(to)),
+        (from, None) => format!("{} or more", edge(from)),
     }
+}
+
+pub(super) fn edge(seconds: i64) -> String {
+    duration::brief(Duration::from_secs(seconds.unsigned_abs()))
 }
 
 pub(super) fn time(time: DateTime<Utc>) -> String {

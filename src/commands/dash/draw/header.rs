@@ -96,9 +96,7 @@ fn reached(state: &DashState) -> Pieces {
 
 /// Draws the jobs on the board in proportion: claimed, ready, and delayed or paused.
 fn bar(state: &DashState, columns: usize) -> Pieces {
-    let figures = &state.summary.figures;
-    let delayed = (figures.backing_off + figures.paused).min(figures.unclaimed);
-    let counts = [figures.claimed, figures.unclaimed - delayed, delayed];
+    let counts = state.summary.figures.by_state();
     let tones = [Tone::Active, Tone::Plain, Tone::Faint];
     let shares = shares(&counts, columns)
         .into_iter()

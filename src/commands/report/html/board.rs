@@ -10,11 +10,10 @@ use crate::{
 };
 
 pub(super) fn tiles(facts: &ReportFacts) -> Html {
-    let figures = &facts.figures;
-    let delayed = (figures.backing_off + figures.paused).min(figures.unclaimed);
+    let [claimed, ready, delayed] = facts.figures.by_state();
     let states = [
-        ("rect.claimed", "claimed", figures.claimed),
-        ("rect.unclaimed", "ready", figures.unclaimed - delayed),
+        ("rect.claimed", "claimed", claimed),
+        ("rect.unclaimed", "ready", ready),
         ("rect.delayed", "backing off or paused", delayed),
     ];
     let mut html = Html::default();
@@ -24,10 +23,7 @@ pub(super) fn tiles(facts: &ReportFacts) -> Html {
             "Jobs on the board by state",
             "the numbers are below",
         );
-        html.add(&svg::parts(
-            told,
-            &states.map(|(mark, _, count)| (mark, count)),
-        ));
+        html.add(&svg::parts(told, &states));
         html.add(&legend(&states.map(|(mark, meaning, _)| (mark, meaning))));
     }
     html.add(&list("dl.tiles", facts.tiles().iter().map(tile)));
@@ -70,9 +66,10 @@ pub(super) fn times(facts: &ReportFacts) -> Html {
 
 /// Returns the label at the left edge of a bucket: the next label has the right one.
 fn edge(it: &Bucket) -> String {
-    let label = words::span(it);
-    let (edge, _) = label.split_once(' ').unwrap_or_default();
-    edge.replace("below", "0")
+    match it.from {
+        0 => "0".to_owned(),
+        from => words::edge(from),
+    }
 }
 
 fn histogram(of: &JobHistogram<'_>) -> Html {
@@ -101,20 +98,11 @@ pub(super) fn owners(facts: &ReportFacts) -> Html {
 }
 
 fn ranking(of: &Table, none: &str) -> Html {
-    let parts = |bar: &Vec<BarPart>| {
-        bar.iter()
-            .map(|(class, _, count)| (*class, *count))
-            .collect::<Vec<_>>()
-    };
-    let most = of
-        .bars
-        .iter()
-        .map(|bar| bar.iter().map(|(.., count)| count).sum())
-        .max();
-    let Some(most) = most else {
+    let length = |bar: &Vec<BarPart>| bar.iter().map(|(.., count)| count).sum();
+    let Some(most) = of.bars.iter().map(length).max() else {
         return tag("p", &[&none]);
     };
-    let bars = of.bars.iter().map(|it| svg::bar(&parts(it), most));
+    let bars = of.bars.iter().map(|it| svg::bar(it, most));
     let mut html = table(of, &bars.collect::<Vec<_>>());
     let marks: Vec<_> = of.bars[0]
         .iter()

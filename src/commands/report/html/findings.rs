@@ -1,5 +1,7 @@
 //! The problems, and the failures by cause.
 
+use std::iter;
+
 use super::{ReportFacts, ago, code, folded, more, shown, svg, words};
 use crate::{
     diagnosis::{FailureGroup, Sample},
@@ -35,21 +37,14 @@ fn problem(it: &Problem) -> Html {
         "h3",
         &[&word, &count, &" ", &about, &" ", &code(it.code.name())],
     );
-    let examples = it.examples.iter().enumerate().map(|(at, of)| {
+    let examples = it.examples.iter().map(|of| {
         let reference = match of.job.starts_with("key:") {
             true => of.job.as_str(),
             false => short(&of.job),
         };
-        let comma = if at > 0 { ", " } else { "" };
-        Html::of(&[
-            &comma,
-            &shown(&of.name, super::NAME),
-            &" ",
-            &code(reference),
-        ])
+        Html::of(&[&shown(&of.name, super::NAME), &" ", &code(reference)])
     });
-    let examples: Html = examples.collect();
-    let examples = list("p", (!it.examples.is_empty()).then_some(examples));
+    let examples = list("p", with_commas(examples));
     let evidence = it.evidence.iter();
     let evidence = pairs(evidence.map(|it| (it.what.as_str(), it.value.as_str())));
     let impact = tag("p.soft", &[&it.impact]);
@@ -72,6 +67,13 @@ fn fix(fix: &Fix) -> Html {
         ),
         None => tag("p.do", &[&text]),
     }
+}
+
+fn with_commas(items: impl Iterator<Item = Html>) -> impl Iterator<Item = Html> {
+    let commas = [""].into_iter().chain(iter::repeat(", "));
+    commas
+        .zip(items)
+        .map(|(comma, item)| Html::of(&[&comma, &item]))
 }
 
 fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Html {
@@ -97,7 +99,7 @@ fn failure(facts: &ReportFacts, of: &FailureGroup, most: u64) -> Html {
     let least = if of.at_least { "at least " } else { "" };
     let unseen = tag("span.unseen", &[&" times"]);
     let count = tag("p", &[&least, &words::grouped(of.failures), &unseen]);
-    let share = svg::bar(&[("rect.bad", of.failures)], most);
+    let share = svg::bar(&[("rect.bad", "failures", of.failures)], most);
     let title = tag("h3", &[&tag("code", &[&shown(&of.signature, 160)])]);
     let when = [&ago(facts, of.last), &ago(facts, of.first)].map(|it| Html::of(&[it, &" ago"]));
     let [last, first] = &when;
@@ -105,10 +107,7 @@ fn failure(facts: &ReportFacts, of: &FailureGroup, most: u64) -> Html {
         1 => Html::default(),
         _ => Html::of(&[&", first ", first]),
     };
-    let names = of.names.iter().enumerate().map(|(at, name)| {
-        let comma = if at > 0 { ", " } else { "" };
-        Html::of(&[&comma, &shown(name, 40)])
-    });
+    let names = with_commas(of.names.iter().map(|name| shown(name, 40)));
     let others = if of.more_names { " and others" } else { "" };
     let names = Html::of(&[&names.collect::<Html>(), &others]);
     let jobs = format!("in {}, last ", words::jobs(of.jobs));

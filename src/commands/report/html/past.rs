@@ -18,15 +18,10 @@ pub(super) fn past(facts: &ReportFacts) -> Html {
             return tag("p", &[&"The history is empty."]);
         }
         0 => Html::default(),
-        _ => tag(
-            "p",
-            &[
-                &ended(remembered),
-                &" since ",
-                &time(remembered.since),
-                &".",
-            ],
-        ),
+        _ => {
+            let since = time(remembered.since);
+            tag("p", &[&ended(remembered), &" since ", &since, &"."])
+        }
     };
     Html::of(&[&sums, &course(facts), &timeline(facts)])
 }
@@ -37,10 +32,9 @@ fn course(facts: &ReportFacts) -> Html {
         return Html::default();
     };
     let length = (first.to - first.from).to_std().unwrap_or_default();
-    let remark = format!(
-        "one bar per {}; rows have separate scales; trashed jobs count as failed",
-        duration::exact(length)
-    );
+    let each = duration::exact(length);
+    let remark =
+        format!("one bar per {each}; rows have separate scales; trashed jobs count as failed");
     let mut drawn = svg::course(("course-figure", TITLE), &facts.course);
     drawn.add(&numbers(&facts.course_table(), TITLE));
     figure("figure.wide", (TITLE, &remark), &drawn)

@@ -26,10 +26,8 @@ pub(in crate::commands::report) fn lanes(
     }
     drawn.add(&axis(top, times));
     let runs = lanes.iter().map(|lane| lane.runs.len()).sum::<usize>();
-    let told = format!(
-        "{runs} runs in {} lanes; the tables below list all of them",
-        lanes.len()
-    );
+    let all = lanes.len();
+    let told = format!("{runs} runs in {all} lanes; the tables below list all of them");
     figure((id, title, &told), top + BELOW + 6.0, &drawn)
 }
 
