@@ -11,11 +11,11 @@ use crate::context::Context;
 #[derive(Debug, clap::Args)]
 pub(crate) struct AbandonArgs {
     #[command(flatten)]
-    settle: SettleArgs,
+    pub(super) settle: SettleArgs,
 
     /// With --force: do not wait for the old command; use only if you know that it has ended
     #[arg(long, requires = "force")]
-    now: bool,
+    pub(super) now: bool,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: AbandonArgs) -> anyhow::Result<()> {

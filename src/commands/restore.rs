@@ -27,16 +27,16 @@ pub(crate) struct RestoreArgs {
 }
 
 /// The jobs that become claimable again.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(super) struct RevivalArgs {
     #[command(flatten)]
     pub(super) selection: Selection,
 
     #[command(flatten)]
-    shared: SharedArgs,
+    pub(super) shared: SharedArgs,
 
     #[command(flatten)]
-    bookless: BooklessArgs,
+    pub(super) bookless: BooklessArgs,
 
     /// Include jobs that a former owner may still be running
     ///
@@ -49,7 +49,7 @@ pub(super) struct RevivalArgs {
     pub(super) reason: ReasonArgs,
 
     #[command(flatten)]
-    consent: Consent,
+    pub(super) consent: Consent,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<()> {

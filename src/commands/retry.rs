@@ -21,7 +21,7 @@ use crate::{
 /// Makes jobs from the trash and jobs in back-off claimable immediately. Attempts restart from zero. A claimed
 /// job is refused, and so is an untried job without back-off; a filter skips both. With a filter, jobs on
 /// the board are retried before trashed ones.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct RetryArgs {
     #[command(flatten)]
     revival: RevivalArgs,
@@ -39,6 +39,14 @@ pub(crate) struct RetryArgs {
 }
 
 impl RetryArgs {
+    pub(super) fn of(revival: RevivalArgs, has_canary: bool) -> Self {
+        Self {
+            revival,
+            canary: CanaryArgs::one_if(has_canary),
+            ..Self::default()
+        }
+    }
+
     fn resume(&self, ctx: &Context) -> Suggestion {
         let rate = self.rate.iter().flat_map(|it| ["--rate", &it.text]);
         let keep = self.keep_attempts.then_some("--keep-attempts");

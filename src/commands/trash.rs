@@ -10,7 +10,7 @@ use crate::context::Context;
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrashArgs {
     #[command(flatten)]
-    settle: SettleArgs,
+    pub(super) settle: SettleArgs,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: TrashArgs) -> anyhow::Result<()> {

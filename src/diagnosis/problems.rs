@@ -17,7 +17,7 @@ use crate::{
     duration,
     glob::literal,
     job::{Conductor, MoveRecord, Shelf, Stage},
-    problem::{Code, Fix, Problem, Risk, Severity},
+    problem::{Code, Fix, Problem, Repair, Risk, Severity},
     suggest::Suggestion,
 };
 
@@ -42,36 +42,40 @@ pub(super) const REFUSED: &str = "allow it on the conductor's machine; options n
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FixTarget<'a> {
     Job(&'a str, Shelf),
-    /// All that `--problem` selects by this.
-    All(&'a str),
+    All {
+        /// The value of `--problem`.
+        selector: &'a str,
+        /// Whether a retry tries one job first.
+        canary: bool,
+    },
 }
 
 impl FixTarget<'_> {
-    fn on(self, verb: &'static str) -> Suggestion {
-        let command = Suggestion::of(verb);
+    fn jobs(&self) -> Vec<&str> {
         match self {
-            Self::Job(reference, _) => command.with([reference]),
-            Self::All(selector) => command.with(["--problem", selector]),
+            Self::Job(reference, _) => vec![reference],
+            Self::All { selector, .. } => vec!["--problem", selector],
         }
     }
 
-    fn safe(self, verb: &'static str) -> Fix {
-        Fix::run(Risk::Safe, self.on(verb))
+    fn list(self) -> Fix {
+        Fix::look(Suggestion::of("list").with(self.jobs()))
     }
 
-    fn decide(self, verb: &'static str) -> Fix {
-        Fix::run(Risk::Decision, self.on(verb))
+    fn run(self, risk: Risk, repair: Repair) -> Fix {
+        Fix::run(risk, repair, &self.jobs())
     }
 
-    fn destroy(self, verb: &'static str) -> Fix {
-        Fix::run(Risk::Destructive, self.on(verb))
+    fn retry(self) -> Fix {
+        let canary = matches!(self, Self::All { canary: true, .. });
+        self.run(Risk::Decision, Repair::Retry { canary })
     }
 
-    /// For problems that need a look at each job: offers the command for one job only.
-    fn destroy_one(self, verb: &'static str) -> Fix {
+    /// For problems that need a look at each job: offers to trash one job only.
+    fn trash_one(self) -> Fix {
         match self {
-            Self::Job(..) => self.destroy(verb),
-            Self::All(_) => Fix::look(self.on("list")),
+            Self::Job(..) => self.run(Risk::Destructive, Repair::Trash { reason: None }),
+            Self::All { .. } => self.list(),
         }
     }
 }
@@ -84,21 +88,22 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
         }
         Code::UnreadableRecord => fix_of_record(cause, target),
         Code::InvalidCommand => {
-            let trash = target.on("trash --force");
-            let trash = trash.with(["--reason", cause.code.name()]);
-            Fix::run(Risk::Destructive, trash).because("after posting the job again, corrected")
+            let reason = Some(cause.code.name());
+            let trash = target.run(Risk::Destructive, Repair::Trash { reason });
+            trash.because("after posting the job again, corrected")
         }
-        Code::UnreadableSidecar => target.destroy_one("trash --force").because(
+        Code::UnreadableSidecar => target.trash_one().because(
             "a later jobboard may have written it; you can claim the job by name, or trash it",
         ),
-        Code::UuidMismatch => (target.destroy_one("trash --force"))
+        Code::UuidMismatch => target
+            .trash_one()
             .because("if the job is not needed, move it to the trash"),
-        Code::BlocksPosters => target.destroy_one("trash --force").because(
+        Code::BlocksPosters => target.trash_one().because(
             "if `jobboard flow` shows no progress, restart the worker, then remove the job",
         ),
-        Code::Exhausted | Code::Failed => target.decide("retry").because("after fixing the cause"),
-        Code::Trashed => target.decide("retry").because("bring the job back"),
-        Code::BackingOff => target.decide("retry").because("retry the job now"),
+        Code::Exhausted | Code::Failed => target.retry().because("after fixing the cause"),
+        Code::Trashed => target.retry().because("bring the job back"),
+        Code::BackingOff => target.retry().because("retry the job now"),
         Code::Paused => {
             let names = cause.about.to_string();
             Fix::look(Suggestion::of("resume").operand(&names)).because("end the pause")
@@ -126,44 +131,44 @@ pub(super) fn fix(cause: &Cause, target: FixTarget<'_>) -> Option<Fix> {
             Fix::advice("start `jobboard conduct --handlers DIR`, or a TaskFlow conductor")
         }
         Code::ClockSkew => Fix::advice("set the clocks of this machine and of the posters"),
-        Code::BreaksPeers => Fix::look(target.on("list")),
+        Code::BreaksPeers => target.list(),
         _ => return None,
     };
     Some(fix)
 }
 
 fn fix_of_claim(cause: &Cause, target: FixTarget<'_>) -> Fix {
-    let release = "abandon --force";
+    let release = |risk| target.run(risk, Repair::Abandon { now: false });
     match (cause.code, &cause.about) {
         (Code::OwnerDead, CauseSubject::Host(_, true)) => {
-            target.safe(release).because("the owner is gone")
+            release(Risk::Safe).because("the owner is gone")
         }
         (Code::OwnerDead, _) => target
-            .decide("abandon --force --now")
+            .run(Risk::Decision, Repair::Abandon { now: true })
             .because("if the process is gone"),
-        (Code::NeverExpires, CauseSubject::Owner(owner)) => target
-            .decide(release)
-            .because(format!("if {owner} is gone")),
-        (Code::NeverExpires, _) => target.decide(release).because("if the owners are gone"),
+        (Code::NeverExpires, CauseSubject::Owner(owner)) => {
+            release(Risk::Decision).because(format!("if {owner} is gone"))
+        }
+        (Code::NeverExpires, _) => release(Risk::Decision).because("if the owners are gone"),
         (Code::UnfinishedMove, CauseSubject::Text(from)) if !from.is_empty() => {
             resume("--from", from)
         }
         (Code::UnfinishedMove, _) => Fix::look(Suggestion::of("list --filter owner=move:*")),
-        (_, about) if about.is(NO_OWNER) => target.safe(release).because("nobody holds it"),
-        _ => target.decide(release).because("if no worker runs it"),
+        (_, about) if about.is(NO_OWNER) => release(Risk::Safe).because("nobody holds it"),
+        _ => release(Risk::Decision).because("if no worker runs it"),
     }
 }
 
 fn fix_of_record(cause: &Cause, target: FixTarget<'_>) -> Fix {
     match (&cause.about, target) {
-        (about, _) if about.is(CLAIMED) => {
-            Fix::look(target.on("list")).because("the owner may be working on it")
-        }
-        (_, FixTarget::Job(_, Shelf::Trash)) => {
-            target.destroy("purge").because("remove the record")
+        (about, _) if about.is(CLAIMED) => target.list().because("the owner may be working on it"),
+        (_, FixTarget::Job(reference, Shelf::Trash)) => {
+            let mut purge = Fix::look(Suggestion::of("purge").with([reference]));
+            purge.risk = Some(Risk::Destructive);
+            purge.because("remove the record")
         }
         _ => target
-            .destroy("trash --force")
+            .run(Risk::Destructive, Repair::Trash { reason: None })
             .because("put it into the trash"),
     }
 }
@@ -219,7 +224,7 @@ impl Survey {
             let mut others = self.figures.of(code);
             for (cause, cases) in &causes[..shown] {
                 let selector = cause.selector(&causes);
-                problems.push(self.block(cause, cases, FixTarget::All(&selector), peers));
+                problems.push(self.block(cause, cases, &selector, peers));
                 others = others.saturating_sub(cases.count);
             }
             if others > 0 {
@@ -253,22 +258,19 @@ impl Survey {
         } else if all.len() > NAMED {
             about += &format!(" and {} more", all.len() - NAMED);
         }
-        let target = FixTarget::All(code.name());
-        self.block(&Cause::text(code, about), &joined, target, peers)
+        self.block(&Cause::text(code, about), &joined, code.name(), peers)
     }
 
     fn block(
         &self,
         cause: &Cause,
         cases: &Cases,
-        target: FixTarget<'_>,
+        selector: &str,
         peers: Option<PeerOrder>,
     ) -> Problem {
         let mut problem = Problem::new(cause.code, self.summary(cause, cases, peers));
         problem.jobs = cases.count;
-        if let FixTarget::All(selector) = target {
-            problem.selector = Some(selector.to_owned());
-        }
+        problem.selector = Some(selector.to_owned());
         problem.since = cases.since;
         problem.examples.clone_from(&cases.examples);
         if cause.code == Code::NeverExpires
@@ -280,15 +282,9 @@ impl Survey {
             problem = problem.at("last claim expires", cases.expires, self.snapshot.now);
         }
         let taker = self.snapshot.takers_staying().next();
-        let mut fix = fix(cause, target);
-        if matches!(cause.code, Code::Exhausted | Code::Failed)
-            && cases.count > 1
-            && taker.is_some()
-            && let Some(retry) = fix.as_mut().and_then(|fix| fix.command.as_mut())
-        {
-            // Only a running conductor can show on one job that the cause is fixed.
-            *retry = retry.clone().with(["--canary", "1"]);
-        }
+        // Only a running conductor can show on one job that the cause is fixed.
+        let canary = cases.count > 1 && taker.is_some();
+        let fix = fix(cause, FixTarget::All { selector, canary });
         match (fix, taker) {
             (Some(fix), Some(taker)) if cause.code == Code::NoMatchingConductor => {
                 let look = Suggestion::of("conductors").operand(&taker.conductor.name);
@@ -350,14 +346,9 @@ impl Survey {
                 "their uuids are those of other records",
             ),
             (Code::ClockSkew, _) => {
-                let ahead = cases
-                    .ahead
-                    .and_then(|it| it.to_std().ok())
-                    .unwrap_or_default();
-                format!(
-                    "up to {} ahead of this machine's clock",
-                    duration::brief(ahead)
-                )
+                let ahead = cases.ahead.and_then(|it| it.to_std().ok());
+                let ahead = duration::brief(ahead.unwrap_or_default());
+                format!("up to {ahead} ahead of this machine's clock")
             }
             (Code::BlocksPosters, _) => {
                 let since = cases.since.unwrap_or(self.snapshot.now);

@@ -26,6 +26,35 @@ named! {
     }
 }
 
+/// What a suggested command does to its jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repair {
+    /// Releases claims by force; `now` ends the wait of the conductors.
+    Abandon {
+        now: bool,
+    },
+    Trash {
+        reason: Option<&'static str>,
+    },
+    /// `canary` tries one job first.
+    Retry {
+        canary: bool,
+    },
+}
+
+impl Repair {
+    fn command(self, jobs: &[&str]) -> Suggestion {
+        let (verb, option) = match self {
+            Self::Abandon { now: false } => ("abandon --force", None),
+            Self::Abandon { now: true } => ("abandon --force --now", None),
+            Self::Trash { reason } => ("trash --force", reason.map(|it| ["--reason", it])),
+            Self::Retry { canary } => ("retry", canary.then_some(["--canary", "1"])),
+        };
+        let command = Suggestion::of(verb).with(jobs.iter().copied());
+        command.with(option.into_iter().flatten())
+    }
+}
+
 /// The help for a problem: a command of ours that repairs it or shows more, or a step outside jobboard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Fix {
@@ -33,15 +62,19 @@ pub(crate) struct Fix {
     pub(crate) risk: Option<Risk>,
     pub(crate) text: Option<String>,
     pub(crate) command: Option<Suggestion>,
+    /// What the command does, if it changes the board.
+    #[serde(skip)]
+    pub(crate) repair: Option<Repair>,
     #[serde(skip)]
     is_ours: bool,
 }
 
 impl Fix {
-    pub(crate) fn run(risk: Risk, command: Suggestion) -> Self {
+    pub(crate) fn run(risk: Risk, repair: Repair, jobs: &[&str]) -> Self {
         Self {
             risk: Some(risk),
-            ..Self::look(command)
+            repair: Some(repair),
+            ..Self::look(repair.command(jobs))
         }
     }
 

@@ -21,7 +21,7 @@ use crate::{
 
 const SAMPLE: usize = 5;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Selection {
     /// Jobs: uuid, prefix, @SEQUENCE, key:TEXT, unique:KEY, or - to read references from standard input
     #[arg(value_name = "JOB",
@@ -56,7 +56,7 @@ pub(crate) struct Selection {
     pub(crate) preview: PreviewArgs,
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct PreviewArgs {
     /// List the jobs that would be affected, and change nothing
     #[arg(long)]

@@ -49,6 +49,16 @@ pub(crate) struct SettleArgs {
 }
 
 impl SettleArgs {
+    pub(crate) fn by_force(selection: Selection, reason: ReasonArgs, consent: Consent) -> Self {
+        Self {
+            selection,
+            force: true,
+            owner: None,
+            reason,
+            consent,
+        }
+    }
+
     pub(crate) async fn run(
         self,
         ctx: &mut Context,

@@ -20,6 +20,7 @@ use crate::{
     glob,
     job::{Entry, JobKey, Origin, Owner, Pause, Pauses, Remark, Shelf},
     output::{count_jobs, short},
+    problem::Repair,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,15 +48,12 @@ impl Operation {
         }
     }
 
-    /// Returns the operation of a suggested command; `None` for a command that only shows something.
-    pub(super) fn of(words: &[String]) -> Option<Self> {
-        let has = |wanted: &str| words.iter().any(|word| word == wanted);
-        match () {
-            () if has("abandon") && has("--now") => Some(Self::Release),
-            () if has("abandon") => Some(Self::Abandon),
-            () if has("trash") => Some(Self::Trash),
-            () if has("retry") => Some(Self::Retry),
-            () => None,
+    pub(super) fn of(repair: Repair) -> Self {
+        match repair {
+            Repair::Abandon { now: true } => Self::Release,
+            Repair::Abandon { now: false } => Self::Abandon,
+            Repair::Trash { .. } => Self::Trash,
+            Repair::Retry { .. } => Self::Retry,
         }
     }
 

@@ -384,13 +384,12 @@ fn fix(state: &mut DashState) -> Vec<DashEffect> {
         state.say(Tone::Warning, "select a problem in 1 Problems");
         return Vec::new();
     };
-    let fix = problem.fix.as_ref().filter(|fix| fix.risk.is_some());
-    let operation = fix.and_then(|fix| Operation::of(fix.command.as_ref()?.words()));
+    let repair = problem.fix.as_ref().and_then(|fix| fix.repair);
     let selector = problem
         .selector
         .as_deref()
         .map(str::parse::<ProblemSelector>);
-    let (Some(operation), Some(Ok(selector))) = (operation, selector) else {
+    let (Some(repair), Some(Ok(selector))) = (repair, selector) else {
         state.say(
             Tone::Warning,
             "no command repairs all these jobs; Enter shows them",
@@ -403,7 +402,7 @@ fn fix(state: &mut DashState) -> Vec<DashEffect> {
         .map(|(place, _)| place.clone())
         .take(MOST_FIXED)
         .collect();
-    begin(state, operation, places)
+    begin(state, Operation::of(repair), places)
 }
 
 fn begin(state: &mut DashState, operation: Operation, places: Vec<RowPlace>) -> Vec<DashEffect> {

@@ -1,17 +1,25 @@
 //! `doctor --fix`: a plan, the safest step first, and a question before each step.
 
-use anyhow::Context as _;
-use clap::Parser as _;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{ChosenCheck, DoctorArgs, report::Diagnosis};
 use crate::{
-    commands::{Cli, dispatch, parts::problems::scope},
-    context::Context,
+    commands::{
+        abandon::{self, AbandonArgs},
+        bulk::{
+            select::{PreviewArgs, Selection},
+            settle::SettleArgs,
+        },
+        parts::{problems::scope, reason::ReasonArgs},
+        restore::RevivalArgs,
+        retry::{self, RetryArgs},
+        trash::{self, TrashArgs},
+    },
+    context::{Consent, Context},
     exit::CommandError,
     output::{Format, Page, Report, Text, Tone},
-    problem::{Code, Risk},
+    problem::{Code, Repair, Risk},
     suggest::Suggestion,
 };
 
@@ -24,6 +32,11 @@ pub(super) struct FixStep {
     command: Suggestion,
     /// `planned`, `done`, `failed` or `skipped`.
     state: &'static str,
+    #[serde(skip)]
+    repair: Repair,
+    /// The value of `--problem` that selects the jobs.
+    #[serde(skip)]
+    selector: String,
     #[serde(skip)]
     advice: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +81,8 @@ impl FixPlan {
                 jobs: it.jobs,
                 summary: scope(it),
                 command: fix.command.clone()?,
+                repair: fix.repair?,
+                selector: it.selector.clone()?,
                 state: "planned",
                 advice: fix.text.clone().unwrap_or_default(),
                 message: None,
@@ -205,7 +220,7 @@ async fn decide(
 ) -> anyhow::Result<StepAnswer> {
     loop {
         match ask(ctx, heading) {
-            Some(StepAnswer::Show) => run(ctx, args, &step.command, &["--dry-run"]).await?,
+            Some(StepAnswer::Show) => run(ctx, args, step, true).await?,
             Some(answer) => return Ok(answer),
             None => {
                 let message = "stdin is not a terminal, so nothing was changed";
@@ -221,9 +236,7 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
     if is_document {
         ctx.out.keep_aside();
     }
-    // The operator did not agree to jobs that appeared after the question.
-    let most = step.jobs.to_string();
-    let done = run(ctx, args, &step.command, &["--yes", "--max", &most]).await;
+    let done = run(ctx, args, step, false).await;
     step.message = serde_json::from_slice(&ctx.out.take_aside()).ok();
     step.state = match &done {
         Ok(()) => "done",
@@ -234,25 +247,57 @@ async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &mut FixStep) {
     }
 }
 
+/// Runs the command of a step, or previews it.
 async fn run(
     ctx: &mut Context,
     args: &DoctorArgs,
-    command: &Suggestion,
-    more: &[&str],
+    step: &FixStep,
+    dry_run: bool,
 ) -> anyhow::Result<()> {
-    let is_protected = ctx.config.board.value.is_protected;
-    let name = ctx.config.board.value.name.clone().filter(|_| is_protected);
-    let confirmed = name.map(|name| ["--confirm".to_owned(), name]);
-    let mut words = command.words().to_vec();
-    if let Some(why) = &args.reason {
-        // The operator's reason replaces the suggested one.
-        if let Some(at) = words.iter().position(|it| it == "--reason") {
-            words.drain(at..at + 2);
+    let board = &ctx.config.board.value;
+    let consent = Consent {
+        yes: !dry_run,
+        confirm: board
+            .name
+            .iter()
+            .filter(|_| board.is_protected)
+            .cloned()
+            .collect(),
+    };
+    let selection = Selection {
+        problem: Some(step.selector.parse().map_err(anyhow::Error::msg)?),
+        // The operator did not agree to jobs that appeared after the question.
+        max: (!dry_run).then(|| usize::try_from(step.jobs).unwrap_or(usize::MAX)),
+        preview: PreviewArgs {
+            dry_run,
+            plan: None,
+        },
+        ..Selection::default()
+    };
+    let suggested = match step.repair {
+        Repair::Trash { reason } => reason,
+        Repair::Abandon { .. } | Repair::Retry { .. } => None,
+    };
+    // The operator's reason replaces the suggested one.
+    let reason = args.reason.as_deref().or(suggested).map(str::to_owned);
+    let reason = ReasonArgs { reason };
+    match step.repair {
+        Repair::Abandon { now } => {
+            let settle = SettleArgs::by_force(selection, reason, consent);
+            abandon::run(ctx, AbandonArgs { settle, now }).await
         }
-        words.extend(["--reason".to_owned(), why.clone()]);
+        Repair::Trash { .. } => {
+            let settle = SettleArgs::by_force(selection, reason, consent);
+            trash::run(ctx, TrashArgs { settle }).await
+        }
+        Repair::Retry { canary } => {
+            let revival = RevivalArgs {
+                selection,
+                reason,
+                consent,
+                ..RevivalArgs::default()
+            };
+            retry::run(ctx, RetryArgs::of(revival, canary)).await
+        }
     }
-    words.extend(more.iter().map(|it| (*it).to_owned()));
-    words.extend(confirmed.into_iter().flatten());
-    let cli = Cli::try_parse_from(words).with_context(|| format!("cannot run `{command}`"))?;
-    Box::pin(dispatch(ctx, cli.command)).await
 }

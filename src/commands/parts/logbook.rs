@@ -57,7 +57,7 @@ impl LogbookArgs {
 }
 
 /// What to do with jobs whose logbook no longer exists.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct BooklessArgs {
     #[command(flatten)]
     logbook: LogbookArgs,

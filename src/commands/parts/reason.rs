@@ -6,11 +6,11 @@ use crate::{
 };
 
 /// The reason for an intervention.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct ReasonArgs {
     /// Reason to record with your name (up to 1 KiB)
     #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 impl ReasonArgs {

@@ -28,7 +28,7 @@ use crate::{
     process::signal::Signals,
 };
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(super) struct CanaryArgs {
     /// Retry this many jobs first; continue unless one fails with the same cause as before
     ///
@@ -50,6 +50,13 @@ struct Canary {
 }
 
 impl CanaryArgs {
+    pub(super) fn one_if(is_careful: bool) -> Self {
+        Self {
+            canary: is_careful.then_some(NonZeroUsize::MIN),
+            timeout: None,
+        }
+    }
+
     pub(super) async fn try_first(
         &self,
         ctx: &mut Context,
