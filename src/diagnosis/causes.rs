@@ -212,7 +212,7 @@ impl ProblemSelector {
 }
 
 /// Adds to the value of a key, with one search for a known key.
-pub(super) fn count<Q, K, V>(all: &mut HashMap<K, V>, key: &Q, add: impl FnOnce(&mut V))
+pub(crate) fn count<Q, K, V>(all: &mut HashMap<K, V>, key: &Q, add: impl FnOnce(&mut V))
 where
     Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     K: Borrow<Q> + Hash + Eq,

@@ -19,7 +19,7 @@ mod taker;
 mod tests;
 
 pub(crate) use self::{
-    causes::{Cause, CauseSubject, ProblemSelector},
+    causes::{Cause, CauseSubject, ProblemSelector, count},
     checkup::{Checkup, examine, octavia_expiry, surroundings},
     explain::{ExplainedJob, Explanation},
     figures::{ByName, ByOwner, Departures, Figures, Standing, age},

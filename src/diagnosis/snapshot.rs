@@ -15,7 +15,7 @@ use crate::{
 
 const MOST_OWNERS: usize = 10_000;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) now: DateTime<Utc>,
     pub(super) takers: Arc<[Taker]>,
@@ -75,15 +75,12 @@ impl Snapshot {
     ) -> Self {
         Self {
             now,
-            takers: Arc::default(),
             sees_conductors: true,
-            pauses: Pauses::default(),
             octavia_expiry,
             has_peers: capabilities.has_peers(),
             sees_peers: !capabilities.has_expiring_claims,
-            unseen: Vec::new(),
             open: Policy::of(&Takes::default()).ok(),
-            holders: Mutex::default(),
+            ..Self::default()
         }
     }
 

@@ -49,6 +49,7 @@ pub(super) enum DashEffect {
     ReadPast,
     ReadSurroundings,
     Ping,
+    Find(Vec<RowPlace>),
     Open(JobRef),
     Explain(JobRef),
     Copy(String),

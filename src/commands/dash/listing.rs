@@ -32,7 +32,13 @@ pub(super) enum ListingGroup {
     Reason(String),
 }
 
-#[derive(Debug, Clone)]
+impl Default for ListingGroup {
+    fn default() -> Self {
+        Self::On(Shelf::Board)
+    }
+}
+
+#[derive(Debug, Clone, Default)]
 pub(super) struct Listing {
     pub(super) which: ListingGroup,
     pub(super) sort: RowOrder,

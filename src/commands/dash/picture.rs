@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 
 use super::{
-    listing::{Listing, ListingGroup, RowOrder},
+    listing::Listing,
     row::{DashRow, Interner, RowPlace},
 };
 use crate::{
@@ -39,7 +39,7 @@ pub(super) enum Stale {
     Board,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Picture {
     rows: IndexMap<RowPlace, DashRow>,
     interner: Interner,
@@ -65,23 +65,9 @@ impl Picture {
     pub(super) fn new(filters: Filters, snapshot: Snapshot) -> Self {
         Self {
             rows: IndexMap::with_capacity(ROOM),
-            interner: Interner::default(),
             snapshot,
             filters,
-            listing: Listing {
-                which: ListingGroup::On(Shelf::Board),
-                sort: RowOrder::Problems,
-                is_reversed: false,
-            },
-            order: Vec::new(),
-            is_unsorted: false,
-            reading: 0,
-            touched: HashSet::new(),
-            is_being_read: false,
-            wanted: HashMap::new(),
-            asked: HashMap::new(),
-            version: 0,
-            swept: 0,
+            ..Self::default()
         }
     }
 

@@ -11,7 +11,7 @@ use super::{
     keys::{KeyAction, action, named},
     listing::{Listing, ListingGroup, RowOrder},
     row::RowPlace,
-    state::{Anchor, Cursor, DashState, Opened, Overlay},
+    state::{Anchor, Cursor, DashState, Lines, Opened, Overlay},
     view::View,
 };
 use crate::{
@@ -183,29 +183,27 @@ fn open(state: &mut DashState) -> Vec<DashEffect> {
         state.open(Overlay::Job);
         return effects;
     }
-    match state.view {
-        View::Claims => {
-            let Some(of) = state.summary.owners.get(at) else {
-                return Vec::new();
-            };
-            let owner = of.owner.as_ref().map(ToString::to_string);
-            enter(state, ListingGroup::Of(owner));
+    match state.shown() {
+        Lines::Owners => {
+            if let Some(of) = state.summary.owners.get(at) {
+                let owner = of.owner.as_ref().map(ToString::to_string);
+                enter(state, ListingGroup::Of(owner));
+            }
         }
-        View::Problems => open_problem(state, at),
-        View::History | View::Trash if state.groups().is_some() => {
-            let group = state.groups().and_then(|groups| groups.get(at));
-            let Some(reason) = group.map(|group| group.reason.clone()) else {
-                return Vec::new();
-            };
-            enter(state, ListingGroup::Reason(reason));
+        Lines::Problems => open_problem(state, at),
+        Lines::Groups(groups) => {
+            if let Some(group) = groups.get(at) {
+                let reason = group.reason.clone();
+                enter(state, ListingGroup::Reason(reason));
+            }
         }
-        View::Conductors => {
-            let conductor = state.conductors().nth(at).map(|it| it.name.clone());
-            if let Some(name) = conductor {
+        Lines::Conductors => {
+            let name = state.conductors().nth(at).map(|it| it.name.clone());
+            if let Some(name) = name {
                 state.open(Overlay::Conductor(name));
             }
         }
-        _ => {}
+        Lines::Rows | Lines::Past | Lines::Events => {}
     }
     Vec::new()
 }
@@ -301,12 +299,9 @@ pub(super) fn click(state: &mut DashState, target: Option<Target>) -> Vec<DashEf
         Some(Target::Line(at)) if at == state.cursor().at => return open(state),
         Some(Target::Line(at)) => state.step(at as isize - state.cursor().at as isize),
         Some(Target::Title(order)) if order == state.picture.listing().sort => sort(state, true),
-        Some(Target::Title(order)) => {
+        Some(Target::Title(sort)) => {
             let listing = state.picture.listing().clone();
-            state.picture.list(Listing {
-                sort: order,
-                ..listing
-            });
+            state.picture.list(Listing { sort, ..listing });
         }
         None => {}
     }
@@ -325,18 +320,18 @@ fn sort(state: &mut DashState, is_reverse: bool) {
 fn copy(state: &mut DashState) -> Vec<DashEffect> {
     let at = state.cursor().at;
     let reference = |entry: &Entry| entry.reference().into_owned();
-    let uuid = match (state.page_job(), state.view) {
+    let uuid = match (state.page_job(), state.shown()) {
         (Some(opened), _) => opened.entry().map(reference),
-        _ if state.has_rows() => state
-            .picture
-            .at(at)
-            .map(|(place, row)| reference(&row.entry(place, state.now))),
-        (_, View::History) if state.groups().is_none() => state.past().nth(at).map(reference),
-        (_, View::Events) => {
-            let happening = state.events.get(at).map(|(_, it)| it);
-            happening.and_then(|it| it.job()).map(|it| it.to_string())
+        (None, Lines::Rows) => {
+            let row = state.picture.at(at);
+            row.map(|(place, row)| reference(&row.entry(place, state.now)))
         }
-        _ => None,
+        (None, Lines::Past) => state.past().nth(at).map(reference),
+        (None, Lines::Events) => {
+            let event = state.events.get(at);
+            event.and_then(|(_, it)| Some(it.job()?.to_string()))
+        }
+        (None, _) => None,
     };
     let Some(uuid) = uuid else {
         state.say(Tone::Warning, NO_JOB);

@@ -71,11 +71,6 @@ impl<'a> Questions<'a> {
         DashInput::Surroundings(snapshot.map_err(|error| chain(error.as_ref())))
     }
 
-    pub(super) fn find(self, places: Vec<RowPlace>) -> LocalBoxFuture<'a, DashInput> {
-        let find = async move { DashInput::Found(said(self.found(&places).await)) };
-        find.boxed_local()
-    }
-
     async fn found(self, places: &[RowPlace]) -> Result<Vec<(RowPlace, Option<Entry>)>> {
         let mut found = Vec::with_capacity(places.len());
         for shelf in [Shelf::Board, Shelf::Trash] {
@@ -101,6 +96,7 @@ impl<'a> Questions<'a> {
                 DashEffect::ReadPast => DashInput::Past(said(self.past(&filters).await)),
                 DashEffect::ReadSurroundings => self.surroundings().await,
                 DashEffect::Ping => DashInput::Pinged(said(self.board.health().await.map(drop))),
+                DashEffect::Find(places) => DashInput::Found(said(self.found(&places).await)),
                 DashEffect::Open(job) => {
                     let wanted = std::slice::from_ref(&job);
                     let found = look_everywhere(self.board, wanted).await;

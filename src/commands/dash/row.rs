@@ -9,8 +9,8 @@ use super::summary::reason;
 use crate::{
     diagnosis::Cause,
     job::{
-        Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Origin, Owner,
-        Pauses, Priority, Remark, Shelf,
+        Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Owner, Pauses,
+        Priority, Remark, Shelf,
     },
     problem::{Code, Severity},
 };
@@ -111,43 +111,23 @@ impl DashRow {
                     .and_then(|left| now.checked_add_signed(TimeDelta::from_std(left).ok()?)),
             })
         });
-        let blank = Self {
-            uuid: None,
-            has_command: false,
+        let job = entry.job();
+        let uuid = job.filter(|job| job.uuid != job.key.text());
+        let details = job.and_then(|job| job.details.as_ref());
+        Self {
+            uuid: uuid.map(|job| job.uuid.as_str().into()),
             name: entry.name().into(),
-            sequence: None,
-            created_on: None,
+            sequence: job.and_then(|job| job.sequence),
+            created_on: job.and_then(|job| job.created_on),
             claim,
-            extras: None,
+            extras: RowExtras::of(entry, interner),
             causes: interner.causes(causes),
-            attempts: 0,
+            attempts: job.map_or(0, |job| job.history.attempts),
             reading: 0,
-            priority: Priority::default(),
-            is_malformed: true,
+            priority: job.map_or_else(Priority::default, |job| job.priority),
+            is_malformed: job.is_none(),
+            has_command: details.is_some_and(|details| details.get("command").is_some()),
             is_admitted: true,
-        };
-        match entry {
-            Entry::Job(job) => Self {
-                uuid: (job.uuid != job.key.text()).then(|| job.uuid.as_str().into()),
-                has_command: (job.details.as_ref())
-                    .is_some_and(|details| details.get("command").is_some()),
-                sequence: job.sequence,
-                created_on: job.created_on,
-                extras: RowExtras::of(entry, job, interner),
-                attempts: job.history.attempts,
-                priority: job.priority,
-                is_malformed: false,
-                ..blank
-            },
-            Entry::Malformed(record) => Self {
-                extras: Some(Box::new(RowExtras {
-                    is_denied: record.is_denied,
-                    problem: Some(record.problem.clone()),
-                    size: record.size,
-                    ..RowExtras::default()
-                })),
-                ..blank
-            },
         }
     }
 
@@ -162,29 +142,21 @@ impl DashRow {
                 ..Malformed::new(key.clone(), extras.problem.unwrap_or_default())
             });
         }
+        let uuid = match &self.uuid {
+            Some(uuid) => uuid.to_string(),
+            None => key.to_string(),
+        };
         Entry::Job(Box::new(Job {
-            uuid: match &self.uuid {
-                Some(uuid) => uuid.to_string(),
-                None => key.to_string(),
-            },
             is_misnamed: extras.is_misnamed,
-            key: key.clone(),
-            name: self.name.to_string(),
             priority: self.priority,
             sequence: self.sequence,
             created_on: self.created_on,
-            last_modified: None,
             holding,
             is_blocked: extras.is_blocked,
             is_unfit: extras.is_unfit,
             is_denied: extras.is_denied,
-            raw: Vec::new(),
             trashed_on: extras.trashed_on,
-            ended: None,
             shelf: *shelf,
-            origin: Origin::Here,
-            book: None,
-            details: None,
             history: History {
                 attempts: self.attempts,
                 not_before: extras.not_before,
@@ -192,8 +164,8 @@ impl DashRow {
                 remark: extras.remark,
                 ..History::default()
             },
-            size: 0,
             problem: extras.problem,
+            ..Job::new(key.clone(), uuid, self.name.to_string())
         }))
     }
 
@@ -253,25 +225,36 @@ impl RowClaim {
 }
 
 impl RowExtras {
-    fn of(entry: &Entry, job: &Job, interner: &mut Interner) -> Option<Box<Self>> {
-        let failure = job.history.failures.last();
-        let is_trash = job.shelf == Shelf::Trash;
-        let extras = Self {
-            is_misnamed: job.is_misnamed,
-            is_unfit: job.is_unfit,
-            is_blocked: job.is_blocked,
-            is_denied: job.is_denied,
-            not_before: job.history.not_before,
-            trashed_on: job.trashed_on,
-            problem: job.problem.clone(),
-            remark: job.history.remark.clone().map(|remark| Remark {
-                reason: job.history.reason().map(Cow::into_owned),
-                ..remark
-            }),
-            reason: failure.map(|it| it.headline().into()),
-            failed_on: failure.map(|it| it.time),
-            group: is_trash.then(|| interned(&mut interner.groups, &reason(entry))),
-            size: 0,
+    /// Returns `None` for an ordinary job, which has no extras.
+    fn of(entry: &Entry, interner: &mut Interner) -> Option<Box<Self>> {
+        let extras = match entry {
+            Entry::Job(job) => {
+                let failure = job.history.failures.last();
+                let is_trash = job.shelf == Shelf::Trash;
+                Self {
+                    is_misnamed: job.is_misnamed,
+                    is_unfit: job.is_unfit,
+                    is_blocked: job.is_blocked,
+                    is_denied: job.is_denied,
+                    not_before: job.history.not_before,
+                    trashed_on: job.trashed_on,
+                    problem: job.problem.clone(),
+                    remark: job.history.remark.clone().map(|remark| Remark {
+                        reason: job.history.reason().map(Cow::into_owned),
+                        ..remark
+                    }),
+                    reason: failure.map(|it| it.headline().into()),
+                    failed_on: failure.map(|it| it.time),
+                    group: is_trash.then(|| interned(&mut interner.groups, &reason(entry))),
+                    size: 0,
+                }
+            }
+            Entry::Malformed(record) => Self {
+                is_denied: record.is_denied,
+                problem: Some(record.problem.clone()),
+                size: record.size,
+                ..Self::default()
+            },
         };
         (extras != Self::default()).then(|| Box::new(extras))
     }

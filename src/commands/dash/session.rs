@@ -63,7 +63,7 @@ struct DashSession<'a> {
     due: DueTimes,
 }
 
-type QuestionKind = Option<Discriminant<DashEffect>>;
+type QuestionKind = Discriminant<DashEffect>;
 
 /// The due times; `None` if nothing is due.
 struct DueTimes {
@@ -124,7 +124,7 @@ pub(super) async fn run(
             Some((kind, input)) = session.tasks.next(), if !session.tasks.is_empty() => {
                 session.answered(kind, input)?
             }
-            () = until(wake), if wake.is_some() => true,
+            () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => true,
             heard = news.next() => {
                 let heard = heard.transpose();
                 session.hear(heard.with_context(|| session.questions.ctx.trying("watch", "the jobs"))?)?
@@ -133,12 +133,6 @@ pub(super) async fn run(
         };
     }
     Ok(())
-}
-
-async fn until(wake: Option<Instant>) {
-    if let Some(wake) = wake {
-        sleep_until(wake).await;
-    }
 }
 
 async fn next(reading: &mut Option<(LocalBoxStream<'_, DashInput>, Instant)>) -> Option<DashInput> {
@@ -175,7 +169,7 @@ impl<'a> DashSession<'a> {
     }
 
     fn ask(&mut self, effect: DashEffect) {
-        let kind = Some(discriminant(&effect));
+        let kind = discriminant(&effect);
         if self.asked.insert(kind) {
             let answer = self.questions.ask(effect, &self.state.picture.filters);
             self.tasks
@@ -271,17 +265,10 @@ impl<'a> DashSession<'a> {
             self.reading = Some((self.questions.read(&filters), now));
             self.take(DashInput::Reading)?;
         }
-        if self.state.picture.wants()
-            && self.due.may_look <= now
-            && !self.asked.contains(&None)
-            && !is_away
-        {
+        if self.wants_look() && self.due.may_look <= now {
             self.due.may_look = now + LOOK;
             let places = self.state.picture.ask(MOST);
-            self.asked.insert(None);
-            let found = self.questions.find(places);
-            self.tasks
-                .push(Box::pin(async move { (None, found.await) }));
+            self.ask(DashEffect::Find(places));
         }
         if self.due.tick <= now {
             self.due.tick = now + SECOND;
@@ -291,6 +278,14 @@ impl<'a> DashSession<'a> {
             self.frame(now)?;
         }
         Ok(())
+    }
+
+    fn wants_look(&self) -> bool {
+        let is_looking = self
+            .asked
+            .contains(&discriminant(&DashEffect::Find(Vec::new())));
+        let is_away = matches!(self.state.link, Link::Away(_));
+        self.state.picture.wants() && !is_looking && !is_away
     }
 
     fn frame(&mut self, now: Instant) -> anyhow::Result<()> {
@@ -317,8 +312,7 @@ impl<'a> DashSession<'a> {
         let is_away = matches!(self.state.link, Link::Away(_));
         let tick = self.state.changes_with_time().then_some(self.due.tick);
         let read = self.due.read.filter(|_| self.reading.is_none() && !is_away);
-        let wants = self.state.picture.wants() && !self.asked.contains(&None);
-        let look = (wants && !is_away).then_some(self.due.may_look);
+        let look = self.wants_look().then_some(self.due.may_look);
         [self.due.frame, tick, read, look]
             .into_iter()
             .flatten()

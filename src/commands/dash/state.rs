@@ -35,8 +35,9 @@ const WIDE: u16 = 140;
 pub(super) const PATIENCE: (TimeDelta, TimeDelta) =
     (TimeDelta::seconds(10), TimeDelta::seconds(60));
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Link {
+    #[default]
     Connecting,
     Live,
     Polling,
@@ -58,8 +59,20 @@ pub(super) struct Cursor {
     pub(super) anchor: Option<Anchor>,
 }
 
-#[derive(Debug)]
+/// What the lines of a view are.
+pub(super) enum Lines<'a> {
+    Rows,
+    Groups(&'a [RowGroup]),
+    Past,
+    Problems,
+    Owners,
+    Conductors,
+    Events,
+}
+
+#[derive(Debug, Default)]
 pub(super) enum Overlay {
+    #[default]
     None,
     Help,
     Filter(Field),
@@ -101,7 +114,7 @@ impl Opened {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct DashState {
     pub(super) board: String,
     pub(super) setting: Setting,
@@ -165,42 +178,17 @@ impl DashState {
         let snapshot = Snapshot::new(capabilities, None, now).unread();
         let mut state = Self {
             board: board.to_owned(),
-            setting: Setting::default(),
-            is_once: false,
-            may_act: false,
-            protected: None,
             now,
             size: (80, 24),
-            link: Link::Connecting,
             heard: now,
             patience: PATIENCE.0,
-            is_silent: false,
-            hidden: Vec::new(),
-            is_reading: false,
-            has_read: false,
             picture: Picture::new(filters, snapshot),
-            summary: Summary::default(),
-            rates: Rates::default(),
-            past: None,
-            past_reasons: Vec::new(),
-            past_groups: Vec::new(),
-            has_past_changed: false,
             surroundings_read: now,
-            events: VecDeque::new(),
             view: view.unwrap_or_default(),
             is_view_chosen: view.is_some(),
             is_folded: true,
-            within: None,
-            cursors: std::array::from_fn(|_| Cursor::default()),
-            inner: Cursor::default(),
-            marks: HashSet::new(),
-            overlay: Overlay::None,
-            opened: None,
-            scroll: 0,
             lines: 1,
-            message: None,
-            is_paused: false,
-            missed: VecDeque::new(),
+            ..Self::default()
         };
         state.rates.advance(now);
         state.list();
@@ -250,22 +238,21 @@ impl DashState {
         self.size.0 >= WIDE && !self.is_once && matches!(self.overlay, Overlay::None)
     }
 
-    pub(super) fn has_rows(&self) -> bool {
-        match self.view {
-            View::History => false,
-            View::Jobs => true,
-            View::Trash => self.within.is_some() || !self.is_folded,
-            _ => self.within.is_some(),
+    pub(super) fn shown(&self) -> Lines<'_> {
+        match (self.view, &self.within) {
+            (View::Trash, None) if self.is_folded => Lines::Groups(&self.summary.trash),
+            (View::History, None) if self.is_folded => Lines::Groups(&self.past_groups),
+            (View::History, _) => Lines::Past,
+            (View::Jobs | View::Trash, _) | (_, Some(_)) => Lines::Rows,
+            (View::Problems, None) => Lines::Problems,
+            (View::Claims, None) => Lines::Owners,
+            (View::Conductors, None) => Lines::Conductors,
+            (View::Events, None) => Lines::Events,
         }
     }
 
-    pub(super) fn groups(&self) -> Option<&[RowGroup]> {
-        let groups = match self.view {
-            View::Trash => &self.summary.trash,
-            View::History => &self.past_groups,
-            _ => return None,
-        };
-        (self.is_folded && self.within.is_none()).then_some(groups)
+    pub(super) fn has_rows(&self) -> bool {
+        matches!(self.shown(), Lines::Rows)
     }
 
     pub(super) fn take_past(&mut self, entries: Vec<Entry>) {
@@ -316,46 +303,30 @@ impl DashState {
     }
 
     pub(super) fn len(&self) -> usize {
-        match self.view {
-            _ if self.has_rows() => self.picture.len(),
-            View::Problems => self.summary.problems.len(),
-            View::Claims => self.summary.owners.len(),
-            View::History | View::Trash => match self.groups() {
-                Some(groups) => groups.len(),
-                None => self.past().count(),
-            },
-            View::Conductors => self.conductors().count(),
-            View::Events => self.events.len(),
-            View::Jobs => 0,
+        match self.shown() {
+            Lines::Rows => self.picture.len(),
+            Lines::Groups(groups) => groups.len(),
+            Lines::Past => self.past().count(),
+            Lines::Problems => self.summary.problems.len(),
+            Lines::Owners => self.summary.owners.len(),
+            Lines::Conductors => self.conductors().count(),
+            Lines::Events => self.events.len(),
         }
     }
 
     pub(super) fn anchor(&self, at: usize) -> Option<Anchor> {
-        let group = |text: String| Anchor::Group(text);
-        match self.view {
-            _ if self.has_rows() => {
-                let (place, _) = self.picture.at(at)?;
-                Some(Anchor::Job(place.clone()))
-            }
-            View::Claims => self.summary.owners.get(at).map(|it| group(name_of(it))),
-            View::Problems => {
+        Some(match self.shown() {
+            Lines::Rows => Anchor::Job(self.picture.at(at)?.0.clone()),
+            Lines::Events => Anchor::Event(self.events.get(at)?.0),
+            Lines::Groups(groups) => Anchor::Group(groups.get(at)?.reason.clone()),
+            Lines::Past => Anchor::Group(self.past().nth(at)?.reference().into_owned()),
+            Lines::Owners => Anchor::Group(name_of(self.summary.owners.get(at)?)),
+            Lines::Conductors => Anchor::Group(self.conductors().nth(at)?.name.clone()),
+            Lines::Problems => {
                 let problem = self.summary.problems.get(at)?;
-                Some(group(format!("{} {:?}", problem.code, problem.selector)))
+                Anchor::Group(format!("{} {:?}", problem.code, problem.selector))
             }
-            View::History | View::Trash => match self.groups() {
-                Some(groups) => groups.get(at).map(|it| group(it.reason.clone())),
-                None => self
-                    .past()
-                    .nth(at)
-                    .map(|it| group(it.reference().into_owned())),
-            },
-            View::Conductors => self.conductors().nth(at).map(|it| group(it.name.clone())),
-            View::Events => self
-                .events
-                .get(at)
-                .map(|(number, _)| Anchor::Event(*number)),
-            View::Jobs => None,
-        }
+        })
     }
 
     fn position(&self, anchor: &Anchor) -> Option<usize> {
@@ -411,19 +382,19 @@ impl DashState {
 
     pub(super) fn selected(&self) -> Option<Opened> {
         let at = self.cursor().at;
-        match self.view {
-            _ if self.has_rows() => {
+        match self.shown() {
+            Lines::Rows => {
                 let (place, _) = self.picture.at(at)?;
                 Some(Opened::new(JobRef::Key(place.1.clone()), None))
             }
-            View::History if self.groups().is_none() => {
+            Lines::Past => {
                 let entry = self.past().nth(at)?;
                 // The key may belong to another record by now.
                 let reference = entry.reference().parse().ok()?;
                 Some(Opened::new(reference, Some(entry.clone())))
             }
-            View::Events => Some(Opened::new(self.events.get(at)?.1.job()?, None)),
-            _ => None,
+            Lines::Events => Some(Opened::new(self.events.get(at)?.1.job()?, None)),
+            Lines::Groups(_) | Lines::Problems | Lines::Owners | Lines::Conductors => None,
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::PeerOrder,
-    diagnosis::{ByOwner, Cause, Figures, Snapshot, Surveyor, signature},
+    diagnosis::{ByOwner, Cause, Figures, Snapshot, Surveyor, count, signature},
     job::{Departure, Entry, Owner, Shelf},
     problem::Problem,
     secret::covered_text,
@@ -36,7 +36,7 @@ pub(super) struct Setting {
 }
 
 /// Records that ended for the same reason.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct RowGroup {
     pub(super) reason: String,
     pub(super) jobs: u64,
@@ -165,32 +165,22 @@ pub(super) struct Groups(HashMap<String, RowGroup>);
 
 impl Groups {
     pub(super) fn add(&mut self, reason: &str, name: &str, on: Option<DateTime<Utc>>) {
-        if !self.0.contains_key(reason) {
-            let group = RowGroup {
-                reason: reason.to_owned(),
-                jobs: 0,
-                names: BTreeSet::new(),
-                last: None,
-            };
-            self.0.insert(reason.to_owned(), group);
-        }
-        if let Some(group) = self.0.get_mut(reason) {
+        count(&mut self.0, reason, |group| {
             group.jobs += 1;
             group.last = group.last.max(on);
             if group.names.len() < NAMES && !group.names.contains(name) {
                 group.names.insert(name.to_owned());
             }
-        }
+        });
     }
 
     pub(super) fn sorted(self) -> Vec<RowGroup> {
-        let mut groups: Vec<_> = self.0.into_values().collect();
-        groups.sort_by(|one, other| {
-            let order = |it: &RowGroup| Reverse((it.jobs, it.last));
-            order(one)
-                .cmp(&order(other))
-                .then_with(|| one.reason.cmp(&other.reason))
-        });
+        let groups = self.0.into_iter();
+        let mut groups: Vec<_> = groups
+            .map(|(reason, of)| RowGroup { reason, ..of })
+            .collect();
+        let order = |it: &RowGroup| Reverse((it.jobs, it.last));
+        groups.sort_by(|one, other| (order(one), &one.reason).cmp(&(order(other), &other.reason)));
         groups
     }
 }

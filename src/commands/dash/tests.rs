@@ -13,7 +13,7 @@ use super::{
     effect::{DashEffect, DashInput},
     listing::RowOrder,
     rates::Rate,
-    state::{DashState, Link, Overlay},
+    state::{DashState, Lines, Link, Overlay},
     update::update,
     view::View,
 };
@@ -247,7 +247,11 @@ fn groups_expand_to_their_jobs() {
     press(&mut state, "\n");
     assert_eq!(names(&state), ["a"]);
     press(&mut state, "\u{1b}4");
-    assert_eq!(state.groups().unwrap()[0].jobs, 1);
+    let groups = match state.shown() {
+        Lines::Groups(groups) => groups,
+        _ => panic!("not folded"),
+    };
+    assert_eq!(groups[0].jobs, 1);
     press(&mut state, "\n");
     assert_eq!(names(&state), ["d"]);
     let effects = press(&mut state, "\n");

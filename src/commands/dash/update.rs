@@ -139,25 +139,22 @@ fn answered(state: &mut DashState, answer: DashInput) -> Vec<DashEffect> {
                 state.marks.clear();
             }
         }
-        failed => failed_to(state, failed),
-    }
-    Vec::new()
-}
-
-fn failed_to(state: &mut DashState, failed: DashInput) {
-    match &failed {
-        DashInput::Unread(_) => state.is_reading = false,
-        DashInput::Found(_) => state.picture.ask_again(),
-        DashInput::Surroundings(_) => state.surroundings_read = state.now,
+        DashInput::Unread(why) => {
+            state.is_reading = false;
+            state.say(Tone::Bad, why);
+        }
+        DashInput::Found(Err(why)) => {
+            state.picture.ask_again();
+            state.say(Tone::Bad, why);
+        }
+        DashInput::Surroundings(Err(why)) => {
+            state.surroundings_read = now;
+            state.say(Tone::Bad, why);
+        }
+        DashInput::Past(Err(why)) => state.say(Tone::Bad, why),
         _ => {}
     }
-    if let DashInput::Unread(why)
-    | DashInput::Found(Err(why))
-    | DashInput::Surroundings(Err(why))
-    | DashInput::Past(Err(why)) = failed
-    {
-        state.say(Tone::Bad, why);
-    }
+    Vec::new()
 }
 
 fn pinged(state: &mut DashState, answer: Result<(), String>) -> Vec<DashEffect> {

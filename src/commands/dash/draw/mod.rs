@@ -19,7 +19,7 @@ use ratatui::{
 use super::{
     keys::{KEYS, acts},
     listing::{ListingGroup, RowOrder},
-    state::{DashState, Overlay},
+    state::{DashState, Lines, Overlay},
     view::View,
 };
 use crate::output::{Text, Tone};
@@ -191,7 +191,7 @@ fn keys(state: &DashState) -> Vec<[(Tone, Text); 2]> {
         (false, "x" | "A" | "T" | "R" | "C") => state.has_rows(),
         // The keys of actions need the room.
         (false, "Enter Right") => !state.may_act || !state.has_rows(),
-        (false, "Space") => state.groups().is_some(),
+        (false, "Space") => matches!(state.shown(), Lines::Groups(_)),
         (false, "Esc Left") => !state.marks.is_empty() || !state.picture.filters.is_empty(),
         _ => *is_told,
     });

@@ -10,8 +10,7 @@ use crate::{
     commands::{
         dash::{
             press::title as problem_title,
-            state::{DashState, Opened, Overlay},
-            view::View,
+            state::{DashState, Lines, Opened, Overlay},
         },
         parts::problems,
     },
@@ -69,31 +68,28 @@ pub(super) fn draw_aside(state: &DashState, body: Range<u16>, x: u16, canvas: &m
 
 fn selected(state: &DashState, room: usize) -> Vec<Pieces> {
     let at = state.cursor().at;
-    if let Some(group) = state.groups().and_then(|groups| groups.get(at)) {
-        let names: Vec<_> = group.names.iter().map(String::as_str).collect();
-        let hint = "Enter shows the jobs, Space unfolds all";
-        let told = [
-            (Tone::Strong, group.reason.as_str()),
-            (Tone::Plain, &names.join("\n")),
-            (Tone::Faint, hint),
-        ];
-        return said(room, &told);
-    }
-    match state.view {
-        View::Problems => match state.summary.problems.get(at) {
-            Some(problem) => problem_page(state, problem, room),
-            None => Vec::new(),
-        },
-        View::Conductors => conductor_page(state, room, |at_now, _| at_now == at),
-        View::Claims => {
-            let owner = state
-                .summary
-                .owners
-                .get(at)
-                .and_then(|it| it.conductor.as_ref());
-            conductor_page(state, room, |_, name| Some(name) == owner)
+    let summary = &state.summary;
+    match state.shown() {
+        Lines::Groups(groups) => groups.get(at).map_or_else(Vec::new, |group| {
+            let names: Vec<_> = group.names.iter().map(String::as_str).collect();
+            let told = [
+                (Tone::Strong, group.reason.as_str()),
+                (Tone::Plain, &names.join("\n")),
+                (Tone::Faint, "Enter shows the jobs, Space unfolds all"),
+            ];
+            said(room, &told)
+        }),
+        Lines::Problems => {
+            let problem = summary.problems.get(at);
+            problem.map_or_else(Vec::new, |it| problem_page(state, it, room))
         }
-        _ => Vec::new(),
+        Lines::Conductors => conductor_page(state, room, |at_now, _| at_now == at),
+        Lines::Owners => {
+            let owner = summary.owners.get(at);
+            let conductor = owner.and_then(|it| it.conductor.as_ref());
+            conductor_page(state, room, |_, name| Some(name) == conductor)
+        }
+        Lines::Rows | Lines::Past | Lines::Events => Vec::new(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
         dash::{
             listing::{ListingGroup, RowOrder},
             row::DashRow,
-            state::{Anchor, DashState},
+            state::{Anchor, DashState, Lines},
             summary::RowGroup,
             view::View,
         },
@@ -115,12 +115,12 @@ fn marked((mark, tone): (&str, Tone), code: Code) -> Cell {
 fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
     let now = state.now;
     let table = |columns: &[Column], rows: Vec<Vec<Cell>>| laid_out(columns, rows, Some(room));
-    if let Some(groups) = state.groups() {
-        let rows = groups[seen].iter().map(|it| group(state, it));
-        return table(GROUPS, rows.collect());
-    }
-    match state.view {
-        _ if state.has_rows() => {
+    match state.shown() {
+        Lines::Groups(groups) => {
+            let rows = groups[seen].iter().map(|it| group(state, it));
+            table(GROUPS, rows.collect())
+        }
+        Lines::Rows => {
             let shelf = match &state.picture.listing().which {
                 ListingGroup::On(shelf) => *shelf,
                 _ => state
@@ -132,15 +132,15 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
             let rows = rows.map(|(place, row)| (row.entry(place, now), Some(row)));
             jobs(state, shelf, room, rows)
         }
-        View::History => {
+        Lines::Past => {
             let past = state.past().skip(seen.start).take(seen.len());
             jobs(state, Shelf::Past, room, past.map(|it| (it.clone(), None)))
         }
-        View::Problems => {
+        Lines::Problems => {
             let rows = state.summary.problems[seen].iter();
             table(PROBLEMS, rows.map(|it| problem(state, it)).collect())
         }
-        View::Claims => {
+        Lines::Owners => {
             let owners = &state.summary.owners[seen];
             let rows = owners.iter().map(|of| {
                 let mut cells = status::owner_cells(of, now);
@@ -152,12 +152,12 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
             });
             table(status::OWNERS, rows.collect())
         }
-        View::Conductors => {
+        Lines::Conductors => {
             let rows = state.conductors().skip(seen.start).take(seen.len());
             let rows = rows.map(|it| conductor(state, it).cells());
             table(conductors::COLUMNS, rows.collect())
         }
-        View::Events | View::Jobs | View::Trash => {
+        Lines::Events => {
             let lines = state.events.range(seen).map(|(_, happening)| {
                 let mut page = Page::new(None);
                 happening.human(&mut page);
