@@ -145,11 +145,9 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         // Looking for damage takes as long as the file is large.
         false => Vec::new(),
     };
-    let of_jobs = survey.problems(board.capabilities().peer_order);
-    let peers = of_jobs
-        .into_iter()
-        .filter(|it| it.code.group() == Group::Jobs);
-    let problems = peers.chain(server).collect();
+    let of_jobs = survey.problems().into_iter();
+    let of_jobs = of_jobs.filter(|it| it.code.group() == Group::Jobs);
+    let problems = of_jobs.chain(server).collect();
     let measured = BoardMeasures {
         trashed,
         conductors: (survey.snapshot.sees_conductors)

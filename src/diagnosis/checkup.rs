@@ -167,8 +167,7 @@ pub(crate) fn octavia_expiry(ctx: &Context) -> Option<crate::config::Expiry> {
 
 impl Checkup {
     async fn surveyed(&mut self, board: &dyn Board, survey: Survey) {
-        let peers = board.capabilities().peer_order;
-        self.problems.extend(survey.problems(peers));
+        self.problems.extend(survey.problems());
         self.problems.extend(survey.of_conductors());
         match within(USUAL, board.moves()).await {
             Ok(moves) => self.problems.extend(of_moves(&moves)),

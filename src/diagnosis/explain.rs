@@ -83,7 +83,7 @@ impl Snapshot {
             )
             .seen("size", format!("{} bytes", record.size))
             .seen_if(
-                self.has_peers,
+                self.peers.is_some(),
                 "Python",
                 "services fail on the record or delete it",
             ),
@@ -257,7 +257,7 @@ impl Snapshot {
         let program = wanted.as_deref().and_then(|it| it.get(0)?.as_str());
         let command = Suggestion::of("conduct");
         match program {
-            Some(program) if self.has_peers => {
+            Some(program) if self.peers.is_some() => {
                 let program = match program.starts_with('/') {
                     true => program.to_owned(),
                     false => format!("/usr/bin/{program}"),

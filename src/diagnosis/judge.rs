@@ -185,7 +185,7 @@ impl Snapshot {
             Holder::Conductor(at) => Some(&self.takers[at]),
             _ => None,
         };
-        let peers = (self.has_peers, self.octavia_expiry);
+        let peers = (self.peers.is_some(), self.octavia_expiry);
         let (least, pause) = least_left(holding, taker, peers)?;
         (left < least).then_some(pause)
     }
@@ -231,7 +231,7 @@ impl Snapshot {
         {
             return Cause::text(Code::InvalidCommand, flaw.to_string());
         }
-        let is_for_peers = job.book.is_some() && self.has_peers && !self.sees_peers;
+        let is_for_peers = job.book.is_some() && self.peers.is_some() && !self.sees_peers;
         let is_unseen = answers.count == 0 && !self.sees_conductors;
         match answers.refusal {
             Some(refusal) => Cause::text(Code::ConductorRefuses, refusal),
@@ -247,7 +247,11 @@ impl Snapshot {
         let mut also = Vec::new();
         let is_told =
             job.is_unfit || job.is_blocked || (job.holding.is_some() && job.owner().is_none());
-        if let Some(problem) = job.problem.as_ref().filter(|_| self.has_peers && !is_told) {
+        if let Some(problem) = job
+            .problem
+            .as_ref()
+            .filter(|_| self.peers.is_some() && !is_told)
+        {
             also.push(Cause::text(Code::BreaksPeers, problem));
         }
         if job.is_unfit && main.code != Code::UnreadableSidecar {

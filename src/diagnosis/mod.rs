@@ -30,6 +30,6 @@ pub(crate) use self::{
     judge::{Judged, SKEW},
     octavia::{Asked, JudgedBalancer, Look, OctaviaReader, Verdict, Workers},
     signature::{FailureGroup, Sample, Signatures, signature},
-    snapshot::{Snapshot, apart},
+    snapshot::{Snapshot, apart, seen},
     survey::{Survey, Surveyor},
 };

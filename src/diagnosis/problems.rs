@@ -203,7 +203,7 @@ impl Cause {
 }
 
 impl Survey {
-    pub(crate) fn problems(&self, peers: Option<PeerOrder>) -> Vec<Problem> {
+    pub(crate) fn problems(&self) -> Vec<Problem> {
         let mut by_code: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (cause, cases) in &self.causes {
             if cause.code.is_problem() {
@@ -224,11 +224,11 @@ impl Survey {
             let mut others = self.figures.of(code);
             for (cause, cases) in &causes[..shown] {
                 let selector = cause.selector(&causes);
-                problems.push(self.block(cause, cases, &selector, peers));
+                problems.push(self.block(cause, cases, &selector));
                 others = others.saturating_sub(cases.count);
             }
             if others > 0 {
-                let mut problem = self.joined(code, &causes[shown..], peers);
+                let mut problem = self.joined(code, &causes[shown..]);
                 // Rare causes may have been dropped.
                 problem.jobs = others;
                 // A command for the whole code would act on the jobs of the other problems, too.
@@ -243,7 +243,7 @@ impl Survey {
         problems
     }
 
-    fn joined(&self, code: Code, all: &[(&Cause, &Cases)], peers: Option<PeerOrder>) -> Problem {
+    fn joined(&self, code: Code, all: &[(&Cause, &Cases)]) -> Problem {
         let mut joined = Cases::default();
         for (_, cases) in all {
             joined.join((*cases).clone());
@@ -258,17 +258,11 @@ impl Survey {
         } else if all.len() > NAMED {
             about += &format!(" and {} more", all.len() - NAMED);
         }
-        self.block(&Cause::text(code, about), &joined, code.name(), peers)
+        self.block(&Cause::text(code, about), &joined, code.name())
     }
 
-    fn block(
-        &self,
-        cause: &Cause,
-        cases: &Cases,
-        selector: &str,
-        peers: Option<PeerOrder>,
-    ) -> Problem {
-        let mut problem = Problem::new(cause.code, self.summary(cause, cases, peers));
+    fn block(&self, cause: &Cause, cases: &Cases, selector: &str) -> Problem {
+        let mut problem = Problem::new(cause.code, self.summary(cause, cases));
         problem.jobs = cases.count;
         problem.selector = Some(selector.to_owned());
         problem.since = cases.since;
@@ -291,12 +285,12 @@ impl Survey {
                 problem.fixed_by(Fix::look(look).because(fix.text.unwrap_or_default()))
             }
             (Some(_), _) if cause.code == Code::NoConductor && self.has_commands => problem
-                .fixed_by(Fix::advice(match self.snapshot.has_peers {
-                    true => {
+                .fixed_by(Fix::advice(match self.snapshot.peers {
+                    Some(_) => {
                         "start `jobboard conduct --allow PROGRAM` for jobs with a command, and add \
                          `--handlers DIR` for the others"
                     }
-                    false => {
+                    None => {
                         "start `jobboard conduct`; `--handlers DIR` is for jobs without a command"
                     }
                 })),
@@ -304,7 +298,7 @@ impl Survey {
         }
     }
 
-    fn summary(&self, cause: &Cause, cases: &Cases, peers: Option<PeerOrder>) -> String {
+    fn summary(&self, cause: &Cause, cases: &Cases) -> String {
         let about = cause.about.to_string();
         let counted = |one: &str, several: &str| match cases.count {
             1 => one.to_owned(),
@@ -323,7 +317,7 @@ impl Survey {
             (Code::UnreadableRecord, about) if about.is(CLAIMED) => {
                 counted("the record is claimed", "each is claimed")
             }
-            (Code::UnreadableRecord, _) => match peers {
+            (Code::UnreadableRecord, _) => match self.snapshot.peers {
                 None => counted(
                     "a record that cannot be read",
                     "records that cannot be read",

@@ -193,7 +193,7 @@ impl Snapshot {
     fn unavailable(&self, job: &Job) -> String {
         match job {
             _ if job.is_denied => "you may not read this record",
-            _ if job.book.is_some() && self.has_peers && !self.sees_peers => {
+            _ if job.book.is_some() && self.peers.is_some() && !self.sees_peers => {
                 "the job is a TaskFlow flow; TaskFlow conductors do not register, so jobboard \
                  cannot see whether one is running"
             }

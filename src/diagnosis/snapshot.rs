@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::{holder::Holder, taker::Taker};
 use crate::{
-    board::{Board, BoardError, Capabilities, chain},
+    board::{Board, BoardError, Capabilities, PeerOrder, chain},
     conductor::policy::Policy,
     config::Expiry,
     job::{Conductor, Course, Lease, Owner, Pauses, Takes},
@@ -23,7 +23,8 @@ pub(crate) struct Snapshot {
     pub(crate) pauses: Pauses,
     /// `None` on boards other than Octavia's.
     pub(super) octavia_expiry: Option<Expiry>,
-    pub(super) has_peers: bool,
+    /// The order in which other programs claim jobs, on a board that has such peers.
+    pub(super) peers: Option<PeerOrder>,
     pub(super) sees_peers: bool,
     pub(crate) unseen: Vec<String>,
     /// The policy without restrictions: a job that it refuses is invalid everywhere.
@@ -43,6 +44,17 @@ pub(crate) fn apart<T>(
     }
 }
 
+/// Adds a permanent error to the gaps.
+pub(crate) fn seen<T>(
+    unseen: &mut Vec<String>,
+    what: &str,
+    part: Result<T, BoardError>,
+) -> Result<Option<T>, BoardError> {
+    let (part, problem) = apart(part)?;
+    unseen.extend(problem.map(|problem| format!("{what}: {problem}")));
+    Ok(part)
+}
+
 impl Snapshot {
     pub(crate) async fn read(
         board: &dyn Board,
@@ -50,13 +62,8 @@ impl Snapshot {
         now: DateTime<Utc>,
     ) -> Result<Self, BoardError> {
         let mut unseen = Vec::new();
-        let mut gap = |what, problem: Option<String>| {
-            unseen.extend(problem.map(|why| format!("{what}: {why}")));
-        };
-        let (pauses, problem) = apart(board.pauses().await)?;
-        gap("the pauses", problem);
-        let (conductors, problem) = apart(board.conductors().await)?;
-        gap("the conductors", problem);
+        let pauses = seen(&mut unseen, "the pauses", board.pauses().await)?;
+        let conductors = seen(&mut unseen, "the conductors", board.conductors().await)?;
         let snapshot = Self {
             sees_conductors: conductors.is_some(),
             unseen,
@@ -77,7 +84,7 @@ impl Snapshot {
             now,
             sees_conductors: true,
             octavia_expiry,
-            has_peers: capabilities.has_peers(),
+            peers: capabilities.peer_order,
             sees_peers: !capabilities.has_expiring_claims,
             open: Policy::of(&Takes::default()).ok(),
             ..Self::default()

@@ -35,13 +35,13 @@ use self::{
     effect::{DashEffect, DashInput},
     questions::Questions,
     state::DashState,
-    summary::Setting,
     update::update,
     view::View,
 };
 use crate::{
     board::filter::{Filter, Filters},
     context::Context,
+    diagnosis::Snapshot,
     exit::CommandError,
     job::Shelf,
     output::size_of,
@@ -104,10 +104,8 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
     };
     let now = Utc::now().trunc_subsecs(6);
     let mut state = DashState::new(&title, Filters::new(args.filter), args.view, now);
-    state.setting = Setting {
-        program: ctx.program(),
-        peers: board.capabilities().peer_order,
-    };
+    state.program = ctx.program();
+    state.picture.snapshot = Snapshot::new(board.capabilities(), None, now).unread();
     let look = Look {
         is_ascii: args.ascii || !is_utf8(ctx),
         is_coloured: ctx.out.is_coloured() && !args.once,

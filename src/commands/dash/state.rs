@@ -11,7 +11,7 @@ use super::{
     picture::Picture,
     rates::Rates,
     row::RowPlace,
-    summary::{Groups, RowGroup, Setting, Summary, name_of, reason},
+    summary::{Groups, RowGroup, Summary, name_of, reason},
     view::View,
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     job::{Conductor, Entry, JobKey, Shelf},
     output::{Text, Tone},
     problem::Severity,
+    suggest::Suggestion,
 };
 
 const EVENTS: usize = 1000;
@@ -117,7 +118,8 @@ impl Opened {
 #[derive(Debug, Default)]
 pub(super) struct DashState {
     pub(super) board: String,
-    pub(super) setting: Setting,
+    /// How suggested commands begin.
+    pub(super) program: Suggestion,
     pub(super) is_once: bool,
     pub(super) may_act: bool,
     /// The name to type before an action on a protected board.
@@ -210,7 +212,7 @@ impl DashState {
 
     pub(super) fn sum_up(&mut self) {
         let before = std::mem::take(&mut self.summary);
-        self.summary = Summary::of(&mut self.picture, &before, &self.setting, self.now);
+        self.summary = Summary::of(&mut self.picture, &before, &self.program, self.now);
         if self.has_read && !std::mem::replace(&mut self.is_view_chosen, true) {
             let mut severities = self.summary.problems.iter().map(|it| it.severity);
             let has_problems = severities.any(|it| it > Severity::Note);

@@ -12,7 +12,6 @@ use super::{
     row::{DashRow, RowPlace},
 };
 use crate::{
-    board::PeerOrder,
     diagnosis::{ByOwner, Cause, Figures, Snapshot, Surveyor, count, signature},
     job::{Departure, Entry, Owner, Shelf},
     problem::Problem,
@@ -27,13 +26,6 @@ const WATCHED: TimeDelta = TimeDelta::seconds(4);
 
 /// Claims that should have been renewed by now: when that was noticed, and their expiry then.
 type Doubts = HashMap<RowPlace, (DateTime<Utc>, Option<DateTime<Utc>>)>;
-
-/// Decides how commands and problems are worded.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Setting {
-    pub(super) program: Suggestion,
-    pub(super) peers: Option<PeerOrder>,
-}
 
 /// Records that ended for the same reason.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +55,7 @@ impl Summary {
     pub(super) fn of(
         picture: &mut Picture,
         before: &Self,
-        setting: &Setting,
+        program: &Suggestion,
         now: DateTime<Utc>,
     ) -> Self {
         let is_filtered = !picture.filters.is_empty();
@@ -104,9 +96,9 @@ impl Summary {
             judged.extend(causes.map(|causes| (place.clone(), causes)));
         }
         let survey = all.counted();
-        let problems = survey.problems(setting.peers).into_iter();
+        let problems = survey.problems().into_iter();
         let problems = problems.chain(survey.of_conductors());
-        let mut problems: Vec<_> = problems.map(|it| it.on(&setting.program)).collect();
+        let mut problems: Vec<_> = problems.map(|it| it.on(program)).collect();
         problems.sort_by_key(|it| Reverse(it.severity));
         let silent = survey.silent();
         let conductors = survey.snapshot.conductors();

@@ -303,10 +303,7 @@ fn problems_match_the_survey() {
                 .map(|it| (it.code, it.jobs, it.summary.clone()));
             facts.collect::<BTreeSet<_>>()
         };
-        let expected = survey
-            .problems(None)
-            .into_iter()
-            .chain(survey.of_conductors());
+        let expected = survey.problems().into_iter().chain(survey.of_conductors());
         let state = state(View::Problems, jobs);
         assert_eq!(
             facts(&state.summary.problems),

@@ -18,7 +18,7 @@ use crate::{
     commands::parts::notes::note_if_unused,
     context::Context,
     diagnosis::{
-        Checkup, Departures, Signatures, Snapshot, Survey, Surveyor, apart, examine, octavia_expiry,
+        Checkup, Departures, Signatures, Snapshot, Survey, Surveyor, examine, octavia_expiry, seen,
     },
     job::{Conductor, Departure, Entry, Job, Lease, Origin, Shelf},
     output::Progress,
@@ -213,16 +213,6 @@ fn lengthened(seen: Duration, by: TimeDelta) -> Duration {
     let span = TimeDelta::from_std(seen).ok();
     let span = span.and_then(|span| span.checked_add(&by));
     span.map_or(seen, |span| span.to_std().unwrap_or_default())
-}
-
-fn seen<T>(
-    unseen: &mut Vec<String>,
-    what: &str,
-    part: Result<T, BoardError>,
-) -> Result<Option<T>, BoardError> {
-    let (part, problem) = apart(part)?;
-    unseen.extend(problem.map(|problem| format!("{what}: {problem}")));
-    Ok(part)
 }
 
 /// Returns the surroundings of the jobs as of that time, with names masked.

@@ -89,7 +89,7 @@ fn counts_equal_the_sums_of_the_causes() {
         *of_causes.entry(cause.code).or_default() += cases.count;
     }
     assert_eq!(of_causes, expected.into());
-    assert_eq!(sums(&survey.problems(None)), expected.into());
+    assert_eq!(sums(&survey.problems()), expected.into());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn summary_and_advice_fit_the_jobs() {
         for it in entries {
             surveyor.add(it);
         }
-        surveyor.counted().problems(None).remove(0)
+        surveyor.counted().problems().remove(0)
     };
     let one = problem(false, &[unreadable("a")]);
     assert_eq!(one.summary, "a record that cannot be read");
@@ -148,7 +148,7 @@ fn selector_of_a_cause_selects_exactly_its_jobs() {
     // Few causes at a time, so that each is a problem of its own.
     for some in entries.chunks(8).chain([entries.as_slice()]) {
         let survey = survey(some);
-        for problem in survey.problems(None) {
+        for problem in survey.problems() {
             let command = problem.fix.and_then(|it| it.command).unwrap();
             let at = command
                 .words()
@@ -176,7 +176,7 @@ fn certain_and_uncertain_deaths_on_one_machine_are_two_problems() {
     let owner = format!("ada:{}:{NO_PID}:c0ffee01", here());
     let claims = [Lease::None, Lease::Timed].map(|lease| entry(held(job("a"), &owner, lease)));
     let mut fixes: Vec<_> = survey(&claims)
-        .problems(None)
+        .problems()
         .into_iter()
         .map(|it| {
             let fix = it.fix.unwrap();
@@ -205,7 +205,7 @@ fn rare_causes_are_one_problem_with_the_oldest_examples() {
         job.created_on = Some(ago(1000 * (cause + 1) + number));
         entry(job)
     });
-    let problems = survey(&jobs.collect::<Vec<_>>()).problems(None);
+    let problems = survey(&jobs.collect::<Vec<_>>()).problems();
     let found = problems.iter().map(|it| {
         let examples: Vec<_> = it.examples.iter().map(|it| it.name.as_str()).collect();
         (it.jobs, it.summary.as_str(), examples)
@@ -233,7 +233,7 @@ fn five_thousand_causes_are_counted_in_bounded_memory() {
     }
     assert!(most <= 2000, "{most}");
     let survey = surveyor.counted();
-    let problems = survey.problems(None);
+    let problems = survey.problems();
     assert_eq!(sums(&problems), [(Code::NeverExpires, 8000)].into());
     assert!(
         problems.iter().all(|it| it.summary.len() < 200),

@@ -107,7 +107,7 @@ pub(super) fn surveyor(conductors: Vec<Conductor>) -> Surveyor {
 }
 
 pub(super) fn diagnosed(facts: ReportFacts, survey: Survey, problems: Vec<Problem>) -> ReportFacts {
-    let own = survey.problems(None).into_iter();
+    let own = survey.problems().into_iter();
     let own = own.map(|it| it.on(&Suggestion::of("jobboard")));
     let checkup = Checkup {
         survey: Some(survey),
