@@ -25,7 +25,7 @@ use crate::{
     diagnosis::{Snapshot, Surveyor, octavia_expiry},
     duration,
     exit::{CommandError, PluginState},
-    job::{Origin, Shelf},
+    job::{Entry, Origin, Shelf},
     output::{answer, answer_json},
     problem::{Code, Group, Problem},
     suggest::Suggestion,
@@ -126,7 +126,8 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         .into_iter()
         .chain(reads_trash.then_some(Shelf::Trash))
     {
-        let read = surveyor.read(board, shelf, |entry| filters.matches(entry, now));
+        let admitted = |it: Entry| filters.matches(&it, now).then_some(it);
+        let read = surveyor.read(board, shelf, admitted);
         read.await.with_context(trying)?;
     }
     let trashed = match filters.is_empty() {
@@ -192,6 +193,11 @@ fn judge(
     let problems = problems
         .into_iter()
         .filter(|it| it.is_wrong() && !has_metric(it));
+    let finding = |state, summary, look| CheckFinding {
+        summary,
+        state,
+        command: command((look, false)),
+    };
     let mut remarks = Vec::new();
     for it in problems {
         let state = match it.code {
@@ -200,7 +206,7 @@ fn judge(
             _ => PluginState::Warning,
         };
         let look = Suggestion::of("doctor --only").with([it.code.name()]);
-        remarks.push((state, scope(&it), look));
+        remarks.push(finding(state, scope(&it), look));
     }
     let unused = "no job was ever posted on this board".to_owned();
     let unseen = measured
@@ -212,15 +218,9 @@ fn judge(
         .into_iter()
         .chain(unseen);
     let others = others.filter(|_| is_usual);
-    remarks.extend(others.map(|what| (PluginState::Warning, what, Suggestion::of("ping"))));
-    let remarks = remarks
-        .into_iter()
-        .map(|(state, summary, look)| CheckFinding {
-            summary,
-            state,
-            command: command((look, false)),
-        });
-    CheckVerdict::new(board, measured, &thresholds, remarks.collect(), command)
+    let warning = |what| finding(PluginState::Warning, what, Suggestion::of("ping"));
+    remarks.extend(others.map(warning));
+    CheckVerdict::new(board, measured, &thresholds, remarks, command)
 }
 
 async fn trashed(

@@ -12,7 +12,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use regex::Regex;
 
-use super::Snapshot;
+use super::{Snapshot, figures::earlier};
 use crate::{
     glob::translate,
     job::{Entry, Owner, octavia},
@@ -57,9 +57,7 @@ impl Cause {
     pub(super) fn text(code: Code, text: impl Into<String>) -> Self {
         Self::new(code, CauseSubject::Text(text.into()))
     }
-}
 
-impl Cause {
     pub(crate) fn not_renewed(entry: &Entry) -> Self {
         let owner = entry.holding().and_then(|it| it.owner.clone());
         let about = owner.map_or(CauseSubject::Nothing, CauseSubject::Owner);
@@ -110,7 +108,7 @@ impl Cases {
         self.count += 1;
         let job = entry.job();
         let since = job.and_then(|job| job.trashed_on.or(job.held_since()).or(job.created_on));
-        self.since = [self.since, since].into_iter().flatten().min();
+        self.since = earlier(self.since, since);
         if self.examples.len() < MOST || self.examples.last().is_some_and(|it| since < it.since) {
             let at = self.examples.partition_point(|it| it.since <= since);
             self.examples.insert(at, example(entry, since));
@@ -130,7 +128,7 @@ impl Cases {
 
     pub(super) fn join(&mut self, other: Self) {
         self.count += other.count;
-        self.since = [self.since, other.since].into_iter().flatten().min();
+        self.since = earlier(self.since, other.since);
         self.examples.extend(other.examples);
         self.examples.sort_by_key(|it| it.since);
         self.examples.truncate(MOST);

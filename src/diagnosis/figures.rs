@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer};
 
 use super::{
-    Snapshot,
+    Snapshot, Surveyor,
     causes::{count, keep_most},
     holder::Holder,
 };
@@ -153,39 +153,17 @@ impl Standing {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct JobTally {
-    now: DateTime<Utc>,
-    pub(super) figures: Figures,
-    names: HashMap<String, ByName>,
-    /// Beyond twice as many names, the rarest are dropped.
-    pub(super) most_names: usize,
-    /// Whether names, and whether owners, were dropped.
-    pub(super) has_dropped: [bool; 2],
-    owners: HashMap<Option<Owner>, ByOwner>,
-}
-
-impl JobTally {
-    pub(super) fn new(now: DateTime<Utc>) -> Self {
-        Self {
-            now,
-            figures: Figures::default(),
-            names: HashMap::new(),
-            most_names: usize::MAX / 2,
-            has_dropped: [false; 2],
-            owners: HashMap::new(),
-        }
-    }
-
-    pub(super) fn add(&mut self, job: &Job) {
+impl Surveyor {
+    pub(super) fn add_figures(&mut self, job: &Job) {
         self.add_to_name(job);
-        let figures = &mut self.figures;
+        let now = self.survey.snapshot.now;
+        let figures = &mut self.survey.figures;
         note(&mut figures.oldest, job, job.created_on);
         match &job.holding {
             Some(holding) => self.add_claimed(job, holding),
             None => {
                 figures.unclaimed += 1;
-                figures.backing_off += u64::from(job.history.is_held_back(self.now));
+                figures.backing_off += u64::from(job.history.is_held_back(now));
                 note(&mut figures.oldest_unclaimed, job, job.created_on);
             }
         }
@@ -201,47 +179,56 @@ impl JobTally {
             named.failed += u64::from(job.history.has_failed());
             named.oldest = earlier(named.oldest, job.created_on);
         });
-        self.has_dropped[0] |= keep_most(&mut self.names, self.most_names, |of| of.jobs);
+        self.survey.has_dropped[0] |= keep_most(&mut self.names, self.most_names, |of| of.jobs);
     }
 
     fn add_claimed(&mut self, job: &Job, holding: &Holding) {
-        self.figures.claimed += 1;
-        note(&mut self.figures.longest_held, job, job.held_since());
+        let survey = &mut self.survey;
+        survey.figures.claimed += 1;
+        note(&mut survey.figures.longest_held, job, job.held_since());
         count(&mut self.owners, &holding.owner, |owned| {
             owned.claims += 1;
             owned.held_since = earlier(owned.held_since, job.held_since());
             owned.expires_in = earlier(owned.expires_in, holding.expires_in);
             owned.claim_never_expires += u64::from(holding.lease == Lease::None);
         });
-        self.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
+        survey.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
     }
+}
 
-    /// Returns the totals, and the counts per name and per owner, the largest first.
-    pub(super) fn finish(self, snapshot: &Snapshot) -> (Figures, Vec<ByName>, Vec<ByOwner>) {
-        let names = self.names.into_iter();
-        let mut names: Vec<_> = names.map(|(name, of)| ByName { name, ..of }).collect();
-        names.sort_by(|one, other| (other.jobs, &one.name).cmp(&(one.jobs, &other.name)));
-        let owners = self.owners.into_iter().map(|(owner, of)| {
-            let lease = match of.claim_never_expires {
-                0 => Lease::Timed,
-                _ => Lease::None,
-            };
-            let holder = owner.as_ref().map(|owner| snapshot.holder(owner, lease));
-            let conductor = match &holder {
-                Some(Holder::Conductor(at)) => Some(snapshot.takers[*at].conductor.name.clone()),
-                _ => None,
-            };
-            ByOwner {
-                is_dead: matches!(holder, Some(Holder::Dead { .. })),
-                conductor,
-                owner,
-                ..of
-            }
-        });
-        let mut owners: Vec<_> = owners.collect();
-        owners.sort_by(|one, other| (other.claims, &one.owner).cmp(&(one.claims, &other.owner)));
-        (self.figures, names, owners)
-    }
+/// Returns the counts, the largest first.
+pub(super) fn by_name(names: HashMap<String, ByName>) -> Vec<ByName> {
+    let names = names.into_iter();
+    let mut names: Vec<_> = names.map(|(name, of)| ByName { name, ..of }).collect();
+    names.sort_by(|one, other| (other.jobs, &one.name).cmp(&(one.jobs, &other.name)));
+    names
+}
+
+/// Returns the counts, the largest first.
+pub(super) fn by_owner(
+    owners: HashMap<Option<Owner>, ByOwner>,
+    snapshot: &Snapshot,
+) -> Vec<ByOwner> {
+    let owners = owners.into_iter().map(|(owner, of)| {
+        let lease = match of.claim_never_expires {
+            0 => Lease::Timed,
+            _ => Lease::None,
+        };
+        let holder = owner.as_ref().map(|owner| snapshot.holder(owner, lease));
+        let conductor = match &holder {
+            Some(Holder::Conductor(at)) => Some(snapshot.takers[*at].conductor.name.clone()),
+            _ => None,
+        };
+        ByOwner {
+            is_dead: matches!(holder, Some(Holder::Dead { .. })),
+            conductor,
+            owner,
+            ..of
+        }
+    });
+    let mut owners: Vec<_> = owners.collect();
+    owners.sort_by(|one, other| (other.claims, &one.owner).cmp(&(one.claims, &other.owner)));
+    owners
 }
 
 /// Returns 0 without a job, or if the clocks differ.
@@ -251,7 +238,7 @@ pub(crate) fn age(standing: Option<&Standing>, now: DateTime<Utc>) -> Duration {
 }
 
 /// Returns the smaller of two values; an unknown one does not count.
-fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+pub(super) fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     [one, other].into_iter().flatten().min()
 }
 
@@ -279,8 +266,7 @@ mod tests {
             has_expiring_claims: true,
             peer_order: None,
         };
-        let snapshot = Snapshot::new(capabilities, None, Utc::now());
-        let mut tally = JobTally::new(snapshot.now);
+        let mut surveyor = Surveyor::new(Snapshot::new(capabilities, None, Utc::now()));
         let mut job = Job::named("resize");
         for number in 0..20_101 {
             let name = format!("ada-{}", number.max(100));
@@ -292,10 +278,11 @@ mod tests {
                 claimed_on: None,
                 fence: None,
             });
-            tally.add(&job);
+            surveyor.add_figures(&job);
         }
-        assert_eq!(tally.has_dropped, [false, true]);
-        let (figures, _, owners) = tally.finish(&snapshot);
+        let survey = surveyor.counted();
+        assert_eq!(survey.has_dropped, [false, true]);
+        let (figures, owners) = (survey.figures, survey.owners);
         assert_eq!((figures.claimed, owners.len()), (20_101, 1));
         assert_eq!(owners[0].claims, 101);
     }

@@ -7,7 +7,7 @@ use futures_util::TryStreamExt;
 use super::{
     Cause, Snapshot,
     causes::{Cases, count, keep_most},
-    figures::{ByName, ByOwner, Figures, JobTally},
+    figures::{ByName, ByOwner, Figures, by_name, by_owner},
     holder::{Recheck, is_silent},
     judge::{Judged, ahead},
 };
@@ -23,12 +23,14 @@ const MOST_CAUSES: usize = 1000;
 /// How long claims are watched for a renewal.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
+#[derive(Default)]
 pub(crate) struct Survey {
     pub(crate) snapshot: Snapshot,
     pub(crate) figures: Figures,
     pub(crate) causes: HashMap<Cause, Cases>,
     pub(crate) names: Vec<ByName>,
     pub(crate) owners: Vec<ByOwner>,
+    /// Whether names, and whether owners, were dropped.
     pub(crate) has_dropped: [bool; 2],
     pub(crate) highest: Option<i64>,
     pub(crate) denied: u64,
@@ -39,33 +41,29 @@ pub(crate) struct Survey {
 
 pub(crate) struct Surveyor {
     pub(crate) survey: Survey,
-    tally: JobTally,
+    pub(super) names: HashMap<String, ByName>,
+    pub(super) most_names: usize,
+    pub(super) owners: HashMap<Option<Owner>, ByOwner>,
     recheck: Recheck,
 }
 
 impl Surveyor {
     pub(crate) fn new(snapshot: Snapshot) -> Self {
         Self {
-            tally: JobTally::new(snapshot.now),
-            recheck: Recheck::default(),
             survey: Survey {
                 snapshot,
-                figures: Figures::default(),
-                causes: HashMap::new(),
-                names: Vec::new(),
-                owners: Vec::new(),
-                has_dropped: [false; 2],
-                highest: None,
-                denied: 0,
-                has_commands: false,
-                peer: None,
+                ..Survey::default()
             },
+            names: HashMap::new(),
+            most_names: usize::MAX / 2,
+            owners: HashMap::new(),
+            recheck: Recheck::default(),
         }
     }
 
     /// Counts this many names exactly; beyond twice as many, the rarest are dropped.
     pub(crate) fn with_names(mut self, most_names: usize) -> Self {
-        self.tally.most_names = most_names;
+        self.most_names = most_names;
         self
     }
 
@@ -85,18 +83,18 @@ impl Surveyor {
         causes: impl IntoIterator<Item = &'a Cause>,
     ) {
         for cause in causes {
-            self.survey.note(cause, entry, &mut self.tally.figures);
+            self.survey.note(cause, entry);
         }
         self.count(entry);
     }
 
     fn count(&mut self, entry: &Entry) {
-        let survey = &mut self.survey;
         let Some(job) = entry.job() else { return };
         if job.shelf != Shelf::Board {
             return;
         }
-        self.tally.add(job);
+        self.add_figures(job);
+        let survey = &mut self.survey;
         survey.highest = survey.highest.max(job.sequence);
         if let Some(details) = job.details.as_ref().filter(|_| !survey.has_commands) {
             survey.has_commands = details.get("command").is_some();
@@ -117,22 +115,23 @@ impl Surveyor {
             .await?
         {
             let cause = Cause::not_renewed(&entry);
-            self.survey.note(&cause, &entry, &mut self.tally.figures);
+            self.survey.note(&cause, &entry);
         }
         Ok(self.counted())
     }
 
     pub(crate) fn counted(self) -> Survey {
-        let mut survey = self.survey;
-        survey.has_dropped = self.tally.has_dropped;
-        (survey.figures, survey.names, survey.owners) = self.tally.finish(&survey.snapshot);
-        survey
+        Survey {
+            names: by_name(self.names),
+            owners: by_owner(self.owners, &self.survey.snapshot),
+            ..self.survey
+        }
     }
 }
 
 impl Survey {
-    fn note(&mut self, cause: &Cause, entry: &Entry, figures: &mut Figures) {
-        let now = self.snapshot.now;
+    fn note(&mut self, cause: &Cause, entry: &Entry) {
+        let (now, figures) = (self.snapshot.now, &mut self.figures);
         match cause.code {
             Code::Paused => figures.paused += 1,
             Code::Unavailable => {
@@ -172,18 +171,19 @@ impl Survey {
     pub(crate) async fn take(board: &dyn Board, snapshot: Snapshot) -> Result<Self, BoardError> {
         let mut surveyor = Surveyor::new(snapshot);
         for shelf in [Shelf::Board, Shelf::Trash] {
-            surveyor.read(board, shelf, |_| true).await?;
+            surveyor.read(board, shelf, Some).await?;
         }
         surveyor.finish(board).await
     }
 }
 
 impl Surveyor {
+    /// Reads the jobs that `take` returns, without those of other boards that share the trash.
     pub(crate) async fn read(
         &mut self,
         board: &dyn Board,
         shelf: Shelf,
-        admits: impl Fn(&Entry) -> bool,
+        mut take: impl FnMut(Entry) -> Option<Entry>,
     ) -> Result<(), BoardError> {
         let detail = match shelf {
             Shelf::Board => Detail::Whole,
@@ -191,10 +191,12 @@ impl Surveyor {
         };
         let mut entries = board.entries(Query::all(shelf, detail));
         while let Some(entry) = entries.try_next().await? {
+            if matches!(entry.origin(), Origin::Beside(_)) {
+                continue;
+            }
             // An unreadable record in the trash is out of the way.
-            let is_put_away = shelf == Shelf::Trash && entry.job().is_none();
-            let is_beside = matches!(entry.origin(), Origin::Beside(_));
-            if !is_put_away && !is_beside && admits(&entry) {
+            let is_here = |it: &Entry| shelf == Shelf::Board || it.job().is_some();
+            if let Some(entry) = take(entry).filter(is_here) {
                 self.add(&entry);
             }
         }

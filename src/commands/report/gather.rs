@@ -20,8 +20,7 @@ use crate::{
     diagnosis::{
         Checkup, Departures, Signatures, Snapshot, Survey, Surveyor, examine, octavia_expiry, seen,
     },
-    job::{Conductor, Departure, Entry, Job, Lease, Origin, Shelf},
-    output::Progress,
+    job::{Conductor, Departure, Entry, Job, Lease, Shelf},
     problem::{Group, Problem},
 };
 
@@ -149,29 +148,6 @@ impl Gathered {
         Ok(())
     }
 
-    async fn add_trash(
-        &mut self,
-        board: &dyn Board,
-        (surveyor, read): (&mut Surveyor, &Progress),
-    ) -> Result<(), BoardError> {
-        let mut entries = board.entries(Query::all(Shelf::Trash, Detail::Brief));
-        while let Some(entry) = entries.try_next().await? {
-            read.add(1);
-            let entry = guarded(entry, TimeDelta::zero());
-            if matches!(entry.origin(), Origin::Beside(_)) {
-                continue;
-            }
-            match &entry {
-                Entry::Job(job) => {
-                    self.add(job);
-                    surveyor.add(&entry);
-                }
-                Entry::Malformed(_) => self.unreadable[1] += 1,
-            }
-        }
-        Ok(())
-    }
-
     fn unread(&self) -> impl Iterator<Item = String> + use<> {
         let places = ["in the history", "in the trash"];
         let counts = self.unreadable.into_iter().zip(places);
@@ -248,19 +224,27 @@ pub(super) async fn gather(
     let read = ctx
         .out
         .progress("reading", Some(health.jobs + health.trashed));
-    let trash = gathered.add_trash(board, (&mut surveyor, &read)).await;
-    seen(&mut unseen, "the trash", trash).with_context(trying)?;
+    let trash = surveyor.read(board, Shelf::Trash, |entry| {
+        read.add(1);
+        let entry = guarded(entry, TimeDelta::zero());
+        match &entry {
+            Entry::Job(job) => gathered.add(job),
+            Entry::Malformed(_) => gathered.unreadable[1] += 1,
+        }
+        Some(entry)
+    });
+    seen(&mut unseen, "the trash", trash.await).with_context(trying)?;
     unseen.extend(gathered.unread());
-    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
-    while let Some(entry) = entries.try_next().await.with_context(trying)? {
+    let jobs = surveyor.read(board, Shelf::Board, |entry| {
         read.add(1);
         let entry = guarded(entry, at - now);
         if let Entry::Job(job) = &entry {
             gathered.add(job);
         }
-        surveyor.add(&entry);
-    }
-    drop((entries, read));
+        Some(entry)
+    });
+    jobs.await.with_context(trying)?;
+    drop(read);
     let survey = surveyor.finish(board).await.with_context(trying)?;
     let conductors: Vec<_> = survey.snapshot.conductors().cloned().collect();
     let mut facts = ReportFacts {
