@@ -132,23 +132,16 @@ impl Snapshot {
                 .with_answers(problem, case, job)
                 .at("posted", job.created_on, self.now),
         };
-        let remark = job
-            .history
-            .remark
-            .as_ref()
-            .filter(|_| job.shelf != Shelf::Board);
-        let problem = match remark {
-            Some(remark) => problem.seen("by", &remark.by),
-            None => problem,
+        let problem = match &job.history.remark {
+            Some(remark) if job.shelf != Shelf::Board => problem.seen("by", &remark.by),
+            _ => problem,
         };
         self.with_attempts(problem, job)
     }
 
     fn with_claim(&self, problem: Problem, job: &Job, holding: &Holding) -> Problem {
-        let owner = holding
-            .owner
-            .as_ref()
-            .map_or_else(|| "?".into(), |it| it.text());
+        let owner = holding.owner.as_ref();
+        let owner = owner.map_or_else(|| "?".into(), |it| it.text());
         let report = self
             .conductors()
             .filter(|it| Some(&it.owner) == holding.owner.as_ref());
@@ -231,11 +224,14 @@ impl Snapshot {
         }
     }
 
+    /// Returns the conductor whose name holds the claim.
+    pub(super) fn taker_of(&self, job: &Job) -> Option<&Taker> {
+        let mut takers = self.takers.iter();
+        takers.find(|it| Some(&it.conductor.owner) == job.owner())
+    }
+
     fn restart(&self, job: &Job, case: &ExplainedJob<'_>) -> Fix {
-        let taker = self
-            .takers
-            .iter()
-            .find(|it| Some(&it.conductor.owner) == job.owner());
+        let taker = self.taker_of(job);
         let is_of_octavia = job.owner().is_some_and(|it| it.text().starts_with(OCTAVIA));
         let text = match taker {
             Some(_) => "restart the conductor; this shows its state",
@@ -272,9 +268,7 @@ impl Snapshot {
     }
 
     fn look_at_conductor(&self, code: Code, job: &Job) -> Option<Fix> {
-        let is_owner = |it: &&Taker| Some(&it.conductor.owner) == job.owner();
-        let taker = self.takers.iter().find(is_owner);
-        let taker = taker.or_else(|| self.takers_alive().next())?;
+        let taker = self.taker_of(job).or_else(|| self.takers_alive().next())?;
         let text = match code {
             Code::Unsettled => "fix the cause, and the conductor settles the job; its state:",
             Code::ConductorRefuses => REFUSED,

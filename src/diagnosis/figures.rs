@@ -38,10 +38,8 @@ pub(crate) struct Figures {
 
 impl Figures {
     pub(crate) fn of(&self, code: Code) -> u64 {
-        self.jobs_with_problem
-            .get(&code)
-            .copied()
-            .unwrap_or_default()
+        let jobs = self.jobs_with_problem.get(&code);
+        jobs.copied().unwrap_or_default()
     }
 
     /// Returns the numbers of claimed jobs, of ready ones, and of those that back off or are paused.

@@ -248,11 +248,9 @@ impl Survey {
         for (_, cases) in all {
             joined.join((*cases).clone());
         }
-        let named = all
-            .iter()
-            .take(NAMED)
-            .map(|(cause, _)| cause.about.to_string());
-        let mut about = named.collect::<Vec<_>>().join(", ");
+        let named = all.iter().take(NAMED);
+        let named: Vec<_> = named.map(|(cause, _)| cause.about.to_string()).collect();
+        let mut about = named.join(", ");
         if all.is_empty() {
             about = "many different causes".to_owned();
         } else if all.len() > NAMED {
@@ -359,12 +357,8 @@ impl Survey {
         let mut by_owner = BTreeMap::<_, Vec<&Conductor>>::new();
         for it in self.snapshot.conductors() {
             by_owner.entry(&it.owner).or_default().push(it);
-            let claims = self
-                .owners
-                .iter()
-                .find(|of| of.owner.as_ref() == Some(&it.owner));
             // With claims, it is reported as a dead owner.
-            if is_silent(it) && claims.is_none() && !it.has_left {
+            if is_silent(it) && !self.has_claims(it) && !it.has_left {
                 let heard = it.silence.and_then(|it| TimeDelta::from_std(it).ok());
                 let has_died = has_died(it);
                 let what = match has_died {
@@ -391,10 +385,8 @@ impl Survey {
                 .fold(problem, |it, place| it.seen("conductor", place));
             problems.push(problem.fixed_by(Fix::look(Suggestion::of("conductors"))));
         }
-        let peer = self
-            .snapshot
-            .conductors()
-            .find(|it| it.report.version.is_none());
+        let mut conductors = self.snapshot.conductors();
+        let peer = conductors.find(|it| it.report.version.is_none());
         let peer = peer.map(|it| it.name.clone());
         let peer = peer.or_else(|| self.peer.as_ref().map(ToString::to_string));
         if let Some(peer) = peer.filter(|_| self.has_commands) {

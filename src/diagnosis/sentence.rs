@@ -140,7 +140,7 @@ impl Snapshot {
     }
 
     fn death(&self, job: &Job, cause: &Cause) -> String {
-        let conductor = self.conductors().find(|it| Some(&it.owner) == job.owner());
+        let conductor = self.taker_of(job).map(|taker| &taker.conductor);
         let CauseSubject::Host(host, is_certain) = &cause.about else {
             return "the owner is gone".to_owned();
         };

@@ -159,8 +159,12 @@ impl Survey {
 
     /// Whether a conductor is registered, or holds claims after its registration has ended.
     pub(crate) fn counts(&self, conductor: &Conductor) -> bool {
+        !conductor.has_left || self.has_claims(conductor)
+    }
+
+    pub(super) fn has_claims(&self, conductor: &Conductor) -> bool {
         let mut owners = self.owners.iter();
-        !conductor.has_left || owners.any(|of| of.owner.as_ref() == Some(&conductor.owner))
+        owners.any(|of| of.owner.as_ref() == Some(&conductor.owner))
     }
 
     pub(crate) fn silent(&self) -> u64 {

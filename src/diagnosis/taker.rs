@@ -64,11 +64,8 @@ impl Taker {
     /// Returns its running attempt at a job. A busy conductor publishes only some of its attempts.
     pub(crate) fn runs(&self, job: &Job) -> Option<&Run> {
         let reference = job.reference();
-        self.conductor
-            .report
-            .runs
-            .iter()
-            .find(|run| run.uuid == reference)
+        let mut runs = self.conductor.report.runs.iter();
+        runs.find(|run| run.uuid == reference)
     }
 
     pub(crate) fn lease(&self) -> Option<Duration> {
