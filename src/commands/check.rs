@@ -209,15 +209,10 @@ fn judge(
         remarks.push(finding(state, scope(&it), look));
     }
     let unused = "no job was ever posted on this board".to_owned();
-    let unseen = measured
-        .unseen
-        .iter()
-        .map(|what| format!("cannot read {what}"));
-    let others = (!health.is_used)
-        .then_some(unused)
-        .into_iter()
-        .chain(unseen);
-    let others = others.filter(|_| is_usual);
+    let unseen = measured.unseen.iter();
+    let unseen = unseen.map(|what| format!("cannot read {what}"));
+    let unused = (!health.is_used).then_some(unused).into_iter();
+    let others = unused.chain(unseen).filter(|_| is_usual);
     let warning = |what| finding(PluginState::Warning, what, Suggestion::of("ping"));
     remarks.extend(others.map(warning));
     CheckVerdict::new(board, measured, &thresholds, remarks, command)

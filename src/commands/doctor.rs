@@ -159,16 +159,14 @@ async fn diagnose(
         notes::note_if_unused(ctx, board, health);
     }
     checkup.problems.retain(|it| args.wants(it.code));
+    let only: Vec<_> = args.only.iter().map(|it| it.name()).collect();
+    let (only, program) = (only.join(", "), ctx.program());
     Ok(Diagnosis::new(
         board.name(),
         checkup,
         &groups,
-        args.only
-            .iter()
-            .map(|it| it.name())
-            .collect::<Vec<_>>()
-            .join(", "),
-        ctx.program(),
+        only,
+        program,
     ))
 }
 

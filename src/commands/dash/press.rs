@@ -224,10 +224,14 @@ fn open_problem(state: &mut DashState, at: usize) {
         return;
     };
     let title = title(problem);
-    match problem.selector.as_deref().map(str::parse) {
-        Some(Ok(selector)) => enter(state, ListingGroup::Problem(Box::new(selector), title)),
-        _ => state.open(Overlay::Problem(title)),
+    match selector(problem) {
+        Some(selector) => enter(state, ListingGroup::Problem(Box::new(selector), title)),
+        None => state.open(Overlay::Problem(title)),
     }
+}
+
+fn selector(problem: &Problem) -> Option<ProblemSelector> {
+    problem.selector.as_deref()?.parse().ok()
 }
 
 pub(super) fn title(problem: &Problem) -> String {
@@ -380,11 +384,7 @@ fn fix(state: &mut DashState) -> Vec<DashEffect> {
         return Vec::new();
     };
     let repair = problem.fix.as_ref().and_then(|fix| fix.repair);
-    let selector = problem
-        .selector
-        .as_deref()
-        .map(str::parse::<ProblemSelector>);
-    let (Some(repair), Some(Ok(selector))) = (repair, selector) else {
+    let (Some(repair), Some(selector)) = (repair, selector(problem)) else {
         state.say(
             Tone::Warning,
             "no command repairs all these jobs; Enter shows them",
@@ -393,10 +393,8 @@ fn fix(state: &mut DashState) -> Vec<DashEffect> {
     };
     let rows = state.picture.rows();
     let rows = rows.filter(|(_, row)| row.causes.iter().any(|it| selector.fits(it)));
-    let places: Vec<_> = rows
-        .map(|(place, _)| place.clone())
-        .take(MOST_FIXED)
-        .collect();
+    let places = rows.map(|(place, _)| place.clone()).take(MOST_FIXED);
+    let places = places.collect();
     begin(state, Operation::of(repair), places)
 }
 

@@ -1,8 +1,8 @@
 //! Event counts of the last minute.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 
 use crate::output::sparkline;
 
@@ -51,13 +51,13 @@ impl Rates {
     }
 
     /// Returns the time until these jobs have ended, at the present rates; `None` if their number does not fall.
-    pub(super) fn time_until_empty(&self, jobs: u64) -> Option<TimeDelta> {
+    pub(super) fn time_until_empty(&self, jobs: u64) -> Option<Duration> {
         let [posted, finished, failed] =
             [Rate::Posted, Rate::Finished, Rate::Failed].map(|rate| self.of(rate));
         let falls = (finished + failed)
             .checked_sub(posted)
             .filter(|it| *it > 0)?;
-        TimeDelta::try_seconds(i64::try_from(jobs * 60 / falls).ok()?).filter(|_| jobs > 0)
+        (jobs > 0).then(|| Duration::from_secs(jobs * 60 / falls))
     }
 
     /// Draws the last seconds, the latest on the right.
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!((rates.of(Rate::Posted), rates.of(Rate::Failed)), (360, 0));
         assert_eq!(rates.time_until_empty(7), None);
         rates.count(Rate::Finished, 32, second);
-        assert_eq!(rates.time_until_empty(20), Some(TimeDelta::seconds(2)));
+        assert_eq!(rates.time_until_empty(20), Some(Duration::from_secs(2)));
         // The clock goes back.
         rates.count(Rate::Posted, 1, start - TimeDelta::hours(1));
         rates.advance(second + TimeDelta::seconds(2));

@@ -313,9 +313,7 @@ impl<'a> DashSession<'a> {
         let tick = self.state.changes_with_time().then_some(self.due.tick);
         let read = self.due.read.filter(|_| self.reading.is_none() && !is_away);
         let look = self.wants_look().then_some(self.due.may_look);
-        [self.due.frame, tick, read, look]
-            .into_iter()
-            .flatten()
-            .min()
+        let times = [self.due.frame, tick, read, look];
+        times.into_iter().flatten().min()
     }
 }

@@ -255,14 +255,10 @@ async fn run(
     dry_run: bool,
 ) -> anyhow::Result<()> {
     let board = &ctx.config.board.value;
+    let confirm = board.name.iter().filter(|_| board.is_protected);
     let consent = Consent {
         yes: !dry_run,
-        confirm: board
-            .name
-            .iter()
-            .filter(|_| board.is_protected)
-            .cloned()
-            .collect(),
+        confirm: confirm.cloned().collect(),
     };
     let selection = Selection {
         problem: Some(step.selector.parse().map_err(anyhow::Error::msg)?),

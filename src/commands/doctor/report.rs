@@ -58,11 +58,8 @@ impl Diagnosis {
         only: String,
         program: Suggestion,
     ) -> Self {
-        let unseen = checkup
-            .unseen
-            .into_iter()
-            .map(|(group, what)| Unseen { group, what });
-        let unseen: Vec<_> = unseen.collect();
+        let unseen = checkup.unseen.into_iter();
+        let unseen: Vec<_> = unseen.map(|(group, what)| Unseen { group, what }).collect();
         let problems = checkup.problems.into_iter().map(|it| it.on(&program));
         let problems: Vec<_> = problems.collect();
         let state = |group: &Group| {
@@ -78,11 +75,9 @@ impl Diagnosis {
                 state,
             }
         };
+        let survey = checkup.survey.iter();
+        let pauses = survey.flat_map(|it| it.snapshot.pauses.all());
         let figures = checkup.survey.as_ref().map(|it| &it.figures);
-        let pauses = checkup
-            .survey
-            .iter()
-            .flat_map(|it| it.snapshot.pauses.all());
         Self {
             board: board.to_owned(),
             server: checkup.health.map(|health| health.server),
@@ -132,12 +127,8 @@ impl Diagnosis {
         }
         let mut facts = Vec::new();
         if self.paused > 0 {
-            let pauses: Vec<_> = self
-                .pauses
-                .iter()
-                .take(3)
-                .map(ToString::to_string)
-                .collect();
+            let pauses = self.pauses.iter().take(3);
+            let pauses: Vec<_> = pauses.map(ToString::to_string).collect();
             facts.push(format!("{} paused ({})", self.paused, pauses.join("; ")));
         }
         if self.backing_off > 0 {

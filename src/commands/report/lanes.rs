@@ -99,11 +99,9 @@ impl Lane {
 
 impl Timeline {
     pub(super) fn extent(&self) -> String {
-        let ends = [RunOutcome::Finished, RunOutcome::Failed];
-        let ends = ends
-            .into_iter()
-            .flat_map(|end| self.lanes.iter().map(move |it| it.count(end)));
-        let (shown, all) = (ends.sum::<u64>(), grouped(self.performed));
+        let ends = |it: &Lane| it.count(RunOutcome::Finished) + it.count(RunOutcome::Failed);
+        let shown = self.lanes.iter().map(ends).sum::<u64>();
+        let all = grouped(self.performed);
         match shown < self.performed {
             true => format!("latest {shown} of {all} ended jobs"),
             false => format!("all {shown} ended jobs"),

@@ -74,10 +74,8 @@ impl Status {
             count => format!(", {count} {what}"),
         };
         let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.in_words(self.now));
-        let lately = self
-            .history
-            .as_ref()
-            .map(|past| between(past.since, self.now));
+        let past = self.history.as_ref();
+        let lately = past.map(|past| between(past.since, self.now));
         let lately = format!("last {}", lately.unwrap_or_default());
         let conductors = self.conductors.map(|count| match count {
             0 => "none".to_owned(),
@@ -89,19 +87,15 @@ impl Status {
             0 => String::new(),
             count => format!(" + {count} unreadable"),
         };
+        let count = figures.unclaimed;
+        let unclaimed = format!("{count}{unreadable}{delayed}{paused}");
         let facts = [
-            (
-                "unclaimed",
-                Some(format!(
-                    "{}{unreadable}{delayed}{paused}",
-                    figures.unclaimed
-                )),
-            ),
+            ("unclaimed", Some(unclaimed)),
             ("  oldest", standing(&figures.oldest_unclaimed)),
             ("claimed", Some(figures.claimed.to_string())),
             ("  longest", standing(&figures.longest_held)),
             ("in the trash", Some(self.trashed.to_string())),
-            (&lately, self.history.as_ref().map(ended)),
+            (&lately, past.map(ended)),
             ("conductors", conductors),
         ];
         for (name, fact) in facts {
@@ -125,10 +119,8 @@ impl Status {
         let mut problems: Vec<_> = self.figures.jobs_with_problem.iter().collect();
         let severity = |code: &Code| code.meaning().1;
         problems.sort_by_key(|(code, _)| std::cmp::Reverse(severity(code)));
-        if problems
-            .iter()
-            .any(|(code, _)| severity(code) > Severity::Note)
-        {
+        let is_wrong = |(code, _): &(&Code, _)| severity(code) > Severity::Note;
+        if problems.iter().any(is_wrong) {
             page.line();
         }
         for (code, jobs) in problems {

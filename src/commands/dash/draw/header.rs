@@ -129,16 +129,12 @@ fn counts(state: &DashState) -> Pieces {
         (false, silent, "silent", Tone::Bad),
     ];
     // The bar has the same marks.
-    let marks = MARKS
-        .iter()
-        .chain(&MARKS[2..])
-        .map(|mark| format!("{mark} "));
+    let marks = MARKS.iter().chain(&MARKS[2..]);
+    let marks = marks.map(|mark| format!("{mark} "));
     let marks = marks.chain(iter::repeat(String::new()));
     let gap = if state.size.0 < 100 { " " } else { "  " };
-    let told = counts
-        .into_iter()
-        .zip(marks)
-        .filter(|((stays, count, ..), _)| *stays || *count > 0);
+    let counts = counts.into_iter().zip(marks);
+    let told = counts.filter(|((stays, count, ..), _)| *stays || *count > 0);
     let told = told.flat_map(|((_, count, what, tone), mark)| {
         let count = Text::from(count.to_string());
         [
@@ -200,11 +196,7 @@ fn rates(state: &DashState, columns: usize) -> Pieces {
     }
     let figures = &state.summary.figures;
     let jobs = figures.claimed + figures.unclaimed;
-    if let Some(left) = state
-        .rates
-        .time_until_empty(jobs)
-        .and_then(|it| it.to_std().ok())
-    {
+    if let Some(left) = state.rates.time_until_empty(jobs) {
         let left = format!("empty in {}", duration::brief(left));
         pieces.push((Tone::Strong, Text::from(left)));
     }

@@ -118,11 +118,8 @@ fn problem_page(state: &DashState, problem: &Problem, room: usize) -> Vec<Pieces
 }
 
 pub(super) fn len(state: &DashState) -> usize {
-    columns(state)
-        .iter()
-        .map(Vec::len)
-        .max()
-        .unwrap_or_default()
+    let lengths = columns(state).into_iter().map(|column| column.len());
+    lengths.max().unwrap_or_default()
 }
 
 fn columns(state: &DashState) -> Vec<Vec<Pieces>> {
@@ -143,15 +140,13 @@ fn columns(state: &DashState) -> Vec<Vec<Pieces>> {
             page if page.is_empty() => gone("this conductor no longer runs"),
             page => page,
         },
-        Overlay::Problem(shown) => match state
-            .summary
-            .problems
-            .iter()
-            .find(|it| problem_title(it) == *shown)
-        {
-            Some(problem) => problem_page(state, problem, whole),
-            None => gone("this problem is gone"),
-        },
+        Overlay::Problem(shown) => {
+            let mut problems = state.summary.problems.iter();
+            match problems.find(|it| problem_title(it) == *shown) {
+                Some(problem) => problem_page(state, problem, whole),
+                None => gone("this problem is gone"),
+            }
+        }
         _ => return Vec::new(),
     };
     vec![page]

@@ -18,7 +18,7 @@ use crate::{
     },
     diagnosis::Holder,
     duration,
-    job::{Conductor, Entry, Holding, Shelf},
+    job::{Conductor, Entry, Shelf},
     output::{
         Cell, Column, Fit, JobColumns, JobView, NOTHING, Page, Pieces, Report as _, Row as _, Text,
         Tone, laid_out,
@@ -123,10 +123,10 @@ fn laid(state: &DashState, seen: Range<usize>, room: usize) -> Vec<Pieces> {
         Lines::Rows => {
             let shelf = match &state.picture.listing().which {
                 ListingGroup::On(shelf) => *shelf,
-                _ => state
-                    .picture
-                    .at(seen.start)
-                    .map_or(Shelf::Board, |(place, _)| place.0),
+                _ => {
+                    let first = state.picture.at(seen.start);
+                    first.map_or(Shelf::Board, |(place, _)| place.0)
+                }
             };
             let rows = seen.filter_map(|at| state.picture.at(at));
             let rows = rows.map(|(place, row)| (row.entry(place, now), Some(row)));
@@ -250,14 +250,11 @@ fn kept<T>(all: impl Iterator<Item = T>, shown: &[bool]) -> Vec<T> {
 
 /// Whether a living conductor renews the claim.
 fn is_renewed(state: &DashState, entry: &Entry) -> bool {
-    let is_conductor = |holding: &Holding| {
-        let holder = state
-            .picture
-            .snapshot
-            .holder(holding.owner.as_ref()?, holding.lease);
-        Some(matches!(holder, Holder::Conductor(_)))
-    };
-    entry.holding().and_then(is_conductor) == Some(true)
+    entry.holding().is_some_and(|holding| {
+        let (snapshot, owner) = (&state.picture.snapshot, &holding.owner);
+        let holder = owner.as_ref().map(|it| snapshot.holder(it, holding.lease));
+        matches!(holder, Some(Holder::Conductor(_)))
+    })
 }
 
 const PROBLEMS: &[Column] = &[
