@@ -30,7 +30,9 @@ fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
     assert!(explained["verdict"].is_string(), "{explained}");
     let refused = cloud.run(&["flow", &job, "--logbook", &database.url("nowhere")]);
     assert!(!refused.to_string().contains("hunter2"), "{refused}");
-    assert_eq!(refused.code, 1, "{refused}");
+    // MariaDB does not tell whether a database exists to a user without rights on it.
+    let code = if database.is_mariadb() { 5 } else { 1 };
+    assert_eq!(refused.code, code, "{refused}");
 }
 
 /// Detects tables with too short columns.
