@@ -143,8 +143,9 @@ fn running_command_of_a_dead_conductor_delays_its_job(stage: &Stage) {
     let job = stage.post("long", "sleep 1000 & echo $! >> log; wait");
     let conductor = stage.start(&["--name", "dead1", "--lease", "6h"]);
     stage.logged(1);
-    // Its guard must be dead too, or the guard ends the command.
+    // Its guard must be dead too, or the guard ends the command. A running conductor would start another guard.
     let owner = Pid::from_raw(conductor.pid() as i32).unwrap();
+    signal(owner, Signal::STOP);
     guards(owner)
         .into_iter()
         .for_each(|it| signal(it, Signal::KILL));
