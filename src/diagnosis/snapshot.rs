@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
-use super::{holder::Holder, taker::Taker};
+use super::{
+    holder::Holder,
+    taker::{Taker, takers},
+};
 use crate::{
     board::{Board, BoardError, Capabilities, PeerOrder, chain},
     conductor::policy::Policy,
@@ -104,7 +107,7 @@ impl Snapshot {
     }
 
     pub(crate) fn with_conductors(mut self, conductors: Vec<Conductor>) -> Self {
-        self.takers = conductors.into_iter().map(Taker::new).collect();
+        self.takers = takers(conductors).into();
         self
     }
 

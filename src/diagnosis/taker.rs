@@ -47,11 +47,43 @@ impl TakerAnswer {
     }
 }
 
+/// How much all conductors may publish to decide by. Ten thousand patterns take about 40 MB.
+const MOST: usize = 1 << 20;
+
+/// What a pattern counts besides its length.
+const PATTERN: usize = 100;
+
+/// Reads the settings of the conductors, and first those that publish the least: anybody can publish thousands of patterns.
+pub(super) fn takers(conductors: Vec<Conductor>) -> Vec<Taker> {
+    let mut sizes: Vec<_> = conductors.iter().map(size).enumerate().collect();
+    sizes.sort_by_key(|(_, size)| *size);
+    let (mut left, mut is_read) = (MOST, vec![false; conductors.len()]);
+    for (at, size) in sizes {
+        is_read[at] = size <= left;
+        left = left.saturating_sub(size);
+    }
+    let all = conductors.into_iter().zip(is_read);
+    all.map(|(conductor, is_read)| Taker::new(conductor, is_read))
+        .collect()
+}
+
+fn size(conductor: &Conductor) -> usize {
+    let Some(takes) = &conductor.report.takes else {
+        return 0;
+    };
+    let lists = [&takes.programs, &takes.variables];
+    let lists = lists.into_iter().flatten().chain([&takes.filters]);
+    lists.flatten().map(|it| it.len() + PATTERN).sum()
+}
+
 impl Taker {
-    pub(crate) fn new(conductor: Conductor) -> Self {
+    fn new(conductor: Conductor, is_read: bool) -> Self {
         Self {
             is_silent: is_silent(&conductor),
-            decides_by: decides_by(&conductor),
+            decides_by: match is_read {
+                true => decides_by(&conductor),
+                false => Err("the conductor publishes too many patterns".to_owned()),
+            },
             conductor,
         }
     }
@@ -124,4 +156,31 @@ fn decides_by(conductor: &Conductor) -> Result<(Policy, Filters), String> {
     // It may come from a later version.
     let filters = filters.map_err(|error| error.to_string())?;
     Ok((policy, Filters::new(filters)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        diagnosis::tests::conductor,
+        job::{ConductorReport, Takes},
+    };
+
+    #[test]
+    fn settings_are_read_up_to_a_total_size_the_smallest_first() {
+        let greedy = |patterns: usize| Conductor {
+            report: ConductorReport {
+                takes: Some(Takes {
+                    programs: Some(vec!["/*a*b".to_owned(); patterns]),
+                    ..Takes::default()
+                }),
+                ..ConductorReport::default()
+            },
+            ..conductor()
+        };
+        let many = [9_000, 1, 9_000, 2].map(greedy);
+        let read = takers(many.into());
+        let read: Vec<_> = read.iter().map(|it| it.decides_by.is_ok()).collect();
+        assert_eq!(read, [true, true, false, true]);
+    }
 }

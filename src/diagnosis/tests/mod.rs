@@ -99,7 +99,7 @@ fn unreadable(key: &str) -> Entry {
     })
 }
 
-fn conductor() -> Conductor {
+pub(super) fn conductor() -> Conductor {
     Conductor {
         name: "night".to_owned(),
         host: "h7".to_owned(),
