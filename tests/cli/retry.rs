@@ -249,7 +249,7 @@ fn canary_without_a_conductor_is_refused_or_waits_until_the_timeout(stage: &Stag
         "{refused:?}"
     );
     assert_eq!(trashed(stage), "4\n");
-    let late = run(stage, &[&CANARY[..], &["--timeout", "100ms"]].concat());
+    let late = run(stage, &[&CANARY[..], &["--timeout", "3s"]].concat());
     assert_eq!(late.code, 124, "{late:?}");
     assert_eq!(trashed(stage), "3\n");
 }
