@@ -137,7 +137,8 @@ impl Store {
         // Otherwise the last process to exit waits for the disk, and nearly every process is the last. `finish` keeps
         // the log short.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // Boards have neither, so whoever added one wants other changes than the caller.
+        // Boards have none of these, so whoever added one wants other changes than the caller.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
         // Keeps savepoint journals out of files; bulk changes write one for each job.
