@@ -47,17 +47,17 @@ impl TakerAnswer {
     }
 }
 
-/// How much all conductors may publish to decide by. Ten thousand patterns take about 40 MB.
-const MOST: usize = 1 << 20;
+/// The limit for the patterns of all conductors together: about ten thousand, which take about 40 MB.
+const MOST_PATTERNS: usize = 1 << 20;
 
-/// What a pattern counts besides its length.
-const PATTERN: usize = 100;
+/// The cost of a pattern besides its length.
+const PATTERN_COST: usize = 100;
 
-/// Reads the settings of the conductors, and first those that publish the least: anybody can publish thousands of patterns.
+/// Reads the smallest settings first: a hostile client can publish thousands of patterns.
 pub(super) fn takers(conductors: Vec<Conductor>) -> Vec<Taker> {
     let mut sizes: Vec<_> = conductors.iter().map(size).enumerate().collect();
     sizes.sort_by_key(|(_, size)| *size);
-    let (mut left, mut is_read) = (MOST, vec![false; conductors.len()]);
+    let (mut left, mut is_read) = (MOST_PATTERNS, vec![false; conductors.len()]);
     for (at, size) in sizes {
         is_read[at] = size <= left;
         left = left.saturating_sub(size);
@@ -73,7 +73,7 @@ fn size(conductor: &Conductor) -> usize {
     };
     let lists = [&takes.programs, &takes.variables];
     let lists = lists.into_iter().flatten().chain([&takes.filters]);
-    lists.flatten().map(|it| it.len() + PATTERN).sum()
+    lists.flatten().map(|it| it.len() + PATTERN_COST).sum()
 }
 
 impl Taker {

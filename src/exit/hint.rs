@@ -92,7 +92,7 @@ pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<Wa
 
 pub(super) fn of_logbook(error: &LogbookError, trying: Option<&Trying>) -> Option<WayOut> {
     let hint = match error {
-        // It says what to install.
+        // Its message already has the remedy.
         LogbookError::LeftOut(_) => return None,
         _ => "`jobboard config` shows the database and where it is configured",
     };

@@ -26,7 +26,7 @@ named! {
     }
 }
 
-/// What a suggested command does to its jobs.
+/// The effect of a suggested command on its jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repair {
     /// Releases claims by force; `now` ends the wait of the conductors.
@@ -62,7 +62,7 @@ pub(crate) struct Fix {
     pub(crate) risk: Option<Risk>,
     pub(crate) text: Option<String>,
     pub(crate) command: Option<Suggestion>,
-    /// What the command does, if it changes the board.
+    /// The effect of the command; `None` if it only shows something.
     #[serde(skip)]
     pub(crate) repair: Option<Repair>,
     #[serde(skip)]

@@ -186,7 +186,7 @@ impl Processes {
             Some(PinnedProcess { pid: *pid, started })
         };
         let mut found: Vec<_> = found.iter().filter_map(kin).collect();
-        // So that a simulated scenario repeats exactly.
+        // A fixed order makes simulated scenarios repeat exactly.
         found.sort_unstable_by_key(|kin| kin.pid.as_raw_nonzero());
         found
     }

@@ -99,7 +99,7 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         format!(r#"(\b(?:mysql|mariadb)[^\n]*[\s'"]-p){value}"#),
         format!(r"({telling}[^\s=:]*[=:][ \t]*){value}"),
         format!(r"({option}--?[\w-]*{telling}[\w-]*{next}){value}"),
-        // In a sentence, a word without digits may be the news itself: "the password is wrong".
+        // A word without digits may be ordinary text: "the password is wrong".
         format!(
             r#"({telling}(?: for \S+)? (?:is|was)(?: now| set to)?:? )(?:"[^"]*"?|'[^']*'?|[^\s"']*\d[^\s"']*)"#
         ),

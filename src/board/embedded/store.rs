@@ -137,7 +137,7 @@ impl Store {
         // Otherwise the last process to exit waits for the disk, and nearly every process is the last. `finish` keeps
         // the log short.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // Boards have none of these, so whoever added one wants other changes than the caller.
+        // Boards have none of these. An added one could make changes that the caller did not ask for.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;

@@ -81,19 +81,23 @@ fn model_comparison_detects_a_board_that_drops_owners() {
 }
 
 #[tokio::test]
-async fn triggers_and_views_in_the_file_are_ignored() {
+async fn triggers_views_and_foreign_keys_in_the_file_are_ignored() {
     let (board, folder) = open();
     let job = post_one(&board, "resize").await;
     sqlite(&folder)
         .execute_batch(
             "CREATE TRIGGER greedy AFTER UPDATE ON job BEGIN DELETE FROM job; END;
-            CREATE VIEW pretended AS SELECT load_extension('nothing');",
+            CREATE VIEW pretended AS SELECT load_extension('nothing');
+            CREATE TABLE pin (job INTEGER REFERENCES job (sequence));
+            INSERT INTO pin SELECT sequence FROM job;",
         )
         .unwrap();
     let board = board_in(&folder);
     claim_one(&board, &job, &ada()).await.unwrap();
     let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
     assert_eq!(entries.len(), 1);
+    let consumed = board.settle_one(&job, Outcome::Consume, Authority::Owner(owner("ada")));
+    consumed.await.unwrap();
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ pub(super) struct Cursor {
     pub(super) anchor: Option<Anchor>,
 }
 
-/// What the lines of a view are.
+/// The kind of lines that a view shows.
 pub(super) enum Lines<'a> {
     Rows,
     Groups(&'a [RowGroup]),

@@ -56,21 +56,16 @@ pub(crate) enum Refusal {
 
 impl Refusal {
     fn error(self, is_change: bool) -> Option<BoardError> {
-        let board = "simulated".to_owned();
-        let source = match self {
-            Self::Denied => "no permission",
-            _ if !is_change => return None,
-            Self::OutOfMemory => "out of memory",
-            Self::ReadOnly => "it is a replica",
-            Self::ChangesDenied => "no permission",
-        };
-        let source = source.into();
+        if !is_change && !matches!(self, Self::Denied) {
+            return None;
+        }
+        let failed = |why| BoardError::failed("write to", "simulated", why);
         Some(match self {
-            Self::Denied | Self::ChangesDenied => BoardError::Denied { board, source },
-            Self::OutOfMemory | Self::ReadOnly => BoardError::Failed {
-                doing: "write to",
-                board,
-                source,
+            Self::OutOfMemory => failed("out of memory"),
+            Self::ReadOnly => failed("it is a replica"),
+            Self::ChangesDenied | Self::Denied => BoardError::Denied {
+                board: "simulated".to_owned(),
+                source: "no permission".into(),
             },
         })
     }

@@ -157,7 +157,7 @@ impl Store {
         self.machine.uptime().mul_f64(self.rate) + self.offset
     }
 
-    /// Sets the server's clock. Set forward, it ends claims that their owners count on.
+    /// Sets the server's clock. A jump forward ends claims early, before their owners notice.
     pub(crate) fn set_clock(&mut self, offset: Duration) {
         for record in self.data.board.values() {
             let left = record.hold.as_ref().and_then(|hold| self.left(hold));

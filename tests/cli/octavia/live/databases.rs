@@ -30,7 +30,7 @@ fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
     assert!(explained["verdict"].is_string(), "{explained}");
     let refused = cloud.run(&["flow", &job, "--logbook", &database.url("nowhere")]);
     assert!(!refused.to_string().contains("hunter2"), "{refused}");
-    // MariaDB does not tell whether a database exists to a user without rights on it.
+    // MariaDB hides from users without rights whether a database exists.
     let code = if database.is_mariadb() { 5 } else { 1 };
     assert_eq!(refused.code, code, "{refused}");
 }
